@@ -1,0 +1,44 @@
+# Two commands do everything: `make run` shows it working, `make test` tests it. Both set up what they need.
+PYTHON ?= python3
+VENV ?= .venv
+TORCH_INDEX ?=
+PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
+PY = $(VENV)/bin/python
+
+.PHONY: run test lint sweep conformance bench setup clean help
+
+help:  ## show the commands
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+
+run: setup  ## set up and show the emulated device at work
+	@$(PY) -m ttnn_emulator --demo
+
+test: setup lint  ## set up, lint, type-check and run all tests
+	$(PY) -m pytest -n auto
+
+lint: setup  ## ruff and mypy
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+
+sweep: setup  ## the slow tests and large property sweeps
+	$(PY) -m pytest -n auto -m "slow or not slow" --sweep
+
+conformance: setup  ## ask the real ttnn afresh (on a mock card), print the score per operation and the golden vectors
+	$(PY) -m ttnn_emulator.conformance compare --fresh
+	$(PY) -m ttnn_emulator.conformance golden
+
+bench: setup  ## speed, as ratios measured in one run
+	$(PY) benchmarks/emulator.py
+
+setup: $(VENV)/.ready
+
+# torch first and alone, so that no other package pulls another build of it.
+$(VENV)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) "torch>=2.11,<2.14"
+	$(PIP) install -e ".[dev]"
+	@touch $@
+
+clean:  ## remove the environment and caches
+	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache

@@ -1,0 +1,35 @@
+"""Fixtures and options for all tests."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+import ttnn_emulator as ttnn
+
+COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck)}
+settings.register_profile("default", max_examples=12, derandomize=True, **COMMON)
+settings.register_profile("sweep", max_examples=400, **COMMON)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--sweep", action="store_true", help="run slow tests and many more generated examples")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("sweep" if config.getoption("--sweep") else "default")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--sweep"):
+        skip = pytest.mark.skip(reason="slow: run by `make sweep`")
+        for item in items:
+            if "slow" in item.keywords:
+                item.add_marker(skip)
+
+
+@pytest.fixture
+def device():
+    """An emulated n150, with the little L1 that convolutions and pools keep for themselves."""
+    with ttnn.open_device(device_id=0, l1_small_size=32768) as opened:
+        yield opened

@@ -1,0 +1,37 @@
+"""The emulator gives the verdicts and specs that the real library gave, and the bits that the chip's kernels gave."""
+
+from __future__ import annotations
+
+import pytest
+
+import ttnn_emulator as ttnn
+from ttnn_emulator.conformance import golden, recorded
+from ttnn_emulator.conformance.case import case_id
+from ttnn_emulator.conformance.cases import cases_of, families
+from ttnn_emulator.conformance.compare import score
+from ttnn_emulator.conformance.server import L1_SMALL_SIZE
+
+LEAST_SHARE = 0.99
+
+
+@pytest.mark.parametrize("family", recorded.recorded_families())
+def test_same_verdict_and_spec_as_the_real_library(family: str) -> None:
+    result = score(recorded.read(family))
+    differences = "\n".join(str(difference) for difference in result.differences[:10])
+    assert result.share >= LEAST_SHARE, f"{result.share:.2%} of {result.total} cases agree\n{differences}"
+
+
+@pytest.mark.parametrize("family", families())
+def test_every_case_is_recorded(family: str) -> None:
+    recorded_ids = {case_id(case) for case, _ in recorded.read(family)}
+    missing = {case_id(case) for case in cases_of(family)} - recorded_ids
+    # Cases whose inputs the library itself refuses to make are left out when recording.
+    assert len(missing) <= 0.05 * len(recorded_ids) + 2, sorted(missing)[:5]
+
+
+@pytest.mark.parametrize("name", golden.sets())
+def test_golden_vectors(name: str) -> None:
+    device = ttnn.open_device(device_id=0, l1_small_size=L1_SMALL_SIZE)
+    failed = [result for vector in golden.vectors(name) if not (result := golden.judge(vector, device)).passes]
+    ttnn.close_device(device)
+    assert not failed, "\n".join(str(result) for result in failed)

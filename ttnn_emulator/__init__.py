@@ -1,0 +1,152 @@
+"""A TT-NN device on this CPU: the public API of `ttnn`, with the card's numerics, memory limits and rules.
+
+import ttnn_emulator as ttnn
+
+with ttnn.open_device(device_id=0) as device:
+    x = ttnn.from_torch(torch.randn(32, 64), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=device)
+    y = ttnn.softmax(x, dim=-1)
+"""
+
+from __future__ import annotations
+
+import sys as _sys
+from typing import Any
+
+from ttnn_emulator.api.known_types import QueueId, SubDeviceId, register_known_types
+
+_records = register_known_types()
+
+from ttnn_emulator import host as _host  # noqa: E402,F401  (registers from_torch, to_device, …)
+from ttnn_emulator import ops as _ops  # noqa: E402,F401  (registers all operations)
+from ttnn_emulator.api.config_types import UnaryWithParam  # noqa: E402
+from ttnn_emulator.api.recorded import ttnn_version  # noqa: E402
+from ttnn_emulator.boards import board_names  # noqa: E402
+from ttnn_emulator.device import (  # noqa: E402
+    CloseDevice,
+    CloseDevices,
+    CreateDevice,
+    CreateDevices,
+    Device,
+    DispatchCoreConfig,
+    GetDefaultDevice,
+    GetNumAvailableDevices,
+    GetNumPCIeDevices,
+    GetPCIeDeviceID,
+    MeshDevice,
+    MeshShape,
+    ReadDeviceProfiler,
+    SetDefaultDevice,
+    close_device,
+    close_mesh_device,
+    create_mesh_device,
+    get_arch_name,
+    get_dram_alignment,
+    get_l1_alignment,
+    get_max_worker_l1_unreserved_size,
+    get_memory_view,
+    is_blackhole,
+    is_wormhole_b0,
+    manage_device,
+    open_device,
+    open_mesh_device,
+    synchronize_device,
+)
+from ttnn_emulator.dispatch import specs_only  # noqa: E402
+from ttnn_emulator.enums import ALL_ENUMS, DataType, Layout, StorageType  # noqa: E402
+from ttnn_emulator.errors import (  # noqa: E402
+    ChipFault,
+    DeviceMismatch,
+    EmulatorError,
+    InvalidArgument,
+    NotEmulated,
+    OutOfMemory,
+    SignatureError,
+    UseAfterFree,
+)
+from ttnn_emulator.execution.listeners import (  # noqa: E402
+    Listener,
+    OperationEvent,
+    listening,
+    register_post_operation_hook,
+    register_pre_operation_hook,
+)
+from ttnn_emulator.grid import (  # noqa: E402
+    CoreCoord,
+    CoreGrid,
+    CoreRange,
+    CoreRangeSet,
+    corerange_to_cores,
+    num_cores_to_corerangeset,
+)
+from ttnn_emulator.memory_config import (  # noqa: E402
+    DRAM_MEMORY_CONFIG,
+    L1_BLOCK_SHARDED_MEMORY_CONFIG,
+    L1_HEIGHT_SHARDED_MEMORY_CONFIG,
+    L1_MEMORY_CONFIG,
+    L1_WIDTH_SHARDED_MEMORY_CONFIG,
+    MemoryConfig,
+    NdShardSpec,
+    ShardSpec,
+    create_sharded_memory_config,
+    create_sharded_memory_config_,
+)
+from ttnn_emulator.mesh import (  # noqa: E402
+    ConcatMesh2dToTensor,
+    ConcatMeshToTensor,
+    MeshComposerConfig,
+    MeshMapperConfig,
+    PlacementReplicate,
+    PlacementShard,
+    ReplicateTensorToMesh,
+    ShardTensor2dMesh,
+    ShardTensorToMesh,
+    aggregate_tensor,
+    concat_mesh_to_tensor_composer,
+    create_mesh_composer,
+    create_mesh_mapper,
+    distribute_tensor,
+    get_device_tensors,
+    replicate_tensor_to_mesh_mapper,
+    shard_tensor_to_mesh_mapper,
+)
+from ttnn_emulator.namespaces import nested_namespaces, register_as_ttnn, top_level_operations  # noqa: E402
+from ttnn_emulator.printing import set_printoptions  # noqa: E402
+from ttnn_emulator.shapes import TILE_SIZE, Shape, Tile  # noqa: E402
+from ttnn_emulator.spec import Spec  # noqa: E402
+from ttnn_emulator.table import find as _find  # noqa: E402
+from ttnn_emulator.tensor import Tensor  # noqa: E402
+
+__version__ = "0.1.0"
+
+bfloat16 = DataType.BFLOAT16
+float32 = DataType.FLOAT32
+bfloat8_b = DataType.BFLOAT8_B
+bfloat4_b = DataType.BFLOAT4_B
+uint8 = DataType.UINT8
+uint16 = DataType.UINT16
+uint32 = DataType.UINT32
+int32 = DataType.INT32
+int8 = DataType.INT8
+fp8_e4m3 = DataType.FP8_E4M3
+TILE_LAYOUT = Layout.TILE
+ROW_MAJOR_LAYOUT = Layout.ROW_MAJOR
+DEVICE_STORAGE_TYPE = StorageType.DEVICE
+TensorSpec = Spec
+
+globals().update(ALL_ENUMS)
+globals().update(_records)
+globals().update(top_level_operations())
+globals().update(nested_namespaces())
+BlackholeComputeKernelConfig = _records["WormholeComputeKernelConfig"]
+
+
+def __getattr__(name: str) -> Any:
+    """What `ttnn` offers and we lack says so when it is called."""
+    if name.startswith("__"):
+        raise AttributeError(f"module 'ttnn_emulator' has no attribute {name!r}")
+    return _find(f"ttnn.{name}")
+
+
+def install_as_ttnn() -> None:
+    """Make `import ttnn` give the emulator in this process, as `python -m ttnn_emulator` does for a script."""
+    register_as_ttnn(_sys.modules[__name__])

@@ -1,0 +1,127 @@
+"""Configuration records (program, compute and convolution configs, …), made from the recorded API.
+
+They behave as the library's: keyword arguments with its names and defaults, attributes that can be set later. Equal
+records hash alike, so a call's plan can be looked up by them.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from typing import Any, ClassVar
+
+from ttnn_emulator.api.binding import TYPES, NoMatch, Overload, bind, make_overload
+from ttnn_emulator.api.recorded import recorded_api
+from ttnn_emulator.enums import ALL_ENUMS
+
+WRITTEN_BY_HAND = frozenset(
+    (
+        "Tensor TensorSpec Shape Tile CoreCoord CoreRange CoreRangeSet CoreGrid ShardSpec NdShardSpec MemoryConfig "
+        "Config Device MeshDevice MeshShape MeshCoordinate MeshCoordinateRange MeshCoordinateRangeSet MeshEvent "
+        "MeshTraceId QueueId SubDeviceId UnaryWithParam PlacementShard PlacementReplicate MeshMapperConfig "
+        "MeshComposerConfig TensorTopology DispatchCoreConfig TensorToMesh MeshToTensor CppTensorToMesh CppMeshToTensor"
+    ).split(" ")
+)
+
+
+class ConfigRecord:
+    """Base of the generated records."""
+
+    _recorded: ClassVar[list] = []
+    _fields: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        overloads = _overloads_of(type(self))  # type: ignore[arg-type]
+        index, values = bind(type(self).__name__, overloads, args, kwargs)
+        for name in self._fields:
+            object.__setattr__(self, name, None)
+        for name, value in zip(overloads[index].names, values):
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self._fields:
+            raise AttributeError(f"{type(self).__name__} has no field {name!r}; it has {', '.join(self._fields)}")
+        object.__setattr__(self, name, value)
+
+    def _values(self) -> tuple:
+        return tuple(getattr(self, name) for name in self._fields)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._values() == other._values()  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._values()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)}' for name in self._fields)})"
+
+    def snapshot_key(self) -> tuple:
+        """The values of now, for looking up what was prepared for them."""
+        return (type(self), self._values())
+
+    def snapshot(self) -> ConfigRecord:
+        """A copy that later changes of this record do not reach."""
+        return copy.copy(self)
+
+
+@functools.cache
+def _overloads_of(cls: Any) -> tuple[Overload, ...]:
+    return tuple(make_overload(parameters) for parameters in cls._recorded)
+
+
+def make_config_types() -> dict[str, type[ConfigRecord]]:
+    """One class for every recorded type that is built from named fields."""
+    made: dict[str, type[ConfigRecord]] = {}
+    for path, record in sorted(recorded_api()["types"].items()):
+        name = path.rsplit(".", 1)[-1]
+        if name in WRITTEN_BY_HAND or name in made:
+            continue
+        overloads = [item["parameters"] for item in record.get("overloads", ()) if "parameters" in item]
+        if not overloads or any(parameter[0].startswith("arg") for item in overloads for parameter in item):
+            continue
+        fields = dict.fromkeys(parameter[0] for item in overloads for parameter in item)
+        made[name] = type(
+            name, (ConfigRecord,), {"_fields": tuple(fields), "_recorded": overloads, "__module__": "ttnn"}
+        )
+    for name, cls in made.items():
+        TYPES.register(name, cls, record=True)
+    for name, enum_class in ALL_ENUMS.items():
+        TYPES.register(name, enum_class)
+    return made
+
+
+class UnaryWithParam:
+    """An elementwise function to fuse into another operation: `UnaryWithParam(UnaryOpType.LEAKY_RELU, 0.1)`."""
+
+    __slots__ = ("op_type", "params")
+
+    def __init__(self, op_type: Any, *params: float) -> None:
+        if isinstance(op_type, tuple) and not params:
+            op_type, *rest = op_type
+            params = tuple(rest)
+        if not isinstance(op_type, ALL_ENUMS["UnaryOpType"]) or len(params) > 2:
+            raise TypeError(f"UnaryWithParam takes a UnaryOpType and up to two numbers, not {op_type!r}, {params!r}")
+        self.op_type = op_type
+        self.params = tuple(float(value) for value in params)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UnaryWithParam) and (self.op_type, self.params) == (other.op_type, other.params)
+
+    def __hash__(self) -> int:
+        return hash((self.op_type, self.params))
+
+    def __repr__(self) -> str:
+        tail = f", params={list(self.params)}" if self.params else ""
+        return f"UnaryWithParam(op_type=UnaryOpType::{self.op_type.name}{tail})"
+
+
+def _as_unary(value: Any) -> UnaryWithParam:
+    if isinstance(value, ALL_ENUMS["UnaryOpType"]):
+        return UnaryWithParam(value)
+    if isinstance(value, tuple) and value and isinstance(value[0], ALL_ENUMS["UnaryOpType"]):
+        return UnaryWithParam(value)
+    raise NoMatch
+
+
+TYPES.register("UnaryWithParam", UnaryWithParam, implicit=_as_unary)
+TYPES.register("EltwiseUnaryWithParam", UnaryWithParam, implicit=_as_unary)

@@ -1,0 +1,71 @@
+"""Tells the binder which of our classes each recorded type name stands for, and what converts to it by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ttnn_emulator.api.binding import TYPES, NoMatch
+from ttnn_emulator.api.config_types import ConfigRecord, make_config_types
+from ttnn_emulator.device import DispatchCoreConfig, MeshDevice, MeshShape
+from ttnn_emulator.grid import CoreCoord, CoreGrid, CoreRange, CoreRangeSet
+from ttnn_emulator.memory_config import MemoryConfig, NdShardSpec, ShardSpec
+from ttnn_emulator.mesh import MeshComposer, MeshMapper, PlacementReplicate, PlacementShard
+from ttnn_emulator.shapes import Shape, Tile
+from ttnn_emulator.spec import Spec
+from ttnn_emulator.tensor import Tensor
+
+
+def _shape(value: Any) -> Shape:
+    if isinstance(value, list | tuple) and all(isinstance(dim, int) for dim in value):
+        return Shape(value)
+    raise NoMatch
+
+
+def _core(value: Any) -> CoreCoord:
+    if isinstance(value, list | tuple) and len(value) == 2 and all(isinstance(item, int) for item in value):
+        return CoreCoord(*value)
+    raise NoMatch
+
+
+def _queue(value: Any) -> Any:
+    if isinstance(value, int):
+        return value
+    raise NoMatch
+
+
+class QueueId(int):
+    """Number of a command queue; a plain integer does as well."""
+
+
+class SubDeviceId(int):
+    """Number of a sub-device; the emulator runs everything on the whole chip."""
+
+
+def register_known_types() -> dict[str, type[ConfigRecord]]:
+    """Fill the binder's table; returns the config records that were made for it."""
+    for name, cls in (
+        ("Tensor", Tensor),
+        ("MemoryConfig", MemoryConfig),
+        ("ShardSpec", ShardSpec),
+        ("NdShardSpec", NdShardSpec),
+        ("CoreRange", CoreRange),
+        ("CoreRangeSet", CoreRangeSet),
+        ("CoreGrid", CoreGrid),
+        ("Tile", Tile),
+        ("TensorSpec", Spec),
+        ("MeshDevice", MeshDevice),
+        ("MeshShape", MeshShape),
+        ("DispatchCoreConfig", DispatchCoreConfig),
+        ("CppTensorToMesh", MeshMapper),
+        ("TensorToMesh", MeshMapper),
+        ("CppMeshToTensor", MeshComposer),
+        ("MeshToTensor", MeshComposer),
+        ("PlacementReplicate", PlacementReplicate),
+        ("PlacementShard", PlacementShard),
+    ):
+        TYPES.register(name, cls)
+    TYPES.register("Shape", Shape, implicit=_shape)
+    TYPES.register("CoreCoord", CoreCoord, implicit=_core)
+    TYPES.register("QueueId", QueueId, implicit=_queue)
+    TYPES.register("SubDeviceId", SubDeviceId, implicit=_queue)
+    return make_config_types()

@@ -1,0 +1,90 @@
+"""The boards as data. Nothing else in the package knows a board by its name."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from dataclasses import dataclass
+from importlib import resources
+
+from ttnn_emulator.enums import Arch
+from ttnn_emulator.errors import InvalidArgument
+
+DEFAULT_BOARD = "n150"
+BOARD_VARIABLE = "TTNN_EMULATOR_BOARD"
+
+
+@dataclass(frozen=True)
+class Board:
+    """What one card is: its chips, their grid of cores, and the memory of each chip."""
+
+    name: str
+    arch: Arch
+    mesh: tuple[int, int]
+    grid: tuple[int, int]
+    dispatch: str
+    clock_ghz: float
+    l1_bytes: int
+    l1_base: int
+    l1_max_unreserved: int
+    dram_banks: int
+    dram_bank_bytes: int
+    dram_base: int
+    dram_gb_per_s: float
+    l1_alignment: int
+    dram_alignment: int
+
+    @property
+    def chips(self) -> int:
+        return self.mesh[0] * self.mesh[1]
+
+    @property
+    def cores(self) -> int:
+        return self.grid[0] * self.grid[1]
+
+    @property
+    def l1_bank_bytes(self) -> int:
+        """L1 of one core that programs may use."""
+        return self.l1_bytes - self.l1_base
+
+    @property
+    def dram_usable_bank_bytes(self) -> int:
+        return self.dram_bank_bytes - self.dram_base
+
+
+@functools.cache
+def _table() -> dict:
+    return json.loads(resources.files(__package__).joinpath("boards.json").read_text(encoding="utf-8"))
+
+
+def board_names() -> list[str]:
+    return list(_table()["boards"])
+
+
+@functools.cache
+def find_board(name: str, dispatch: str | None = None) -> Board:
+    """The board of this name, with its cores dispatched in the given or its usual way."""
+    table = _table()
+    if name not in table["boards"]:
+        raise InvalidArgument(f"no board is called {name!r}", hint=f"known boards: {', '.join(table['boards'])}")
+    entry = table["boards"][name]
+    chip = dict(table["chips"][entry["chip"]])
+    dispatch = dispatch or entry["dispatch"]
+    if dispatch not in entry["grids"]:
+        raise InvalidArgument(
+            f"board {name} cannot dispatch from {dispatch}", hint=f"it can from {list(entry['grids'])}"
+        )
+    return Board(
+        name=name,
+        arch=Arch[chip.pop("arch")],
+        mesh=tuple(entry["mesh"]),
+        grid=tuple(entry["grids"][dispatch]),
+        dispatch=dispatch,
+        **chip,
+    )
+
+
+def default_board_name() -> str:
+    """`TTNN_EMULATOR_BOARD`, or the n150."""
+    return os.environ.get(BOARD_VARIABLE, DEFAULT_BOARD)

@@ -1,0 +1,164 @@
+"""`python -m ttnn_emulator.conformance`: ask the real library, record its answers, compare the emulator with them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import sys
+from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from ttnn_emulator.conformance import case as words
+from ttnn_emulator.conformance import recorded
+from ttnn_emulator.conformance.cases import cases_of, families
+from ttnn_emulator.conformance.compare import EmulatedTtnn, Score, agree, score
+from ttnn_emulator.conformance.real import RealTtnn
+
+console = Console()
+
+
+def record(arguments: argparse.Namespace) -> int:
+    """Ask the real library every case of the given families afresh and write its answers down."""
+    with RealTtnn() as real, Progress(console=console) as progress:
+        for family in arguments.families or families():
+            cases = _distinct(cases_of(family))
+            bar = progress.add_task(family, total=len(cases))
+            entries = []
+            for case in cases:
+                answer = real.ask(case)
+                if answer.pop("input", False):
+                    progress.console.print(f"[yellow]left out[/] {words.case_id(case)}: {answer['error']}")
+                else:
+                    entries.append((case, answer))
+                progress.advance(bar)
+            recorded.write(family, {"ttnn": real.version, "board": "n150"}, entries)
+    return 0
+
+
+def _distinct(cases: Any) -> list[words.Case]:
+    return list({words.case_id(case): case for case in cases}.values())
+
+
+def compare(arguments: argparse.Namespace) -> int:
+    """Compare the emulator with the recorded answers, or with fresh ones."""
+    if arguments.fresh:
+        record(arguments)
+    total = Score()
+    for family in arguments.families or recorded.recorded_families():
+        total.merge(score(recorded.read(family), arguments.op))
+    print_score(total, show=arguments.show)
+    return 0 if total.share >= arguments.least else 1
+
+
+def print_score(total: Score, *, show: int) -> None:
+    table = Table("operation", "cases", "refused by ttnn", "agree", title="Conformance with the real ttnn")
+    for op in sorted(total.cases):
+        share = total.agreed[op] / total.cases[op]
+        colour = "green" if share == 1 else "yellow" if share >= 0.95 else "red"
+        table.add_row(op, str(total.cases[op]), str(total.refused[op]), f"[{colour}]{share:.1%}[/]")
+    console.print(table)
+    for difference in total.differences[:show]:
+        console.print(f"[bold]{difference.kind}[/] ", end="")
+        console.print(str(difference), markup=False, highlight=False)
+    console.print(
+        f"{len(total.cases)} operations, {total.total} cases, {total.refused_share:.1%} refused by ttnn: "
+        f"the emulator agrees on {total.share:.2%}"
+    )
+
+
+def ask(arguments: argparse.Namespace) -> int:
+    """Evaluate one call on the real library and on the emulator, side by side."""
+    scope = {name: getattr(words, name) for name in dir(words) if not name.startswith("_")}
+    scope["ttnn"] = _CallMaker("ttnn")
+    case = eval(arguments.call, scope)
+    if arguments.usage:
+        case["usage"] = True
+    with RealTtnn() as real, EmulatedTtnn() as emulated:
+        theirs, ours = real.ask(case), emulated.ask(case)
+    console.print("real    ", theirs)
+    console.print("emulated", ours)
+    return 0 if agree(theirs, ours) else 1
+
+
+def golden(arguments: argparse.Namespace) -> int:
+    """Compare the emulator with the chip's own kernels, bit by bit."""
+    from ttnn_emulator.conformance import golden as vectors
+
+    results = vectors.judge_all(only=arguments.only)
+    failed = [result for result in results if not result.passes]
+    for result in results if arguments.all else failed:
+        console.print(("[green]pass[/] " if result.passes else "[red]FAIL[/] "), end="")
+        console.print(str(result), markup=False, highlight=False)
+    table = Table("kind", "vectors", "bit-exact", "pass", title="Golden vectors")
+    for kind in (vectors.MOVED, vectors.ELEMENTWISE, vectors.ACCUMULATED):
+        of_kind = [result for result in results if result.vector.kind == kind]
+        exact = sum(result.exact == 1.0 and not result.error for result in of_kind)
+        table.add_row(kind, str(len(of_kind)), str(exact), str(sum(result.passes for result in of_kind)))
+    console.print(table)
+    return 1 if failed else 0
+
+
+class _CallMaker:
+    """`ttnn.add(T([2, 3]), 1)` → the case of that call."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __getattr__(self, name: str) -> _CallMaker:
+        return _CallMaker(f"{self._path}.{name}")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> words.Case:
+        return words.call(self._path, *args, **kwargs)
+
+
+def api(arguments: argparse.Namespace) -> int:
+    """Record the library's public API anew."""
+    target = pathlib.Path(__file__).parents[1] / "api" / "ttnn_api.json"
+    with RealTtnn() as real:
+        text = real.record_api()
+    temporary = target.with_suffix(".part")
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, target)
+    console.print(f"wrote {target}")
+    return 0
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m ttnn_emulator.conformance", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="command")
+
+    each = commands.add_parser("record", help=record.__doc__, description=record.__doc__)
+    each.add_argument("families", nargs="*", help=f"of {', '.join(families())}; all by default")
+    each.set_defaults(run=record)
+
+    each = commands.add_parser("compare", help=compare.__doc__, description=compare.__doc__)
+    each.add_argument("families", nargs="*", help="case tables; all by default")
+    each.add_argument("--fresh", action="store_true", help="ask the real library first")
+    each.add_argument("--op", default="", help="only this operation, e.g. ttnn.add")
+    each.add_argument("--show", type=int, default=20, help="how many differences to print")
+    each.add_argument("--least", type=float, default=0.99, help="share of agreement below which the exit code is 1")
+    each.set_defaults(run=compare)
+
+    each = commands.add_parser("ask", help=ask.__doc__, description=ask.__doc__)
+    each.add_argument("call", help="e.g. 'ttnn.softmax(T([2, 33], \"float32\"), dim=-1)'")
+    each.add_argument("--usage", action="store_true", help="also tell the L1 that the call takes on every core")
+    each.set_defaults(run=ask)
+
+    each = commands.add_parser("golden", help=golden.__doc__, description=golden.__doc__)
+    each.add_argument("only", nargs="?", default="", help="part of a vector's name, or an operation")
+    each.add_argument("--all", action="store_true", help="print every vector, not only those that fail")
+    each.set_defaults(run=golden)
+
+    each = commands.add_parser("api", help=api.__doc__, description=api.__doc__)
+    each.set_defaults(run=api)
+
+    arguments = parser.parse_args(argv)
+    return arguments.run(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,109 @@
+"""Holds the emulator against recorded answers and keeps the score."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import ttnn_emulator as ttnn
+from ttnn_emulator.conformance import exchange
+from ttnn_emulator.conformance.case import Case, case_id
+from ttnn_emulator.conformance.server import L1_SMALL_SIZE
+
+
+class EmulatedTtnn:
+    """Answers the same questions as `RealTtnn`, from the emulator."""
+
+    def __init__(self, board: str = "n150") -> None:
+        self.device = ttnn.open_device(device_id=0, l1_small_size=L1_SMALL_SIZE, board=board)
+
+    def ask(self, question: dict[str, Any]) -> dict[str, Any]:
+        answer = exchange.answer(ttnn, self.device, question)
+        self.device.clear_program_cache()
+        return answer
+
+    def __enter__(self) -> EmulatedTtnn:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        ttnn.close_device(self.device)
+
+
+@dataclass
+class Difference:
+    """One case on which the emulator and the library disagree."""
+
+    case: Case
+    real: dict[str, Any]
+    emulated: dict[str, Any]
+
+    @property
+    def kind(self) -> str:
+        if self.real["ok"] != self.emulated["ok"]:
+            return "we refuse" if self.real["ok"] else "we accept"
+        return "spec"
+
+    def __str__(self) -> str:
+        return f"{case_id(self.case)}\n    real: {_brief(self.real)}\n    ours: {_brief(self.emulated)}"
+
+
+def _brief(answer: dict[str, Any]) -> str:
+    return str(answer["out"]) if answer["ok"] else f"{answer['type']}: {answer['error']}"
+
+
+@dataclass
+class Score:
+    """How many cases were put, agreed on, and refused by the library, per operation."""
+
+    cases: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    agreed: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    refused: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    differences: list[Difference] = field(default_factory=list)
+
+    def add(self, case: Case, real: dict[str, Any], emulated: dict[str, Any]) -> None:
+        op = case["op"]
+        self.cases[op] += 1
+        self.refused[op] += not real["ok"]
+        if agree(real, emulated):
+            self.agreed[op] += 1
+        else:
+            self.differences.append(Difference(case, real, emulated))
+
+    @property
+    def total(self) -> int:
+        return sum(self.cases.values())
+
+    @property
+    def share(self) -> float:
+        return sum(self.agreed.values()) / self.total if self.total else 1.0
+
+    @property
+    def refused_share(self) -> float:
+        return sum(self.refused.values()) / self.total if self.total else 0.0
+
+    def merge(self, other: Score) -> None:
+        for op, count in other.cases.items():
+            self.cases[op] += count
+            self.agreed[op] += other.agreed[op]
+            self.refused[op] += other.refused[op]
+        self.differences += other.differences
+
+
+def agree(real: dict[str, Any], emulated: dict[str, Any]) -> bool:
+    """Same verdict and, if accepted, equal output specs."""
+    if real["ok"] != emulated["ok"]:
+        return False
+    return not real["ok"] or real["out"] == emulated["out"]
+
+
+def score(entries: Iterable[tuple[Case, dict[str, Any]]], only: str = "") -> Score:
+    """Put every case to the emulator and compare."""
+    result = Score()
+    with EmulatedTtnn() as emulated:
+        for case, real in entries:
+            if only and only != case["op"]:
+                continue
+            result.add(case, real, emulated.ask(case))
+    return result

@@ -1,0 +1,84 @@
+"""Finds a Python that the `ttnn` wheel is made for and installs the wheel in an environment of its own."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+WHEEL_PYTHONS = ("3.12", "3.10")  # the versions that ttnn 0.81.1 has wheels for
+PYTHON_VARIABLE = "TTNN_PYTHON"
+
+
+class NoFittingPython(RuntimeError):
+    """No Python that the wheel can be installed into was found."""
+
+
+def cache_folder() -> pathlib.Path:
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return pathlib.Path(base) / "torch_ttnn"
+
+
+def candidates() -> list[str]:
+    """Interpreters worth trying, best first."""
+    found: list[str] = []
+    for version in WHEEL_PYTHONS:
+        if sys.version.startswith(version + "."):
+            found.append(sys.executable)
+        named = shutil.which(f"python{version}")
+        if named:
+            found.append(named)
+        for root in (os.environ.get("PYENV_ROOT"), os.path.join(os.path.expanduser("~"), ".pyenv")):
+            if root:
+                found += [str(path) for path in sorted(pathlib.Path(root).glob(f"versions/{version}.*/bin/python"))]
+    return list(dict.fromkeys(found))
+
+
+def find_python() -> str:
+    """The first candidate that starts and has the right version."""
+    for candidate in candidates():
+        probe = [candidate, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+        try:
+            version = subprocess.run(probe, capture_output=True, text=True, timeout=30, check=True).stdout.strip()
+        except (OSError, subprocess.SubprocessError):
+            continue
+        if version in WHEEL_PYTHONS:
+            return candidate
+    raise NoFittingPython(
+        f"ttnn has wheels for Python {' and '.join(reversed(WHEEL_PYTHONS))}; none of them was found. "
+        f"Install one, or set {PYTHON_VARIABLE} to a Python that has ttnn."
+    )
+
+
+def installed_version(python: str) -> str:
+    """The version of `ttnn` that an interpreter has; empty if none."""
+    probe = "from importlib import metadata; print(metadata.version('ttnn'))"
+    done = subprocess.run([python, "-c", probe], capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def ttnn_python(version: str) -> str:
+    """A Python with `ttnn` of this version, made on first use (a download of some 150 MB)."""
+    given = os.environ.get(PYTHON_VARIABLE)
+    if given:
+        return given
+    folder = cache_folder() / f"ttnn-{version}"
+    python = folder / "bin" / "python"
+    if python.exists() and installed_version(str(python)) == version:
+        return str(python)
+    base = find_python()
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run([base, "-m", "venv", str(folder)], check=True)
+    subprocess.run(
+        [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"ttnn=={version}"], check=True
+    )
+    return str(python)
+
+
+def package_folder(python: str) -> str:
+    """Where `ttnn` lies for an interpreter, without importing it."""
+    probe = "import importlib.util as u; print(u.find_spec('ttnn').submodule_search_locations[0])"
+    return subprocess.run([python, "-c", probe], capture_output=True, text=True, check=True).stdout.strip()

@@ -1,0 +1,144 @@
+"""Write down the public API of the installed `ttnn`: every operation's overloads, every type, every enum.
+
+Runs under a Python that has the real `ttnn` (start it through `mock_card`), needs nothing else, and prints one JSON
+document.  The emulator reads that document to bind arguments exactly as the library does, so an operation's signature
+is never written by hand.
+"""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import json
+import re
+import sys
+from importlib import metadata
+from typing import Any
+
+NATIVE_PREFIX = "ttnn._ttnn."
+OPENING, CLOSING = "[({", "])}"
+
+
+def split_top_level(text: str, separator: str = ",") -> list[str]:
+    """Split at separators that stand outside of every bracket and string."""
+    parts, depth, quote, current = [], 0, "", ""
+    for char in text:
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "\"'":
+            quote = char
+        elif char in OPENING:
+            depth += 1
+        elif char in CLOSING:
+            depth -= 1
+        if char == separator and depth == 0 and not quote:
+            parts.append(current.strip())
+            current = ""
+        else:
+            current += char
+    return [*parts, current.strip()] if current.strip() else parts
+
+
+def plain(value: Any) -> Any:
+    """A default value in a form that JSON can hold; objects become {"$repr": …}."""
+    if isinstance(value, enum.Enum) or type(type(value)).__name__ == "EnumType":
+        return {"$enum": f"{type(value).__name__}.{value.name}"}
+    if isinstance(value, bool | int | float | str | None):
+        return value if value == value else {"$repr": "nan"}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return {"$repr": re.sub(r" at 0x[0-9a-f]+", "", repr(value))}
+
+
+def parse_signature(text: str, defaults: tuple | None) -> dict[str, Any]:
+    """Turn nanobind's own text of a signature into [[name, kind, type, default?], …]."""
+    text = text.replace("\\*", "*")
+    match = re.match(r"def \w+\((.*?)\)(?: -> (.*))?$", text, re.DOTALL)
+    if match is None:
+        return {"text": text}
+    body, returns = match.groups()
+    parameters: list[list[Any]] = []
+    keyword_only = False
+    for part in split_top_level(body):
+        if part in ("self", "/"):
+            continue
+        if part == "*":
+            keyword_only = True
+            continue
+        name, _, rest = part.partition(":")
+        type_text, *default = rest.split(" = ")
+        entry: list[Any] = [name.strip(), "k" if keyword_only else "p", shorten(type_text.strip())]
+        if default:
+            index = default[0].strip()
+            if index.startswith("\\"):
+                entry.append(plain((defaults or ())[int(index[1:])]))
+            else:
+                entry.append({"$repr": index})
+        parameters.append(entry)
+    return {"parameters": parameters, "returns": shorten(returns or "None")}
+
+
+def shorten(type_text: str) -> str:
+    """Keep of every type only its own name: `ttnn._ttnn.tensor.DataType | None` reads `DataType | None`."""
+    return re.sub(r"(?:\w+(?:\.|::))+(\w+)", r"\1", type_text.replace('"', ""))
+
+
+def overloads(native: Any) -> list[dict[str, Any]]:
+    return [parse_signature(text, defaults) for text, _, defaults in native.__nb_signature__]
+
+
+def describe_callable(value: Any) -> dict[str, Any] | None:
+    function = getattr(value, "function", value)
+    for native in (function, vars(type(function)).get("__call__")):
+        if hasattr(native, "__nb_signature__"):
+            return {"overloads": overloads(native)}
+    try:
+        return {"python": str(inspect.signature(function))}
+    except (TypeError, ValueError):
+        return None
+
+
+def describe_type(cls: type) -> dict[str, Any]:
+    members = [name for name in dir(cls) if not name.startswith("_")]
+    init = cls.__dict__.get("__init__")
+    record: dict[str, Any] = {"members": members}
+    if hasattr(init, "__nb_signature__"):
+        record["overloads"] = overloads(init)
+    return record
+
+
+def walk(module: Any, prefix: str, seen: set[int], out: dict[str, dict[str, Any]]) -> None:
+    for name in sorted(dir(module)):
+        if name.startswith("_"):
+            continue
+        value = getattr(module, name)
+        path = f"{prefix}.{name}"
+        kind = type(value).__name__
+        if inspect.ismodule(value):
+            if (
+                value.__name__.startswith("ttnn.")
+                and not value.__name__.startswith(NATIVE_PREFIX)
+                and id(value) not in seen
+            ) or (value.__name__.startswith(NATIVE_PREFIX) and prefix.count(".") < 2 and id(value) not in seen):
+                seen.add(id(value))
+                walk(value, path, seen, out)
+        elif kind == "EnumType":
+            out["enums"][path] = {member.name: plain(member.value) for member in value}
+        elif kind == "nb_type_0" or kind.startswith("nb_type"):
+            out["types"][path] = describe_type(value)
+        elif kind in ("FastOperation", "Operation", "nb_func"):
+            description = describe_callable(value)
+            if description is not None:
+                out["operations"][path] = {"operation": kind != "nb_func", **description}
+
+
+def main() -> None:
+    import ttnn
+
+    out: dict[str, Any] = {"version": metadata.version("ttnn"), "operations": {}, "types": {}, "enums": {}}
+    walk(ttnn, "ttnn", {id(ttnn)}, out)
+    json.dump(out, sys.stdout, separators=(",", ":"), sort_keys=True)
+
+
+if __name__ == "__main__":
+    main()

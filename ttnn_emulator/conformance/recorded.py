@@ -1,0 +1,47 @@
+"""The real library's answers, kept in the repository: one JSON-lines file a family, its first line saying of what."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+
+from ttnn_emulator.conformance.case import Case
+
+FOLDER = pathlib.Path(__file__).parent / "recorded"
+
+
+def path_of(family: str) -> pathlib.Path:
+    return FOLDER / f"{family}.jsonl"
+
+
+def recorded_families() -> list[str]:
+    return sorted(path.stem for path in FOLDER.glob("*.jsonl"))
+
+
+def read(family: str) -> Iterator[tuple[Case, dict[str, Any]]]:
+    """Cases with the answers that were recorded for them."""
+    with path_of(family).open(encoding="utf-8") as lines:
+        next(lines)
+        for line in lines:
+            entry = json.loads(line)
+            yield {key: entry[key] for key in ("op", "args", "kwargs") if key in entry}, entry["answer"]
+
+
+def header(family: str) -> dict[str, Any]:
+    with path_of(family).open(encoding="utf-8") as lines:
+        return json.loads(next(lines))
+
+
+def write(family: str, about: dict[str, Any], entries: list[tuple[Case, dict[str, Any]]]) -> None:
+    """Replace a family's file, whole or not at all."""
+    FOLDER.mkdir(exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=FOLDER, suffix=".part")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(json.dumps(about, separators=(",", ":")) + "\n")
+        for case, answer in entries:
+            file.write(json.dumps({**case, "answer": answer}, separators=(",", ":")) + "\n")
+    os.replace(temporary, path_of(family))

@@ -1,0 +1,60 @@
+"""Answers questions about the real `ttnn`, one JSON line in, one JSON line out. Started by `real.RealTtnn`.
+
+Runs under the Python that has `ttnn`; needs nothing of this package but the file `exchange.py` beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import exchange
+
+L1_SMALL_SIZE = 32768  # convolutions and pools need some
+
+
+def l1_use(ttnn, device, question: dict) -> dict:
+    """Bytes of L1 a core that the call's program takes, by the library's own accounting."""
+    native = ttnn._ttnn.graph
+    args = exchange.decode(ttnn, device, question.get("args", []))
+    kwargs = exchange.decode(ttnn, device, question.get("kwargs", {}))
+    native.begin_graph_capture(native.RunMode.NO_DISPATCH)
+    try:
+        exchange.find_name(ttnn, question["op"])(*args, **kwargs)
+    finally:
+        captured = native.end_graph_capture()
+    use = native.extract_resource_usage_per_core(captured)
+    return {name: getattr(use, name) for name in dir(use) if name.startswith("peak")}
+
+
+def main() -> None:
+    replies = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # the library prints; keep that away from the replies
+    import ttnn
+
+    device = ttnn.open_device(device_id=0, l1_small_size=L1_SMALL_SIZE)
+    replies.write(json.dumps({"ready": True}) + "\n")
+    for line in sys.stdin:
+        question = json.loads(line)
+        if "exec" in question:
+            scope = {"ttnn": ttnn, "device": device}
+            try:
+                exec(compile(question["exec"], "<question>", "exec"), scope)
+                reply = {"ok": True, "out": exchange.describe(ttnn, scope.get("result"))}
+            except Exception as error:
+                reply = {"ok": False, "type": type(error).__name__, "error": exchange.first_sentence(error)}
+        else:
+            reply = exchange.answer(ttnn, device, question)
+            if question.get("usage") and reply["ok"]:
+                try:
+                    reply["usage"] = l1_use(ttnn, device, question)
+                except Exception as error:
+                    reply["usage_error"] = exchange.first_sentence(error)
+        replies.write(json.dumps(reply) + "\n")
+    ttnn.close_device(device)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,349 @@
+"""Runs a call: bind its arguments, find or prepare its plan, take memory, compute, tell whoever listens."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ttnn_emulator.api.binding import Overload
+from ttnn_emulator.boards import Board, default_board_name, find_board
+from ttnn_emulator.device import MeshDevice, ProgramCache
+from ttnn_emulator.enums import BufferType
+from ttnn_emulator.errors import DeviceMismatch, EmulatorError, InvalidArgument, OutOfMemory
+from ttnn_emulator.execution import listeners
+from ttnn_emulator.numerics.formats import wide
+from ttnn_emulator.spec import Spec
+from ttnn_emulator.storage import Placement, Storage
+from ttnn_emulator.table import Operation, Plan
+from ttnn_emulator.tensor import Tensor
+
+
+class _State(threading.local):
+    """What a thread is in the middle of."""
+
+    device: MeshDevice | None = None  # whose call is being prepared
+    specs_only: bool = False  # give specs, take no memory, compute nothing
+
+
+state = _State()
+_host_cache = ProgramCache()
+
+
+class _Prepared:
+    """A plan with the names of its parameters resolved to positions."""
+
+    __slots__ = ("plan", "reads", "into", "shares", "outputs", "wrap", "placements")
+
+    def __init__(self, plan: Plan, overload: Overload, device: MeshDevice | None) -> None:
+        names = overload.names
+        self.plan = plan
+        written = {name for name in plan.into if name is not None}
+        reads = plan.reads
+        if reads is None:
+            reads = tuple(names[slot] for slot in overload.tensor_slots if names[slot] not in written)
+        self.reads = tuple(names.index(name) for name in reads)
+        self.into = tuple(None if name is None else names.index(name) for name in plan.into)
+        self.shares = None if plan.shares is None else names.index(plan.shares)
+        outputs = plan.outputs
+        if outputs is None:
+            self.outputs: tuple[Spec, ...] = ()
+            self.wrap: Any = None
+        elif isinstance(outputs, Spec):
+            self.outputs, self.wrap = (outputs,), Tensor
+        else:
+            self.outputs, self.wrap = tuple(outputs), type(outputs)
+        self.placements = [
+            Placement.of(spec, device) if device is not None and spec.on_device else None for spec in self.outputs
+        ]
+
+
+def current_board() -> Board:
+    """The board that the call being prepared will run on."""
+    device = state.device
+    return device.board if device is not None else find_board(default_board_name())
+
+
+def current_device() -> MeshDevice | None:
+    """The device that the call being prepared will run on."""
+    return state.device
+
+
+@contextmanager
+def specs_only():
+    """Within this block operations check and infer, but take no memory and compute nothing."""
+    before, state.specs_only = state.specs_only, True
+    try:
+        yield
+    finally:
+        state.specs_only = before
+
+
+def call_composite(op: Operation, args: tuple, kwargs: dict[str, Any]) -> Any:
+    if not op.overloads:
+        return _observed(op, lambda: op.function(*args, **kwargs), args, kwargs)
+    overload, values = op.bind(args, kwargs)
+    named = op.arguments(overload.names, values)
+    try:
+        return _observed(op, lambda: op.function(**named), (), named)
+    except EmulatorError as error:
+        raise error.at(op.name, describe(overload.names, values)) from None
+    except (ArithmeticError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        raise _refused(error, op, overload, values) from error
+
+
+def _observed(op: Operation, run: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    if not listeners.active:
+        return run()
+    with listeners.composite(op.name, args, kwargs) as event:
+        event.result = run()
+        return event.result
+
+
+def call_device_operation(op: Operation, args: tuple, kwargs: dict[str, Any]) -> Any:
+    overload, values = op.bind(args, kwargs)
+    try:
+        device = _device_of(overload, values)
+        prepared = _find_plan(op, overload, values, device)
+        if not listeners.active:
+            return _run(prepared, values, device)
+        with listeners.device_operation(op.name, overload.names, values) as event:
+            event.l1_bytes = prepared.plan.l1_bytes
+            event.result = _run(prepared, values, device)
+            return event.result
+    except EmulatorError as error:
+        raise error.at(op.name, describe(overload.names, values)) from None
+    except (ArithmeticError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        raise _refused(error, op, overload, values) from error
+
+
+def _refused(error: Exception, op: Operation, overload: Overload, values: tuple) -> EmulatorError:
+    """An error of torch or Python inside an operation, told as the operation's own."""
+    return InvalidArgument(f"{type(error).__name__}: {error}").at(op.name, describe(overload.names, values))
+
+
+def _device_of(overload: Overload, values: tuple) -> MeshDevice | None:
+    """The one device of all tensors; freed tensors and tensors of two devices are refused here."""
+    device: MeshDevice | None = None
+    if overload.device_slot is not None:
+        device = values[overload.device_slot]
+        if device is not None and not device.is_open:
+            device.require_open()
+    for slot in overload.tensor_slots:
+        value = values[slot]
+        if value.__class__ is Tensor:
+            storage = value._storage
+            if storage.freed_by or storage.device is not None:
+                storage.require_allocated()
+            if value._device is not None and value._device is not device:
+                device = _same(device, value._device)
+        elif value.__class__ is tuple:
+            for item in value:
+                if isinstance(item, Tensor):
+                    item._storage.require_allocated()
+                    if item._device is not None and item._device is not device:
+                        device = _same(device, item._device)
+    return device
+
+
+def _same(device: MeshDevice | None, other: MeshDevice) -> MeshDevice:
+    if device is not None and device is not other:
+        raise DeviceMismatch(
+            f"tensors live on two devices, {device!r} #{device.id()} and {other!r} #{other.id()}",
+            hint="Move one with ttnn.from_device and ttnn.to_device.",
+        )
+    return other
+
+
+def _find_plan(op: Operation, overload: Overload, values: tuple, device: MeshDevice | None) -> _Prepared:
+    cache = device.program_cache if device is not None else _host_cache
+    key = (op, overload, overload.key(values))
+    try:
+        found = cache.plans.get(key)
+    except TypeError:  # an argument that cannot be hashed: prepare every time
+        return _prepare(op, overload, values, device)
+    if found is not None:
+        cache.hits += 1
+        return found
+    if not cache.misses_allowed:
+        raise InvalidArgument("this call is not in the program cache, and misses are not allowed on this device")
+    cache.misses += 1
+    prepared = _prepare(op, overload, values, device)
+    if cache.enabled:
+        cache.plans[key] = prepared
+    return prepared
+
+
+def _prepare(op: Operation, overload: Overload, values: tuple, device: MeshDevice | None) -> _Prepared:
+    named = op.arguments(overload.names, [_as_spec(value) for value in values])
+    before, state.device = state.device, device
+    try:
+        return _Prepared(op.function(**named), overload, device)
+    finally:
+        state.device = before
+
+
+def _as_spec(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value._spec
+    if value.__class__ is tuple:
+        return tuple([_as_spec(item) for item in value])
+    snapshot = getattr(value, "snapshot", None)
+    return snapshot() if snapshot is not None else value
+
+
+def _run(prepared: _Prepared, values: tuple, device: MeshDevice | None) -> Any:
+    plan = prepared.plan
+    if prepared.shares is not None:
+        return _view(prepared, values[prepared.shares])
+    inputs = [values[slot] for slot in prepared.reads]
+    if state.specs_only:
+        storages = [_target(prepared, n, values) or Storage(None, device) for n in range(len(prepared.outputs))]
+        return _wrap(prepared, storages, values, device)
+    if plan.l1_bytes and device is not None:
+        _require_l1(plan.l1_bytes, device)
+    storages = []
+    for number, placement in enumerate(prepared.placements):
+        storage = _target(prepared, number, values)
+        if storage is None:
+            storage = Storage(None) if placement is None else Storage.placed(placement, device)  # type: ignore[arg-type]
+        storages.append(storage)
+    if plan.compute is not None and (device is None or device.holds_values):
+        execute(plan, inputs, storages, device)
+        if device is not None and device.capturing is not None:
+            device.capturing.record(plan, inputs, storages)
+    return _wrap(prepared, storages, values, device)
+
+
+def execute(plan: Plan, inputs: Sequence[Any], storages: Sequence[Storage], device: MeshDevice | None) -> None:
+    """Compute a plan chip by chip and put the results into the storages."""
+    assert plan.compute is not None
+    chips = device.num_devices if device is not None else 1
+    results: list[list[Any]] = []
+    for chip in range(chips):
+        arguments = [_carrier(value, chip) for value in inputs]
+        if any(argument is _NO_VALUES for argument in arguments):
+            return
+        result = plan.compute(*arguments)
+        results.append(list(result) if isinstance(result, tuple | list) else [result])
+    for number, storage in enumerate(storages):
+        storage.values = [result[number] for result in results]
+
+
+_NO_VALUES = object()
+
+
+def _carrier(value: Any, chip: int) -> Any:
+    if value.__class__ is Tensor:
+        stored = value._storage.values
+        if stored is None:
+            return _NO_VALUES
+        return wide(stored[chip] if len(stored) > chip else stored[0])
+    if value.__class__ is tuple:
+        items = [_carrier(item, chip) for item in value]
+        return _NO_VALUES if any(item is _NO_VALUES for item in items) else items
+    return None if value is None else value
+
+
+def _target(prepared: _Prepared, number: int, values: tuple) -> Storage | None:
+    if number < len(prepared.into) and (slot := prepared.into[number]) is not None:
+        target = values[slot]
+        return target._storage if target is not None else None
+    return None
+
+
+def _wrap(prepared: _Prepared, storages: Sequence[Storage], values: tuple, device: MeshDevice | None) -> Any:
+    if prepared.wrap is None:
+        return None
+    tensors = []
+    for number, (spec, storage) in enumerate(zip(prepared.outputs, storages)):
+        slot = prepared.into[number] if number < len(prepared.into) else None
+        if slot is not None and values[slot] is not None:
+            tensors.append(values[slot])
+        else:
+            tensors.append(Tensor.of(spec, storage, device if spec.on_device else None))
+    return tensors[0] if prepared.wrap is Tensor else prepared.wrap(tensors)
+
+
+def _view(prepared: _Prepared, source: Tensor) -> Tensor:
+    """A tensor over the same buffer; the carrier is reshaped without a copy."""
+    spec, storage = prepared.outputs[0], source._storage
+    view = _SharedStorage.of(storage, prepared.plan.compute)
+    return Tensor.of(spec, view, source._device)
+
+
+class _SharedStorage(Storage):
+    """A view's storage: another shape over the buffer of `owner`, which stays alive as long as the view."""
+
+    __slots__ = ("owner", "reshape")
+
+    owner: Storage
+    reshape: Any
+
+    @classmethod
+    def of(cls, owner: Storage, reshape: Any) -> _SharedStorage:
+        made = cls(None, owner.device)
+        made.owner = owner
+        made.reshape = reshape
+        made.address = owner.address
+        made.bytes_per_bank = owner.bytes_per_bank
+        return made
+
+    @property
+    def values(self) -> Any:  # type: ignore[override]
+        stored = self.owner.values
+        if stored is None or self.reshape is None:
+            return stored
+        return [self.reshape(item) for item in stored]
+
+    @values.setter
+    def values(self, new: Any) -> None:
+        if new is not None:
+            self.owner.values = [item.reshape(old.shape) for item, old in zip(new, self.owner.values or new)]
+
+    @property
+    def freed_by(self) -> str:  # type: ignore[override]
+        owner = getattr(self, "owner", None)
+        return owner.freed_by if owner is not None else ""
+
+    @freed_by.setter
+    def freed_by(self, by: str) -> None:
+        if by:
+            self.owner.freed_by = by
+
+    def release(self, by: str) -> None:
+        self.owner.release(by)
+
+
+def _require_l1(l1_bytes: int, device: MeshDevice) -> None:
+    """Circular buffers grow up from the base of L1 and must end below the lowest tensor there."""
+    memory = device.memory(BufferType.L1)
+    lowest = memory.lowest_used_address
+    limit = lowest if lowest is not None else memory.base + memory.bank_bytes
+    if memory.base + l1_bytes > limit:
+        where = "tensors in L1" if lowest is not None else "the end of L1"
+        raise OutOfMemory(
+            f"Statically allocated circular buffers need {l1_bytes} B of L1 a core and clash with {where}: "
+            f"{limit - memory.base} B are free below address {limit}",
+            hint="Move tensors from L1 to DRAM, deallocate them, or choose a program config with smaller blocks.",
+        )
+
+
+def describe(names: Sequence[str], values: Sequence[Any]) -> str:
+    """The arguments of a call for an error message: those that were given, tensors by their specs."""
+    shown = []
+    for name, value in zip(names, values):
+        if value is None or value == () or (isinstance(value, bool) and not value):
+            continue
+        shown.append(f"{name}={_brief(value)}")
+    return ", ".join(shown)
+
+
+def _brief(value: Any) -> str:
+    if isinstance(value, Tensor | Spec):
+        return value.brief()
+    if isinstance(value, tuple):
+        return "[" + ", ".join(_brief(item) for item in value) + "]"
+    brief = getattr(value, "brief", None)
+    return brief() if brief is not None else repr(value)

@@ -1,0 +1,125 @@
+"""The enums of the public API. Those the device reasons with stand here; the rest are made from the recorded API."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+from ttnn_emulator.api.recorded import recorded_api
+
+
+class ApiEnum(enum.Enum):
+    """Prints as the library's enums do: `DataType.BFLOAT16`."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}.{self.name}"
+
+    __str__ = __repr__
+
+    # Members are singletons: identity is the fastest hash there is, and specs are hashed on every call.
+    __hash__ = object.__hash__
+
+
+class DataType(ApiEnum):
+    BFLOAT16 = 0
+    FLOAT32 = 1
+    UINT32 = 2
+    BFLOAT8_B = 3
+    BFLOAT4_B = 4
+    UINT8 = 5
+    UINT16 = 6
+    INT32 = 7
+    FP8_E4M3 = 8
+    INT8 = 9
+    INVALID = 10
+
+
+class Layout(ApiEnum):
+    ROW_MAJOR = 0
+    TILE = 1
+    INVALID = 2
+
+
+class StorageType(ApiEnum):
+    HOST = 0
+    DEVICE = 1
+
+
+class BufferType(ApiEnum):
+    DRAM = 0
+    L1 = 1
+    L1_SMALL = 3
+    TRACE = 4
+
+
+class TensorMemoryLayout(ApiEnum):
+    INTERLEAVED = 0
+    HEIGHT_SHARDED = 2
+    WIDTH_SHARDED = 3
+    BLOCK_SHARDED = 4
+    ND_SHARDED = 5
+
+
+class ShardOrientation(ApiEnum):
+    ROW_MAJOR = 0
+    COL_MAJOR = 1
+
+
+class ShardStrategy(ApiEnum):
+    HEIGHT = 1
+    WIDTH = 2
+    BLOCK = 3
+
+
+class MathFidelity(ApiEnum):
+    LoFi = 0
+    HiFi2 = 2
+    HiFi3 = 3
+    HiFi4 = 4
+    Invalid = 255
+
+
+class Arch(ApiEnum):
+    GRAYSKULL = 1  # e150 only; the library dropped the chip, so this member is ours
+    WORMHOLE_B0 = 2
+    BLACKHOLE = 3
+    QUASAR = 4
+
+
+WRITTEN_HERE: dict[str, type[ApiEnum]] = {
+    cls.__name__: cls
+    for cls in (
+        DataType,
+        Layout,
+        StorageType,
+        BufferType,
+        TensorMemoryLayout,
+        ShardOrientation,
+        ShardStrategy,
+        MathFidelity,
+        Arch,
+    )
+}
+
+
+def _from_record() -> dict[str, Any]:
+    """Every other enum of the library, by the last part of its name."""
+    made: dict[str, Any] = {}
+    for path, members in recorded_api()["enums"].items():
+        name = path.rsplit(".", 1)[-1]
+        if name in WRITTEN_HERE or name in made or not members:
+            continue
+        made[name] = ApiEnum(name, {key: _member_value(value, key) for key, value in members.items()})  # type: ignore[call-arg]
+        made[name].__module__ = __name__
+    return made
+
+
+def _member_value(value: Any, name: str) -> Any:
+    return value if isinstance(value, int | str) else name
+
+
+ALL_ENUMS: dict[str, Any] = {**_from_record(), **WRITTEN_HERE}
+
+FLOAT_DTYPES = frozenset({DataType.BFLOAT16, DataType.FLOAT32, DataType.BFLOAT8_B, DataType.BFLOAT4_B})
+BLOCK_FLOAT_DTYPES = frozenset({DataType.BFLOAT8_B, DataType.BFLOAT4_B})
+INTEGER_DTYPES = frozenset({DataType.UINT8, DataType.UINT16, DataType.UINT32, DataType.INT32})

@@ -1,0 +1,1 @@
+"""What happens around operations: listeners, traces, command queues, captured graphs."""

@@ -1,0 +1,121 @@
+"""Lets a profiler, a graph capture or a test hear every operation as it starts and ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+active: list[Listener] = []
+
+
+@dataclass
+class OperationEvent:
+    """One call. `result` and `end` are set when it has ended; `error` when it failed."""
+
+    name: str
+    is_composite: bool
+    arguments: Mapping[str, Any]
+    depth: int
+    start: float = field(default_factory=time.perf_counter)
+    end: float = 0.0
+    result: Any = None
+    error: BaseException | None = None
+    l1_bytes: int = 0
+
+    @property
+    def seconds(self) -> float:
+        return self.end - self.start
+
+
+class Listener:
+    """Override what you want to hear."""
+
+    def started(self, event: OperationEvent) -> None:
+        """An operation has its arguments and is about to run."""
+
+    def ended(self, event: OperationEvent) -> None:
+        """An operation has its result, or has failed."""
+
+
+class _Depth:
+    value = 0
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[Listener]:
+    """Within this block, `listener` hears every operation.
+
+    >>> class Names(Listener):
+    ...     def started(self, event): print(event.name)
+    """
+    active.append(listener)
+    try:
+        yield listener
+    finally:
+        active.remove(listener)
+
+
+def add(listener: Listener) -> None:
+    active.append(listener)
+
+
+def remove(listener: Listener) -> None:
+    active.remove(listener)
+
+
+@contextmanager
+def _observe(event: OperationEvent) -> Iterator[OperationEvent]:
+    hearing = list(active)
+    for listener in hearing:
+        listener.started(event)
+    _Depth.value += 1
+    event.start = time.perf_counter()
+    try:
+        yield event
+    except BaseException as error:
+        event.error = error
+        raise
+    finally:
+        event.end = time.perf_counter()
+        _Depth.value -= 1
+        for listener in reversed(hearing):
+            listener.ended(event)
+
+
+def device_operation(name: str, names: Sequence[str], values: Sequence[Any]):
+    return _observe(OperationEvent(name, False, dict(zip(names, values)), _Depth.value))
+
+
+def composite(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]):
+    arguments = {f"arg{number}": value for number, value in enumerate(args)} | dict(kwargs)
+    return _observe(OperationEvent(name, True, arguments, _Depth.value))
+
+
+class _HookListener(Listener):
+    def __init__(self, before: Callable | None, after: Callable | None) -> None:
+        self.before, self.after = before, after
+
+    def started(self, event: OperationEvent) -> None:
+        if self.before is not None and event.depth == 0:
+            self.before(event.name, (), dict(event.arguments))
+
+    def ended(self, event: OperationEvent) -> None:
+        if self.after is not None and event.depth == 0 and event.error is None:
+            self.after(event.name, (), dict(event.arguments), event.result)
+
+
+@contextmanager
+def register_pre_operation_hook(hook: Callable) -> Iterator[None]:
+    """`hook(operation, args, kwargs)` runs before every operation of the block."""
+    with listening(_HookListener(hook, None)):
+        yield
+
+
+@contextmanager
+def register_post_operation_hook(hook: Callable) -> Iterator[None]:
+    """`hook(operation, args, kwargs, output)` runs after every operation of the block."""
+    with listening(_HookListener(None, hook)):
+        yield

@@ -1,0 +1,189 @@
+"""Cores on the chip: coordinates, ranges and sets of ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from ttnn_emulator.errors import InvalidArgument
+
+
+@dataclass(frozen=True, order=True, init=False)
+class CoreCoord:
+    """One core by its column and row: `CoreCoord(x, y)` or `CoreCoord((x, y))`."""
+
+    x: int
+    y: int
+
+    def __init__(self, x: int | Sequence[int], y: int | None = None) -> None:
+        if y is None:
+            if isinstance(x, int):
+                raise TypeError("CoreCoord takes x and y, or one pair of them")
+            x, y = x
+        object.__setattr__(self, "x", x)
+        object.__setattr__(self, "y", y)
+
+    def __repr__(self) -> str:
+        return f"{self.x}-{self.y}"
+
+    def __iter__(self):
+        return iter((self.x, self.y))
+
+    __str__ = __repr__
+
+
+@dataclass(frozen=True)
+class CoreRange:
+    """All cores of the rectangle from `start` to `end`, both included."""
+
+    start: CoreCoord
+    end: CoreCoord
+
+    def __post_init__(self) -> None:
+        if self.end.x < self.start.x or self.end.y < self.start.y:
+            raise InvalidArgument(f"CoreRange: end core {self.end} must not lie before start core {self.start}")
+
+    def grid_size(self) -> CoreCoord:
+        return CoreCoord(self.end.x - self.start.x + 1, self.end.y - self.start.y + 1)
+
+    def size(self) -> int:
+        extent = self.grid_size()
+        return extent.x * extent.y
+
+    def contains(self, other: CoreCoord | CoreRange) -> bool:
+        inner = CoreRange(other, other) if isinstance(other, CoreCoord) else other
+        return (
+            self.start.x <= inner.start.x
+            and self.start.y <= inner.start.y
+            and inner.end.x <= self.end.x
+            and inner.end.y <= self.end.y
+        )
+
+    def intersects(self, other: CoreRange) -> bool:
+        return not (
+            other.end.x < self.start.x
+            or self.end.x < other.start.x
+            or other.end.y < self.start.y
+            or self.end.y < other.start.y
+        )
+
+    def cores(self, row_wise: bool = True) -> list[CoreCoord]:
+        xs, ys = range(self.start.x, self.end.x + 1), range(self.start.y, self.end.y + 1)
+        if row_wise:
+            return [CoreCoord(x, y) for y in ys for x in xs]
+        return [CoreCoord(x, y) for x in xs for y in ys]
+
+    def __repr__(self) -> str:
+        return f"[{self.start} - {self.end}]"
+
+    __str__ = __repr__
+
+
+class CoreRangeSet:
+    """Disjoint core ranges, in the order given (a Python set comes sorted, as the library sorts it)."""
+
+    def __init__(self, ranges: Iterable[CoreRange] | CoreRange) -> None:
+        items: list[CoreRange]
+        if isinstance(ranges, CoreRange):
+            items = [ranges]
+        elif isinstance(ranges, CoreRangeSet):
+            items = ranges.ranges()
+        else:
+            items = sorted(ranges, key=_row_order) if isinstance(ranges, set | frozenset) else list(ranges)
+        for index, first in enumerate(items):
+            for second in items[index + 1 :]:
+                if first.intersects(second):
+                    raise InvalidArgument(f"CoreRangeSet: ranges {first} and {second} overlap")
+        self._ranges: tuple[CoreRange, ...] = tuple(items)
+
+    def ranges(self) -> list[CoreRange]:
+        return list(self._ranges)
+
+    def size(self) -> int:
+        return len(self._ranges)
+
+    def empty(self) -> bool:
+        return not self._ranges
+
+    @cached_property
+    def _count(self) -> int:
+        return sum(core_range.size() for core_range in self._ranges)
+
+    def num_cores(self) -> int:
+        return self._count
+
+    def bounding_box(self) -> CoreRange:
+        return CoreRange(
+            CoreCoord(min(r.start.x for r in self._ranges), min(r.start.y for r in self._ranges)),
+            CoreCoord(max(r.end.x for r in self._ranges), max(r.end.y for r in self._ranges)),
+        )
+
+    def contains(self, other: CoreCoord | CoreRange | CoreRangeSet) -> bool:
+        inner = other._ranges if isinstance(other, CoreRangeSet) else (other,)
+        return all(any(outer.contains(item) for outer in self._ranges) for item in inner)
+
+    def cores(self, row_wise: bool = True) -> list[CoreCoord]:
+        return [core for core_range in self._ranges for core in core_range.cores(row_wise)]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CoreRangeSet):
+            return NotImplemented
+        return self._ranges == other._ranges or set(self._ranges) == set(other._ranges)
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(frozenset(self._ranges))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return "{" + ", ".join(repr(core_range) for core_range in self._ranges) + "}"
+
+    __str__ = __repr__
+
+
+def _row_order(core_range: CoreRange) -> tuple[int, int]:
+    return core_range.start.y, core_range.start.x
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoreGrid:
+    """A grid of cores that starts at the origin; arguments by name, as in the library."""
+
+    x: int
+    y: int
+
+    @property
+    def num_cores(self) -> int:
+        return self.x * self.y
+
+    def __repr__(self) -> str:
+        return f"ttnn.CoreGrid(x={self.x}, y={self.y})"
+
+
+def num_cores_to_corerangeset(target_num_cores: int, grid_size: CoreCoord, row_wise: bool = False) -> CoreRangeSet:
+    """The first `target_num_cores` cores of a grid, row by row or column by column, in as few ranges as possible."""
+    total = grid_size.x * grid_size.y
+    if not 0 < target_num_cores <= total:
+        raise InvalidArgument(f"num_cores_to_corerangeset: {target_num_cores} cores do not fit a grid of {total}")
+    line = grid_size.x if row_wise else grid_size.y
+    full, rest = divmod(target_num_cores, line)
+    make = (
+        (lambda along, across: CoreCoord(along, across))
+        if row_wise
+        else (lambda along, across: CoreCoord(across, along))
+    )
+    ranges = []
+    if full:
+        ranges.append(CoreRange(make(0, 0), make(line - 1, full - 1)))
+    if rest:
+        ranges.append(CoreRange(make(0, full), make(rest - 1, full)))
+    return CoreRangeSet(ranges)
+
+
+def corerange_to_cores(grid: CoreRangeSet, max_cores: int | None = None, row_wise: bool = False) -> list[CoreCoord]:
+    """All cores of a set, in order, at most `max_cores` of them."""
+    cores = grid.cores(row_wise)
+    return cores if max_cores is None else cores[:max_cores]

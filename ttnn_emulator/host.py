@@ -1,0 +1,509 @@
+"""Between torch and the device: making tensors, moving them, reading them back, files."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+from ttnn_emulator.device import MeshDevice
+from ttnn_emulator.enums import ALL_ENUMS, BLOCK_FLOAT_DTYPES, DataType, Layout
+from ttnn_emulator.errors import InvalidArgument, require
+from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.mesh import MeshComposer, MeshMapper, as_composer, as_mapper
+from ttnn_emulator.numerics import formats
+from ttnn_emulator.shapes import Tile
+from ttnn_emulator.spec import Spec
+from ttnn_emulator.storage import Storage
+from ttnn_emulator.table import composite, ttnn
+from ttnn_emulator.tensor import Tensor, caller, values_of
+
+DumpTensorMode = ALL_ENUMS["DumpTensorMode"]
+
+# What `from_torch` stores when no dtype is given.
+DEFAULT_DTYPE = {
+    torch.float32: DataType.FLOAT32,
+    torch.bfloat16: DataType.BFLOAT16,
+    torch.float16: DataType.BFLOAT16,
+    torch.int64: DataType.UINT32,
+    torch.int32: DataType.INT32,
+    torch.int16: DataType.UINT16,
+    torch.int8: DataType.INT8,
+    torch.uint8: DataType.UINT8,
+    torch.bool: DataType.UINT8,
+    torch.uint16: DataType.UINT16,
+    torch.uint32: DataType.UINT32,
+}
+NARROW_FROM = 1 << 16  # values from which an uploaded 16-bit tensor is held in 16 bits
+
+
+def tensor_from_arguments(
+    tensor: Any = None,
+    data_type: DataType | None = None,
+    device: MeshDevice | None = None,
+    layout: Layout | None = None,
+    mem_config: MemoryConfig | None = None,
+    tile: Tile | None = None,
+    cq_id: Any = None,
+    pad_value: float | None = None,
+    mesh_mapper: Any = None,
+    **kwargs: Any,
+) -> Tensor:
+    """The constructor of `ttnn.Tensor`: from a tensor, an array, or values with their shape."""
+    if isinstance(tensor, Tensor):
+        return tensor
+    data = kwargs.pop("data", None)
+    if data is not None or isinstance(tensor, list):  # Tensor(data, shape, data_type, layout, …)
+        values = data if data is not None else tensor
+        shape = kwargs.pop("shape", data_type)
+        if not isinstance(data_type, DataType):
+            data_type, layout, device = device, layout, kwargs.pop("device", None)  # type: ignore[assignment]
+        array = torch.tensor(values).reshape(tuple(shape))  # type: ignore[arg-type]
+        return from_torch_tensor(array, data_type, layout=layout, tile=tile, device=device)
+    return from_torch_tensor(
+        as_torch(tensor),
+        data_type,
+        device=device,
+        layout=layout,
+        memory_config=mem_config,
+        tile=tile,
+        mesh_mapper=mesh_mapper,
+        col_tilize=kwargs.get("col_tilize", False),
+    )
+
+
+def as_torch(value: Any) -> torch.Tensor:
+    if isinstance(value, torch.Tensor):
+        return value.detach()
+    if isinstance(value, np.ndarray | np.generic):
+        return torch.from_numpy(np.ascontiguousarray(value)).reshape(np.shape(value))
+    raise TypeError(f"ttnn.from_torch takes a torch tensor or a numpy array, not {type(value).__name__}")
+
+
+def default_dtype(dtype: torch.dtype) -> DataType:
+    if dtype not in DEFAULT_DTYPE:
+        raise InvalidArgument(
+            f"torch tensors of {dtype} have no ttnn dtype of their own",
+            hint="Give dtype=, or convert it with .to(...).",
+        )
+    return DEFAULT_DTYPE[dtype]
+
+
+def from_torch_tensor(
+    tensor: torch.Tensor,
+    dtype: DataType | None = None,
+    *,
+    layout: Layout | None = None,
+    device: MeshDevice | None = None,
+    memory_config: MemoryConfig | None = None,
+    tile: Tile | None = None,
+    mesh_mapper: Any = None,
+    col_tilize: bool = False,
+) -> Tensor:
+    dtype = dtype if dtype is not None else default_dtype(tensor.dtype)
+    if tensor.is_complex():
+        raise InvalidArgument("complex tensors have no ttnn dtype", hint="Use ttnn.complex_tensor of two real tensors.")
+    if tensor.device.type == "meta":
+        raise InvalidArgument("a tensor on torch's meta device has no values", hint="Use ttnn_emulator.spec_tensor.")
+    if col_tilize:
+        require(dtype in BLOCK_FLOAT_DTYPES, "col_tilize=True requires BFP dtype (bfloat8_b or bfloat4_b)")
+        require(tensor.dim() >= 2, "col_tilize=True requires tensor.ndim >= 2")
+        tensor = tensor.transpose(-2, -1)
+    if layout is None:
+        layout = Layout.TILE if dtype in BLOCK_FLOAT_DTYPES else Layout.ROW_MAJOR
+    mapper = as_mapper(mesh_mapper)
+    pieces = mapper.split(tensor, device) if mapper is not None else [tensor]
+    if memory_config is not None and memory_config.is_sharded():
+        require(
+            memory_config.shard_spec is not None or memory_config.nd_shard_spec is not None,
+            "ttnn.from_torch: Shard spec must not be None for sharded tensors",
+        )
+    spec = Spec.of(
+        pieces[0].shape,
+        dtype,
+        layout,
+        memory_config if memory_config is not None else DRAM_MEMORY_CONFIG,
+        on_device=device is not None,
+        tile=tile,
+    )
+    values = [_own(formats.host_convert(piece, dtype), piece) for piece in pieces]
+    if device is None:
+        made = Tensor.of(spec, Storage(values), None)
+    else:
+        made = Tensor.of(spec, _upload(spec, device, values), device)
+    made.topology = mapper
+    return made
+
+
+def _own(converted: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
+    """A contiguous carrier that shares no memory with what the caller gave."""
+    if converted.untyped_storage().data_ptr() == source.untyped_storage().data_ptr():
+        return converted.clone(memory_format=torch.contiguous_format)
+    return converted.contiguous()
+
+
+def _upload(spec: Spec, device: MeshDevice, values: list[torch.Tensor]) -> Storage:
+    if len(values) == 1 and device.num_devices > 1:
+        values = values * device.num_devices
+    require(len(values) == device.num_devices, f"{len(values)} shards cannot be placed on {device.num_devices} devices")
+    storage = Storage.on_device(spec, device)
+    if device.holds_values:
+        storage.values = [_device_carrier(value, spec.dtype) for value in values]
+    return storage
+
+
+def _device_carrier(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
+    if values.numel() >= NARROW_FROM:
+        return formats.narrow(values, dtype)
+    if values.dtype is torch.bfloat16:
+        # Widen by bits: a cast would quieten signalling NaNs.
+        return formats.from_bits(values.view(torch.int16).to(torch.int32) << 16)
+    return values
+
+
+@composite("ttnn.from_torch")
+def from_torch(
+    tensor: Any,
+    dtype: DataType | None = None,
+    *,
+    spec: Spec | None = None,
+    tile: Tile | None = None,
+    pad_value: float | None = None,
+    layout: Layout | None = None,
+    device: MeshDevice | None = None,
+    memory_config: MemoryConfig | None = None,
+    mesh_mapper: Any = None,
+    cq_id: Any = None,
+    preserve_nan_values: bool = False,
+    col_tilize: bool = False,
+    enable_bfloat_opt: bool = False,
+) -> Tensor | None:
+    """A tensor with the values of a torch tensor or numpy array, on the host or, with `device`, on a device.
+
+    >>> import torch, ttnn_emulator as ttnn
+    >>> ttnn.from_torch(torch.ones(2, 3), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT).padded_shape
+    Shape([32, 32])
+    """
+    if tensor is None:
+        return None
+    if spec is not None:
+        require(tuple(spec.shape) == tuple(tensor.shape), "spec and tensor must have the same shape")
+        require(
+            dtype is None and layout is None and memory_config is None and tile is None,
+            "with spec given, dtype, layout, memory_config and tile must be None",
+        )
+        dtype, layout, memory_config, tile = spec.dtype, spec.layout, spec.memory_config, spec.tile
+        if layout is Layout.ROW_MAJOR:
+            tile = None
+    return from_torch_tensor(
+        as_torch(tensor),
+        dtype,
+        layout=layout,
+        device=device,
+        memory_config=memory_config,
+        tile=tile,
+        mesh_mapper=mesh_mapper,
+        col_tilize=col_tilize,
+    )
+
+
+@composite("ttnn.to_torch")
+def to_torch(
+    tensor: Tensor,
+    dtype: torch.dtype | None = None,
+    *,
+    torch_rank: int | None = None,
+    mesh_composer: Any = None,
+    device: MeshDevice | None = None,
+    cq_id: Any = None,
+) -> torch.Tensor:
+    """The values as a torch tensor of the logical shape; `torch_rank` drops leading ones."""
+    pieces = [formats.to_torch_dtype(values, tensor.dtype) for values in values_of(tensor)]
+    pieces = [piece.reshape(tensor._spec.shape) for piece in pieces]
+    composer: MeshComposer | None = as_composer(mesh_composer)
+    if composer is not None:
+        result = composer.join(pieces)
+    elif len(pieces) > 1 and tensor.topology is not None and not tensor.topology.replicates:
+        raise InvalidArgument(
+            f"the tensor has {len(pieces)} shards", hint="Give mesh_composer=ttnn.ConcatMeshToTensor(device, dim=...)."
+        )
+    else:
+        result = pieces[0]
+    stored = values_of(tensor)[0]
+    if result.untyped_storage().data_ptr() == stored.untyped_storage().data_ptr():
+        result = result.clone()
+    if torch_rank is not None:
+        while result.dim() > torch_rank:
+            require(result.shape[0] == 1, "ttnn: Unable to squeeze to desired rank!")
+            result = result.squeeze(0)
+    return result if dtype is None else result.to(dtype)
+
+
+@composite("ttnn.to_device")
+def to_device(tensor: Tensor, device: MeshDevice, memory_config: MemoryConfig | None = None) -> Tensor:
+    """Copy a host tensor to a device. A tensor that is there already is returned as it is."""
+    if tensor._spec.on_device:
+        require(tensor._device is device, "the tensor lives on another device already")
+        return tensor
+    spec = tensor._spec.with_(on_device=True, memory_config=memory_config or tensor._spec.memory_config)
+    made = Tensor.of(spec, _upload(spec, device, values_of(tensor)), device)
+    made.topology = tensor.topology
+    return made
+
+
+@composite("ttnn.from_device")
+def from_device(tensor: Tensor, blocking: bool = True) -> Tensor:
+    """Copy a tensor to the host, keeping its layout and dtype."""
+    if not tensor._spec.on_device:
+        return tensor
+    tensor._storage.require_allocated()
+    values = tensor._storage.values
+    host = Storage([value.clone() for value in values] if values is not None else None)
+    made = Tensor.of(tensor._spec.with_(on_device=False), host, None)
+    made.topology = tensor.topology
+    return made
+
+
+@composite("ttnn.deallocate")
+def deallocate(tensor: Tensor, force: bool = True) -> None:
+    """Give a device tensor's buffer back at once."""
+    # Held by: the tensor, and the argument of getrefcount.
+    if not force and sys.getrefcount(tensor._storage) > 2:
+        return
+    tensor._storage.release(f"ttnn.deallocate at {caller()}")
+
+
+@composite("ttnn.allocate_tensor_on_device")
+def allocate_tensor_on_device(
+    tensor_spec: Spec | None = None,
+    mesh_device: MeshDevice | None = None,
+    shape: Sequence[int] = (),
+    dtype: DataType = DataType.BFLOAT16,
+    layout: Layout = Layout.TILE,
+    memory_config: MemoryConfig | None = None,
+) -> Tensor:
+    """Room on a device, with zeros in it."""
+    assert mesh_device is not None
+    if tensor_spec is None:
+        tensor_spec = Spec.of(tuple(shape), dtype, layout, memory_config or DRAM_MEMORY_CONFIG)
+    spec = tensor_spec.with_(on_device=True)
+    storage = Storage.on_device(spec, mesh_device)
+    if mesh_device.holds_values:
+        storage.values = _zeros(spec, mesh_device.num_devices)
+    return Tensor.of(spec, storage, mesh_device)
+
+
+@composite("ttnn.allocate_tensor_on_host")
+def allocate_tensor_on_host(
+    tensor_spec: Spec | None = None,
+    mesh_device: MeshDevice | None = None,
+    shape: Sequence[int] = (),
+    dtype: DataType = DataType.BFLOAT16,
+    layout: Layout = Layout.TILE,
+    memory_config: MemoryConfig | None = None,
+) -> Tensor:
+    """Room on the host for one tensor a device, with zeros in it."""
+    if tensor_spec is None:
+        tensor_spec = Spec.of(tuple(shape), dtype, layout, memory_config or DRAM_MEMORY_CONFIG)
+    spec = tensor_spec.with_(on_device=False)
+    return Tensor.of(spec, Storage(_zeros(spec, mesh_device.num_devices if mesh_device else 1)), None)
+
+
+def _zeros(spec: Spec, count: int) -> list[torch.Tensor]:
+    return [torch.zeros(spec.shape, dtype=formats.CARRIER[spec.dtype]) for _ in range(count)]
+
+
+@composite("ttnn.copy_host_to_device_tensor")
+def copy_host_to_device_tensor(host_tensor: Tensor, device_tensor: Tensor) -> None:
+    """Overwrite a device tensor with a host tensor of the same spec, without taking new memory."""
+    require(not host_tensor._spec.on_device, "host_tensor must be on the host")
+    require(device_tensor._spec.on_device, "device_tensor must be on a device")
+    _require_same(host_tensor, device_tensor)
+    device_tensor._storage.require_allocated()
+    device = device_tensor._device
+    assert device is not None
+    values = values_of(host_tensor)
+    if len(values) == 1:
+        values = values * device.num_devices
+    if device.holds_values:
+        device_tensor._storage.values = [_device_carrier(value.clone(), host_tensor.dtype) for value in values]
+
+
+@composite("ttnn.copy_device_to_host_tensor")
+def copy_device_to_host_tensor(device_tensor: Tensor, host_tensor: Tensor, blocking: bool = True) -> None:
+    """Overwrite a host tensor with a device tensor of the same spec."""
+    require(not host_tensor._spec.on_device, "host_tensor must be on the host")
+    require(device_tensor._spec.on_device, "device_tensor must be on a device")
+    _require_same(host_tensor, device_tensor)
+    host_tensor._storage.values = [value.clone() for value in values_of(device_tensor)]
+
+
+def _require_same(host: Tensor, device: Tensor) -> None:
+    a, b = host._spec, device._spec
+    require(
+        a.shape == b.shape and a.dtype is b.dtype and a.layout is b.layout and a.tile == b.tile,
+        f"host and device tensors must agree in shape, dtype and layout: {a.brief()} against {b.brief()}",
+    )
+
+
+# -- indexing and host padding ----------------------------------------------------------------------------------------
+
+
+def get_item(tensor: Tensor, slices: Any) -> Tensor:
+    """`tensor[...]` with integers, slices and an ellipsis, through ttnn.slice and ttnn.squeeze."""
+    rank = len(tensor._spec.shape)
+    items = list(slices) if isinstance(slices, tuple | list) else [slices]
+    if sum(item is Ellipsis for item in items) > 1:
+        raise ValueError("Only one ellipsis ('...') is allowed in a slice.")
+    if len([item for item in items if item is not Ellipsis]) > rank:
+        raise IndexError(f"Too many indices for tensor of dimension {rank}")
+    if not any(item is Ellipsis for item in items):
+        items.append(Ellipsis)
+    at = next(index for index, item in enumerate(items) if item is Ellipsis)
+    items[at : at + 1] = [slice(None)] * (rank - len(items) + 1)
+    starts, ends, steps, squeezed = [], [], [], []
+    for dim, (item, size) in enumerate(zip(items, tensor._spec.shape)):
+        if isinstance(item, int):
+            index = item + size if item < 0 else item
+            if not 0 <= index < size:
+                raise IndexError(f"Index {item} is out of bounds for dimension {dim} of size {size}")
+            starts.append(index)
+            ends.append(index + 1)
+            steps.append(1)
+            squeezed.append(dim)
+        elif isinstance(item, slice):
+            starts.append(0 if item.start is None else item.start)
+            ends.append(size if item.stop is None else item.stop)
+            steps.append(1 if item.step is None else item.step)
+        else:
+            raise TypeError(f"Invalid slice type: {item}")
+    if tensor._spec.on_device:
+        result = ttnn.slice(tensor, starts, ends, steps)
+    else:
+        require(all(step == 1 for step in steps), "Host tensors cannot be accessed with non-unit stride")
+        result = _host_slice(tensor, starts, ends)
+    for shift, dim in enumerate(squeezed):
+        result = ttnn.squeeze(result, dim - shift)
+    return result
+
+
+def _host_slice(tensor: Tensor, starts: Sequence[int], ends: Sequence[int]) -> Tensor:
+    index = tuple(slice(start, end) for start, end in zip(starts, ends))
+    pieces = [values[index].clone() for values in values_of(tensor)]
+    return Tensor.of(tensor._spec.with_(shape=tuple(pieces[0].shape)), Storage(pieces), None)
+
+
+def pad_host(tensor: Tensor, shape: Sequence[int], start: Sequence[int], value: float) -> Tensor:
+    require(not tensor._spec.on_device and tensor.layout is Layout.ROW_MAJOR, "only row-major host tensors are padded")
+    pieces = []
+    for values in values_of(tensor):
+        padded = torch.full(tuple(shape), value, dtype=values.dtype)
+        padded[tuple(slice(s, s + n) for s, n in zip(start, values.shape))] = values
+        pieces.append(padded)
+    return Tensor.of(tensor._spec.with_(shape=tuple(shape)), Storage(pieces), None)
+
+
+def unpad_host(tensor: Tensor, start: Sequence[int], end: Sequence[int]) -> Tensor:
+    require(not tensor._spec.on_device, "only host tensors are unpadded here")
+    return _host_slice(tensor, start, end)
+
+
+# -- files ------------------------------------------------------------------------------------------------------------
+
+
+def _require_extension(path: pathlib.Path) -> None:
+    if path.suffix != ".tensorbin":
+        raise RuntimeError(f"File {path} must have .tensorbin extension")
+
+
+@composite("ttnn.dump_tensor")
+def dump_tensor(file_name: str | pathlib.Path, tensor: Tensor, *, mode: Any = None) -> None:
+    """Write a tensor to a .tensorbin file: its values in safetensors form, its spec in the file's metadata.
+
+    The file appears whole or not at all. The card's library has a format of its own; neither reads the other's.
+    """
+    path = pathlib.Path(file_name)
+    _require_extension(path)
+    host = from_device(tensor)
+    pieces = {
+        str(number): formats.narrow(values, host.dtype).contiguous() for number, values in enumerate(values_of(host))
+    }
+    spec = host._spec
+    metadata = {"dtype": spec.dtype.name, "layout": spec.layout.name, "tile": json.dumps(spec.tile.tile_shape)}
+    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".part")
+    os.close(handle)
+    try:
+        save_file(pieces, temporary, metadata=metadata)
+        os.replace(temporary, path)
+    except BaseException:
+        pathlib.Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+@composite("ttnn.load_tensor")
+def load_tensor(file_name: str | pathlib.Path, *, device: MeshDevice | None = None) -> Tensor:
+    """Read a tensor that `dump_tensor` wrote; with `device`, place it there."""
+    path = pathlib.Path(file_name)
+    _require_extension(path)
+    if not path.is_file():
+        raise RuntimeError(f"Unable to load the tensor from {path}.  The file does not exist.")
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            dtype, layout = DataType[metadata["dtype"]], Layout[metadata["layout"]]
+            tile = tuple(json.loads(metadata["tile"]))
+            values = [file.get_tensor(str(number)) for number in range(len(file.keys()))]
+    except Exception as error:
+        raise RuntimeError(f"{path} is not a tensor file written by ttnn.dump_tensor: {error}") from error
+    spec = Spec.of(values[0].shape, dtype, layout, on_device=False, tile=Tile(tile) if layout is Layout.TILE else None)
+    host = Tensor.of(spec, Storage(values), None)
+    return host if device is None else to_device(host, device)
+
+
+@composite("ttnn.as_tensor")
+def as_tensor(
+    tensor: Any,
+    dtype: DataType | None = None,
+    *,
+    layout: Layout | None = Layout.ROW_MAJOR,
+    device: MeshDevice | None = None,
+    memory_config: MemoryConfig | None = None,
+    cache_file_name: str | pathlib.Path | None = None,
+    preprocess: Callable[[Any], Any] | None = None,
+    mesh_mapper: MeshMapper | None = None,
+    cache_dump_mode: Any = None,
+) -> Tensor:
+    """As `from_torch`, with a file beside it: made and written the first time, read from then on."""
+    if device is not None and memory_config is None:
+        raise RuntimeError("memory_config must be specified when device is specified")
+
+    def convert(to: MeshDevice | None) -> Tensor:
+        source = preprocess(tensor) if preprocess is not None else tensor
+        return from_torch(
+            source, dtype=dtype, layout=layout, device=to, memory_config=memory_config, mesh_mapper=mesh_mapper
+        )
+
+    if cache_file_name is None:
+        return convert(device)
+    dtype_name = "None" if dtype is None else dtype.name
+    layout_name = "None" if layout is None else layout.name
+    path = pathlib.Path(f"{cache_file_name}_dtype_{dtype_name}_layout_{layout_name}.tensorbin")
+    if path.is_file():
+        try:
+            loaded = load_tensor(path)
+            return loaded if device is None else to_device(loaded, device, memory_config)
+        except RuntimeError:
+            path.unlink()  # unreadable: made anew below
+    path.parent.mkdir(parents=True, exist_ok=True)
+    made = convert(None)
+    dump_tensor(path, made)
+    return made if device is None else to_device(made, device, memory_config)

@@ -1,0 +1,315 @@
+"""Where a tensor lies: DRAM or L1, interleaved over all banks or cut into shards."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ttnn_emulator.enums import ALL_ENUMS, BufferType, ShardOrientation, ShardStrategy, TensorMemoryLayout
+from ttnn_emulator.grid import CoreCoord, CoreGrid, CoreRange, CoreRangeSet
+from ttnn_emulator.shapes import Shape, div_up, round_up
+
+ShardDistributionStrategy = ALL_ENUMS["ShardDistributionStrategy"]
+
+SHARDED_2D = frozenset(
+    {TensorMemoryLayout.HEIGHT_SHARDED, TensorMemoryLayout.WIDTH_SHARDED, TensorMemoryLayout.BLOCK_SHARDED}
+)
+
+
+def _grid_json(grid: CoreRangeSet, *, closed: bool) -> str:
+    """The grid as the library prints it (its ShardSpec text lacks one brace; scripts may parse either)."""
+    ranges = ",".join(
+        f'{{"start":{{"x":{r.start.x},"y":{r.start.y}}},"end":{{"x":{r.end.x},"y":{r.end.y}}}' for r in grid.ranges()
+    )
+    return f"[{ranges}}}]" if closed else f"[{ranges}]"
+
+
+@dataclass(frozen=True)
+class ShardSpec:
+    """A two-dimensional shard of `shape` on every core of `grid`."""
+
+    grid: CoreRangeSet
+    shape: tuple[int, int]
+    orientation: ShardOrientation = ShardOrientation.ROW_MAJOR
+
+    def __init__(
+        self,
+        grid: CoreRangeSet,
+        shard_shape: Sequence[int],
+        shard_orientation: ShardOrientation = ShardOrientation.ROW_MAJOR,
+    ) -> None:
+        if len(shard_shape) != 2:
+            raise TypeError(f"ShardSpec: shard_shape has 2 values, not {len(shard_shape)}")
+        object.__setattr__(self, "grid", grid)
+        object.__setattr__(self, "shape", (int(shard_shape[0]), int(shard_shape[1])))
+        object.__setattr__(self, "orientation", shard_orientation)
+
+    def num_cores(self) -> int:
+        return self.grid.num_cores()
+
+    def __repr__(self) -> str:
+        return (
+            f"ShardSpec{{grid={_grid_json(self.grid, closed=False)}, shape={list(self.shape)}, "
+            f"orientation=ShardOrientation::{self.orientation.name}}}"
+        )
+
+
+@dataclass(frozen=True)
+class NdShardSpec:
+    """A shard of any rank, dealt out over `grid`."""
+
+    shard_shape: Shape
+    grid: CoreRangeSet
+    orientation: ShardOrientation = ShardOrientation.ROW_MAJOR
+    shard_distribution_strategy: Any = ShardDistributionStrategy.ROUND_ROBIN_1D
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shard_shape", Shape(self.shard_shape))
+
+    def num_cores(self) -> int:
+        return self.grid.num_cores()
+
+    def __repr__(self) -> str:
+        return (
+            f'{{"shard_shape":{list(self.shard_shape)},"grid":{_grid_json(self.grid, closed=True)},'
+            f'"orientation":"ShardOrientation::{self.orientation.name}","shard_distribution_strategy":'
+            f'"ShardDistributionStrategy::{self.shard_distribution_strategy.name}"}}'
+        )
+
+
+class MemoryConfig:
+    """Memory layout, buffer type and, when sharded, how the shards lie. Immutable; equal configs hash alike."""
+
+    __slots__ = ("memory_layout", "buffer_type", "shard_spec", "nd_shard_spec", "created_with_nd_shard_spec", "_hash")
+
+    memory_layout: TensorMemoryLayout
+    buffer_type: BufferType
+    shard_spec: ShardSpec | None
+    nd_shard_spec: NdShardSpec | None
+    created_with_nd_shard_spec: bool
+    _hash: int
+
+    def __init__(
+        self,
+        memory_layout: TensorMemoryLayout | BufferType = TensorMemoryLayout.INTERLEAVED,
+        buffer_type: BufferType | NdShardSpec = BufferType.DRAM,
+        shard_spec: ShardSpec | None = None,
+        *,
+        nd_shard_spec: NdShardSpec | None = None,
+    ) -> None:
+        if isinstance(memory_layout, BufferType):  # MemoryConfig(buffer_type, nd_shard_spec)
+            memory_layout, buffer_type, nd_shard_spec = TensorMemoryLayout.ND_SHARDED, memory_layout, buffer_type  # type: ignore[assignment]
+        if not isinstance(memory_layout, TensorMemoryLayout) or not isinstance(buffer_type, BufferType):
+            raise TypeError(
+                "MemoryConfig(TensorMemoryLayout, BufferType, ShardSpec | None) "
+                f"does not take ({memory_layout!r}, {buffer_type!r}, {shard_spec!r})"
+            )
+        if shard_spec is not None and not isinstance(shard_spec, ShardSpec):
+            raise TypeError(f"MemoryConfig: shard_spec must be a ShardSpec, not {type(shard_spec).__name__}")
+        if nd_shard_spec is not None and memory_layout is TensorMemoryLayout.INTERLEAVED:
+            memory_layout = TensorMemoryLayout.ND_SHARDED
+        self._set(memory_layout, buffer_type, shard_spec, nd_shard_spec, nd_shard_spec is not None)
+
+    def _set(self, layout: Any, buffer: Any, shard: Any, nd_shard: Any, created_with_nd: bool) -> None:
+        for name, value in (
+            ("memory_layout", layout),
+            ("buffer_type", buffer),
+            ("shard_spec", shard),
+            ("nd_shard_spec", nd_shard),
+            ("created_with_nd_shard_spec", created_with_nd),
+            ("_hash", hash((layout, buffer, shard, nd_shard if created_with_nd else None))),
+        ):
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"MemoryConfig is immutable; build a new one instead of setting {name}")
+
+    @property
+    def interleaved(self) -> bool:
+        return self.memory_layout is TensorMemoryLayout.INTERLEAVED
+
+    def is_sharded(self) -> bool:
+        return self.memory_layout is not TensorMemoryLayout.INTERLEAVED
+
+    @property
+    def is_l1(self) -> bool:
+        return self.buffer_type in (BufferType.L1, BufferType.L1_SMALL)
+
+    @property
+    def is_dram(self) -> bool:
+        return self.buffer_type is BufferType.DRAM
+
+    def with_shard_spec(self, shard_spec: ShardSpec | None) -> MemoryConfig:
+        return MemoryConfig(self.memory_layout, self.buffer_type, shard_spec)
+
+    def with_both_specs(
+        self, layout: TensorMemoryLayout, shard: ShardSpec | None, nd_shard: NdShardSpec | None
+    ) -> MemoryConfig:
+        """A config whose two- and n-dimensional shard specs say the same thing, as a placed tensor's does."""
+        made = object.__new__(MemoryConfig)
+        made._set(layout, self.buffer_type, shard, nd_shard, self.created_with_nd_shard_spec)
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, MemoryConfig):
+            return NotImplemented
+        return (
+            self.memory_layout is other.memory_layout
+            and self.buffer_type is other.buffer_type
+            and self.shard_spec == other.shard_spec
+            and (not self.created_with_nd_shard_spec or self.nd_shard_spec == other.nd_shard_spec)
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        def optional(value: Any) -> str:
+            return "std::nullopt" if value is None else repr(value)
+
+        return (
+            f"MemoryConfig(memory_layout=TensorMemoryLayout::{self.memory_layout.name},"
+            f"buffer_type=BufferType::{self.buffer_type.name},shard_spec={optional(self.shard_spec)},"
+            f"nd_shard_spec={optional(self.nd_shard_spec)},"
+            f"created_with_nd_shard_spec={int(self.created_with_nd_shard_spec)},"
+            "per_core_allocation=0,range_lockstep_allocation=0)"
+        )
+
+    def brief(self) -> str:
+        """A short form for messages: `L1`, `DRAM`, `L1 HEIGHT_SHARDED [32, 64] on 8 cores`."""
+        if not self.is_sharded():
+            return self.buffer_type.name
+        text = f"{self.buffer_type.name} {self.memory_layout.name}"
+        spec = self.shard_spec
+        if spec is None:
+            return text
+        return f"{text} {list(spec.shape)} on {spec.num_cores()} cores"
+
+
+DRAM_MEMORY_CONFIG = MemoryConfig(TensorMemoryLayout.INTERLEAVED, BufferType.DRAM)
+L1_MEMORY_CONFIG = MemoryConfig(TensorMemoryLayout.INTERLEAVED, BufferType.L1)
+L1_BLOCK_SHARDED_MEMORY_CONFIG = MemoryConfig(TensorMemoryLayout.BLOCK_SHARDED, BufferType.L1)
+L1_HEIGHT_SHARDED_MEMORY_CONFIG = MemoryConfig(TensorMemoryLayout.HEIGHT_SHARDED, BufferType.L1)
+L1_WIDTH_SHARDED_MEMORY_CONFIG = MemoryConfig(TensorMemoryLayout.WIDTH_SHARDED, BufferType.L1)
+
+STRATEGY_LAYOUT = {
+    ShardStrategy.HEIGHT: TensorMemoryLayout.HEIGHT_SHARDED,
+    ShardStrategy.WIDTH: TensorMemoryLayout.WIDTH_SHARDED,
+    ShardStrategy.BLOCK: TensorMemoryLayout.BLOCK_SHARDED,
+}
+
+
+def _grid_of(core_grid: Any) -> CoreRangeSet:
+    if isinstance(core_grid, CoreGrid):
+        return CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(core_grid.x - 1, core_grid.y - 1))])
+    if isinstance(core_grid, CoreRangeSet):
+        return core_grid
+    if isinstance(core_grid, list | tuple) and len(core_grid) == 2 and all(isinstance(g, CoreGrid) for g in core_grid):
+        whole, last = core_grid
+        return CoreRangeSet(
+            [
+                CoreRange(CoreCoord(0, 0), CoreCoord(whole.x - 1, whole.y - 1)),
+                CoreRange(CoreCoord(0, whole.y), CoreCoord(last.x - 1, whole.y)),
+            ]
+        )
+    raise RuntimeError(f"Invalid core_grid {core_grid!r}: give a CoreGrid, a CoreRangeSet or two CoreGrids")
+
+
+def _shape_list(shape: Any) -> list[int]:
+    if not isinstance(shape, list | tuple | Shape):
+        raise RuntimeError(f"Invalid input shape {shape!r}")
+    return list(shape)
+
+
+def create_sharded_memory_config(
+    shape: Sequence[int],
+    core_grid: CoreGrid | CoreRangeSet | Sequence[CoreGrid],
+    strategy: ShardStrategy,
+    orientation: ShardOrientation | None = None,
+    use_height_and_width_as_shard_shape: bool = False,
+) -> MemoryConfig:
+    """An L1 memory config that cuts `shape`, seen as [product of the other dims, width], evenly over `core_grid`.
+
+    >>> create_sharded_memory_config((1, 1, 64, 32), CoreGrid(y=1, x=2), ShardStrategy.HEIGHT).shard_spec.shape
+    (32, 32)
+    """
+    dims = _shape_list(shape)
+    if strategy not in STRATEGY_LAYOUT:
+        raise RuntimeError(f"Invalid sharding strategy {strategy!r}")
+    orientation = orientation or ShardOrientation.ROW_MAJOR
+    grid = _grid_of(core_grid)
+    *batch, height, width = dims
+    row_major = orientation is ShardOrientation.ROW_MAJOR
+    if use_height_and_width_as_shard_shape:
+        shard = (height, width) if row_major else (width, height)
+    else:
+        if not isinstance(core_grid, CoreGrid):
+            raise RuntimeError("height and width must be shard shape with CoreRangeSet")
+        rows, columns = math.prod(batch) * height, width
+        cuts = {
+            ShardStrategy.HEIGHT: (core_grid.num_cores, 1),
+            ShardStrategy.WIDTH: (1, core_grid.num_cores),
+            ShardStrategy.BLOCK: (core_grid.y, core_grid.x) if row_major else (core_grid.x, core_grid.y),
+        }[strategy]
+        if rows % cuts[0] or columns % cuts[1]:
+            raise RuntimeError(
+                f"Invalid sharding core_grid: [{rows}, {columns}] does not divide into {cuts[0]} × {cuts[1]} shards"
+            )
+        shard = (rows // cuts[0], columns // cuts[1])
+    return MemoryConfig(STRATEGY_LAYOUT[strategy], BufferType.L1, ShardSpec(grid, shard, orientation))
+
+
+def create_sharded_memory_config_(
+    shape: Sequence[int],
+    core_grid: CoreGrid | CoreRangeSet | Sequence[CoreGrid],
+    strategy: ShardStrategy | TensorMemoryLayout,
+    orientation: ShardOrientation,
+    use_height_and_width_as_shard_shape: bool = False,
+    tile_layout: bool = False,
+) -> MemoryConfig:
+    """As `create_sharded_memory_config`, for shapes that need not divide evenly: shards round up."""
+    dims = _shape_list(shape)
+    layout = STRATEGY_LAYOUT.get(strategy, strategy)  # type: ignore[arg-type,call-overload]
+    if not isinstance(layout, TensorMemoryLayout):
+        raise RuntimeError(f"Invalid type of sharding strategy {strategy!r}")
+    grid = _grid_of(core_grid)
+    *batch, height, width = dims
+    row_major = orientation is ShardOrientation.ROW_MAJOR
+    if use_height_and_width_as_shard_shape:
+        shard = (height, width) if row_major else (width, height)
+    else:
+        rows, extent, cores = math.prod(batch) * height, grid.bounding_box().grid_size(), grid.num_cores()
+        if layout is TensorMemoryLayout.BLOCK_SHARDED:
+            if extent.x * extent.y != cores:
+                raise RuntimeError("Invalid CoreRangeSet for block sharding strategy")
+            down, across = (extent.y, extent.x) if row_major else (extent.x, extent.y)
+            padded = round_up(rows, down * 32) if tile_layout else rows
+            shard = (div_up(padded, down), div_up(width, across))
+        elif layout is TensorMemoryLayout.HEIGHT_SHARDED:
+            padded = round_up(rows, cores) if tile_layout else rows
+            shard = (div_up(padded, cores), width)
+        elif layout is TensorMemoryLayout.WIDTH_SHARDED:
+            shard = (rows, div_up(width, cores))
+        else:
+            raise RuntimeError(f"Invalid sharding scheme {layout!r}")
+    if tile_layout and shard[0] % 32 and shard[1] % 32:
+        raise RuntimeError(f"Incorrect tensor shape: shards of {list(shard)} are not whole tiles")
+    return MemoryConfig(layout, BufferType.L1, ShardSpec(grid, shard, orientation))
+
+
+__all__ = [
+    "DRAM_MEMORY_CONFIG",
+    "L1_BLOCK_SHARDED_MEMORY_CONFIG",
+    "L1_HEIGHT_SHARDED_MEMORY_CONFIG",
+    "L1_MEMORY_CONFIG",
+    "L1_WIDTH_SHARDED_MEMORY_CONFIG",
+    "MemoryConfig",
+    "NdShardSpec",
+    "ShardSpec",
+    "create_sharded_memory_config",
+    "create_sharded_memory_config_",
+]

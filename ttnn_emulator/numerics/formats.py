@@ -1,0 +1,241 @@
+"""Number formats: how values of each dtype are held, packed on the host and packed by the chip.
+
+A *carrier* is the torch tensor that holds a tensor's values exactly:
+
+    bfloat16, bfloat8_b, bfloat4_b   torch.float32 (wide) or torch.bfloat16 (narrow); every value of the three formats
+                                     is a bfloat16, so both carriers hold the same numbers
+    float32                          torch.float32
+    int32, uint16, uint8             torch.int32
+    uint32                           torch.int64
+
+Operations compute on wide carriers. Narrow ones save memory for large tensors that only wait to be read.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, FLOAT_DTYPES, DataType
+
+CARRIER = {
+    DataType.BFLOAT16: torch.float32,
+    DataType.BFLOAT8_B: torch.float32,
+    DataType.BFLOAT4_B: torch.float32,
+    DataType.FLOAT32: torch.float32,
+    DataType.INT32: torch.int32,
+    DataType.UINT16: torch.int32,
+    DataType.UINT8: torch.int32,
+    DataType.UINT32: torch.int64,
+}
+TORCH_DTYPE = {
+    DataType.BFLOAT16: torch.bfloat16,
+    DataType.BFLOAT8_B: torch.float32,
+    DataType.BFLOAT4_B: torch.float32,
+    DataType.FLOAT32: torch.float32,
+    DataType.INT32: torch.int32,
+    DataType.UINT16: torch.uint16,
+    DataType.UINT8: torch.uint8,
+    DataType.UINT32: torch.uint32,
+}
+INTEGER_RANGE = {
+    DataType.INT32: (-(2**31), 2**31 - 1),
+    DataType.UINT32: (0, 2**32 - 1),
+    DataType.UINT16: (0, 2**16 - 1),
+    DataType.UINT8: (0, 2**8 - 1),
+}
+MANTISSA_BITS = {DataType.BFLOAT8_B: 7, DataType.BFLOAT4_B: 3}
+BLOCK = 16  # values that share one exponent: a row of a tile's face
+
+
+def wide(values: torch.Tensor) -> torch.Tensor:
+    """The carrier that operations compute on."""
+    return values.float() if values.dtype is torch.bfloat16 else values
+
+
+def narrow(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
+    """The smallest carrier of values that already are of `dtype`."""
+    return values.bfloat16() if dtype in FLOAT_DTYPES and dtype is not DataType.FLOAT32 else values
+
+
+# -- bit patterns -----------------------------------------------------------------------------------------------------
+
+
+def bits_of(values: torch.Tensor) -> torch.Tensor:
+    """float32 bit patterns as int32."""
+    return values.contiguous().view(torch.int32)
+
+
+def from_bits(bits: torch.Tensor) -> torch.Tensor:
+    return bits.view(torch.float32)
+
+
+# -- rounding to bfloat16 ---------------------------------------------------------------------------------------------
+
+
+def round_bf16_nearest_even(values: torch.Tensor) -> torch.Tensor:
+    """Nearest even, as the host and most kernels of the vector unit round."""
+    return values.bfloat16().float()
+
+
+def round_bf16_half_away(values: torch.Tensor) -> torch.Tensor:
+    """Half away from zero: the packer's rounding from a 32-bit destination register."""
+    bits = bits_of(values)
+    finite = (bits & 0x7F800000) != 0x7F800000
+    return from_bits(torch.where(finite, bits + 0x8000, bits) & -0x10000)
+
+
+def truncate_bf16(values: torch.Tensor) -> torch.Tensor:
+    """Drop the low half of the bits: a store of the vector unit into a 16-bit destination register."""
+    return from_bits(bits_of(values) & -0x10000)
+
+
+def flush(values: torch.Tensor) -> torch.Tensor:
+    """What leaves the packer in a 16-bit float format: NaN as infinity of its sign, denormals and -0 as +0."""
+    bits = bits_of(values)
+    magnitude = bits & 0x7FFFFFFF
+    bits = torch.where(magnitude > 0x7F800000, (bits & -0x80000000) | 0x7F800000, bits)
+    return from_bits(torch.where(magnitude < 0x00800000, torch.zeros_like(bits), bits))
+
+
+# -- block floats -----------------------------------------------------------------------------------------------------
+
+
+def _blocks(values: torch.Tensor) -> tuple[torch.Tensor, int]:
+    """The last dimension cut into blocks of 16, zero-padded."""
+    width = values.shape[-1]
+    pad = -width % BLOCK
+    if pad:
+        values = torch.nn.functional.pad(values, (0, pad))
+    return values.reshape(*values.shape[:-1], -1, BLOCK), width
+
+
+def _unblock(blocks: torch.Tensor, width: int) -> torch.Tensor:
+    flat = blocks.reshape(*blocks.shape[:-2], -1)
+    return flat[..., :width].contiguous() if flat.shape[-1] != width else flat
+
+
+def _scaled(mantissa: torch.Tensor, exponent: torch.Tensor, bits: int, sign: torch.Tensor) -> torch.Tensor:
+    """mantissa × 2^(exponent - 127 - (bits - 1)), with the sign of `sign`."""
+    magnitude = torch.ldexp(mantissa.float(), exponent - (126 + bits))
+    return torch.where(sign < 0, -magnitude, magnitude) + 0.0  # + 0.0: a zero mantissa has no sign
+
+
+def host_pack_block_float(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
+    """Quantise as the library's host code does: denormals to zero, shift right, then round half to even."""
+    if values.dim() == 0:
+        return host_pack_block_float(values.reshape(1), dtype).reshape(())
+    bits_kept = MANTISSA_BITS[dtype]
+    blocks, width = _blocks(values.float())
+    raw = bits_of(blocks)
+    exponent = (raw >> 23) & 0xFF
+    shared = exponent.amax(dim=-1, keepdim=True)
+    mantissa = torch.where(exponent == 0, torch.zeros_like(raw), (raw & 0x7FFFFF) | 0x800000)
+    mantissa = mantissa >> (shared - exponent).clamp(max=31)
+    drop = 24 - bits_kept
+    kept = mantissa >> drop
+    rest = mantissa & ((1 << drop) - 1)
+    half = 1 << (drop - 1)
+    kept = kept + ((rest > half) | ((rest == half) & ((kept & 1) == 1)))
+    kept = kept.clamp(max=(1 << bits_kept) - 1)
+    return _unblock(_scaled(kept, shared, bits_kept, raw), width)
+
+
+def device_pack_block_float(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
+    """Quantise as the packer does, from bfloat16 values: round half away to 7 bits; bfloat4_b then drops 4 of them.
+
+    On the way to bfloat4_b the value passes through a bfloat8_b register, which rounds its own 7 bits once more before.
+    """
+    if values.dim() == 0:
+        return device_pack_block_float(values.reshape(1), dtype).reshape(())
+    blocks, width = _blocks(values.float())
+    raw = bits_of(blocks)
+    if dtype is DataType.BFLOAT4_B:
+        raw = (raw + 0x10000) & ~0x1FFFF
+    exponent = (raw >> 23) & 0xFF
+    shared = exponent.amax(dim=-1, keepdim=True)
+    mantissa = ((raw >> 16) & 0x7F) | torch.where(exponent == 0, 0, 0x80)
+    shift = (shared - exponent).clamp(max=30)
+    kept = ((mantissa + (1 << shift)) >> (shift + 1)).clamp(max=127)
+    kept = torch.where(shift >= 8, torch.zeros_like(kept), kept)
+    if dtype is DataType.BFLOAT4_B:
+        return _unblock(_scaled(kept >> 4, shared, 3, raw), width)
+    return _unblock(_scaled(kept, shared, 7, raw), width)
+
+
+# -- storing ----------------------------------------------------------------------------------------------------------
+
+
+def store(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
+    """Round a float32 result to `dtype`, nearest even, and flush it as the packer does; integers wrap into range.
+
+    The common last step of an operation whose kernel rounds properly. Kernels that truncate, or that the packer
+    rounds half away, say so themselves with the functions above.
+    """
+    if dtype is DataType.FLOAT32:
+        return values
+    if dtype in FLOAT_DTYPES:
+        rounded = flush(round_bf16_nearest_even(values))
+        return device_pack_block_float(rounded, dtype) if dtype in BLOCK_FLOAT_DTYPES else rounded
+    return wrap_integer(values, dtype)
+
+
+def pack(values: torch.Tensor, dtype: DataType, *, from_fp32: bool) -> torch.Tensor:
+    """What the packer writes: `from_fp32` says whether the destination register holds 32 bits a value."""
+    if dtype is DataType.FLOAT32:
+        return values
+    if dtype is DataType.BFLOAT16:
+        return flush(round_bf16_half_away(values) if from_fp32 else truncate_bf16(values))
+    return device_pack_block_float(flush(truncate_bf16(values)), dtype)
+
+
+def wrap_integer(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
+    """Integers modulo the width of `dtype`, in its carrier."""
+    if dtype is DataType.INT32:
+        return values.to(torch.int32)
+    mask = INTEGER_RANGE[dtype][1]
+    return (values.to(torch.int64) & mask).to(CARRIER[dtype])
+
+
+# -- host conversion --------------------------------------------------------------------------------------------------
+
+
+def host_convert(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
+    """A torch tensor as the host code of the library stores it in `dtype`."""
+    if dtype in BLOCK_FLOAT_DTYPES:
+        return host_pack_block_float(_as_float32(values), dtype)
+    if dtype is DataType.BFLOAT16:
+        # Bits are kept, NaN payloads and denormals included: nothing is computed on the host.
+        return values if values.dtype is torch.bfloat16 else _as_float32(values).bfloat16()
+    if dtype is DataType.FLOAT32:
+        return _as_float32(values)
+    high = INTEGER_RANGE[dtype][1]
+    integers = _truncated(values, dtype) if values.is_floating_point() else values.to(torch.int64)
+    if dtype is DataType.INT32:
+        return integers.to(torch.int32)
+    return (integers & high).to(CARRIER[dtype])
+
+
+def _truncated(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
+    """Floats cut to integers as x86 casts them: out of range gives the least int32, uint16 saturates."""
+    low, high = INTEGER_RANGE[dtype]
+    whole = values.double().trunc().nan_to_num(float(-(2**31)), posinf=float(2**62), neginf=float(-(2**62)))
+    integers = whole.to(torch.int64)
+    if dtype is DataType.UINT16:
+        return integers.clamp(low, high)
+    if dtype is DataType.UINT32:
+        return integers
+    least = -(2**31)
+    return torch.where((integers < least) | (integers > 2**31 - 1), torch.full_like(integers, least), integers)
+
+
+def _as_float32(values: torch.Tensor) -> torch.Tensor:
+    return values.float()
+
+
+def to_torch_dtype(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
+    """A carrier as the torch tensor that `ttnn.to_torch` gives."""
+    if dtype is DataType.BFLOAT16 and values.dtype is torch.float32:
+        # A plain cast would canonicalise NaN payloads: keep the upper halves of the bit patterns.
+        return (bits_of(values) >> 16).to(torch.int16).view(torch.bfloat16)
+    target = TORCH_DTYPE[dtype]
+    return values if values.dtype is target else values.to(target)

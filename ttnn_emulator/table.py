@@ -1,0 +1,182 @@
+"""The table of operations.
+
+An operation of the device is one function from its arguments, with *specs* in place of tensors, to a `Plan`: it checks
+them as `ttnn` does, says what comes out, and hands back the prepared computation. The plan is kept in the device's
+program cache, so a warm call neither checks nor infers anything.
+
+    @operation("ttnn.relu", ignores=("sub_core_grids",))
+    def relu(input_tensor, *, memory_config=None, output_tensor=None):
+        require(input_tensor.is_tile, "...")
+        return Plan(input_tensor.with_(memory_config=...), lambda x: x.clamp(min=0))
+
+A composite is a function of real tensors that calls other operations, as the library's composites do.
+
+    @composite("ttnn.mish")
+    def mish(input_tensor, *, memory_config=None):
+        return multiply(input_tensor, tanh(softplus(input_tensor)))
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ttnn_emulator.api.binding import Overload, bind, overloads_of
+from ttnn_emulator.api.recorded import operation_names
+from ttnn_emulator.errors import NotEmulated
+from ttnn_emulator.spec import Spec
+
+OPERATIONS: dict[str, Operation] = {}
+
+# Where a call runs, not what it computes: which queue, which part of the chip.
+NEVER_MATTER = frozenset({"queue_id", "cq_id", "sub_device_id"})
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one call does, prepared once.
+
+    outputs   spec of the result; a list or tuple of specs gives a list or tuple of tensors; None gives None
+    compute   wide carriers of the tensors in `reads` → carrier(s) of the outputs, already of their dtype
+    reads     names of the tensor parameters that `compute` takes, in order; by default all but those in `into`
+    into      names of parameters whose buffers receive the outputs, one an output (None: a new buffer)
+    shares    name of the parameter whose buffer the output is a view of
+    l1_bytes  circular buffers that the program keeps in the L1 of every core it uses
+    """
+
+    outputs: Spec | Sequence[Spec] | None
+    compute: Callable[..., Any] | None
+    reads: tuple[str, ...] | None = None
+    into: tuple[str | None, ...] = ()
+    shares: str | None = None
+    l1_bytes: int = 0
+
+
+class Operation:
+    """A callable of the public API. `name` is its full name, e.g. `ttnn.transformer.concatenate_heads`."""
+
+    def __init__(self, name: str, function: Callable[..., Any], *, kind: str, ignores: Sequence[str] = ()) -> None:
+        self.name = name
+        self.function = function
+        self.kind = kind
+        self.ignores = frozenset(ignores) | NEVER_MATTER
+        self.__name__ = name.rsplit(".", 1)[-1]
+        self.__qualname__ = self.__name__
+        self.__module__ = name.rsplit(".", 1)[0]
+        self.__doc__ = function.__doc__
+        self.python_fully_qualified_name = name
+        parameters = inspect.signature(function).parameters.values()
+        self._takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+        self._accepts = frozenset(parameter.name for parameter in parameters)
+
+    @functools.cached_property
+    def overloads(self) -> tuple[Overload, ...]:
+        return overloads_of(self.name)
+
+    def arguments(self, names: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
+        """Bound values by name, without those that this operation does not look at."""
+        if self._takes_all:
+            return dict(zip(names, values))
+        return {name: value for name, value in zip(names, values) if name in self._accepts}
+
+    def unread_parameters(self) -> set[str]:
+        """Recorded parameters that the function neither takes nor says to ignore. A test keeps this empty."""
+        recorded = {name for overload in self.overloads for name in overload.names}
+        return set() if self._takes_all else recorded - self._accepts - self.ignores
+
+    @functools.cached_property
+    def _run(self) -> Callable[[Operation, tuple, dict[str, Any]], Any]:
+        from ttnn_emulator import dispatch
+
+        return dispatch.call_device_operation if self.kind == "device" else dispatch.call_composite
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._run(self, args, kwargs)
+
+    def bind(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Overload, tuple]:
+        index, values = bind(self.name, self.overloads, args, kwargs)
+        return self.overloads[index], values
+
+    def __repr__(self) -> str:
+        return f"<operation {self.name}>"
+
+    def __reduce__(self) -> tuple:
+        return _operation_by_name, (self.name,)
+
+    def __deepcopy__(self, memo: dict) -> Operation:
+        return self
+
+
+def _operation_by_name(name: str) -> Operation:
+    return OPERATIONS[name]
+
+
+def operation(name: str, *aliases: str, ignores: Sequence[str] = ()) -> Callable[[Callable], Operation]:
+    """Register a device operation: a function from specs and arguments to a Plan."""
+    return _register(name, aliases, kind="device", ignores=ignores)
+
+
+def composite(name: str, *aliases: str, ignores: Sequence[str] = ()) -> Callable[[Callable], Operation]:
+    """Register an operation that is made of other operations, or that moves tensors about."""
+    return _register(name, aliases, kind="composite", ignores=ignores)
+
+
+def _register(
+    name: str, aliases: Sequence[str], *, kind: str, ignores: Sequence[str]
+) -> Callable[[Callable], Operation]:
+    def wrap(function: Callable) -> Operation:
+        for each in (name, *aliases):
+            if each in OPERATIONS:
+                raise ValueError(f"{each} is registered twice")
+            OPERATIONS[each] = Operation(each, function, kind=kind, ignores=ignores)
+        return OPERATIONS[name]
+
+    return wrap
+
+
+class _Library:
+    """Other operations by their names, for composites: `ttnn.add(a, b)`, `ttnn.transformer.concatenate_heads(x)`."""
+
+    def __init__(self, path: str = "ttnn") -> None:
+        self._path = path
+
+    def __getattr__(self, name: str) -> Any:
+        full = f"{self._path}.{name}"
+        found = OPERATIONS[full] if full in OPERATIONS else _Library(full)
+        setattr(self, name, found)
+        return found
+
+
+ttnn: Any = _Library()
+
+
+class MissingOperation:
+    """Stands for an operation that `ttnn` has and the emulator lacks; says so when it is called."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.__name__ = name.rsplit(".", 1)[-1]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotEmulated(
+            f"{self.name} exists in ttnn but is not emulated",
+            hint="Adding it is one function and one table of cases: CONTRIBUTING.md, 'Add an operation'.",
+        )
+
+    def __repr__(self) -> str:
+        return f"<operation {self.name}, not emulated>"
+
+
+def find(name: str) -> Operation | MissingOperation:
+    """The operation of this full name; unknown names raise AttributeError."""
+    if name in OPERATIONS:
+        return OPERATIONS[name]
+    if name in operation_names():
+        return MissingOperation(name)
+    raise AttributeError(f"ttnn has no operation {name}")
+
+
+__all__ = ["OPERATIONS", "MissingOperation", "Operation", "Plan", "composite", "find", "operation", "ttnn"]

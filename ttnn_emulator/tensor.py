@@ -1,0 +1,297 @@
+"""`ttnn.Tensor`: a spec, a storage and the device it lives on."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from ttnn_emulator import printing
+from ttnn_emulator.enums import DataType, Layout, StorageType
+from ttnn_emulator.errors import InvalidArgument, require
+from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.numerics import formats
+from ttnn_emulator.shapes import Shape, Tile, round_up
+from ttnn_emulator.spec import ROW_MAJOR_BYTES, Spec
+from ttnn_emulator.storage import Storage, page_alignment
+
+if TYPE_CHECKING:
+    from ttnn_emulator.device import MeshDevice
+
+_tensor_ids = itertools.count(1)
+
+
+class Tensor:
+    """A tensor on the host or on a device. Made by `from_torch`, creation operations, and every operation."""
+
+    __slots__ = ("_spec", "_storage", "_device", "_id", "topology", "__weakref__")
+
+    _spec: Spec
+    _storage: Storage
+    _device: MeshDevice | None
+    topology: Any
+
+    def __init__(self, tensor: Any = None, data_type: DataType | None = None, *args: Any, **kwargs: Any) -> None:
+        from ttnn_emulator.host import tensor_from_arguments
+
+        made = tensor_from_arguments(tensor, data_type, *args, **kwargs)
+        self._set(made._spec, made._storage, made._device)
+        self.topology = made.topology
+
+    @classmethod
+    def of(cls, spec: Spec, storage: Storage, device: MeshDevice | None) -> Tensor:
+        made = cls.__new__(cls)
+        made._spec = spec
+        made._storage = storage
+        made._device = device
+        made._id = 0
+        made.topology = None
+        return made
+
+    def _set(self, spec: Spec, storage: Storage, device: MeshDevice | None) -> None:
+        self._spec, self._storage, self._device, self._id, self.topology = spec, storage, device, 0, None
+
+    # -- what it is -----------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Shape:
+        return Shape(self._spec.shape)
+
+    @property
+    def padded_shape(self) -> Shape:
+        return Shape(self._spec.padded_shape)
+
+    @property
+    def dtype(self) -> DataType:
+        return self._spec.dtype
+
+    @property
+    def layout(self) -> Layout:
+        return self._spec.layout
+
+    @property
+    def tile(self) -> Tile:
+        return self._spec.tile
+
+    @property
+    def spec(self) -> Spec:
+        return self._spec
+
+    @property
+    def tensor_id(self) -> int:
+        if not self._id:
+            self._id = next(_tensor_ids)
+        return self._id
+
+    def get_dtype(self) -> DataType:
+        return self._spec.dtype
+
+    def get_layout(self) -> Layout:
+        return self._spec.layout
+
+    def get_tile(self) -> Tile:
+        return self._spec.tile
+
+    def memory_config(self) -> MemoryConfig:
+        return self._spec.memory_config
+
+    def storage_type(self) -> StorageType:
+        return StorageType.DEVICE if self._spec.on_device else StorageType.HOST
+
+    def device(self) -> MeshDevice | None:
+        return self._device
+
+    def devices(self) -> list[MeshDevice]:
+        return [] if self._device is None else [self._device]
+
+    def is_sharded(self) -> bool:
+        return self._spec.is_sharded
+
+    def is_allocated(self) -> bool:
+        return self._storage.is_allocated
+
+    def volume(self) -> int:
+        return math.prod(self._spec.padded_shape)
+
+    def logical_volume(self) -> int:
+        return self._spec.volume
+
+    def element_size(self) -> int:
+        if self.dtype in formats.MANTISSA_BITS:
+            raise ValueError(f"a value of {self.dtype} has no size of its own: 16 of them share an exponent")
+        return ROW_MAJOR_BYTES[self.dtype]
+
+    def __len__(self) -> int:
+        if not self._spec.shape:
+            raise TypeError("a tensor of rank 0 has no length")
+        return self._spec.shape[0]
+
+    # -- its buffer -----------------------------------------------------------------------------------------------
+
+    def buffer_address(self) -> int:
+        self._storage.require_allocated()
+        return self._storage.address
+
+    def buffer_page_size(self) -> int:
+        return self._spec.page_bytes
+
+    def buffer_num_pages(self) -> int:
+        return self._spec.num_pages
+
+    def buffer_aligned_page_size(self) -> int:
+        require(self._device is not None, "a host tensor has no device buffer")
+        assert self._device is not None
+        alignment = page_alignment(self._device, self._spec.memory_config.buffer_type)
+        return round_up(self._spec.page_bytes, alignment)
+
+    def deallocate(self, force: bool = True) -> None:
+        """Give the buffer back now. Without `force`, only if no view shares it."""
+        if not force and sys.getrefcount(self._storage) > 2:
+            return
+        self._storage.release(f"ttnn.deallocate ({caller()})")
+
+    # -- moving ---------------------------------------------------------------------------------------------------
+
+    def to(self, *args: Any, **kwargs: Any) -> Tensor:
+        """`to(device, memory_config)`, `to(layout)` or `to(dtype)`."""
+        from ttnn_emulator.table import ttnn
+
+        target = args[0] if args else next(iter(kwargs.values()), None)
+        if isinstance(target, Layout):
+            return ttnn.to_layout(self, target)
+        if isinstance(target, DataType):
+            return ttnn.to_dtype(self, target)
+        rest = {key: value for key, value in kwargs.items() if key in ("memory_config", "mem_config", "cq_id")}
+        config = args[1] if len(args) > 1 else rest.get("memory_config", rest.get("mem_config"))
+        return ttnn.to_device(self, target, memory_config=config)
+
+    def cpu(self, blocking: bool = True, cq_id: Any = None) -> Tensor:
+        from ttnn_emulator.table import ttnn
+
+        return ttnn.from_device(self)
+
+    def to_torch(self, dtype: Any = None, *, mesh_composer: Any = None, **_: Any) -> torch.Tensor:
+        from ttnn_emulator.host import to_torch
+
+        return to_torch(self, dtype, mesh_composer=mesh_composer)
+
+    def to_numpy(self, mesh_composer: Any = None) -> np.ndarray:
+        result = self.to_torch(mesh_composer=mesh_composer)
+        return (result.float() if result.dtype is torch.bfloat16 else result).numpy()
+
+    def to_list(self) -> list:
+        return self.to_torch().tolist()
+
+    def item(self) -> Any:
+        require(
+            self._spec.volume == 1,
+            f"tensor.item() requires tensor to have exactly one element, but got {self._spec.volume} elements",
+        )
+        return self.to_torch().reshape(()).item()
+
+    def reshape(self, *shape: Any) -> Tensor:
+        from ttnn_emulator.table import ttnn
+
+        dims = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        return ttnn.reshape(self, list(dims))
+
+    def pad(self, output_tensor_shape: Sequence[int], input_tensor_start: Sequence[int], pad_value: float) -> Tensor:
+        """Pad a row-major host tensor."""
+        from ttnn_emulator.host import pad_host
+
+        return pad_host(self, output_tensor_shape, input_tensor_start, pad_value)
+
+    def unpad(self, output_tensor_start: Sequence[int], output_tensor_end: Sequence[int]) -> Tensor:
+        """Cut a row-major host tensor."""
+        from ttnn_emulator.host import unpad_host
+
+        return unpad_host(self, output_tensor_start, output_tensor_end)
+
+    # -- operators ------------------------------------------------------------------------------------------------
+
+    def __add__(self, other: Any) -> Tensor:
+        return _operator("add", self, other)
+
+    def __radd__(self, other: Any) -> Tensor:
+        return _operator("add", self, other)
+
+    def __sub__(self, other: Any) -> Tensor:
+        return _operator("subtract", self, other)
+
+    def __rsub__(self, other: Any) -> Tensor:
+        return _operator("rsub", self, other)
+
+    def __mul__(self, other: Any) -> Tensor:
+        return _operator("multiply", self, other)
+
+    def __rmul__(self, other: Any) -> Tensor:
+        return _operator("multiply", self, other)
+
+    def __truediv__(self, other: Any) -> Tensor:
+        return _operator("divide", self, other)
+
+    def __rtruediv__(self, other: Any) -> Tensor:
+        return _operator("rdiv", self, other)
+
+    def __matmul__(self, other: Any) -> Tensor:
+        return _operator("matmul", self, other)
+
+    def __eq__(self, other: Any) -> Tensor:  # type: ignore[override]
+        return _operator("eq", self, other)
+
+    def __ne__(self, other: Any) -> Tensor:  # type: ignore[override]
+        return _operator("ne", self, other)
+
+    def __gt__(self, other: Any) -> Tensor:
+        return _operator("gt", self, other)
+
+    def __ge__(self, other: Any) -> Tensor:
+        return _operator("ge", self, other)
+
+    def __lt__(self, other: Any) -> Tensor:
+        return _operator("lt", self, other)
+
+    def __le__(self, other: Any) -> Tensor:
+        return _operator("le", self, other)
+
+    __hash__ = object.__hash__
+
+    def __getitem__(self, slices: Any) -> Tensor:
+        from ttnn_emulator.host import get_item
+
+        return get_item(self, slices)
+
+    def __repr__(self) -> str:
+        return printing.tensor_text(self)
+
+    def brief(self) -> str:
+        """For messages: shape, dtype, layout, place."""
+        return f"Tensor({self._spec.brief()})"
+
+
+def _operator(name: str, left: Any, right: Any) -> Tensor:
+    from ttnn_emulator.table import ttnn
+
+    return getattr(ttnn, name)(left, right)
+
+
+def caller() -> str:
+    """File and line of the first frame outside this package: who asked."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("ttnn_emulator"):
+        frame = frame.f_back  # type: ignore[assignment]
+    return "unknown" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def values_of(tensor: Tensor) -> list[torch.Tensor]:
+    """The carriers of an allocated tensor, one a chip."""
+    storage = tensor._storage
+    storage.require_allocated()
+    if storage.values is None:
+        raise InvalidArgument(f"{tensor.brief()} has a spec and no values")
+    return storage.values
