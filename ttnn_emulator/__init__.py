@@ -32,6 +32,7 @@ from ttnn_emulator.device import (  # noqa: E402
     GetNumAvailableDevices,
     GetNumPCIeDevices,
     GetPCIeDeviceID,
+    MeshCoordinate,
     MeshDevice,
     MeshShape,
     ReadDeviceProfiler,
@@ -63,12 +64,29 @@ from ttnn_emulator.errors import (  # noqa: E402
     SignatureError,
     UseAfterFree,
 )
+from ttnn_emulator.execution import graph
 from ttnn_emulator.execution.listeners import (  # noqa: E402
     Listener,
     OperationEvent,
     listening,
     register_post_operation_hook,
     register_pre_operation_hook,
+)
+from ttnn_emulator.execution.queues import (
+    MeshEvent,
+    command_queue,
+    event_synchronize,
+    get_current_command_queue_id_for_thread,
+    record_event,
+    wait_for_event,
+)
+from ttnn_emulator.execution.trace import (
+    MeshTraceId,
+    begin_trace_capture,
+    end_trace_capture,
+    execute_trace,
+    is_trace_capture_active,
+    release_trace,
 )
 from ttnn_emulator.grid import (  # noqa: E402
     CoreCoord,
@@ -136,7 +154,7 @@ TensorSpec = Spec
 globals().update(ALL_ENUMS)
 globals().update(_records)
 globals().update(top_level_operations())
-globals().update(nested_namespaces())
+globals().update(nested_namespaces() | {"graph": graph})
 BlackholeComputeKernelConfig = _records["WormholeComputeKernelConfig"]
 
 

@@ -66,6 +66,42 @@ class MeshShape:
         return f"MeshShape({list(self._dims)})"
 
 
+class MeshCoordinate:
+    """The place of a chip in a mesh: `MeshCoordinate(row, column)`."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, *values: Any) -> None:
+        self._values = tuple(values[0]) if len(values) == 1 and not isinstance(values[0], int) else values
+
+    def number_in(self, shape: MeshShape) -> int:
+        """The chip's number, counted row by row."""
+        inside = len(self._values) == len(shape) and all(0 <= v < s for v, s in zip(self._values, shape))
+        require(inside, f"{self!r} does not lie in a mesh of {list(shape)}")
+        number = 0
+        for value, size in zip(self._values, shape):
+            number = number * size + value
+        return number
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._values)
+
+    def __getitem__(self, index: int) -> int:
+        return self._values[index]
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MeshCoordinate) and self._values == other._values
+
+    def __hash__(self) -> int:
+        return hash(self._values)
+
+    def __repr__(self) -> str:
+        return f"MeshCoordinate({list(self._values)})"
+
+
 class DispatchCoreConfig:
     """Which cores dispatch work: their type and axis decide how large the compute grid is."""
 

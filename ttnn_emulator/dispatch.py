@@ -168,6 +168,11 @@ def _find_plan(op: Operation, overload: Overload, values: tuple, device: MeshDev
         return found
     if not cache.misses_allowed:
         raise InvalidArgument("this call is not in the program cache, and misses are not allowed on this device")
+    if device is not None and device.capturing is not None:
+        raise InvalidArgument(
+            "cannot load a new program during trace capture",
+            hint="Run the same calls once before begin_trace_capture, with the program cache enabled.",
+        )
     cache.misses += 1
     prepared = _prepare(op, overload, values, device)
     if cache.enabled:
@@ -199,6 +204,10 @@ def _run(prepared: _Prepared, values: tuple, device: MeshDevice | None) -> Any:
         return _view(prepared, values[prepared.shares])
     inputs = [values[slot] for slot in prepared.reads]
     if state.specs_only:
+        if listeners.active:
+            for placement in prepared.placements:
+                if placement is not None:
+                    listeners.buffer_allocated(Storage(None, device), placement)
         storages = [_target(prepared, n, values) or Storage(None, device) for n in range(len(prepared.outputs))]
         return _wrap(prepared, storages, values, device)
     if plan.l1_bytes and device is not None:
@@ -209,10 +218,11 @@ def _run(prepared: _Prepared, values: tuple, device: MeshDevice | None) -> Any:
         if storage is None:
             storage = Storage(None) if placement is None else Storage.placed(placement, device)  # type: ignore[arg-type]
         storages.append(storage)
-    if plan.compute is not None and (device is None or device.holds_values):
-        execute(plan, inputs, storages, device)
-        if device is not None and device.capturing is not None:
+    if device is not None and device.capturing is not None:
+        if plan.compute is not None:
             device.capturing.record(plan, inputs, storages)
+    elif plan.compute is not None and (device is None or device.holds_values):
+        execute(plan, inputs, storages, device)
     return _wrap(prepared, storages, values, device)
 
 
@@ -220,6 +230,9 @@ def execute(plan: Plan, inputs: Sequence[Any], storages: Sequence[Storage], devi
     """Compute a plan chip by chip and put the results into the storages."""
     assert plan.compute is not None
     chips = device.num_devices if device is not None else 1
+    if plan.across:
+        _execute_across(plan, inputs, storages, chips)
+        return
     results: list[list[Any]] = []
     for chip in range(chips):
         arguments = [_carrier(value, chip) for value in inputs]
@@ -229,6 +242,18 @@ def execute(plan: Plan, inputs: Sequence[Any], storages: Sequence[Storage], devi
         results.append(list(result) if isinstance(result, tuple | list) else [result])
     for number, storage in enumerate(storages):
         storage.values = [result[number] for result in results]
+
+
+def _execute_across(plan: Plan, inputs: Sequence[Any], storages: Sequence[Storage], chips: int) -> None:
+    assert plan.compute is not None
+    arguments = [[_carrier(value, chip) for chip in range(chips)] for value in inputs]
+    if any(carrier is _NO_VALUES for argument in arguments for carrier in argument):
+        return
+    results = plan.compute(*arguments)
+    if len(storages) == 1:
+        results = [results]
+    for storage, values in zip(storages, results):
+        storage.values = list(values)
 
 
 _NO_VALUES = object()
@@ -287,7 +312,7 @@ class _SharedStorage(Storage):
         made.owner = owner
         made.reshape = reshape
         made.address = owner.address
-        made.bytes_per_bank = owner.bytes_per_bank
+        made.placement = owner.placement
         return made
 
     @property

@@ -18,6 +18,7 @@ from safetensors.torch import save_file
 from ttnn_emulator.device import MeshDevice
 from ttnn_emulator.enums import ALL_ENUMS, BLOCK_FLOAT_DTYPES, DataType, Layout
 from ttnn_emulator.errors import InvalidArgument, require
+from ttnn_emulator.execution.trace import require_not_capturing
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.mesh import MeshComposer, MeshMapper, as_composer, as_mapper
 from ttnn_emulator.numerics import formats
@@ -152,6 +153,7 @@ def _own(converted: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
 
 
 def _upload(spec: Spec, device: MeshDevice, values: list[torch.Tensor]) -> Storage:
+    require_not_capturing(device, "Writes")
     if len(values) == 1 and device.num_devices > 1:
         values = values * device.num_devices
     require(len(values) == device.num_devices, f"{len(values)} shards cannot be placed on {device.num_devices} devices")
@@ -227,6 +229,7 @@ def to_torch(
     cq_id: Any = None,
 ) -> torch.Tensor:
     """The values as a torch tensor of the logical shape; `torch_rank` drops leading ones."""
+    require_not_capturing(tensor._device, "Reads")
     pieces = [formats.to_torch_dtype(values, tensor.dtype) for values in values_of(tensor)]
     pieces = [piece.reshape(tensor._spec.shape) for piece in pieces]
     composer: MeshComposer | None = as_composer(mesh_composer)
@@ -266,6 +269,7 @@ def from_device(tensor: Tensor, blocking: bool = True) -> Tensor:
     if not tensor._spec.on_device:
         return tensor
     tensor._storage.require_allocated()
+    require_not_capturing(tensor._device, "Reads")
     values = tensor._storage.values
     host = Storage([value.clone() for value in values] if values is not None else None)
     made = Tensor.of(tensor._spec.with_(on_device=False), host, None)
@@ -331,6 +335,7 @@ def copy_host_to_device_tensor(host_tensor: Tensor, device_tensor: Tensor) -> No
     device_tensor._storage.require_allocated()
     device = device_tensor._device
     assert device is not None
+    require_not_capturing(device, "Writes")
     values = values_of(host_tensor)
     if len(values) == 1:
         values = values * device.num_devices

@@ -20,7 +20,10 @@ class Namespace(types.ModuleType):
         nested = f"{full}."
         if any(known.startswith(nested) for known in operation_names()):
             return namespace(full)
-        return find(full)
+        if full in operation_names():
+            return find(full)
+        # `ttnn.types.CoreGrid`, `ttnn.device.manage_device`: the same objects under the name of their module.
+        return getattr(sys.modules[__package__], name)
 
 
 _made: dict[str, Namespace] = {}

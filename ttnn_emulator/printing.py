@@ -11,22 +11,19 @@ if TYPE_CHECKING:
     from ttnn_emulator.tensor import Tensor
 
 INDENT = 13  # under the first bracket of "ttnn.Tensor(["
+INTEGER_WIDTH = 5
+WIDEST_RATIO = 1000.0  # between the largest and the smallest magnitude, beyond which numbers print with exponents
 
 
 @dataclass
 class PrintOptions:
-    threshold: int = 1000
-    edge_items: int = 2
+    edge_items: int | None = 2  # shown at either end of a dimension; None shows all
     precision: int = 4
-    sci_mode: bool = False
+    sci_mode: bool | None = None  # None: where the magnitudes ask for it
 
 
 OPTIONS = PrintOptions()
-PROFILES = {
-    "empty": PrintOptions(threshold=0, edge_items=0),
-    "short": PrintOptions(),
-    "full": PrintOptions(threshold=2**62),
-}
+PROFILES: dict[str, int | None] = {"empty": 0, "short": 2, "full": None}
 
 
 def set_printoptions(*, profile: str = "short", sci_mode: Any = "default", precision: int | None = None) -> None:
@@ -34,12 +31,10 @@ def set_printoptions(*, profile: str = "short", sci_mode: Any = "default", preci
     name = profile.lower()
     if name not in PROFILES:
         raise RuntimeError(f"Invalid print profile {profile!r}: use one of {', '.join(PROFILES)}")
-    chosen = PROFILES[name]
-    OPTIONS.threshold, OPTIONS.edge_items = chosen.threshold, chosen.edge_items
+    OPTIONS.edge_items = PROFILES[name]
     if precision is not None:
         OPTIONS.precision = precision
-    if sci_mode != "default":
-        OPTIONS.sci_mode = sci_mode is True or str(sci_mode).lower() == "true"
+    OPTIONS.sci_mode = None if sci_mode == "default" else sci_mode is True or str(sci_mode).lower() == "true"
 
 
 def tensor_text(tensor: Tensor) -> str:
@@ -59,38 +54,45 @@ def tensor_text(tensor: Tensor) -> str:
 
 
 def values_text(values: torch.Tensor, indent: int) -> str:
-    if values.numel() == 0:
-        return "[]"
-    summarize = values.numel() > OPTIONS.threshold
-    width = max((len(_number(value)) for value in _shown(values, summarize)), default=0)
-    return _block(values, indent, summarize, width)
+    if values.numel() == 0 or OPTIONS.edge_items == 0:
+        return "[]" if values.numel() == 0 else "[...]"
+    return _block(values, indent, _number_format(_shown(values)))
 
 
-def _shown(values: torch.Tensor, summarize: bool) -> list[Any]:
+def _shown(values: torch.Tensor) -> torch.Tensor:
+    """Only what will be printed."""
+    edge = OPTIONS.edge_items
     for dim, size in enumerate(values.shape):
-        if summarize and size > 2 * OPTIONS.edge_items:
-            keep = [*range(OPTIONS.edge_items), *range(size - OPTIONS.edge_items, size)]
-            values = values.index_select(dim, torch.tensor(keep, dtype=torch.int64))
-    return values.reshape(-1).tolist()
+        if edge is not None and size > 2 * edge:
+            keep = torch.tensor([*range(edge), *range(size - edge, size)])
+            values = values.index_select(dim, keep)
+    return values
 
 
-def _number(value: Any) -> str:
-    if isinstance(value, int):
-        return str(value)
-    text = f"{value:.{OPTIONS.precision}{'e' if OPTIONS.sci_mode else 'f'}}"
-    return text if value < 0 or text.startswith("-") else " " + text
+def _number_format(shown: torch.Tensor) -> str:
+    """A format that suits all of these numbers."""
+    if not shown.is_floating_point():
+        return f"{INTEGER_WIDTH}d"
+    scientific = OPTIONS.sci_mode
+    if scientific is None:
+        sizes = shown.double().abs()
+        sizes = sizes[(sizes > 0) & sizes.isfinite()]
+        scientific = sizes.numel() > 0 and bool(
+            sizes.max() / sizes.min() > WIDEST_RATIO or sizes.max() > 1e8 or sizes.min() < 1e-4
+        )
+    digits = OPTIONS.precision
+    return f"{digits + 7}.{digits}e" if scientific else f"{digits + 3}.{digits}f"
 
 
-def _block(values: torch.Tensor, indent: int, summarize: bool, width: int) -> str:
+def _block(values: torch.Tensor, indent: int, number_format: str) -> str:
     if values.dim() == 0:
-        return _number(values.item()).rjust(width)
+        return format(values.item(), number_format)
     size, edge = values.shape[0], OPTIONS.edge_items
-    cut = summarize and size > 2 * edge
     indices: list[int | None] = list(range(size))
-    if cut:
+    if edge is not None and size > 2 * edge:
         indices = [*range(edge), None, *range(size - edge, size)]
-    parts = ["..." if i is None else _block(values[i], indent + 1, summarize, width) for i in indices]
-    separator = ", " if values.dim() == 1 else "," + "\n" * (values.dim() - 1) + " " * indent
-    if values.dim() == 1 and cut:
-        parts = [part if part != "..." else " ..." for part in parts]
-    return "[" + separator.join(parts) + "]"
+    flat = values.dim() == 1
+    skipped = " ..." if flat else "..."
+    parts = [skipped if i is None else _block(values[i], indent + 1, number_format) for i in indices]
+    lines = "\n" if values.dim() == 2 else "\n\n"
+    return "[" + (", " if flat else f",{lines}{' ' * indent}").join(parts) + "]"

@@ -385,19 +385,46 @@ def _physical_shape(shape: tuple[int, ...], alignment: tuple[int, ...]) -> tuple
     return height, width
 
 
-def padded_alignment(shape: Sequence[int], padded: Sequence[int]) -> tuple[int, ...]:
-    """The alignment under which `shape` has exactly `padded` as its padded shape; empty when they agree."""
-    if tuple(shape) == tuple(padded):
+def padded_spec(
+    shape: Sequence[int],
+    padded: Sequence[int],
+    dtype: DataType,
+    layout: Layout,
+    memory_config: MemoryConfig,
+    *,
+    on_device: bool = True,
+    tile: Tile | None = None,
+) -> Spec:
+    """The spec of `shape` kept in a buffer of shape `padded`, as the library's TensorLayout.fromPaddedShape makes it."""
+    alignment = _alignment_to_pad(tuple(shape), tuple(padded), layout, memory_config, tile or DEFAULT_TILE)
+    return Spec.of(shape, dtype, layout, memory_config, on_device=on_device, tile=tile, alignment=alignment)
+
+
+def _alignment_to_pad(
+    shape: tuple[int, ...], padded: tuple[int, ...], layout: Layout, memory_config: MemoryConfig, tile: Tile
+) -> tuple[int, ...]:
+    if shape == padded:
         return ()
     rank = len(padded)
-    if all(a == b for a, b in zip(reversed(tuple(shape)[:-2]), reversed(tuple(padded)[:-2]))):
-        return tuple(padded[-2:])
-    values = list(padded)
-    cumulative = padded[-2] if rank > 1 else 1
-    for dim in range(rank - 3, -1, -1):
-        cumulative *= padded[dim]
-        values[dim] = cumulative
-    return tuple(value or 1 for value in values)
+    # Missing leading dimensions count as ones.
+    aligned = (1,) * (rank - len(shape)) + shape if rank > len(shape) else shape[len(shape) - rank :]
+    only_height_and_width = aligned[:-2] == padded[:-2]
+    if memory_config.shard_spec is not None:
+        require(only_height_and_width, f"shape {list(shape)} padded to {list(padded)} cannot be sharded")
+        return (memory_config.shard_spec.shape[1],) if layout is Layout.ROW_MAJOR else ()
+    inner = list(padded[-2:])
+    if layout is Layout.TILE:
+        # A tile's own rounding is not an alignment that was asked for.
+        for back, step in enumerate(reversed(tile.tile_shape[-len(inner) :]), start=1):
+            if inner[-back] <= round_up(aligned[-back], step):
+                inner[-back] = step
+    if only_height_and_width:
+        return tuple(inner)
+    outer, height = [], padded[-2]
+    for size in reversed(padded[:-2]):
+        height *= size
+        outer.append(height)
+    return tuple(value or 1 for value in (*reversed(outer), *inner))
 
 
 def is_sharded_on_l1(spec: Spec) -> bool:

@@ -9,6 +9,7 @@ import torch
 
 from ttnn_emulator.enums import BufferType
 from ttnn_emulator.errors import InvalidArgument, UseAfterFree
+from ttnn_emulator.execution import listeners
 from ttnn_emulator.grid import CoreRangeSet
 from ttnn_emulator.shapes import round_up
 
@@ -27,14 +28,14 @@ class Storage:
     another; the buffer is given back when the last of them goes, or when somebody deallocates it.
     """
 
-    __slots__ = ("values", "device", "memory", "address", "bytes_per_bank", "freed_by", "__weakref__")
+    __slots__ = ("values", "device", "memory", "address", "placement", "freed_by", "__weakref__")
 
     def __init__(self, values: Values | None, device: MeshDevice | None = None) -> None:
         self.values = values
         self.device = device
         self.memory: BankedMemory | None = None
         self.address = 0
-        self.bytes_per_bank = 0
+        self.placement: Placement | None = None
         self.freed_by = ""
 
     @classmethod
@@ -51,7 +52,9 @@ class Storage:
         memory = placement.memory
         made.address = memory.allocate(placement.total_bytes, placement.bytes_per_bank, placement.banks)
         made.memory = memory
-        made.bytes_per_bank = placement.bytes_per_bank
+        made.placement = placement
+        if listeners.active:
+            listeners.buffer_allocated(made, placement)
         return made
 
     @property
@@ -66,9 +69,16 @@ class Storage:
             return
         self.freed_by = by
         self.values = None
-        memory, self.memory = self.memory, None
-        if memory is not None:
-            memory.free(self.address)
+        self._give_back()
+
+    def _give_back(self) -> None:
+        memory = self.memory
+        if memory is None:
+            return
+        self.memory = None
+        memory.free(self.address)
+        if listeners.active:
+            listeners.buffer_freed(self)
 
     def require_allocated(self) -> None:
         if self.freed_by:
@@ -77,10 +87,7 @@ class Storage:
             raise UseAfterFree("the tensor is not allocated: its device was closed")
 
     def __del__(self) -> None:
-        memory = self.memory
-        if memory is not None:
-            self.memory = None
-            memory.free(self.address)
+        self._give_back()
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,12 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ttnn_emulator.api.binding import Overload, bind, overloads_of
+from ttnn_emulator.api.binding import Overload, bind, make_overload, overloads_of
 from ttnn_emulator.api.recorded import operation_names
 from ttnn_emulator.errors import NotEmulated
 from ttnn_emulator.spec import Spec
@@ -44,6 +45,7 @@ class Plan:
     reads     names of the tensor parameters that `compute` takes, in order; by default all but those in `into`
     into      names of parameters whose buffers receive the outputs, one an output (None: a new buffer)
     shares    name of the parameter whose buffer the output is a view of
+    across    `compute` sees all chips of the mesh: it takes and gives lists with one carrier a chip
     l1_bytes  circular buffers that the program keeps in the L1 of every core it uses
     """
 
@@ -53,6 +55,7 @@ class Plan:
     into: tuple[str | None, ...] = ()
     shares: str | None = None
     l1_bytes: int = 0
+    across: bool = False
 
 
 class Operation:
@@ -124,6 +127,31 @@ def composite(name: str, *aliases: str, ignores: Sequence[str] = ()) -> Callable
     return _register(name, aliases, kind="composite", ignores=ignores)
 
 
+def internal(name: str) -> Callable[[Callable], Operation]:
+    """A device operation for composites to call; the library launches such ones under names that are not public.
+
+    Its parameters are bound by the function's own signature: those annotated with `Spec` take tensors.
+    """
+
+    def wrap(function: Callable) -> Operation:
+        made = Operation(name, function, kind="device")
+        made.overloads = (make_overload(_signature(function)),)
+        return made
+
+    return wrap
+
+
+def _signature(function: Callable) -> list[tuple]:
+    parameters = []
+    for parameter in inspect.signature(function).parameters.values():
+        text = str(parameter.annotation)
+        type_text = text.replace("Spec", "Tensor") if re.search(r"\bSpec\b", text) else "object"
+        default = () if parameter.default is parameter.empty else (parameter.default,)
+        kind = "k" if parameter.kind is parameter.KEYWORD_ONLY else "p"
+        parameters.append((parameter.name, kind, type_text, *default))
+    return parameters
+
+
 def _register(
     name: str, aliases: Sequence[str], *, kind: str, ignores: Sequence[str]
 ) -> Callable[[Callable], Operation]:
@@ -179,4 +207,4 @@ def find(name: str) -> Operation | MissingOperation:
     raise AttributeError(f"ttnn has no operation {name}")
 
 
-__all__ = ["OPERATIONS", "MissingOperation", "Operation", "Plan", "composite", "find", "operation", "ttnn"]
+__all__ = ["OPERATIONS", "MissingOperation", "Operation", "Plan", "composite", "find", "internal", "operation", "ttnn"]

@@ -293,5 +293,8 @@ def values_of(tensor: Tensor) -> list[torch.Tensor]:
     storage = tensor._storage
     storage.require_allocated()
     if storage.values is None:
-        raise InvalidArgument(f"{tensor.brief()} has a spec and no values")
+        raise InvalidArgument(
+            f"{tensor.brief()} has a spec and no values",
+            hint="It was made without values, or in a trace that has not been executed yet.",
+        )
     return storage.values

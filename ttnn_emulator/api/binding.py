@@ -8,6 +8,7 @@ the signature takes ten.
 from __future__ import annotations
 
 import functools
+import keyword
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -250,10 +251,15 @@ def _may_hold_tensor(type_text: str) -> bool:
     return any(word == "Tensor" for word in type_text.replace("[", " ").replace("]", " ").replace("|", " ").split())
 
 
+def _as_identifier(name: str) -> str:
+    """`from` cannot be a parameter in Python, only a key of `**kwargs`; it is called `from_` here."""
+    return f"{name}_" if keyword.iskeyword(name) else name
+
+
 def make_overload(parameters: Sequence[Sequence[Any]]) -> Overload:
     """Compile one recorded overload."""
     entries = tuple(
-        (name, kind, type_text, tuple(_default_value(value) for value in default))
+        (_as_identifier(name), kind, type_text, tuple(_default_value(value) for value in default))
         for name, kind, type_text, *default in parameters
     )
     names = [entry[0] for entry in entries]
@@ -330,6 +336,8 @@ def bind(name: str, overloads: Sequence[Overload], args: tuple, kwargs: dict[str
 
     Of several overloads, one that takes the arguments as they are wins over one that has to convert them.
     """
+    if "from" in kwargs:
+        kwargs = {_as_identifier(key): value for key, value in kwargs.items()}
     if len(overloads) > 1:
         for index, overload in enumerate(overloads):
             try:

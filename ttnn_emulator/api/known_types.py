@@ -6,7 +6,7 @@ from typing import Any
 
 from ttnn_emulator.api.binding import TYPES, NoMatch
 from ttnn_emulator.api.config_types import ConfigRecord, make_config_types
-from ttnn_emulator.device import DispatchCoreConfig, MeshDevice, MeshShape
+from ttnn_emulator.device import DispatchCoreConfig, MeshCoordinate, MeshDevice, MeshShape
 from ttnn_emulator.grid import CoreCoord, CoreGrid, CoreRange, CoreRangeSet
 from ttnn_emulator.memory_config import MemoryConfig, NdShardSpec, ShardSpec
 from ttnn_emulator.mesh import MeshComposer, MeshMapper, PlacementReplicate, PlacementShard
@@ -55,6 +55,7 @@ def register_known_types() -> dict[str, type[ConfigRecord]]:
         ("TensorSpec", Spec),
         ("MeshDevice", MeshDevice),
         ("MeshShape", MeshShape),
+        ("MeshCoordinate", MeshCoordinate),
         ("DispatchCoreConfig", DispatchCoreConfig),
         ("CppTensorToMesh", MeshMapper),
         ("TensorToMesh", MeshMapper),

@@ -1,19 +1,27 @@
-"""Lets a profiler, a graph capture or a test hear every operation as it starts and ends."""
+"""Lets a profiler, a graph capture or a test hear every operation and every buffer as they come and go."""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ttnn_emulator.storage import Placement, Storage
 
 active: list[Listener] = []
 
 
 @dataclass
 class OperationEvent:
-    """One call. `result` and `end` are set when it has ended; `error` when it failed."""
+    """One call. `result`, `end` and, of a failed call, `error` are set when it has ended.
+
+    is_composite   made of other operations, which are heard too, one level deeper
+    l1_bytes       circular buffers that the program keeps in the L1 of every core it uses
+    """
 
     name: str
     is_composite: bool
@@ -39,9 +47,18 @@ class Listener:
     def ended(self, event: OperationEvent) -> None:
         """An operation has its result, or has failed."""
 
+    def allocated(self, storage: Storage, placement: Placement) -> None:
+        """A buffer was taken on a device."""
 
-class _Depth:
+    def freed(self, storage: Storage) -> None:
+        """A buffer was given back."""
+
+
+class _Depth(threading.local):
     value = 0
+
+
+_depth = _Depth()
 
 
 @contextmanager
@@ -71,7 +88,7 @@ def _observe(event: OperationEvent) -> Iterator[OperationEvent]:
     hearing = list(active)
     for listener in hearing:
         listener.started(event)
-    _Depth.value += 1
+    _depth.value += 1
     event.start = time.perf_counter()
     try:
         yield event
@@ -80,18 +97,28 @@ def _observe(event: OperationEvent) -> Iterator[OperationEvent]:
         raise
     finally:
         event.end = time.perf_counter()
-        _Depth.value -= 1
+        _depth.value -= 1
         for listener in reversed(hearing):
             listener.ended(event)
 
 
 def device_operation(name: str, names: Sequence[str], values: Sequence[Any]):
-    return _observe(OperationEvent(name, False, dict(zip(names, values)), _Depth.value))
+    return _observe(OperationEvent(name, False, dict(zip(names, values)), _depth.value))
 
 
 def composite(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]):
     arguments = {f"arg{number}": value for number, value in enumerate(args)} | dict(kwargs)
-    return _observe(OperationEvent(name, True, arguments, _Depth.value))
+    return _observe(OperationEvent(name, True, arguments, _depth.value))
+
+
+def buffer_allocated(storage: Storage, placement: Placement) -> None:
+    for listener in active:
+        listener.allocated(storage, placement)
+
+
+def buffer_freed(storage: Storage) -> None:
+    for listener in active:
+        listener.freed(storage)
 
 
 class _HookListener(Listener):

@@ -1,0 +1,192 @@
+"""Traces, command queues, captured graphs, listeners, specs without data."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import ttnn_emulator as ttnn
+
+
+def upload(values: torch.Tensor, device, **kwargs):
+    return ttnn.from_torch(values, dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=device, **kwargs)
+
+
+def host(values: torch.Tensor):
+    return ttnn.from_torch(values, dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT)
+
+
+# -- traces -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_trace_computes_anew_from_its_input_buffers(device) -> None:
+    source = upload(torch.full((32, 32), -1.0), device)
+
+    def program():
+        middle = ttnn.relu(source)
+        result = ttnn.add(middle, 1.0)
+        ttnn.deallocate(middle)
+        return result
+
+    program()
+    trace = ttnn.begin_trace_capture(device, cq_id=0)
+    result = program()
+    ttnn.end_trace_capture(device, trace, cq_id=0)
+    for value in (3.0, -2.0, 0.5):
+        ttnn.copy_host_to_device_tensor(host(torch.full((32, 32), value)), source)
+        ttnn.execute_trace(device, trace, cq_id=0, blocking=False)
+        assert torch.equal(ttnn.to_torch(result), torch.full((32, 32), max(value, 0) + 1.0, dtype=torch.bfloat16))
+    ttnn.release_trace(device, trace)
+    with pytest.raises(ttnn.InvalidArgument, match="no captured trace"):
+        ttnn.execute_trace(device, trace, cq_id=0)
+
+
+def test_capture_runs_nothing(device) -> None:
+    source = upload(torch.ones(32, 32), device)
+    ttnn.relu(source)
+    trace = ttnn.begin_trace_capture(device)
+    result = ttnn.relu(source)
+    with pytest.raises(ttnn.InvalidArgument, match="Reads are not supported during trace capture"):
+        ttnn.to_torch(result)
+    ttnn.end_trace_capture(device, trace)
+    with pytest.raises(ttnn.InvalidArgument, match="has not been executed"):
+        ttnn.to_torch(result)
+
+
+def test_what_cannot_be_captured_is_refused(device) -> None:
+    source = upload(torch.ones(32, 32), device)
+    trace = ttnn.begin_trace_capture(device)
+    with pytest.raises(ttnn.InvalidArgument, match="Run the same calls once before"):
+        ttnn.relu(source)
+    with pytest.raises(ttnn.InvalidArgument, match="Writes are not supported"):
+        upload(torch.ones(32, 32), device)
+    with pytest.raises(ttnn.InvalidArgument, match="captured on this device already"):
+        ttnn.begin_trace_capture(device)
+    ttnn.end_trace_capture(device, trace)
+
+
+def test_a_trace_that_outgrows_its_region_says_how_much_it_needs() -> None:
+    with ttnn.open_device(device_id=0, trace_region_size=2048) as device:
+        source = upload(torch.ones(32, 32), device)
+        ttnn.relu(source)
+        trace = ttnn.begin_trace_capture(device)
+        kept = [ttnn.relu(source) for _ in range(3)]
+        with pytest.raises(ttnn.InvalidArgument, match="trace_region_size=6144"):
+            ttnn.end_trace_capture(device, trace)
+        assert len(kept) == 3
+
+
+# -- queues -----------------------------------------------------------------------------------------------------------
+
+
+def test_two_queues_with_events() -> None:
+    with ttnn.open_device(device_id=0, num_command_queues=2) as device:
+        source = upload(torch.zeros(32, 32), device)
+        done = ttnn.record_event(device, 0)
+        ttnn.wait_for_event(1, done)
+        ttnn.copy_host_to_device_tensor(host(torch.ones(32, 32)), source, 1)
+        written = ttnn.record_event(device, 1)
+        ttnn.wait_for_event(0, written)
+        with ttnn.command_queue(0):
+            result = ttnn.add(source, 1.0)
+        ttnn.event_synchronize(written)
+        assert ttnn.to_torch(result).unique().tolist() == [2.0]
+
+
+def test_a_queue_that_was_not_opened_is_refused(device) -> None:
+    with pytest.raises(ttnn.InvalidArgument, match="num_command_queues=2"):
+        ttnn.record_event(device, 1)
+
+
+# -- graphs and listeners ---------------------------------------------------------------------------------------------
+
+
+def test_graph_capture_tells_calls_and_memory(device) -> None:
+    source = upload(torch.ones(64, 64), device)
+    ttnn.graph.begin_graph_capture(ttnn.graph.RunMode.NORMAL)
+    first = ttnn.relu(source, memory_config=ttnn.L1_MEMORY_CONFIG)
+    second = ttnn.add(first, 1.0, memory_config=ttnn.L1_MEMORY_CONFIG)
+    ttnn.deallocate(first)
+    captured = ttnn.graph.end_graph_capture()
+    calls = ttnn.graph.extract_calltrace(captured)
+    assert [name for name in calls if name in ("ttnn::relu", "ttnn::add")] == ["ttnn::relu", "ttnn::add"]
+    assert ttnn.graph.extract_peak_L1_memory_usage(captured) >= 2 * 4 * 2048
+    per_core = ttnn.graph.extract_resource_usage_per_core(captured)
+    assert per_core.peak_l1 == 2 * 2048
+    assert per_core.peak_total >= per_core.peak_l1
+    assert [info.type for info in ttnn.graph.extract_output_info(captured)] in (["L1"], [])
+    assert captured[0]["node_type"] == "capture_start"
+    assert captured[-1]["node_type"] == "capture_end"
+    assert "ttnn::relu" in ttnn.graph.pretty_format(captured)
+    edges = ttnn.graph.extract_levelized_graph(captured)
+    assert any(node["in_edges"] for node in edges)
+    assert second.is_allocated()
+
+
+def test_no_dispatch_takes_no_memory_and_computes_nothing(device) -> None:
+    source = upload(torch.ones(64, 64), device)
+    before = ttnn.get_memory_view(device, ttnn.BufferType.DRAM).total_bytes_allocated_per_bank
+    ttnn.graph.begin_graph_capture(ttnn.graph.RunMode.NO_DISPATCH)
+    result = ttnn.add(ttnn.relu(source), 1.0)
+    ttnn.graph.end_graph_capture()
+    assert list(result.shape) == [64, 64]
+    assert ttnn.get_memory_view(device, ttnn.BufferType.DRAM).total_bytes_allocated_per_bank == before
+    with pytest.raises(ttnn.InvalidArgument, match="no values"):
+        ttnn.to_torch(result)
+
+
+def test_listeners_hear_every_operation_with_arguments_and_times(device) -> None:
+    heard: list[ttnn.OperationEvent] = []
+
+    class Recorder(ttnn.Listener):
+        def ended(self, event: ttnn.OperationEvent) -> None:
+            heard.append(event)
+
+    source = upload(torch.ones(32, 32), device)
+    with ttnn.listening(Recorder()):
+        ttnn.relu(source)
+        with pytest.raises(ttnn.EmulatorError):
+            ttnn.matmul(source, upload(torch.ones(5, 32), device))
+    names = [event.name for event in heard]
+    assert "ttnn.relu" in names
+    relu = heard[names.index("ttnn.relu")]
+    assert relu.arguments["input_tensor"] is source
+    assert relu.end >= relu.start
+    assert any(event.error is not None for event in heard)
+    count = len(heard)
+    ttnn.relu(source)
+    assert len(heard) == count
+
+
+def test_hooks_by_the_library_names(device) -> None:
+    seen = []
+    source = upload(torch.ones(32, 32), device)
+    with (
+        ttnn.register_pre_operation_hook(lambda op, args, kwargs: seen.append(("before", op))),
+        ttnn.register_post_operation_hook(lambda op, args, kwargs, out: seen.append(("after", op))),
+    ):
+        ttnn.relu(source)
+    assert seen == [("before", "ttnn.relu"), ("after", "ttnn.relu")]
+
+
+# -- specs without data -----------------------------------------------------------------------------------------------
+
+
+def test_operations_run_on_specs_alone() -> None:
+    with ttnn.open_device(device_id=0, holds_values=False) as device:
+        weight = ttnn.empty((4096, 4096), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=device)
+        x = ttnn.empty((1, 1, 32, 4096), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=device)
+        result = ttnn.relu(ttnn.matmul(x, weight))
+        assert list(result.shape) == [1, 1, 32, 4096]
+        assert result._storage.values is None
+        with pytest.raises(ttnn.EmulatorError, match="matmul"):
+            ttnn.matmul(x, ttnn.relu(x))
+
+
+def test_specs_only_block_leaves_memory_alone(device) -> None:
+    source = upload(torch.ones(64, 64), device)
+    used = ttnn.get_memory_view(device, ttnn.BufferType.DRAM).total_bytes_allocated_per_bank
+    with ttnn.specs_only():
+        result = ttnn.relu(source)
+    assert result.dtype is ttnn.bfloat16
+    assert ttnn.get_memory_view(device, ttnn.BufferType.DRAM).total_bytes_allocated_per_bank == used

@@ -1,0 +1,202 @@
+"""Tensors: from torch and back, what they say of themselves, files."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import ttnn_emulator as ttnn
+
+DTYPES = {
+    "bfloat16": torch.bfloat16,
+    "float32": torch.float32,
+    "int32": torch.int32,
+    "uint32": torch.uint32,
+    "uint16": torch.uint16,
+    "uint8": torch.uint8,
+}
+
+
+@pytest.mark.parametrize("name", DTYPES)
+@pytest.mark.parametrize("shape", [(), (7,), (5, 33), (2, 3, 17, 40), (0,), (2, 0, 5)])
+@pytest.mark.parametrize("layout", [ttnn.TILE_LAYOUT, ttnn.ROW_MAJOR_LAYOUT])
+def test_round_trip_is_exact(name: str, shape: tuple[int, ...], layout, device) -> None:
+    torch_dtype = DTYPES[name]
+    values = (torch.randn(shape) * 50).abs().to(torch_dtype)
+    on_host = ttnn.from_torch(values, layout=layout)
+    assert on_host.dtype is getattr(ttnn, name)
+    on_device = ttnn.to_device(on_host, device)
+    for tensor in (on_host, on_device, ttnn.from_device(on_device)):
+        assert list(tensor.shape) == list(shape)
+        back = ttnn.to_torch(tensor)
+        assert back.dtype is torch_dtype
+        assert torch.equal(back.to(torch.float64), values.to(torch.float64))
+
+
+def test_bfloat16_keeps_every_bit_pattern(device) -> None:
+    patterns = torch.arange(-32768, 32768, dtype=torch.int32).to(torch.int16)
+    values = patterns.view(torch.bfloat16).reshape(256, 256)
+    tensor = ttnn.from_torch(values, layout=ttnn.TILE_LAYOUT, device=device)
+    assert torch.equal(ttnn.to_torch(tensor).view(torch.int16), patterns.reshape(256, 256))
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (torch.int64, "uint32"), (torch.int16, "uint16"), (torch.bool, "uint8"), (torch.float16, "bfloat16"),
+    ],
+)  # fmt: skip
+def test_default_dtypes(source: torch.dtype, expected: str) -> None:
+    assert ttnn.from_torch(torch.ones(2, 2).to(source)).dtype is getattr(ttnn, expected)
+
+
+def test_float64_needs_a_dtype() -> None:
+    with pytest.raises(ttnn.InvalidArgument, match="Give dtype="):
+        ttnn.from_torch(torch.ones(2, 2, dtype=torch.float64))
+    assert ttnn.from_torch(torch.ones(2, 2, dtype=torch.float64), dtype=ttnn.float32).dtype is ttnn.float32
+
+
+def test_the_tensor_owns_its_values(device) -> None:
+    values = torch.ones(4, 4)
+    tensor = ttnn.from_torch(values)
+    values.zero_()
+    read = ttnn.to_torch(tensor)
+    assert read.unique().tolist() == [1.0]
+    read.zero_()
+    assert ttnn.to_torch(tensor).unique().tolist() == [1.0]
+
+
+def test_non_contiguous_and_expanded_inputs(device) -> None:
+    base = torch.arange(12.0).reshape(3, 4)
+    for values in (base.T, base[:, ::2], base[:1].expand(5, 4)):
+        assert torch.equal(ttnn.to_torch(ttnn.from_torch(values, device=device)), values)
+
+
+def test_numpy_lists_and_the_constructor() -> None:
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    assert ttnn.Tensor(array, ttnn.bfloat16).dtype is ttnn.bfloat16
+    assert ttnn.from_torch(array).to_list() == [[0, 1, 2], [3, 4, 5]]
+    made = ttnn.Tensor([1.0, 2.0, 3.0, 4.0], [2, 2], ttnn.float32, ttnn.ROW_MAJOR_LAYOUT)
+    assert made.to_list() == [[1, 2], [3, 4]]
+    with pytest.raises(TypeError, match="torch tensor or a numpy array"):
+        ttnn.from_torch("no")
+
+
+def test_what_a_tensor_says_of_itself(device) -> None:
+    tensor = ttnn.from_torch(torch.ones(2, 40, 50), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=device)
+    assert tensor.shape == [2, 40, 50]
+    assert tensor.padded_shape == (2, 64, 64)
+    assert repr(tensor.shape) == "Shape([2, 40, 50])"
+    assert (tensor.buffer_page_size(), tensor.buffer_num_pages()) == (2048, 8)
+    assert (tensor.volume(), tensor.logical_volume(), tensor.element_size()) == (8192, 4000, 2)
+    assert tensor.storage_type() is ttnn.StorageType.DEVICE
+    assert tensor.device() is device
+    assert "buffer_type=BufferType::DRAM" in str(tensor.memory_config())
+    assert str(tensor.dtype) == "DataType.BFLOAT16"
+
+
+def test_repr_is_that_of_the_library() -> None:
+    small = ttnn.from_torch(torch.arange(12.0).reshape(3, 4), dtype=ttnn.bfloat16)
+    # printed by ttnn 0.81.1
+    assert repr(small) == (
+        "ttnn.Tensor([[ 0.0000,  1.0000,  2.0000,  3.0000],\n"
+        "             [ 4.0000,  5.0000,  6.0000,  7.0000],\n"
+        "             [ 8.0000,  9.0000, 10.0000, 11.0000]], "
+        "shape=Shape([3, 4]), dtype=DataType::BFLOAT16, layout=Layout::ROW_MAJOR)"
+    )
+    # the rest likewise
+    assert _shown([[100, -1, 0.5]]) == "[[100.0000, -1.0000,  0.5000]]"
+    assert _shown([[1234567, 0.001, -55555]]) == "[[ 1.2346e+06,  1.0000e-03, -5.5555e+04]]"
+    assert _shown([[float("inf"), float("-inf"), 0, 1e-30, 1e30]]) == (
+        "[[        inf,        -inf,  ...,  1.0000e-30,  1.0000e+30]]"
+    )
+    assert _shown([[[[0.0]], [[0.0]]]]) == "[[[[ 0.0000]],\n\n              [[ 0.0000]]]]"
+    assert "[[    1,   -22],\n             [  300,     4]]" in repr(
+        ttnn.from_torch(torch.tensor([[1, -22], [300, 4]], dtype=torch.int32))
+    )
+    large = repr(ttnn.from_torch(torch.zeros(2, 40, 50), layout=ttnn.TILE_LAYOUT))
+    assert large.splitlines()[0] == "ttnn.Tensor([[[ 0.0000,  0.0000,  ...,  0.0000,  0.0000],"
+    assert large.splitlines()[2] == "              ...,"
+
+
+def _shown(values: list) -> str:
+    return (
+        repr(ttnn.from_torch(torch.tensor(values, dtype=torch.float32)))
+        .removeprefix("ttnn.Tensor(")
+        .split(", shape")[0]
+    )
+
+
+def test_item_needs_one_element() -> None:
+    assert ttnn.from_torch(torch.tensor([[2.5]])).item() == 2.5
+    with pytest.raises(ttnn.InvalidArgument, match="exactly one element, but got 4"):
+        ttnn.from_torch(torch.ones(2, 2)).item()
+
+
+def test_deallocate_without_force_keeps_what_a_view_shares(device) -> None:
+    tensor = ttnn.from_torch(torch.ones(32, 32), layout=ttnn.TILE_LAYOUT, device=device)
+    view = ttnn.reshape(tensor, [1, 32, 32])
+    ttnn.deallocate(tensor, force=False)
+    assert view.is_allocated()
+    ttnn.deallocate(tensor)
+    assert not view.is_allocated()
+
+
+@pytest.mark.parametrize("name", [*DTYPES, "bfloat8_b", "bfloat4_b"])
+def test_files(name: str, tmp_path, device) -> None:
+    values = (torch.randn(3, 40) * 20).abs()
+    tensor = ttnn.from_torch(values, dtype=getattr(ttnn, name), layout=ttnn.TILE_LAYOUT)
+    path = tmp_path / "weight.tensorbin"
+    ttnn.dump_tensor(path, tensor)
+    loaded = ttnn.load_tensor(path, device=device)
+    assert (loaded.dtype, loaded.layout) == (tensor.dtype, tensor.layout)
+    assert torch.equal(ttnn.to_torch(loaded).double(), ttnn.to_torch(tensor).double())
+    assert [item.name for item in tmp_path.iterdir()] == ["weight.tensorbin"]
+
+
+def test_bad_files_are_named(tmp_path) -> None:
+    broken = tmp_path / "broken.tensorbin"
+    broken.write_bytes(b"not a tensor")
+    with pytest.raises(RuntimeError, match=r"broken.tensorbin is not a tensor file"):
+        ttnn.load_tensor(broken)
+    with pytest.raises(RuntimeError, match="does not exist"):
+        ttnn.load_tensor(tmp_path / "none.tensorbin")
+    with pytest.raises(RuntimeError, match="extension"):
+        ttnn.dump_tensor(tmp_path / "weight.bin", ttnn.from_torch(torch.ones(2)))
+
+
+def test_as_tensor_caches(tmp_path, device) -> None:
+    calls = []
+
+    def preprocess(tensor):
+        calls.append(1)
+        return tensor * 2
+
+    for _ in range(2):
+        made = ttnn.as_tensor(
+            torch.ones(4, 4), ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=device, preprocess=preprocess,
+            memory_config=ttnn.DRAM_MEMORY_CONFIG, cache_file_name=tmp_path / "w",
+        )  # fmt: skip
+        assert ttnn.to_torch(made).unique().tolist() == [2.0]
+    assert len(calls) == 1
+    (cached,) = tmp_path.iterdir()
+    assert cached.name == "w_dtype_BFLOAT16_layout_TILE.tensorbin"
+    cached.write_bytes(b"cut short")
+    ttnn.as_tensor(
+        torch.ones(4, 4), ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, preprocess=preprocess, cache_file_name=tmp_path / "w"
+    )
+    assert len(calls) == 2
+
+
+def test_an_operation_that_we_lack_says_so() -> None:
+    with pytest.raises(ttnn.NotEmulated, match=r"ttnn.dram_prefetcher exists in ttnn but is not emulated"):
+        ttnn.dram_prefetcher(None)
+    assert not hasattr(ttnn, "no_such_operation")
+
+
+def test_wrong_argument_types_show_the_signatures(device) -> None:
+    with pytest.raises(TypeError) as caught:
+        ttnn.relu("text")
+    assert "ttnn.relu: incompatible arguments (str)" in str(caught.value)
+    assert "ttnn.relu(input_tensor: Tensor, *" in str(caught.value)

@@ -1,0 +1,46 @@
+"""`python -m ttnn_emulator script.py [arguments]`: run a script that says `import ttnn`, on the emulator."""
+
+from __future__ import annotations
+
+import argparse
+import runpy
+import sys
+
+import ttnn_emulator
+from ttnn_emulator.boards import BOARD_VARIABLE, board_names
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m ttnn_emulator",
+        description=(
+            "Run a script that says `import ttnn` on an emulated card, unchanged. A real ttnn, if one is installed, is "
+            "left alone: only this process sees the emulator in its place."
+        ),
+        epilog=f"The board is {BOARD_VARIABLE} or n150; there are {', '.join(board_names())}.",
+    )
+    parser.add_argument("--board", choices=board_names(), help="the card to emulate")
+    parser.add_argument("--demo", action="store_true", help="show the emulated device at work")
+    parser.add_argument("script", nargs="?", help="the script to run")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="its own arguments")
+    options = parser.parse_args(argv)
+    if options.board:
+        import os
+
+        os.environ[BOARD_VARIABLE] = options.board
+    if options.demo:
+        from ttnn_emulator.demo import show
+
+        show()
+        return 0
+    if options.script is None:
+        parser.print_help()
+        return 2
+    ttnn_emulator.install_as_ttnn()
+    sys.argv = [options.script, *options.arguments]
+    runpy.run_path(options.script, run_name="__main__")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

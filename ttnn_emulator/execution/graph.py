@@ -1,0 +1,302 @@
+"""`ttnn.graph`: record what is called as a graph of functions, tensors and buffers, and read facts off it.
+
+Nodes have the library's form (a list of dictionaries with counter, node_type, params and connections), so tools that
+read its captures read these. Functions are named after operations (`ttnn::softmax`), where the library names the
+classes behind them.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from collections import defaultdict
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from ttnn_emulator import dispatch
+from ttnn_emulator.enums import ALL_ENUMS, BufferType
+from ttnn_emulator.execution import listeners
+from ttnn_emulator.storage import Placement, Storage
+from ttnn_emulator.tensor import Tensor
+
+RunMode = ALL_ENUMS["RunMode"]
+REPORT_VERSION = 1
+
+Node = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """Shape, size and memory of a tensor that a captured graph puts out."""
+
+    shape: Any
+    size: int
+    type: str
+
+    def __repr__(self) -> str:
+        return f"TensorInfo(shape={self.shape}, size={self.size}, type={self.type})"
+
+
+@dataclass(frozen=True)
+class PeakMemoryUsagePerCore:
+    """The most bytes of L1 that one core held at a time: in circular buffers, in tensors, in both."""
+
+    peak_cb: int
+    peak_l1: int
+    peak_total: int
+    peak_dataflow_buffer: int = 0
+    peak_scratchpad: int = 0
+
+
+class GraphRecorder(listeners.Listener):
+    """Writes nodes while operations run."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.open: list[int] = []
+        self.tensors: dict[int, int] = {}  # tensor id → its latest node
+        self.buffers: dict[int, int] = {}  # id of a storage → its node
+        self.cores: dict[int, Placement] = {}
+        self.kept: list[Any] = []  # keeps ids unique while capturing
+        self.open.append(self.add("capture_start", None))
+
+    def add(self, kind: str, params: Any, connections: list[int] | None = None, **more: Any) -> int:
+        node = {
+            "counter": len(self.nodes),
+            "node_type": kind,
+            "params": params,
+            "arguments": [],
+            "connections": connections or [],
+            "input_tensors": [],
+            "stacking_level": max(len(self.open) - 1, 0),
+            **more,
+        }
+        self.nodes.append(node)
+        if kind not in ("tensor", "buffer", "capture_start") and self.open:
+            self.nodes[self.open[-1]]["connections"].append(node["counter"])
+        return node["counter"]
+
+    def started(self, event: listeners.OperationEvent) -> None:
+        inputs = [self._tensor(tensor) for tensor in _tensors_in(event.arguments.values())]
+        arguments = [dispatch._brief(value) for value in event.arguments.values()]
+        node = self.add(
+            "function_start",
+            {"name": event.name.replace(".", "::"), "inputs": str(len(arguments))},
+            arguments=arguments,
+            input_tensors=inputs,
+        )
+        for tensor in inputs:
+            self.nodes[tensor]["connections"].append(node)
+        self.open.append(node)
+
+    def ended(self, event: listeners.OperationEvent) -> None:
+        self.open.pop()
+        if event.l1_bytes and event.error is None:
+            self.add("circular_buffer_allocate", {"size": event.l1_bytes, "address": 0, "globally_allocated": "0"})
+            self.add("circular_buffer_deallocate_all", {})
+        end = self.add(
+            "function_end",
+            {"name": event.name.replace(".", "::"), "error": "" if event.error is None else str(event.error)},
+            duration_ns=int(event.seconds * 1e9),
+        )
+        self.nodes[end]["connections"] = [self._tensor(tensor) for tensor in _tensors_in([event.result])]
+
+    def allocated(self, storage: Storage, placement: Placement) -> None:
+        self.kept.append(storage)
+        params = {
+            "size": placement.total_bytes,
+            "type": placement.memory.buffer_type.name,
+            "address": storage.address,
+            "max_size_per_bank": placement.bytes_per_bank,
+            "num_cores": placement.banks,
+        }
+        node = self.buffers[id(storage)] = self.add("buffer", dict(params))
+        self.add("buffer_allocate", params, [node])
+
+    def freed(self, storage: Storage) -> None:
+        node = self.buffers.get(id(storage))
+        placement = storage.placement
+        if placement is not None:
+            params = {
+                "size": placement.total_bytes,
+                "type": placement.memory.buffer_type.name,
+                "max_size_per_bank": placement.bytes_per_bank,
+            }
+            self.add("buffer_deallocate", params, [] if node is None else [node])
+
+    def _tensor(self, tensor: Tensor) -> int:
+        if tensor.tensor_id not in self.tensors:
+            spec = tensor._spec
+            self.tensors[tensor.tensor_id] = self.add(
+                "tensor",
+                {
+                    "tensor_id": tensor.tensor_id,
+                    "shape": str(tensor.shape),
+                    "dtype": f"DataType::{spec.dtype.name}",
+                    "layout": f"Layout::{spec.layout.name}",
+                    "memory_config": str(spec.memory_config),
+                    "storage_type": tensor.storage_type().name,
+                    "size": spec.num_pages * spec.page_bytes,
+                    "type": spec.memory_config.buffer_type.name if spec.on_device else "HOST",
+                },
+            )
+            self.kept.append(tensor)
+        return self.tensors[tensor.tensor_id]
+
+
+def _tensors_in(values: Any) -> list[Tensor]:
+    found: list[Tensor] = []
+    for value in values:
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif isinstance(value, list | tuple):
+            found += _tensors_in(value)
+    return found
+
+
+_capture: list[tuple[GraphRecorder, ExitStack]] = []
+
+
+def begin_graph_capture(run_mode: Any = None) -> None:
+    """Start to record. In mode NO_DISPATCH operations only check and infer: no memory is taken, nothing computed."""
+    stack = ExitStack()
+    recorder = GraphRecorder()
+    stack.enter_context(listeners.listening(recorder))
+    if run_mode is not None and run_mode.name == "NO_DISPATCH":
+        stack.enter_context(dispatch.specs_only())
+    _capture.append((recorder, stack))
+
+
+def end_graph_capture() -> list[Node]:
+    """Stop recording and return the graph."""
+    if not _capture:
+        raise RuntimeError("no graph is being captured: call ttnn.graph.begin_graph_capture first")
+    recorder, stack = _capture.pop()
+    stack.close()
+    recorder.add("capture_end", None)
+    return recorder.nodes
+
+
+def end_graph_capture_to_file(report_path: str | pathlib.Path) -> list[Node]:
+    """Stop recording, write the graph to a JSON file and return it."""
+    captured = end_graph_capture()
+    path = pathlib.Path(report_path)
+    temporary = path.with_suffix(path.suffix + ".part")
+    temporary.write_text(json.dumps({"version": REPORT_VERSION, "graph": captured}), encoding="utf-8")
+    temporary.replace(path)
+    return captured
+
+
+def is_graph_capture_active() -> bool:
+    return bool(_capture)
+
+
+def extract_calltrace(trace: list[Node]) -> list[str]:
+    """Names of the functions in the order of their calls, nested ones after the one that calls them."""
+    return [node["params"]["name"] for node in trace if node["node_type"] == "function_start"]
+
+
+def extract_peak_L1_memory_usage(trace: list[Node]) -> int:
+    """The most L1, over all cores, that tensors and the circular buffers of a core held at one time."""
+    held = peak = 0
+    for node in trace:
+        held, peak = _follow(node, held, peak, "size")
+    return peak
+
+
+def extract_resource_usage_per_core(
+    trace: list[Node], interleaved_storage_cores: int | None = None
+) -> PeakMemoryUsagePerCore:
+    """The most L1 of one core: circular buffers, tensors, and both together."""
+    tensors = peak_tensors = circular = both = 0
+    for node in trace:
+        params = node["params"] or {}
+        if node["node_type"] == "circular_buffer_allocate":
+            circular = max(circular, params["size"])
+            both = max(both, tensors + params["size"])
+        else:
+            tensors, peak_tensors = _follow(node, tensors, peak_tensors, "max_size_per_bank")
+            both = max(both, tensors)
+    return PeakMemoryUsagePerCore(circular, peak_tensors, both)
+
+
+def _follow(node: Node, held: int, peak: int, size: str) -> tuple[int, int]:
+    params = node["params"] or {}
+    kind = node["node_type"]
+    in_l1 = str(params.get("type", "")) in (BufferType.L1.name, BufferType.L1_SMALL.name)
+    if kind == "buffer_allocate" and in_l1:
+        held += params[size]
+    elif kind == "buffer_deallocate" and in_l1:
+        held = max(held - params[size], 0)
+    elif kind == "circular_buffer_allocate":
+        peak = max(peak, held + params["size"])
+    return held, max(peak, held)
+
+
+def extract_output_tensors(trace: list[Node]) -> set[int]:
+    """Nodes of the tensors that the last function put out."""
+    ends = [node for node in trace if node["node_type"] == "function_end" and node["connections"]]
+    return set(ends[-1]["connections"]) if ends else set()
+
+
+def extract_output_info(trace: list[Node]) -> list[TensorInfo]:
+    """Shape, size and memory of the tensors that the last function put out."""
+    nodes = [trace[number]["params"] for number in sorted(extract_output_tensors(trace))]
+    return [TensorInfo(params["shape"], params["size"], params["type"]) for params in nodes]
+
+
+def count_intermediate_and_output_tensors(trace: list[Node]) -> tuple[int, int]:
+    """How many tensors were made on the way, and how many came out at the end."""
+    outputs = extract_output_tensors(trace)
+    made = {number for node in trace if node["node_type"] == "function_end" for number in node["connections"]}
+    return len(made - outputs), len(outputs)
+
+
+def extract_levelized_graph(trace: list[Node], max_level: int = 1) -> list[Node]:
+    """Functions down to `max_level`, with edges from those that made their inputs."""
+    made_by: dict[int, int] = {}
+    functions: list[Node] = []
+    open_functions: list[Node] = []
+    edges: dict[int, list[int]] = defaultdict(list)
+    for node in trace:
+        if node["node_type"] == "function_start":
+            sources = [made_by[tensor] for tensor in node["input_tensors"] if tensor in made_by]
+            entry = {
+                "counter": len(functions),
+                "name": node["params"]["name"],
+                "arguments": node["arguments"],
+                "in_edges": sorted(set(sources)),
+                "out_edges": edges[len(functions)],
+                "stacking_level": node["stacking_level"] + 1,
+                "output_shape": [],
+                "internals": [],
+            }
+            open_functions.append(entry)
+            if len(open_functions) <= max_level:
+                for source in entry["in_edges"]:
+                    edges[source].append(entry["counter"])
+                functions.append(entry)
+        elif node["node_type"] == "function_end":
+            entry = open_functions.pop()
+            if len(open_functions) < max_level:
+                entry["output_shape"] = [trace[number]["params"]["shape"] for number in node["connections"]]
+                made_by.update(dict.fromkeys(node["connections"], entry["counter"]))
+    return functions
+
+
+def pretty_format(captured_graph: list[Node]) -> str:
+    """The graph as indented text: functions with their arguments, and what they put out."""
+    lines = []
+    for node in captured_graph:
+        indent = "    " * node["stacking_level"]
+        if node["node_type"] == "function_start":
+            lines.append(f"{indent}{node['params']['name']}({', '.join(node['arguments'])})")
+        elif node["node_type"] == "function_end":
+            shapes = [captured_graph[number]["params"]["shape"] for number in node["connections"]]
+            lines.append(f"{indent}    → {', '.join(shapes) or 'nothing'}  [{node['duration_ns'] / 1e3:.0f} µs]")
+    return "\n".join(lines)
+
+
+def pretty_print(captured_graph: list[Node]) -> None:
+    print(pretty_format(captured_graph))

@@ -1,0 +1,97 @@
+"""Command queues and events.
+
+The emulator runs every call to its end before it returns, so work of both queues is done in the order in which the
+host gave it: a program that is right with two queues and events on the card is right here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ttnn_emulator.errors import InvalidArgument, require
+
+if TYPE_CHECKING:
+    from ttnn_emulator.device import MeshDevice
+
+_event_ids = itertools.count(1)
+
+
+class _Current(threading.local):
+    def __init__(self) -> None:
+        self.queues: list[int] = []
+
+
+_current = _Current()
+
+
+@dataclass(frozen=True)
+class MeshEvent:
+    """A point in a command queue that another queue, or the host, can wait for."""
+
+    device: MeshDevice
+    queue: int
+    id: int = field(default_factory=lambda: next(_event_ids))
+
+    def __repr__(self) -> str:
+        return f"MeshEvent(id={self.id}, cq_id={self.queue})"
+
+
+def require_queue(device: MeshDevice, queue: int | None) -> int:
+    """The number of a queue that the device has; None is the current one."""
+    number = get_current_command_queue_id_for_thread() or 0 if queue is None else int(queue)
+    if not 0 <= number < device.num_command_queues:
+        raise InvalidArgument(
+            f"command queue {number} does not exist: the device was opened with {device.num_command_queues}",
+            hint="Open it with num_command_queues=2.",
+        )
+    return number
+
+
+def record_event(
+    mesh_device: MeshDevice, cq_id: int | None = None, sub_device_ids: Sequence[Any] = (), device_range: Any = None
+) -> MeshEvent:
+    """Mark a point in a queue."""
+    mesh_device.require_open()
+    queue = require_queue(mesh_device, cq_id)
+    require(mesh_device.capturing is None, "Event Synchronization is not supported during trace capture")
+    return MeshEvent(mesh_device, queue)
+
+
+def wait_for_event(cq_id: int | None, mesh_event: MeshEvent) -> None:
+    """Let a queue wait until an event has passed."""
+    require_queue(mesh_event.device, cq_id)
+    require(mesh_event.device.capturing is None, "Event Synchronization is not supported during trace capture")
+
+
+def event_synchronize(mesh_event: MeshEvent) -> None:
+    """Let the host wait until an event has passed."""
+    mesh_event.device.require_open()
+
+
+@contextlib.contextmanager
+def command_queue(cq_id: int) -> Iterator[None]:
+    """Operations of this block go to the given queue unless they name another."""
+    if cq_id is None:
+        raise ValueError("cq_id cannot be None in command_queue context")
+    push_current_command_queue_id_for_thread(cq_id)
+    try:
+        yield
+    finally:
+        pop_current_command_queue_id_for_thread()
+
+
+def push_current_command_queue_id_for_thread(cq_id: int) -> None:
+    _current.queues.append(int(cq_id))
+
+
+def pop_current_command_queue_id_for_thread() -> int:
+    return _current.queues.pop()
+
+
+def get_current_command_queue_id_for_thread() -> int | None:
+    return _current.queues[-1] if _current.queues else None

@@ -1,0 +1,129 @@
+"""Traces: a sequence of programs recorded once and run again with one call.
+
+As on the card, capturing runs nothing: it only notes which programs read and write which buffers. Whatever has to be
+written or read by the host, or compiled, cannot happen meanwhile. A replay computes everything anew from what the input
+buffers then hold.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ttnn_emulator.enums import BufferType
+from ttnn_emulator.errors import InvalidArgument, require
+from ttnn_emulator.execution.queues import require_queue
+
+if TYPE_CHECKING:
+    from ttnn_emulator.device import MeshDevice
+    from ttnn_emulator.storage import Storage
+    from ttnn_emulator.table import Plan
+
+BYTES_PER_PROGRAM = 2048  # what a recorded program takes of the trace region, as one page of commands
+
+_trace_ids = itertools.count()
+
+
+class MeshTraceId(int):
+    """Names a captured trace."""
+
+    def __repr__(self) -> str:
+        return f"MeshTraceId({int(self)})"
+
+    __str__ = __repr__
+
+
+@dataclass
+class Trace:
+    """Programs with the buffers they read and write, in order."""
+
+    id: MeshTraceId
+    queue: int
+    programs: list[tuple[Plan, list[Any], list[Storage]]] = field(default_factory=list)
+    address: int = 0
+
+    def record(self, plan: Plan, inputs: Sequence[Any], outputs: Sequence[Storage]) -> None:
+        self.programs.append((plan, list(inputs), list(outputs)))
+
+    @property
+    def size(self) -> int:
+        return BYTES_PER_PROGRAM * len(self.programs)
+
+    def replay(self, device: MeshDevice) -> None:
+        from ttnn_emulator.dispatch import execute
+
+        for plan, inputs, outputs in self.programs:
+            execute(plan, inputs, outputs, device)
+        for _, _, outputs in self.programs:
+            for storage in outputs:
+                if storage.freed_by:
+                    storage.values = None
+
+
+def begin_trace_capture(mesh_device: MeshDevice, *, cq_id: int | None = None) -> MeshTraceId:
+    """Start to record what is called on the device from now on, without running it."""
+    mesh_device.require_open()
+    queue = require_queue(mesh_device, cq_id)
+    require(mesh_device.capturing is None, "a trace is being captured on this device already")
+    trace_id = MeshTraceId(next(_trace_ids))
+    mesh_device.capturing = Trace(trace_id, queue)
+    return trace_id
+
+
+def end_trace_capture(mesh_device: MeshDevice, trace_id: MeshTraceId, *, cq_id: int | None = None) -> None:
+    """Stop recording; the trace can be executed from now on."""
+    require_queue(mesh_device, cq_id)
+    trace = mesh_device.capturing
+    require(trace is not None and trace.id == trace_id, f"{trace_id!r} is not being captured on this device")
+    mesh_device.capturing = None
+    _place(trace, mesh_device)
+    mesh_device.traces[trace_id] = trace
+
+
+def _place(trace: Trace, device: MeshDevice) -> None:
+    """Take room for the commands: in the trace region or, if the device has none, at the top of DRAM."""
+    region = device.memory(BufferType.TRACE)
+    if not region.bank_bytes:
+        return
+    used = sum(other.size for other in device.traces.values()) + trace.size
+    require(
+        used <= device.trace_region_size,
+        f"traces of {used} B do not fit into the trace region of {device.trace_region_size} B",
+        hint=f"Open the device with trace_region_size={used} or more.",
+    )
+
+
+def execute_trace(
+    mesh_device: MeshDevice, trace_id: MeshTraceId, *, cq_id: int | None = None, blocking: bool = True
+) -> None:
+    """Run a captured trace from what its input buffers hold now."""
+    mesh_device.require_open()
+    require_queue(mesh_device, cq_id)
+    require(mesh_device.capturing is None, "a trace cannot be executed while another is captured")
+    _find(mesh_device, trace_id).replay(mesh_device)
+
+
+def release_trace(mesh_device: MeshDevice, trace_id: MeshTraceId) -> None:
+    """Forget a trace and give its room back."""
+    _find(mesh_device, trace_id)
+    del mesh_device.traces[trace_id]
+
+
+def is_trace_capture_active(mesh_device: MeshDevice) -> bool:
+    return mesh_device.capturing is not None
+
+
+def _find(device: MeshDevice, trace_id: MeshTraceId) -> Trace:
+    if trace_id not in device.traces:
+        raise InvalidArgument(f"{trace_id!r} is no captured trace of this device")
+    return device.traces[trace_id]
+
+
+def require_not_capturing(device: MeshDevice | None, what: str) -> None:
+    """Refuse what only the host can do while a trace is captured."""
+    if device is not None and device.capturing is not None:
+        raise InvalidArgument(
+            f"{what} are not supported during trace capture", hint="Do it before begin_trace_capture or after the end."
+        )

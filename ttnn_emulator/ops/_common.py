@@ -1,0 +1,55 @@
+"""What checks and plans of many families share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ttnn_emulator.enums import MathFidelity
+from ttnn_emulator.errors import require
+from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.numerics.matrix_unit import MathConfig
+from ttnn_emulator.shapes import normalize_dim
+from ttnn_emulator.spec import Spec
+
+
+def require_on_device(spec: Spec, name: str = "the input tensor") -> None:
+    require(spec.on_device, f"{name} must be on a device, it is on the host")
+
+
+def require_tile(spec: Spec, name: str = "the input tensor") -> None:
+    require(spec.is_tile, f"{name} must be in TILE layout, it is in {spec.layout}")
+
+
+def into(output: Any, name: str = "output_tensor") -> tuple[str, ...]:
+    """The `into` of a plan: the result goes to the tensor that was given for it, if one was."""
+    return () if output is None else (name,)
+
+
+def memory_of(memory_config: MemoryConfig | None, like: Spec) -> MemoryConfig:
+    """The memory config asked for, or that of the input."""
+    return memory_config if memory_config is not None else like.memory_config
+
+
+def dim_of(dim: int, spec: Spec) -> int:
+    """A dimension counted from the front; out of range is refused."""
+    require(-spec.rank <= dim < max(spec.rank, 1), f"dimension {dim} is out of range for a tensor of rank {spec.rank}")
+    return normalize_dim(dim, max(spec.rank, 1))
+
+
+def math_config(
+    given: Any,
+    *,
+    fidelity: MathFidelity = MathFidelity.LoFi,
+    approx: bool = True,
+    fp32_acc: bool = False,
+    l1_acc: bool = False,
+    inner_block: int | None = None,
+) -> MathConfig:
+    """A compute kernel config as given, or the operation's defaults. The library takes a given one whole.
+
+    A fidelity left out of a given config runs as LoFi: the kernel gets no phases beyond the first.
+    """
+    if given is None:
+        return MathConfig(fidelity, fp32_acc, approx, l1_acc, inner_block)
+    chosen = given.math_fidelity if given.math_fidelity is not MathFidelity.Invalid else MathFidelity.LoFi
+    return MathConfig(chosen, given.fp32_dest_acc_en, given.math_approx_mode, given.packer_l1_acc, inner_block)
