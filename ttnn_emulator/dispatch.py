@@ -53,7 +53,7 @@ class _Prepared:
         elif isinstance(outputs, Spec):
             self.outputs, self.wrap = (outputs,), Tensor
         else:
-            self.outputs, self.wrap = tuple(outputs), type(outputs)
+            self.outputs, self.wrap = tuple(outputs), plan.wrap or type(outputs)
         self.placements = [
             Placement.of(spec, device) if device is not None and spec.on_device else None for spec in self.outputs
         ]
@@ -359,7 +359,7 @@ def describe(names: Sequence[str], values: Sequence[Any]) -> str:
     """The arguments of a call for an error message: those that were given, tensors by their specs."""
     shown = []
     for name, value in zip(names, values):
-        if value is None or value == () or (isinstance(value, bool) and not value):
+        if value is None or value is False or (value.__class__ is tuple and not value):
             continue
         shown.append(f"{name}={_brief(value)}")
     return ", ".join(shown)
