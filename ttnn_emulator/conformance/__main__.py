@@ -102,6 +102,21 @@ def golden(arguments: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
+def report(arguments: argparse.Namespace) -> int:
+    """Write docs/conformance.md from the recorded answers and the golden vectors."""
+    from ttnn_emulator.conformance import golden as vectors
+    from ttnn_emulator.conformance.report import page
+
+    total = Score()
+    for family in recorded.recorded_families():
+        total.merge(score(recorded.read(family)))
+    temporary = arguments.file.with_suffix(".part")
+    temporary.write_text(page(total, vectors.judge_all()), encoding="utf-8")
+    os.replace(temporary, arguments.file)
+    console.print(f"wrote {arguments.file}")
+    return 0
+
+
 class _CallMaker:
     """`ttnn.add(T([2, 3]), 1)` → the case of that call."""
 
@@ -152,6 +167,10 @@ def main(argv: list[str] | None = None) -> int:
     each.add_argument("only", nargs="?", default="", help="part of a vector's name, or an operation")
     each.add_argument("--all", action="store_true", help="print every vector, not only those that fail")
     each.set_defaults(run=golden)
+
+    each = commands.add_parser("report", help=report.__doc__, description=report.__doc__)
+    each.add_argument("file", nargs="?", type=pathlib.Path, default=pathlib.Path("docs/conformance.md"))
+    each.set_defaults(run=report)
 
     each = commands.add_parser("api", help=api.__doc__, description=api.__doc__)
     each.set_defaults(run=api)
