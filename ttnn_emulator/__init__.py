@@ -156,6 +156,11 @@ globals().update(_records)
 globals().update(top_level_operations())
 globals().update(nested_namespaces() | {"graph": graph})
 BlackholeComputeKernelConfig = _records["WormholeComputeKernelConfig"]
+_slice_types = ALL_ENUMS["SliceTypeEnum"]
+Conv2dDRAMSliceHeight = Op2DDRAMSliceHeight = _slice_types.DRAMSliceHeight
+Conv2dDRAMSliceWidth = Op2DDRAMSliceWidth = _slice_types.DRAMSliceWidth
+Conv2dL1Full = Op2DL1Full = _slice_types.L1Full
+Conv2dL1FullSliceConfig = Op2DL1FullSliceConfig = _records["Op2DSliceConfig"](slice_type=_slice_types.L1Full)
 
 
 def __getattr__(name: str) -> Any:

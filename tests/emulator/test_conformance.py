@@ -16,7 +16,7 @@ LEAST_SHARE = 0.99
 
 @pytest.mark.parametrize("family", recorded.recorded_families())
 def test_same_verdict_and_spec_as_the_real_library(family: str) -> None:
-    result = score(recorded.read(family))
+    result = score(family)
     differences = "\n".join(str(difference) for difference in result.differences[:10])
     assert result.share >= LEAST_SHARE, f"{result.share:.2%} of {result.total} cases agree\n{differences}"
 

@@ -23,6 +23,8 @@ WRITTEN_BY_HAND = frozenset(
     ).split(" ")
 )
 
+SAME_CLASS = {"Conv1dConfig": "Conv2dConfig", "Conv2dSliceConfig": "Op2DSliceConfig"}  # two names of one class
+
 
 class ConfigRecord:
     """Base of the generated records."""
@@ -74,7 +76,7 @@ def make_config_types() -> dict[str, type[ConfigRecord]]:
     made: dict[str, type[ConfigRecord]] = {}
     for path, record in sorted(recorded_api()["types"].items()):
         name = path.rsplit(".", 1)[-1]
-        if name in WRITTEN_BY_HAND or name in made:
+        if name in WRITTEN_BY_HAND or name in made or name in SAME_CLASS:
             continue
         overloads = [item["parameters"] for item in record.get("overloads", ()) if "parameters" in item]
         if not overloads or any(parameter[0].startswith("arg") for item in overloads for parameter in item):
@@ -83,6 +85,11 @@ def make_config_types() -> dict[str, type[ConfigRecord]]:
         made[name] = type(
             name, (ConfigRecord,), {"_fields": tuple(fields), "_recorded": overloads, "__module__": "ttnn"}
         )
+    made |= {name: made[other] for name, other in SAME_CLASS.items()}
+    for path in recorded_api()["enums"]:
+        *_, owner, name = path.split(".")
+        if owner in made:
+            setattr(made[owner], name, ALL_ENUMS[name])
     for name, cls in made.items():
         TYPES.register(name, cls, record=True)
     for name, enum_class in ALL_ENUMS.items():

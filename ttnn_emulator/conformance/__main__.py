@@ -14,7 +14,7 @@ from rich.table import Table
 
 from ttnn_emulator.conformance import case as words
 from ttnn_emulator.conformance import recorded
-from ttnn_emulator.conformance.cases import cases_of, families
+from ttnn_emulator.conformance.cases import board_of, cases_of, families
 from ttnn_emulator.conformance.compare import EmulatedTtnn, Score, agree, score
 from ttnn_emulator.conformance.real import RealTtnn
 
@@ -23,19 +23,21 @@ console = Console()
 
 def record(arguments: argparse.Namespace) -> int:
     """Ask the real library every case of the given families afresh and write its answers down."""
-    with RealTtnn() as real, Progress(console=console) as progress:
+    with Progress(console=console) as progress:
         for family in arguments.families or families():
+            board = board_of(family)
             cases = _distinct(cases_of(family))
             bar = progress.add_task(family, total=len(cases))
             entries = []
-            for case in cases:
-                answer = real.ask(case)
-                if answer.pop("input", False):
-                    progress.console.print(f"[yellow]left out[/] {words.case_id(case)}: {answer['error']}")
-                else:
-                    entries.append((case, answer))
-                progress.advance(bar)
-            recorded.write(family, {"ttnn": real.version, "board": "n150"}, entries)
+            with RealTtnn(board=board) as real:
+                for case in cases:
+                    answer = real.ask(case)
+                    if answer.pop("input", False):
+                        progress.console.print(f"[yellow]left out[/] {words.case_id(case)}: {answer['error']}")
+                    else:
+                        entries.append((case, answer))
+                    progress.advance(bar)
+                recorded.write(family, {"ttnn": real.version, "board": board}, entries)
     return 0
 
 
@@ -49,7 +51,7 @@ def compare(arguments: argparse.Namespace) -> int:
         record(arguments)
     total = Score()
     for family in arguments.families or recorded.recorded_families():
-        total.merge(score(recorded.read(family), arguments.op))
+        total.merge(score(family, arguments.op))
     print_score(total, show=arguments.show)
     return 0 if total.share >= arguments.least else 1
 
@@ -109,7 +111,7 @@ def report(arguments: argparse.Namespace) -> int:
 
     total = Score()
     for family in recorded.recorded_families():
-        total.merge(score(recorded.read(family)))
+        total.merge(score(family))
     temporary = arguments.file.with_suffix(".part")
     temporary.write_text(page(total, vectors.judge_all()), encoding="utf-8")
     os.replace(temporary, arguments.file)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import ttnn_emulator as ttnn
-from ttnn_emulator.conformance import exchange
+from ttnn_emulator.boards import find_board
+from ttnn_emulator.conformance import exchange, recorded
 from ttnn_emulator.conformance.case import Case, case_id
 from ttnn_emulator.conformance.server import L1_SMALL_SIZE
 
@@ -17,7 +17,11 @@ class EmulatedTtnn:
     """Answers the same questions as `RealTtnn`, from the emulator."""
 
     def __init__(self, board: str = "n150") -> None:
-        self.device = ttnn.open_device(device_id=0, l1_small_size=L1_SMALL_SIZE, board=board)
+        chips = find_board(board).chips
+        if chips == 1:
+            self.device = ttnn.open_device(device_id=0, l1_small_size=L1_SMALL_SIZE, board=board)
+        else:
+            self.device = ttnn.open_mesh_device(ttnn.MeshShape(1, chips), l1_small_size=L1_SMALL_SIZE, board=board)
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
         answer = exchange.answer(ttnn, self.device, question)
@@ -98,11 +102,11 @@ def agree(real: dict[str, Any], emulated: dict[str, Any]) -> bool:
     return not real["ok"] or real["out"] == emulated["out"]
 
 
-def score(entries: Iterable[tuple[Case, dict[str, Any]]], only: str = "") -> Score:
-    """Put every case to the emulator and compare."""
+def score(family: str, only: str = "") -> Score:
+    """Put every recorded case of a family to the emulator and compare."""
     result = Score()
-    with EmulatedTtnn() as emulated:
-        for case, real in entries:
+    with EmulatedTtnn(recorded.header(family)["board"]) as emulated:
+        for case, real in recorded.read(family):
             if only and only != case["op"]:
                 continue
             result.add(case, real, emulated.ask(case))

@@ -12,6 +12,8 @@ import pathlib
 import struct
 from typing import Any
 
+from ttnn_emulator.conformance.server import CHIPS_VARIABLE
+
 # One card each: chips, which of them sit on the host's bus, which rows or columns of cores are switched off.
 CLUSTERS: dict[str, dict[str, Any]] = {
     "n150": {"arch": "wormhole_b0", "chips": 1, "links": [], "harvested": 64, "eth": 0, "pcie": 0, "type": "n150"},
@@ -78,6 +80,7 @@ def prepare(folder: str | os.PathLike, ttnn_package: str | os.PathLike, board: s
     }
     if CLUSTERS[board]["chips"] > 1:
         environment["TT_METAL_SLOW_DISPATCH_MODE"] = "1"
+        environment[CHIPS_VARIABLE] = str(CLUSTERS[board]["chips"])
     return environment
 
 

@@ -126,10 +126,16 @@ def walk(module: Any, prefix: str, seen: set[int], out: dict[str, dict[str, Any]
             out["enums"][path] = {member.name: plain(member.value) for member in value}
         elif kind == "nb_type_0" or kind.startswith("nb_type"):
             out["types"][path] = describe_type(value)
+            for nested in (getattr(value, member) for member in out["types"][path]["members"]):
+                if type(nested).__name__ == "EnumType":
+                    out["enums"][f"{path}.{nested.__name__}"] = {m.name: plain(m.value) for m in nested}
         elif kind in ("FastOperation", "Operation", "nb_func"):
             description = describe_callable(value)
             if description is not None:
                 out["operations"][path] = {"operation": kind != "nb_func", **description}
+        elif kind == "function" and prefix == "ttnn" and value.__module__.startswith("ttnn.operations."):
+            native = getattr(module._ttnn.operations.conv, name, value)  # plain wrappers of native functions
+            out["operations"][path] = {"operation": False, **(describe_callable(native) or {})}
 
 
 def main() -> None:

@@ -12,7 +12,17 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import exchange
 
+CHIPS_VARIABLE = "TTNN_MOCK_CHIPS"  # how many chips the mock card has
 L1_SMALL_SIZE = 32768  # convolutions and pools need some
+
+
+def open_card(ttnn, chips: int):
+    """The one device of a card, or a mesh of all its chips."""
+    if chips == 1:
+        return ttnn.open_device(device_id=0, l1_small_size=L1_SMALL_SIZE)
+    if hasattr(ttnn, "set_fabric_config"):
+        ttnn.set_fabric_config(ttnn.FabricConfig.FABRIC_1D)
+    return ttnn.open_mesh_device(ttnn.MeshShape(1, chips), l1_small_size=L1_SMALL_SIZE)
 
 
 def l1_use(ttnn, device, question: dict) -> dict:
@@ -34,7 +44,7 @@ def main() -> None:
     os.dup2(2, 1)  # the library prints; keep that away from the replies
     import ttnn
 
-    device = ttnn.open_device(device_id=0, l1_small_size=L1_SMALL_SIZE)
+    device = open_card(ttnn, int(os.environ.get(CHIPS_VARIABLE, "1")))
     replies.write(json.dumps({"ready": True}) + "\n")
     for line in sys.stdin:
         question = json.loads(line)
@@ -53,6 +63,9 @@ def main() -> None:
                 except Exception as error:
                     reply["usage_error"] = exchange.first_sentence(error)
         replies.write(json.dumps(reply) + "\n")
+        small = ttnn.get_memory_view(device, ttnn.BufferType.L1_SMALL)
+        if small.total_bytes_allocated_per_bank:  # cached programs keep tables there; no call is to suffer from others
+            device.clear_program_cache()
     ttnn.close_device(device)
 
 

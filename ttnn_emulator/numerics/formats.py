@@ -106,18 +106,24 @@ def _blocks(values: torch.Tensor) -> tuple[torch.Tensor, int]:
     pad = -width % BLOCK
     if pad:
         values = torch.nn.functional.pad(values, (0, pad))
-    return values.reshape(*values.shape[:-1], -1, BLOCK), width
+    return values.reshape(*values.shape[:-1], (width + pad) // BLOCK, BLOCK), width
 
 
 def _unblock(blocks: torch.Tensor, width: int) -> torch.Tensor:
-    flat = blocks.reshape(*blocks.shape[:-2], -1)
+    flat = blocks.reshape(*blocks.shape[:-2], blocks.shape[-2] * BLOCK)
     return flat[..., :width].contiguous() if flat.shape[-1] != width else flat
 
 
 def _scaled(mantissa: torch.Tensor, exponent: torch.Tensor, bits: int, sign: torch.Tensor) -> torch.Tensor:
-    """mantissa × 2^(exponent - 127 - (bits - 1)), with the sign of `sign`."""
+    """mantissa × 2^(exponent - 127 - (bits - 1)), with the sign of `sign`; infinities and NaNs keep their fraction."""
     magnitude = torch.ldexp(mantissa.float(), exponent - (126 + bits))
-    return torch.where(sign < 0, -magnitude, magnitude) + 0.0  # + 0.0: a zero mantissa has no sign
+    signed = torch.where(sign < 0, -magnitude, magnitude) + 0.0  # + 0.0: a zero mantissa has no sign
+    top = 1 << (bits - 1)
+    special = (exponent == 0xFF) & (mantissa >= top)
+    if not bool(special.any()):
+        return signed
+    pattern = ((mantissa & (top - 1)) << (24 - bits)) | 0x7F800000 | (sign & -0x80000000)
+    return torch.where(special, from_bits(pattern.to(torch.int32)), signed)
 
 
 def host_pack_block_float(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
@@ -140,16 +146,17 @@ def host_pack_block_float(values: torch.Tensor, dtype: DataType) -> torch.Tensor
     return _unblock(_scaled(kept, shared, bits_kept, raw), width)
 
 
-def device_pack_block_float(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
+def device_pack_block_float(values: torch.Tensor, dtype: DataType, *, precise: bool = False) -> torch.Tensor:
     """Quantise as the packer does, from bfloat16 values: round half away to 7 bits; bfloat4_b then drops 4 of them.
 
-    On the way to bfloat4_b the value passes through a bfloat8_b register, which rounds its own 7 bits once more before.
+    Before, each value passes through a bfloat8_b register of its own, which rounds it to 7 bits once more. Only kernels
+    built with bfp8_pack_precise, such as typecast to bfloat8_b, go without.
     """
     if values.dim() == 0:
-        return device_pack_block_float(values.reshape(1), dtype).reshape(())
+        return device_pack_block_float(values.reshape(1), dtype, precise=precise).reshape(())
     blocks, width = _blocks(values.float())
     raw = bits_of(blocks)
-    if dtype is DataType.BFLOAT4_B:
+    if not precise:
         raw = (raw + 0x10000) & ~0x1FFFF
     exponent = (raw >> 23) & 0xFF
     shared = exponent.amax(dim=-1, keepdim=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-TILE = 32
+from ttnn_emulator.numerics.matmul_kernels import ALL_IN_L1, KEEP, RELOAD, TILE
 
 
 @njit(cache=True)
@@ -68,13 +68,13 @@ def _accumulate(sign0, exp0, man0, sign1, exp1, man1, sign, exp, man, fp32_acc):
 
 @njit(cache=True)
 def _add_in_l1(a, b, fp32_acc):
-    """Bit patterns added by the packer in L1, rounded to nearest even."""
+    """Bit patterns added by the packer in L1, rounded to nearest even; denormals count as zero."""
     pair = np.array([a, b], np.uint32).view(np.float32)
     total = np.array([np.float32(np.float64(pair[0]) + np.float64(pair[1]))], np.float32).view(np.uint32)[0]
     if not fp32_acc:
         total = total + np.uint32(0x7FFF) + ((total >> np.uint32(16)) & np.uint32(1))
         total = total & np.uint32(0xFFFF0000)
-    return total
+    return total if total & np.uint32(0x7F800000) else np.uint32(0)
 
 
 @njit(cache=True)
@@ -98,17 +98,20 @@ def _sum_of_eight(b_sign, b_exp, b_man, a_sign, a_exp, a_man, start, phase, bias
 
 
 @njit(cache=True, parallel=True)
-def multiply(b_sign, b_exp, b_man, a_sign, a_exp, a_man, result, phases, fp32_acc, block):
+def multiply(b_sign, b_exp, b_man, a_sign, a_exp, a_man, result, phases, fp32_acc, block, mode):
+    """Rows times columns of any exponents; the arguments from `result` on are those of `matmul_kernels.multiply`."""
     rows, inner = b_exp.shape
     last_block = ((inner // TILE - 1) // block) * block * TILE if inner else 0
     for row in prange(rows):
         left = b_sign[row], b_exp[row], b_man[row]
         for column in range(a_exp.shape[0]):
             right = a_sign[column], a_exp[column], a_man[column]
-            sign, exp, man = 0, 0, 0
+            raw = np.int64(result[row, column])
+            sign, exp = raw >> 31, (raw >> 23) & 0xFF
+            man = (raw & 0x7FFFFF) | 0x800000 if exp else 0
             in_l1 = np.uint32(0)
             for tile in range(0, inner, TILE):
-                if tile and tile == last_block:  # the last block goes on from the sum in L1
+                if mode == RELOAD and tile and tile == last_block:
                     raw = np.int64(in_l1)
                     sign, exp = raw >> 31, (raw >> 23) & 0xFF
                     man = (raw & 0x7FFFFF) | 0x800000 if exp else 0
@@ -118,8 +121,11 @@ def multiply(b_sign, b_exp, b_man, a_sign, a_exp, a_man, result, phases, fp32_ac
                         sign0, exp0, man0 = _sum_of_eight(*left, *right, step, phase, bias)
                         sign1, exp1, man1 = _sum_of_eight(*left, *right, step + 8, phase, bias)
                         sign, exp, man = _accumulate(sign0, exp0, man0, sign1, exp1, man1, sign, exp, man, fp32_acc)
-                if tile < last_block and (tile // TILE + 1) % block == 0:
-                    raw = np.uint32((sign << 31) | (exp << 23) | (man & 0x7FFFFF))
-                    in_l1 = raw if tile // TILE + 1 == block else _add_in_l1(in_l1, raw, fp32_acc)
+                done = tile // TILE + 1
+                ends = done % block == 0 or done * TILE == inner
+                if mode != KEEP and ends and (mode == ALL_IN_L1 or tile < last_block):
+                    summed = np.uint32((sign << 31) | (exp << 23) | (man & 0x7FFFFF))
+                    in_l1 = summed if done <= block else _add_in_l1(in_l1, summed, fp32_acc)
                     sign, exp, man = 0, 0, 0
-            result[row, column] = np.uint32((sign << 31) | (exp << 23) | (man & 0x7FFFFF))
+            ended = np.uint32((sign << 31) | (exp << 23) | (man & 0x7FFFFF))
+            result[row, column] = in_l1 if mode == ALL_IN_L1 else ended

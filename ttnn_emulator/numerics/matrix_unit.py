@@ -5,22 +5,35 @@ One step multiplies 16 values of a row with 16 of a column. A fidelity phase tak
 their group of eight, rounded to 12 bits, added, and added to the destination register, which holds bfloat16 or float32.
 
 `matmul` follows this bit for bit while the product is small enough (see `mode`); beyond that it cuts the operands to
-the bits that the phases see and leaves the adding to float32, a thousand times faster.
+the bits that the phases see and leaves the adding to float32.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
 from ttnn_emulator.enums import MathFidelity
+from ttnn_emulator.numerics import matmul_kernels, matrix_kernels
 from ttnn_emulator.numerics.formats import bits_of, from_bits
-from ttnn_emulator.numerics.matrix_kernels import TILE, multiply
+from ttnn_emulator.numerics.lookup import WORKERS, _pool
+from ttnn_emulator.numerics.matmul_kernels import ALL_IN_L1, KEEP, RELOAD, TILE
 from ttnn_emulator.numerics.mode import exactly
 
 PHASES = {MathFidelity.LoFi: 1, MathFidelity.HiFi2: 2, MathFidelity.HiFi3: 3, MathFidelity.HiFi4: 4}
+
+# The compiled panels do this many multiplications in the time that `mode.EXACT_LIMIT` allows for one; to take an
+# element of an operand apart takes them as long as so many multiplications.
+PANEL_SPEED = 8
+PACKING_WORK = 16
+ONE_WORKER = 1 << 18  # multiplications below which threads cost more than they save
+
+FLOAT32_BITS = 24  # significant bits of a float32, the hidden one counted
+BFLOAT16_BITS = 8
+ALL_BITS, UPPER_HALF, TF32_BITS = np.int32(-1), np.int32(-0x10000), np.int32(-0x2000)
 
 
 @dataclass(frozen=True)
@@ -44,55 +57,131 @@ def truncate_mantissa(values: torch.Tensor, bits: int) -> torch.Tensor:
     return from_bits(bits_of(values) & ~((1 << (24 - bits)) - 1))
 
 
-def operand_bits(fidelity: MathFidelity) -> tuple[int, int]:
-    """Bits of mantissa that all phases together see: of in0 (source register B) and of in1 (source register A)."""
+def operand_bits(fidelity: MathFidelity, fp32_acc: bool = True) -> tuple[int, int]:
+    """Bits of mantissa that all phases together see: of in0 (source register B) and of in1 (source register A).
+
+    Without a 32-bit destination register, float32 operands are cut to bfloat16 on their way in.
+    """
     phases = PHASES[fidelity]
-    return (11 if phases >= 3 else 7), (10 if phases >= 2 else 5)
+    in0, in1 = (11 if phases >= 3 else 7), (10 if phases >= 2 else 5)
+    return (in0, in1) if fp32_acc else (min(in0, BFLOAT16_BITS), min(in1, BFLOAT16_BITS))
 
 
-def matmul(in0: torch.Tensor, in1: torch.Tensor, config: MathConfig) -> torch.Tensor:
-    """in0 [..., M, K] @ in1 [..., K, N]: what the destination register holds at the end, as float32."""
-    rows, inner, columns = in0.shape[-2], in0.shape[-1], in1.shape[-1]
+def is_exact(batches: int, rows: int, inner: int, columns: int, fidelity: MathFidelity) -> bool:
+    """Whether a product of this size is followed bit for bit."""
+    packing = (rows + columns) * inner * PACKING_WORK
+    return exactly(batches * (rows * inner * columns * PHASES[fidelity] + packing) // PANEL_SPEED)
+
+
+def matmul(
+    in0: torch.Tensor,
+    in1: torch.Tensor,
+    config: MathConfig,
+    *,
+    transposed: bool = False,
+    all_in_l1: bool = False,
+    start: torch.Tensor | None = None,
+    bits: tuple[int, int] = (FLOAT32_BITS, FLOAT32_BITS),
+) -> torch.Tensor:
+    """in0 [..., M, K] @ in1 [..., K, N]: what the destination register holds at the end, as float32.
+
+    transposed  in1 is [..., N, K]
+    all_in_l1   with `l1_acc`, the last block is added to those before it in L1, too; the result is that sum
+    start       what the destination register holds at the beginning
+    bits        significant bits of the operands' dtypes: of what they cannot have, nothing needs to be cut
+    """
+    rows, inner = in0.shape[-2:]
+    columns = in1.shape[-2] if transposed else in1.shape[-1]
     batch = torch.broadcast_shapes(in0.shape[:-2], in1.shape[:-2])
-    work = int(np.prod(batch, dtype=np.int64)) * rows * inner * columns * PHASES[config.fidelity]
-    if not exactly(work):
-        return matmul_fast(in0, in1, config)
-    left = in0.expand(*batch, rows, inner).reshape(-1, rows, inner)
-    right = in1.expand(*batch, inner, columns).reshape(-1, inner, columns)
-    result = torch.empty(left.shape[0], rows, columns)
-    for number in range(left.shape[0]):
-        result[number] = matmul_exact(left[number], right[number], config)
-    return result.reshape(*batch, rows, columns)
+    if not is_exact(math.prod(batch), rows, inner, columns, config.fidelity):
+        product = matmul_fast(in0, in1.mT if transposed else in1, config, bits)
+        return product if start is None else product.add_(start)
+    result = torch.zeros(*batch, rows, columns) if start is None else start.clone()
+    mode = KEEP if not config.l1_acc else ALL_IN_L1 if all_in_l1 else RELOAD
+    if not batch:
+        _accumulate(in0, in1, transposed, result, config, mode)
+        return result
+    lefts, rights = in0.expand(*batch, rows, inner), in1.expand(*batch, *in1.shape[-2:])
+    for left, right, each in zip(lefts.reshape(-1, rows, inner), _matrices(rights), _matrices(result)):
+        _accumulate(left, right, transposed, each, config, mode)
+    return result
 
 
-def matmul_fast(in0: torch.Tensor, in1: torch.Tensor, config: MathConfig) -> torch.Tensor:
+def _matrices(values: torch.Tensor) -> torch.Tensor:
+    return values.reshape(-1, *values.shape[-2:])
+
+
+def matmul_fast(
+    in0: torch.Tensor,
+    in1: torch.Tensor,
+    config: MathConfig,
+    bits: tuple[int, int] = (FLOAT32_BITS, FLOAT32_BITS),
+) -> torch.Tensor:
     """in0 @ in1 in float32, on operands cut to what the fidelity phases see."""
-    bits0, bits1 = operand_bits(config.fidelity)
-    if bits0 < 8:
-        in0 = truncate_mantissa(in0, bits0)
-    if bits1 < 8:
-        in1 = truncate_mantissa(in1, bits1)
+    seen0, seen1 = operand_bits(config.fidelity, config.fp32_acc)
+    if seen0 < bits[0]:
+        in0 = truncate_mantissa(in0, seen0)
+    if seen1 < bits[1]:
+        in1 = truncate_mantissa(in1, seen1)
     return in0 @ in1
 
 
 def matmul_exact(in0: torch.Tensor, in1: torch.Tensor, config: MathConfig) -> torch.Tensor:
     """in0 [M, K] @ in1 [K, N], bit for bit."""
+    result = torch.zeros(in0.shape[0], in1.shape[1])
+    _accumulate(in0, in1, False, result, config, RELOAD if config.l1_acc else KEEP)
+    return result
+
+
+def _accumulate(
+    in0: torch.Tensor,
+    in1: torch.Tensor,
+    transposed: bool,
+    result: torch.Tensor,
+    config: MathConfig,
+    mode: int,
+) -> None:
+    """Add a product of matrices to `result` bit for bit, on all cores if that is worth it."""
+    left, right = in0.contiguous().view(torch.int32).numpy(), in1.contiguous().view(torch.int32).numpy()
+    sums = result.view(torch.int32).numpy()
+    rows, inner = left.shape
+    columns = sums.shape[1]
+    if not sums.size or not inner:
+        return
+    phases = PHASES[config.fidelity]
+    keep = ALL_BITS if config.fp32_acc else UPPER_HALF
+    tiles = -(-inner // TILE)
+    end = (phases, config.fp32_acc, min(config.inner_block or tiles, tiles), mode)
+    before = sums
+    if rows * inner * columns * phases <= ONE_WORKER or WORKERS == 1:
+        fits = matmul_kernels.multiply(left, right, transposed, 0, columns, keep, sums, *end)
+    elif columns >= rows:
+        before = sums.copy()
+        edges = np.linspace(0, columns, WORKERS + 1).astype(int).tolist()
+        fits = _in_threads(
+            [(left, right, transposed, *edge, keep, sums, *end) for edge in zip(edges, edges[1:]) if edge[0] < edge[1]]
+        )
+    else:
+        before = sums.copy()
+        parts = zip(np.array_split(left, WORKERS), np.array_split(sums, WORKERS))
+        fits = _in_threads([(part, right, transposed, 0, columns, keep, out, *end) for part, out in parts if out.size])
+    if not fits:
+        sums[:] = before
+        _accumulate_any_range(in0, in1.T if transposed else in1, sums, keep, end)
+
+
+def _in_threads(calls: list[tuple]) -> bool:
+    """Whether every part could be done."""
+    done = [_pool().submit(matmul_kernels.multiply, *call) for call in calls]
+    return all([each.result() for each in done])
+
+
+def _accumulate_any_range(in0: torch.Tensor, in1: torch.Tensor, sums: np.ndarray, keep: np.int32, end: tuple) -> None:
     padding = -in0.shape[1] % TILE
-    if padding:
-        in0 = torch.nn.functional.pad(in0, (0, padding))
-        in1 = torch.nn.functional.pad(in1, (0, 0, 0, padding))
-    tiles = in0.shape[1] // TILE
-    block = config.inner_block or tiles
-    result = np.empty((in0.shape[0], in1.shape[1]), np.uint32)
-    multiply(
-        *_registers(in0),
-        *_registers(in1.T),
-        result,
-        PHASES[config.fidelity],
-        config.fp32_acc,
-        block if config.l1_acc else max(tiles, 1),
-    )
-    return torch.from_numpy(result.view(np.float32))
+    cut = [from_bits(bits_of(values) & int(keep)) for values in (in0, in1)]
+    left = torch.nn.functional.pad(cut[0], (0, padding))
+    right = torch.nn.functional.pad(cut[1], (0, 0, 0, padding))
+    matrix_kernels.multiply(*_registers(left), *_registers(right.T), sums.view(np.uint32), *end)
 
 
 def _registers(values: torch.Tensor) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

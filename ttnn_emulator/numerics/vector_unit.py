@@ -167,11 +167,12 @@ def int_to_float(value: Int) -> Float:
 
 
 def round_to_bf16(value: Float) -> Float:
-    """SFPSTOCHRND to bfloat16, nearest even on ties; infinities and NaNs keep their upper half."""
+    """SFPSTOCHRND to bfloat16: half away from zero; denormals become +0, NaNs infinities of their sign."""
     raw = bits(value).view(np.uint32)
-    special = (raw & 0x7F800000) == 0x7F800000
-    rounded = raw + np.uint32(0x7FFF) + ((raw >> np.uint32(16)) & np.uint32(1))
-    return (np.where(special, raw, rounded) & np.uint32(0xFFFF0000)).view(np.float32)
+    field = raw & np.uint32(0x7F800000)
+    rounded = (raw + np.uint32(0x8000)) & np.uint32(0xFFFF0000)
+    special = np.where(field == 0, np.uint32(0), raw & np.uint32(0xFF800000))
+    return np.where((field == 0) | (field == 0x7F800000), special, rounded).view(np.float32)
 
 
 def store_bf16(value: Float) -> Float:

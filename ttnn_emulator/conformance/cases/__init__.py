@@ -14,5 +14,10 @@ def families() -> list[str]:
     return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
 
 
+def board_of(family: str) -> str:
+    """The card that a family's cases are put to: a table may name one in `BOARD`."""
+    return getattr(importlib.import_module(f"{__name__}.{family}"), "BOARD", "n150")
+
+
 def cases_of(family: str) -> Iterator[Case]:
     return importlib.import_module(f"{__name__}.{family}").cases()

@@ -1,0 +1,166 @@
+"""What the kernels of matmul programs compute around the matrix unit: blocks of the inner dimension, bias, activation.
+
+Each step rounds as the kernel does: sums of blocks that are packed between them take the format they are packed in, the
+bias is added by the matrix unit's adder, the activation is the vector unit's, and the packer rounds at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType
+from ttnn_emulator.numerics.formats import bits_of, device_pack_block_float, flush, from_bits, pack
+from ttnn_emulator.numerics.functions import Activation
+from ttnn_emulator.numerics.lookup import WORKERS, _pool
+from ttnn_emulator.numerics.matmul_kernels import round_and_flush
+from ttnn_emulator.numerics.matrix_unit import (
+    BFLOAT16_BITS,
+    FLOAT32_BITS,
+    TF32_BITS,
+    TILE,
+    UPPER_HALF,
+    MathConfig,
+    is_exact,
+    matmul,
+    matmul_fast,
+)
+from ttnn_emulator.numerics.reduce_kernels import add_bits
+
+ONE_WORKER = 1 << 16  # elements below which threads cost more than they save
+RELU = "relu"
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One matmul, prepared.
+
+    math          `inner_block` tiles are summed up at a time; `l1_acc` says whether the packer adds the sums up
+    in0, in1, out dtypes
+    between       dtype that sums of blocks have between them in L1
+    through_l1    the last block is packed to L1 like the others, and what is there goes through a source register
+    adds_last     the last block is summed up by itself and then added to those before it
+    activation    applied to the destination register; `relu` by the packer
+    """
+
+    math: MathConfig
+    in0: DataType
+    in1: DataType
+    out: DataType
+    transpose_a: bool = False
+    transpose_b: bool = False
+    between: DataType = DataType.BFLOAT16
+    through_l1: bool = False
+    adds_last: bool = False
+    activation: Activation | None = None
+
+    def compute(self) -> Callable[..., torch.Tensor]:
+        """(in0, in1) or (in0, in1, bias) → the product, packed."""
+        bits = tuple(FLOAT32_BITS if dtype is DataType.FLOAT32 else BFLOAT16_BITS for dtype in (self.in0, self.in1))
+
+        def product(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+            a = a if a.dim() > 1 else a.unsqueeze(0)
+            a = self._transposed(a) if self.transpose_a else a
+            columns, inner = (b.shape[-2:]) if self.transpose_b else (b.shape[-1], b.shape[-2])
+            batches = max(a.shape[:-2].numel(), b.shape[:-2].numel())
+            if is_exact(batches, a.shape[-2], inner, columns, self.math.fidelity):
+                return self._exact(a, b, bias, bits)  # type: ignore[arg-type]
+            return self._fast(a, b, bias, bits)  # type: ignore[arg-type]
+
+        return product
+
+    def _transposed(self, a: torch.Tensor) -> torch.Tensor:
+        """in0 is transposed tile by tile and packed again, where block floats find other neighbours."""
+        if self.in0 in BLOCK_FLOAT_DTYPES:
+            return device_pack_block_float(a.mT.contiguous(), self.in0)
+        return a.mT
+
+    # -- bit for bit ----------------------------------------------------------------------------------------------
+
+    def _exact(
+        self, a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None, bits: tuple[int, int]
+    ) -> torch.Tensor:
+        math = self.math
+        if self.adds_last and math.l1_acc:
+            sums = self._with_last(a, b, bits)
+        elif math.l1_acc or not self._changes_between():
+            sums = matmul(
+                a,
+                b,
+                math,
+                transposed=self.transpose_b,
+                all_in_l1=bias is not None or self.through_l1,
+                bits=bits,
+            )
+        else:
+            sums = self._spilled(a, b, bits)
+        if bias is not None:
+            sums = self._with_bias(sums, bias)
+        elif self.through_l1 and math.fp32_acc:
+            sums = from_bits(bits_of(sums) & int(TF32_BITS))
+        return self._finished(sums)
+
+    def _changes_between(self) -> bool:
+        """Whether a sum does not survive being packed to L1 and reloaded."""
+        return not self.math.fp32_acc and self.between in BLOCK_FLOAT_DTYPES
+
+    def _spilled(self, a: torch.Tensor, b: torch.Tensor, bits: tuple[int, int]) -> torch.Tensor:
+        """Block by block, each starting from what became of the sum before it in L1."""
+        step = (self.math.inner_block or -(-a.shape[-1] // TILE)) * TILE
+        whole = replace(self.math, inner_block=None)
+        sums: torch.Tensor | None = None
+        for at in range(0, a.shape[-1], step):
+            right = b[..., at : at + step] if self.transpose_b else b[..., at : at + step, :]
+            start = None if sums is None else device_pack_block_float(flush(sums), self.between)
+            sums = matmul(a[..., at : at + step], right, whole, transposed=self.transpose_b, start=start, bits=bits)
+        assert sums is not None
+        return sums
+
+    def _with_last(self, a: torch.Tensor, b: torch.Tensor, bits: tuple[int, int]) -> torch.Tensor:
+        step = (self.math.inner_block or 1) * TILE
+        last = (a.shape[-1] - 1) // step * step
+        before = matmul(a[..., :last], b[..., :last, :], self.math, all_in_l1=True, bits=bits)
+        return self._with_bias(before, matmul(a[..., last:], b[..., last:, :], self.math, all_in_l1=True, bits=bits))
+
+    def _with_bias(self, sums: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+        """The sum goes through L1, and with the bias through the source registers to the adder."""
+        if not self.math.fp32_acc and not self.math.l1_acc and self.between in BLOCK_FLOAT_DTYPES:
+            sums = device_pack_block_float(flush(sums), self.between)
+        seen = int(TF32_BITS if self.math.fp32_acc else UPPER_HALF)
+        left, right = ((bits_of(values) & seen).numpy().view(np.uint32) for values in (sums, bias))
+        total = add_bits(left, right, np.uint32(0), np.uint64(self.math.fp32_acc))
+        return torch.from_numpy(total.view(np.float32))
+
+    def _finished(self, sums: torch.Tensor) -> torch.Tensor:
+        if self.activation is not None:
+            if self.activation.name == RELU:
+                sums = torch.where(bits_of(sums) < 0, 0.0, sums)
+            else:
+                sums = self.activation(sums, fp32_dest=self.math.fp32_acc)
+        return pack(sums, self.out, from_fp32=self.math.fp32_acc)
+
+    # -- fast -----------------------------------------------------------------------------------------------------
+
+    def _fast(self, a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None, bits: tuple[int, int]) -> torch.Tensor:
+        sums = matmul_fast(a, b.mT if self.transpose_b else b, self.math, bits)
+        if bias is not None:
+            sums = sums.add_(bias)
+        if self.activation is None and self.out is DataType.BFLOAT16:
+            return round_in_place(sums)
+        if not self.math.fp32_acc:
+            sums = round_in_place(sums)
+        return self._finished(sums)
+
+
+def round_in_place(values: torch.Tensor) -> torch.Tensor:
+    """Round float32 values to bfloat16, half away from zero, and flush them as the packer does."""
+    flat = values.view(torch.int32).numpy().reshape(-1)
+    if flat.size <= ONE_WORKER or WORKERS == 1:
+        round_and_flush(flat)
+    else:
+        for done in [_pool().submit(round_and_flush, part) for part in np.array_split(flat, WORKERS)]:
+            done.result()
+    return values

@@ -1,0 +1,76 @@
+"""A value on its way through the kernels of one call.
+
+Layout changes, reshapes and permutes of the library are chains of smaller operations, each with its own checks. Here
+such a chain is worked out on specs, step by step, and becomes one plan: nothing in between is allocated or dispatched.
+
+    flow = untilize(Flow(spec)); flow = viewed(flow, shape); return flow.plan("input_tensor")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from ttnn_emulator.spec import Spec
+from ttnn_emulator.table import Plan
+
+Step = Callable[[torch.Tensor], torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What the value is by now, how its carrier got there, and whether it has left the buffer it came in."""
+
+    spec: Spec
+    steps: tuple[Step, ...] = ()
+    moved: bool = False
+    l1_bytes: int = 0
+
+    def into(self, spec: Spec, step: Step | None = None, *, l1_bytes: int = 0) -> Flow:
+        """A kernel has written it to a new buffer."""
+        steps = self.steps if step is None else (*self.steps, step)
+        return Flow(spec, steps, True, max(self.l1_bytes, l1_bytes))
+
+    def view(self, spec: Spec, step: Step | None = None) -> Flow:
+        """The same buffer, seen under another spec."""
+        steps = self.steps if step is None else (*self.steps, step)
+        return Flow(spec, steps, self.moved, self.l1_bytes)
+
+    def plan(self, source: str, output: str | None = None) -> Plan:
+        """The plan of the whole chain from parameter `source`, into parameter `output` if one is given."""
+        if output is not None:
+            return Plan(self.spec, self._copying(), reads=(source,), into=(output,), l1_bytes=self.l1_bytes)
+        if not self.moved:
+            return Plan(self.spec, self._chain() if self.steps else None, reads=(), shares=source)
+        return Plan(self.spec, self._copying(), reads=(source,), l1_bytes=self.l1_bytes)
+
+    def _chain(self) -> Step:
+        steps = self.steps
+        if len(steps) == 1:
+            return steps[0]
+
+        def run(values: torch.Tensor) -> torch.Tensor:
+            for step in steps:
+                values = step(values)
+            return values
+
+        return run
+
+    def _copying(self) -> Step:
+        """The chain, with a result that shares no memory with what went in."""
+        chain = self._chain()
+
+        def run(values: torch.Tensor) -> torch.Tensor:
+            result = chain(values)
+            if result.untyped_storage().data_ptr() == values.untyped_storage().data_ptr():
+                return result.clone(memory_format=torch.contiguous_format)
+            return result.contiguous()
+
+        return run
+
+
+def reshaped(shape: tuple[int, ...]) -> Step:
+    """A step that gives the carrier another shape."""
+    return lambda values: values.reshape(shape)

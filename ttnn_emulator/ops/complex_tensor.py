@@ -1,0 +1,30 @@
+"""Pairs of tensors that stand for complex numbers."""
+
+from __future__ import annotations
+
+from ttnn_emulator.api.binding import TYPES
+from ttnn_emulator.table import composite
+from ttnn_emulator.tensor import Tensor
+
+
+class ComplexTensor:
+    """A real and an imaginary part; nothing asks that they match until an operation uses them."""
+
+    __slots__ = ("real", "imag")
+
+    def __init__(self, real: Tensor, imag: Tensor) -> None:
+        self.real = real
+        self.imag = imag
+
+    def deallocate(self, force: bool = False) -> None:
+        self.real.deallocate(force)
+        self.imag.deallocate(force)
+
+
+TYPES.register("ComplexTensor", ComplexTensor)
+
+
+@composite("ttnn.complex_tensor")
+def complex_tensor(real: Tensor, imag: Tensor) -> ComplexTensor:
+    """A complex tensor of two real ones."""
+    return ComplexTensor(real, imag)

@@ -1,0 +1,177 @@
+"""From a planned convolution to its computation and to what the caller gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from ttnn_emulator.enums import DataType
+from ttnn_emulator.numerics.conv import BlockOrder, Convolution, Depthwise, Windows
+from ttnn_emulator.numerics.functions import activation
+from ttnn_emulator.numerics.matrix_unit import MathConfig
+from ttnn_emulator.ops.conv_dram import Outcome
+from ttnn_emulator.ops.conv_plan import Fold
+from ttnn_emulator.ops.conv_product import product_of
+from ttnn_emulator.ops.conv_sharding import BLOCK, WIDTH
+from ttnn_emulator.ops.conv_weights import prepare_bias, prepare_weight, transposed_weight
+from ttnn_emulator.ops.conv_window import TILE, Window
+from ttnn_emulator.shapes import round_up
+from ttnn_emulator.spec import Spec
+from ttnn_emulator.table import Plan
+
+Compute = Callable[..., torch.Tensor]
+REPLICATE = "Replicate"
+
+
+def windows_of(window: Window, channels: int, *, edges: bool) -> Windows:
+    """Where the windows of a problem lie."""
+    images = (window.batch, *window.size, channels)
+    if not window.transposed:
+        return Windows(
+            images, window.kernel, window.stride, window.padding, window.dilation, window.output_size, edges=edges
+        )
+    top, bottom, left, right = window.spread_padding
+    below, beside = window.output_padding
+    return Windows(
+        images,
+        window.kernel,
+        (1, 1),
+        (top, bottom + below, left, right + beside),
+        window.dilation,
+        window.output_size,
+        spread=window.stride,
+        edges=edges,
+    )
+
+
+def computation(outcome: Outcome, math: MathConfig) -> Compute:
+    """(input, prepared weights, prepared bias or None) → the result."""
+    run, problem = outcome.run, outcome.problem
+    settings, window = run.settings, problem.window
+    if run.product is not None:
+        return _after_fold(product_of(run.product, problem.out_dtype), run.fold, outcome)
+    edges = settings.padding_mode is not None and settings.padding_mode.name == REPLICATE
+    windows = windows_of(window, problem.in_channels, edges=edges)
+    if problem.depthwise_1d:
+        return Depthwise(
+            windows,
+            math,
+            problem.in_dtype,
+            run.weight.dtype,
+            problem.out_dtype,
+            problem.out_channels,
+            repeats=run.preparation.tall_rows * TILE if problem.groups > 1 else 1,
+            whole_window=run.preparation.whole_window,
+        ).compute()
+    scheme, cores = run.inputs.scheme, run.inputs.channels
+    in_one = settings.full_inner_dim if scheme is BLOCK else settings.enable_activation_reuse
+    kernel_rows = scheme is not WIDTH and not in_one
+    order = BlockOrder(
+        window.kernel,
+        problem.in_channels,
+        round_up(problem.in_channels, cores * run.preparation.alignment) // cores,
+        cores,
+        kernel_rows,
+        settings.act_block_w_div if scheme is WIDTH else 1,
+    )
+    blocks = (window.kernel[0] if kernel_rows else order.chunks) * cores
+    l1_acc = math.l1_acc and blocks > (1 if problem.has_bias else 2)
+    between = problem.out_dtype
+    if l1_acc:
+        between = DataType.FLOAT32 if math.fp32_acc else DataType.BFLOAT16
+    convolve = Convolution(
+        windows,
+        order,
+        replace(math, l1_acc=l1_acc),
+        problem.in_dtype,
+        run.weight.dtype,
+        problem.out_dtype,
+        between,
+        problem.out_channels,
+        problem.groups,
+        activation(settings.activation) if settings.activation is not None else None,
+    ).compute()
+    return _after_fold(convolve, run.fold, outcome)
+
+
+def _after_fold(convolve: Compute, fold: Fold | None, outcome: Outcome) -> Compute:
+    """Strided patches of the images turned into channels first, if they are."""
+    if fold is None:
+        return convolve
+    (step_y, step_x), (top, bottom, left, right) = fold.stride, fold.padding
+    window = outcome.problem.window
+    batch, (high, wide) = window.batch, window.size
+    channels = outcome.problem.in_channels // (step_y * step_x)
+    shape = (batch, high * step_y - top - bottom, wide * step_x - left - right, channels)
+
+    def run(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+        images = torch.nn.functional.pad(x.reshape(shape), (0, 0, left, right, top, bottom))
+        patches = images.reshape(batch, high, step_y, wide, step_x, channels)
+        return convolve(patches.permute(0, 1, 3, 2, 4, 5).reshape(batch, high, wide, -1), weight, bias)
+
+    return run
+
+
+def convolution_plan(
+    outcome: Outcome,
+    weight: Spec,
+    bias: Spec | None,
+    math: MathConfig,
+    *,
+    with_size: bool,
+    with_weights: bool,
+    one_dimension: bool = False,
+    mirror: bool = True,
+    weight_groups: int = 1,
+) -> Plan:
+    """Prepare weights where they are not, compute, hand back what was asked for."""
+    run, shape = outcome.run, outcome.output.shape
+    convolve = computation(outcome, math)
+    new_weight, new_bias = run.weight is not weight, bias is not None and run.bias is not bias
+    transposed = outcome.problem.window.transposed
+
+    def compute(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor | None) -> Any:
+        if new_weight:
+            if transposed:
+                w = transposed_weight(w, weight_groups, mirror)
+            w = prepare_weight(w, run.preparation, run.weight.dtype)
+        if new_bias:
+            assert b is not None and run.bias is not None
+            b = prepare_bias(b, run.bias.dtype)
+        result = convolve(x, w, b).reshape(shape)
+        return (result, w, b) if with_weights else result
+
+    outputs, into = [outcome.output], [None]
+    if with_weights:
+        outputs.append(run.weight)
+        into.append(None if new_weight else "weight_tensor")  # type: ignore[arg-type]
+        if run.bias is not None:
+            outputs.append(run.bias)
+            into.append(None if new_bias else "bias_tensor")  # type: ignore[arg-type]
+    size: Any = outcome.problem.window.output_size
+    return Plan(
+        tuple(outputs),
+        compute,
+        reads=("input_tensor", "weight_tensor", "bias_tensor"),
+        into=tuple(into),
+        l1_bytes=run.l1_bytes,
+        wrap=_handed_back(size[1] if one_dimension else size, with_size, with_weights),
+    )
+
+
+def _handed_back(size: Any, with_size: bool, with_weights: bool) -> Callable[[list], Any]:
+    """The result alone, or with the output's size and the prepared weights."""
+
+    def wrap(tensors: list) -> Any:
+        output, *rest = tensors
+        parts: list[Any] = [output]
+        if with_size:
+            parts.append(size)
+        if with_weights:
+            parts.append((rest[0], rest[1] if len(rest) > 1 else None))
+        return tuple(parts) if len(parts) > 1 else output
+
+    return wrap
