@@ -14,14 +14,15 @@ from ttnn_emulator.conformance.server import L1_SMALL_SIZE
 
 
 class EmulatedTtnn:
-    """Answers the same questions as `RealTtnn`, from the emulator."""
+    """Answers the same questions as `RealTtnn`, from the emulator, and like it computes nothing."""
 
     def __init__(self, board: str = "n150") -> None:
         chips = find_board(board).chips
+        options: dict[str, Any] = {"l1_small_size": L1_SMALL_SIZE, "board": board, "holds_values": False}
         if chips == 1:
-            self.device = ttnn.open_device(device_id=0, l1_small_size=L1_SMALL_SIZE, board=board)
+            self.device = ttnn.open_device(device_id=0, **options)
         else:
-            self.device = ttnn.open_mesh_device(ttnn.MeshShape(1, chips), l1_small_size=L1_SMALL_SIZE, board=board)
+            self.device = ttnn.open_mesh_device(ttnn.MeshShape(1, chips), **options)
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
         answer = exchange.answer(ttnn, self.device, question)
