@@ -132,7 +132,7 @@ from ttnn_emulator.printing import set_printoptions  # noqa: E402
 from ttnn_emulator.shapes import TILE_SIZE, Shape, Tile  # noqa: E402
 from ttnn_emulator.spec import Spec  # noqa: E402
 from ttnn_emulator.table import find as _find  # noqa: E402
-from ttnn_emulator.tensor import Tensor  # noqa: E402
+from ttnn_emulator.tensor import Tensor, spec_tensor  # noqa: E402
 
 __version__ = "0.1.0"
 

@@ -15,7 +15,7 @@ from ttnn_emulator.errors import DeviceMismatch, EmulatorError, InvalidArgument,
 from ttnn_emulator.execution import listeners
 from ttnn_emulator.numerics.formats import wide
 from ttnn_emulator.spec import Spec
-from ttnn_emulator.storage import Placement, Storage
+from ttnn_emulator.storage import Placement, SpecStorage, Storage
 from ttnn_emulator.table import Operation, Plan
 from ttnn_emulator.tensor import Tensor
 
@@ -203,12 +203,12 @@ def _run(prepared: _Prepared, values: tuple, device: MeshDevice | None) -> Any:
     if prepared.shares is not None:
         return _view(prepared, values[prepared.shares])
     inputs = [values[slot] for slot in prepared.reads]
-    if state.specs_only:
+    if state.specs_only or _any_spec_only(inputs):
         if listeners.active:
             for placement in prepared.placements:
                 if placement is not None:
-                    listeners.buffer_allocated(Storage(None, device), placement)
-        storages = [_target(prepared, n, values) or Storage(None, device) for n in range(len(prepared.outputs))]
+                    listeners.buffer_allocated(SpecStorage(device), placement)
+        storages = [_target(prepared, n, values) or SpecStorage(device) for n in range(len(prepared.outputs))]
         return _wrap(prepared, storages, values, device)
     if plan.l1_bytes and device is not None:
         _require_l1(plan.l1_bytes, device)
@@ -224,6 +224,16 @@ def _run(prepared: _Prepared, values: tuple, device: MeshDevice | None) -> Any:
     elif plan.compute is not None and (device is None or device.holds_values):
         execute(plan, inputs, storages, device)
     return _wrap(prepared, storages, values, device)
+
+
+def _any_spec_only(inputs: Sequence[Any]) -> bool:
+    for value in inputs:
+        if value.__class__ is Tensor:
+            if value._storage.__class__ is SpecStorage:
+                return True
+        elif value.__class__ is tuple and _any_spec_only(value):
+            return True
+    return False
 
 
 def execute(plan: Plan, inputs: Sequence[Any], storages: Sequence[Storage], device: MeshDevice | None) -> None:
@@ -294,6 +304,8 @@ def _wrap(prepared: _Prepared, storages: Sequence[Storage], values: tuple, devic
 def _view(prepared: _Prepared, source: Tensor) -> Tensor:
     """A tensor over the same buffer; the carrier is reshaped without a copy."""
     spec, storage = prepared.outputs[0], source._storage
+    if storage.__class__ is SpecStorage:
+        return Tensor.of(spec, SpecStorage(storage.device), source._device)
     view = _SharedStorage.of(storage, prepared.plan.compute)
     return Tensor.of(spec, view, source._device)
 

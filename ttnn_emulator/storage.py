@@ -90,6 +90,15 @@ class Storage:
         self._give_back()
 
 
+class SpecStorage(Storage):
+    """The storage of a tensor that has a spec only: it takes no memory, and what is made from it does not either."""
+
+    __slots__ = ()
+
+    def __init__(self, device: MeshDevice | None) -> None:
+        super().__init__(None, device)
+
+
 @dataclass(frozen=True)
 class Placement:
     """How much room a tensor takes in which memory. Depends on spec and device only, so a plan works it out once."""

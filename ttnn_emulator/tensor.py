@@ -14,11 +14,11 @@ import torch
 from ttnn_emulator import printing
 from ttnn_emulator.enums import DataType, Layout, StorageType
 from ttnn_emulator.errors import InvalidArgument, require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.numerics import formats
 from ttnn_emulator.shapes import Shape, Tile, round_up
 from ttnn_emulator.spec import ROW_MAJOR_BYTES, Spec
-from ttnn_emulator.storage import Storage, page_alignment
+from ttnn_emulator.storage import SpecStorage, Storage, page_alignment
 
 if TYPE_CHECKING:
     from ttnn_emulator.device import MeshDevice
@@ -298,3 +298,23 @@ def values_of(tensor: Tensor) -> list[torch.Tensor]:
             hint="It was made without values, or in a trace that has not been executed yet.",
         )
     return storage.values
+
+
+def spec_tensor(
+    shape: Sequence[int],
+    dtype: DataType,
+    layout: Layout = Layout.TILE,
+    *,
+    device: MeshDevice | None = None,
+    memory_config: MemoryConfig = DRAM_MEMORY_CONFIG,
+) -> Tensor:
+    """A tensor with a spec and no values. Operations on it check and infer in microseconds, and take no memory.
+
+    >>> import ttnn_emulator as ttnn
+    >>> with ttnn.open_device(device_id=0) as device:
+    ...     x = ttnn.spec_tensor((8192, 8192), ttnn.bfloat16, device=device)
+    ...     print(ttnn.sum(x, dim=-1).shape)
+    Shape([8192])
+    """
+    spec = Spec.of(tuple(shape), dtype, layout, memory_config, on_device=device is not None)
+    return Tensor.of(spec, SpecStorage(device), device)

@@ -1,0 +1,106 @@
+"""Draws the pictures of the documentation with the emulator itself: python tools/draw_pictures.py [folder]"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import pathlib
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("svg")
+import matplotlib.pyplot as plt
+import torch
+
+import ttnn_emulator as ttnn
+from ttnn_emulator.demo import HIDDEN, TOKENS, device_block
+from ttnn_emulator.numerics.mode import numerics
+
+DTYPES = ("bfloat16", "bfloat8_b", "bfloat4_b")
+FIDELITIES = ("LoFi", "HiFi2", "HiFi3", "HiFi4")
+COLOURS = ("#1b5e8c", "#e07b39", "#7a9e48")
+MEBI = 2**20
+
+
+def upload(values: torch.Tensor, dtype: str, device: Any) -> Any:
+    return ttnn.from_torch(values, dtype=getattr(ttnn, dtype), layout=ttnn.TILE_LAYOUT, device=device)
+
+
+def matmul_error(axes: Any, device: Any) -> None:
+    """The error of a product by the dtype of its weights, the fidelity, and where it accumulates."""
+    torch.manual_seed(0)
+    x, w = torch.randn(64, 512), torch.randn(512, 64)
+    reference = x.double() @ w.double()
+    for colour, dtype in zip(COLOURS, DTYPES):
+        for accumulates_wide, style in ((False, "--o"), (True, "-o")):
+            errors = []
+            for fidelity in FIDELITIES:
+                config = ttnn.WormholeComputeKernelConfig(
+                    math_fidelity=getattr(ttnn.MathFidelity, fidelity), fp32_dest_acc_en=accumulates_wide
+                )
+                product = ttnn.matmul(
+                    upload(x, "bfloat16", device), upload(w, dtype, device), compute_kernel_config=config
+                )
+                gap = ttnn.to_torch(product).double() - reference
+                errors.append((gap.norm() / reference.norm()).item())
+            label = f"{dtype}, {'float32' if accumulates_wide else 'bfloat16'} accumulation"
+            axes.semilogy(FIDELITIES, errors, style, color=colour, label=label, markersize=4)
+    axes.set_title("64 × 512 × 64 matmul: relative error by weights and fidelity")
+    axes.set_ylabel("‖ours − float64‖ ÷ ‖float64‖")
+    axes.legend(fontsize=7)
+    axes.grid(alpha=0.3)
+
+
+class MemoryWatch(ttnn.Listener):
+    """Notes the DRAM in use after every operation."""
+
+    def __init__(self, device: Any) -> None:
+        self.device = device
+        self.steps: list[tuple[str, float]] = []
+
+    def ended(self, event: ttnn.OperationEvent) -> None:
+        if event.depth == 0:
+            view = ttnn.get_memory_view(self.device, ttnn.BufferType.DRAM)
+            used = view.total_bytes_allocated_per_bank * view.num_banks / MEBI
+            self.steps.append((event.name.removeprefix("ttnn.").removeprefix("transformer."), used))
+
+
+def memory_use(axes: Any, device: Any) -> None:
+    """DRAM in use over the calls of a transformer block."""
+    torch.manual_seed(0)
+    sizes = {"qkv": (HIDDEN, 3 * HIDDEN), "out": (HIDDEN, HIDDEN), "up": (HIDDEN, 1024), "down": (1024, HIDDEN)}
+    for colour, dtype in zip(COLOURS, DTYPES):
+        weights = {name: upload(torch.randn(s) / math.sqrt(s[0]), dtype, device) for name, s in sizes.items()}
+        weights["gamma"] = upload(torch.ones(1, HIDDEN), "bfloat16", device)
+        weights["beta"] = upload(torch.zeros(1, HIDDEN), "bfloat16", device)
+        x = upload(torch.randn(1, TOKENS, HIDDEN), "bfloat16", device)
+        with ttnn.listening(MemoryWatch(device)) as watch:
+            device_block(x, weights)
+        names, used = zip(*watch.steps)
+        axes.step(range(len(used)), used, where="mid", color=colour, label=f"weights in {dtype}")
+        axes.set_xticks(range(len(names)), names, rotation=60, ha="right", fontsize=7)
+        del weights, x
+    axes.set_title("A transformer block: DRAM in use after every call")
+    axes.set_ylabel("MiB")
+    axes.set_ylim(bottom=0)
+    axes.legend(fontsize=7)
+    axes.grid(alpha=0.3)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", nargs="?", type=pathlib.Path, default=pathlib.Path("docs/pictures"))
+    folder = parser.parse_args().folder
+    folder.mkdir(parents=True, exist_ok=True)
+    plt.rcParams["svg.hashsalt"] = "torch_ttnn"  # the same picture twice is the same file
+    figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.6))
+    with ttnn.open_device(device_id=0) as device, numerics("exact"):
+        matmul_error(left, device)
+        memory_use(right, device)
+    figure.tight_layout()
+    figure.savefig(folder / "device.svg", metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    main()
