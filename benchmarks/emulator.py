@@ -1,6 +1,6 @@
 """How fast the emulated device is, as ratios and overheads measured in one run.
 
-    python benchmarks/emulator.py [--json FILE]
+    python benchmarks/emulator.py [--json FILE] [--rounds N]
 
 Every number compares two things on the same machine, one right after the other, and is the median of many rounds;
 absolute times of a shared machine mean little.
@@ -32,10 +32,13 @@ class Measurement:
     holds: bool
 
 
+most_rounds = 50
+
+
 def median_seconds(function: Callable[[], object], *, rounds: int = 30, calls: int = 1) -> float:
     function()
     times = []
-    for _ in range(rounds):
+    for _ in range(min(rounds, most_rounds)):
         start = time.perf_counter()
         for _ in range(calls):
             function()
@@ -49,7 +52,7 @@ def interleaved(
     """Medians of two functions measured in turns, so that a change of the machine's speed meets both."""
     ours(), peer()
     times: tuple[list[float], list[float]] = ([], [])
-    for _ in range(rounds):
+    for _ in range(min(rounds, most_rounds)):
         for function, kept in zip((ours, peer), times):
             start = time.perf_counter()
             for _ in range(calls):
@@ -148,7 +151,10 @@ def convolution(device: ttnn.MeshDevice, channels: int, size: int, kernel: int) 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=pathlib.Path, help="write the measurements there too")
+    parser.add_argument("--rounds", type=int, default=50, help="rounds of each measurement, at most")
     options = parser.parse_args()
+    global most_rounds
+    most_rounds = options.rounds
     with ttnn.open_device(device_id=0, l1_small_size=32768) as device:
         measured = spec_only(device) + small_calls(device) + large_calls(device)
     table = Table("what", "emulator", "torch float32", "ratio", "bar", "", title="The emulated device on this machine")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from ttnn_emulator.errors import InvalidArgument
+
+JSON_SEPARATORS = (",", ":")  # as the library writes it
 
 
 @dataclass(frozen=True, order=True, init=False)
@@ -126,6 +129,24 @@ class CoreRangeSet:
     def cores(self, row_wise: bool = True) -> list[CoreCoord]:
         return [core for core_range in self._ranges for core in core_range.cores(row_wise)]
 
+    def merge(self, other: CoreRangeSet) -> CoreRangeSet:
+        """The cores of either, in as few rectangles as growing them row by row gives."""
+        return _covering({*self.cores(), *other.cores()})
+
+    def subtract(self, other: CoreRangeSet) -> CoreRangeSet:
+        """The cores that `other` does not have: what is left of every range, left and right of the cut first."""
+        left = list(self._ranges)
+        for taken in other._ranges:
+            left = [piece for core_range in left for piece in _cut(core_range, taken)]
+        return CoreRangeSet(left)
+
+    def to_json(self) -> str:
+        return json.dumps([_range_fields(core_range) for core_range in self._ranges], separators=JSON_SEPARATORS)
+
+    @staticmethod
+    def from_json(text: str) -> CoreRangeSet:
+        return CoreRangeSet([_range_of(fields) for fields in json.loads(text)])
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CoreRangeSet):
             return NotImplemented
@@ -142,6 +163,42 @@ class CoreRangeSet:
         return "{" + ", ".join(repr(core_range) for core_range in self._ranges) + "}"
 
     __str__ = __repr__
+
+
+def _cut(core_range: CoreRange, taken: CoreRange) -> list[CoreRange]:
+    """`core_range` without `taken`: the columns left and right of it, then the rows above and below."""
+    if not core_range.intersects(taken):
+        return [core_range]
+    (x0, y0), (x1, y1) = core_range.start, core_range.end
+    left, right = max(x0, taken.start.x), min(x1, taken.end.x)
+    top, bottom = max(y0, taken.start.y), min(y1, taken.end.y)
+    sides = [(x0, y0, left - 1, y1), (right + 1, y0, x1, y1), (left, y0, right, top - 1), (left, bottom + 1, right, y1)]
+    return [CoreRange(CoreCoord(ax, ay), CoreCoord(bx, by)) for ax, ay, bx, by in sides if ax <= bx and ay <= by]
+
+
+def _covering(cores: set[CoreCoord]) -> CoreRangeSet:
+    """Rectangles over exactly these cores: runs of each row, joined with the same run of the row below."""
+    ranges: list[CoreRange] = []
+    for y in sorted({core.y for core in cores}):
+        columns = sorted(core.x for core in cores if core.y == y)
+        starts = [x for x in columns if x - 1 not in columns]
+        ends = [x for x in columns if x + 1 not in columns]
+        for start, end in zip(starts, ends):
+            above = next((r for r in ranges if (r.start.x, r.end.x, r.end.y) == (start, end, y - 1)), None)
+            if above is None:
+                ranges.append(CoreRange(CoreCoord(start, y), CoreCoord(end, y)))
+            else:
+                ranges[ranges.index(above)] = CoreRange(above.start, CoreCoord(end, y))
+    return CoreRangeSet(ranges)
+
+
+def _range_fields(core_range: CoreRange) -> dict[str, dict[str, int]]:
+    (x0, y0), (x1, y1) = core_range.start, core_range.end
+    return {"end": {"x": x1, "y": y1}, "start": {"x": x0, "y": y0}}
+
+
+def _range_of(fields: dict[str, dict[str, int]]) -> CoreRange:
+    return CoreRange(CoreCoord(**fields["start"]), CoreCoord(**fields["end"]))
 
 
 def _row_order(core_range: CoreRange) -> tuple[int, int]:

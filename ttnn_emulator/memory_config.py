@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ttnn_emulator.enums import ALL_ENUMS, BufferType, ShardOrientation, ShardStrategy, TensorMemoryLayout
-from ttnn_emulator.grid import CoreCoord, CoreGrid, CoreRange, CoreRangeSet
+from ttnn_emulator.grid import JSON_SEPARATORS, CoreCoord, CoreGrid, CoreRange, CoreRangeSet
 from ttnn_emulator.shapes import Shape, div_up, round_up
 
 ShardDistributionStrategy = ALL_ENUMS["ShardDistributionStrategy"]
@@ -48,6 +49,20 @@ class ShardSpec:
 
     def num_cores(self) -> int:
         return self.grid.num_cores()
+
+    def to_json(self) -> str:
+        fields = {
+            "grid": json.loads(self.grid.to_json()),
+            "orientation": self.orientation.value,
+            "shape": list(self.shape),
+        }
+        return json.dumps(fields, separators=JSON_SEPARATORS)
+
+    @staticmethod
+    def from_json(text: str) -> ShardSpec:
+        fields = json.loads(text)
+        grid = CoreRangeSet.from_json(json.dumps(fields["grid"]))
+        return ShardSpec(grid, fields["shape"], ShardOrientation(fields["orientation"]))
 
     def __repr__(self) -> str:
         return (
@@ -178,6 +193,39 @@ class MemoryConfig:
             f"created_with_nd_shard_spec={int(self.created_with_nd_shard_spec)},"
             "per_core_allocation=0,range_lockstep_allocation=0)"
         )
+
+    def to_json(self) -> str:
+        """The library's form, in which enums are numbers."""
+        fields: dict[str, Any] = {
+            "buffer_type": self.buffer_type.value,
+            "created_with_nd_shard_spec": self.created_with_nd_shard_spec,
+            "memory_layout": self.memory_layout.value,
+            "per_core_allocation": False,
+        }
+        if self.nd_shard_spec is not None and self.created_with_nd_shard_spec:
+            nd = self.nd_shard_spec
+            fields["nd_shard_spec"] = {
+                "grid": json.loads(nd.grid.to_json()),
+                "orientation": nd.orientation.value,
+                "shard_distribution_strategy": nd.shard_distribution_strategy.value,
+                "shard_shape": list(nd.shard_shape),
+            }
+        elif self.shard_spec is not None:
+            fields["shard_spec"] = json.loads(self.shard_spec.to_json())
+        return json.dumps(fields, separators=JSON_SEPARATORS)
+
+    @staticmethod
+    def from_json(text: str) -> MemoryConfig:
+        fields = json.loads(text)
+        buffer = BufferType(fields["buffer_type"])
+        if nd := fields.get("nd_shard_spec"):
+            grid = CoreRangeSet.from_json(json.dumps(nd["grid"]))
+            strategy = ShardDistributionStrategy(nd["shard_distribution_strategy"])
+            orientation = ShardOrientation(nd["orientation"])
+            return MemoryConfig(buffer, NdShardSpec(Shape(nd["shard_shape"]), grid, orientation, strategy))
+        shard = fields.get("shard_spec")
+        spec = ShardSpec.from_json(json.dumps(shard)) if shard else None
+        return MemoryConfig(TensorMemoryLayout(fields["memory_layout"]), buffer, spec)
 
     def brief(self) -> str:
         """A short form for messages: `L1`, `DRAM`, `L1 HEIGHT_SHARDED [32, 64] on 8 cores`."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 TILE_SIZE = 32
+FACE_SIZE = 16
 
 
 def div_up(value: int, divisor: int) -> int:
@@ -82,6 +83,38 @@ class Tile:
     @property
     def width(self) -> int:
         return self.tile_shape[1]
+
+    @property
+    def face_shape(self) -> list[int]:
+        """A face is the square of 16 that the matrix unit takes, or what a flat tile has of it."""
+        return [min(self.height, FACE_SIZE), FACE_SIZE]
+
+    @property
+    def num_faces(self) -> int:
+        return self.height * self.width // (self.face_shape[0] * FACE_SIZE)
+
+    @property
+    def partial_face(self) -> int:
+        """1 if the tile is flatter than two faces, as the kernels' flag says it."""
+        return int(self.height < TILE_SIZE)
+
+    @property
+    def narrow_tile(self) -> int:
+        return int(self.width < TILE_SIZE)
+
+    @property
+    def transpose_of_faces(self) -> bool:
+        return self.transpose_tile
+
+    @property
+    def transpose_within_face(self) -> bool:
+        return self.transpose_tile
+
+    def get_tile_size(self, dtype: Any) -> int:
+        """Bytes of one tile."""
+        from ttnn_emulator.spec import tile_bytes
+
+        return tile_bytes(self, dtype)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tile) and (self.tile_shape, self.transpose_tile) == (

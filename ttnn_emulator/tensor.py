@@ -16,7 +16,7 @@ from ttnn_emulator.enums import DataType, Layout, StorageType
 from ttnn_emulator.errors import InvalidArgument, require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.numerics import formats
-from ttnn_emulator.shapes import Shape, Tile, round_up
+from ttnn_emulator.shapes import TILE_SIZE, Shape, Tile, round_up
 from ttnn_emulator.spec import ROW_MAJOR_BYTES, Spec
 from ttnn_emulator.storage import SpecStorage, Storage, page_alignment
 
@@ -211,6 +211,25 @@ class Tensor:
         from ttnn_emulator.host import unpad_host
 
         return unpad_host(self, output_tensor_start, output_tensor_end)
+
+    def pad_to_tile(self, pad_value: float) -> Tensor:
+        """A row-major host tensor whose buffer ends with whole tiles. Its logical shape stays; padding is not read."""
+        require(self._device is None and self.layout is Layout.ROW_MAJOR, "only a row-major host tensor is padded so")
+        made = Tensor.of(self._spec.with_(alignment=(TILE_SIZE, TILE_SIZE)), self._storage, None)
+        made.topology = self.topology
+        return made
+
+    def unpad_from_tile(self, output_tensor_shape: Sequence[int]) -> Tensor:
+        """A row-major host tensor cut to a smaller shape from its upper left."""
+        return self.unpad([0] * len(output_tensor_shape), list(output_tensor_shape))
+
+    def device_coords(self) -> list[Any]:
+        """The coordinates of the chips that hold it, row by row."""
+        from ttnn_emulator.device import MeshCoordinate
+
+        columns = self._device.shape[1] if self._device is not None else 1
+        chips = self._device.num_devices if self._device is not None else 1
+        return [MeshCoordinate(*divmod(chip, columns)) for chip in range(chips)]
 
     # -- operators ------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import select
 import subprocess
 import tempfile
 from typing import Any
@@ -13,6 +14,7 @@ from ttnn_emulator.api.recorded import ttnn_version
 from ttnn_emulator.conformance import environment, mock_card
 
 HERE = pathlib.Path(__file__).parent
+PATIENCE = 60  # seconds for one question
 
 
 class RealTtnn:
@@ -52,12 +54,14 @@ class RealTtnn:
         assert self._process.stdin is not None and self._process.stdout is not None
         try:
             self._process.stdin.write(json.dumps(question) + "\n")
-            line = self._process.stdout.readline()
+            answered, _, _ = select.select([self._process.stdout], [], [], PATIENCE)
+            line = self._process.stdout.readline() if answered else ""
         except BrokenPipeError:
-            line = ""
+            answered, line = True, ""
         if not line:
             self.close_process()
-            return {"ok": False, "type": "Crash", "error": "the library crashed"}
+            told = "the library crashed" if answered else f"the library gave no answer in {PATIENCE} s"
+            return {"ok": False, "type": "Crash", "error": told}
         return json.loads(line)
 
     def record_api(self) -> str:

@@ -1,0 +1,91 @@
+"""What README and docs say is true: their commands run, their code prints what is shown, their links lead somewhere."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+CLOSE = 0.05  # numbers in shown output may differ so much, relatively: processors round float32 differently
+
+
+def blocks(text: str) -> list[tuple[str, str]]:
+    """(language, content) of every fenced block."""
+    return re.findall(r"^```(\w*)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+def block_after(mark: str) -> str:
+    return blocks(README[README.index(mark) :])[0][1]
+
+
+def run(*command: str) -> str:
+    environment = os.environ | {"COLUMNS": "120", "TERM": "dumb"}
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, env=environment)
+    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def make(target: str, *options: str) -> str:
+    """Run a target in the environment that the tests run in."""
+    return run("make", "-s", "-o", "setup", f"VENV={sys.prefix}", *options, target)
+
+
+def assert_shown(shown: str, printed: str) -> None:
+    """Same words, and numbers that are close."""
+    words = [re.sub(r"\s+", " ", NUMBER.sub("#", text)).strip() for text in (shown, printed)]
+    assert words[0] == words[1], f"shown:\n{shown}\nprinted:\n{printed}"
+    for ours, theirs in zip(NUMBER.findall(shown), NUMBER.findall(printed)):
+        assert float(ours) == pytest.approx(float(theirs), rel=CLOSE), f"shown:\n{shown}\nprinted:\n{printed}"
+
+
+def test_the_example_script_prints_what_is_shown() -> None:
+    command, shown = (content for _, content in blocks(README)[:2])
+    assert command.startswith("python ")
+    assert_shown(shown, run(sys.executable, *command.split()[1:]))
+
+
+def test_make_run_prints_what_is_shown() -> None:
+    assert_shown(block_after("`make run` prints:"), make("run"))
+
+
+def test_the_code_prints_what_is_shown() -> None:
+    code = next(content for language, content in blocks(README) if language == "python")
+    assert_shown(block_after("It prints:"), run(sys.executable, "-c", code))
+
+
+def test_make_test_is_what_continuous_integration_runs() -> None:
+    planned = make("test", "-n")
+    assert "ruff check" in planned
+    assert "mypy" in planned
+    assert "pytest" in planned
+    assert "make test" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_the_benchmark_runs() -> None:
+    assert "matmul 1024³" in run(sys.executable, "benchmarks/emulator.py", "--rounds", "1")
+
+
+@pytest.mark.parametrize("target", re.findall(r"`make (\w+)`", README))
+def test_every_target_named_exists(target: str) -> None:
+    assert make(target, "-n")
+
+
+@pytest.mark.parametrize("command", ["record", "compare", "ask", "golden", "report", "api"])
+def test_the_conformance_tool_explains_itself(command: str) -> None:
+    assert "usage:" in run(sys.executable, "-m", "ttnn_emulator.conformance", command, "--help")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_links_lead_somewhere(document: str) -> None:
+    text = (ROOT / document).read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text):
+        if "://" not in target:
+            assert ((ROOT / document).parent / target).exists(), f"{document} links to {target}"
