@@ -5,7 +5,7 @@ TORCH_INDEX ?=
 PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 PY = $(VENV)/bin/python
 
-.PHONY: run test lint sweep conformance bench setup clean help
+.PHONY: run test lint sweep conformance bench pictures setup clean help
 
 help:  ## show the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -30,6 +30,10 @@ conformance: setup  ## ask the real ttnn afresh (on a mock card), print the scor
 
 bench: setup  ## speed, as ratios measured in one run
 	$(PY) benchmarks/emulator.py
+
+pictures: setup  ## draw the pictures of the documents anew
+	$(PIP) install -e ".[docs]"
+	$(PY) tools/draw_pictures.py
 
 setup: $(VENV)/.ready
 

@@ -48,7 +48,7 @@ def matmul_error(axes: Any, device: Any) -> None:
             axes.semilogy(FIDELITIES, errors, style, color=colour, label=label, markersize=4)
     axes.set_title("64 × 512 × 64 matmul: relative error by weights and fidelity")
     axes.set_ylabel("‖ours − float64‖ ÷ ‖float64‖")
-    axes.legend(fontsize=7)
+    axes.legend(fontsize=7, loc="upper right", bbox_to_anchor=(1, 0.9))
     axes.grid(alpha=0.3)
 
 

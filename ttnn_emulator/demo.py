@@ -47,19 +47,20 @@ def show() -> None:
         def upload(values: torch.Tensor, dtype: ttnn.DataType) -> ttnn.Tensor:
             return ttnn.from_torch(values, dtype=dtype, layout=ttnn.TILE_LAYOUT, device=device)
 
-        headings = ("weights in", "PCC with torch float32", "largest error", "weights, peak DRAM", "programs")
+        headings = ("weights in", "DRAM they take", "PCC with float32", "largest error", "programs")
         table = Table(*headings, box=None)
         for name in ("bfloat16", "bfloat8_b", "bfloat4_b"):
             placed = {
                 key: upload(value, ttnn.bfloat16 if value.shape[0] == 1 else getattr(ttnn, name))
                 for key, value in weights.items()
             }
+            view = ttnn.get_memory_view(device, ttnn.BufferType.DRAM)
+            used = view.total_bytes_allocated_per_bank * view.num_banks / 2**20
             result = ttnn.to_torch(device_block(upload(x, ttnn.bfloat16), placed)).float()
             pcc = torch.corrcoef(torch.stack([result.flatten(), reference.flatten()]))[0, 1].item()
-            view = ttnn.get_memory_view(device, ttnn.BufferType.DRAM)
-            peak = view.peak_bytes_allocated_per_bank * view.num_banks / 2**20
             programs = str(device.num_program_cache_entries())
-            table.add_row(name, f"{pcc:.5f}", f"{(result - reference).abs().max():.3f}", f"{peak:.2f} MiB", programs)
+            error = f"{(result - reference).abs().max():.2f}"
+            table.add_row(name, f"{used:.2f} MiB", f"{pcc:.4f}", error, programs)
             device.clear_program_cache()
             del placed
         console.print(f"One transformer block on an emulated {device.board.name}:")
