@@ -88,6 +88,17 @@ from ttnn_emulator.execution.trace import (
     is_trace_capture_active,
     release_trace,
 )
+from ttnn_emulator.fabric import (  # noqa: E402
+    create_global_semaphore,
+    get_fabric_config,
+    get_global_semaphore_address,
+    get_num_links,
+    get_tt_fabric_max_payload_size_bytes,
+    get_tt_fabric_packet_header_size_bytes,
+    get_usable_topology,
+    reset_global_semaphore_value,
+    set_fabric_config,
+)
 from ttnn_emulator.grid import (  # noqa: E402
     CoreCoord,
     CoreGrid,
@@ -111,7 +122,11 @@ from ttnn_emulator.memory_config import (  # noqa: E402
 from ttnn_emulator.mesh import (  # noqa: E402
     ConcatMesh2dToTensor,
     ConcatMeshToTensor,
+    MeshComposer,
     MeshComposerConfig,
+    MeshCoordinateRange,
+    MeshCoordinateRangeSet,
+    MeshMapper,
     MeshMapperConfig,
     PlacementReplicate,
     PlacementShard,
@@ -119,20 +134,72 @@ from ttnn_emulator.mesh import (  # noqa: E402
     ShardTensor2dMesh,
     ShardTensorToMesh,
     aggregate_tensor,
+    combine_device_tensors,
+    compute_distribution_to_mesh_mapping,
     concat_mesh_to_tensor_composer,
     create_mesh_composer,
     create_mesh_mapper,
+    distribute,
     distribute_tensor,
+    from_host_shards,
     get_device_tensors,
     replicate_tensor_to_mesh_mapper,
     shard_tensor_to_mesh_mapper,
 )
 from ttnn_emulator.namespaces import nested_namespaces, register_as_ttnn, top_level_operations  # noqa: E402
 from ttnn_emulator.printing import set_printoptions  # noqa: E402
+from ttnn_emulator.queries import (  # noqa: E402
+    CONFIG,
+    CONFIG_OVERRIDES,
+    CONFIG_PATH,
+    Config,
+    SetRootDir,
+    disable_asynchronous_slow_dispatch,
+    distributed_context_barrier,
+    distributed_context_get_rank,
+    distributed_context_get_size,
+    distributed_context_is_initialized,
+    dump_stack_trace_on_segfault,
+    element_size,
+    enable_asynchronous_slow_dispatch,
+    get_allocator_base_address,
+    get_device_ids,
+    get_memory_config,
+    get_num_devices,
+    get_num_pcie_devices,
+    get_pcie_device_ids,
+    has_storage_type_of,
+    has_tile_padding,
+    init_device_compute_kernel_config,
+    is_sharded,
+    is_tensor_storage_on_device,
+    layernorm_default_compute_config,
+    load_config_from_dictionary,
+    load_config_from_json_file,
+    manage_config,
+    pearson_correlation_coefficient,
+    rmsnorm_default_compute_config,
+    save_config_to_json_file,
+    start_tracy_zone,
+    stop_tracy_zone,
+    tile_size,
+    tracy_frame,
+    tracy_message,
+    ttnn_dtype_to_torch_dtype,
+    using_distributed_env,
+)
 from ttnn_emulator.shapes import TILE_SIZE, Shape, Tile  # noqa: E402
 from ttnn_emulator.spec import Spec  # noqa: E402
 from ttnn_emulator.table import find as _find  # noqa: E402
 from ttnn_emulator.tensor import Tensor, spec_tensor  # noqa: E402
+from ttnn_emulator.tensor_spec import TensorSpec  # noqa: E402
+from ttnn_emulator.work_split import (  # noqa: E402
+    get_optimal_dram_bank_to_logical_worker_assignment,
+    get_optimal_worker_cores_for_sharded_tensor,
+    grid_to_cores,
+    num_cores_to_corerangeset_in_subcoregrids,
+    split_work_to_cores,
+)
 
 __version__ = "0.1.0"
 
@@ -149,13 +216,14 @@ fp8_e4m3 = DataType.FP8_E4M3
 TILE_LAYOUT = Layout.TILE
 ROW_MAJOR_LAYOUT = Layout.ROW_MAJOR
 DEVICE_STORAGE_TYPE = StorageType.DEVICE
-TensorSpec = Spec
+CppTensorToMesh = TensorToMesh = MeshMapper
+CppMeshToTensor = MeshToTensor = MeshComposer
 
 globals().update(ALL_ENUMS)
 globals().update(_records)
 globals().update(top_level_operations())
 globals().update(nested_namespaces() | {"graph": graph})
-BlackholeComputeKernelConfig = _records["WormholeComputeKernelConfig"]
+BlackholeComputeKernelConfig = DeviceComputeKernelConfig = _records["WormholeComputeKernelConfig"]
 _slice_types = ALL_ENUMS["SliceTypeEnum"]
 Conv2dDRAMSliceHeight = Op2DDRAMSliceHeight = _slice_types.DRAMSliceHeight
 Conv2dDRAMSliceWidth = Op2DDRAMSliceWidth = _slice_types.DRAMSliceWidth

@@ -85,6 +85,11 @@ def find_board(name: str, dispatch: str | None = None) -> Board:
     )
 
 
+def near_dram(name: str) -> list[list[int]] | None:
+    """For every bank of DRAM the core (column, row) that reads it over the fewest hops, where that was recorded."""
+    return _table()["boards"][name].get("near_dram")
+
+
 def default_board_name() -> str:
     """`TTNN_EMULATOR_BOARD`, or the n150."""
     return os.environ.get(BOARD_VARIABLE, DEFAULT_BOARD)

@@ -296,7 +296,7 @@ def _memories(
         BufferType.DRAM: memory(BufferType.DRAM, described.dram_banks, dram_bank, described.dram_base, True),
         BufferType.L1: memory(BufferType.L1, described.cores, l1_bank, l1_base, False),
         BufferType.L1_SMALL: memory(
-            BufferType.L1_SMALL, described.cores if l1_small_size else 0, l1_small_size, l1_base + l1_bank, True
+            BufferType.L1_SMALL, described.cores if l1_small_size else 0, l1_small_size, l1_base + l1_bank, False
         ),
         BufferType.TRACE: memory(
             BufferType.TRACE, described.dram_banks, trace_bank, described.dram_base + dram_bank, True

@@ -282,10 +282,15 @@ def _carrier(value: Any, chip: int) -> Any:
 
 
 def _target(prepared: _Prepared, number: int, values: tuple) -> Storage | None:
-    if number < len(prepared.into) and (slot := prepared.into[number]) is not None:
-        target = values[slot]
-        return target._storage if target is not None else None
-    return None
+    target = _given(prepared, number, values)
+    return target._storage if target is not None else None
+
+
+def _given(prepared: _Prepared, number: int, values: tuple) -> Tensor | None:
+    """The tensor that was given for an output: the parameter itself, or its part in a sequence of outputs."""
+    slot = prepared.into[number] if number < len(prepared.into) else None
+    given = None if slot is None else values[slot]
+    return given[number] if given.__class__ is tuple else given  # type: ignore[index]
 
 
 def _wrap(prepared: _Prepared, storages: Sequence[Storage], values: tuple, device: MeshDevice | None) -> Any:
@@ -293,11 +298,10 @@ def _wrap(prepared: _Prepared, storages: Sequence[Storage], values: tuple, devic
         return None
     tensors = []
     for number, (spec, storage) in enumerate(zip(prepared.outputs, storages)):
-        slot = prepared.into[number] if number < len(prepared.into) else None
-        if slot is not None and values[slot] is not None:
-            tensors.append(values[slot])
-        else:
-            tensors.append(Tensor.of(spec, storage, device if spec.on_device else None))
+        given = _given(prepared, number, values)
+        if given is None:
+            given = Tensor.of(spec, storage, device if spec.on_device else None)
+        tensors.append(given)
     return tensors[0] if prepared.wrap is Tensor else prepared.wrap(tensors)
 
 
@@ -357,7 +361,7 @@ def _require_l1(l1_bytes: int, device: MeshDevice) -> None:
     """Circular buffers grow up from the base of L1 and must end below the lowest tensor there."""
     memory = device.memory(BufferType.L1)
     lowest = memory.lowest_used_address
-    limit = lowest if lowest is not None else memory.base + memory.bank_bytes
+    limit = lowest if lowest is not None else device.board.l1_bytes  # they may reach into an unused L1_SMALL
     if memory.base + l1_bytes > limit:
         where = "tensors in L1" if lowest is not None else "the end of L1"
         raise OutOfMemory(

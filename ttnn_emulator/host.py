@@ -258,7 +258,12 @@ def to_device(tensor: Tensor, device: MeshDevice, memory_config: MemoryConfig | 
         require(tensor._device is device, "the tensor lives on another device already")
         return tensor
     spec = tensor._spec.with_(on_device=True, memory_config=memory_config or tensor._spec.memory_config)
-    made = Tensor.of(spec, _upload(spec, device, values_of(tensor)), device)
+    if device.holds_values:
+        storage = _upload(spec, device, values_of(tensor))
+    else:
+        require_not_capturing(device, "Writes")
+        storage = Storage.on_device(spec, device)
+    made = Tensor.of(spec, storage, device)
     made.topology = tensor.topology
     return made
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ttnn_emulator.device import MeshCoordinate, MeshShape
 from ttnn_emulator.errors import require
 
 if TYPE_CHECKING:
@@ -52,13 +56,19 @@ class MeshMapperConfig:
         self.placements = list(placements)
         self.mesh_shape_override = mesh_shape_override
 
+    def __repr__(self) -> str:
+        return f"MeshMapperConfig(placements: {self.placements!r})"
+
 
 class MeshComposerConfig:
     """Along which dimension of the tensor the shards of each axis of the mesh are joined."""
 
-    def __init__(self, dims: Sequence[int] | int, mesh_shape_override: Any = None) -> None:
-        self.dims = [dims] if isinstance(dims, int) else list(dims)
+    def __init__(self, dims: Sequence[int], mesh_shape_override: Any = None) -> None:
+        self.dims = list(dims)
         self.mesh_shape_override = mesh_shape_override
+
+    def __repr__(self) -> str:
+        return f"MeshComposerConfig(dims: {self.dims!r})"
 
 
 def _placement(dim: int | None) -> PlacementReplicate | PlacementShard:
@@ -123,11 +133,20 @@ class MeshComposer:
         return pieces[0]
 
 
+def _require_an_entry_an_axis(entries: Sequence[Any], mesh_device: MeshDevice, config: Any) -> None:
+    shape = config.mesh_shape_override if config.mesh_shape_override is not None else mesh_device.shape
+    require(len(entries) == len(shape), f"{config!r} does not fit a mesh of {list(shape)}: one entry an axis is needed")
+
+
 def create_mesh_mapper(mesh_device: MeshDevice, config: MeshMapperConfig) -> MeshMapper:
+    """What deals a tensor out as `config` says."""
+    _require_an_entry_an_axis(config.placements, mesh_device, config)
     return MeshMapper(mesh_device, config.placements, config.mesh_shape_override)
 
 
 def create_mesh_composer(mesh_device: MeshDevice, config: MeshComposerConfig) -> MeshComposer:
+    """What joins shards as `config` says."""
+    _require_an_entry_an_axis(config.dims, mesh_device, config)
     return MeshComposer(mesh_device, config.dims, config.mesh_shape_override)
 
 
@@ -161,14 +180,69 @@ shard_tensor_to_mesh_mapper = ShardTensorToMesh
 concat_mesh_to_tensor_composer = ConcatMeshToTensor
 
 
+def compute_distribution_to_mesh_mapping(distribution_shape: MeshShape, mesh_shape: MeshShape) -> list[MeshCoordinate]:
+    """Where the pieces of a distribution go: to the same place of the mesh if it fits there, else chip by chip."""
+    pieces, chips = tuple(distribution_shape), tuple(mesh_shape)
+    fits = len(pieces) == len(chips) and all(piece <= size for piece, size in zip(pieces, chips))
+    extents = pieces if fits else chips
+    places = [MeshCoordinate(*place) for place in itertools.product(*(range(extent) for extent in extents))]
+    return places[: math.prod(pieces)]
+
+
+class MeshCoordinateRange:
+    """A box of places in a mesh: from one corner to the other, both included, or a whole mesh."""
+
+    def __init__(self, start: MeshCoordinate | MeshShape, end: MeshCoordinate | None = None) -> None:
+        if end is None:
+            start, end = MeshCoordinate(*(0 for _ in start)), MeshCoordinate(*(size - 1 for size in start))
+        require(len(start) == len(end), f"{start!r} and {end!r} have different ranks")  # type: ignore[arg-type]
+        require(all(a <= b for a, b in zip(start, end)), f"{end!r} lies before {start!r}")
+        self.start, self.end = start, end
+
+    def __iter__(self) -> Iterator[MeshCoordinate]:
+        ranges = (range(first, last + 1) for first, last in zip(self.start, self.end))
+        return (MeshCoordinate(*place) for place in itertools.product(*ranges))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MeshCoordinateRange) and (self.start, self.end) == (other.start, other.end)
+
+    def __hash__(self) -> int:
+        return hash((self.start, self.end))
+
+    def __repr__(self) -> str:
+        return f"MeshCoordinateRange(start={self.start!r}, end={self.end!r})"
+
+
+class MeshCoordinateRangeSet:
+    """Boxes of places in a mesh."""
+
+    def __init__(self, range: MeshCoordinateRange | None = None) -> None:
+        self._ranges = [] if range is None else [range]
+
+    def merge(self, range: MeshCoordinateRange) -> None:
+        """Add a box."""
+        if range not in self._ranges:
+            self._ranges.append(range)
+
+    def ranges(self) -> list[MeshCoordinateRange]:
+        return list(self._ranges)
+
+    def __repr__(self) -> str:
+        return f"MeshCoordinateRangeSet({self._ranges!r})"
+
+
 def as_mapper(value: Any) -> MeshMapper | None:
-    if value is None or isinstance(value, MeshMapper):
+    if value is None:
+        return defaults.mapper
+    if isinstance(value, MeshMapper):
         return value
     raise TypeError(f"mesh_mapper must be made by ShardTensorToMesh, ReplicateTensorToMesh or the like, not {value!r}")
 
 
 def as_composer(value: Any) -> MeshComposer | None:
-    if value is None or isinstance(value, MeshComposer):
+    if value is None:
+        return defaults.composer
+    if isinstance(value, MeshComposer):
         return value
     raise TypeError(f"mesh_composer must be made by ConcatMeshToTensor or the like, not {value!r}")
 
@@ -179,6 +253,59 @@ def get_device_tensors(tensor: Any) -> list[Any]:
     from ttnn_emulator.tensor import Tensor, values_of
 
     return [Tensor.of(tensor._spec, Storage([values], None), tensor._device) for values in values_of(tensor)]
+
+
+def from_host_shards(tensors: Sequence[Any], mesh_shape: MeshShape) -> Any:
+    """One host tensor for a mesh, of the host tensors of its chips."""
+    require(len(tensors) > 0, "there are no shards")
+    require(all(not each._spec.on_device for each in tensors), "shards must be on the host")
+    chips = math.prod(mesh_shape)
+    require(len(tensors) == chips, f"{len(tensors)} shards do not fill a mesh of {chips} devices")
+    return _combined(tensors, None)
+
+
+def combine_device_tensors(*, tensors: Sequence[Any]) -> Any:
+    """One tensor of a mesh, of the tensors of its chips that `get_device_tensors` gave."""
+    require(len(tensors) > 0, "there are no shards")
+    require(all(each._spec.on_device for each in tensors), "shards must be on a device")
+    device = tensors[0]._device
+    require(all(each._device is device for each in tensors), "shards must lie on one mesh")
+    require(len(tensors) == device.num_devices, f"{len(tensors)} shards do not fill {device.num_devices} devices")
+    return _combined(tensors, device)
+
+
+def _combined(tensors: Sequence[Any], device: MeshDevice | None) -> Any:
+    from ttnn_emulator.storage import Storage
+    from ttnn_emulator.tensor import Tensor, values_of
+
+    spec = tensors[0]._spec
+    for each in tensors[1:]:
+        require(each._spec == spec, f"shards differ: {spec.brief()} and {each._spec.brief()}")
+    made = Tensor.of(spec, Storage([values_of(each)[0] for each in tensors], None), device)
+    made.topology = MeshMapper(None, [PlacementShard(0)], (len(tensors),))
+    return made
+
+
+@contextmanager
+def distribute(default: MeshMapper | MeshComposer) -> Iterator[None]:
+    """Within this block `from_torch` and `to_torch` deal out or join as `default` says, unless told otherwise."""
+    slot = "mapper" if isinstance(default, MeshMapper) else "composer"
+    before = getattr(defaults, slot)
+    setattr(defaults, slot, as_mapper(default) if slot == "mapper" else as_composer(default))
+    try:
+        yield
+    finally:
+        setattr(defaults, slot, before)
+
+
+class _Defaults(threading.local):
+    """What `distribute` chose in this thread."""
+
+    mapper: MeshMapper | None = None
+    composer: MeshComposer | None = None
+
+
+defaults = _Defaults()
 
 
 def aggregate_tensor(tensors: Any, composer: MeshComposer) -> Any:

@@ -6,8 +6,24 @@ import sys
 import types
 from typing import Any
 
-from ttnn_emulator.api.recorded import operation_names
-from ttnn_emulator.table import OPERATIONS, find
+from ttnn_emulator import device, queries
+from ttnn_emulator.api.recorded import operation_names, public_names
+from ttnn_emulator.table import OPERATIONS, absent, find
+
+# Names that stand in a module only.
+ONLY_THERE: dict[str, dict[str, Any]] = {
+    "ttnn.core": {"divup": queries.divup, "roundup": queries.roundup},
+    "ttnn.device": {
+        "DEFAULT_L1_SMALL_SIZE": device.DEFAULT_L1_SMALL_SIZE,
+        "DEFAULT_TRACE_REGION_SIZE": device.DEFAULT_TRACE_REGION_SIZE,
+        "ClearKernelCache": queries.ClearKernelCache,
+        "EnableMemoryReports": queries.EnableMemoryReports,
+        "DisableMemoryReports": queries.DisableMemoryReports,
+        "is_asynchronous_slow_dispatch_enabled": queries.is_asynchronous_slow_dispatch_enabled,
+    },
+}
+# Modules whose other names also stand directly in `ttnn`.
+SAME_NAMES = frozenset(f"ttnn.{name}" for name in ("core", "device", "distributed", "profiler", "types"))
 
 
 class Namespace(types.ModuleType):
@@ -17,13 +33,16 @@ class Namespace(types.ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         full = f"{self.__name__}.{name}"
+        package = sys.modules[__package__]
+        # `ttnn.types.CoreGrid`, `ttnn.device.manage_device`: the same objects under the name of their module.
+        if self.__name__ in SAME_NAMES and name in vars(package):
+            return vars(package)[name]
         nested = f"{full}."
         if any(known.startswith(nested) for known in operation_names()):
             return namespace(full)
         if full in operation_names():
             return find(full)
-        # `ttnn.types.CoreGrid`, `ttnn.device.manage_device`: the same objects under the name of their module.
-        return getattr(sys.modules[__package__], name)
+        return vars(package)[name] if name in vars(package) else absent(full)
 
 
 _made: dict[str, Namespace] = {}
@@ -33,6 +52,7 @@ def namespace(full_name: str) -> Namespace:
     """The namespace of this full name, made on first use and importable from then on."""
     if full_name not in _made:
         made = _made[full_name] = Namespace(full_name)
+        vars(made).update(ONLY_THERE.get(full_name, {}))
         prefix = f"{full_name}."
         for name, op in OPERATIONS.items():
             if name.startswith(prefix) and "." not in name[len(prefix) :]:
@@ -46,8 +66,8 @@ def top_level_operations() -> dict[str, Any]:
 
 
 def nested_namespaces() -> dict[str, Namespace]:
-    """The first-level namespaces that hold at least one operation of the library."""
-    firsts = sorted({name.split(".")[1] for name in operation_names() if name.count(".") > 1})
+    """The first-level modules of the library in which scripts look names up."""
+    firsts = sorted({name.split(".")[1] for name in (*operation_names(), *public_names()) if name.count(".") > 1})
     return {first: namespace(f"ttnn.{first}") for first in firsts}
 
 

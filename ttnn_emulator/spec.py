@@ -395,7 +395,7 @@ def padded_spec(
     on_device: bool = True,
     tile: Tile | None = None,
 ) -> Spec:
-    """The spec of `shape` kept in a buffer of shape `padded`, as the library's TensorLayout.fromPaddedShape makes it."""
+    """The spec of `shape` kept in a buffer of shape `padded`, as the library's TensorLayout.fromPaddedShape has it."""
     alignment = _alignment_to_pad(tuple(shape), tuple(padded), layout, memory_config, tile or DEFAULT_TILE)
     return Spec.of(shape, dtype, layout, memory_config, on_device=on_device, tile=tile, alignment=alignment)
 

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ttnn_emulator.api.binding import Overload, bind, make_overload, overloads_of
-from ttnn_emulator.api.recorded import operation_names
+from ttnn_emulator.api.recorded import operation_names, public_names
 from ttnn_emulator.errors import NotEmulated
 from ttnn_emulator.spec import Spec
 
@@ -200,13 +200,38 @@ class MissingOperation:
         return f"<operation {self.name}, not emulated>"
 
 
+class AbsentValue(NotEmulated, AttributeError):
+    """A constant of `ttnn` that the emulator lacks."""
+
+
+def absent(name: str) -> MissingOperation:
+    """What stands for a function or class that `ttnn` has and we lack; names that it lacks too raise AttributeError."""
+    kind = public_names().get(name)
+    if kind in ("function", "class"):
+        return MissingOperation(name)
+    if kind is not None:
+        raise AbsentValue(f"{name} exists in ttnn but is not emulated")
+    raise AttributeError(f"ttnn has no {name}")
+
+
 def find(name: str) -> Operation | MissingOperation:
     """The operation of this full name; unknown names raise AttributeError."""
     if name in OPERATIONS:
         return OPERATIONS[name]
     if name in operation_names():
         return MissingOperation(name)
-    raise AttributeError(f"ttnn has no operation {name}")
+    return absent(name)
 
 
-__all__ = ["OPERATIONS", "MissingOperation", "Operation", "Plan", "composite", "find", "internal", "operation", "ttnn"]
+__all__ = [
+    "OPERATIONS",
+    "MissingOperation",
+    "Operation",
+    "Plan",
+    "absent",
+    "composite",
+    "find",
+    "internal",
+    "operation",
+    "ttnn",
+]

@@ -7,6 +7,7 @@ from typing import Any
 from ttnn_emulator.api.binding import TYPES, NoMatch
 from ttnn_emulator.api.config_types import ConfigRecord, make_config_types
 from ttnn_emulator.device import DispatchCoreConfig, MeshCoordinate, MeshDevice, MeshShape
+from ttnn_emulator.fabric import GlobalSemaphore
 from ttnn_emulator.grid import CoreCoord, CoreGrid, CoreRange, CoreRangeSet
 from ttnn_emulator.memory_config import MemoryConfig, NdShardSpec, ShardSpec
 from ttnn_emulator.mesh import MeshComposer, MeshMapper, PlacementReplicate, PlacementShard
@@ -30,6 +31,12 @@ def _core(value: Any) -> CoreCoord:
 def _queue(value: Any) -> Any:
     if isinstance(value, int):
         return value
+    raise NoMatch
+
+
+def _semaphores(value: Any) -> tuple[GlobalSemaphore, ...]:
+    if isinstance(value, list | tuple) and all(isinstance(item, GlobalSemaphore) for item in value):
+        return tuple(value)
     raise NoMatch
 
 
@@ -61,12 +68,14 @@ def register_known_types() -> dict[str, type[ConfigRecord]]:
         ("TensorToMesh", MeshMapper),
         ("CppMeshToTensor", MeshComposer),
         ("MeshToTensor", MeshComposer),
+        ("global_semaphore", GlobalSemaphore),
         ("PlacementReplicate", PlacementReplicate),
         ("PlacementShard", PlacementShard),
     ):
         TYPES.register(name, cls)
     TYPES.register("Shape", Shape, implicit=_shape)
     TYPES.register("CoreCoord", CoreCoord, implicit=_core)
+    TYPES.register("GlobalSemaphoreArg", GlobalSemaphore, implicit=_semaphores)
     TYPES.register("QueueId", QueueId, implicit=_queue)
     TYPES.register("SubDeviceId", SubDeviceId, implicit=_queue)
     return make_config_types()

@@ -21,6 +21,12 @@ def operation_names() -> frozenset[str]:
     return frozenset(recorded_api()["operations"])
 
 
+@functools.cache
+def public_names() -> dict[str, str]:
+    """All names that scripts may look up in `ttnn` and its modules: function, class, value or module."""
+    return json.loads(resources.files(__package__).joinpath("public_names.json").read_text(encoding="utf-8"))
+
+
 def ttnn_version() -> str:
     """The release of `ttnn` whose API, rules and numerics are emulated."""
     return recorded_api()["version"]

@@ -22,6 +22,7 @@ class EmulatedTtnn:
         if chips == 1:
             self.device = ttnn.open_device(device_id=0, **options)
         else:
+            ttnn.set_fabric_config(ttnn.FabricConfig.FABRIC_1D)
             self.device = ttnn.open_mesh_device(ttnn.MeshShape(1, chips), **options)
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:

@@ -300,3 +300,10 @@ def pretty_format(captured_graph: list[Node]) -> str:
 
 def pretty_print(captured_graph: list[Node]) -> None:
     print(pretty_format(captured_graph))
+
+
+def __getattr__(name: str) -> Any:
+    """What `ttnn.graph` offers and we lack says so when it is called."""
+    from ttnn_emulator.table import absent
+
+    return absent(f"ttnn.graph.{name}")

@@ -17,6 +17,7 @@ import torch
 from torch.nn.functional import pad
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType
+from ttnn_emulator.errors import ChipFault
 from ttnn_emulator.numerics import vector_unit
 from ttnn_emulator.numerics.conv_kernels import accumulate_products
 from ttnn_emulator.numerics.elementwise_kernels import add_16bit, add_32bit
@@ -31,6 +32,7 @@ from ttnn_emulator.numerics.matrix_unit import (
     UPPER_HALF,
     MathConfig,
     is_exact,
+    matmul,
     operand_bits,
     truncate_mantissa,
 )
@@ -38,6 +40,7 @@ from ttnn_emulator.numerics.mode import exactly
 
 Pair = tuple[int, int]
 Sides = tuple[int, int, int, int]  # top, bottom, left, right
+TF32_MANTISSA = 11  # bits, the hidden one counted
 
 
 # -- windows ----------------------------------------------------------------------------------------------------------
@@ -144,31 +147,75 @@ def identity(columns: np.ndarray) -> bool:
 # -- the kernel -------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
 class _Sums(Kernel):
-    """The matmul of a convolution: sums between blocks have the format of the output unless the packer adds them."""
+    """The matmul of a convolution: sums between blocks have the format of the output unless the packer adds them up.
 
-    def _changes_between(self) -> bool:
-        if self.math.fp32_acc:
-            return True
-        return self.between in BLOCK_FLOAT_DTYPES
+    They come back through a source register, which takes 19 bits of a float32.
 
-    def _reloaded(self, sums: torch.Tensor) -> torch.Tensor:
-        packed = pack(sums, self.between, from_fp32=self.math.fp32_acc)
+    untilized  the result goes the same way once more, to be put into row-major order
+    """
+
+    untilized: bool = False
+
+    def _exact(
+        self, a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None, bits: tuple[int, int]
+    ) -> torch.Tensor:
+        if bias is not None:
+            return self._finished(self._with_bias(self._sums(a, b, bits, whole=True), bias))
+        return self._finished(self._sums(a, b, bits, whole=False))
+
+    def _sums(self, a: torch.Tensor, b: torch.Tensor, bits: tuple[int, int], *, whole: bool) -> torch.Tensor:
+        """What the destination register holds at the end; if the packer adds and `whole` is set, what is in L1."""
+        if self.math.l1_acc:
+            if whole or not self.math.fp32_acc:
+                return matmul(a, b, self.math, all_in_l1=whole, bits=bits)
+            last = (a.shape[-1] - 1) // self._step * self._step
+            before = matmul(a[:, :last], b[:last], self.math, all_in_l1=True, bits=bits)
+            one = replace(self.math, l1_acc=False, inner_block=None)
+            return matmul(a[:, last:], b[last:], one, start=self._reloaded(before), bits=bits)
+        if self.math.fp32_acc or self.between in BLOCK_FLOAT_DTYPES:
+            return self._spilled(a, b, bits)
+        return matmul(a, b, self.math, bits=bits)
+
+    @property
+    def _step(self) -> int:
+        assert self.math.inner_block is not None
+        return self.math.inner_block * TILE
+
+    def _spilled(self, a: torch.Tensor, b: torch.Tensor, bits: tuple[int, int]) -> torch.Tensor:
+        one = replace(self.math, inner_block=None)
+        sums: torch.Tensor | None = None
+        for at in range(0, a.shape[-1], self._step):
+            start = None if sums is None else self._reloaded(self._packed(sums))
+            sums = matmul(a[:, at : at + self._step], b[at : at + self._step], one, start=start, bits=bits)
+        assert sums is not None
+        return sums
+
+    def _packed(self, sums: torch.Tensor) -> torch.Tensor:
+        return pack(sums, self.between, from_fp32=self.math.fp32_acc)
+
+    def _reloaded(self, packed: torch.Tensor) -> torch.Tensor:
         return from_bits(bits_of(packed) & int(TF32_BITS)) if self.between is DataType.FLOAT32 else packed
 
     def _with_bias(self, sums: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-        if not self.math.l1_acc:
-            sums = pack(sums, self.between, from_fp32=self.math.fp32_acc)
-        return super()._with_bias(sums, bias)
+        return super()._with_bias(sums if self.math.l1_acc else self._packed(sums), bias)
+
+    def _finished(self, sums: torch.Tensor) -> torch.Tensor:
+        if not self.untilized:
+            return super()._finished(sums)
+        packed = replace(self, out=self.between, untilized=False)._finished(sums)
+        return pack(self._reloaded(packed), self.out, from_fp32=self.math.fp32_acc)
 
 
 @dataclass(frozen=True)
 class Convolution:
     """One convolution, prepared.
 
-    order    how rows are cut into blocks
-    dtypes   of the input, the weights and the output; gathered rows take that of the output
-    l1_acc   in `math` means that the packer adds sums of blocks up in L1
+    order      how rows are cut into blocks
+    dtypes     of the input, the weights and the output; gathered rows take that of the output
+    l1_acc     in `math` means that the packer adds sums of blocks up in L1
+    untilized  the kernel puts its result into row-major order
     """
 
     windows: Windows
@@ -181,6 +228,7 @@ class Convolution:
     out_channels: int
     groups: int = 1
     activation: Any = None
+    untilized: bool = False
 
     def compute(self) -> Callable[..., torch.Tensor]:
         """(input, weights [.., taps × channels, out], bias or None) → [pixels, out]."""
@@ -194,8 +242,8 @@ class Convolution:
             self.weight_dtype,
             self.out_dtype,
             between=self.between,
-            short_reload=self.math.fp32_acc,
             activation=self.activation,
+            untilized=self.untilized,
         )
         product = kernel.compute()
         pixels = self.windows.images[0] * self.windows.size[0] * self.windows.size[1]
@@ -261,7 +309,10 @@ class Convolution:
             return round_in_place(sums)
         if not self.math.fp32_acc:
             sums = round_in_place(sums)
-        return finished(sums, self.activation, self.out_dtype, self.math.fp32_acc)
+        result = finished(sums, self.activation, self.out_dtype, self.math.fp32_acc)
+        if self.untilized and self.out_dtype is DataType.FLOAT32:
+            return truncate_mantissa(result, TF32_MANTISSA)
+        return result
 
 
 def finished(sums: torch.Tensor, activation: Any, dtype: DataType, fp32: bool) -> torch.Tensor:
@@ -272,11 +323,13 @@ def finished(sums: torch.Tensor, activation: Any, dtype: DataType, fp32: bool) -
 
 
 def _fitted(matrix: torch.Tensor, rows: int, columns: int) -> torch.Tensor:
-    """Weights that were prepared for something else are taken as they are, as far as they go."""
-    if tuple(matrix.shape) == (rows, columns):
-        return matrix
-    matrix = matrix[:rows, :columns]
-    return pad(matrix, (0, columns - matrix.shape[1], 0, rows - matrix.shape[0]))
+    """Prepared weights; those of more output channels are taken as far as they are needed."""
+    if matrix.shape[0] != rows and matrix.any():
+        raise ChipFault(
+            f"the card would take weights prepared with {matrix.shape[0]} rows for its own, which have {rows}",
+            hint="Prepare the weights for this convolution.",
+        )
+    return matrix[:rows, :columns] if matrix.shape[0] >= rows else matrix.new_zeros(rows, columns)
 
 
 def _volume(shape: tuple[int, ...]) -> int:

@@ -44,12 +44,19 @@ INTEGER_RANGE = {
     DataType.UINT8: (0, 2**8 - 1),
 }
 MANTISSA_BITS = {DataType.BFLOAT8_B: 7, DataType.BFLOAT4_B: 3}
-BLOCK = 16  # values that share one exponent: a row of a tile's face
+# Elements between which one thread is done sooner than all are woken up, and up to which none needs help.
+FEW, MANY = 1 << 15, 1 << 21
 
 
 def wide(values: torch.Tensor) -> torch.Tensor:
     """The carrier that operations compute on."""
-    return values.float() if values.dtype is torch.bfloat16 else values
+    if values.dtype is not torch.bfloat16:
+        return values
+    if not FEW < values.numel() <= MANY or not values.is_contiguous():
+        return values.float()
+    result = torch.empty(values.shape)
+    format_kernels.widen(values.view(torch.int16).numpy().reshape(-1), result.view(torch.int32).numpy().reshape(-1))
+    return result
 
 
 def narrow(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
@@ -92,6 +99,10 @@ def truncate_bf16(values: torch.Tensor) -> torch.Tensor:
 def flush(values: torch.Tensor) -> torch.Tensor:
     """What leaves the packer in a 16-bit float format: NaN as infinity of its sign, denormals and -0 as +0."""
     bits = bits_of(values)
+    if bits.numel() <= MANY:
+        result = np.empty(bits.shape, np.float32)
+        format_kernels.flush_into(bits.numpy().reshape(-1), result.view(np.int32).reshape(-1))
+        return torch.from_numpy(result)
     magnitude = bits & 0x7FFFFFFF
     bits = torch.where(magnitude > 0x7F800000, (bits & -0x80000000) | 0x7F800000, bits)
     return from_bits(torch.where(magnitude < 0x00800000, torch.zeros_like(bits), bits))
@@ -154,19 +165,17 @@ def device_pack_block_float(values: torch.Tensor, dtype: DataType, *, precise: b
     """
     if values.dim() == 0:
         return device_pack_block_float(values.reshape(1), dtype, precise=precise).reshape(())
-    blocks, width = _blocks(values.float())
-    raw = bits_of(blocks)
-    if not precise:
-        raw = (raw + 0x10000) & ~0x1FFFF
-    exponent = (raw >> 23) & 0xFF
-    shared = exponent.amax(dim=-1, keepdim=True)
-    mantissa = ((raw >> 16) & 0x7F) | torch.where(exponent == 0, 0, 0x80)
-    shift = (shared - exponent).clamp(max=30)
-    kept = ((mantissa + (1 << shift)) >> (shift + 1)).clamp(max=127)
-    kept = torch.where(shift >= 8, torch.zeros_like(kept), kept)
-    if dtype is DataType.BFLOAT4_B:
-        return _unblock(_scaled(kept >> 4, shared, 3, raw), width)
-    return _unblock(_scaled(kept, shared, 7, raw), width)
+    width = values.shape[-1]
+    raw = bits_of(values.float()).numpy().reshape(-1, width) if values.numel() else np.empty((0, 1), np.int32)
+    result = np.empty(values.shape, np.float32)
+    target = result.reshape(raw.shape)
+    if raw.size <= ONE_WORKER or WORKERS == 1:
+        format_kernels.pack_blocks(raw, target, MANTISSA_BITS[dtype], precise)
+    else:
+        parts = zip(np.array_split(raw, WORKERS), np.array_split(target, WORKERS))
+        for done in [_pool().submit(format_kernels.pack_blocks, *part, MANTISSA_BITS[dtype], precise) for part in parts]:
+            done.result()
+    return torch.from_numpy(result)
 
 
 # -- storing ----------------------------------------------------------------------------------------------------------

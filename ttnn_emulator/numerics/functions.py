@@ -173,7 +173,7 @@ def activation_of(name: str, params: tuple[float, ...]) -> Activation:
 
 @functools.lru_cache(maxsize=TABLES_KEPT)
 def table_of_chain(chain: tuple[Activation, ...], packed: bool) -> np.ndarray:
-    """Functions applied one after the other in a 16-bit destination register; `packed` as bfloat16 leaves the packer."""
+    """Functions applied one after the other in a 16-bit destination register; `packed` as the packer leaves them."""
     values = ALL_BF16
     for function in chain:
         values = table_of(function.name, function.params, function.approx)[values.view(np.uint32) >> np.uint32(16)]

@@ -7,7 +7,7 @@ own, so that a product with it, or a sum, is rounded by itself. All other a × b
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,8 @@ from ttnn_emulator.numerics.vector_unit import (
     total_order,
 )
 
-# Name of a `UnaryOpType` member, lower case → its kernel: (x, *parameters, approx=, fp32=) → what it stores. `fp32` says
-# that the destination register is 32 bits wide.
+# Name of a `UnaryOpType` member, lower case → its kernel: (x, *parameters, approx=, fp32=) → what it stores. `fp32`
+# says that the destination register is 32 bits wide.
 KERNELS: dict[str, Callable[..., Float]] = {}
 
 IN_REGISTERS = (0.0, 1.0, -1.0)  # constants that the unit always holds; they need no immediate
@@ -199,7 +199,7 @@ def half_precision(value: float) -> np.float32:
     return np.float32(np.float16(value))
 
 
-def piecewise_linear(x: Float, limits: tuple[float, ...], lines: tuple[tuple[float, float], ...]) -> Float:
+def piecewise_linear(x: Float, limits: tuple[float, ...], lines: Sequence[tuple[Any, Any]]) -> Float:
     """SFPLUT, SFPLUTFP32: slope × |x| + intercept of the first line whose limit |x| stays below."""
     size = bits(x) & 0x7FFFFFFF
     which = np.searchsorted(bits(np.array(limits, np.float32)), size, side="right")

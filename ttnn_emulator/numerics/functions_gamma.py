@@ -197,15 +197,15 @@ def _stirling_bf16(x: Float) -> Float:
 
 
 def _stirling_accurate(x: Float) -> Float:
-    below = bits(sub(x, np.float32(0.5))) < 0
-    below &= (bits(sub(x, np.float32(0.5))) & 0x7FFFFFFF) <= 0x7F800000
+    from_half = bits(sub(x, np.float32(0.5)))
+    below = (from_half < 0) & ((from_half & 0x7FFFFFFF) <= 0x7F800000)
     log_z = logarithm(store_fp32(np.where(below, store_fp32(sub(ONE, x)), x)), fp32=True)
     z = np.where(less(x, 0.5), sub(ONE, x), x)
     from_one, from_two = plus(z, -1.0), sub(z, np.float32(2.0))
     inverse = reciprocal(z, steps=2)
     far = plus(mad(sub(z, np.float32(0.5)), log_z, negate(z)), LOG_ROOT_TWO_PI)
     far = mad(inverse, polynomial(mul(inverse, inverse), *STIRLING), far)
-    result = np.where(at_most(magnitude(from_two), 0.25), mul(from_two, polynomial(from_two, *NEAR_TWO)), far)
+    result: Float = np.where(at_most(magnitude(from_two), 0.25), mul(from_two, polynomial(from_two, *NEAR_TWO)), far)
     result = np.where(at_most(magnitude(from_one), 0.25), mul(from_one, polynomial(from_one, *NEAR_ONE)), result)
     return np.where(less(magnitude(sub(z, np.float32(0.5))), 0.01), np.float32(LOG_ROOT_PI), result)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ttnn_emulator.numerics.functions_basis import (
@@ -40,7 +42,7 @@ def _hex(*values: str) -> tuple[float, ...]:
 
 
 # log(1 + m) = m + m² P(m) for -¼ ≤ m ≤ ½; the first two coefficients of the long one are in registers.
-SERIES = {
+SERIES: dict[bool, tuple[Any, ...]] = {
     True: (
         -0.5,
         *map(np.float32, _hex("0x1.555572p-2", "-0x1.00001ap-2")),

@@ -248,8 +248,7 @@ def _multiply_row(
 ):
     """One row of in0 times one panel of in1; `result` holds what the destination starts from and gets its end."""
     tops, magic_bits, sums, aligned_bits, held, in_l1 = scratch
-    width = held.size
-    columns = result.size  # less than `width` in the last panel
+    columns = result.size  # less than that of `held` in the last panel
     magic, aligned = magic_bits.view(np.float32), aligned_bits.view(np.float32)
     held_bits, in_l1_bits = held.view(np.int32), in_l1.view(np.int32)
     in_l1[:] = 0.0

@@ -10,6 +10,7 @@ the bits that the phases see and leaves the adding to float32.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -159,7 +160,11 @@ def _accumulate(
         before = sums.copy()
         edges = np.linspace(0, columns, WORKERS + 1).astype(int).tolist()
         fits = _in_threads(
-            [(left, right, transposed, *edge, keep, sums, *end) for edge in zip(edges, edges[1:]) if edge[0] < edge[1]]
+            [
+                (left, right, transposed, *edge, keep, sums, *end)
+                for edge in itertools.pairwise(edges)
+                if edge[0] < edge[1]
+            ]
         )
     else:
         before = sums.copy()
@@ -173,7 +178,8 @@ def _accumulate(
 def _in_threads(calls: list[tuple]) -> bool:
     """Whether every part could be done."""
     done = [_pool().submit(matmul_kernels.multiply, *call) for call in calls]
-    return all([each.result() for each in done])
+    results = [each.result() for each in done]  # all of them: a part must not run on when this returns
+    return all(results)
 
 
 def _accumulate_any_range(in0: torch.Tensor, in1: torch.Tensor, sums: np.ndarray, keep: np.int32, end: tuple) -> None:

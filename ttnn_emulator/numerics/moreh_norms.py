@@ -171,13 +171,16 @@ def softmax_gradient(
     """±(dy - Σ y·dy) × y, or of the logarithm dy - Σ dy × exp(y), along `place` counted from the back."""
     core = Core.of(config, y.numel())
     middle = core.middle if core.wide else dtype
+    outer = place < -2  # there the kernel has its operands in the other order, and phases round apart
     if logarithm:
         total = core.through(_line_sum(core, gradient, place, middle, in_pieces, apart=True), middle)
         powers = core.through(core.apply("exp", y), middle)
-        return core.packed(core.sub(gradient, core.through(core.mul(powers, total), middle)), dtype)
+        share = core.mul(total, powers) if outer else core.mul(powers, total)
+        return core.packed(core.sub(gradient, core.through(share, middle)), dtype)
     products = core.through(core.mul(y, gradient), middle)
     total = core.through(_line_sum(core, products, place, middle, in_pieces), middle)
-    made = core.mul(y, core.through(core.sub(gradient, total), middle))
+    rest = core.through(core.sub(gradient, total), middle)
+    made = core.mul(rest, y) if outer else core.mul(y, rest)
     return core.packed(-made if negative else made, dtype)
 
 

@@ -47,7 +47,7 @@ def adam(
         return scalar(core, value, core.middle)
 
     def apply(name: str, dest: torch.Tensor, *params: float) -> torch.Tensor:
-        return kept(core.apply(name, dest, *params, approx=config.approx and name == "recip"))
+        return kept(core.apply(name, dest, *params, approx=config.approx))
 
     decay, lr, one = number(settings.weight_decay), number(settings.lr), number(1.0)
     if settings.decoupled:

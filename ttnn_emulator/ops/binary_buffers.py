@@ -70,10 +70,10 @@ def computes_in_shards(a: Spec, b: Spec | None, out: Spec) -> bool:
         return False
     if b is None:
         return not is_uneven(a) and not is_uneven(out)
-    if a.is_sharded and not b.is_sharded and a.shape == out.shape and not is_uneven(a):
-        if any(broadcast_operands(a, b)) and 1 in (_sides(a)[1], _sides(b)[1]) and not _is_row(a, b):
-            by_height = a.memory_config.memory_layout is TensorMemoryLayout.HEIGHT_SHARDED
-            return by_height and not is_uneven(out)
+    one_sharded = a.is_sharded and not b.is_sharded and a.shape == out.shape and not is_uneven(a)
+    if one_sharded and any(broadcast_operands(a, b)) and 1 in (_sides(a)[1], _sides(b)[1]) and not _is_row(a, b):
+        by_height = a.memory_config.memory_layout is TensorMemoryLayout.HEIGHT_SHARDED
+        return by_height and not is_uneven(out)
     if a.shape != b.shape or a.memory_config != b.memory_config:
         return False
     same = a.shard_spec == b.shard_spec == out.shard_spec

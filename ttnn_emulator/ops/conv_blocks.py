@@ -58,6 +58,8 @@ class Settings:
     def of(cls, record: Any) -> Settings:
         if record is None:
             return cls()
+        rows = record.act_block_h_override
+        require(rows % TILE == 0, f"act_block_h_override must be a multiple of {TILE}, not {rows}")
         return cls(*(getattr(record, name) for name in cls.__dataclass_fields__))
 
     @property

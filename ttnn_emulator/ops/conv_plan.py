@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from ttnn_emulator.dispatch import current_device, specs_only
 from ttnn_emulator.enums import BufferType, DataType, Layout
 from ttnn_emulator.errors import require
+from ttnn_emulator.grid import CoreCoord, num_cores_to_corerangeset
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
 from ttnn_emulator.numerics.matrix_unit import MathConfig
 from ttnn_emulator.ops import conv_sharding as sharding
@@ -36,6 +37,7 @@ from ttnn_emulator.table import ttnn
 from ttnn_emulator.tensor import Tensor
 
 L1_STEP = 16
+NARROWEST_BYTES = 2  # as far as the library's own check of alignment goes
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,7 @@ def place_input(x: Spec, problem: Problem, settings: Settings, auto_sharded: boo
     assert shard is not None
     if layout is Layout.ROW_MAJOR:
         require(
-            shard.shape[1] * ROW_MAJOR_BYTES[x.dtype] % L1_STEP == 0,
+            shard.shape[1] * max(ROW_MAJOR_BYTES[x.dtype], NARROWEST_BYTES) % L1_STEP == 0,
             f"rows of {shard.shape[1]} values of {x.dtype} are not aligned in L1",
         )
     alignment = () if x.is_sharded else shard.shape
@@ -266,6 +268,8 @@ def plan_in_l1(
     auto_sharded = not x.is_sharded and settings.shard_layout is None
     if auto_sharded:
         settings = choose_scheme(problem, settings.with_(weights_dtype=settings.weights_dtype or weight.dtype))
+    if transposed:  # rows of gathered activations are not shared, though that was considered above
+        settings = settings.with_(enable_activation_reuse=False)
     placed = place_input(x, problem, settings, auto_sharded)
     config = placed.spec.memory_config
     alignment = sharding.channel_alignment(
@@ -319,7 +323,9 @@ def prepared(
         weight = weights.weight_spec(weight, preparation)
     if bias is not None and not (bias.on_device and weights.is_prepared_bias(bias, out, settings.weights_dtype)):
         require(from_host or not any_weight or bias.on_device, "the bias must be on the device, as the weights are")
-        if not (bias.on_device and (from_host or any_weight)):
+        if bias.on_device and any_weight:
+            require(bias.rank >= 4, f"a bias must have rank 4, not shape {list(bias.shape)}")
+        else:
             bias = weights.bias_spec(bias, preparation, weight.dtype)
     return weight, bias
 
@@ -329,6 +335,14 @@ def _as_convolution(run: Run, placed: Placed, channels: int) -> Run:
     config = output_memory_config(problem, placed.outputs)
     assert config.shard_spec is not None
     require(placed.spec.is_sharded, "the input must be sharded")
+    if placed.inputs.scheme is WIDTH:
+        _require_reachable(placed, problem.board)
+    if problem.in_dtype is DataType.UINT8 and placed.spec.layout is Layout.ROW_MAJOR:
+        width = placed.spec.memory_config.shard_spec.shape[1]  # type: ignore[union-attr]
+        require(
+            width * problem.value_bytes <= round_up(width, L1_STEP),
+            f"rows of {width} values of uint8 leave no room for the values of {problem.value_bytes} B made of them",
+        )
     if settings.output_layout is Layout.ROW_MAJOR:
         require(
             problem.out_dtype in (DataType.BFLOAT16, DataType.FLOAT32),
@@ -406,15 +420,28 @@ def _alone(placed: Placed) -> bool:
     return placed.inputs.channels == 1 and placed.outputs.channels == 1
 
 
+def _require_reachable(placed: Placed, board: Pair) -> None:
+    """Cores along the channels send to each other row by row, as far as the grid of the output or the input goes."""
+    count = placed.inputs.grid.num_cores()
+    if count > placed.outputs.grid.num_cores():
+        grid = num_cores_to_corerangeset(count, CoreCoord(*board), True)
+        require(placed.inputs.grid == grid, f"{count} cores along the channels must fill the board row by row")
+
+
 def _require_weights_fit(run: Run, placed: Placed) -> None:
     problem, blocks = run.problem, run.blocks
     rows, columns = run.weight.padded_shape[-2:]
     require(
         problem.out_channels <= columns, f"prepared weights of {columns} columns lack some of {problem.out_channels}"
     )
+    shape = run.weight.shape
+    require(len(shape) == 4 and shape[:2] == (1, 1), f"prepared weights are a matrix, not of shape {list(shape)}")
+    slices, rest = divmod(columns // TILE, blocks.out_w)
+    across = 1 if placed.inputs.scheme is HEIGHT else placed.outputs.channels
+    fits = across % slices == 0 if placed.inputs.scheme is BLOCK else across == slices
     require(
-        columns // TILE % blocks.out_w == 0,
-        f"prepared weights of {columns // TILE} tiles do not divide into blocks of {blocks.out_w}",
+        not rest and fits,
+        f"prepared weights of {columns // TILE} tiles do not divide into blocks of {blocks.out_w} for {across} cores",
     )
     if run.bias is not None and placed.inputs.scheme is not WIDTH:
         require(

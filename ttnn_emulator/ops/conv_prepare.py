@@ -122,6 +122,7 @@ def _first_slice(problem: Problem, settings: Settings, slicing: Slicing | None) 
         settings.weights_dtype not in BLOCK_FLOAT_DTYPES,
         f"weights cannot be prepared as {settings.weights_dtype} for an input in DRAM, only for one in L1",
     )
+    require(problem.groups > 0, "groups must be 1 or more")
     op = SlicedConvolution(problem, settings)
     chosen = choose_slicing(op, slicing, free_l1())
     window = problem.window
@@ -262,13 +263,13 @@ def prepare_conv_weights(
 def weight_plan(
     weight: Spec, to: Preparation, groups: int = 1, *, transposed: bool = False, mirror: bool = True
 ) -> Plan:
-    require(not weight.on_device, "weights to be prepared must be on the host")
+    require(transposed or not weight.on_device, "weights to be prepared must be on the host")
     arranged = as_convolution_weight(weight, groups) if transposed else weight
     spec = weight_spec(arranged, to)
 
     def compute(values: torch.Tensor) -> torch.Tensor:
         if transposed:
-            values = transposed_weight(values, groups, mirror)
+            values = transposed_weight(values, arranged, groups, mirror)
         return prepare_weight(values, to, spec.dtype)
 
     return Plan(spec, compute, reads=("weight_tensor",))
@@ -384,6 +385,7 @@ def prepare_conv_transpose2d_weights(
     window = transposed_window(
         batch_size, (input_height, input_width), kernel_size, stride, padding, output_padding, dilation
     )
+    require(min(window.stride) > 0, f"stride must be greater than 0, not {list(stride)}")
     slicing, config = slicing_of(dram_slice_config), input_memory_config
     problem = _problem(
         window,

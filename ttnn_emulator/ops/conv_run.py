@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from ttnn_emulator.enums import DataType
+from ttnn_emulator.enums import FLOAT_DTYPES, DataType, Layout
+from ttnn_emulator.errors import ChipFault
 from ttnn_emulator.numerics.conv import BlockOrder, Convolution, Depthwise, Windows
 from ttnn_emulator.numerics.functions import activation
 from ttnn_emulator.numerics.matrix_unit import MathConfig
@@ -93,6 +94,7 @@ def computation(outcome: Outcome, math: MathConfig) -> Compute:
         problem.out_channels,
         problem.groups,
         activation(settings.activation) if settings.activation is not None else None,
+        settings.output_layout is Layout.ROW_MAJOR,
     ).compute()
     return _after_fold(convolve, run.fold, outcome)
 
@@ -133,10 +135,14 @@ def convolution_plan(
     new_weight, new_bias = run.weight is not weight, bias is not None and run.bias is not bias
     transposed = outcome.problem.window.transposed
 
+    integers = [each for each in _dtypes(outcome) if each not in FLOAT_DTYPES]
+
     def compute(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor | None) -> Any:
+        if integers and x.any():
+            raise ChipFault(f"the card takes the bits of {integers[0]} for those of floats in a convolution")
         if new_weight:
             if transposed:
-                w = transposed_weight(w, weight_groups, mirror)
+                w = transposed_weight(w, weight, weight_groups, mirror)
             w = prepare_weight(w, run.preparation, run.weight.dtype)
         if new_bias:
             assert b is not None and run.bias is not None
@@ -160,6 +166,10 @@ def convolution_plan(
         l1_bytes=run.l1_bytes,
         wrap=_handed_back(size[1] if one_dimension else size, with_size, with_weights),
     )
+
+
+def _dtypes(outcome: Outcome) -> tuple[DataType, ...]:
+    return outcome.problem.in_dtype, outcome.run.weight.dtype, outcome.problem.out_dtype
 
 
 def _handed_back(size: Any, with_size: bool, with_weights: bool) -> Callable[[list], Any]:

@@ -174,6 +174,7 @@ def conv_transpose2d(
     window = transposed_window(
         batch_size, (input_height, input_width), kernel_size, stride, padding, output_padding, dilation
     )
+    require(min(window.stride) > 0, f"stride must be greater than 0, not {list(stride)}")
     settings = Settings.of(conv_config)
     weight_dtype = settings.weights_dtype or weight_tensor.dtype
     math = default_math(compute_config, input_tensor.dtype, weight_dtype)
@@ -190,7 +191,7 @@ def conv_transpose2d(
         layout=input_tensor.layout,
         as_product=as_matmul(plain, settings),
     )
-    weight = as_convolution_weight(weight_tensor, groups)
+    weight = weight_tensor if weight_tensor.on_device else as_convolution_weight(weight_tensor, groups)
     outcome = plan_transposed(
         input_tensor,
         weight,
@@ -222,7 +223,7 @@ def transposed_window(
     output_padding: Sequence[int],
     dilation: Sequence[int],
 ) -> Window:
-    window = Window(
+    return Window(
         batch,
         pair(size, "the input's size"),
         pair(kernel, "kernel_size"),
@@ -232,15 +233,15 @@ def transposed_window(
         pair(output_padding, "output_padding"),
         transposed=True,
     )
-    require(min(window.stride) > 0, f"stride must be greater than 0, not {list(stride)}")
-    return window
 
 
 def as_convolution_weight(weight: Spec, groups: int) -> Spec:
-    """The spec of weights [in, out / groups, rows, columns] on the host once they are those of a convolution."""
-    if weight.on_device:
-        return weight
-    require(weight.rank == 4, f"weights on the host must have rank 4, not shape {list(weight.shape)}")
-    require(not weight.is_tile, "weights on the host must be in ROW_MAJOR layout")
-    channels, out, rows, columns = weight.shape
-    return weight.with_(shape=(out * max(groups, 1), channels, rows, columns))
+    """The spec of weights [in, out / groups, rows, columns] once they are those of a convolution.
+
+    Of tiles the library takes the padding for weights, too, and of more than four dimensions the first four.
+    """
+    require(weight.rank >= 4, f"weights on the host must have rank 4, not shape {list(weight.shape)}")
+    channels, out, rows, columns = weight.padded_shape[:4]
+    require(channels % max(groups, 1) == 0, f"{channels} input channels do not divide into {groups} groups")
+    shape = (out * max(groups, 1), channels, rows, columns)
+    return Spec.of(shape, weight.dtype, Layout.ROW_MAJOR, on_device=False)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 
 from ttnn_emulator.enums import DataType, Layout, TensorMemoryLayout
-from ttnn_emulator.errors import require
+from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG
 from ttnn_emulator.numerics.formats import host_convert, wide
 from ttnn_emulator.ops.conv_sharding import BLOCK, HEIGHT, Cores
@@ -71,25 +71,32 @@ def weight_spec(weight: Spec, to: Preparation) -> Spec:
         shape = (shape[0], shape[1], 1, shape[2])
     require(len(shape) == 4, f"weights on the host must have rank 4, not shape {list(weight.shape)}")
     require(weight.dtype in ARRANGED, f"weights of {weight.dtype} cannot be rearranged on the host")
+    require(0 not in shape, f"weights of shape {list(shape)} are empty")
     depthwise = to.depthwise_1d(shape)
-    block_rows = to.block_rows
-    if depthwise and to.groups > 1:
-        block_rows = to.tall_rows * (shape[3] if to.whole_window else 1)
     out, channels, rows, columns = _rearranged_shape(shape, to)
-    inner = channels * rows * columns
-    if to.as_plain:
-        padded_rows, padded_out = round_up(inner, TILE), round_up(out, TILE)
-    else:
-        padded_out = round_up(out, to.outputs.channels * TILE)
-        padded_channels = round_up(channels, to.inputs.channels * to.alignment)
-        padded_rows = _padded_rows(padded_channels, rows, columns, block_rows, to, depthwise)
     return padded_spec(
-        (1, 1, inner, out),
-        (1, 1, padded_rows, padded_out),
+        (1, 1, channels * rows * columns, out),
+        (1, 1, padded_rows(to, channels, (rows, columns), shape[3], depthwise), padded_columns(to, out)),
         to.dtype or weight.dtype,
         Layout.TILE,
         DRAM_MEMORY_CONFIG,
     )
+
+
+def padded_columns(to: Preparation, out: int) -> int:
+    return round_up(out, TILE if to.as_plain else to.outputs.channels * TILE)
+
+
+def padded_rows(to: Preparation, channels: int, kernel: Pair, taps: int, depthwise: bool) -> int:
+    """Rows of the prepared matrix with the padding that its blocks have; `taps` are those of one kernel row."""
+    rows, columns = kernel
+    if to.as_plain:
+        return round_up(channels * rows * columns, TILE)
+    block_rows = to.block_rows
+    if depthwise and to.groups > 1:
+        block_rows = to.tall_rows * (taps if to.whole_window else 1)
+    padded = round_up(channels, to.inputs.channels * to.alignment)
+    return _padded_rows(padded, rows, columns, block_rows, to, depthwise)
 
 
 def _padded_rows(channels: int, rows: int, columns: int, block_rows: int, to: Preparation, depthwise: bool) -> int:
@@ -161,8 +168,17 @@ def _folded(values: torch.Tensor, stride: Pair) -> torch.Tensor:
     return patches.permute(0, 3, 5, 1, 2, 4).reshape(out, -1, high, wide_)
 
 
-def transposed_weight(values: torch.Tensor, groups: int, mirror: bool) -> torch.Tensor:
-    """Weights [in, out / groups, rows, columns] of a transposed convolution as those of a convolution."""
+def transposed_weight(values: torch.Tensor, like: Spec, groups: int, mirror: bool) -> torch.Tensor:
+    """Weights [in, out / groups, rows, columns] of a transposed convolution as those of a convolution, `like`."""
+    out, channels, *kernel = like.shape
+    shape = (channels, out // max(groups, 1), *kernel)
+    if tuple(values.shape) != shape:
+        if values.any():
+            raise ChipFault(
+                f"weights of shape {list(values.shape)} are read as if they were row-major, of shape {list(shape)}",
+                hint="Give the weights in ROW_MAJOR layout, with rank 4.",
+            )
+        values = values.new_zeros(shape)
     if groups > 1:
         channels, out = values.shape[:2]
         full = values.new_zeros(channels, out * groups, *values.shape[2:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -35,6 +36,8 @@ def host_number(value: Number, dtype: DataType) -> Number:
     if isinstance(value, int) and dtype in INTEGER_RANGE:
         wrapped = torch.tensor([((value + 2**31) % 2**32) - 2**31])
         return formats.host_convert(wrapped, dtype).item()
+    if dtype is DataType.BFLOAT16 and value != value:
+        return math.nan  # torch's cast to bfloat16 gives a NaN other bits on other processors
     return formats.wide(formats.host_convert(torch.tensor([float(value)], dtype=torch.float32), dtype)).item()
 
 

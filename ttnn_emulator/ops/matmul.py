@@ -159,7 +159,7 @@ def bound_matmul(a: Tensor, b: Tensor, bias: Tensor | None, asked: Asked, output
     spec_a, spec_b = a._spec, b._spec
     require(
         spec_a.rank > 0 and spec_b.rank > 0,
-        f"the operands must have at least one dimension, their shapes are {list(spec_a.shape)} and {list(spec_b.shape)}",
+        f"the operands must have a dimension at least, their shapes are {list(spec_a.shape)} and {list(spec_b.shape)}",
     )
     activation = asked.activation
     require(

@@ -77,9 +77,9 @@ def _multicast(of: Operands, program: Program, sizes: Sizes, output: Spec, bias:
     in0 = program.out_block_h * program.in0_block_w * depth0 * sizes.in0
     in1 = program.out_block_w * program.in0_block_w * depth1 * sizes.in1
     whole_in0 = program.per_core_M * of.inner * sizes.in0
-    if program.kind is Kind.MCAST_1D and not program.mcast_in0:
-        if of.a.is_sharded or (batches0 == 1 and batches1 > 1):
-            in0 = whole_in0
+    keeps_in0 = of.a.is_sharded or (batches0 == 1 and batches1 > 1)
+    if program.kind is Kind.MCAST_1D and not program.mcast_in0 and keeps_in0:
+        in0 = whole_in0
     transposing = in0 if of.in0_tile.transpose_tile else 0
     if of.a.is_sharded:
         if program.kind is Kind.MCAST_2D and layout is HEIGHT:

@@ -103,7 +103,8 @@ def output_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     shape = list(b if len(b) > len(a) else a)
     require(
         all(size == 1 for size in b[:extra]),
-        f"of the second operand's shape {list(b)}, the {extra} leading dimensions that the first one {list(a)} lacks must be 1",
+        f"of the second operand's shape {list(b)}, the {extra} leading dimensions that the first one's {list(a)} lacks "
+        "must be 1",
     )
     for index, size in enumerate(a[:-1]):
         shape[extra + index] = size

@@ -208,8 +208,6 @@ def _output(
     )
     require(dtype in (None, output.dtype), f"dtype is {dtype}, the given output tensor has {output.dtype}")
     allowed = [shape] if nnz is None else [shape, (1, nnz, *shape[-2:])]
-    require(
-        output.shape in allowed,
-        f"the given output tensor has shape {list(output.shape)}, not {' or '.join(str(list(each)) for each in allowed)}",
-    )
+    expected = " or ".join(str(list(each)) for each in allowed)
+    require(output.shape in allowed, f"the given output tensor has shape {list(output.shape)}, not {expected}")
     return output

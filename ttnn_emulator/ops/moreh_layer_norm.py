@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ttnn_emulator.errors import require
+from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.memory_config import MemoryConfig
 from ttnn_emulator.numerics.moreh_norms import (
     Blocks,
@@ -63,6 +63,7 @@ def _plan(
 def _require_dims(spec: Spec, dims: int) -> None:
     rank = len(spec.padded_shape)
     require(0 < dims <= rank, f"normalized_dims is {dims}, not between 1 and {rank}")
+    require(dims <= spec.rank, f"normalized_dims is {dims}, the input has rank {spec.rank}")
 
 
 def _as_blocks(spec: Spec, dims: int) -> Blocks:
@@ -267,10 +268,13 @@ def moreh_group_norm(
         spec if spec is not None else (statistics if wanted else None)
         for spec, wanted in zip((mean, rstd), are_required_outputs[1:])
     ]
-    require(input.rank == 4, f"the input has rank {input.rank}, 4 is taken")
-    blocks, config = _group_blocks(input, num_groups), settings_of(compute_kernel_config)
+    require(input.rank >= 4, f"the input has rank {input.rank}, 4 is taken")
+    config = settings_of(compute_kernel_config)
+    blocks = _group_blocks(input, num_groups) if input.rank == 4 else None
 
     def compute(x, weight, bias):
+        if blocks is None:
+            raise ChipFault(f"of a shape of rank {input.rank} the kernel takes dimensions 2 and 3 for height and width")
         return block_norm(x, blocks, config, eps, *(_by_channel(each, input, num_groups) for each in (weight, bias)))
 
     return _plan((made, *asked), ("output", "mean", "rstd"), (output, mean, rstd), compute, ("input", "gamma", "beta"))

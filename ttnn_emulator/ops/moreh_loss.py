@@ -91,7 +91,8 @@ def moreh_nll_loss(
     """The negative log likelihood of targets: of each, or their sum, or their mean by weight."""
     options = {"memory_config": memory_config, "compute_kernel_config": compute_kernel_config}
     if reduction not in ("mean", "sum"):
-        return losses(input_tensor, target_tensor, weight_tensor, None, output_tensor, ignore_index, **options)
+        output = output_tensor if reduction == "none" else None
+        return losses(input_tensor, target_tensor, weight_tensor, None, output, ignore_index, **options)
     if reduction == "mean":
         require(divisor_tensor is not None, "the mean needs divisor_tensor")
         dtype = output_tensor.dtype if output_tensor is not None else input_tensor.dtype

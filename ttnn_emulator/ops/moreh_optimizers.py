@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from ttnn_emulator.enums import DataType, Layout
-from ttnn_emulator.errors import require
+from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.memory_config import MemoryConfig
 from ttnn_emulator.numerics import moreh_updates as numeric
 from ttnn_emulator.numerics.moreh import power_total
@@ -61,9 +61,15 @@ def _adam(
     specs, options = _updates(param, ADAM_OUTPUTS, outputs, wanted, (memory,) * 4)
     config, dtype = settings_of(given), param.dtype
 
-    def compute(*values: torch.Tensor | None) -> list[torch.Tensor]:
-        largest = values[4] if amsgrad else None
-        made = numeric.adam(*values[:4], largest, settings, config, dtype)  # type: ignore[arg-type]
+    def compute(
+        values: torch.Tensor,
+        gradient: torch.Tensor,
+        average: torch.Tensor,
+        square: torch.Tensor,
+        largest: torch.Tensor | None,
+    ) -> list[torch.Tensor]:
+        state = (values, gradient, average, square, largest if amsgrad else None)
+        made = numeric.adam(*state, settings, config, dtype)
         return made if len(made) == len(specs) else [*made, torch.zeros(specs[3].shape)]
 
     return Plan(specs, compute, reads=ADAM_INPUTS, **options)
@@ -139,9 +145,13 @@ def _adam_settings(
     decoupled: bool,
 ) -> numeric.Adam:
     """None takes the library's default."""
-    given = (lr, beta1, beta2, eps, weight_decay, step)
-    defaults = (0.001, 0.9, 0.999, 1e-8, decay, 0)
-    return numeric.Adam(*(other if each is None else each for each, other in zip(given, defaults)), decoupled)  # type: ignore[arg-type]
+    require(step is None or step >= 0, f"step is {step}, it counts from 0")
+
+    def rate(given: float | None, default: float) -> float:
+        return default if given is None else given
+
+    rates = (rate(lr, 0.001), rate(beta1, 0.9), rate(beta2, 0.999), rate(eps, 1e-8), rate(weight_decay, decay))
+    return numeric.Adam(*rates, step=step or 0, decoupled=decoupled)
 
 
 @operation("ttnn.moreh_sgd")
@@ -196,9 +206,16 @@ def moreh_sgd(
 def power_sum(gradient: Spec, norm_type, compute_kernel_config=None):
     """The sum of |x|^norm_type of one gradient."""
     require_operand(gradient, "a gradient")
+    require(gradient.rank >= 4, f"a gradient has rank {gradient.rank}, at least 4 is taken")
     config = settings_of(compute_kernel_config)
     out = tiled(gradient, (1, 1, 1), None)
-    return Plan(out, lambda x: power_total(x, norm_type, config).reshape(1, 1, 1))
+
+    def compute(values: torch.Tensor) -> torch.Tensor:
+        if gradient.rank > 4:
+            raise ChipFault(f"of a gradient of rank {gradient.rank} dimensions 2 and 3 are taken for height and width")
+        return power_total(values, norm_type, config).reshape(1, 1, 1)
+
+    return Plan(out, compute)
 
 
 @internal("ttnn.prim.moreh_clip_grad_norm_step2")
@@ -244,7 +261,7 @@ def moreh_clip_grad_norm(
     require(len(inputs) > 0, "there are no gradients")
     sums = [power_sum(each, norm_type, compute_kernel_config) for each in inputs]
     norm = norm_of_sums(sums, norm_type, total_norm, memory_config, compute_kernel_config)
-    if error_if_nonfinite:
+    if error_if_nonfinite and norm._storage.values is not None:
         require(math.isfinite(norm.to_torch().reshape(-1)[0].item()), "the norm of the gradients is not finite")
     first, device = inputs[0], inputs[0].device()
     largest = ttnn.full([1], max_norm, dtype=first.dtype, layout=Layout.TILE, device=device)

@@ -115,7 +115,8 @@ def _whole_image_average(x: Tensor, pool: Pool, asked: Asked) -> Tensor:
         x = ttnn.to_layout(x, Layout.ROW_MAJOR)
     x = ttnn.reshape(x, (window.batch, 1, pixels, pool.channels))
     divisor = pool.divisor if pool.divisor is not None else pixels
-    result = ttnn.sum(x, 2, True, memory_config=config, compute_kernel_config=asked.compute, scalar=1.0 / divisor)
+    scaler = 1.0 / divisor if divisor else float("inf")
+    result = ttnn.sum(x, 2, True, memory_config=config, compute_kernel_config=asked.compute, scalar=scaler)
     result = ttnn.reshape(result, (1, 1, window.batch, pool.channels))
     if result._spec.layout is not pool.layout:
         result = ttnn.to_layout(result, pool.layout, memory_config=config)
@@ -234,26 +235,34 @@ def avg_pool2d(
 
 def adaptive_window(batch: int, size: Pair, output: Pair) -> Window:
     """One window for all outputs, with padding at the borders; refused where no single window does it."""
-    kernels = [_kernels(extent, count) for extent, count in zip(size, output)]
-    for name, lengths in zip(("height", "width"), kernels):
-        inner = lengths[1:-1]
+    wanted = [_spans(extent, count) for extent, count in zip(size, output)]
+    lengths = [[end - start for start, end in spans] for spans in wanted]
+    window = _equal_windows(batch, size, output, lengths)
+    for axis, name in enumerate(("height", "width")):
+        step, before, reach = window.stride[axis], window.padding[2 * axis], window.kernel[axis]
+        starts = [number * step - before for number in range(output[axis])]
         require(
-            len(lengths) <= 2 or (len(set(inner)) == 1 and max(lengths[0], lengths[-1]) <= inner[0]),
-            f"windows of {lengths} along the {name} cannot be made equal by padding the borders",
+            [(max(start, 0), min(start + reach, size[axis])) for start in starts] == wanted[axis],
+            f"windows of {lengths[axis]} along the {name} cannot be made equal by padding the borders",
         )
+    return window
+
+
+def _equal_windows(batch: int, size: Pair, output: Pair, lengths: list[list[int]]) -> Window:
+    """The window that the library tries: as long as the second one, borders padded to that."""
     kernel = (-(-size[0] // output[0]), -(-size[1] // output[1]))
     plain = Window(batch, size, kernel, (size[0] // output[0], size[1] // output[1]))
-    if all(len(set(lengths)) == 1 for lengths in kernels):
+    if all(len(set(along)) == 1 for along in lengths):
         return plain
     reach, step, padding = list(plain.kernel), list(plain.stride), [0, 0, 0, 0]
-    for axis, lengths in enumerate(kernels):
-        if len(lengths) < 3:
+    for axis, along in enumerate(lengths):
+        if len(along) < 3:
             continue
-        reach[axis] = lengths[1]
-        if min(lengths[0], lengths[-1]) < lengths[1]:
-            step[axis] = lengths[1] - 1
-            padding[2 * axis] = lengths[1] - lengths[0]
-            padding[2 * axis + 1] = lengths[1] - lengths[-1]
+        reach[axis] = along[1]
+        if min(along[0], along[-1]) < along[1]:
+            step[axis] = along[1] - 1
+            padding[2 * axis] = max(along[1] - along[0], 0)
+            padding[2 * axis + 1] = max(along[1] - along[-1], 0)
     if min(step) > 0:
         around = (padding[0], padding[1], padding[2], padding[3])
         fitted = Window(batch, size, (reach[0], reach[1]), (step[0], step[1]), around)
@@ -262,10 +271,10 @@ def adaptive_window(batch: int, size: Pair, output: Pair) -> Window:
     return plain
 
 
-def _kernels(extent: int, count: int) -> list[int]:
-    """Sizes of the windows that PyTorch's adaptive pools take along one dimension."""
+def _spans(extent: int, count: int) -> list[Pair]:
+    """First and last pixels of the windows that PyTorch's adaptive pools take along one dimension."""
     require(count > 0, f"output_size must be greater than 0, it is {count}")
-    return [-(-(number + 1) * extent // count) - number * extent // count for number in range(count)]
+    return [(number * extent // count, -(-(number + 1) * extent // count)) for number in range(count)]
 
 
 @composite("ttnn.adaptive_avg_pool2d", ignores=("reallocate_output",))

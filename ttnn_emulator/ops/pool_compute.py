@@ -138,7 +138,8 @@ def _averages(pool: Pool, math: MathConfig) -> Callable[[torch.Tensor], torch.Te
     window, around = pool.window, _around(pool.window)
     taps = window.kernel[0] * window.kernel[1]
     if pool.one_scaler:
-        single = scaler_of(1.0 / (pool.divisor if pool.divisor is not None else taps))
+        divisor = pool.divisor if pool.divisor is not None else taps
+        single = scaler_of(1.0 / divisor if divisor else float("inf"))
         groups = [(single, None)]
     else:
         counted = areas(pool)

@@ -81,11 +81,16 @@ def plan_in_l1(
     else:
         require(scheme is None, "an input that is sharded takes no applied_shard_scheme")
         require(config.shard_spec.orientation is ROWS, "shards of a pool's input must be in row-major order")
+        require(config.is_l1, "shards of a pool's input must be in L1")
         placed, cores = x, Cores.of(config)
+    require(
+        placed.physical_shape[0] >= window.batch * window.size[0] * window.size[1],
+        f"{window.batch} images of {list(window.size)} pixels are more than the {placed.physical_shape[0]} rows given",
+    )
     out = output_memory_config(pool, cores)
     halo_rows = window.halo_rows(cores.rows, whole_tiles=pool.is_tile)
     _require_pool(placed, pool, cores, halo_rows)
-    outputs = _output_specs(pool, cores, replace_buffer(out, placed.memory_config))
+    outputs = _output_specs(pool, cores, out)
     assert placed.shard_spec is not None and out.shard_spec is not None
     halo = halo_rows * placed.shard_spec.shape[1] * 2
     sizes = buffers(pool, DataType.BFLOAT16, cores.channels, out.shard_spec.shape)
@@ -95,13 +100,6 @@ def plan_in_l1(
     width, out_width = placed.shard_spec.shape[1], out.shard_spec.shape[1]
     misplaced = cores.channels > 1 and width != out_width and pool.channels > min(width, out_width)
     return Pooled(outputs, needed, is_large(pool, cores.channels), misplaced)
-
-
-def replace_buffer(config: MemoryConfig, like: MemoryConfig) -> MemoryConfig:
-    """The output lies in the kind of memory that the sharded input lies in."""
-    if config.buffer_type is like.buffer_type:
-        return config
-    return MemoryConfig(config.memory_layout, like.buffer_type, config.shard_spec)
 
 
 def _require_dtype(pool: Pool) -> None:
@@ -150,6 +148,10 @@ def _require_pool(placed: Spec, pool: Pool, cores: Cores, halo_rows: int) -> Non
     require(
         placed.dtype not in (DataType.FLOAT32, DataType.UINT16),
         f"a pool takes bfloat16 or block floats, not {placed.dtype}",
+    )
+    require(
+        placed.is_tile or placed.dtype is not DataType.UINT8,
+        "a pool reads two bytes a value: uint8 in ROW_MAJOR layout is too narrow",
     )
     if pool.indices:
         require(not pool.average, "only max pools give indices")

@@ -199,15 +199,15 @@ def _reduce_axes(
     request = dataclasses.replace(request, memory=memory)
     fill = FILL.get(request.kind, 0.0)
     scaled_at = dims[0] if request.kind in (MAX, MIN) else dims[-1]
-    for axis in reversed(dims):
-        target = axis
-        if axis < rank - 2:
-            tensor = ttnn.transpose(tensor, axis, -2, memory_config=memory, pad_value=fill)
+    for place in reversed(dims):
+        target = place
+        if place < rank - 2:
+            tensor = ttnn.transpose(tensor, place, -2, memory_config=memory, pad_value=fill)
             target = rank - 2
-        is_last = request.chained and last and axis == dims[0]
-        tensor = _reduce_axes(tensor, [target], scalar if axis == scaled_at else 1.0, request, last=is_last)
-        if axis < rank - 2:
-            tensor = ttnn.transpose(tensor, axis, -2, memory_config=memory, pad_value=fill)
+        is_last = request.chained and last and place == dims[0]
+        tensor = _reduce_axes(tensor, [target], scalar if place == scaled_at else 1.0, request, last=is_last)
+        if place < rank - 2:
+            tensor = ttnn.transpose(tensor, place, -2, memory_config=memory, pad_value=fill)
     return tensor
 
 

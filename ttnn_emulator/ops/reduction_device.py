@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -116,11 +116,11 @@ def require_on_grid(memory: MemoryConfig, grid: CoreRangeSet, name: str) -> None
             require(grid.contains(shards.grid), f"the {name}'s shards lie on {shards.grid}, not within {grid}")
 
 
-def fitted(values: torch.Tensor, shape: Shape, fill: float = 0.0) -> torch.Tensor:
+def fitted(values: torch.Tensor, shape: Sequence[int], fill: float = 0.0) -> torch.Tensor:
     """Values in the tiles of an output tensor of another shape: cut off, or followed by `fill`."""
-    if values.shape == shape:
+    if tuple(values.shape) == tuple(shape):
         return values
-    room = torch.full(shape, fill, dtype=values.dtype)
+    room = torch.full(tuple(shape), fill, dtype=values.dtype)
     place = tuple(slice(0, min(own, other)) for own, other in zip(values.shape, shape))
     room[place] = values[place]
     return room

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -12,14 +13,16 @@ from ttnn_emulator.enums import BufferType, DataType, Layout, MathFidelity, Shar
 from ttnn_emulator.errors import require
 from ttnn_emulator.grid import CoreCoord, num_cores_to_corerangeset
 from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
-from ttnn_emulator.numerics.formats import bits_of
+from ttnn_emulator.numerics.formats import bits_of, from_bits, round_bf16_nearest_even
 from ttnn_emulator.numerics.interpolation import ONE, corner_weights, interpolate
 from ttnn_emulator.numerics.matrix_unit import MathConfig
 from ttnn_emulator.ops._common import math_config, memory_of, require_on_device
 from ttnn_emulator.ops._shards import HEIGHT
 from ttnn_emulator.shapes import TILE_SIZE, div_up
 from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.storage import Storage
+from ttnn_emulator.table import Plan, composite, operation
+from ttnn_emulator.tensor import Tensor, values_of
 
 IMAGE_DTYPES = (DataType.BFLOAT16, DataType.FLOAT32)
 INTERLEAVED = TensorMemoryLayout.INTERLEAVED
@@ -118,22 +121,13 @@ def _as_int16(values: torch.Tensor) -> torch.Tensor:
 def _corners(points: torch.Tensor, size: tuple[int, int], align_corners: bool) -> tuple[torch.Tensor, torch.Tensor]:
     """The pixel above and left of every point, and the weights of the four around it, zero outside the image."""
     numbers = points.numpy().astype(np.float32)
-    firsts, fractions = [], []
+    places = []
     for axis, extent in ((1, size[0]), (0, size[1])):
         half = np.float32(extent - 1) * np.float32(0.5) if align_corners else np.float32(extent) * np.float32(0.5)
         offset = half if align_corners else half - np.float32(0.5)
-        place = numbers[..., axis] * half + offset
-        first = np.floor(place)
-        firsts.append(torch.from_numpy(first.astype(np.int64)))
-        fractions.append(torch.from_numpy(place - first))
-    down, across = fractions
-    terms = [(1 - down) * (1 - across), (1 - down) * across, down * (1 - across), down * across]
-    weights = []
-    for number, term in enumerate(terms):
-        row, column = firsts[0] + number // 2, firsts[1] + number % 2
-        inside = (row >= 0) & (row < size[0]) & (column >= 0) & (column < size[1])
-        weights.append((bits_of(torch.where(inside, term, 0.0)) & -0x10000).view(torch.float32))
-    return torch.stack(firsts, dim=-1), torch.stack(weights, dim=-1)
+        places.append(torch.from_numpy(numbers[..., axis] * half + offset))
+    firsts, weights = _weights(places, size)
+    return firsts, from_bits(bits_of(weights) & -0x10000)
 
 
 def _pixels(image: torch.Tensor, rows: torch.Tensor, columns: torch.Tensor, fill: float) -> torch.Tensor:
@@ -158,6 +152,73 @@ def _sample(
     channels = image.shape[-1]
     pixels = torch.stack([pixel.reshape(-1, channels) for pixel in around], dim=1)
     return interpolate(pixels, weights.reshape(-1, 4), dtype, config)
+
+
+@composite("ttnn.prepare_grid_sample_grid")
+def prepare_grid_sample_grid(
+    grid: Tensor,
+    input_shape: Sequence[int],
+    *,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: bool = False,
+    output_dtype: DataType | None = None,
+) -> Tensor:
+    """The points of a grid on the host as pixels and weights, for `use_precomputed_grid`."""
+    spec = grid._spec
+    require(not spec.on_device, "the grid must be on the host")
+    require(not spec.is_tile, "the grid must be in ROW_MAJOR layout")
+    require(spec.rank == 4 and spec.shape[-1] == COORDINATES, f"a grid is [N, H, W, 2], not {list(spec.shape)}")
+    require(padding_mode == "zeros", f"padding_mode must be 'zeros', not {padding_mode!r}")
+    require(len(input_shape) == 4, f"the input's shape is [N, H, W, C], not {list(input_shape)}")
+    require(output_dtype in (None, DataType.BFLOAT16), f"a prepared grid is bfloat16, not {output_dtype}")
+    require(spec.dtype is DataType.FLOAT32, f"the grid must be float32, not {spec.dtype}")
+    size = (input_shape[1], input_shape[2])
+    pieces = [_prepared(values.reshape(spec.shape), size, mode, align_corners) for values in values_of(grid)]
+    out = spec.with_(shape=tuple(pieces[0].shape), dtype=DataType.BFLOAT16)
+    made = Tensor.of(out, Storage(pieces), None)
+    made.topology = grid.topology
+    return made
+
+
+def _prepared(points: torch.Tensor, size: tuple[int, int], mode: str, align_corners: bool) -> torch.Tensor:
+    if mode == "nearest":
+        places = _places(points, size, align_corners)
+        down, across = (torch.floor(place + 0.5).long() for place in places)
+        if align_corners:  # halves go away from zero here, and up otherwise
+            down, across = ((place.sign() * torch.floor(place.abs() + 0.5)).long() for place in places)
+        inside = (down >= 0) & (down < size[0]) & (across >= 0) & (across < size[1])
+        return _int16_bits(torch.where(inside[..., None], torch.stack([down, across], -1), -1))
+    places = _places(points, size, align_corners)
+    firsts, weights = _weights(places, size)
+    return torch.cat([_int16_bits(firsts), round_bf16_nearest_even(weights)], -1)
+
+
+def _places(points: torch.Tensor, size: tuple[int, int], align_corners: bool) -> list[torch.Tensor]:
+    """Row and column of every point, in pixels."""
+    places = []
+    for axis, extent in ((1, size[0]), (0, size[1])):
+        scale, offset = ((extent - 1) * 0.5, 0.0) if align_corners else (extent * 0.5, -0.5)
+        places.append((points[..., axis] + 1.0) * scale + offset)
+    return places
+
+
+def _weights(places: list[torch.Tensor], size: tuple[int, int]) -> tuple[torch.Tensor, torch.Tensor]:
+    """The pixel above and left of every point, and the weights of the four around it, zero outside the image."""
+    firsts = [torch.floor(place) for place in places]
+    down, across = (place - first for place, first in zip(places, firsts))
+    terms = [(1 - down) * (1 - across), (1 - down) * across, down * (1 - across), down * across]
+    weights = []
+    for number, term in enumerate(terms):
+        row, column = firsts[0] + number // 2, firsts[1] + number % 2
+        inside = (row >= 0) & (row < size[0]) & (column >= 0) & (column < size[1])
+        weights.append(torch.where(inside, term, 0.0))
+    return torch.stack(firsts, dim=-1).long(), torch.stack(weights, dim=-1)
+
+
+def _int16_bits(values: torch.Tensor) -> torch.Tensor:
+    """Integers whose 16 bits are taken for those of bfloat16 values."""
+    return from_bits((values.clamp(-(1 << 15), (1 << 15) - 1).to(torch.int32) << 16).contiguous())
 
 
 # -- rotate -----------------------------------------------------------------------------------------------------------

@@ -51,9 +51,9 @@ def clamp(
         return _clamp_to_tensors(input_tensor, min, max, memory_config)
     if isinstance(min, int) or isinstance(max, int):
         require(not isinstance(min, float) and not isinstance(max, float), f"{min} and {max} are not of one type")
-        low = -INTEGER_BOUND if min is None else int(min)
-        high = INTEGER_BOUND if max is None else int(max)
-        return clamp_tss(input_tensor, float(low), float(high), memory_config, output_tensor)
+        low = float(-INTEGER_BOUND if min is None else int(min))
+        high = float(INTEGER_BOUND if max is None else int(max))
+        return clamp_tss(input_tensor, low, high, memory_config, output_tensor)
     if input_tensor.dtype is DataType.INT32:
         input_tensor = ttnn.typecast(input_tensor, DataType.FLOAT32, memory_config=memory_config)
     low = -GREATEST if min is None else single(min)
@@ -207,9 +207,9 @@ def _times_mask(x: Tensor, mask: Callable[..., torch.Tensor], diagonal: int, con
     """x times a tensor of ones and zeros that the host makes and sends."""
     shape = tuple(x.shape)
     ones = mask(torch.ones((1,) * (2 - len(shape)) + shape), diagonal).reshape(shape)
-    where = {"device": x.device(), "memory_config": config if config is not None else x.memory_config()}
+    place = config if config is not None else x.memory_config()
     dtype = x.dtype if x.dtype in (DataType.INT32, DataType.UINT32) else DataType.BFLOAT16
-    sent = from_torch_tensor(ones, dtype, layout=Layout.TILE, **where)
+    sent = from_torch_tensor(ones, dtype, layout=Layout.TILE, device=x.device(), memory_config=place)
     return ttnn.multiply(x, sent, memory_config=config)
 
 

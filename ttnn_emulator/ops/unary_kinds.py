@@ -1,4 +1,4 @@
-"""Facts about the kinds of elementwise functions (`ttnn.UnaryOpType`): what they take, which have kernels of their own."""
+"""Facts about the kinds of elementwise functions (`ttnn.UnaryOpType`): what they take, which have own kernels."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ WITH_PARAMETERS = frozenset(
         "add_unary_sfpu bitcast bitwise_and bitwise_or bitwise_xor celu clamp_tss div_unary_sfpu elu erf exp fill fmod "
         "gelu gelu_tanh hardshrink hardtanh heaviside leaky_relu left_shift log log10 log1p log2 logit mac_tss maximum "
         "minimum mish mul_unary_sfpu polygamma power power_iterative prelu_sfpu rdiv relu_max relu_min remainder "
-        "right_shift round rpow rsqrt rsub selu sigmoid softplus softshrink sqrt sub_unary_sfpu tanh threshold typecast "
-        "unary_eq unary_ge unary_gt unary_le unary_lt unary_ne where_tss xielu"
+        "right_shift round rpow rsqrt rsub selu sigmoid softplus softshrink sqrt sub_unary_sfpu tanh threshold "
+        "typecast unary_eq unary_ge unary_gt unary_le unary_lt unary_ne where_tss xielu"
     ).split(" ")
 )
 TWO_PARAMETERS = frozenset({"rdiv", "selu", "where_tss", "mac_tss"})

@@ -147,7 +147,7 @@ def rdiv(
 
 
 def number_for(kind: str, value: Number, dtype: DataType) -> float:
-    """A number as the kernel of this dtype gets it; one that the dtype cannot hold is refused where the library does."""
+    """A number as the kernel of this dtype gets it; one it cannot hold is refused where the library does."""
     if dtype not in INTEGER_DTYPES:
         return single(value)
     whole = int(value)

@@ -206,7 +206,12 @@ def _reusing() -> Iterator[Case]:
             changed = list(good)
             changed[change] = value
             yield call(MATMUL, left, right, program_config=reuse(*changed))
-    for more in ({}, {"allowed_worker_cores": G([0, 0, 1, 1])}, {"allowed_worker_cores": G([3, 3, 5, 4])}):
+    everywhere: tuple[dict[str, Any], ...] = (
+        {},
+        {"allowed_worker_cores": G([0, 0, 1, 1])},
+        {"allowed_worker_cores": G([3, 3, 5, 4])},
+    )
+    for more in everywhere:
         program = reuse(*good, **more)
         yield call(MATMUL, left, right, program_config=program)
         yield call(MATMUL, left, T((96, 64)), program_config=program)

@@ -160,7 +160,7 @@ def blocks(rows: int, inner: int, columns: int, sub_h: int, sub_w: int, x: int =
 
 def minimal() -> Iterator[Case]:
     op = MINIMAL
-    for left, right in (
+    for a, b in (
         ((256, 256), (256, 256)),
         ((32, 64), (64, 32)),
         ((5, 33), (33, 7)),
@@ -172,8 +172,8 @@ def minimal() -> Iterator[Case]:
         ((32, 64), (64,)),
         ((32, 64), (65, 32)),
     ):
-        yield call(op, T(left), T(right))
-        yield call(op, T(left), T(right), bias_tensor=T((1, right[-1])))
+        yield call(op, T(a), T(b))
+        yield call(op, T(a), T(b), bias_tensor=T((1, b[-1])))
     left, right = T((128, 256)), T((256, 128))
     for dtype in DTYPES:
         yield call(op, T((128, 256), dtype), right)
@@ -233,7 +233,7 @@ def minimal_split() -> Iterator[Case]:
 def attention() -> Iterator[Case]:
     op = "ttnn.experimental.attn_matmul"
     grid = {"compute_with_storage_grid_size": core(8, 8)}
-    for left, right in (
+    for a, b in (
         ((1, 8, 32, 64), (32, 1, 64, 96)),
         ((1, 71, 32, 64), (32, 1, 64, 128)),
         ((1, 3, 64, 40), (64, 1, 40, 50)),
@@ -245,8 +245,8 @@ def attention() -> Iterator[Case]:
         ((8, 32, 64), (32, 64, 96)),
         ((32, 64), (64, 96)),
     ):
-        yield call(op, T(left), T(right), **grid)
-        yield call(op, T(left, mem="L1"), T(right), memory_config=M("DRAM"), **grid)
+        yield call(op, T(a), T(b), **grid)
+        yield call(op, T(a, mem="L1"), T(b), memory_config=M("DRAM"), **grid)
     left, right = T((1, 8, 32, 64)), T((32, 1, 64, 96))
     for dtype in DTYPES:
         yield call(op, T((1, 8, 32, 64), dtype), right, **grid)
@@ -286,7 +286,7 @@ def from_cache() -> Iterator[Case]:
 def group_attention() -> Iterator[Case]:
     op = "ttnn.experimental.group_attn_matmul"
     grid = {"compute_with_storage_grid_size": core(8, 8)}
-    for left, right in (
+    for a, b in (
         ((1, 8, 32, 64), (32, 1, 64, 96)),
         ((1, 16, 32, 64), (32, 4, 64, 128)),
         ((1, 16, 32, 64), (32, 3, 64, 128)),
@@ -298,7 +298,7 @@ def group_attention() -> Iterator[Case]:
         ((1, 8, 32, 64), (32, 2, 96, 64)),
         ((8, 32, 64), (32, 64, 96)),
     ):
-        yield call(op, T(left), T(right), **grid)
+        yield call(op, T(a), T(b), **grid)
     left, right = T((1, 8, 32, 64)), T((32, 2, 64, 96))
     for dtype in DTYPES:
         yield call(op, T((1, 8, 32, 64), dtype), right, **grid)
@@ -340,14 +340,14 @@ MOREH_PAIRS = (
 
 def moreh_matmul() -> Iterator[Case]:
     op = "ttnn.moreh_matmul"
-    for left, right in MOREH_PAIRS:
-        yield call(op, T(left), T(right))
-        yield call(op, T(left), T(right), memory_config=M("L1"))
-        if len(left) > 1 and len(right) > 1:
-            flipped_left, flipped_right = (*left[:-2], left[-1], left[-2]), (*right[:-2], right[-1], right[-2])
-            yield call(op, T(flipped_left), T(right), transpose_input=True)
-            yield call(op, T(left), T(flipped_right), transpose_other=True)
-            yield call(op, T(flipped_left), T(flipped_right), transpose_input=True, transpose_other=True)
+    for a, b in MOREH_PAIRS:
+        yield call(op, T(a), T(b))
+        yield call(op, T(a), T(b), memory_config=M("L1"))
+        if len(a) > 1 and len(b) > 1:
+            flipped_a, flipped_b = (*a[:-2], a[-1], a[-2]), (*b[:-2], b[-1], b[-2])
+            yield call(op, T(flipped_a), T(b), transpose_input=True)
+            yield call(op, T(a), T(flipped_b), transpose_other=True)
+            yield call(op, T(flipped_a), T(flipped_b), transpose_input=True, transpose_other=True)
     left, right = T((64, 96)), T((96, 40))
     for dtype in DTYPES:
         yield call(op, T((64, 96), dtype), right)

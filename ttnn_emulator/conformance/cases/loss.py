@@ -9,6 +9,7 @@ from ttnn_emulator.conformance.case import SHAPES, Case, E, M, T, call, product,
 from ttnn_emulator.conformance.cases.normalization import CONFIGS, MEMORIES, SQUARE, STORABLE
 
 PAIR = (40, 70)
+GRADIENT = (1, 2, 40, 70)
 
 
 def cases() -> Iterator[Case]:
@@ -114,8 +115,8 @@ def adam() -> Iterator[Case]:
             operands[place] = T(PAIR, dtype, layout)
             yield call(op, *operands)
         for dtype, layout in STORABLE:
-            for given in ("param_out", "exp_avg_out", "exp_avg_sq_out", "max_exp_avg_sq_out"):
-                yield call(op, *four, **{given: T(PAIR, dtype, layout)})
+            for name_out in ("param_out", "exp_avg_out", "exp_avg_sq_out", "max_exp_avg_sq_out"):
+                yield call(op, *four, **{name_out: T(PAIR, dtype, layout)})
             yield call(op, *four, amsgrad=True, max_exp_avg_sq_in=T(PAIR, dtype, layout))
         for memory in MEMORIES:
             yield call(op, *[T(SQUARE)] * 4, memory_config=M(memory))
@@ -150,17 +151,19 @@ def clipping() -> Iterator[Case]:
     op = "ttnn.moreh_clip_grad_norm"
     for shape in SHAPES:
         yield call(op, [T(shape)], 1.0)
-        yield call(op, [T(shape), T(PAIR)], 1.0, 3.0)
+        yield call(op, [T(shape), T(GRADIENT)], 1.0, 3.0)
     for norm, strict in product((1.0, 2.0, 2.5, -1.0), (True, False)):
-        yield call(op, [T(PAIR), T((5, 33))], 1.0, norm, strict)
+        yield call(op, [T(GRADIENT), T((1, 1, 5, 33))], 1.0, norm, strict)
+    for other in ((5, 33), (7,), (3, 45, 70)):
+        yield call(op, [T(GRADIENT), T(other)], 1.0)
     for dtype, layout in STORABLE:
-        yield call(op, [T(PAIR, dtype, layout)], 1.0)
-        yield call(op, [T(PAIR), T(PAIR, dtype, layout)], 1.0)
-        yield call(op, [T(PAIR)], 1.0, total_norm=T((1, 1), dtype, layout))
+        yield call(op, [T(GRADIENT, dtype, layout)], 1.0)
+        yield call(op, [T(GRADIENT), T(GRADIENT, dtype, layout)], 1.0)
+        yield call(op, [T(GRADIENT)], 1.0, total_norm=T((1, 1), dtype, layout))
     for memory in ("L1", "DRAM"):
         yield call(op, [T(SQUARE)], 1.0, memory_config=M(memory))
     for given in CONFIGS:
-        yield call(op, [T(PAIR)], 1.0, compute_kernel_config=given)
-    yield call(op, [T(PAIR, host=True)], 1.0)
-    yield call(op, T(PAIR), 1.0)
-    yield call(op, [T(PAIR)])
+        yield call(op, [T(GRADIENT)], 1.0, compute_kernel_config=given)
+    yield call(op, [T(GRADIENT, host=True)], 1.0)
+    yield call(op, T(GRADIENT), 1.0)
+    yield call(op, [T(GRADIENT)])

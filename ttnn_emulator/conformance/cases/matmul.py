@@ -279,8 +279,8 @@ def given_outputs() -> Iterator[Case]:
 def addmm() -> Iterator[Case]:
     op = "ttnn.addmm"
     for left, right in PAIRS:
-        shape = (left[0] if left else 1, right[-1] if right else 1)
-        yield call(op, T(shape), T(left), T(right))
+        product_shape = (left[0] if left else 1, right[-1] if right else 1)
+        yield call(op, T(product_shape), T(left), T(right))
     for dtype in DTYPES:
         yield call(op, T((64, 40), dtype), T((64, 96)), T((96, 40)))
         yield call(op, T((64, 40)), T((64, 96), dtype), T((96, 40)))
@@ -348,5 +348,6 @@ def sharded() -> Iterator[Case]:
         yield call(MATMUL, left, T((inner, 128), mem=width_sharded([inner, 32], 4)))
     for memory in (height_sharded([64, 96], 4), height_sharded([128, 96], 2)):
         for other in (height_sharded([96, 64], 4), height_sharded([192, 64], 2), "DRAM", "L1"):
-            for out in ("L1", {"layout": "HEIGHT_SHARDED", "buffer": "L1"}):
-                yield call(MATMUL, T((2, 2, 64, 96), mem=memory), T((2, 2, 96, 64), mem=other), memory_config=M(out))
+            for place in ("L1", {"layout": "HEIGHT_SHARDED", "buffer": "L1"}):
+                pair = T((2, 2, 64, 96), mem=memory), T((2, 2, 96, 64), mem=other)
+                yield call(MATMUL, *pair, memory_config=M(place))

@@ -249,8 +249,8 @@ def batch_norm() -> Iterator[Case]:
         yield call(op, T(shape), weight=T(other), **fixed)
         yield call(op, T(shape), bias=T(other), **fixed)
         yield call(op, T(shape), running_mean=T(other), running_var=T(other), training=True)
-    for other in SHAPES:
-        yield call(op, T(other), training=True)
+    for trained in SHAPES:
+        yield call(op, T(trained), training=True)
     for out in (T(shape), T(shape, "float32"), T((2, 5, 40, 32)), T(shape, mem="L1"), T(shape, layout="ROW_MAJOR")):
         yield call(op, T(shape), output=out, **fixed)
     for memory in MEMORIES:
@@ -408,16 +408,16 @@ def moreh_group_norm() -> Iterator[Case]:
         yield call(op, T((1, 2, 128, 128)), 2, are_required_outputs=[True, True, True], **options)
     for out in (T(shape), T(shape, "float32"), T((2, 5, 40, 70)), T(shape, mem="L1")):
         yield call(op, T(shape), 2, output=out)
-    for statistic in ((1, 1, 2, 2), (2, 2), (1, 1, 2, 3)):
-        yield call(op, T(shape), 2, mean=T(statistic), rstd=T(statistic))
+    for sizes in ((1, 1, 2, 2), (2, 2), (1, 1, 2, 3)):
+        yield call(op, T(shape), 2, mean=T(sizes), rstd=T(sizes))
     op = "ttnn.moreh_group_norm_backward"
     statistic = T((1, 1, 2, 2))
     for wanted in product((True, False), (True, False), (True, False)):
-        options = {"are_required_outputs": list(wanted)}
-        yield call(op, T(shape), T(shape), statistic, statistic, 2, **options)
-        yield call(op, T(shape), T(shape), statistic, statistic, 2, gamma=row, **options)
-        given = {"input_grad": T(shape), "gamma_grad": row, "beta_grad": row}
-        yield call(op, T(shape), T(shape), statistic, statistic, 2, **given, **options)
+        asked: dict[str, Any] = {"are_required_outputs": list(wanted)}
+        yield call(op, T(shape), T(shape), statistic, statistic, 2, **asked)
+        yield call(op, T(shape), T(shape), statistic, statistic, 2, gamma=row, **asked)
+        grads = {"input_grad": T(shape), "gamma_grad": row, "beta_grad": row}
+        yield call(op, T(shape), T(shape), statistic, statistic, 2, **grads, **asked)
     for groups in (0, 1, 3, 4, 6):
         yield call(op, T(shape), T(shape), T((1, 1, 2, groups or 1)), statistic, groups)
         yield call(op, T(shape), T(shape), *[T((1, 1, 2, groups or 1))] * 2, groups, are_required_outputs=[True] * 3)

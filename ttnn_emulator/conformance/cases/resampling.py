@@ -26,7 +26,7 @@ STORABLE = tuple(
 
 
 def cases() -> Iterator[Case]:
-    for family in (upsample, grid_sample, rotate):
+    for family in (upsample, grid_sample, prepared_grids, rotate):
         yield from family()
 
 
@@ -91,6 +91,27 @@ def grid_sample() -> Iterator[Case]:
     yield call(op, image, grid(1, 4, 8, 4, mem=height_sharded([8, 4], 4)), batch_output_channels=True)
     yield call(op, T((1, 8, 8, 32), layout="ROW_MAJOR", mem=height_sharded([16, 32], 4)), grid(1, 4, 6, 2))
     yield call(op, T((1, 8, 8, 32), layout="ROW_MAJOR", mem=width_sharded([64, 16], 2)), grid(1, 4, 6, 2))
+
+
+def prepared_grids() -> Iterator[Case]:
+    op = "ttnn.prepare_grid_sample_grid"
+    points = T((1, 4, 6, 2), "float32", "ROW_MAJOR", host=True)
+    for mode, shape in product(
+        ("nearest", "bilinear", "bicubic"), ((1, 4, 6, 2), (2, 3, 5, 2), (1, 4, 6, 4), (4, 6, 2))
+    ):
+        yield call(op, T(shape, "float32", "ROW_MAJOR", host=True), [1, 8, 8, 32], mode=mode)
+    for dtype, layout in STORABLE:
+        yield call(op, T((1, 4, 6, 2), dtype, layout, host=True), [1, 8, 8, 32])
+    for flag in (True, False):
+        yield call(op, points, [1, 8, 8, 32], align_corners=flag)
+    for padding in ("zeros", "border"):
+        yield call(op, points, [1, 8, 8, 32], padding_mode=padding)
+    for dtype in ("bfloat16", "float32"):
+        yield call(op, points, [1, 8, 8, 32], output_dtype=E(dtype))
+    for size in ([8, 8, 32], [1, 1, 1, 32], [8]):
+        yield call(op, points, size)
+    yield call(op, T((1, 4, 6, 2), "float32", "ROW_MAJOR"), [1, 8, 8, 32])
+    yield call(op, points)
 
 
 def rotate() -> Iterator[Case]:

@@ -426,16 +426,17 @@ def repeats() -> Iterator[Case]:
         yield call("ttnn.expand", T([1, 33], layout=layout, host=True), [2, 33])
         yield call("ttnn.repeat_interleave", T([5, 33], layout=layout), 2.0, 0)
         yield call("ttnn.repeat_interleave", T([5, 33], layout=layout), 2)
-    for shape, targets in (
+    expanded: tuple[tuple[tuple[int, ...], tuple[list[int], ...]], ...] = (
         ((1, 33), ([5, 33], [-1, 33], [1, 33], [2, 5, 33], [5, -1], [5, 34], [33], [-2, 33], [-1, 5, 33], [0, 33])),
         ((5, 1), ([5, 33], [5, -1], [6, 33], [2, 5, 64])),
         ((1,), ([7], [3, 7], [-1], [-1, 7])),
         ((), ([3], [2, 3], [])),
         ((1, 1, 64, 96), ([2, 3, 64, 96], [1, 1, 64, 96], [2, -1, -1, -1], [2, 1, 65, 96], [1, 1, 1, 64, 96])),
         ((1, 2, 1, 5, 33), ([3, 2, 4, 5, 33], [1, 2, 1, 5, 33], [1, 2, 1, 10, 33])),
-    ):
-        for target, layout in product(targets, EVERY_LAYOUT):
-            yield call("ttnn.expand", T(shape, layout=layout), target)
+    )
+    for before, targets in expanded:
+        for wanted, layout in product(targets, EVERY_LAYOUT):
+            yield call("ttnn.expand", T(before, layout=layout), wanted)
     for target in ("L1", *CONFIGS[:2], *KINDS):
         yield call("ttnn.expand", T([1, 1, 32, 128]), [1, 4, 32, 128], memory_config=M(target))
         yield call("ttnn.expand", T([1, 1, 1, 128], layout="ROW_MAJOR"), [1, 1, 128, 128], memory_config=M(target))

@@ -1,0 +1,244 @@
+"""Norms of rows, groups and batches, held against torch."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.nn import functional
+
+import ttnn_emulator as ttnn
+from tests.emulator.ops.against_torch import Row, check, pcc, shapes, stored, upload, values
+
+EPSILON = 1e-5
+# float32 goes through registers that hold 11 bits of it; in rms_norm, whose results have 16 bits by default, 8 bits.
+NORMS = {"bfloat16": 3.0, "float32": 2.0**16}
+ROUGH = {"bfloat16": 3.0, "float32": 2.0**18}
+
+
+def first_row(tensor: ttnn.Tensor, layout: str = "TILE") -> ttnn.Tensor:
+    """Weights for the last dimension, taken from a tensor of the input's shape."""
+    row = stored(tensor).reshape(-1, tensor.shape[-1])[:1]
+    return upload(row, "bfloat16", layout, tensor.device())
+
+
+def as_weight(values: torch.Tensor) -> torch.Tensor:
+    return values.reshape(-1, values.shape[-1])[0].bfloat16().float()
+
+
+def layer_norm(x, *others):
+    return functional.layer_norm(x, x.shape[-1:], *map(as_weight, others), eps=EPSILON)
+
+
+def rms_norm(x, *others):
+    return functional.rms_norm(x, x.shape[-1:], *map(as_weight, others), eps=EPSILON)
+
+
+ROWS = (
+    Row("layer_norm", lambda x: ttnn.layer_norm(x, epsilon=EPSILON), layer_norm, ulps=NORMS, floor=0.5),
+    Row(
+        "layer_norm with weight and bias",
+        lambda x, w, b: ttnn.layer_norm(x, epsilon=EPSILON, weight=first_row(w), bias=first_row(b)),
+        layer_norm,
+        inputs=3,
+        ulps=NORMS,
+        floor=1.0,
+    ),
+    Row(
+        "layer_norm of a sum",
+        lambda x, r: ttnn.layer_norm(x, epsilon=EPSILON, residual_input_tensor=r),
+        lambda x, r: layer_norm(x + r),
+        inputs=2,
+        ulps=NORMS,
+        floor=0.5,
+    ),
+    Row("rms_norm", lambda x: ttnn.rms_norm(x, epsilon=EPSILON), rms_norm, ulps=ROUGH, floor=0.5),
+    Row(
+        "rms_norm with weight",
+        lambda x, w: ttnn.rms_norm(x, epsilon=EPSILON, weight=first_row(w)),
+        rms_norm,
+        inputs=2,
+        ulps=ROUGH,
+        floor=1.0,
+    ),
+    Row(
+        "rms_norm of a sum with bias",
+        lambda x, r, b: ttnn.rms_norm(x, epsilon=EPSILON, residual_input_tensor=r, bias=first_row(b)),
+        lambda x, r, b: rms_norm(x + r) + as_weight(b),
+        inputs=3,
+        ulps=ROUGH,
+        floor=1.0,
+    ),
+    Row(
+        "dit_rms_norm_unary_fused",
+        lambda x: ttnn.experimental.dit_rms_norm_unary_fused(x, EPSILON, activation="silu"),
+        lambda x: functional.silu(rms_norm(x)),
+        ulps={"bfloat16": 6.0, "float32": 2.0**17},
+        floor=0.5,
+        shapes=((2, 40, 70), (1, 1, 64, 128)),
+    ),
+)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_against_torch(row, dtype, device):
+    for number, shape in enumerate(row.shapes):
+        check(row, dtype, shape, 10 * number, device)
+
+
+# A row of one or two values is cancelled to nothing, or to ±1.
+WIDE_ROWS = shapes.filter(lambda shape: shape[-1] >= 3)
+
+
+@given(
+    row=st.sampled_from(ROWS[:6]),
+    shape=WIDE_ROWS,
+    seed=st.integers(0, 1000),
+    dtype=st.sampled_from(("bfloat16", "float32")),
+)
+def test_any_shape_and_values(row, shape, seed, dtype):
+    loose = Row(row.name, row.call, row.twin, row.inputs, ulps={"bfloat16": 8.0, "float32": 2.0**19}, floor=row.floor)
+    with ttnn.open_device(device_id=0) as device:
+        check(loose, dtype, shape, seed, device)
+
+
+def test_large_rows(device):
+    """Beyond the size that is followed bit for bit the same kernels run in float32."""
+    x = upload(values((512, 2048), -4, 4, "bfloat16", 1), "bfloat16", "TILE", device)
+    assert torch.allclose(stored(ttnn.layer_norm(x, epsilon=EPSILON)), layer_norm(stored(x)), atol=0.03)
+    assert torch.allclose(stored(ttnn.rms_norm(x, epsilon=EPSILON)), rms_norm(stored(x)), atol=0.03)
+
+
+def test_block_floats(device):
+    x = upload(values((40, 70), -4, 4, "bfloat8_b", 1), "bfloat8_b", "TILE", device)
+    assert pcc(stored(ttnn.layer_norm(x, epsilon=EPSILON)), layer_norm(stored(x))) >= 0.999
+    assert pcc(stored(ttnn.rms_norm(x, epsilon=EPSILON)), rms_norm(stored(x))) >= 0.999
+
+
+def test_row_major_weights(device):
+    x = upload(values((3, 40, 64), -4, 4, "bfloat16", 1), "bfloat16", "TILE", device)
+    weight = values((1, 1, 2, 32), -1, 1, "bfloat16", 2).bfloat16().float()
+    held = upload(weight, "bfloat16", "ROW_MAJOR", device)
+    twin = functional.layer_norm(stored(x), (64,), weight.reshape(64), eps=EPSILON)
+    assert torch.allclose(stored(ttnn.layer_norm(x, epsilon=EPSILON, weight=held)), twin, atol=0.03)
+
+
+def test_sharded_rows(device):
+    memory = ttnn.create_sharded_memory_config(
+        [64, 64], ttnn.CoreGrid(y=1, x=2), ttnn.ShardStrategy.WIDTH, use_height_and_width_as_shard_shape=True
+    )
+    x = upload(values((1, 1, 64, 128), -4, 4, "bfloat16", 1), "bfloat16", "TILE", device)
+    sharded = ttnn.to_memory_config(x, memory)
+    program = ttnn.create_layernorm_program_config(sharded.memory_config().shard_spec)
+    made = ttnn.layer_norm(sharded, epsilon=EPSILON, program_config=program)
+    assert made.memory_config() == memory
+    assert torch.allclose(stored(made), layer_norm(stored(x)), atol=0.04)
+
+
+# -- rows shared by several devices -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["layer_norm", "rms_norm"])
+def test_two_parts_of_a_row(name, device):
+    parts = [upload(values((1, 1, 64, 128), -3, 4, "bfloat16", seed), "bfloat16", "TILE", device) for seed in (1, 2)]
+    before, after = getattr(ttnn, f"{name}_pre_all_gather"), getattr(ttnn, f"{name}_post_all_gather")
+    statistics = ttnn.concat([before(part) for part in parts], dim=-1)
+    whole = torch.cat([stored(part) for part in parts], -1)
+    twin = {"layer_norm": layer_norm, "rms_norm": rms_norm}[name](whole)
+    made = torch.cat([stored(after(part, statistics, epsilon=EPSILON)) for part in parts], -1)
+    assert pcc(made, twin) >= 0.999
+    assert torch.allclose(made, twin, atol=0.08)
+
+
+# -- batches ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_batch_norm(dtype, device):
+    x = upload(values((2, 3, 40, 33), -4, 4, dtype, 1), dtype, "TILE", device)
+    channels = [values((1, 3, 1, 1), 0.5, 2, dtype, seed) for seed in range(4)]
+    mean, variance, weight, bias = (upload(each, dtype, "TILE", device) for each in channels)
+    made = ttnn.batch_norm(x, running_mean=mean, running_var=variance, weight=weight, bias=bias, eps=EPSILON)
+    numbers = [stored(each).flatten() for each in (mean, variance, weight, bias)]
+    twin = functional.batch_norm(stored(x), *numbers, eps=EPSILON)
+    assert torch.allclose(stored(made), twin, atol=0.06 if dtype == "bfloat16" else 1e-5)
+
+
+def test_batch_norm_in_training_updates_the_running_statistics(device):
+    x = upload(values((2, 3, 40, 33), -4, 4, "bfloat16", 1), "bfloat16", "TILE", device)
+    mean, variance = (upload(torch.full((1, 3, 1, 1), each), "bfloat16", "TILE", device) for each in (0.0, 1.0))
+    made = ttnn.batch_norm(x, running_mean=mean, running_var=variance, training=True, momentum=0.5, eps=EPSILON)
+    kept = [torch.zeros(3), torch.ones(3)]
+    twin = functional.batch_norm(stored(x), *kept, training=True, momentum=0.5, eps=EPSILON)
+    assert torch.allclose(stored(made), twin, atol=0.06)
+    assert torch.allclose(stored(mean).flatten(), kept[0], atol=0.02)
+    assert torch.allclose(stored(variance).flatten(), kept[1], rtol=0.02)
+
+
+# -- groups -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("groups", [2, 4])
+def test_group_norm(groups, device):
+    x = upload(values((1, 1, 64, 64), -4, 4, "bfloat16", 1), "bfloat16", "TILE", device)
+    cores = ttnn.get_group_norm_cores_across_channel(ttnn.TensorMemoryLayout.BLOCK_SHARDED, ttnn.CoreGrid(y=1, x=1))
+    assert cores == 1
+    mask = ttnn.to_device(ttnn.create_group_norm_input_mask(64, groups, cores, ttnn.bfloat8_b), device)
+    weight, bias = (values((64,), 0.5, 1.5, "bfloat16", seed).bfloat16().float() for seed in (2, 3))
+    packed = [
+        upload(ttnn.create_group_norm_weight_bias_rm(each, 64, 1).float(), "bfloat16", "ROW_MAJOR", device)
+        for each in (weight, bias)
+    ]
+    made = ttnn.group_norm(
+        x,
+        num_groups=groups,
+        epsilon=EPSILON,
+        input_mask=mask,
+        weight=packed[0],
+        bias=packed[1],
+        core_grid=ttnn.CoreGrid(y=1, x=1),
+        inplace=False,
+    )
+    channels = stored(x).reshape(1, 64, 64).mT
+    twin = functional.group_norm(channels, groups, weight, bias, eps=EPSILON).mT.reshape(1, 1, 64, 64)
+    assert pcc(stored(made), twin) >= 0.999
+    assert torch.allclose(stored(made), twin, atol=0.06)
+
+
+def test_group_norm_setup(device):
+    mask = stored(ttnn.create_group_norm_input_mask(64, 2, 1, ttnn.bfloat16))
+    assert mask.shape == (1, 2, 32, 32)
+    assert (mask == 1).all()
+    halves = stored(ttnn.create_group_norm_input_mask(64, 4, 1, ttnn.bfloat16))
+    assert (halves.sum(-1) == 16).all()
+    negative = stored(ttnn.create_group_norm_input_negative_mask(64, 4, 1, ttnn.bfloat16))
+    assert torch.equal(negative, 1 - halves)
+    grid = ttnn.determine_expected_group_norm_dram_grid_size(
+        device=device, num_channels=320, num_groups=32, input_nhw=1024
+    )
+    assert grid.x >= 1 and grid.y >= 1
+    memory, cores = ttnn.determine_expected_group_norm_sharded_config_and_grid_size(
+        device=device, num_channels=320, num_groups=32, input_nhw=1024, is_height_sharded=False
+    )
+    assert memory.is_sharded() and cores.x * cores.y >= 1
+
+
+# -- special things ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["layer_norm", "rms_norm"])
+def test_padding_does_not_leak(name, device):
+    """A row of 33 equal values has mean and mean square of its own, not those of a row of 64."""
+    x = upload(torch.full((5, 33), 4.0), "bfloat16", "TILE", device)
+    expected = 0.0 if name == "layer_norm" else 1.0
+    assert torch.allclose(stored(getattr(ttnn, name)(x, epsilon=EPSILON)), torch.full((5, 33), expected), atol=0.02)
+
+
+def test_what_the_library_refuses(device):
+    x = upload(torch.zeros(32, 64), "bfloat4_b", "TILE", device)
+    with pytest.raises(RuntimeError):
+        ttnn.layer_norm(x)
+    with pytest.raises(RuntimeError):
+        ttnn.rms_norm(upload(torch.zeros(32, 64), "bfloat16", "ROW_MAJOR", device))

@@ -1,0 +1,209 @@
+"""Reductions, held against torch."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ttnn_emulator as ttnn
+from tests.emulator.ops.against_torch import Row, check, shapes, stored, upload, values
+from ttnn_emulator.errors import ChipFault
+
+SUMS = {"bfloat16": 4.0, "float32": 2.0**8, "bfloat8_b": 2.0}
+SPREADS = {"bfloat16": 1.0, "float32": 2.0**6}
+EXACT = {"bfloat16": 0.0, "float32": 0.0}
+MANY = ((3, 4, 17, 40), (3, 2, 5, 33))
+FEW = ((1, 3, 5, 33), (1, 2, 3, 70))  # of many values the variances are nearly equal
+DIMS = (-1, -2, 0)
+DEEP = ((32, 64), (5, 33), (3, 45, 70), (2, 3, 17, 40), (1, 2, 3, 5, 33))
+
+
+def extreme(name: str):
+    return getattr(torch, f"a{name}")
+
+
+def of_dim(name: str, dim: int | list[int] | None, keepdim: bool = False):
+    return lambda x: getattr(ttnn, name)(x, dim=dim, keepdim=keepdim)
+
+
+def everything(shape: tuple[int, ...]) -> list[int]:
+    return list(range(len(shape)))
+
+
+ROWS = (
+    *(
+        Row(
+            f"{name} over {dim}",
+            of_dim(name, dim),
+            lambda x, name=name, dim=dim: getattr(torch, name)(x, dim),
+            ulps=SUMS,
+            floor=1.0,
+            shapes=DEEP,
+        )
+        for name in ("sum", "mean")
+        for dim in DIMS
+    ),
+    *(
+        Row(
+            f"{name} over {dim}",
+            of_dim(name, dim, True),
+            lambda x, name=name, dim=dim: extreme(name)(x, dim, keepdim=True),
+            ulps=EXACT,
+            shapes=DEEP,
+        )
+        for name in ("max", "min")
+        for dim in DIMS
+    ),
+    *(
+        Row(
+            f"{name} over {dim}",
+            of_dim(name, dim),
+            lambda x, name=name, dim=dim: getattr(torch, name)(x, dim),
+            ulps=SPREADS,
+            shapes=((32, 64), (5, 33), (3, 45, 70)),
+        )
+        for name in ("var", "std")
+        for dim in DIMS
+    ),
+    *(
+        Row(
+            f"{name} over {dims}",
+            of_dim(name, dims, True),
+            lambda x, twin=twin, dims=dims: twin(x, dims if dims is not None else everything(x.shape)),
+            ulps=EXACT if name in ("max", "min") else SUMS,
+            floor=1.0,
+            shapes=FEW if name in ("var", "std") else MANY,
+        )
+        for dims in (None, [-1, -2], [0, 1], [1, 3], [0, 2])
+        for name, twin in (
+            ("sum", lambda x, dims: x.sum(dims, keepdim=True)),
+            ("mean", lambda x, dims: x.mean(dims, keepdim=True)),
+            ("max", lambda x, dims: x.amax(dims, keepdim=True)),
+            ("min", lambda x, dims: x.amin(dims, keepdim=True)),
+            ("var", lambda x, dims: x.var(dims, keepdim=True)),
+            ("std", lambda x, dims: x.std(dims, keepdim=True)),
+        )
+    ),
+    Row(
+        "sum times a number",
+        lambda x: ttnn.sum(x, dim=-1, scalar=0.25),
+        lambda x: 0.25 * x.sum(-1),
+        ulps=SUMS,
+        floor=1.0,
+    ),
+    Row("prod over 0", lambda x: ttnn.prod(x, 0), lambda x: x.prod(0), low=0.5, high=1.5, ulps={"bfloat16": 8.0}),
+    Row("prod over -1", lambda x: ttnn.prod(x, -1), lambda x: x.prod(-1), low=0.5, high=1.5, ulps={"bfloat16": 40.0}),
+)
+OF_ONE_DIM = tuple(row for row in ROWS if row.name in ("sum over -1", "mean over 0", "max over -1", "min over 0"))
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_against_torch(row, dtype, device):
+    if row.name.startswith("prod") and dtype == "float32":
+        pytest.skip("the library multiplies bfloat16 only")
+    for number, shape in enumerate(row.shapes):
+        check(row, dtype, shape, 10 * number, device)
+
+
+@given(
+    row=st.sampled_from(OF_ONE_DIM),
+    shape=shapes,
+    seed=st.integers(0, 1000),
+    dtype=st.sampled_from(("bfloat16", "float32")),
+)
+def test_any_shape_and_values(row, shape, seed, dtype):
+    with ttnn.open_device(device_id=0) as device:
+        check(row, dtype, shape, seed, device)
+
+
+def test_product_of_everything(device):
+    x = upload(values((5, 33), 0.9, 1.1, "bfloat16", 1), "bfloat16", "TILE", device)
+    assert stored(ttnn.prod(x)).item() == pytest.approx(stored(x).prod().item(), rel=0.3)
+
+
+@pytest.mark.parametrize("name", ["sum", "max", "min"])
+@pytest.mark.parametrize("dim", DIMS)
+def test_integers(name, dim, device):
+    x = upload(values((3, 45, 70), -1000, 1000, "int32", 1), "int32", "TILE", device)
+    twin = stored(x).sum(dim) if name == "sum" else extreme(name)(stored(x), dim)
+    assert torch.equal(stored(getattr(ttnn, name)(x, dim=dim)), twin)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean"])
+@pytest.mark.parametrize("dim", [-1, -2, None])
+def test_row_major_input(name, dim, device):
+    x = upload(values((3, 45, 70), -4, 4, "bfloat16", 1), "bfloat16", "ROW_MAJOR", device)
+    twin = getattr(torch, name)(stored(x)) if dim is None else getattr(torch, name)(stored(x), dim)
+    assert torch.allclose(stored(getattr(ttnn, name)(x, dim=dim)).reshape(twin.shape), twin, rtol=0.01, atol=0.01)
+
+
+def test_block_floats(device):
+    x = upload(values((2, 3, 40, 64), -4, 4, "bfloat8_b", 1), "bfloat8_b", "TILE", device)
+    for dim in DIMS:
+        assert torch.allclose(stored(ttnn.mean(x, dim=dim)), stored(x).mean(dim), atol=0.05)
+        assert torch.equal(stored(ttnn.max(x, dim=dim)), stored(x).amax(dim))
+
+
+def test_tall_columns_are_cut_into_slices(device):
+    x = upload(values((1, 1, 2048, 32), -4, 4, "bfloat16", 1), "bfloat16", "TILE", device)
+    assert torch.allclose(stored(ttnn.sum(x, dim=-2)), stored(x).sum(-2), rtol=0.01, atol=0.02)
+
+
+def test_sum_of_outer_dimensions_by_tiles(device):
+    x = upload(values((2, 3, 32, 64), -4, 4, "bfloat16", 1), "bfloat16", "TILE", device)
+    made = ttnn.experimental.fast_reduce_nc(x, dims=[0, 1])
+    assert torch.allclose(stored(made), stored(x).sum((0, 1), keepdim=True), rtol=0.02, atol=0.05)
+
+
+# -- special things ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dim", [-1, -2])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_padding_does_not_leak(dtype, dim, device):
+    """Of negative values the largest is negative, of positive ones the smallest positive: no zero of the padding."""
+    low, high = (upload(torch.full((5, 33), value), dtype, "TILE", device) for value in (-3.0, 3.0))
+    assert (stored(ttnn.max(low, dim=dim)) == -3).all()
+    assert (stored(ttnn.min(high, dim=dim)) == 3).all()
+    mean = stored(ttnn.mean(high, dim=dim))  # the weight, 1 ÷ 5 or 1 ÷ 33, is cut to bfloat16
+    assert torch.allclose(mean, torch.full_like(mean, 3.0), rtol=0.01)
+    assert (stored(ttnn.var(high, dim=dim)) == 0).all()
+
+
+def test_variance_of_one_value(device):
+    x = upload(torch.full((1, 1), 3.0), "bfloat16", "TILE", device)
+    assert math.isnan(stored(ttnn.std(x, dim=-1)).item())
+    assert stored(ttnn.var(x, dim=-1, correction=False)).item() == 0
+
+
+def test_nan_lies_beyond_infinity(device):
+    x = upload(torch.tensor([[1.0, math.inf, math.nan, 2.0]]), "float32", "TILE", device)
+    assert not math.isfinite(stored(ttnn.max(x, dim=-1)).item())
+    assert stored(ttnn.min(x, dim=-1)).item() == 1.0
+
+
+def test_keepdim_and_shapes(device):
+    x = upload(torch.ones(2, 3, 17, 40), "bfloat16", "TILE", device)
+    assert list(ttnn.sum(x, dim=1, keepdim=True).shape) == [2, 1, 17, 40]
+    assert list(ttnn.sum(x, dim=[1, 3]).shape) == [2, 17]
+    assert list(ttnn.sum(x).shape) == []
+
+
+def test_a_fault_of_the_card_is_named(device):
+    x = upload(torch.arange(1.0, 34.0).expand(5, 33), "bfloat8_b", "TILE", device)
+    with pytest.raises(ChipFault):
+        ttnn.max(x, dim=-1)
+
+
+def test_what_the_library_refuses(device):
+    x = upload(torch.ones(32, 64), "bfloat16", "TILE", device)
+    for dim in (2, -3, [0, 0]):
+        with pytest.raises(RuntimeError):
+            ttnn.sum(x, dim=dim)
+    with pytest.raises(RuntimeError):
+        ttnn.mean(upload(torch.ones(32, 64), "int32", "TILE", device))

@@ -1,0 +1,201 @@
+"""The names of the library: which are here, which say that they are not, and what the small functions answer.
+
+Answers are those of the library itself, on a card that is not there.
+"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import ttnn_emulator as ttnn
+from ttnn_emulator.api.recorded import public_names
+from ttnn_emulator.table import AbsentValue, MissingOperation
+
+
+def look_up(path: str) -> object:
+    found: object = ttnn
+    for part in path.split(".")[1:]:
+        found = getattr(found, part)
+    return found
+
+
+def here() -> dict[str, str]:
+    kept = {}
+    for name, kind in public_names().items():
+        try:
+            kept[name] = "absent" if isinstance(look_up(name), MissingOperation) else kind
+        except AbsentValue:
+            kept[name] = "absent"
+    return kept
+
+
+NAMES = here()
+
+
+def test_every_name_of_the_library_is_here_or_says_that_it_is_not() -> None:
+    for name in (name for name, kind in NAMES.items() if kind == "absent"):
+        try:
+            with pytest.raises(ttnn.NotEmulated, match=name.rsplit(".", 1)[-1]):
+                look_up(name)()  # type: ignore[operator]
+        except AbsentValue as error:
+            assert name.rsplit(".", 1)[-1] in str(error)
+
+
+def test_most_names_are_here() -> None:
+    share = sum(kind != "absent" for kind in NAMES.values()) / len(NAMES)
+    assert share > 0.7
+    top = {name: kind for name, kind in NAMES.items() if name.count(".") == 1}
+    assert sum(kind != "absent" for kind in top.values()) / len(top) > 0.85
+
+
+def test_names_that_the_library_lacks_are_refused() -> None:
+    for path in ("ttnn.nonsense", "ttnn.device.nonsense", "ttnn.graph.nonsense", "ttnn.experimental.nonsense"):
+        with pytest.raises(AttributeError, match="nonsense"):
+            look_up(path)
+    assert not hasattr(ttnn, "D2D_STAGE_GATE_UNGATED_SLOT")
+
+
+def test_classes_are_classes_and_functions_can_be_called() -> None:
+    for name, kind in NAMES.items():
+        if kind == "class" or kind == "function":
+            assert callable(look_up(name)), name
+
+
+@pytest.mark.parametrize("path", ["device.manage_device", "core.split_work_to_cores", "types.CoreGrid"])
+def test_names_of_modules_are_the_same_objects(path) -> None:
+    assert look_up(f"ttnn.{path}") is getattr(ttnn, path.split(".")[1])
+
+
+# -- dtypes and tensors -----------------------------------------------------------------------------------------------
+
+SIZES = {"bfloat16": (2048, 2), "float32": (4096, 4), "bfloat8_b": (1088, None), "bfloat4_b": (576, None),
+         "uint8": (1024, 1), "uint16": (2048, 2), "uint32": (4096, 4), "int32": (4096, 4)}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_sizes(name) -> None:
+    dtype, (tile, element) = getattr(ttnn, name), SIZES[name]
+    assert ttnn.tile_size(dtype) == tile
+    if element is None:
+        with pytest.raises(ValueError, match="no size"):
+            ttnn.element_size(dtype)
+    else:
+        assert ttnn.element_size(dtype) == element
+
+
+def test_questions_about_tensors(device) -> None:
+    tensor = ttnn.from_torch(torch.ones(5, 33), layout=ttnn.TILE_LAYOUT, device=device)
+    host = ttnn.from_torch(torch.ones(5, 32))
+    assert ttnn.get_memory_config(tensor) == ttnn.DRAM_MEMORY_CONFIG
+    assert ttnn.get_memory_config(host) is None
+    assert ttnn.is_tensor_storage_on_device(tensor) and not ttnn.is_tensor_storage_on_device(host)
+    assert ttnn.has_storage_type_of(host, ttnn.StorageType.HOST)
+    assert ttnn.has_tile_padding(tensor) and not ttnn.has_tile_padding(host)
+    assert ttnn.has_tile_padding(tensor, dim=-1)
+    assert not ttnn.is_sharded(tensor)
+    assert ttnn.ttnn_dtype_to_torch_dtype(ttnn.bfloat8_b) is torch.float32
+
+
+# -- cores ------------------------------------------------------------------------------------------------------------
+
+
+def test_grid_to_cores() -> None:
+    def listed(*args) -> list[str]:
+        return [str(core) for core in ttnn.grid_to_cores(*args)]
+
+    assert listed(5, 3, 2) == ["0-0", "0-1", "1-0", "1-1", "2-0"]
+    assert listed(5, 3, 2, True) == ["0-0", "1-0", "2-0", "0-1", "1-1"]
+    assert listed(0, 3, 2) == []
+    corners = ttnn.CoreCoord(1, 1), ttnn.CoreCoord(2, 3)
+    assert listed(*corners) == ["1-1", "1-2", "1-3", "2-1", "2-2", "2-3"]
+    assert listed(*corners, True) == ["1-1", "2-1", "1-2", "2-2", "1-3", "2-3"]
+
+
+def box(*corners: int) -> ttnn.CoreRange:
+    return ttnn.CoreRange(ttnn.CoreCoord(*corners[:2]), ttnn.CoreCoord(*corners[2:]))
+
+
+PART = ttnn.CoreRangeSet([box(1, 1, 3, 2)])
+TWO = ttnn.CoreRangeSet([box(0, 0, 3, 0), box(1, 2, 3, 3)])
+SPLITS = [
+    ((ttnn.CoreCoord(8, 8), 100), "(64, {[0-0 - 7-7]}, {[0-0 - 3-7], [4-0 - 4-3]}, {[4-4 - 4-7], [5-0 - 7-7]}, 2, 1)"),
+    ((ttnn.CoreCoord(8, 8), 100, True),
+     "(64, {[0-0 - 7-7]}, {[0-0 - 7-3], [0-4 - 3-4]}, {[4-4 - 7-4], [0-5 - 7-7]}, 2, 1)"),
+    ((ttnn.CoreCoord(8, 8), 5), "(5, {[0-0 - 0-4]}, {[0-0 - 0-4]}, {}, 1, 0)"),
+    ((ttnn.CoreCoord(4, 2), 16), "(8, {[0-0 - 3-1]}, {[0-0 - 3-1]}, {}, 2, 0)"),
+    ((ttnn.CoreCoord(4, 2), 0), "(0, {}, {}, {}, 0, 0)"),
+    ((PART, 8), "(6, {[1-1 - 3-2]}, {[1-1 - 1-2]}, {[2-1 - 3-2]}, 2, 1)"),
+    ((PART, 8, True), "(6, {[1-1 - 3-2]}, {[1-1 - 2-1]}, {[3-1 - 3-1], [1-2 - 3-2]}, 2, 1)"),
+    ((PART, 3, True), "(3, {[1-1 - 3-1]}, {[1-1 - 3-1]}, {}, 1, 0)"),
+    ((TWO, 23, True), "(10, {[0-0 - 3-0], [1-2 - 3-3]}, {[0-0 - 2-0]}, {[3-0 - 3-0], [1-2 - 3-3]}, 3, 2)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments, answer", SPLITS)
+def test_split_work_to_cores(arguments, answer) -> None:
+    assert str(ttnn.split_work_to_cores(*arguments)) == answer
+
+
+def test_cores_of_a_part_of_the_grid() -> None:
+    def taken(start: tuple[int, int], row_wise: bool) -> str:
+        return str(ttnn.num_cores_to_corerangeset_in_subcoregrids(ttnn.CoreCoord(*start), 4, PART, row_wise))
+
+    assert taken((1, 1), True) == "{[1-1 - 3-1], [1-2 - 1-2]}"
+    assert taken((1, 1), False) == "{[1-1 - 2-2]}"
+    assert taken((2, 1), True) == "{[2-1 - 3-1], [1-2 - 2-2]}"
+
+
+def test_cores_near_dram(device) -> None:
+    cores = ttnn.get_optimal_dram_bank_to_logical_worker_assignment(device, ttnn.NOC.RISCV_0_default)
+    assert [str(core) for core in cores[:3]] == ["3-7", "0-0", "0-4"]
+    assert len(set(map(str, cores))) == 12
+    shards = ttnn.ShardSpec(PART, [32, 32], ttnn.ShardOrientation.ROW_MAJOR)
+    config = ttnn.MemoryConfig(ttnn.TensorMemoryLayout.HEIGHT_SHARDED, ttnn.BufferType.L1, shards)
+    tensor = ttnn.from_torch(torch.ones(192, 32), layout=ttnn.TILE_LAYOUT, device=device, memory_config=config)
+    workers = ttnn.get_optimal_worker_cores_for_sharded_tensor(tensor)
+    assert [str(core) for core in workers] == ["1-1", "2-1", "3-1", "1-2", "2-2", "3-2"]
+
+
+# -- settings ---------------------------------------------------------------------------------------------------------
+
+
+def test_compute_kernel_configs(device) -> None:
+    config = ttnn.init_device_compute_kernel_config(device.arch(), math_fidelity=ttnn.MathFidelity.HiFi2)
+    assert (config.math_fidelity, config.math_approx_mode) == (ttnn.MathFidelity.HiFi2, True)
+    given = ttnn.WormholeComputeKernelConfig(math_fidelity=ttnn.MathFidelity.HiFi3)
+    kept = ttnn.init_device_compute_kernel_config(device.arch(), given, math_approx_mode=False)
+    assert kept.math_fidelity is ttnn.MathFidelity.HiFi3 and kept.math_approx_mode
+    layer = ttnn.layernorm_default_compute_config(device.arch())
+    assert layer.fp32_dest_acc_en and not layer.math_approx_mode
+    rms = ttnn.rmsnorm_default_compute_config(device.arch())
+    assert rms.math_approx_mode and not rms.fp32_dest_acc_en and rms.math_fidelity is ttnn.MathFidelity.HiFi4
+
+
+def test_config_is_kept_and_restored(tmp_path) -> None:
+    assert ttnn.CONFIG.enable_fast_runtime_mode
+    with ttnn.manage_config("enable_fast_runtime_mode", False):
+        assert not ttnn.CONFIG.enable_fast_runtime_mode
+        ttnn.save_config_to_json_file(tmp_path / "config.json")
+    assert ttnn.CONFIG.enable_fast_runtime_mode
+    ttnn.load_config_from_json_file(tmp_path / "config.json")
+    assert not ttnn.CONFIG.enable_fast_runtime_mode
+    ttnn.load_config_from_dictionary({"enable_fast_runtime_mode": True})
+    with pytest.raises(ValueError, match="speed"):
+        ttnn.load_config_from_dictionary({"speed": 1})
+
+
+def test_questions_about_devices(device) -> None:
+    assert ttnn.get_allocator_base_address(device, ttnn.BufferType.L1) == 105824
+    assert ttnn.get_allocator_base_address(device, ttnn.BufferType.DRAM) == 1048640
+    assert ttnn.get_device_ids() == list(range(ttnn.get_num_devices()))
+    assert ttnn.get_num_pcie_devices() == len(ttnn.get_pcie_device_ids())
+    assert not ttnn.using_distributed_env()
+    assert (ttnn.distributed_context_get_rank(), ttnn.distributed_context_get_size()) == (0, 1)
+
+
+def test_pearson_correlation() -> None:
+    values = torch.randn(100)
+    assert ttnn.pearson_correlation_coefficient(values, values * 2 + 1) == pytest.approx(1.0)
+    assert ttnn.pearson_correlation_coefficient(values, -values) == pytest.approx(-1.0)
+    assert ttnn.pearson_correlation_coefficient(values, torch.zeros(100)) == 0.0

@@ -1,0 +1,61 @@
+"""Compiled loops of `formats`, over bit patterns."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import int32, njit
+
+BLOCK = 16  # values that share one exponent
+
+
+@njit(cache=True, nogil=True)
+def widen(source, target):
+    """Patterns of bfloat16 as patterns of float32."""
+    for i in range(source.size):
+        target[i] = int32(source[i]) << int32(16)
+
+
+@njit(cache=True, nogil=True)
+def flush_into(source, target):
+    """NaN to infinity of its sign, denormals and -0 to +0."""
+    for i in range(source.size):
+        raw = source[i]
+        size = min(raw & int32(0x7FFFFFFF), int32(0x7F800000))
+        target[i] = size | (raw & int32(-0x80000000)) if size >= int32(0x00800000) else int32(0)
+
+
+@njit(cache=True, nogil=True)
+def pack_blocks(source, target, bits, precise):
+    """Rows of values quantised in blocks as the packer does; `bits` of mantissa stay, 7 or 3."""
+    rows, width = source.shape
+    target_bits = target.view(np.int32)
+    top = 1 << (bits - 1)
+    raws = np.empty(BLOCK, np.int64)
+    scale = np.empty(1, np.float64)
+    scale_bits = scale.view(np.int64)
+    for row in range(rows):
+        for start in range(0, width, BLOCK):
+            count = min(BLOCK, width - start)
+            shared = 0
+            for i in range(count):
+                raw = np.int64(source[row, start + i]) & 0xFFFFFFFF
+                if not precise:
+                    raw = (raw + 0x10000) & 0xFFFE0000
+                raws[i] = raw
+                shared = max(shared, (raw >> 23) & 0xFF)
+            scale_bits[0] = np.int64(1023 + shared - 126 - bits) << 52
+            for i in range(count):
+                raw = raws[i]
+                exponent = (raw >> 23) & 0xFF
+                shift = shared - exponent
+                mantissa = ((raw >> 16) & 0x7F) | (0x80 if exponent else 0)
+                kept = min((mantissa + (1 << shift)) >> (shift + 1), 127) if shift < 8 else 0
+                if bits == 3:
+                    kept >>= 4
+                negative = raw >> 31
+                if shared == 0xFF and kept >= top:
+                    pattern = ((kept & (top - 1)) << (24 - bits)) | 0x7F800000
+                    target_bits[row, start + i] = np.int32(pattern - 0x80000000 if negative else pattern)
+                else:
+                    value = np.float32(kept * scale[0])
+                    target[row, start + i] = -value if negative and kept else value

@@ -1,0 +1,43 @@
+"""ttnn.experimental.broadcast_to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ttnn_emulator.errors import require
+from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.numerics.formats import flush
+from ttnn_emulator.ops._common import into, memory_of, require_on_device, require_tile
+from ttnn_emulator.spec import Spec
+from ttnn_emulator.table import Plan, operation
+
+MOST_DIMENSIONS = 4
+
+
+@operation("ttnn.experimental.broadcast_to")
+def broadcast_to(
+    input: Spec, output_shape: Any, *, memory_config: MemoryConfig | None = None, output: Spec | None = None
+) -> Plan:
+    """A tensor repeated along its dimensions of size 1, and along new ones in front."""
+    shape = tuple(output_shape)
+    require(input.rank <= len(shape), f"{list(input.shape)} has more dimensions than {list(shape)}")
+    require(len(shape) <= MOST_DIMENSIONS, f"{list(shape)} has more than {MOST_DIMENSIONS} dimensions")
+    require(input.rank >= 2, f"the input must be of rank 2 at least, not {input.rank}")
+    for ours, wanted in zip(reversed(input.shape), reversed(shape)):
+        require(ours in (wanted, 1), f"{list(input.shape)} cannot be broadcast to {list(shape)}")
+    require_tile(input)
+    require_on_device(input)
+    config = memory_of(memory_config, input)
+    require(not input.is_sharded and not config.is_sharded(), "input and output must be interleaved")
+    if output is not None:
+        require(output.shape == shape, f"the output is {list(output.shape)}, asked for is {list(shape)}")
+        require(output.layout is input.layout, f"the output must be in {input.layout}, it is in {output.layout}")
+        require(output.dtype is input.dtype, f"the output must be {input.dtype}, it is {output.dtype}")
+    out = output or Spec.of(shape, input.dtype, input.layout, config)
+    within_tiles = input.shape[-2:] != shape[-2:]  # else whole tiles are copied, bit for bit
+
+    def compute(x: Any) -> Any:
+        x = flush(x) if within_tiles and x.is_floating_point() else x
+        return x.expand(shape).contiguous()
+
+    return Plan(out, compute, into=into(output, "output"))

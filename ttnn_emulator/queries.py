@@ -1,0 +1,300 @@
+"""Small questions about tensors, dtypes, devices and default settings that scripts ask the library."""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import pathlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from ttnn_emulator.api.binding import TYPES
+from ttnn_emulator.boards import default_board_name, find_board
+from ttnn_emulator.device import MeshDevice
+from ttnn_emulator.enums import ALL_ENUMS, BLOCK_FLOAT_DTYPES, BufferType, DataType, MathFidelity
+from ttnn_emulator.errors import require
+from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.numerics.formats import TORCH_DTYPE
+from ttnn_emulator.shapes import Tile
+from ttnn_emulator.spec import ROW_MAJOR_BYTES, tile_bytes
+from ttnn_emulator.tensor import Tensor
+
+ThrottleLevel: Any = ALL_ENUMS["ThrottleLevel"]
+
+# -- dtypes and tensors -----------------------------------------------------------------------------------------------
+
+
+def tile_size(dtype: DataType) -> int:
+    """Bytes of a tile of 32 × 32.
+
+    >>> tile_size(DataType.BFLOAT8_B)
+    1088
+    """
+    return tile_bytes(Tile((32, 32)), dtype)
+
+
+def element_size(dtype: DataType) -> int:
+    """Bytes of one element; block floats have none of their own."""
+    if dtype in BLOCK_FLOAT_DTYPES:
+        raise ValueError(f"an element of {dtype.name} has no size: it shares its exponent with its block")
+    return ROW_MAJOR_BYTES[dtype]
+
+
+def ttnn_dtype_to_torch_dtype(dtype: DataType) -> torch.dtype:
+    """The torch dtype that `to_torch` gives."""
+    return TORCH_DTYPE[dtype]
+
+
+def get_memory_config(tensor: Tensor) -> MemoryConfig | None:
+    """Where a tensor lies on its device; None on the host."""
+    return tensor.memory_config() if tensor._spec.on_device else None
+
+
+def has_storage_type_of(tensor: Tensor, storage_type: Any) -> bool:
+    return tensor.storage_type() == storage_type
+
+
+def is_tensor_storage_on_device(tensor: Tensor) -> bool:
+    return tensor._spec.on_device
+
+
+def is_sharded(tensor: Tensor) -> bool:
+    return tensor._spec.is_sharded
+
+
+def has_tile_padding(tensor: Tensor, *, dim: int | None = None) -> bool:
+    """Whether a dimension, or one of the last two, is padded."""
+    shape, padded = tensor._spec.shape, tensor._spec.padded_shape
+    if dim is not None:
+        place = dim if dim >= 0 else dim + len(shape)
+        return shape[place] != padded[place]
+    return len(shape) > 1 and shape[-2:] != padded[-2:]
+
+
+def divup(a: int, b: int) -> int:
+    return -(-a // b)
+
+
+def roundup(a: int, b: int) -> int:
+    return divup(a, b) * b
+
+
+# -- settings ---------------------------------------------------------------------------------------------------------
+
+
+def init_device_compute_kernel_config(
+    arch: Any,
+    device_kernel_config: Any = None,
+    *,
+    math_fidelity: MathFidelity = MathFidelity.LoFi,
+    math_approx_mode: bool = True,
+    fp32_dest_acc_en: bool = False,
+    packer_l1_acc: bool = False,
+    dst_full_sync_en: bool = False,
+    throttle_level: Any = ThrottleLevel.NO_THROTTLE,
+) -> Any:
+    """A compute kernel config: the one given, whole, or one of the defaults named here."""
+    names = (
+        "math_fidelity", "math_approx_mode", "fp32_dest_acc_en", "packer_l1_acc", "dst_full_sync_en", "throttle_level"
+    )  # fmt: skip
+    if device_kernel_config is not None:
+        return type(device_kernel_config)(**{name: getattr(device_kernel_config, name) for name in names})
+    values = (math_fidelity, math_approx_mode, fp32_dest_acc_en, packer_l1_acc, dst_full_sync_en, throttle_level)
+    return TYPES.classes["WormholeComputeKernelConfig"](**dict(zip(names, values)))
+
+
+def layernorm_default_compute_config(arch: Any) -> Any:
+    """What ttnn.layer_norm computes with unless told otherwise."""
+    return init_device_compute_kernel_config(
+        arch, math_fidelity=MathFidelity.HiFi4, math_approx_mode=False, fp32_dest_acc_en=True
+    )
+
+
+def rmsnorm_default_compute_config(arch: Any) -> Any:
+    """What ttnn.rms_norm computes with unless told otherwise."""
+    return init_device_compute_kernel_config(arch, math_fidelity=MathFidelity.HiFi4, math_approx_mode=True)
+
+
+# -- devices ----------------------------------------------------------------------------------------------------------
+
+
+def get_num_devices() -> int:
+    """Chips of the board."""
+    return find_board(default_board_name()).chips
+
+
+def get_device_ids() -> list[int]:
+    return list(range(get_num_devices()))
+
+
+def get_num_pcie_devices() -> int:
+    """Cards on the host's bus: the first chip of every card of one or two."""
+    return len(get_pcie_device_ids())
+
+
+def get_pcie_device_ids() -> list[int]:
+    # A board of several cards has two chips a card, of which one sits on the bus.
+    return list(range(max(1, get_num_devices() // 2)))
+
+
+def get_allocator_base_address(device: MeshDevice, buffer_type: BufferType) -> int:
+    """The lowest address of a memory; that of L1 holds for both of its parts."""
+    kind = BufferType.L1 if buffer_type is BufferType.L1_SMALL else buffer_type
+    return device.memory(kind).base
+
+
+def SetRootDir(root_dir: str) -> None:
+    """Where the card's library finds its kernels; the emulator has none."""
+
+
+def ClearKernelCache() -> None:
+    """There are no compiled kernels to forget."""
+
+
+def EnableMemoryReports() -> None:
+    """Reports of the card's allocator; `ttnn.get_memory_view` tells the same at any time."""
+
+
+def DisableMemoryReports() -> None:
+    """No reports are written."""
+
+
+def enable_asynchronous_slow_dispatch(device: MeshDevice) -> None:
+    """How commands reach the card; here they are calls."""
+
+
+def disable_asynchronous_slow_dispatch(device: MeshDevice) -> None:
+    """How commands reach the card; here they are calls."""
+
+
+def is_asynchronous_slow_dispatch_enabled(device: MeshDevice) -> bool:
+    return False
+
+
+def dump_stack_trace_on_segfault() -> None:
+    """Print the Python stack should the process crash."""
+    faulthandler.enable()
+
+
+def using_distributed_env() -> bool:
+    """Whether several hosts work together; the emulator is one host."""
+    return False
+
+
+def distributed_context_is_initialized() -> bool:
+    return True
+
+
+def distributed_context_get_rank() -> int:
+    return 0
+
+
+def distributed_context_get_size() -> int:
+    return 1
+
+
+def distributed_context_barrier() -> None:
+    """One host waits for nobody."""
+
+
+def pearson_correlation_coefficient(expected: Any, actual: Any) -> float:
+    """The correlation of two tensors' values, flattened; NaN in one and not in the other is 0."""
+    a, b = (_flat(each) for each in (expected, actual))
+    require(a.numel() == b.numel(), f"{a.numel()} values cannot be correlated with {b.numel()}")
+    if torch.isnan(a).all() and torch.isnan(b).all():
+        return 1.0
+    if torch.isnan(a).all() or torch.isnan(b).all():
+        return 0.0
+    if bool(a.any()) != bool(b.any()):
+        return 0.0
+    kept = torch.isfinite(a) & torch.isfinite(b)
+    a, b = torch.where(kept, a, 0.0), torch.where(kept, b, 0.0)
+    if torch.equal(a, b):
+        return 1.0
+    return torch.corrcoef(torch.stack([a, b]))[0, 1].item()
+
+
+def _flat(values: Any) -> torch.Tensor:
+    read = values.to_torch() if isinstance(values, Tensor) else torch.as_tensor(values)
+    return read.double().flatten()
+
+
+# -- profiling --------------------------------------------------------------------------------------------------------
+
+
+def start_tracy_zone(source: str, function_name: str, line_number: int, color: int = 0) -> None:
+    """Zones of a profiler that is not there."""
+
+
+def stop_tracy_zone(name: str = "", color: int = 0) -> bool:
+    return False
+
+
+def tracy_message(message: str, color: int = 0) -> None:
+    """A message to a profiler that is not there."""
+
+
+def tracy_frame() -> None:
+    """A frame for a profiler that is not there."""
+
+
+@contextmanager
+def manage_config(name: str, value: Any) -> Iterator[None]:
+    """One setting of `ttnn.CONFIG` for the length of a block."""
+    before = getattr(CONFIG, name)
+    setattr(CONFIG, name, value)
+    try:
+        yield
+    finally:
+        setattr(CONFIG, name, before)
+
+
+class Config:
+    """The library's own settings. They can be set and read; the emulator logs and reports by other means."""
+
+    __slots__ = (
+        "cache_path", "model_cache_path", "tmp_dir", "enable_model_cache", "enable_fast_runtime_mode",
+        "validate_program_args", "throw_exception_on_fallback", "enable_logging", "enable_graph_report",
+        "enable_graph_python_stack_traces", "enable_detailed_buffer_report", "enable_detailed_tensor_report",
+        "enable_comparison_mode", "comparison_mode_should_raise_exception", "comparison_mode_pcc", "root_report_path",
+        "report_name", "strict_ccl_topology",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        for name in self.__slots__:
+            setattr(self, name, False)
+        self.cache_path = "~/.cache/ttnn"
+        self.model_cache_path = "~/.cache/ttnn/models"
+        self.tmp_dir = "/tmp/ttnn"
+        self.enable_fast_runtime_mode = True
+        self.comparison_mode_pcc = 0.9999
+        self.root_report_path = "generated/ttnn/reports"
+        self.report_name: str | None = None
+
+    def __repr__(self) -> str:
+        return "Config{" + ",".join(f"{name}={getattr(self, name)}" for name in self.__slots__) + "}"
+
+
+def load_config_from_dictionary(config: dict[str, Any], from_file: bool = False) -> None:
+    """Set those settings of `ttnn.CONFIG` that are named; unknown names are an error."""
+    for name, value in config.items():
+        if name not in Config.__slots__:
+            raise ValueError(f"{name} is not a setting of ttnn.CONFIG")
+        setattr(CONFIG, name, value)
+
+
+def load_config_from_json_file(json_path: str | pathlib.Path) -> None:
+    load_config_from_dictionary(json.loads(pathlib.Path(json_path).read_text(encoding="utf-8")), from_file=True)
+
+
+def save_config_to_json_file(json_path: str | pathlib.Path) -> None:
+    settings = {name: getattr(CONFIG, name) for name in Config.__slots__}
+    pathlib.Path(json_path).write_text(json.dumps(settings, indent=4), encoding="utf-8")
+
+
+CONFIG = Config()
+CONFIG_PATH: str | None = None
+CONFIG_OVERRIDES: str | None = None
