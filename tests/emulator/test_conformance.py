@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import pathlib
 
 import pytest
 
+from ttnn_emulator.api.recorded import ttnn_version
 from ttnn_emulator.conformance import golden, recorded
 from ttnn_emulator.conformance.case import case_id
 from ttnn_emulator.conformance.cases import cases_of, families
-from ttnn_emulator.conformance.compare import score
+from ttnn_emulator.conformance.compare import agree, score
+from ttnn_emulator.conformance.environment import existing_python
+from ttnn_emulator.conformance.real import RealTtnn
 from ttnn_emulator.conformance.report import family_section, golden_section
 
 LEAST_SHARE = 0.99
@@ -38,3 +42,13 @@ def test_golden_vectors() -> None:
     failed = [result for result in results if not result.passes]
     assert not failed, "\n".join(str(result) for result in failed)
     assert golden_section(results) in PAGE.read_text(encoding="utf-8"), OLD_PAGE
+
+
+@pytest.mark.skipif(not existing_python(ttnn_version()), reason="the real ttnn is not installed: `make conformance`")
+@pytest.mark.parametrize("board", sorted({recorded.header(family)["board"] for family in recorded.recorded_families()}))
+def test_the_real_library_still_gives_the_recorded_answers(board: str) -> None:
+    families = [family for family in recorded.recorded_families() if recorded.header(family)["board"] == board]
+    with RealTtnn(board=board) as real:
+        for family in families:
+            for case, answer in itertools.islice(recorded.read(family), 0, None, 200):
+                assert agree(answer, real.ask(case)), case_id(case)

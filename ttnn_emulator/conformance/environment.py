@@ -59,15 +59,26 @@ def installed_version(python: str) -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def ttnn_python(version: str) -> str:
-    """A Python with `ttnn` of this version, made on first use (a download of some 150 MB)."""
+def existing_python(version: str) -> str:
+    """A Python that has `ttnn` of this version already; empty if there is none."""
     given = os.environ.get(PYTHON_VARIABLE)
     if given:
         return given
-    folder = cache_folder() / f"ttnn-{version}"
+    python = _folder(version) / "bin" / "python"
+    return str(python) if python.exists() and installed_version(str(python)) == version else ""
+
+
+def _folder(version: str) -> pathlib.Path:
+    return cache_folder() / f"ttnn-{version}"
+
+
+def ttnn_python(version: str) -> str:
+    """A Python with `ttnn` of this version, made on first use (a download of some 150 MB)."""
+    existing = existing_python(version)
+    if existing:
+        return existing
+    folder = _folder(version)
     python = folder / "bin" / "python"
-    if python.exists() and installed_version(str(python)) == version:
-        return str(python)
     base = find_python()
     shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
