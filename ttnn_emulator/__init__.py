@@ -154,6 +154,7 @@ from ttnn_emulator.queries import (  # noqa: E402
     CONFIG_PATH,
     Config,
     SetRootDir,
+    create_layer_norm_reciprocals,
     disable_asynchronous_slow_dispatch,
     distributed_context_barrier,
     distributed_context_get_rank,

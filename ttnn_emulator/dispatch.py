@@ -88,8 +88,8 @@ def call_composite(op: Operation, args: tuple, kwargs: dict[str, Any]) -> Any:
     try:
         return _observed(op, lambda: op.function(**named), (), named)
     except EmulatorError as error:
-        raise error.at(op.name, describe(overload.names, values)) from None
-    except (ArithmeticError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        raise _placed(error, op, overload, values) from None
+    except Exception as error:
         raise _refused(error, op, overload, values) from error
 
 
@@ -113,14 +113,19 @@ def call_device_operation(op: Operation, args: tuple, kwargs: dict[str, Any]) ->
             event.result = _run(prepared, values, device)
             return event.result
     except EmulatorError as error:
-        raise error.at(op.name, describe(overload.names, values)) from None
-    except (ArithmeticError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        raise _placed(error, op, overload, values) from None
+    except Exception as error:
         raise _refused(error, op, overload, values) from error
 
 
 def _refused(error: Exception, op: Operation, overload: Overload, values: tuple) -> EmulatorError:
     """An error of torch or Python inside an operation, told as the operation's own."""
-    return InvalidArgument(f"{type(error).__name__}: {error}").at(op.name, describe(overload.names, values))
+    return _placed(InvalidArgument(f"{type(error).__name__}: {error}"), op, overload, values)
+
+
+def _placed(error: EmulatorError, op: Operation, overload: Overload, values: tuple) -> EmulatorError:
+    """The error with its call; that of a program without a public name is told by the operation that launches it."""
+    return error.at(op.name, describe(overload.names, values)) if op.is_public else error
 
 
 def _device_of(overload: Overload, values: tuple) -> MeshDevice | None:

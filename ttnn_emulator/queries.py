@@ -14,9 +14,20 @@ import torch
 from ttnn_emulator.api.binding import TYPES
 from ttnn_emulator.boards import default_board_name, find_board
 from ttnn_emulator.device import MeshDevice
-from ttnn_emulator.enums import ALL_ENUMS, BLOCK_FLOAT_DTYPES, BufferType, DataType, MathFidelity
+from ttnn_emulator.enums import (
+    ALL_ENUMS,
+    BLOCK_FLOAT_DTYPES,
+    BufferType,
+    DataType,
+    Layout,
+    MathFidelity,
+    ShardOrientation,
+    TensorMemoryLayout,
+)
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.grid import CoreRangeSet
+from ttnn_emulator.host import from_torch_tensor
+from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
 from ttnn_emulator.numerics.formats import TORCH_DTYPE
 from ttnn_emulator.shapes import Tile
 from ttnn_emulator.spec import ROW_MAJOR_BYTES, tile_bytes
@@ -116,6 +127,15 @@ def layernorm_default_compute_config(arch: Any) -> Any:
 def rmsnorm_default_compute_config(arch: Any) -> Any:
     """What ttnn.rms_norm computes with unless told otherwise."""
     return init_device_compute_kernel_config(arch, math_fidelity=MathFidelity.HiFi4, math_approx_mode=True)
+
+
+def create_layer_norm_reciprocals(device: MeshDevice, core_range_set: CoreRangeSet, width: int) -> Tensor:
+    """1/1, 1/2, … 1/width on each of the cores, as layer norms by Welford's method look them up."""
+    row = torch.tensor([1.0 / count for count in range(1, width + 1)], dtype=torch.float32)
+    shards = ShardSpec(core_range_set, (1, width), ShardOrientation.ROW_MAJOR)
+    config = MemoryConfig(TensorMemoryLayout.HEIGHT_SHARDED, BufferType.L1, shards)
+    table = row.repeat(core_range_set.num_cores(), 1)
+    return from_torch_tensor(table, layout=Layout.ROW_MAJOR, device=device, memory_config=config)
 
 
 # -- devices ----------------------------------------------------------------------------------------------------------

@@ -65,6 +65,7 @@ class Operation:
 
     def __init__(self, name: str, function: Callable[..., Any], *, kind: str, ignores: Sequence[str] = ()) -> None:
         self.name = name
+        self.is_public = name.startswith("ttnn.")
         self.function = function
         self.kind = kind
         self.ignores = frozenset(ignores) | NEVER_MATTER

@@ -199,3 +199,19 @@ def test_pearson_correlation() -> None:
     assert ttnn.pearson_correlation_coefficient(values, values * 2 + 1) == pytest.approx(1.0)
     assert ttnn.pearson_correlation_coefficient(values, -values) == pytest.approx(-1.0)
     assert ttnn.pearson_correlation_coefficient(values, torch.zeros(100)) == 0.0
+
+
+def test_reciprocals_for_layer_norm(device) -> None:
+    table = ttnn.create_layer_norm_reciprocals(device, PART, 64)
+    assert list(table.shape) == [6, 64]
+    assert torch.allclose(ttnn.to_torch(table)[3], 1 / torch.arange(1.0, 65.0))
+
+
+def test_durations_of_a_captured_graph(device) -> None:
+    tensor = ttnn.from_torch(torch.ones(32, 32), layout=ttnn.TILE_LAYOUT, device=device)
+    ttnn.graph.begin_graph_capture(ttnn.graph.RunMode.NORMAL)
+    ttnn.relu(tensor)
+    captured = ttnn.graph.end_graph_capture()
+    durations = ttnn.graph.extract_operation_durations(captured)
+    assert durations["ttnn::relu"] > 0
+    assert ttnn.graph.extract_total_duration_from_graph(captured) >= durations["ttnn::relu"]

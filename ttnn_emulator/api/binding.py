@@ -24,7 +24,7 @@ class NoMatch(Exception):
     """This overload does not take these arguments."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # one of a kind: identity is cheaper to hash, and every call does
 class Overload:
     """One way to call an operation."""
 
@@ -37,7 +37,7 @@ class Overload:
     tensor_slots: tuple[int, ...]  # positions that may hold a tensor or a sequence of tensors
     device_slot: int | None  # position of a device argument
 
-    @property
+    @functools.cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(parameter[0] for parameter in self.parameters)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import time
 from collections import defaultdict
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -58,6 +59,7 @@ class GraphRecorder(listeners.Listener):
         self.tensors: dict[int, int] = {}  # tensor id → its latest node
         self.buffers: dict[int, int] = {}  # id of a storage → its node
         self.cores: dict[int, Placement] = {}
+        self.began = time.perf_counter_ns()
         self.kept: list[Any] = []  # keeps ids unique while capturing
         self.open.append(self.add("capture_start", None))
 
@@ -174,7 +176,7 @@ def end_graph_capture() -> list[Node]:
         raise RuntimeError("no graph is being captured: call ttnn.graph.begin_graph_capture first")
     recorder, stack = _capture.pop()
     stack.close()
-    recorder.add("capture_end", None)
+    recorder.add("capture_end", None, duration_ns=time.perf_counter_ns() - recorder.began)
     return recorder.nodes
 
 
@@ -283,6 +285,18 @@ def extract_levelized_graph(trace: list[Node], max_level: int = 1) -> list[Node]
                 entry["output_shape"] = [trace[number]["params"]["shape"] for number in node["connections"]]
                 made_by.update(dict.fromkeys(node["connections"], entry["counter"]))
     return functions
+
+
+def extract_operation_durations(graph: list[Node]) -> dict[str, float]:
+    """Seconds that every function took on this host, by name; of several calls the last."""
+    return {node["params"]["name"]: node["duration_ns"] / 1e9 for node in graph if node["node_type"] == "function_end"}
+
+
+def extract_total_duration_from_graph(graph: list[Node]) -> float:
+    """Seconds from the beginning of the capture to its end."""
+    return next(
+        (node.get("duration_ns", 0) / 1e9 for node in reversed(graph) if node["node_type"] == "capture_end"), 0.0
+    )
 
 
 def pretty_format(captured_graph: list[Node]) -> str:

@@ -255,12 +255,13 @@ def _in_phases(a: Values, b: Values, fp32: bool) -> Values:
 
 def _flat(loop: Callable, a: Values, b: Values, *arguments: object) -> Values:
     """Run a compiled loop over bit patterns of two broadcast operands."""
-    shape = torch.broadcast_shapes(a.shape, b.shape)
-    left = formats.bits_of(a.expand(shape)).reshape(-1).numpy()
-    right = formats.bits_of(b.expand(shape)).reshape(-1).numpy()
-    out = np.empty(left.size, np.int32)
-    loop(left, right, *arguments, out)
-    return formats.from_bits(torch.from_numpy(out)).reshape(shape)
+    if a.shape != b.shape:
+        shape = torch.broadcast_shapes(a.shape, b.shape)
+        a, b = a.expand(shape), b.expand(shape)
+    out = np.empty(a.shape, np.float32)
+    left, right = (formats.bits_of(values).numpy().reshape(-1) for values in (a, b))
+    loop(left, right, *arguments, out.view(np.int32).reshape(-1))
+    return torch.from_numpy(out)
 
 
 # -- results ----------------------------------------------------------------------------------------------------------

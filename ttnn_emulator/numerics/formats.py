@@ -13,9 +13,13 @@ Operations compute on wide carriers. Narrow ones save memory for large tensors t
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, FLOAT_DTYPES, DataType
+from ttnn_emulator.numerics import format_kernels
+from ttnn_emulator.numerics.format_kernels import BLOCK
+from ttnn_emulator.numerics.lookup import ONE_WORKER, WORKERS, _pool
 
 CARRIER = {
     DataType.BFLOAT16: torch.float32,
@@ -173,7 +177,9 @@ def device_pack_block_float(values: torch.Tensor, dtype: DataType, *, precise: b
         format_kernels.pack_blocks(raw, target, MANTISSA_BITS[dtype], precise)
     else:
         parts = zip(np.array_split(raw, WORKERS), np.array_split(target, WORKERS))
-        for done in [_pool().submit(format_kernels.pack_blocks, *part, MANTISSA_BITS[dtype], precise) for part in parts]:
+        for done in [
+            _pool().submit(format_kernels.pack_blocks, *part, MANTISSA_BITS[dtype], precise) for part in parts
+        ]:
             done.result()
     return torch.from_numpy(result)
 

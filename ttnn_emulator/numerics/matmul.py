@@ -30,7 +30,7 @@ from ttnn_emulator.numerics.matrix_unit import (
 )
 from ttnn_emulator.numerics.reduce_kernels import add_bits
 
-ONE_WORKER = 1 << 16  # elements below which threads cost more than they save
+ONE_WORKER = 1 << 20  # elements below which threads cost more than they save
 RELU = "relu"
 
 
@@ -152,6 +152,8 @@ class Kernel:
             return round_in_place(sums)
         if not self.math.fp32_acc:
             sums = round_in_place(sums)
+            if self.activation is None and self.out in BLOCK_FLOAT_DTYPES:
+                return device_pack_block_float(sums, self.out)
         return self._finished(sums)
 
 

@@ -19,7 +19,7 @@ import torch
 
 from ttnn_emulator.enums import MathFidelity
 from ttnn_emulator.numerics import matmul_kernels, matrix_kernels
-from ttnn_emulator.numerics.formats import bits_of, from_bits
+from ttnn_emulator.numerics.formats import MANY, bits_of, from_bits
 from ttnn_emulator.numerics.lookup import WORKERS, _pool
 from ttnn_emulator.numerics.matmul_kernels import ALL_IN_L1, KEEP, RELOAD, TILE
 from ttnn_emulator.numerics.mode import exactly
@@ -55,7 +55,8 @@ class MathConfig:
 
 def truncate_mantissa(values: torch.Tensor, bits: int) -> torch.Tensor:
     """Keep the leading `bits` bits of the mantissa, the hidden one counted."""
-    return from_bits(bits_of(values) & ~((1 << (24 - bits)) - 1))
+    mask, raw = ~((1 << (24 - bits)) - 1), bits_of(values)
+    return from_bits(torch.from_numpy(np.asarray(raw.numpy() & np.int32(mask))) if raw.numel() <= MANY else raw & mask)
 
 
 def operand_bits(fidelity: MathFidelity, fp32_acc: bool = True) -> tuple[int, int]:

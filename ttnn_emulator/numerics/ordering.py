@@ -113,10 +113,4 @@ def best_of_rows(
 
 def first_largest(values: torch.Tensor, dim: int) -> torch.Tensor:
     """Where the largest value stands first, along `dim`: a NaN before all others, the zeros alike."""
-    order = values
-    if values.is_floating_point():
-        magnitude = bits_of(values) & 0x7FFFFFFF
-        order = torch.where(magnitude == 0, 0, keys(values))
-        order = torch.where(magnitude > sorting_kernels.INFINITY, 0x7FFFFFFF, order)
-    largest = order.amax(dim=dim, keepdim=True)
-    return (order == largest).to(torch.uint8).argmax(dim=dim)
+    return values.argmax(dim=dim)

@@ -145,11 +145,11 @@ def multiply(a: torch.Tensor, b: torch.Tensor, config: MathConfig, *, exact: boo
 # -- sums of the vector unit ------------------------------------------------------------------------------------------
 
 
-def _added(a: torch.Tensor, b: torch.Tensor, exact: bool) -> torch.Tensor:
-    return torch.from_numpy(np.asarray(v.add(a.numpy(), b.numpy()))) if exact else a + b
+def _added(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return torch.from_numpy(np.asarray(v.add(a.numpy(), b.numpy())))
 
 
-def _folded_tiles(values: torch.Tensor, dim: int, exact: bool) -> list[torch.Tensor]:
+def _folded_tiles(values: torch.Tensor, dim: int) -> list[torch.Tensor]:
     """Tiles along `dim` added elementwise, first to last; the 32 lines of the tile that is left."""
     size = values.shape[dim]
     if size % TILE:
@@ -158,35 +158,34 @@ def _folded_tiles(values: torch.Tensor, dim: int, exact: bool) -> list[torch.Ten
     tiles = values.unflatten(dim, (-1, TILE)).movedim(dim - 1, 0)
     total = tiles[0]
     for tile in tiles[1:]:
-        total = _added(total, tile.contiguous(), exact)
+        total = _added(total, tile.contiguous())
     return list(total.movedim(dim, 0).contiguous())
 
 
 def vector_row_sums(values: torch.Tensor) -> torch.Tensor:
     """The sum over the last dimension in full float32: [..., W] → [...]."""
-    exact = exactly(values.numel() * 2 * PASS)
-    line = _folded_tiles(values, -1, exact)
+    if not exactly(values.numel() * 2 * PASS):
+        return values.sum(-1)
+    line = _folded_tiles(values, -1)
     # Even and odd columns of the left and of the right face, then eight lanes folded by halves.
-    lanes = [
-        _added(line[2 * i], _added(line[2 * i + 1], _added(line[16 + 2 * i], line[17 + 2 * i], exact), exact), exact)
-        for i in range(8)
-    ]
-    fours = [_added(lanes[i], lanes[i + 4], exact) for i in range(4)]
-    twos = [_added(fours[i], fours[i + 2], exact) for i in range(2)]
-    return _added(twos[0], twos[1], exact)
+    lanes = [_added(line[2 * i], _added(line[2 * i + 1], _added(line[16 + 2 * i], line[17 + 2 * i]))) for i in range(8)]
+    fours = [_added(lanes[i], lanes[i + 4]) for i in range(4)]
+    twos = [_added(fours[i], fours[i + 2]) for i in range(2)]
+    return _added(twos[0], twos[1])
 
 
 def vector_column_sums(values: torch.Tensor) -> torch.Tensor:
     """The sum over the dimension before the last in full float32: [..., H, W] → [..., W]."""
-    exact = exactly(values.numel() * 2 * PASS)
-    line = _folded_tiles(values, -2, exact)
+    if not exactly(values.numel() * 2 * PASS):
+        return values.sum(-2)
+    line = _folded_tiles(values, -2)
 
     def face(first: int) -> torch.Tensor:
-        inner = _added(line[first + 8], line[first + 12], exact)
-        return _added(line[first], _added(line[first + 4], inner, exact), exact)
+        inner = _added(line[first + 8], line[first + 12])
+        return _added(line[first], _added(line[first + 4], inner))
 
-    rows = [_added(face(i), face(16 + i), exact) for i in range(4)]
-    return _added(_added(rows[0], rows[1], exact), _added(rows[2], rows[3], exact), exact)
+    rows = [_added(face(i), face(16 + i)) for i in range(4)]
+    return _added(_added(rows[0], rows[1]), _added(rows[2], rows[3]))
 
 
 # -- extremes ---------------------------------------------------------------------------------------------------------

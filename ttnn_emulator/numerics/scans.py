@@ -8,8 +8,10 @@ from numba import njit
 
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType
 from ttnn_emulator.numerics.formats import pack, wrap_integer
+from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.vector_kernels import multiply_add_bits
 
+WORK = 16  # what one value of a scan counts
 ONE, MINUS_ONE, SPECIAL = np.uint32(0x3F800000), np.uint32(0xBF800000), np.uint32(0x7F800000)
 
 
@@ -45,13 +47,18 @@ def _multiply_columns(bits):
 def scan(
     values: torch.Tensor, dim: int, dtype: DataType, *, product: bool, reverse: bool, compensated: bool
 ) -> torch.Tensor:
-    """All partial sums or products along `dim`, packed from 32-bit registers. Integers wrap."""
+    """All partial sums or products along `dim`, packed from 32-bit registers. Integers wrap.
+
+    Scans too large to be followed bit for bit are left to torch.
+    """
     if reverse:
         values = values.flip(dim)
     if dtype not in FLOAT_DTYPES:
         wide = values.long()
         total = wide.cumprod(dim) if product else wide.cumsum(dim)
         result = wrap_integer(total, dtype)
+    elif not exactly(values.numel() * WORK):
+        result = pack(values.cumprod(dim) if product else values.cumsum(dim), dtype, from_fp32=True)
     else:
         rows = values.movedim(dim, 0).contiguous()
         bits = np.array(rows.reshape(rows.shape[0], -1).numpy()).view(np.uint32)

@@ -110,7 +110,7 @@ def prefill(
         assert page_table is not None
         _require_chunked(q, k, values, page_table, start, settings)
     else:
-        checks.require_shapes(q, k, values, causal, settings.mla_width)
+        checks.require_shapes(q, k, values, causal and windows is None, settings.mla_width)
         if mask is not None:
             checks.require_mask(mask, q, k, causal, window)
     checks.require_chunk_sizes(program)

@@ -100,11 +100,10 @@ class Cache:
     has_sink: bool
 
 
-def decode_buffers(kernel: Decode, cache: Cache, width: int) -> int:
-    """Of the decoding kernel; `width` of a value."""
+def decode_buffers(kernel: Decode, cache: Cache, rows: int, width: int) -> int:
+    """Of the decoding kernel: `rows` of tiles of queries a core, values of so many columns."""
     tile = DEFAULT_TILE if kernel.full_tiles else HALF_TILE
     narrow = tile_bytes(tile, NARROW)
-    rows = div_up(cache.q.padded_shape[2], 32)
     depth, across = cache.k.padded_shape[3] // 32, width // 32
     columns = kernel.chunk // 32 or (4 if kernel.math.fp32_acc else DEST_TILES)
     queries = rows * depth * tile_bytes(tile, cache.q.dtype)

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from ttnn_emulator.enums import Layout
-from ttnn_emulator.errors import ChipFault, require
+from ttnn_emulator.errors import ChipFault, NotEmulated, require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG
 from ttnn_emulator.numerics.attention import default_scale
 from ttnn_emulator.numerics.attention_decode import Decode, decode
@@ -46,17 +46,20 @@ def decoding(
         checks.require_paged(q, k, values, page_table, positions, settings)
     else:
         checks.require_unpaged(q, k, values, settings)
-    checks.require_candidates(q, settings)
+    checks.require_candidates(q, k, settings)
     checks.require_groups(q, k, values, settings)
     checks.require_sink(sink, q)
-    cores = checks.cores_per_head(q, k, page_table, settings)
     users = checks.users_of(q, k, page_table)
+    spread = checks.spread_of(q, users, settings)
+    require(spread.parts == 1 or k.padded_shape[1] == 1, f"{spread.parts} parts of the heads need one head of keys")
+    cores = checks.cores_per_head(q, k, users * spread.parts, settings)
     if settings.is_causal and positions is None:
         require(len(settings.cur_pos) >= users, f"{len(settings.cur_pos)} positions are given for {users} users")
     out_users = users if page_table is not None else k.padded_shape[0]
     width = q.shape[3] if settings.mla_width is None else settings.mla_width
     layout = Layout.TILE if q.is_tile else Layout.ROW_MAJOR
-    out = Spec.of((q.shape[0], out_users, q.shape[2], width), q.dtype, layout, settings.memory_config)
+    heads = spread.heads if settings.program_config is not None else q.shape[2]
+    out = Spec.of((q.shape[0], out_users, heads, width), q.dtype, layout, settings.memory_config)
     scale = default_scale(q.padded_shape[-1]) if settings.scale is None else float(torch.tensor(settings.scale))
     kernel = Decode(
         attention_math(settings.compute_kernel_config),
@@ -72,8 +75,14 @@ def decoding(
     names = given_names({"v": v, "positions": positions, "page_table": page_table, "mask": mask, "sink": sink}.items())
     fault = _fault(q, k, users, out_users, settings)
     run = functools.partial(_run, kernel, settings, names, k.shape[2], users, out.shape, fault)
+    if spread.replicated:
+        run = _replicated
     cache = Cache(q, k, values, out, page_table, positions, mask, sink is not None)
-    l1_bytes = decode_buffers(kernel, cache, width if settings.mla_width is not None else values.padded_shape[3])
+    padded_heads = spread.heads if spread.replicated else round_up(q.padded_shape[2], TILE)
+    rows = padded_heads // max(spread.parts, 1) // TILE
+    value_width = width if settings.mla_width is not None else values.padded_shape[3]
+    checks.require_room(out, rows, value_width)
+    l1_bytes = decode_buffers(kernel, cache, rows, value_width)
     return Plan(out, run, reads=("q", "k", *names), l1_bytes=l1_bytes)
 
 
@@ -84,6 +93,13 @@ def _fault(q: Spec, k: Spec, users: int, out_users: int, settings: Settings) -> 
     if not settings.is_causal and not settings.paged and k.shape[2] != k.padded_shape[2]:
         return f"without is_causal the padding of {k.shape[2]} keys takes part"
     return ""
+
+
+def _replicated(*_: torch.Tensor) -> torch.Tensor:
+    raise NotEmulated(
+        "a query of which every core has a copy is not emulated",
+        hint="Shard the query by users only: one shard a user, of all its heads.",
+    )
 
 
 def _run(

@@ -9,11 +9,12 @@ from ttnn_emulator.enums import BufferType, DataType, Layout, TensorMemoryLayout
 from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import MemoryConfig
 from ttnn_emulator.ops.attention_checks import FLOATS, TILE, is_active, require_grid, require_same_geometry
-from ttnn_emulator.shapes import div_up, round_up
-from ttnn_emulator.spec import Spec
+from ttnn_emulator.shapes import DEFAULT_TILE, div_up
+from ttnn_emulator.spec import Spec, tile_bytes
 
 LARGEST_CHUNK = 512
 MOST_ROUNDS = 6  # of the tree in which cores hand over their sums
+DEFAULT_MOST_CORES = 16
 SMALL_HEADS = 16  # queries of up to so many heads lie in tiles of 16 rows
 
 
@@ -157,12 +158,17 @@ def _require_modulo(modulo: int, block: int, settings: Settings) -> None:
     require(modulo >= settings.window, f"cache_position_modulo {modulo} is less than the window {settings.window}")
 
 
-def require_candidates(q: Spec, settings: Settings) -> None:
+def require_candidates(q: Spec, k: Spec, settings: Settings) -> None:
     """Several positions a user, one a tile of 32 rows."""
     count = settings.candidates
     if not count:
         return
     require(settings.is_causal, "spec_multi_pos_tiles needs is_causal")
+    require(not q.is_sharded, "spec_multi_pos_tiles needs a query that is not sharded")
+    require(q.dtype is DataType.BFLOAT16, f"spec_multi_pos_tiles needs a BFLOAT16 query, not {q.dtype}")
+    require(not settings.window, "spec_multi_pos_tiles and sliding_window_size exclude one another")
+    groups = k.padded_shape[1]
+    require(groups == 1, f"spec_multi_pos_tiles needs one head of keys, there are {groups}")
     rows = q.padded_shape[2]
     require(rows == count * TILE, f"spec_multi_pos_tiles={count} needs {count * TILE} rows a user, not {rows}")
     require(not has_half_tiles(q, settings), f"spec_multi_pos_tiles needs full tiles, the query has {q.shape[2]} heads")
@@ -219,16 +225,37 @@ def users_of(q: Spec, k: Spec, table: Spec | None) -> int:
     return table.padded_shape[0]
 
 
+@dataclass(frozen=True)
+class Spread:
+    """How a sharded query spreads the heads of a user over several groups of cores, each taking a part of them."""
+
+    parts: int = 1
+    replicated: bool = False  # every core of a group has a copy of its part
+    heads: int = 0
+
+
+def spread_of(q: Spec, users: int, settings: Settings) -> Spread:
+    if not q.is_sharded or settings.mla_width is None or q.shard_spec is None:
+        return Spread(heads=q.shape[2])
+    height, shards = q.shard_spec.shape[0], q.shard_spec.grid.num_cores()
+    program = settings.program_config
+    most = DEFAULT_MOST_CORES if program is None else program.max_cores_per_head_batch
+    require(most > 0, "max_cores_per_head_batch must be positive")
+    parts = shards // most // users
+    if q.padded_shape[2] == users * height * parts * most:
+        return Spread(parts, True, parts * height)
+    return Spread(max(1, div_up(q.shape[2], height)), False, q.shape[2])
+
+
 def has_half_tiles(q: Spec, settings: Settings) -> bool:
     return settings.is_causal and q.shape[2] <= SMALL_HEADS and q.dtype is DataType.BFLOAT16
 
 
-def cores_per_head(q: Spec, k: Spec, table: Spec | None, settings: Settings) -> int:
+def cores_per_head(q: Spec, k: Spec, users: int, settings: Settings) -> int:
     """How many cores share a head of keys of a user."""
     program = settings.program_config
     available = require_grid(program)
     groups = settings.geometry.num_kv_heads if is_active(settings.geometry) else k.padded_shape[1]
-    users = users_of(q, k, table)
     if program is not None and program.sub_core_grids is not None:
         count = program.sub_core_grids.num_cores()
         require(count == available, f"sub_core_grids have {count} cores, the grid {available}")
@@ -252,5 +279,9 @@ def cores_per_head(q: Spec, k: Spec, table: Spec | None, settings: Settings) -> 
     return cores
 
 
-def tiles_of(size: int) -> int:
-    return round_up(size, TILE) // TILE
+def require_room(out: Spec, rows: int, width: int) -> None:
+    """The output of a user must fit into a shard."""
+    if out.is_sharded:
+        needed = rows * div_up(width, TILE) * tile_bytes(DEFAULT_TILE, out.dtype)
+        room = out.bytes_per_bank(1, 1)
+        require(needed <= room, f"the output of a user takes {needed} B, a shard has {room} B")

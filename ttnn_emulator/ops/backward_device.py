@@ -60,14 +60,14 @@ def gradient_plan(
         out = padded_spec(
             input_tensor.shape, input_tensor.padded_shape, input_tensor.dtype, input_tensor.layout, config
         )
+    taken = (grad_tensor, input_tensor, out)
+    in_shards = all(spec.is_sharded for spec in taken)  # each core then computes on what lies in its own memory
     return Plan(
         [out],
         backward.prepare(kind, grad_tensor.dtype, input_tensor.dtype, out.dtype),
         reads=("grad_tensor", "input_tensor"),
         into=into(input_grad, "input_grad"),
-        l1_bytes=BUFFERED_TILES * sum(tile_bytes(spec.tile, spec.dtype) for spec in (grad_tensor, input_tensor, out))
-        if out.is_tile and not any(spec.is_sharded for spec in (grad_tensor, input_tensor, out))
-        else 0,
+        l1_bytes=0 if in_shards else BUFFERED_TILES * sum(tile_bytes(spec.tile, spec.dtype) for spec in taken),
     )
 
 

@@ -22,7 +22,7 @@ def broadcast_to(
     shape = tuple(output_shape)
     require(input.rank <= len(shape), f"{list(input.shape)} has more dimensions than {list(shape)}")
     require(len(shape) <= MOST_DIMENSIONS, f"{list(shape)} has more than {MOST_DIMENSIONS} dimensions")
-    require(input.rank >= 2, f"the input must be of rank 2 at least, not {input.rank}")
+    require(len(shape) >= 2, f"{list(shape)} has less than two dimensions")
     for ours, wanted in zip(reversed(input.shape), reversed(shape)):
         require(ours in (wanted, 1), f"{list(input.shape)} cannot be broadcast to {list(shape)}")
     require_tile(input)
@@ -34,10 +34,10 @@ def broadcast_to(
         require(output.layout is input.layout, f"the output must be in {input.layout}, it is in {output.layout}")
         require(output.dtype is input.dtype, f"the output must be {input.dtype}, it is {output.dtype}")
     out = output or Spec.of(shape, input.dtype, input.layout, config)
-    within_tiles = input.shape[-2:] != shape[-2:]  # else whole tiles are copied, bit for bit
+    within_tiles = (1, 1, *input.shape)[-2:] != shape[-2:]  # else whole tiles are copied, bit for bit
 
     def compute(x: Any) -> Any:
         x = flush(x) if within_tiles and x.is_floating_point() else x
         return x.expand(shape).contiguous()
 
-    return Plan(out, compute, into=into(output, "output"))
+    return Plan(out, compute, reads=("input",), into=into(output, "output"))

@@ -11,8 +11,8 @@ from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
 from ttnn_emulator.numerics.formats import flush, store
 from ttnn_emulator.ops._common import require_on_device
 from ttnn_emulator.ops._shards import HEIGHT, WIDTH
-from ttnn_emulator.shapes import TILE_SIZE, div_up, round_up
-from ttnn_emulator.spec import L1_ALIGNMENT, ROW_MAJOR_BYTES, Spec
+from ttnn_emulator.shapes import DEFAULT_TILE, TILE_SIZE, div_up, round_up
+from ttnn_emulator.spec import L1_ALIGNMENT, ROW_MAJOR_BYTES, Spec, tile_bytes
 from ttnn_emulator.table import Plan, operation
 
 
@@ -33,6 +33,10 @@ def convert_to_chw(input: Spec, *, dtype: DataType | None = None) -> Plan:
         div_up(pixels, shard.shape[0]) == shard.num_cores(),
         f"{pixels} pixels in shards of {shard.shape[0]} do not fill {shard.num_cores()} cores",
     )
+    require(config.is_l1, "the input must be in L1")
+    held, tiles = input.bytes_per_bank(1, L1_ALIGNMENT), shard.shape[0] // TILE_SIZE
+    needed = tiles * tile_bytes(DEFAULT_TILE, input.dtype)
+    require(held >= needed, f"shards of {held} B are no whole tiles of {needed} B")
     placed = MemoryConfig(
         WIDTH, config.buffer_type, ShardSpec(shard.grid, (channels, shard.shape[0]), shard.orientation)
     )
@@ -42,7 +46,7 @@ def convert_to_chw(input: Spec, *, dtype: DataType | None = None) -> Plan:
 
 @operation("ttnn.experimental.convert_to_hwc")
 def convert_to_hwc(input: Spec, *, memory_config: MemoryConfig | None = None, dtype: DataType | None = None) -> Plan:
-    """[1, B, C, H × W], sharded by width, to [1, 1, B × H × W, C], sharded by height; channels fill whole words of L1."""
+    """[1, B, C, H × W], sharded by width, to [1, 1, B × H × W, C], by height; channels fill words of L1."""
     require_on_device(input)
     config, shape = input.memory_config, input.shape
     step = L1_ALIGNMENT // ROW_MAJOR_BYTES[input.dtype]
@@ -61,10 +65,15 @@ def convert_to_hwc(input: Spec, *, memory_config: MemoryConfig | None = None, dt
     assert shard is not None
     require(placed.memory_layout is HEIGHT, "the output must be sharded by height")
     require(target.shape[0] % TILE_SIZE == 0, f"shards of {target.shape[0]} rows are no whole tiles")
+    target_dtype = dtype or input.dtype
+    require(
+        ROW_MAJOR_BYTES[target_dtype] >= ROW_MAJOR_BYTES[input.dtype],
+        f"the output's {target_dtype} is narrower than the input's {input.dtype}",
+    )
     even = pixels == shard.shape[1] * shard.num_cores()
     require(even or batch == 1, f"{pixels} pixels over {shard.num_cores()} cores leave a rest: only for one image")
     width = round_up(channels, step)
-    out = Spec.of((1, 1, batch * pixels, width), dtype or input.dtype, Layout.ROW_MAJOR, placed)
+    out = Spec.of((1, 1, batch * pixels, width), target_dtype, Layout.ROW_MAJOR, placed)
 
     def compute(x: torch.Tensor) -> torch.Tensor:
         rows = x.transpose(2, 3).reshape(1, 1, batch * pixels, channels)
@@ -98,8 +107,10 @@ def transpose_rm(input: Spec) -> Plan:
     require(input.rank >= 2, f"the input must be of rank 2 at least, not {input.rank}")
     require(not input.is_tile, "the input must be in ROW_MAJOR layout")
     require(
-        input.dtype in (DataType.BFLOAT16, DataType.FLOAT32), f"the input must be bfloat16 or float32, not {input.dtype}"
+        input.dtype in (DataType.BFLOAT16, DataType.FLOAT32),
+        f"the input must be bfloat16 or float32, not {input.dtype}",
     )
+    require(input.volume > 0, f"there is nothing to transpose in {list(input.shape)}")
     *outer, rows, columns = input.shape
     for size in (rows, columns):
         require(size >= TILE_SIZE and size % TILE_SIZE == 0, f"both dimensions must be whole tiles, one is {size}")

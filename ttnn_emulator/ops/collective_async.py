@@ -147,6 +147,12 @@ def gather_async(
         layouts = persistent.memory_config.memory_layout, input_tensor.memory_config.memory_layout
         require(not use_broadcast or layouts[0] is layouts[1], f"a gather by broadcast keeps {layouts[1].name}")
         require(layouts[0] is not block or persistent.memory_config.is_l1, "block shards must lie in L1")
+    if backwards:
+        width = (persistent or out).padded_shape[3] if input_tensor.rank > 3 else 0
+        require(
+            width and width % (TILE_SIZE * count) == 0,
+            f"a reversed gather over {count} devices takes rank 4 or more and a width of {count} tiles or a multiple",
+        )
     size = out.shape[dim] if persistent is None else persistent.shape[dim]
     step = -1 if backwards else 1
     exchange = each_group(among, lambda carriers: [torch.cat(carriers[::step], dim).narrow(dim, 0, size)] * count)

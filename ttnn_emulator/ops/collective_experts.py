@@ -211,9 +211,10 @@ def combine(
                     hits = (table == expert) & open_tokens[:, None]
                     rows = hits.any(1).nonzero().flatten()
                     slots = hits[rows].int().argmax(1)
-                    for token, slot in zip(rows.tolist(), slots.tolist()):
-                        target = results[group[token // each]]
-                        target[slot, token % each] = made[0 if local_reduce else number, token]
+                    for place, target in enumerate(group):
+                        bound = rows // each == place
+                        sent = rows[bound]
+                        results[target][slots[bound], sent % each] = made[number % local, sent]
                     if local_reduce:
                         open_tokens[rows] = False
         return [result.reshape(shape) for result in results]

@@ -454,3 +454,5 @@ def _require_weights_fit(run: Run, placed: Placed) -> None:
         channels = placed.spec.shard_spec.shape[1] * placed.inputs.channels
         inner = round_up(channels * kernel_w, TILE) * kernel_h
         require(inner == rows, f"prepared weights have {rows} rows, the convolution has {inner} taps and channels")
+        count, cores = rows // TILE // blocks.act_w, placed.inputs.channels
+        require(count % cores == 0, f"{count} blocks along the channels do not divide over {cores} cores")

@@ -17,7 +17,7 @@ from ttnn_emulator.ops.conv_dram import Outcome
 from ttnn_emulator.ops.conv_plan import Fold
 from ttnn_emulator.ops.conv_product import product_of
 from ttnn_emulator.ops.conv_sharding import BLOCK, WIDTH
-from ttnn_emulator.ops.conv_weights import prepare_bias, prepare_weight, transposed_weight
+from ttnn_emulator.ops.conv_weights import padded_rows, prepare_bias, prepare_weight, transposed_weight
 from ttnn_emulator.ops.conv_window import TILE, Window
 from ttnn_emulator.shapes import round_up
 from ttnn_emulator.spec import Spec
@@ -135,11 +135,17 @@ def convolution_plan(
     new_weight, new_bias = run.weight is not weight, bias is not None and run.bias is not bias
     transposed = outcome.problem.window.transposed
 
+    misfit = not new_weight and _is_misfit(outcome)
     integers = [each for each in _dtypes(outcome) if each not in FLOAT_DTYPES]
 
     def compute(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor | None) -> Any:
         if integers and x.any():
             raise ChipFault(f"the card takes the bits of {integers[0]} for those of floats in a convolution")
+        if misfit and w.any():
+            raise ChipFault(
+                f"weights prepared with {run.weight.padded_shape[-2]} rows were prepared for other sharding",
+                hint="Prepare the weights for this convolution.",
+            )
         if new_weight:
             if transposed:
                 w = transposed_weight(w, weight, weight_groups, mirror)
@@ -166,6 +172,15 @@ def convolution_plan(
         l1_bytes=run.l1_bytes,
         wrap=_handed_back(size[1] if one_dimension else size, with_size, with_weights),
     )
+
+
+def _is_misfit(outcome: Outcome) -> bool:
+    """Whether given weights have padding in other places than the kernel takes it to be."""
+    run, to, window = outcome.run, outcome.run.preparation, outcome.run.problem.window
+    channels, kernel, depthwise = run.problem.in_channels, window.kernel, run.problem.depthwise_1d
+    if run.product is not None or (kernel[0] == 1 and to.inputs.channels == 1):
+        return False  # there is none between the rows
+    return run.weight.padded_shape[-2] != padded_rows(to, channels, kernel, kernel[1], depthwise)
 
 
 def _dtypes(outcome: Outcome) -> tuple[DataType, ...]:

@@ -9,7 +9,7 @@ import torch
 from ttnn_emulator.table import composite, ttnn
 from ttnn_emulator.tensor import Tensor
 
-NEAR = {"rtol": 1e-5, "atol": 1e-4}  # what counts as equal where no correlation is defined
+RELATIVE, ABSOLUTE = 1e-5, 1e-4  # what counts as equal where no correlation is defined
 
 
 @composite("ttnn.pearson_correlation_coefficient")
@@ -24,14 +24,14 @@ def pearson_correlation_coefficient(expected: Any, actual: Any) -> float:
     if any(empty):
         return float(all(empty))
     if expected.any() != actual.any():
-        return float(torch.allclose(expected, actual, **NEAR))
+        return float(torch.allclose(expected, actual, RELATIVE, ABSOLUTE))
     ours, theirs = (_finite(each).flatten().double() for each in (expected, actual))
     if ours.shape != theirs.shape:
         raise ValueError(f"{list(expected.shape)} and {list(actual.shape)} differ in size")
     if torch.equal(ours, theirs):
         return 1.0
     if ours.numel() < 2 or not ours.std() or not theirs.std():
-        return float(torch.allclose(ours, theirs, **NEAR))
+        return float(torch.allclose(ours, theirs, RELATIVE, ABSOLUTE))
     return torch.corrcoef(torch.stack([ours, theirs]))[0, 1].clamp(-1.0, 1.0).item()
 
 

@@ -127,6 +127,8 @@ def _restored(outputs: Sequence[Tensor], spec: Spec, turned: bool, config: Memor
         batch, heads, *_ = tensor._spec.shape
         width = outputs[0]._spec.shape[-1]
         shape = (batch, heads, width, length) if is_turned else (batch, heads, length, width)
+        if tensor._spec.shape == shape and config in (None, tensor._spec.memory_config):
+            return tensor
         padded = (batch, heads, width, padded_length) if is_turned else (batch, heads, padded_length, width)
         return ttnn.reshape(tensor, Shape(shape), Shape(padded), memory_config=config)
 

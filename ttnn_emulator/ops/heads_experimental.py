@@ -374,7 +374,8 @@ def nlp_concat_heads_boltz(
         compute = _pairs_joined
     else:
         compute = torn(f"the kernel cannot put together heads of shape {list(spec.shape)}")
-    return Plan(out, compute, reads=("input_tensor",), into=into(output_tensor))
+    l1_bytes = 0 if spec.is_sharded else 2 * heads * spec.padded_shape[3] // TILE_SIZE * spec.page_bytes
+    return Plan(out, compute, reads=("input_tensor",), into=into(output_tensor), l1_bytes=l1_bytes)
 
 
 def _pairs_joined(values: torch.Tensor) -> torch.Tensor:
@@ -412,4 +413,4 @@ def nlp_create_q_heads_split(
         heads = grouped_heads(values, 1, head_dim).flatten(1, 2)
         return tuple(part.contiguous() for part in heads.split(sizes, -1))
 
-    return Plan(tuple(specs), compute, reads=("input",))
+    return Plan(tuple(specs), compute, reads=("input",), l1_bytes=2 * head_dim // TILE_SIZE * input.page_bytes)

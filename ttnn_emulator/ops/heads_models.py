@@ -11,7 +11,6 @@ from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import MemoryConfig
 from ttnn_emulator.ops._common import memory_of
 from ttnn_emulator.ops._heads import (
-    buffers,
     divided,
     grouped_heads,
     grown,
@@ -49,7 +48,12 @@ def _fixed_heads(
     heads = (counts[0], counts[1], counts[1])
     specs = [Spec.of((padded[0], count, padded[2], head_dim), input.dtype, Layout.TILE, config) for count in heads]
     apart = taking_apart(counts, 1, head_dim, unchanged)
-    return heads_plan(specs, lambda values: apart(grown(values, padded)), ("input",), given, buffers(input.dtype, 1))
+    return heads_plan(specs, lambda values: apart(grown(values, padded)), ("input",), given, _row_buffers(input))
+
+
+def _row_buffers(spec: Spec) -> int:
+    """A row of tiles, doubled."""
+    return 2 * spec.padded_shape[-1] // TILE_SIZE * spec.page_bytes
 
 
 @operation("ttnn.experimental.nlp_create_qkv_heads_falcon7b")
@@ -103,4 +107,4 @@ def nlp_create_qkv_heads_segformer(
 
     run = compute if padded[1] == 1 else torn(f"dimension 1 must be 1, it is {padded[1]}")
     reads = ("input",) if given is None else ("input", "output_tensors")
-    return heads_plan((spec,) * 3, run, reads, given, buffers(input.dtype, 1))
+    return heads_plan((spec,) * 3, run, reads, given, _row_buffers(input))

@@ -69,7 +69,7 @@ def _fill(cache: Spec, input: Spec, user: int, position: int, names: tuple[str, 
         return made[whole].contiguous()
 
     run = compute if len(padded) == 4 and len(given) == 4 else torn("cache and input must have rank 4")
-    return Plan(cache, run, reads=names, into=names[:1])
+    return Plan(cache, run, reads=names, into=names[:1], l1_bytes=2 * cache.page_bytes)
 
 
 @operation("ttnn.fill_cache")
@@ -109,15 +109,16 @@ def _update(cache: Spec, input: Spec, position: int, offset: int, compute_kernel
         return made[whole].contiguous()
 
     run = compute if len(padded) == 4 and len(given) == 4 else torn("cache and input must have rank 4")
-    return Plan(cache, run, reads=("cache", "input"), into=("cache",), l1_bytes=_update_buffers(cache, input, wide))
+    return Plan(cache, run, reads=("cache", "input"), into=("cache",), l1_bytes=_update_buffers(cache, input))
 
 
-def _update_buffers(cache: Spec, input: Spec, wide: bool) -> int:
+def _update_buffers(cache: Spec, input: Spec) -> int:
+    """Circular buffers: a whole tile of users, and groups of two users that are being changed."""
     if input.is_sharded:
         return 0
-    tiles, group = cache.padded_shape[-1] // TILE_SIZE, min(2, cache.padded_shape[0])
-    between = TILE_SIZE * TILE_SIZE * (4 if wide else 2)
-    return tiles * (4 * group * cache.page_bytes + 2 * input.page_bytes + 4 * group * between)
+    tiles, group = cache.padded_shape[-1] // TILE_SIZE, 1 if cache.padded_shape[0] % 2 else 2
+    between = TILE_SIZE * TILE_SIZE * 2
+    return tiles * ((MOST_USERS + 2 * group) * cache.page_bytes + 2 * input.page_bytes + 4 * group * between)
 
 
 @operation("ttnn.update_cache")

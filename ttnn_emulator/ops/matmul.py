@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -168,7 +169,7 @@ def bound_matmul(a: Tensor, b: Tensor, bias: Tensor | None, asked: Asked, output
     )
     if 0 in spec_a.shape or 0 in spec_b.shape:
         return _empty_product(a, b, bias, asked)
-    shape = output_shape(*_shapes(spec_a, spec_b, asked))
+    shape = _product_shape(spec_a, spec_b, asked.transpose_a, asked.transpose_b)
     is_vector = spec_b.rank == 1
     if asked.transpose_a or asked.transpose_b or is_vector:
         a, b, asked = _adjusted(a, b, bias, asked, output)
@@ -205,14 +206,15 @@ def bound_matmul(a: Tensor, b: Tensor, bias: Tensor | None, asked: Asked, output
     return result
 
 
-def _shapes(a: Spec, b: Spec, asked: Asked) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    of = Operands(a, b, asked.transpose_a, asked.transpose_b)
-    return of.a_shape, of.b_shape
+@functools.lru_cache(maxsize=4096)
+def _product_shape(a: Spec, b: Spec, transpose_a: bool, transpose_b: bool) -> tuple[int, ...]:
+    of = Operands(a, b, transpose_a, transpose_b)
+    return output_shape(of.a_shape, of.b_shape)
 
 
 def _refuse_wrong_shape(shape: tuple[int, ...], a: Spec, b: Spec, bias: Tensor | None, asked: Asked) -> None:
     """Of operands that it transposed beforehand, the library expects a product of the shapes they had before."""
-    expected = output_shape(*_shapes(a, b, asked))
+    expected = _product_shape(a, b, asked.transpose_a, asked.transpose_b)
     if bias is not None:
         expected, shape = (_broadcast(each, bias._spec.shape) for each in (expected, shape))
     if expected != shape:
@@ -282,7 +284,7 @@ def _broadcast(shape: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...
 
 
 def _empty_product(a: Tensor, b: Tensor, bias: Tensor | None, asked: Asked) -> Tensor:
-    shape = output_shape(*_shapes(a._spec, b._spec, asked))
+    shape = _product_shape(a._spec, b._spec, asked.transpose_a, asked.transpose_b)
     require(a._device is not None, "the first operand must be on a device")
     result = ttnn.full(
         shape,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -79,13 +80,25 @@ class Multiplication:
     needs: int
 
 
-def place_of(device: Any, *, empty: bool = False) -> Place:
-    """The chip with the L1 that is free now, or with all of it."""
-    board: Board = device.board
+def place_of(device: Any) -> Place:
+    """The chip with the L1 that is free now."""
     memory = device.memories[BufferType.L1]
-    lowest = None if empty else memory.lowest_used_address
-    space = memory.bank_bytes if lowest is None else lowest - memory.base
-    return Place(board.arch, board.grid, space, board.dram_alignment)
+    lowest = memory.lowest_used_address
+    empty = empty_place(device)
+    return empty if lowest is None else empty._replace(space=lowest - memory.base)
+
+
+_empty_places: weakref.WeakKeyDictionary[Any, Place] = weakref.WeakKeyDictionary()
+
+
+def empty_place(device: Any) -> Place:
+    """The chip with all of its L1."""
+    found = _empty_places.get(device)
+    if found is None:
+        board: Board = device.board
+        space = device.memories[BufferType.L1].bank_bytes
+        found = _empty_places[device] = Place(board.arch, board.grid, space, board.dram_alignment)
+    return found
 
 
 def kernel_config(given: Any) -> tuple[MathConfig | None, bool]:
@@ -264,7 +277,7 @@ def run(a: Tensor, b: Tensor, bias: Tensor | None, asked: Asked, output: Tensor 
         asked,
         output._spec if output is not None else None,
     )
-    how = multiplication(*specs, place_of(device, empty=True))
+    how = multiplication(*specs, empty_place(device))
     if how.needs:
         place = place_of(device)
         if how.needs >= place.space:

@@ -59,12 +59,14 @@ def moreh_fold(
 
     def compute(columns: torch.Tensor) -> torch.Tensor:
         if input.dtype not in SUMMED_DTYPES:
-            raise ChipFault(f"the card sums bfloat16 and float32 only; of {input.dtype} it leaves what was there before")
+            raise ChipFault(
+                f"the card sums bfloat16 and float32 only; of {input.dtype} it leaves what was there before"
+            )
         sums = _folded(columns.reshape(-1, shape[-3], *kernel_size, *steps), tuple(output_size), *config)
         sums = truncate_bf16(sums) if input.dtype is DataType.BFLOAT16 else sums
         return sums.reshape(out.shape)
 
-    return Plan(out, compute, into=into(output, "output"))
+    return Plan(out, compute, reads=("input",), into=into(output, "output"))
 
 
 def _folded(

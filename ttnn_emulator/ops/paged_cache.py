@@ -248,6 +248,7 @@ def paged_fused_update_cache(
         require(width == own[-1], f"the input is {width} wide, the cache {own[-1]}")
         if page_table is not None:
             _require_modulo(None, own[2], own[0], page_table.padded_shape[1])
+            require(page_table.is_sharded or page_table.memory_config.is_dram, "the page table must lie in DRAM")
         seen = (own[0], own[1], own[2], own[-1])
         writing = _writing(cache, input, seen, wide, shared, None)
         computes.append(_reader(writing, update_idxs, update_idxs_tensor, page_table, input.shape[1]))
@@ -412,7 +413,8 @@ def paged_fill_cache(
     reads = ["cache_tensor", "input_tensor", "page_table"]
     reads += ["batch_idx_tensor"] * (batch_idx_tensor is not None)
     reads += ["valid_seq_len_tensor"] * (valid_seq_len_tensor is not None)
-    return Plan(cache, run, reads=tuple(reads), into=("cache_tensor",))
+    l1_bytes = 2 * given[3] // TILE_SIZE * input.page_bytes
+    return Plan(cache, run, reads=tuple(reads), into=("cache_tensor",), l1_bytes=l1_bytes)
 
 
 def _require_number(spec: Spec, count: int, name: str) -> None:

@@ -18,6 +18,7 @@ from ttnn_emulator.ops.conv_window import TILE, Pair, Window
 from ttnn_emulator.ops.pool_sharding import Pool
 
 LEAST = float("-inf")
+GATHERED = 2  # what a product counts when its window is first gathered and then summed
 EIGHT, NINTH = (0, 2, 4, 6, 1, 3, 5, 7), 8
 
 
@@ -151,13 +152,13 @@ def _averages(pool: Pool, math: MathConfig) -> Callable[[torch.Tensor], torch.Te
     def exact(images: torch.Tensor) -> torch.Tensor:
         rows = _gathered(images, window, 0.0)
         if len(groups) == 1:
-            sums = column_sums(rows, groups[0][0], math)
+            sums = column_sums(rows, groups[0][0], math, exact=True)
         else:
             sums = torch.empty(rows.shape[0], rows.shape[2])
             for scaler, which in groups:
                 assert which is not None
                 chosen = which.repeat(window.batch)
-                sums[chosen] = column_sums(rows[chosen], scaler, math)
+                sums[chosen] = column_sums(rows[chosen], scaler, math, exact=True)
         return pack(sums, DataType.BFLOAT16, from_fp32=math.fp32_acc)
 
     weights = torch.zeros(window.output_size[0] * window.output_size[1])
@@ -172,6 +173,6 @@ def _averages(pool: Pool, math: MathConfig) -> Callable[[torch.Tensor], torch.Te
 
     def run(images: torch.Tensor) -> torch.Tensor:
         work = window.rows * taps * pool.channels * PHASES[math.fidelity]
-        return exact(images) if exactly(work) else fast(images)
+        return exact(images) if exactly(GATHERED * work) else fast(images)
 
     return run

@@ -22,6 +22,7 @@ from ttnn_emulator.spec import Spec, padded_spec
 from ttnn_emulator.table import Plan, composite, internal, operation, ttnn
 from ttnn_emulator.tensor import Tensor
 
+HALF_BUFFERS = 7  # tiles that rotate_half keeps: three doubled ones and its -1
 SSM_HIDDEN = 5120
 SSM_DTYPES = (DataType.BFLOAT16, DataType.BFLOAT8_B)
 
@@ -78,6 +79,8 @@ def _require_cache(cos: Spec, width: int) -> None:
 
 def _in_tiles(tensor: Tensor) -> Tensor:
     spec = tensor._spec
+    if spec.is_tile:
+        return tensor
     *outer, height, width = spec.padded_shape
     padded = [*outer, round_up(height, TILE_SIZE), round_up(width, TILE_SIZE)]
     return ttnn.tilize_with_val_padding(tensor, padded, 0.0, memory_config=spec.memory_config)
@@ -131,14 +134,16 @@ def _untiled(dtype: DataType) -> Callable[[torch.Tensor], torch.Tensor]:
     return lambda values: flush(truncate_bf16(values))
 
 
-def _rotary_buffers(input: Spec, cos: Spec, token_index: int | None, config: MemoryConfig) -> int:
+def _rotary_buffers(
+    input: Spec, cos: Spec, token_index: int | None, config: MemoryConfig, *, single: bool = False
+) -> int:
     """Circular buffers: doubled rows of tiles, intermediate products, and rows of cos and sin being changed."""
     if input.is_sharded or config.is_sharded():
         return 0
     tiles = input.padded_shape[-1] // TILE_SIZE
     scalar = 2 * TILE_SIZE * TILE_SIZE
     if tiles == 1:
-        trig = 1 if token_index is not None else 2
+        trig = 1 if single or token_index is not None else 2
         total = 4 * input.page_bytes + 2 * trig * cos.page_bytes + scalar + 3 * input.page_bytes
     else:
         trig = tiles if token_index is not None else 2 * tiles
@@ -224,7 +229,8 @@ def rotary_embedding_hf(
             result = rotation.halves(whole, parts[0], parts[1], copied=is_decode_mode)
         return result[tuple(slice(size) for size in shape)].contiguous()
 
-    return Plan(out, compute, reads=("input_tensor", "cos_cache", "sin_cache"))
+    l1_bytes = 0 if is_decode_mode else _rotary_buffers(spec, cos, None, config, single=True)
+    return Plan(out, compute, reads=("input_tensor", "cos_cache", "sin_cache"), l1_bytes=l1_bytes)
 
 
 def _require_decode(spec: Spec, cos: Spec, sin: Spec) -> None:
@@ -263,7 +269,7 @@ def rotate_half_device(input: Spec, config: MemoryConfig) -> Plan:
         return torch.cat([negated, first], -1)[..., : shape[-1]].contiguous()
 
     run = compute if input.dtype is DataType.BFLOAT16 else torn("the kernel's -1 is written for bfloat16 only")
-    return Plan(out, run, reads=("input",))
+    return Plan(out, run, reads=("input",), l1_bytes=HALF_BUFFERS * input.page_bytes)
 
 
 # -- products with repeated operands ----------------------------------------------------------------------------------

