@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 
 from ttnn_emulator.enums import DataType
@@ -387,6 +388,8 @@ def _with_sink(
     return total, core.packed(core.mul(state.made, change), NARROW)
 
 
-def default_scale(width: int) -> float:
-    """1 ÷ √width in float32."""
-    return float(torch.tensor(1.0) / torch.tensor(float(width)).sqrt()) if width else math.inf
+def scale_or_default(scale: float | None, width: int) -> float:
+    """The scale as the kernels take it, a float32; by default 1 ÷ √width."""
+    if scale is not None:
+        return float(np.float32(scale))
+    return float(np.float32(1.0) / np.sqrt(np.float32(width))) if width else math.inf

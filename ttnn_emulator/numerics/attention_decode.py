@@ -88,6 +88,7 @@ def decode(
     sink: torch.Tensor | None = None,
     absent: torch.Tensor | None = None,
     limits: torch.Tensor | None = None,
+    users: int = 1,
 ) -> torch.Tensor:
     """One user's attention: [groups, heads a group, …] with keys and values [groups, keys, …].
 
@@ -95,11 +96,12 @@ def decode(
     sink    [groups, heads a group]: a score before scaling, of a key without a value
     absent  [keys]: which of them are padding
     limits  [groups, heads a group]: the position of each query; `position` is the last of them
+    users   how many are decoded for in the same call
     """
     groups, heads, width = query.shape
     room = -(-(position + 1) // TILE) * TILE
     work = groups * heads * room * (width + value.shape[-1]) * PHASES[kernel.math.fidelity] // PANEL_SPEED
-    if not exactly(work + groups * heads * room * numeric.PASS):
+    if not exactly(users * (work + groups * heads * room * numeric.PASS)):
         return _fast(kernel, query, key, value, position, mask, sink, absent, limits)
     core = Core(kernel.math, True)
     step, first_seen, shares = kernel.shares(position)

@@ -36,7 +36,7 @@ def pack_blocks(source, target, bits, precise):
     for row in range(rows):
         for start in range(0, width, BLOCK):
             count = min(BLOCK, width - start)
-            shared = 0
+            shared = np.int64(0)
             for i in range(count):
                 raw = np.int64(source[row, start + i]) & 0xFFFFFFFF
                 if not precise:

@@ -74,16 +74,17 @@ def block_norm(
     epsilon: float,
     weight: torch.Tensor | None,
     bias: torch.Tensor | None,
+    buffers: DataType | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """The normalised values, the mean and 1 ÷ the deviation of every norm. Weight and bias broadcast to blocks."""
-    core = Core.of(config, x.numel())
+    core = Core.of(config, x.numel(), buffers)
     values = blocks.of(x)
     mean = core.packed(blocks.total(core, values, blocks.mean_scaler), core.middle)
     centred = core.through(core.sub(values, core.source(mean, core.middle)))
     squares = core.through(core.mul(centred, centred))
     variance = core.through(blocks.total(core, squares, blocks.mean_scaler))
     shifted = core.add(variance, scalar(core, epsilon, BF16))
-    inverse = core.packed(core.apply("rsqrt", shifted, approx=config.approx and not core.wide), core.middle)
+    inverse = core.packed(core.apply("rsqrt", shifted, approx=config.approx), core.middle)
     made = core.mul(centred, core.source(inverse, core.middle))
     for step, operand in ((core.mul, weight), (core.add, bias)):
         if operand is not None:

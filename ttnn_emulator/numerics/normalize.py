@@ -34,10 +34,11 @@ class Core:
 
     config: MathConfig
     exact: bool = True
+    buffers: DataType | None = None  # the format of intermediate buffers, if it does not follow the registers
 
     @classmethod
-    def of(cls, config: MathConfig, elements: int) -> Core:
-        return cls(config, exactly(elements * 2 * numeric.PASS * PHASES[config.fidelity]))
+    def of(cls, config: MathConfig, elements: int, buffers: DataType | None = None) -> Core:
+        return cls(config, exactly(elements * 2 * numeric.PASS * PHASES[config.fidelity]), buffers)
 
     @property
     def wide(self) -> bool:
@@ -47,6 +48,8 @@ class Core:
     @property
     def middle(self) -> DataType:
         """The format of intermediate buffers: float32 if the destination register is as wide, else bfloat16."""
+        if self.buffers is not None:
+            return self.buffers
         return DataType.FLOAT32 if self.wide else DataType.BFLOAT16
 
     def source(self, values: torch.Tensor, dtype: DataType) -> torch.Tensor:

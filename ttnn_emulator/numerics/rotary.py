@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import torch
@@ -52,6 +53,7 @@ class Rotation:
         return core.packed(core.add(by_cos, by_sin), self.dtype)
 
 
+@functools.cache
 def rotate_half_matrix() -> torch.Tensor:
     """The matrix that exchanges the halves of 32 columns and negates the second: what the reader writes into L1."""
     matrix = torch.zeros(TILE, TILE)

@@ -7,12 +7,13 @@ import itertools
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 
 from ttnn_emulator.enums import DataType, Layout, MathFidelity
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
-from ttnn_emulator.numerics.attention import Prefill, attend, default_scale
+from ttnn_emulator.numerics.attention import Prefill, attend, scale_or_default
 from ttnn_emulator.numerics.attention_steps import NEGATIVE_INFINITY
 from ttnn_emulator.numerics.matrix_unit import MathConfig
 from ttnn_emulator.ops import attention_checks as checks
@@ -61,7 +62,7 @@ class Settings:
     def kernel(self, q: Spec, **options: Any) -> Prefill:
         math = attention_math(self.compute_kernel_config)
         rows, columns = chunk_sizes(self.program_config)
-        scale = default_scale(q.padded_shape[-1]) if self.scale is None else float(torch.tensor(self.scale))
+        scale = scale_or_default(self.scale, q.padded_shape[-1])
         width = (q.shape[-1] if self.mla_width is None else self.mla_width) // TILE
         return Prefill(
             math,
@@ -300,10 +301,10 @@ def scaled_dot_product_attention(
     """softmax(scale × query keyᵀ + mask) value; the mask is divided by the scale first, as the kernel scales it."""
     mask = attn_mask
     if mask is not None:
-        factor = scale if scale is not None else default_scale(int(input_tensor_q.padded_shape[-1]))
+        factor = scale_or_default(scale, int(input_tensor_q.padded_shape[-1]))
         if factor != 1.0:
-            inverse = torch.tensor(1.0) / torch.tensor(factor, dtype=torch.float32)
-            mask = ttnn.multiply(mask, float(inverse))
+            with np.errstate(divide="ignore"):
+                mask = ttnn.multiply(mask, float(np.float32(1.0) / np.float32(factor)))
     settings = Settings(
         is_causal,
         scale,

@@ -10,7 +10,7 @@ import torch
 from ttnn_emulator.enums import Layout
 from ttnn_emulator.errors import ChipFault, NotEmulated, require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG
-from ttnn_emulator.numerics.attention import default_scale
+from ttnn_emulator.numerics.attention import scale_or_default
 from ttnn_emulator.numerics.attention_decode import Decode, decode
 from ttnn_emulator.ops import attention_decode_checks as checks
 from ttnn_emulator.ops.attention import approximates, attention_math
@@ -60,7 +60,7 @@ def decoding(
     layout = Layout.TILE if q.is_tile else Layout.ROW_MAJOR
     heads = spread.heads if settings.program_config is not None else q.shape[2]
     out = Spec.of((q.shape[0], out_users, heads, width), q.dtype, layout, settings.memory_config)
-    scale = default_scale(q.padded_shape[-1]) if settings.scale is None else float(torch.tensor(settings.scale))
+    scale = scale_or_default(settings.scale, q.padded_shape[-1])
     kernel = Decode(
         attention_math(settings.compute_kernel_config),
         scale,
@@ -76,7 +76,7 @@ def decoding(
     fault = _fault(q, k, users, out_users, settings)
     run = functools.partial(_run, kernel, settings, names, k.shape[2], users, out.shape, fault)
     if spread.replicated:
-        run = _replicated
+        run = functools.partial(_replicated)
     cache = Cache(q, k, values, out, page_table, positions, mask, sink is not None)
     padded_heads = spread.heads if spread.replicated else round_up(q.padded_shape[2], TILE)
     rows = padded_heads // max(spread.parts, 1) // TILE
@@ -121,7 +121,7 @@ def _run(
     v = v if settings.mla_width is None else v[..., : settings.mla_width]
     result = torch.zeros(shape)
     for user in range(users):
-        result[0, user] = _user(kernel, settings, given, block, user, q[0, user], k, v)
+        result[0, user] = _user(kernel, settings, given, block, user, q[0, :users], k, v)
     return result
 
 
@@ -131,11 +131,11 @@ def _user(
     given: dict[str, torch.Tensor],
     block: int,
     user: int,
-    query: torch.Tensor,
+    queries: torch.Tensor,
     k: torch.Tensor,
     v: torch.Tensor,
 ) -> torch.Tensor:
-    absent = None
+    absent, query = None, queries[user]
     if "page_table" in given:
         pages = given["page_table"][user].long()
         key, value = (_rows_of(each, pages, settings, query.shape[-1]) for each in (k, v))
@@ -151,7 +151,7 @@ def _user(
     if settings.modulo is not None:
         key, value = (_unrolled(each, settings.modulo, places[-1]) for each in (key, value))
     groups = key.shape[0]
-    options: dict[str, Any] = {"absent": absent}
+    options: dict[str, Any] = {"absent": absent, "users": len(queries)}
     if "mask" in given:
         mask = given["mask"]
         options["mask"] = mask[user % mask.shape[0], 0].reshape(groups, -1, mask.shape[-1])

@@ -9,7 +9,7 @@ import torch
 from ttnn_emulator.enums import BufferType, DataType, Layout
 from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG
-from ttnn_emulator.numerics.attention import Prefill, attend, default_scale
+from ttnn_emulator.numerics.attention import Prefill, attend, scale_or_default
 from ttnn_emulator.ops import attention_checks as checks
 from ttnn_emulator.ops.attention import approximates, attention_math, chunk_sizes
 from ttnn_emulator.ops.attention_buffers import joint_buffers
@@ -68,7 +68,7 @@ def joint_scaled_dot_product_attention(
     q, other = first[0], second[0]
     kernel = Prefill(
         attention_math(compute_kernel_config),
-        default_scale(q.shape[-1]) if scale is None else float(torch.tensor(scale)),
+        scale_or_default(scale, q.shape[-1]),
         q.dtype,
         rows,
         columns,

@@ -11,8 +11,8 @@ import torch
 from torch.nn.functional import pad
 
 from ttnn_emulator.dispatch import current_board
-from ttnn_emulator.enums import DataType, Layout, MathFidelity
-from ttnn_emulator.errors import NotEmulated, require
+from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout, MathFidelity
+from ttnn_emulator.errors import ChipFault, NotEmulated, require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.numerics.matrix_unit import MathConfig, matmul
 from ttnn_emulator.numerics.normalize import Core
@@ -78,18 +78,19 @@ def _spread_groups(weight: Tensor, groups: int) -> Tensor:
     if weight._spec.on_device:
         weight = ttnn.from_device(weight)
     spec = weight._spec
-    require(not spec.is_tile, "weights of groups must be in ROW_MAJOR layout")
-    require(spec.dtype is not DataType.UINT8, f"weights of groups cannot be {spec.dtype}")
+    require(spec.dtype not in (DataType.UINT8, *BLOCK_FLOAT_DTYPES), f"weights of groups cannot be {spec.dtype}")
     return _spread(weight, groups)
 
 
 @internal("ttnn.conv3d.spread_groups")
 def _spread(weight: Spec, groups: int) -> Plan:
     count, channels, *kernel = weight.shape
-    out = Spec.of((count, channels * groups, *kernel), weight.dtype, weight.layout, on_device=False)
+    out = Spec.of((count, channels * groups, *kernel), weight.dtype, Layout.ROW_MAJOR, on_device=False)
     size = max(count // groups, 1)
 
     def compute(values: torch.Tensor) -> torch.Tensor:
+        if weight.is_tile and values.any():
+            raise ChipFault("the library reads tiles of weights as if they were rows", hint="Give ROW_MAJOR weights.")
         spread = torch.zeros(out.shape, dtype=values.dtype)
         for number in range(count):
             start = min(number // size, groups - 1) * channels

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from ttnn_emulator.enums import DataType
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.memory_config import MemoryConfig
 from ttnn_emulator.numerics.moreh_norms import (
@@ -275,7 +276,8 @@ def moreh_group_norm(
     def compute(x, weight, bias):
         if blocks is None:
             raise ChipFault(f"of a shape of rank {input.rank} the kernel takes dimensions 2 and 3 for height and width")
-        return block_norm(x, blocks, config, eps, *(_by_channel(each, input, num_groups) for each in (weight, bias)))
+        by_channel = (_by_channel(each, input, num_groups) for each in (weight, bias))
+        return block_norm(x, blocks, config, eps, *by_channel, buffers=DataType.BFLOAT16)
 
     return _plan((made, *asked), ("output", "mean", "rstd"), (output, mean, rstd), compute, ("input", "gamma", "beta"))
 

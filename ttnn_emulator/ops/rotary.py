@@ -106,6 +106,8 @@ def rotary_device(
     setting = rotary_config(compute_kernel_config)
     products = input.dtype if width == TILE_SIZE else cos.dtype
     rotation = Rotation(setting, input.dtype, cos.dtype, products)
+    plain = Rotation(rotary_config(None), input.dtype, cos.dtype, products)
+    configured = 0 if input.is_sharded or config.is_sharded() else _configured_rows(input)
     cos_shape = cos.padded_shape
     rows = slice(0, shape[-2]) if token_index is None else slice(token_index, token_index + 1)
     prepared = _unchanged if token_index is None else _untiled(cos.dtype)
@@ -116,11 +118,26 @@ def rotary_device(
         whole = grown(x, shape)
         if width == TILE_SIZE:
             return rotation.by_matrix(whole, parts[0], parts[1], matrix)
-        return rotation.halves(whole, parts[0], parts[1])
+        plainly = plain.halves(whole, parts[0], parts[1])
+        if configured == 0 or plain == rotation:
+            return plainly
+        plainly.view(-1, width)[-configured:] = rotation.halves(whole, parts[0], parts[1]).view(-1, width)[-configured:]
+        return plainly
 
     garbled = input.dtype is DataType.FLOAT32 and width == TILE_SIZE
     run = torn("the kernel for heads of 32 columns turns float32 by a bfloat16 matrix") if garbled else compute
     return Plan(out, run, reads=("input", "cos", "sin"), l1_bytes=_rotary_buffers(input, cos, token_index, config))
+
+
+def _configured_rows(spec: Spec) -> int:
+    """Rows at the end on which a compute kernel config works: those of the cores that got one row of tiles less.
+
+    The library forgets to hand it to the others, which run with the defaults.
+    """
+    tiles, cores = spec.physical_shape[0] // TILE_SIZE, board_cores()
+    if tiles <= cores or tiles % cores == 0:
+        return 0
+    return (cores - tiles % cores) * (tiles // cores) * TILE_SIZE
 
 
 def _unchanged(values: torch.Tensor) -> torch.Tensor:

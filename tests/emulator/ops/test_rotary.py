@@ -73,9 +73,19 @@ def test_halves_in_float32(device: Any) -> None:
     reference = x * cos + half_turned(x) * sin
     assert_near(stored(EXPERIMENTAL.rotary_embedding(*tensors)), reference)
     full = ttnn.WormholeComputeKernelConfig(math_fidelity=ttnn.MathFidelity.HiFi4, fp32_dest_acc_en=True)
-    better = stored(EXPERIMENTAL.rotary_embedding(*tensors, compute_kernel_config=full))
+    better = stored(EXPERIMENTAL.rotary_embedding_hf(*tensors, compute_kernel_config=full))
     assert (better - reference).abs().max() < 2.0**-6
     assert pcc(better, reference) >= LEAST_PCC["float32"]
+
+
+def test_a_config_reaches_the_cores_with_less_work_only(device: Any) -> None:
+    """100 rows of tiles on 64 cores: 36 of them take two and run with the defaults, 28 take one and heed the config."""
+    tensors = on(device, values((1, 100, 32, 64), -4, 4, "float32", 1), *angles((1, 1, 32, 64), 2))
+    quick = ttnn.WormholeComputeKernelConfig(math_fidelity=ttnn.MathFidelity.LoFi)
+    plain = stored(EXPERIMENTAL.rotary_embedding(*tensors))
+    ours = stored(EXPERIMENTAL.rotary_embedding(*tensors, compute_kernel_config=quick))
+    assert torch.equal(ours[:, :72], plain[:, :72])
+    assert not torch.equal(ours[:, 72:], plain[:, 72:])
 
 
 @given(st.integers(1, 3), st.integers(1, 3), st.integers(1, 70), st.sampled_from([32, 64, 128]), st.integers(0, 99))

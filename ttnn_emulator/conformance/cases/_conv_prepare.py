@@ -22,7 +22,16 @@ from ttnn_emulator.conformance.case import (
     product,
     width_sharded,
 )
-from ttnn_emulator.conformance.cases._conv_words import KERNELS, SCHEMES, SLICINGS, Image, compute, settings, slicing
+from ttnn_emulator.conformance.cases._conv_words import (
+    KERNELS,
+    SCHEMES,
+    SLICINGS,
+    Image,
+    compute,
+    named,
+    settings,
+    slicing,
+)
 
 WEIGHTS = ("prepare_conv_weights", "prepare_conv_transpose2d_weights")
 BIASES = ("prepare_conv_bias", "prepare_conv_transpose2d_bias")
@@ -167,16 +176,16 @@ def mistaken() -> Iterator[Case]:
             yield prepare(op, tensor=T(shape, dtype, layout, host=True), conv_config=settings(act_block_h_override=48))
     for op, name in product(ALL, ("conv_config", "compute_config", "output_dtype", "in_channels", "kernel_size")):
         for value in (1.5, "none", DEVICE):
-            yield prepare(op, **{name: value})
+            yield prepare(op, **named(name, value))
     for op in ALL:
         for name in ("in_channels", "out_channels", "batch_size", "input_height", "input_width", "groups"):
-            for value in (-1, 0, "8", *((7,) if name != "groups" else ())):
-                yield prepare(op, **{name: value})
+            for value in (-1, 0, "many", *((7,) if name != "groups" else ())):
+                yield prepare(op, **named(name, value))
         for name in ("kernel_size", "stride", "padding", "dilation"):
-            for value in ([1], [-1, 1], [0, 0], "33", 2):
-                yield prepare(op, **{name: value})
+            for wrong in ([1], [-1, 1], [0, 0], "many", 2):
+                yield prepare(op, **named(name, wrong))
         for name in ("input_memory_config", "input_layout", "device", "input_dtype", "has_bias", "weights_format"):
-            yield prepare(op, **{name: "none"})
+            yield prepare(op, **named(name, "none"))
         yield prepare(op, colour=1)
         yield call(f"ttnn.{op}")
     for op, order in product(WEIGHTS, ("OIHW", "IOHW", "HWIO", "")):

@@ -30,6 +30,11 @@ def settings(kind: str = "Conv2dConfig", **fields: Any) -> Case:
 AUTOMATIC = settings(weights_dtype=E("bfloat8_b"))
 
 
+def named(name: str, value: Any) -> dict[str, Any]:
+    """One argument."""
+    return {name: value}
+
+
 def compute(**fields: Any) -> Case:
     return C("WormholeComputeKernelConfig", **fields)
 

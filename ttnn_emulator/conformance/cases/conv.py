@@ -32,6 +32,7 @@ from ttnn_emulator.conformance.cases._conv_words import (
     SLICINGS,
     Image,
     compute,
+    named,
     settings,
     slicing,
 )
@@ -321,16 +322,16 @@ def mistaken() -> Iterator[Case]:
     for op in OPS:
         yield PLAIN.call(op, device=None)
         for name in ("in_channels", "out_channels", "batch_size", "input_height", "input_width", "groups"):
-            for value in (-1, 0, None, 1.5, "8", *((7,) if name != "groups" else ())):
-                yield PLAIN.call(op, **{name: value})
+            for value in (-1, 0, None, 1.5, "many", *((7,) if name != "groups" else ())):
+                yield PLAIN.call(op, **named(name, value))
         for name in ("kernel_size", "stride", "padding", "dilation"):
-            for value in (3, None, [1.5, 1], "33", []):
-                yield PLAIN.call(op, **{name: value})
+            for value in (3, None, [1.5, 1], "many", []):
+                yield PLAIN.call(op, **named(name, value))
         for name in ("dtype", "conv_config", "compute_config", "memory_config", "bias_tensor", "weight_tensor"):
-            yield PLAIN.call(op, **{name: "bfloat16"})
+            yield PLAIN.call(op, **named(name, "bfloat16"))
         for name in ("memory_config", "dtype", "compute_config", "return_output_dim", "mirror_kernel", "input_tensor"):
             for value in (7, [1, 1], E("TILE_LAYOUT"), DEVICE):
-                yield PLAIN.call(op, **{name: value})
+                yield PLAIN.call(op, **named(name, value))
         for dtype in DTYPES:
             yield PLAIN.call(op, weight=T((32, 16, 3, 3), dtype, host=True))
             yield PLAIN.call(op, bias_tensor=T((1, 1, 1, 32), dtype, host=True))
@@ -427,22 +428,22 @@ def one_dimension() -> Iterator[Case]:
         yield plain.call(bias=True, return_output_dim=size, return_weights_and_bias=both)
         yield plain.call(1, return_output_dim=size, return_weights_and_bias=both)
     for name in ("in_channels", "out_channels", "batch_size", "input_length", "groups"):
-        for value in (0, -1, 7, None, 1.5, "8", [8]):
-            yield plain.call(**{name: value})
+        for value in (0, -1, 7, None, 1.5, "many", [8]):
+            yield plain.call(**named(name, value))
     for name in ("kernel_size", "stride", "dilation", "dtype", "memory_config", "conv_config", "compute_config"):
-        for value in ("3", [3, 3], DEVICE):
-            yield plain.call(weight=T((32, 16, 3), layout="ROW_MAJOR", host=True), **{name: value})
+        for wrong in ("many", [3, 3], DEVICE):
+            yield plain.call(weight=T((32, 16, 3), layout="ROW_MAJOR", host=True), **named(name, wrong))
     for name in ("device", "weight_tensor", "input_tensor", "colour", "slice_config"):
         for value in (7, "none"):
-            yield plain.call(**{name: value})
+            yield plain.call(**named(name, value))
     for dtype in DTYPES:
         yield plain.call(weight=T((32, 16, 3), dtype, host=True))
         yield plain.call(bias_tensor=T((1, 1, 1, 32), dtype, host=True))
     for shape in ((32,), (1, 1, 1, 31), (1, 1, 32, 32)):
         yield plain.call(bias_tensor=T(shape, layout="ROW_MAJOR", host=True))
         yield plain.call(bias_tensor=T(shape))
-    for place in ("L1", "DRAM", height_sharded([32, 32], 1)):
-        yield plain.call(padding=1, memory_config=M(place))
+    for config in (M("L1"), M("DRAM"), M(height_sharded([32, 32], 1))):
+        yield plain.call(padding=1, memory_config=config)
     for kernel_config in KERNELS:
         yield plain.call(compute_config=compute(**kernel_config))
 
@@ -472,10 +473,19 @@ def output_sizes() -> Iterator[Case]:
         yield call(op, size, window, stride, pad)
         yield call(op, size, window, stride=stride, pad=pad, dilation=2)
     yield call(op, 8, 3)
-    for wrong in ((), (8,), ("8", 3), (None, 3), (8, 3, 0), (8, 3, 1, None), (8, 3, 1, 1, "2"), (8, 3, 1, 1, 1, 1)):
+    for wrong in (
+        (),
+        (8,),
+        ("many", 3),
+        (None, 3),
+        (8, 3, 0),
+        (8, 3, 1, None),
+        (8, 3, 1, 1, "many"),
+        (8, 3, 1, 1, 1, 1),
+    ):
         yield call(op, *wrong)
     for name in ("input", "window", "stride", "pad", "dilation", "padding"):
-        for value in ("1", None):
+        for value in ("many", None):
             yield call(op, **({"input": 8, "window": 3} | {name: value}))
     yield call(op, [8], 3)
     yield call(op, 8, 3, [1])

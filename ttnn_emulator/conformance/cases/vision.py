@@ -313,6 +313,24 @@ def prepare_conv3d_weights() -> Iterator[Case]:
         {"groups": 3},
     ):
         yield call(op, weight_tensor=source, device=DEVICE, **options)
+    for dtype, layout in STORABLE:
+        yield call(op, weight_tensor=T((32, 16, 1, 3, 3), dtype, layout, host=True), groups=2, device=DEVICE)
+    for shape, block in product(((32, 48, 1, 3, 3), (32, 20, 1, 3, 3), (32, 32, 1, 1, 1)), (7, 10, 40, 48, 33, 96)):
+        yield call(op, weight_tensor=T(shape, **ROWS, host=True), C_in_block=block, device=DEVICE)
+    for mistaken in (
+        {"groups": "two"},
+        {"groups": None},
+        {"C_in_block": -1},
+        {"C_in_block": 16.0},
+        {"alignment": -32},
+        {"channels": 32},
+        {"alignment": 24},
+        {"alignment": 7},
+    ):
+        yield call(op, weight_tensor=source, device=DEVICE, **mistaken)
+    yield call(op, weight_tensor=None, device=DEVICE)
+    yield call(op, device=DEVICE)
+    yield call(op, weight_tensor=source, device="one")
     yield call(op, source, device=DEVICE)
 
 
