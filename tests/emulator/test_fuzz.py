@@ -154,8 +154,11 @@ class Inputs:
 
 @pytest.fixture(scope="module")
 def devices():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # the tensors are small: to wake up other threads takes longer than they save
     with ttnn.open_device(device_id=0, l1_small_size=32768) as one, ttnn.open_device(device_id=1) as two:
         yield one, two
+    torch.set_num_threads(threads)
 
 
 def check_result(result: Any) -> None:

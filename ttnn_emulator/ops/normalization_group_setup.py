@@ -120,7 +120,7 @@ def get_group_norm_cores_across_channel(memory_layout, core_grid, shard_orientat
 
 
 def _mask(channels: int, groups: int, cores: int, dtype: DataType, *, inside: float, rows: int = 0) -> Any:
-    require(cores > 0, "num_cores_across_channel must be positive")
+    require(cores > 0 and groups > 0, f"num_groups {groups} and num_cores_across_channel {cores} must be positive")
     require(groups % cores == 0, f"{groups} groups do not divide over {cores} cores")
     require(0 <= rows < TILE, f"rows_in_last_tile {rows} is not between 0 and {TILE - 1}")
     width = channels // groups

@@ -20,12 +20,12 @@ from ttnn_emulator.ops._common import math_config, memory_of, require_on_device
 from ttnn_emulator.ops._shards import HEIGHT
 from ttnn_emulator.shapes import TILE_SIZE, div_up
 from ttnn_emulator.spec import Spec
-from ttnn_emulator.storage import Storage
-from ttnn_emulator.table import Plan, composite, operation
-from ttnn_emulator.tensor import Tensor, values_of
+from ttnn_emulator.table import Plan, composite, internal, operation
+from ttnn_emulator.tensor import Tensor
 
 IMAGE_DTYPES = (DataType.BFLOAT16, DataType.FLOAT32)
 INTERLEAVED = TensorMemoryLayout.INTERLEAVED
+CORNERS = 4  # pixels around a point
 COORDINATES = 2  # numbers a point of a grid has: x and y
 PREPARED = {"nearest": 2, "bilinear": 6}  # and a prepared one: row and column, and four weights
 WIDEST_ROTATED = 8 * TILE_SIZE  # channels that one reduction takes
@@ -165,20 +165,21 @@ def prepare_grid_sample_grid(
     output_dtype: DataType | None = None,
 ) -> Tensor:
     """The points of a grid on the host as pixels and weights, for `use_precomputed_grid`."""
-    spec = grid._spec
-    require(not spec.on_device, "the grid must be on the host")
-    require(not spec.is_tile, "the grid must be in ROW_MAJOR layout")
-    require(spec.rank == 4 and spec.shape[-1] == COORDINATES, f"a grid is [N, H, W, 2], not {list(spec.shape)}")
     require(padding_mode == "zeros", f"padding_mode must be 'zeros', not {padding_mode!r}")
     require(len(input_shape) == 4, f"the input's shape is [N, H, W, C], not {list(input_shape)}")
     require(output_dtype in (None, DataType.BFLOAT16), f"a prepared grid is bfloat16, not {output_dtype}")
-    require(spec.dtype is DataType.FLOAT32, f"the grid must be float32, not {spec.dtype}")
-    size = (input_shape[1], input_shape[2])
-    pieces = [_prepared(values.reshape(spec.shape), size, mode, align_corners) for values in values_of(grid)]
-    out = spec.with_(shape=tuple(pieces[0].shape), dtype=DataType.BFLOAT16)
-    made = Tensor.of(out, Storage(pieces), None)
-    made.topology = grid.topology
-    return made
+    return _prepare_grid(grid, (input_shape[1], input_shape[2]), mode, align_corners)
+
+
+@internal("ttnn.prepare_grid_sample_grid.on_host")
+def _prepare_grid(grid: Spec, size: tuple[int, int], mode: str, align_corners: bool) -> Plan:
+    require(not grid.on_device, "the grid must be on the host")
+    require(not grid.is_tile, "the grid must be in ROW_MAJOR layout")
+    require(grid.rank == 4 and grid.shape[-1] == COORDINATES, f"a grid is [N, H, W, 2], not {list(grid.shape)}")
+    require(grid.dtype is DataType.FLOAT32, f"the grid must be float32, not {grid.dtype}")
+    width = COORDINATES if mode == "nearest" else COORDINATES + CORNERS
+    out = grid.with_(shape=(*grid.shape[:-1], width), dtype=DataType.BFLOAT16)
+    return Plan(out, lambda points: _prepared(points, size, mode, align_corners))
 
 
 def _prepared(points: torch.Tensor, size: tuple[int, int], mode: str, align_corners: bool) -> torch.Tensor:

@@ -330,3 +330,21 @@ def test_weights_of_another_convolution_are_a_fault(device: Any) -> None:
     _, (weight, _) = narrow.run(on_device(x, device), on_host(w), None, device, return_weights_and_bias=True)
     with pytest.raises(ChipFault, match="weights"):
         wide.run(on_device(wide.values(13)[0], device), weight, None, device)
+
+
+def test_weights_prepared_for_other_sharding_are_a_fault(device: Any) -> None:
+    row = Row(64, 64, (16, 16))
+    x, w, _ = row.values(14)
+    high, block = (ttnn.Conv2dConfig(weights_dtype=ttnn.bfloat16, shard_layout=scheme) for scheme in (HEIGHT, BLOCK))
+    source = on_device(x, device)
+    _, (weight, _) = row.run(source, on_host(w), None, device, conv_config=high, return_weights_and_bias=True)
+    with pytest.raises(ChipFault, match="weights"):
+        row.run(source, weight, None, device, conv_config=block)
+
+
+def test_integers_are_a_fault(device: Any) -> None:
+    """The library takes them; the card reads their bits as floats."""
+    row = Row()
+    source = ttnn.from_torch(torch.ones(1, 1, 72, 16, dtype=torch.int32), dtype=ttnn.int32, device=device)
+    with pytest.raises(ChipFault, match="INT32"):
+        row.run(source, on_host(row.values(15)[1]), None, device)

@@ -437,9 +437,9 @@ def repeats() -> Iterator[Case]:
     for before, targets in expanded:
         for wanted, layout in product(targets, EVERY_LAYOUT):
             yield call("ttnn.expand", T(before, layout=layout), wanted)
-    for target in ("L1", *CONFIGS[:2], *KINDS):
-        yield call("ttnn.expand", T([1, 1, 32, 128]), [1, 4, 32, 128], memory_config=M(target))
-        yield call("ttnn.expand", T([1, 1, 1, 128], layout="ROW_MAJOR"), [1, 1, 128, 128], memory_config=M(target))
+    for place in ("L1", *CONFIGS[:2], *KINDS):
+        yield call("ttnn.expand", T([1, 1, 32, 128]), [1, 4, 32, 128], memory_config=M(place))
+        yield call("ttnn.expand", T([1, 1, 1, 128], layout="ROW_MAJOR"), [1, 1, 128, 128], memory_config=M(place))
     yield call("ttnn.expand", T([1, 33]), 5)
     yield call("ttnn.expand", T([1, 33]))
 
