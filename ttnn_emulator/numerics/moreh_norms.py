@@ -74,6 +74,7 @@ def block_norm(
     epsilon: float,
     weight: torch.Tensor | None,
     bias: torch.Tensor | None,
+    *,
     buffers: DataType | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """The normalised values, the mean and 1 ÷ the deviation of every norm. Weight and bias broadcast to blocks."""

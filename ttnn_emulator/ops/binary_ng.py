@@ -22,6 +22,7 @@ from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
 from ttnn_emulator.numerics import casts, elementwise
 from ttnn_emulator.numerics.formats import CARRIER
+from ttnn_emulator.numerics.functions import activation
 from ttnn_emulator.ops._shards import fresh_shards, lacks_shards
 from ttnn_emulator.ops.binary_buffers import buffer_bytes
 from ttnn_emulator.shapes import TILE_SIZE
@@ -217,7 +218,9 @@ def promoted(dtype: DataType, other: DataType) -> DataType:
 
 
 def activation_names(activations: Sequence[UnaryWithParam]) -> tuple[tuple, ...]:
-    return tuple((item.op_type.name.lower(), *item.params) for item in activations)
+    """Functions as the computation takes them: name and parameters; `~` ends the name of an approximate mode."""
+    found = (activation(item) for item in activations)
+    return tuple((each.name + "~" * each.approx, *each.params) for each in found)
 
 
 # -- the operation ----------------------------------------------------------------------------------------------------
