@@ -54,7 +54,7 @@ class RealTtnn:
         assert self._process.stdin is not None and self._process.stdout is not None
         try:
             self._process.stdin.write(json.dumps(question) + "\n")
-            answered, _, _ = select.select([self._process.stdout], [], [], PATIENCE)
+            answered = bool(select.select([self._process.stdout], [], [], PATIENCE)[0])
             line = self._process.stdout.readline() if answered else ""
         except BrokenPipeError:
             answered, line = True, ""
