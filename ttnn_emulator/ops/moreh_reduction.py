@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from ttnn_emulator.enums import DataType
-from ttnn_emulator.errors import require
+from ttnn_emulator.enums import FLOAT_DTYPES, DataType
+from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.numerics import moreh as numeric
 from ttnn_emulator.ops._common import into
 from ttnn_emulator.ops.moreh_checks import (
@@ -242,7 +242,14 @@ def moreh_abs_pow(input, p, *, output=None, memory_config=None, compute_kernel_c
     require_operand(output, "the output", SUMMABLE)
     out = output if output is not None else input.with_(memory_config=memory_config or input.memory_config)
     config = settings_of(compute_kernel_config)
-    return Plan(out, lambda x: numeric.absolute_power(x, p, config), reads=("input",), into=into(output, "output"))
+
+    def compute(x: torch.Tensor) -> torch.Tensor:
+        for spec in (input, out):
+            if spec.dtype not in FLOAT_DTYPES:
+                raise ChipFault(f"the kernel takes the bits of {spec.dtype} for a float")
+        return numeric.absolute_power(x, p, config)
+
+    return Plan(out, compute, reads=("input",), into=into(output, "output"))
 
 
 @composite("ttnn.moreh_norm")
