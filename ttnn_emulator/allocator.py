@@ -72,7 +72,11 @@ class BankedMemory:
 
     def _find(self, size: int) -> int | None:
         order = range(len(self._free)) if self.bottom_up else range(len(self._free) - 1, -1, -1)
-        return next((index for index in order if self._free[index][1] - self._free[index][0] >= size), None)
+        for index in order:
+            start, end = self._free[index]
+            if end - start >= size:
+                return index
+        return None
 
     def free(self, address: int) -> None:
         if address == 0:

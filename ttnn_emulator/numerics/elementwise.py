@@ -258,10 +258,10 @@ def _flat(loop: Callable, a: Values, b: Values, *arguments: object) -> Values:
     if a.shape != b.shape:
         shape = torch.broadcast_shapes(a.shape, b.shape)
         a, b = a.expand(shape), b.expand(shape)
-    out = np.empty(a.shape, np.float32)
-    left, right = (formats.bits_of(values).numpy().reshape(-1) for values in (a, b))
-    loop(left, right, *arguments, out.view(np.int32).reshape(-1))
-    return torch.from_numpy(out)
+    left, right = a.contiguous(), b.contiguous()
+    out = torch.empty_like(left)
+    loop(formats.patterns(left), formats.patterns(right), *arguments, formats.patterns(out))
+    return out
 
 
 # -- results ----------------------------------------------------------------------------------------------------------
@@ -284,13 +284,12 @@ def _finish(setting: Setting, functions: tuple[Function, ...]) -> Compute:
     cast = None
     if out in CAST_TARGETS[setting.a] or out not in FLOAT_DTYPES:
         cast = casts.typecast(setting.a, out)
-    packed = not fp32 and out is DataType.BFLOAT16 and not functions
+    if cast is None and not functions and not fp32 and out is DataType.BFLOAT16:
+        return formats.flushed_in_place
 
     def finish(values: Values) -> Values:
         values = applied(functions, values, fp32)
-        if cast is not None:
-            return cast(values)
-        return formats.flush(values) if packed else formats.pack(values, out, from_fp32=fp32)
+        return cast(values) if cast is not None else formats.pack(values, out, from_fp32=fp32)
 
     return finish
 

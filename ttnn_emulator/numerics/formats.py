@@ -100,13 +100,28 @@ def truncate_bf16(values: torch.Tensor) -> torch.Tensor:
     return from_bits(bits_of(values) & -0x10000)
 
 
+def patterns(values: torch.Tensor) -> np.ndarray:
+    """The bits of contiguous float32 values, flat, over the same memory."""
+    return values.numpy().view(np.int32).reshape(-1)
+
+
+def flushed_in_place(values: torch.Tensor) -> torch.Tensor:
+    """`flush` of a tensor that nobody else holds."""
+    if values.numel() > MANY or not values.is_contiguous():
+        return flush(values)
+    bits = patterns(values)
+    format_kernels.flush_into(bits, bits)
+    return values
+
+
 def flush(values: torch.Tensor) -> torch.Tensor:
     """What leaves the packer in a 16-bit float format: NaN as infinity of its sign, denormals and -0 as +0."""
+    if values.numel() <= MANY:
+        source = values.contiguous()
+        result = torch.empty_like(source) if source is values else source  # a copy made here may be written over
+        format_kernels.flush_into(patterns(source), patterns(result))
+        return result
     bits = bits_of(values)
-    if bits.numel() <= MANY:
-        result = np.empty(bits.shape, np.float32)
-        format_kernels.flush_into(bits.numpy().reshape(-1), result.view(np.int32).reshape(-1))
-        return torch.from_numpy(result)
     magnitude = bits & 0x7FFFFFFF
     bits = torch.where(magnitude > 0x7F800000, (bits & -0x80000000) | 0x7F800000, bits)
     return from_bits(torch.where(magnitude < 0x00800000, torch.zeros_like(bits), bits))

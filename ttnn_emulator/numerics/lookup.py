@@ -29,7 +29,7 @@ def apply_table(table: np.ndarray, x: torch.Tensor) -> torch.Tensor:
     """table[upper half of the bits of x], element by element."""
     source = x.contiguous()
     result = torch.empty_like(source)
-    indices, values = source.view(torch.int32).numpy().reshape(-1), result.numpy().reshape(-1)
+    indices, values = source.numpy().view(np.int32).reshape(-1), result.numpy().reshape(-1)
     if values.size <= ONE_WORKER or WORKERS == 1:
         look_up(table, indices, values)
     else:
