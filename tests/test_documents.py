@@ -83,6 +83,17 @@ def test_the_conformance_tool_explains_itself(command: str) -> None:
     assert "usage:" in run(sys.executable, "-m", "ttnn_emulator.conformance", command, "--help")
 
 
+def test_the_scores_in_the_readme_are_those_of_the_report() -> None:
+    report = (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
+    cases, operations = re.search(r"\*\*Rules\.\*\* ([\d,]+) calls of (\d+) operations", README).groups()  # type: ignore[union-attr]
+    assert f"{operations} operations, {cases.replace(',', '')} cases" in report
+    share = re.search(r"memory config in ([\d.]+) % of them", README).group(1)  # type: ignore[union-attr]
+    assert f"Agreement: **{share}%**" in report
+    vectors, exact = re.search(r"Of (\d+) golden vectors .*, (\d+) come out with the same bits", README).groups()  # type: ignore[union-attr]
+    rows = re.findall(r"^\| (?:moved|elementwise|accumulated) \|.*\| (\d+) \| (\d+) \| \d+ \|$", report, re.MULTILINE)
+    assert (int(vectors), int(exact)) == tuple(map(sum, zip(*((int(a), int(b)) for a, b in rows))))
+
+
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_links_lead_somewhere(document: str) -> None:
     text = (ROOT / document).read_text(encoding="utf-8")

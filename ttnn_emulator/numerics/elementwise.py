@@ -15,8 +15,9 @@ import torch
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, FLOAT_DTYPES, DataType
 from ttnn_emulator.errors import ChipFault
 from ttnn_emulator.numerics import casts, elementwise_fast, elementwise_vector, formats
+from ttnn_emulator.numerics.addresses import address_of
 from ttnn_emulator.numerics.elementwise_integer import INTEGER_FUNCTIONS, INTEGER_KERNELS
-from ttnn_emulator.numerics.elementwise_kernels import add_16bit, add_32bit, multiply_16bit, multiply_in_phases
+from ttnn_emulator.numerics.elementwise_kernels import HALF_DROPPED, UPPER, add_at, multiply_at, multiply_in_phases
 from ttnn_emulator.numerics.functions import apply_function
 from ttnn_emulator.numerics.mode import exactly
 
@@ -221,7 +222,7 @@ def _joined(name: str, setting: Setting, parameters: tuple) -> Compute:
     if name in ALWAYS_BY_TORCH:
         return elementwise_fast.EXACT[name]
     if name == "multiplication" and not setting.fp32:
-        return lambda a, b: _flat(multiply_16bit, a, b)
+        return lambda a, b: _at_once(multiply_at, a, b)
     kernel, cost, fp32 = elementwise_vector.KERNELS[name], COST.get(name, 16), setting.fp32
     quick = elementwise_fast.CLOSE[name]
 
@@ -241,8 +242,8 @@ def _on_matrix_unit(name: str, fp32: bool) -> Compute:
     if name == "multiplication":
         return lambda a, b: _in_phases(a, b, fp32)
     flip = np.int32(-0x80000000 if name == "subtraction" else 0)
-    loop = add_32bit if fp32 else add_16bit
-    return lambda a, b: _flat(loop, a, b, flip)
+    half, kept = (np.int32(0), np.int32(-1)) if fp32 else (HALF_DROPPED, UPPER)
+    return lambda a, b: _at_once(add_at, a, b, flip, half, kept)
 
 
 def _in_phases(a: Values, b: Values, fp32: bool) -> Values:
@@ -253,15 +254,26 @@ def _in_phases(a: Values, b: Values, fp32: bool) -> Values:
     return product if fp32 else formats.round_bf16_half_away(product)
 
 
-def _flat(loop: Callable, a: Values, b: Values, *arguments: object) -> Values:
-    """Run a compiled loop over bit patterns of two broadcast operands."""
+def _at_once(loop: Callable, a: Values, b: Values, *arguments: object) -> Values:
+    """Run a compiled loop over the memory of two broadcast operands."""
     if a.shape != b.shape:
         shape = torch.broadcast_shapes(a.shape, b.shape)
         a, b = a.expand(shape), b.expand(shape)
     left, right = a.contiguous(), b.contiguous()
     out = torch.empty_like(left)
-    loop(formats.patterns(left), formats.patterns(right), *arguments, formats.patterns(out))
+    loop(address_of(left), address_of(right), *arguments, address_of(out), out.numel())
     return out
+
+
+def _flat(loop: Callable, a: Values, b: Values, *arguments: object) -> Values:
+    """Run a compiled loop over bit patterns of two broadcast operands."""
+    if a.shape != b.shape:
+        shape = torch.broadcast_shapes(a.shape, b.shape)
+        a, b = a.expand(shape), b.expand(shape)
+    out = np.empty(a.shape, np.float32)
+    left, right = (formats.bits_of(values).numpy().reshape(-1) for values in (a, b))
+    loop(left, right, *arguments, out.view(np.int32).reshape(-1))
+    return torch.from_numpy(out)
 
 
 # -- results ----------------------------------------------------------------------------------------------------------

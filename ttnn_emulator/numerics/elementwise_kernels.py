@@ -8,6 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numba import int32, njit
 
+from ttnn_emulator.numerics.addresses import words
+
 SIGN = np.int32(-0x80000000)
 SIZE = np.int32(0x7FFFFFFF)
 INFINITY = np.int32(0x7F800000)
@@ -72,6 +74,12 @@ def add_mantissas(a, b, flip, half, kept, out):
         out[i] = int32(0) if exponent == int32(0) else bits
 
 
+@njit(cache=True, nogil=True)
+def add_at(a, b, flip, half, kept, out, count):
+    """`add_mantissas` over memory by its address."""
+    add_mantissas(words(a, count), words(b, count), flip, half, kept, words(out, count))
+
+
 def add_16bit(a, b, flip, out):
     """Into a register of 16 bits a value."""
     add_mantissas(a, b, flip, HALF_DROPPED, UPPER, out)
@@ -110,6 +118,12 @@ def multiply_16bit(a, b, out):
         bits = int32(0) if bits & SIZE < LEAST else bits
         bits = int32(0) if x == int32(0) else bits
         out[i] = int32(0) if y == int32(0) else bits
+
+
+@njit(cache=True, nogil=True)
+def multiply_at(a, b, out, count):
+    """`multiply_16bit` over memory by its address."""
+    multiply_16bit(words(a, count), words(b, count), words(out, count))
 
 
 @njit(cache=True, nogil=True)

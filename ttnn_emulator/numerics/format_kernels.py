@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import int32, njit
 
+from ttnn_emulator.numerics.addresses import words
+
 BLOCK = 16  # values that share one exponent
 
 
@@ -22,6 +24,24 @@ def flush_into(source, target):
         raw = source[i]
         size = min(raw & int32(0x7FFFFFFF), int32(0x7F800000))
         target[i] = size | (raw & int32(-0x80000000)) if size >= int32(0x00800000) else int32(0)
+
+
+@njit(cache=True, nogil=True)
+def flush_at(source, target, count):
+    """`flush_into` over memory by its address."""
+    flush_into(words(source, count), words(target, count))
+
+
+@njit(cache=True, nogil=True)
+def round_nearest_even_at(source, target, count):
+    """float32 rounded to bfloat16, by address. NaN keeps its sign and becomes a quiet one."""
+    raws, rounded = words(source, count), words(target, count)
+    for i in range(count):
+        raw = raws[i]
+        near = raw + (int32(0x7FFF) + ((raw >> int32(16)) & int32(1)))
+        quiet = raw | int32(0x400000)
+        is_nan = (raw & int32(0x7FFFFFFF)) > int32(0x7F800000)
+        rounded[i] = (quiet if is_nan else near) & int32(-0x10000)
 
 
 @njit(cache=True, nogil=True)

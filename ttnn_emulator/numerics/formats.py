@@ -18,6 +18,7 @@ import torch
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, FLOAT_DTYPES, DataType
 from ttnn_emulator.numerics import format_kernels
+from ttnn_emulator.numerics.addresses import address_of
 from ttnn_emulator.numerics.format_kernels import BLOCK
 from ttnn_emulator.numerics.lookup import ONE_WORKER, WORKERS, _pool
 
@@ -65,7 +66,14 @@ def wide(values: torch.Tensor) -> torch.Tensor:
 
 def narrow(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
     """The smallest carrier of values that already are of `dtype`."""
-    return values.bfloat16() if dtype in FLOAT_DTYPES and dtype is not DataType.FLOAT32 else values
+    return upper_halves(values) if dtype in FLOAT_DTYPES and dtype is not DataType.FLOAT32 else values
+
+
+def upper_halves(values: torch.Tensor) -> torch.Tensor:
+    """bfloat16 from the upper 16 bits of float32. Unlike a cast it keeps every NaN as it is, on every processor."""
+    if values.dtype is torch.bfloat16:
+        return values
+    return values.contiguous().reshape(-1).view(torch.bfloat16)[1::2].contiguous().reshape(values.shape)
 
 
 # -- bit patterns -----------------------------------------------------------------------------------------------------
@@ -84,8 +92,20 @@ def from_bits(bits: torch.Tensor) -> torch.Tensor:
 
 
 def round_bf16_nearest_even(values: torch.Tensor) -> torch.Tensor:
-    """Nearest even, as the host and most kernels of the vector unit round."""
-    return values.bfloat16().float()
+    """Nearest even, as the host and most kernels of the vector unit round. NaN keeps its sign.
+
+    torch's own cast gives NaN another sign on some processors.
+    """
+    if values.numel() <= MANY:
+        source = values.contiguous()
+        result = torch.empty_like(source)
+        format_kernels.round_nearest_even_at(address_of(source), address_of(result), source.numel())
+        return result
+    rounded = values.bfloat16().float()
+    if values.amax().isnan():
+        quiet = from_bits((bits_of(values) | 0x400000) & -0x10000)
+        return torch.where(values.isnan(), quiet, rounded)
+    return rounded
 
 
 def round_bf16_half_away(values: torch.Tensor) -> torch.Tensor:
@@ -100,17 +120,12 @@ def truncate_bf16(values: torch.Tensor) -> torch.Tensor:
     return from_bits(bits_of(values) & -0x10000)
 
 
-def patterns(values: torch.Tensor) -> np.ndarray:
-    """The bits of contiguous float32 values, flat, over the same memory."""
-    return values.numpy().view(np.int32).reshape(-1)
-
-
 def flushed_in_place(values: torch.Tensor) -> torch.Tensor:
     """`flush` of a tensor that nobody else holds."""
     if values.numel() > MANY or not values.is_contiguous():
         return flush(values)
-    bits = patterns(values)
-    format_kernels.flush_into(bits, bits)
+    address = address_of(values)
+    format_kernels.flush_at(address, address, values.numel())
     return values
 
 
@@ -119,7 +134,7 @@ def flush(values: torch.Tensor) -> torch.Tensor:
     if values.numel() <= MANY:
         source = values.contiguous()
         result = torch.empty_like(source) if source is values else source  # a copy made here may be written over
-        format_kernels.flush_into(patterns(source), patterns(result))
+        format_kernels.flush_at(address_of(source), address_of(result), source.numel())
         return result
     bits = bits_of(values)
     magnitude = bits & 0x7FFFFFFF
@@ -242,7 +257,7 @@ def host_convert(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
         return host_pack_block_float(_as_float32(values), dtype)
     if dtype is DataType.BFLOAT16:
         # Bits are kept, NaN payloads and denormals included: nothing is computed on the host.
-        return values if values.dtype is torch.bfloat16 else _as_float32(values).bfloat16()
+        return values if values.dtype is torch.bfloat16 else upper_halves(round_bf16_nearest_even(_as_float32(values)))
     if dtype is DataType.FLOAT32:
         return _as_float32(values)
     high = INTEGER_RANGE[dtype][1]
@@ -273,6 +288,6 @@ def to_torch_dtype(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
     """A carrier as the torch tensor that `ttnn.to_torch` gives."""
     if dtype is DataType.BFLOAT16 and values.dtype is torch.float32:
         # A plain cast would canonicalise NaN payloads: keep the upper halves of the bit patterns.
-        return (bits_of(values) >> 16).to(torch.int16).view(torch.bfloat16)
+        return upper_halves(values)
     target = TORCH_DTYPE[dtype]
     return values if values.dtype is target else values.to(target)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from ttnn_emulator.enums import DataType
-from ttnn_emulator.numerics.formats import pack
+from ttnn_emulator.numerics.formats import pack, round_bf16_nearest_even
 from ttnn_emulator.numerics.matrix_unit import MathConfig, matmul
 
 ONE = 1 << 16  # of the kernels' fixed-point numbers
@@ -38,5 +38,5 @@ def interpolate(pixels: torch.Tensor, weights: torch.Tensor, dtype: DataType, co
     else:
         result = (pixels * weights.unsqueeze(-1)).sum(1)
         if not config.fp32_acc:
-            result = result.bfloat16().float()
+            result = round_bf16_nearest_even(result)
     return pack(result, dtype, from_fp32=config.fp32_acc)

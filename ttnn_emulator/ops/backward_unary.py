@@ -305,6 +305,7 @@ def div_no_nan_bw(
     """g ÷ s; zeros where s is zero."""
     m, s = {"memory_config": memory_config}, np.float32(scalar)
     divisor = ttnn.full_like(input_tensor, float(s), input_tensor.dtype, input_tensor.layout, **m)
-    inverse = float(np.float32(1.0) / s) if s else math.copysign(INFINITY, float(s))
+    with np.errstate(over="ignore", divide="ignore"):
+        inverse = float(np.float32(1.0) / s) if s else math.copysign(INFINITY, float(s))
     quotient = ttnn.multiply(grad_tensor, inverse, **m)
     return [ttnn.where(ttnn.eq(divisor, 0, **m), 0.0, quotient, **m)]

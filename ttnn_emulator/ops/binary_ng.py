@@ -21,7 +21,7 @@ from ttnn_emulator.enums import (
 from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
 from ttnn_emulator.numerics import casts, elementwise
-from ttnn_emulator.numerics.formats import CARRIER
+from ttnn_emulator.numerics.formats import CARRIER, round_bf16_nearest_even
 from ttnn_emulator.numerics.functions import activation
 from ttnn_emulator.ops._shards import fresh_shards, lacks_shards
 from ttnn_emulator.ops.binary_buffers import buffer_bytes
@@ -96,7 +96,7 @@ def number_carrier(value: Number, dtype: DataType) -> torch.Tensor:
     """A tile filled with a number, in the format of the other operand."""
     if dtype in FLOAT_DTYPES:
         held = torch.tensor(float(np.float32(value)), dtype=torch.float32)
-        return held if dtype is DataType.FLOAT32 else held.bfloat16().float()
+        return held if dtype is DataType.FLOAT32 else round_bf16_nearest_even(held)
     whole = int(value) if math.isfinite(value) else 0
     if dtype is UINT16:
         whole &= 0xFFFF

@@ -14,7 +14,7 @@ from ttnn_emulator.errors import require
 from ttnn_emulator.grid import CoreRangeSet
 from ttnn_emulator.host import pad_host
 from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
-from ttnn_emulator.numerics.formats import INTEGER_RANGE
+from ttnn_emulator.numerics.formats import INTEGER_RANGE, round_bf16_nearest_even, upper_halves
 from ttnn_emulator.ops._shards import HEIGHT, cuts_width
 from ttnn_emulator.shapes import TILE_SIZE, div_up, round_up
 from ttnn_emulator.spec import ROW_MAJOR_BYTES, Spec
@@ -234,7 +234,7 @@ def _stored(value: float, spec: Spec) -> float:
         return (int(value) - low) % (high - low + 1) + low
     if spec.dtype is DataType.FLOAT32 and spec.is_tile:
         return torch.tensor(value, dtype=torch.float32).item()
-    half = torch.tensor(value, dtype=torch.float32).bfloat16()
+    half = upper_halves(round_bf16_nearest_even(torch.tensor(value, dtype=torch.float32)))
     if spec.dtype in BLOCK_FLOAT_DTYPES or spec.dtype is DataType.BFLOAT16:
         return half.float().item()
     word = half.view(torch.int16).to(torch.int32) & 0xFFFF

@@ -295,4 +295,4 @@ def _rotated(
 
 def _stored_fill(fill: float, dtype: DataType) -> float:
     value = torch.tensor(fill, dtype=torch.float32)
-    return (value if dtype is DataType.FLOAT32 else value.bfloat16().float()).item()
+    return (value if dtype is DataType.FLOAT32 else round_bf16_nearest_even(value)).item()

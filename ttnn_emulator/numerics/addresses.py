@@ -1,0 +1,42 @@
+"""Memory of torch tensors for compiled loops, by its address.
+
+Making a numpy array of a torch tensor takes longer than a loop over a small one; an address costs next to nothing.
+Who passes one keeps the tensor alive for as long as the loop runs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numba import carray, njit
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+
+def address_of(values: torch.Tensor) -> int:
+    """Where contiguous float32 values lie; anything else is refused, since a loop would read past its end."""
+    if values.dtype is not torch.float32 or not values.is_contiguous():
+        raise TypeError(f"a loop needs contiguous float32 values, not {values.dtype} with strides {values.stride()}")
+    return values.data_ptr()
+
+
+@intrinsic
+def _pointer(context, address):
+    """An integer as a pointer."""
+
+    def generate(target, builder, signature, arguments):
+        return builder.inttoptr(arguments[0], cgutils.voidptr_t)
+
+    return types.voidptr(address), generate
+
+
+@njit(cache=True, nogil=True, inline="always")
+def words(address, count):
+    """The 32-bit words at an address."""
+    return carray(_pointer(address), (count,), np.int32)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def floats(address, count):
+    """The 32-bit floats at an address."""
+    return carray(_pointer(address), (count,), np.float32)
