@@ -21,7 +21,7 @@ from ttnn_emulator.errors import ChipFault
 from ttnn_emulator.numerics import vector_unit
 from ttnn_emulator.numerics.conv_kernels import accumulate_products
 from ttnn_emulator.numerics.elementwise_kernels import add_16bit, add_32bit
-from ttnn_emulator.numerics.formats import bits_of, device_pack_block_float, flush, from_bits, pack
+from ttnn_emulator.numerics.formats import bits_of, device_pack_block_float, flush, from_bits, pack, version_of
 from ttnn_emulator.numerics.matmul import Kernel, round_in_place
 from ttnn_emulator.numerics.matrix_unit import (
     BFLOAT16_BITS,
@@ -343,9 +343,9 @@ def remembered(make: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[torch.
     def recall(values: torch.Tensor) -> torch.Tensor:
         nonlocal last
         owner, version, made = last
-        if owner is None or owner() is not values or version != values._version:
+        if owner is None or owner() is not values or version != version_of(values):
             made = make(values)
-            last = (weakref.ref(values), values._version, made)
+            last = (weakref.ref(values), version_of(values), made)
         return made
 
     return recall

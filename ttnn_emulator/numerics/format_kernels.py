@@ -11,13 +11,6 @@ BLOCK = 16  # values that share one exponent
 
 
 @njit(cache=True, nogil=True)
-def widen(source, target):
-    """Patterns of bfloat16 as patterns of float32."""
-    for i in range(source.size):
-        target[i] = int32(source[i]) << int32(16)
-
-
-@njit(cache=True, nogil=True)
 def flush_into(source, target):
     """NaN to infinity of its sign, denormals and -0 to +0."""
     for i in range(source.size):

@@ -13,6 +13,10 @@ Operations compute on wide carriers. Narrow ones save memory for large tensors t
 
 from __future__ import annotations
 
+import threading
+import weakref
+from collections import OrderedDict
+
 import numpy as np
 import torch
 
@@ -49,19 +53,56 @@ INTEGER_RANGE = {
     DataType.UINT8: (0, 2**8 - 1),
 }
 MANTISSA_BITS = {DataType.BFLOAT8_B: 7, DataType.BFLOAT4_B: 3}
-# Elements between which one thread is done sooner than all are woken up, and up to which none needs help.
-FEW, MANY = 1 << 15, 1 << 21
+FEW = 1 << 15  # elements up to which a carrier is made anew rather than looked up
+MANY = 1 << 21  # elements up to which one thread is done sooner than all are woken up
 
 
 def wide(values: torch.Tensor) -> torch.Tensor:
-    """The carrier that operations compute on."""
+    """The carrier that operations compute on; nobody writes into it."""
     if values.dtype is not torch.bfloat16:
         return values
-    if not FEW < values.numel() <= MANY or not values.is_contiguous():
-        return values.float()
-    result = torch.empty(values.shape)
-    format_kernels.widen(values.view(torch.int16).numpy().reshape(-1), result.view(torch.int32).numpy().reshape(-1))
-    return result
+    return values.float() if values.numel() <= FEW else _widened.recall(values)
+
+
+def version_of(values: torch.Tensor) -> int:
+    """A number that changes when somebody writes into a tensor; those made in inference mode do not count."""
+    return 0 if values.is_inference() else values._version
+
+
+class _Widened:
+    """The carriers of 16-bit tensors used last, as long as those are alive: weights are read again and again."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit  # bytes
+        self._held = 0
+        self._found: OrderedDict[int, tuple[weakref.ref, int, torch.Tensor]] = OrderedDict()
+        self._lock = threading.RLock()  # an entry may be dropped by the garbage collector in the middle of a call
+
+    def recall(self, values: torch.Tensor) -> torch.Tensor:
+        key = id(values)
+        with self._lock:
+            entry = self._found.get(key)
+            if entry is not None and entry[0]() is values and entry[1] == version_of(values):
+                self._found.move_to_end(key)
+                return entry[2]
+        made = values.float()
+        if made.nbytes <= self._limit // 4:
+            with self._lock:
+                self._drop(key)
+                self._found[key] = weakref.ref(values, lambda _: self._drop(key)), version_of(values), made
+                self._held += made.nbytes
+                while self._held > self._limit:
+                    self._drop(next(iter(self._found)))
+        return made
+
+    def _drop(self, key: int) -> None:
+        with self._lock:
+            entry = self._found.pop(key, None)
+            if entry is not None:
+                self._held -= entry[2].nbytes
+
+
+_widened = _Widened(limit=1 << 29)
 
 
 def narrow(values: torch.Tensor, dtype: DataType) -> torch.Tensor:

@@ -388,18 +388,21 @@ def _computation(
     cast_a, cast_b = casts_in
     shape = out.shape
 
+    def fitted(values: torch.Tensor) -> torch.Tensor:
+        return values if values.shape == shape else values.reshape(shape)
+
     if number is not None:
         filled = number_carrier(number, b_dtype)
 
         def compute_with_number(x: torch.Tensor) -> torch.Tensor:
             x = cast_a(x) if cast_a is not None else x
-            return (join(filled, x) if number_first else join(x, filled)).reshape(shape)
+            return fitted(join(filled, x) if number_first else join(x, filled))
 
         return compute_with_number
 
     def compute(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         x = cast_a(x) if cast_a is not None else x
         y = cast_b(y) if cast_b is not None else y
-        return join(x, y).reshape(shape)
+        return fitted(join(x, y))
 
     return compute
