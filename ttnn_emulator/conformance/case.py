@@ -64,13 +64,19 @@ INFINITY: Case = {"F": "inf"}
 
 
 def call(op: str, *args: Any, **kwargs: Any) -> Case:
-    """One case."""
+    """One case, as it will read after it has been through JSON."""
     case: Case = {"op": op}
     if args:
-        case["args"] = list(args)
+        case["args"] = _as_lists(args)
     if kwargs:
-        case["kwargs"] = kwargs
+        case["kwargs"] = _as_lists(kwargs)
     return case
+
+
+def _as_lists(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_as_lists(item) for item in value]
+    return {key: _as_lists(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def grid_of(cores: int, width: int = 8) -> list[list[int]]:

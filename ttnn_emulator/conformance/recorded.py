@@ -44,4 +44,5 @@ def write(family: str, about: dict[str, Any], entries: list[tuple[Case, dict[str
         file.write(json.dumps(about, separators=(",", ":")) + "\n")
         for case, answer in entries:
             file.write(json.dumps({**case, "answer": answer}, separators=(",", ":")) + "\n")
+    os.chmod(temporary, 0o644)  # temporary files are made for their owner alone
     os.replace(temporary, path_of(family))

@@ -114,6 +114,8 @@ def upper_halves(values: torch.Tensor) -> torch.Tensor:
     """bfloat16 from the upper 16 bits of float32. Unlike a cast it keeps every NaN as it is, on every processor."""
     if values.dtype is torch.bfloat16:
         return values
+    if values.numel() == 0:  # whose strides may be anything
+        return values.bfloat16()
     return values.contiguous().reshape(-1).view(torch.bfloat16)[1::2].contiguous().reshape(values.shape)
 
 

@@ -289,7 +289,8 @@ def plan_binary(
         out = output
     else:
         config = output_memory(a, b_spec, memory_config, shape)
-        out = Spec.of(shape, out_dtype, Layout.ROW_MAJOR if in_rows else Layout.TILE, config)
+        rows_stay = in_rows or (a_rows and b_rows and not convert_layouts)
+        out = Spec.of(shape, out_dtype, Layout.ROW_MAJOR if rows_stay else Layout.TILE, config)
         if back_to_rows:
             out = out.with_(layout=Layout.ROW_MAJOR)
     before_a, before_b = activation_names(input_tensor_a_activations), activation_names(input_tensor_b_activations)
