@@ -99,6 +99,7 @@ from ttnn_emulator.fabric import (  # noqa: E402
     reset_global_semaphore_value,
     set_fabric_config,
 )
+from ttnn_emulator.golden_functions import get_fallback_function, get_golden_function
 from ttnn_emulator.grid import (  # noqa: E402
     CoreCoord,
     CoreGrid,

@@ -73,6 +73,9 @@ def nested_namespaces() -> dict[str, Namespace]:
 
 def register_as_ttnn(package: types.ModuleType) -> None:
     """Make `import ttnn` and `import ttnn.<namespace>` give the emulator, in this process."""
+    from ttnn_emulator import model_preprocessing
+
     sys.modules["ttnn"] = package
+    sys.modules["ttnn.model_preprocessing"] = model_preprocessing
     for name, made in _made.items():
         sys.modules.setdefault(name, made)
