@@ -62,14 +62,9 @@ def tensor_from_arguments(
     """The constructor of `ttnn.Tensor`: from a tensor, an array, or values with their shape."""
     if isinstance(tensor, Tensor):
         return tensor
-    data = kwargs.pop("data", None)
-    if data is not None or isinstance(tensor, list):  # Tensor(data, shape, data_type, layout, …)
-        values = data if data is not None else tensor
-        shape = kwargs.pop("shape", data_type)
-        if not isinstance(data_type, DataType):
-            data_type, layout, device = device, layout, kwargs.pop("device", None)  # type: ignore[assignment]
-        array = torch.tensor(values).reshape(tuple(shape))  # type: ignore[arg-type]
-        return from_torch_tensor(array, data_type, layout=layout, tile=tile, device=device)
+    if isinstance(tensor, list) or "data" in kwargs:
+        rest = (data_type, device, layout, mem_config, tile, cq_id, *kwargs.values())
+        return _tensor_of_values(kwargs.get("data", tensor), kwargs.get("shape", data_type), rest)
     return from_torch_tensor(
         as_torch(tensor),
         data_type,
@@ -79,6 +74,23 @@ def tensor_from_arguments(
         tile=tile,
         mesh_mapper=mesh_mapper,
         col_tilize=kwargs.get("col_tilize", False),
+    )
+
+
+def _tensor_of_values(values: Any, shape: Any, rest: tuple) -> Tensor:
+    """`Tensor(data, shape, data_type, layout, device, memory_config, tile)`; after the shape, a type tells what is what."""
+
+    def given(kind: type) -> Any:
+        return next((value for value in rest if isinstance(value, kind)), None)
+
+    array = torch.tensor(values).reshape(tuple(shape))
+    return from_torch_tensor(
+        array,
+        given(DataType),
+        layout=given(Layout),
+        device=given(MeshDevice),
+        memory_config=given(MemoryConfig),
+        tile=given(Tile),
     )
 
 

@@ -200,3 +200,14 @@ def test_wrong_argument_types_show_the_signatures(device) -> None:
         ttnn.relu("text")
     assert "ttnn.relu: incompatible arguments (str)" in str(caught.value)
     assert "ttnn.relu(input_tensor: Tensor, *" in str(caught.value)
+
+
+def test_a_tensor_is_made_of_values_and_a_shape(device) -> None:
+    rows, tiles = ttnn.ROW_MAJOR_LAYOUT, ttnn.TILE_LAYOUT
+    placed = ttnn.Tensor([0, 31], [2], ttnn.uint32, rows, device)
+    assert (placed.device(), placed.dtype, placed.layout) == (device, ttnn.uint32, rows)
+    assert ttnn.to_torch(placed).tolist() == [0, 31]
+    in_l1 = ttnn.Tensor([1.0] * 4, [2, 2], ttnn.bfloat16, tiles, device, ttnn.L1_MEMORY_CONFIG)
+    assert in_l1.memory_config() == ttnn.L1_MEMORY_CONFIG
+    on_host = ttnn.Tensor(data=[1.0] * 4, shape=[2, 2], data_type=ttnn.float32, layout=tiles)
+    assert on_host.device() is None and ttnn.to_torch(on_host).tolist() == [[1.0, 1.0], [1.0, 1.0]]
