@@ -78,7 +78,7 @@ def tensor_from_arguments(
 
 
 def _tensor_of_values(values: Any, shape: Any, rest: tuple) -> Tensor:
-    """`Tensor(data, shape, data_type, layout, device, memory_config, tile)`; types tell what is what after the shape."""
+    """`Tensor(data, shape, data_type, layout, device, …)`; what follows the shape is told apart by its type."""
 
     def given(kind: type) -> Any:
         return next((value for value in rest if isinstance(value, kind)), None)
