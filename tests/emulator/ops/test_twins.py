@@ -52,11 +52,13 @@ def _quotient(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 ROWS = [
-    Row("polyval", lambda x: ttnn.polyval(x, COEFFICIENTS), _polynomial, floor=1.0, ulps={"bfloat16": 4, "float32": 64}),
+    Row(
+        "polyval", lambda x: ttnn.polyval(x, COEFFICIENTS), _polynomial, floor=1.0, ulps={"bfloat16": 4, "float32": 64}
+    ),
     Row("prelu", lambda x: ttnn.prelu(x, 0.25), lambda x: torch.where(x > 0, x, 0.25 * x)),
     Row("div_no_nan", ttnn.div_no_nan, _quotient, inputs=2, low=0.5, high=4.0, ulps={"bfloat16": 2, "float32": 8}),
     Row("fill_zero_bw", lambda g: ttnn.fill_zero_bw(g, g)[0], torch.zeros_like),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
