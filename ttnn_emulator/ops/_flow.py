@@ -47,7 +47,7 @@ class Flow:
         return Plan(self.spec, self._copying(), reads=(source,), l1_bytes=self.l1_bytes)
 
     def _chain(self) -> Step:
-        steps = self.steps
+        steps = _without_detour(self.steps)
         if len(steps) == 1:
             return steps[0]
 
@@ -61,6 +61,8 @@ class Flow:
     def _copying(self) -> Step:
         """The chain, with a result that shares no memory with what went in."""
         chain = self._chain()
+        if isinstance(chain, Shortcut) and chain.direct.then is not None:
+            return chain
 
         def run(values: torch.Tensor) -> torch.Tensor:
             result = chain(values)
@@ -71,6 +73,59 @@ class Flow:
         return run
 
 
-def reshaped(shape: tuple[int, ...]) -> Step:
+@dataclass(frozen=True)
+class Reshaped:
     """A step that gives the carrier another shape."""
-    return lambda values: values if values.shape == shape else values.reshape(shape)
+
+    shape: tuple[int, ...]
+
+    def __call__(self, values: torch.Tensor) -> torch.Tensor:
+        return values if values.shape == self.shape else values.reshape(self.shape)
+
+
+@dataclass(frozen=True)
+class Permuted:
+    """A step that permutes. `then` is what the kernel does to the values, and gives a tensor of its own."""
+
+    order: tuple[int, ...]
+    then: Step | None = None
+
+    def __call__(self, values: torch.Tensor) -> torch.Tensor:
+        permuted = values.permute(self.order)
+        return permuted if self.then is None else self.then(permuted)
+
+
+@dataclass(frozen=True)
+class Shortcut:
+    """`direct` for a carrier of that shape; the steps it stands for, for others."""
+
+    shape: tuple[int, ...]
+    direct: Permuted
+    steps: tuple[Step, ...]
+
+    def __call__(self, values: torch.Tensor) -> torch.Tensor:
+        if values.shape == self.shape:
+            return self.direct(values)
+        for step in self.steps:
+            values = step(values)
+        return values
+
+
+def reshaped(shape: tuple[int, ...]) -> Step:
+    return Reshaped(tuple(shape))
+
+
+def _without_detour(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """A permute of a tensor that gets leading ones and loses them again is a permute of the tensor itself."""
+    if len(steps) != 3:
+        return steps
+    first, permuted, last = steps
+    if not (isinstance(first, Reshaped) and isinstance(permuted, Permuted) and isinstance(last, Reshaped)):
+        return steps
+    extra = len(first.shape) - len(last.shape)
+    order = tuple(dim - extra for dim in permuted.order[extra:])
+    source = first.shape[extra:]
+    leads = first.shape[:extra] == (1,) * extra and permuted.order[:extra] == tuple(range(extra))
+    if extra <= 0 or not leads or tuple(source[dim] for dim in order) != last.shape:
+        return steps
+    return (Shortcut(source, Permuted(order, permuted.then), (first, permuted, last)),)

@@ -15,7 +15,7 @@ from ttnn_emulator.grid import CoreCoord, num_cores_to_corerangeset
 from ttnn_emulator.memory_config import L1_MEMORY_CONFIG, MemoryConfig, NdShardSpec, ShardSpec
 from ttnn_emulator.numerics import formats
 from ttnn_emulator.ops._common import require_on_device
-from ttnn_emulator.ops._flow import Flow, Step
+from ttnn_emulator.ops._flow import Flow, Permuted, Step
 from ttnn_emulator.ops._memory_flow import clone_flow, memory_flow
 from ttnn_emulator.ops._reshape_flow import Dims, last
 from ttnn_emulator.ops._shards import BLOCK, WIDTH, cuts_width, fresh_shards, lacks_shards, scaled_shards, tile_aligned
@@ -36,13 +36,13 @@ def _permuting(order: Dims, spec: Spec, *, computes: bool) -> Step:
     if spec.dtype in BLOCK_FLOAT_DTYPES:
         whole_tiles = order[-2:] == (len(order) - 2, len(order) - 1)
         if whole_tiles:
-            return lambda values: values.permute(order)
+            return Permuted(order)
         if not computes or set(order[-2:]) != {len(order) - 2, len(order) - 1}:
             return functools.partial(_torn_blocks, order=order, dtype=spec.dtype)
         return lambda values: formats.device_pack_block_float(values.permute(order).contiguous(), spec.dtype)
     if computes and spec.dtype is DataType.BFLOAT16:
-        return lambda values: formats.flush(values.permute(order))
-    return lambda values: values.permute(order)
+        return Permuted(order, formats.flush)
+    return Permuted(order)
 
 
 def _torn_blocks(values: torch.Tensor, *, order: Dims, dtype: DataType) -> torch.Tensor:
