@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import os
 import pathlib
 import re
@@ -15,6 +17,13 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 CLOSE = 0.05  # numbers in shown output may differ so much, relatively: processors round float32 differently
+
+
+WITH_EXAMPLES = [
+    ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    for path in sorted((ROOT / "ttnn_emulator").rglob("*.py"))
+    if ">>> " in path.read_text(encoding="utf-8")
+]
 
 
 def blocks(text: str) -> list[tuple[str, str]]:
@@ -100,3 +109,9 @@ def test_links_lead_somewhere(document: str) -> None:
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text):
         if "://" not in target:
             assert ((ROOT / document).parent / target).exists(), f"{document} links to {target}"
+
+
+@pytest.mark.parametrize("name", WITH_EXAMPLES)
+def test_examples_in_docstrings_are_true(name: str) -> None:
+    outcome = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert outcome.failed == 0
