@@ -25,10 +25,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ttnn_emulator.api.binding import Overload, bind, make_overload, overloads_of
+from ttnn_emulator.api.binding import NoMatch, Overload, bind, make_overload, overloads_of
 from ttnn_emulator.api.recorded import operation_names, public_names
 from ttnn_emulator.errors import NotEmulated
 from ttnn_emulator.spec import Spec
+from ttnn_emulator.tensor import Tensor
+
+ONLY_TENSORS = {Tensor}
 
 OPERATIONS: dict[str, Operation] = {}
 
@@ -77,6 +80,7 @@ class Operation:
         parameters = inspect.signature(function).parameters.values()
         self._takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
         self._accepts = frozenset(parameter.name for parameter in parameters)
+        self._taking_tensors: dict[int, Overload] = {}
 
     @functools.cached_property
     def overloads(self) -> tuple[Overload, ...]:
@@ -103,8 +107,17 @@ class Operation:
         return self._run(self, args, kwargs)
 
     def bind(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Overload, tuple]:
-        index, values = bind(self.name, self.overloads, args, kwargs)
-        return self.overloads[index], values
+        """The overload that takes these arguments, and the values of all its parameters."""
+        overloads = self.overloads
+        only_tensors = not kwargs and len(overloads) > 1 and set(map(type, args)) == ONLY_TENSORS
+        if only_tensors and len(args) in self._taking_tensors:
+            found = self._taking_tensors[len(args)]
+            return found, found.bind_strictly(*args)
+        index, values = bind(self.name, overloads, args, kwargs)
+        if only_tensors and _binds_strictly(overloads[index], args):
+            # Which overload takes so many tensors depends on nothing but their number.
+            self._taking_tensors[len(args)] = overloads[index]
+        return overloads[index], values
 
     def __repr__(self) -> str:
         return f"<operation {self.name}>"
@@ -114,6 +127,14 @@ class Operation:
 
     def __deepcopy__(self, memo: dict) -> Operation:
         return self
+
+
+def _binds_strictly(overload: Overload, args: tuple) -> bool:
+    try:
+        overload.bind_strictly(*args)
+    except (TypeError, NoMatch):
+        return False
+    return True
 
 
 def _operation_by_name(name: str) -> Operation:
