@@ -166,7 +166,9 @@ def main() -> int:
         table.add_row(item.name, f"{item.ours * 1e6:,.1f} µs", peer, ratio, item.bar, mark)
     Console().print(table)
     if options.json:
-        options.json.write_text(json.dumps([asdict(item) for item in measured], indent=2), encoding="utf-8")
+        temporary = options.json.with_suffix(".part")
+        temporary.write_text(json.dumps([asdict(item) for item in measured], indent=2), encoding="utf-8")
+        temporary.replace(options.json)
     return 0
 
 

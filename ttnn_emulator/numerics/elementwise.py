@@ -254,11 +254,16 @@ def _in_phases(a: Values, b: Values, fp32: bool) -> Values:
     return product if fp32 else formats.round_bf16_half_away(product)
 
 
+def _of_one_shape(a: Values, b: Values) -> tuple[Values, Values]:
+    if a.shape == b.shape:
+        return a, b
+    shape = torch.broadcast_shapes(a.shape, b.shape)
+    return a.expand(shape), b.expand(shape)
+
+
 def _at_once(loop: Callable, a: Values, b: Values, *arguments: object) -> Values:
     """Run a compiled loop over the memory of two broadcast operands."""
-    if a.shape != b.shape:
-        shape = torch.broadcast_shapes(a.shape, b.shape)
-        a, b = a.expand(shape), b.expand(shape)
+    a, b = _of_one_shape(a, b)
     left, right = a.contiguous(), b.contiguous()
     out = torch.empty_like(left)
     loop(address_of(left), address_of(right), *arguments, address_of(out), out.numel())
@@ -267,9 +272,7 @@ def _at_once(loop: Callable, a: Values, b: Values, *arguments: object) -> Values
 
 def _flat(loop: Callable, a: Values, b: Values, *arguments: object) -> Values:
     """Run a compiled loop over bit patterns of two broadcast operands."""
-    if a.shape != b.shape:
-        shape = torch.broadcast_shapes(a.shape, b.shape)
-        a, b = a.expand(shape), b.expand(shape)
+    a, b = _of_one_shape(a, b)
     out = np.empty(a.shape, np.float32)
     left, right = (formats.bits_of(values).numpy().reshape(-1) for values in (a, b))
     loop(left, right, *arguments, out.view(np.int32).reshape(-1))

@@ -8,10 +8,11 @@ that cancellation is not held against an operation whose inputs were rounded.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 import torch
 from hypothesis import strategies as st
 
@@ -40,6 +41,12 @@ class Row:
 
     def __str__(self) -> str:
         return self.name
+
+
+def each_dtype(rows: Iterable[Any], dtypes: Sequence[str] = ("bfloat16", "float32")) -> pytest.MarkDecorator:
+    """A test of every row in each of these dtypes that it is made for."""
+    pairs = [(row, dtype) for row in rows for dtype in dtypes if dtype in row.dtypes]
+    return pytest.mark.parametrize(("row", "dtype"), pairs, ids=[f"{row}-{dtype}" for row, dtype in pairs])
 
 
 def values(shape: tuple[int, ...], low: float, high: float, dtype: str, seed: int) -> torch.Tensor:

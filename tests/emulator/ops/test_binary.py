@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ttnn_emulator as ttnn
-from tests.emulator.ops.against_torch import Row, check, shapes, stored, upload, values
+from tests.emulator.ops.against_torch import Row, check, each_dtype, shapes, stored, upload, values
 from ttnn_emulator.errors import ChipFault
 
 EXACT = {"bfloat16": 0.0, "float32": 0.0}
@@ -171,11 +171,8 @@ INTEGER_ROWS = (
 )
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
-@pytest.mark.parametrize("row", FLOAT_ROWS, ids=str)
+@each_dtype(FLOAT_ROWS)
 def test_floats_against_torch(row, dtype, device):
-    if dtype not in row.dtypes:
-        pytest.skip("not of this dtype")
     for number, shape in enumerate(row.shapes):
         check(row, dtype, shape, 10 * number, device)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ttnn_emulator as ttnn
-from tests.emulator.ops.against_torch import Row, check, shapes, stored, upload
+from tests.emulator.ops.against_torch import Row, check, each_dtype, shapes, stored, upload
 from ttnn_emulator.errors import ChipFault, InvalidArgument
 
 EXACT = {"bfloat16": 0.0, "float32": 0.0}
@@ -93,11 +93,8 @@ def _recast(x: Any) -> Any:
     return ttnn.bitcast(ttnn.bitcast(x, ttnn.uint16), ttnn.bfloat16)
 
 
-@pytest.mark.parametrize("dtype", MOVED)
-@pytest.mark.parametrize("row", ROWS_OF_DATA, ids=str)
+@each_dtype(ROWS_OF_DATA, MOVED)
 def test_values_stay(row: Row, dtype: str, device: Any) -> None:
-    if dtype not in row.dtypes:
-        pytest.skip("not a dtype of this row")
     for number, shape in enumerate(row.shapes):
         check(row, dtype, shape, number, device)
 
@@ -153,11 +150,8 @@ CASTS = (
 )
 
 
-@pytest.mark.parametrize("dtype", MOVED)
-@pytest.mark.parametrize("row", CASTS, ids=str)
+@each_dtype(CASTS, MOVED)
 def test_casts(row: Row, dtype: str, device: Any) -> None:
-    if dtype not in row.dtypes:
-        pytest.skip("not a dtype of this row")
     for number, shape in enumerate(row.shapes):
         check(row, dtype, shape, number, device)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 import ttnn_emulator as ttnn
-from tests.emulator.ops.against_torch import pcc, stored, upload, values
+from tests.emulator.ops.against_torch import each_dtype, pcc, stored, upload, values
 from ttnn_emulator.errors import EmulatorError, InvalidArgument
 from ttnn_emulator.numerics.mode import numerics
 from ttnn_emulator.table import OPERATIONS
@@ -206,11 +206,8 @@ def check(row: Product, dtype: str, seed: int, device: Any) -> None:
         assert pcc(ours, reference) >= LEAST_PCC[dtype]
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
-@pytest.mark.parametrize("row", ROWS, ids=str)
+@each_dtype(ROWS)
 def test_against_torch(row, dtype, device):
-    if dtype not in row.dtypes:
-        pytest.skip("not of this dtype")
     for seed in (0, 10):
         check(row, dtype, seed, device)
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ttnn_emulator as ttnn
-from tests.emulator.ops.against_torch import Row, check, shapes, stored, upload, values
+from tests.emulator.ops.against_torch import Row, check, each_dtype, shapes, stored, upload, values
 from ttnn_emulator.errors import ChipFault
 
 SUMS = {"bfloat16": 4.0, "float32": 2.0**8, "bfloat8_b": 2.0}
@@ -95,17 +95,25 @@ ROWS = (
         ulps=SUMS,
         floor=1.0,
     ),
-    Row("prod over 0", lambda x: ttnn.prod(x, 0), lambda x: x.prod(0), low=0.5, high=1.5, ulps={"bfloat16": 8.0}),
-    Row("prod over -1", lambda x: ttnn.prod(x, -1), lambda x: x.prod(-1), low=0.5, high=1.5, ulps={"bfloat16": 40.0}),
+    # The library multiplies bfloat16 only.
+    *(
+        Row(
+            f"prod over {dim}",
+            lambda x, dim=dim: ttnn.prod(x, dim),
+            lambda x, dim=dim: x.prod(dim),
+            low=0.5,
+            high=1.5,
+            dtypes=("bfloat16",),
+            ulps={"bfloat16": ulps},
+        )
+        for dim, ulps in ((0, 8.0), (-1, 40.0))
+    ),
 )
 OF_ONE_DIM = tuple(row for row in ROWS if row.name in ("sum over -1", "mean over 0", "max over -1", "min over 0"))
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
-@pytest.mark.parametrize("row", ROWS, ids=str)
+@each_dtype(ROWS)
 def test_against_torch(row, dtype, device):
-    if row.name.startswith("prod") and dtype == "float32":
-        pytest.skip("the library multiplies bfloat16 only")
     for number, shape in enumerate(row.shapes):
         check(row, dtype, shape, 10 * number, device)
 

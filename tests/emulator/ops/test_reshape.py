@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ttnn_emulator as ttnn
-from tests.emulator.ops.against_torch import Row, check, shapes, stored, upload
+from tests.emulator.ops.against_torch import Row, check, each_dtype, shapes, stored, upload
 from ttnn_emulator.errors import ChipFault, InvalidArgument
 
 EXACT = {"bfloat16": 0.0, "float32": 0.0}
@@ -86,11 +86,8 @@ def _order(x: torch.Tensor) -> tuple[int, ...]:
     return tuple(range(x.dim() - 1, -1, -1))
 
 
-@pytest.mark.parametrize("dtype", MOVED)
-@pytest.mark.parametrize("row", ROWS, ids=str)
+@each_dtype(ROWS, MOVED)
 def test_against_torch(row: Row, dtype: str, device: Any) -> None:
-    if dtype not in row.dtypes:
-        pytest.skip("not a dtype of this row")
     for number, shape in enumerate(row.shapes):
         check(row, dtype, shape, number, device)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ttnn_emulator as ttnn
-from tests.emulator.ops.against_torch import Row, check, shapes, stored, upload
+from tests.emulator.ops.against_torch import Row, check, each_dtype, shapes, stored, upload
 
 EXACT = {"bfloat16": 0.0, "float32": 0.0}
 MOVED = ("bfloat16", "float32", "int32", "uint32")
@@ -73,11 +73,8 @@ ROWS = (
 )
 
 
-@pytest.mark.parametrize("dtype", MOVED)
-@pytest.mark.parametrize("row", ROWS, ids=str)
+@each_dtype(ROWS, MOVED)
 def test_against_torch(row: Row, dtype: str, device: Any) -> None:
-    if dtype not in row.dtypes:
-        pytest.skip("not a dtype of this row")
     for seed, shape in enumerate(row.shapes):
         check(row, dtype, shape, seed, device)
 
