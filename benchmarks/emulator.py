@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 import ttnn_emulator as ttnn
+from ttnn_emulator.files import replacing
 
 
 @dataclass
@@ -166,9 +167,8 @@ def main() -> int:
         table.add_row(item.name, f"{item.ours * 1e6:,.1f} µs", peer, ratio, item.bar, mark)
     Console().print(table)
     if options.json:
-        temporary = options.json.with_suffix(".part")
-        temporary.write_text(json.dumps([asdict(item) for item in measured], indent=2), encoding="utf-8")
-        temporary.replace(options.json)
+        with replacing(options.json) as temporary:
+            temporary.write_text(json.dumps([asdict(item) for item in measured], indent=2), encoding="utf-8")
     return 0
 
 

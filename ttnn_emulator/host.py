@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import pathlib
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,6 +17,7 @@ from ttnn_emulator.device import MeshDevice
 from ttnn_emulator.enums import ALL_ENUMS, BLOCK_FLOAT_DTYPES, DataType, Layout
 from ttnn_emulator.errors import InvalidArgument, require
 from ttnn_emulator.execution.trace import require_not_capturing
+from ttnn_emulator.files import replacing
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.mesh import MeshComposer, MeshMapper, as_composer, as_mapper
 from ttnn_emulator.numerics import formats
@@ -461,14 +460,8 @@ def dump_tensor(file_name: str | pathlib.Path, tensor: Tensor, *, mode: Any = No
     }
     spec = host._spec
     metadata = {"dtype": spec.dtype.name, "layout": spec.layout.name, "tile": json.dumps(spec.tile.tile_shape)}
-    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".part")
-    os.close(handle)
-    try:
+    with replacing(path) as temporary:
         save_file(pieces, temporary, metadata=metadata)
-        os.replace(temporary, path)
-    except BaseException:
-        pathlib.Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 @composite("ttnn.load_tensor")

@@ -44,9 +44,7 @@ def test_golden_vectors() -> None:
     assert golden_section(results) in PAGE.read_text(encoding="utf-8"), OLD_PAGE
 
 
-@pytest.mark.skipif(
-    not existing_python(ttnn_version()), reason="no real ttnn here: `make conformance` installs and asks it"
-)
+@pytest.mark.skipif(not existing_python(ttnn_version()), reason="the real ttnn comes with `make conformance`")
 @pytest.mark.parametrize("board", sorted({recorded.header(family)["board"] for family in recorded.recorded_families()}))
 def test_the_real_library_still_gives_the_recorded_answers(board: str) -> None:
     families = [family for family in recorded.recorded_families() if recorded.header(family)["board"] == board]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import pathlib
 import sys
 from typing import Any
@@ -17,6 +16,7 @@ from ttnn_emulator.conformance import recorded
 from ttnn_emulator.conformance.cases import board_of, cases_of, families
 from ttnn_emulator.conformance.compare import EmulatedTtnn, Score, agree, score
 from ttnn_emulator.conformance.real import RealTtnn
+from ttnn_emulator.files import replacing
 
 console = Console()
 
@@ -110,9 +110,9 @@ def report(arguments: argparse.Namespace) -> int:
     from ttnn_emulator.conformance.report import page
 
     scores = {family: score(family) for family in recorded.recorded_families()}
-    temporary = arguments.file.with_suffix(".part")
-    temporary.write_text(page(scores, vectors.judge_all()), encoding="utf-8")
-    os.replace(temporary, arguments.file)
+    text = page(scores, vectors.judge_all())
+    with replacing(arguments.file) as temporary:
+        temporary.write_text(text, encoding="utf-8")
     console.print(f"wrote {arguments.file}")
     return 0
 
@@ -135,9 +135,8 @@ def api(arguments: argparse.Namespace) -> int:
     target = pathlib.Path(__file__).parents[1] / "api" / "ttnn_api.json"
     with RealTtnn() as real:
         text = real.record_api()
-    temporary = target.with_suffix(".part")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, target)
+    with replacing(target) as temporary:
+        temporary.write_text(text, encoding="utf-8")
     console.print(f"wrote {target}")
     return 0
 

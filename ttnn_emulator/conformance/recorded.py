@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import pathlib
-import tempfile
 from collections.abc import Iterator
 from typing import Any
 
 from ttnn_emulator.conformance.case import Case
+from ttnn_emulator.files import replacing
 
 FOLDER = pathlib.Path(__file__).parent / "recorded"
 
@@ -39,10 +38,7 @@ def header(family: str) -> dict[str, Any]:
 def write(family: str, about: dict[str, Any], entries: list[tuple[Case, dict[str, Any]]]) -> None:
     """Replace a family's file, whole or not at all."""
     FOLDER.mkdir(exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=FOLDER, suffix=".part")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
+    with replacing(path_of(family)) as temporary, temporary.open("w", encoding="utf-8") as file:
         file.write(json.dumps(about, separators=(",", ":")) + "\n")
         for case, answer in entries:
             file.write(json.dumps({**case, "answer": answer}, separators=(",", ":")) + "\n")
-    os.chmod(temporary, 0o644)  # temporary files are made for their owner alone
-    os.replace(temporary, path_of(family))

@@ -18,6 +18,7 @@ from typing import Any
 from ttnn_emulator import dispatch
 from ttnn_emulator.enums import ALL_ENUMS, BufferType
 from ttnn_emulator.execution import listeners
+from ttnn_emulator.files import replacing
 from ttnn_emulator.storage import Placement, Storage
 from ttnn_emulator.tensor import Tensor
 
@@ -183,10 +184,8 @@ def end_graph_capture() -> list[Node]:
 def end_graph_capture_to_file(report_path: str | pathlib.Path) -> list[Node]:
     """Stop recording, write the graph to a JSON file and return it."""
     captured = end_graph_capture()
-    path = pathlib.Path(report_path)
-    temporary = path.with_suffix(path.suffix + ".part")
-    temporary.write_text(json.dumps({"version": REPORT_VERSION, "graph": captured}), encoding="utf-8")
-    temporary.replace(path)
+    with replacing(report_path) as temporary:
+        temporary.write_text(json.dumps({"version": REPORT_VERSION, "graph": captured}), encoding="utf-8")
     return captured
 
 
