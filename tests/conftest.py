@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import torch
 from hypothesis import HealthCheck, settings
 
 import ttnn_emulator as ttnn
@@ -26,6 +27,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if "slow" in item.keywords:
                 item.add_marker(skip)
+
+
+@pytest.fixture(autouse=True)
+def seeded() -> None:
+    """Random values of a test are the same in every run."""
+    torch.manual_seed(0)
 
 
 @pytest.fixture
