@@ -1,0 +1,13 @@
+"""PyTorch models on Tenstorrent hardware, in one line: `torch.compile(model, backend="ttnn")`."""
+
+from __future__ import annotations
+
+from torch._dynamo import register_backend as _register_backend
+
+from torch_ttnn.backend import backend, compile
+from torch_ttnn.options import TorchTtnnOption
+
+__version__ = "0.2.0"
+__all__ = ["TorchTtnnOption", "backend", "compile"]
+
+_register_backend(backend, name="ttnn")

@@ -1,0 +1,155 @@
+"""A program as plain Python: `ttnn` calls, one a line, each value dropped after its last use."""
+
+from __future__ import annotations
+
+import enum
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+import torch.fx
+
+import ttnn_emulator
+from torch_ttnn.compiler.errors import CompileError
+from torch_ttnn.compiler.recorder import DeviceMarker
+from torch_ttnn.compiler.source import module_path
+
+INDENT = "    "
+
+
+def forward_source(graph: torch.fx.Graph, weights: dict[torch.fx.Node, int], comments: bool = False) -> str:
+    """The function that runs on every call.
+
+    It takes the library, the device, the prepared weights and the inputs by their numbers, and returns the outputs.
+    """
+    lines = ["def forward(ttnn, device, weights, inputs):"]
+    last_use = _last_uses(graph)
+    module = ""
+    for node in graph.nodes:
+        if comments and node.op == "call_function":
+            origin = node.meta.get("origin")
+            path = module_path(origin) if origin is not None else ""
+            if path and path != module:
+                module = path
+                lines.append(f"{INDENT}# {path}")
+        line = statement(node, weights)
+        if line:
+            lines.append(INDENT + line)
+        dead = [each.name for each in last_use.get(node, ()) if each is not node]
+        if dead and node.op != "output":
+            lines.append(f"{INDENT}del {', '.join(dead)}")
+    return "\n".join(lines) + "\n"
+
+
+def statement(node: torch.fx.Node, weights: dict[torch.fx.Node, int]) -> str:
+    if node.op == "placeholder":
+        if node in weights:
+            return f"{node.name} = weights[{weights[node]}]"
+        return f"{node.name} = inputs[{node.meta['number']}]"
+    if node.op == "output":
+        return f"return {literal(tuple(node.args[0]))}"  # type: ignore[arg-type]
+    if node.op == "call_function":
+        return f"{node.name} = {call(node)}"
+    raise CompileError(f"a program has no {node.op} node")
+
+
+def call(node: torch.fx.Node) -> str:
+    if node.target is operator.getitem:
+        return f"{literal(node.args[0])}[{node.args[1]!r}]"
+    arguments = [literal(item) for item in node.args]
+    arguments += [f"{name}={literal(item)}" for name, item in node.kwargs.items()]
+    return f"{function_name(node)}({', '.join(arguments)})"
+
+
+def function_name(node: torch.fx.Node) -> str:
+    path = node.meta.get("path")
+    if path:
+        return path
+    if isinstance(node.target, torch._ops.OpOverload):
+        return f"torch.ops.{node.target}"
+    raise CompileError(f"no name is known for {node.target!r}")
+
+
+def _last_uses(graph: torch.fx.Graph) -> dict[torch.fx.Node, list[torch.fx.Node]]:
+    """For each node, the values that nobody reads after it."""
+    seen: set[torch.fx.Node] = set()
+    last: dict[torch.fx.Node, list[torch.fx.Node]] = {}
+    for node in reversed(graph.nodes):
+        for used in node.all_input_nodes:
+            if used not in seen:
+                seen.add(used)
+                last.setdefault(node, []).append(used)
+    return last
+
+
+# -- literals ---------------------------------------------------------------------------------------------------------
+
+_NAMED_DTYPES = {member: f"ttnn.{member.name.lower()}" for member in ttnn_emulator.DataType}
+_NAMED_LAYOUTS = {
+    ttnn_emulator.TILE_LAYOUT: "ttnn.TILE_LAYOUT",
+    ttnn_emulator.ROW_MAJOR_LAYOUT: "ttnn.ROW_MAJOR_LAYOUT",
+}
+
+
+def literal(item: Any) -> str:
+    """An argument as Python source."""
+    if isinstance(item, torch.fx.Node):
+        return item.name
+    if isinstance(item, tuple):
+        inner = _joined(item)
+        return f"({inner},)" if len(item) == 1 else f"({inner})"
+    if isinstance(item, list):
+        return f"[{_joined(item)}]"
+    if isinstance(item, dict):
+        return "{" + ", ".join(f"{key!r}: {literal(each)}" for key, each in item.items()) + "}"
+    if isinstance(item, float):
+        return _float(item)
+    if item is None or isinstance(item, bool | int | str | DeviceMarker):
+        return repr(item)
+    if isinstance(item, torch.dtype | torch.layout | torch.memory_format):
+        return str(item)
+    if isinstance(item, torch.device):
+        return f'torch.device("{item}")'
+    if isinstance(item, slice):
+        return f"slice({literal(item.start)}, {literal(item.stop)}, {literal(item.step)})"
+    for kind, write in _WRITERS:
+        if isinstance(item, kind):
+            return write(item)
+    raise CompileError(f"{type(item).__name__} cannot be written as source: {item!r}")
+
+
+def _joined(items: Iterable[Any]) -> str:
+    return ", ".join([literal(item) for item in items])
+
+
+def _float(number: float) -> str:
+    if number != number or number in (float("inf"), float("-inf")):
+        return f'float("{number}")'
+    return repr(number)
+
+
+def _memory_config(config: Any) -> str:
+    for name in ("DRAM_MEMORY_CONFIG", "L1_MEMORY_CONFIG"):
+        if config == getattr(ttnn_emulator, name):
+            return f"ttnn.{name}"
+    raise CompileError(f"{config!r} cannot be written as source")
+
+
+def _compute_config(config: Any) -> str:
+    fields = ("math_fidelity", "math_approx_mode", "fp32_dest_acc_en", "packer_l1_acc")
+    given = ", ".join(f"{name}={literal(getattr(config, name))}" for name in fields)
+    return f"ttnn.WormholeComputeKernelConfig({given})"
+
+
+def _unary(operation: Any) -> str:
+    return f"ttnn.UnaryWithParam({literal(operation.op_type)}, {literal(list(operation.params))})"
+
+
+_WRITERS: list[tuple[type, Callable[[Any], str]]] = [
+    (ttnn_emulator.DataType, _NAMED_DTYPES.__getitem__),
+    (ttnn_emulator.Layout, _NAMED_LAYOUTS.__getitem__),
+    (enum.Enum, lambda item: f"ttnn.{type(item).__name__}.{item.name}"),
+    (ttnn_emulator.MemoryConfig, _memory_config),
+    (ttnn_emulator.WormholeComputeKernelConfig, _compute_config),
+]

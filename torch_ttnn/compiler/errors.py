@@ -1,0 +1,26 @@
+"""What can go wrong while compiling, told to the user."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+
+class TorchTtnnError(RuntimeError):
+    """Any error of the compiler that a user can meet."""
+
+
+class StaysOnHost(TorchTtnnError):
+    """Raised by a lowering for a case that it does not handle; the message is the reason that the report shows."""
+
+
+class CompileError(TorchTtnnError):
+    """A graph cannot be compiled; names the operation, its arguments and the line of the model."""
+
+
+class VerifyError(TorchTtnnError):
+    """A stage left a graph that is not valid. A fault of the compiler, not of the model."""
+
+
+def refuse(reason: str) -> NoReturn:
+    """Leave the operation being lowered to the host, for this reason."""
+    raise StaysOnHost(reason)

@@ -1,0 +1,116 @@
+"""How a value's dimensions lie in the tensor that holds it, so that views and permutations cost nothing until needed.
+
+A convolution answers in NHWC while torch speaks of NCHW; splitting heads is a view and a permutation. A `Form` says
+"these are the dimensions in the order in which they are stored, and this is where each of torch's is among them".
+Views and permutations change the form only. Pointwise operations run on what is stored, in whatever order.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Form:
+    """`held`: sizes in storage order. `axes`: for each of torch's dimensions, its place in `held`."""
+
+    held: Shape
+    axes: Shape
+
+    @classmethod
+    def plain(cls, shape: Sequence[int]) -> Form:
+        shape = tuple(shape)
+        return cls(shape, tuple(range(len(shape))))
+
+    @property
+    def shape(self) -> Shape:
+        """torch's sizes."""
+        return tuple([self.held[axis] for axis in self.axes])
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether torch's order is the stored one (dimensions of size 1 may stand anywhere)."""
+        return _ascending([axis for axis in self.axes if self.held[axis] != 1])
+
+    @property
+    def order(self) -> Shape:
+        """For each stored dimension, which of torch's it is."""
+        places = [0] * len(self.axes)
+        for dim, axis in enumerate(self.axes):
+            places[axis] = dim
+        return tuple(places)
+
+    def permuted(self, dims: Sequence[int]) -> Form:
+        return Form(self.held, tuple([self.axes[dim] for dim in dims]))
+
+    def viewed(self, shape: Sequence[int]) -> Form | None:
+        """The form of torch's `view(shape)`, or None if what is stored would have to move.
+
+        >>> nhwc = Form((1, 7, 7, 64), (0, 3, 1, 2))
+        >>> nhwc.viewed((1, 64, 49))
+        Form(held=(1, 49, 64), axes=(0, 2, 1))
+        >>> nhwc.viewed((64 * 49,)) is None
+        True
+        """
+        shape = tuple(shape)
+        if self.is_plain:
+            return Form.plain(shape)
+        groups = _groups(self.shape, shape)
+        if groups is None:
+            return None
+        # Each group of torch's old dimensions must lie together and in order in storage; the new ones take its place.
+        pieces: list[tuple[int, list[int]]] = []
+        for old, new in groups:
+            places = [self.axes[dim] for dim in old if self.shape[dim] != 1]
+            if not _together(places, self.held):
+                return None
+            pieces.append((places[0] if places else -1, new))
+        held: list[int] = []
+        axes = [0] * len(shape)
+        for _, new in sorted(pieces, key=lambda piece: piece[0]):
+            for dim in new:
+                axes[dim] = len(held)
+                held.append(shape[dim])
+        return Form(tuple(held), tuple(axes))
+
+
+def _ascending(places: Sequence[int]) -> bool:
+    return all(one < other for one, other in itertools.pairwise(places))
+
+
+def _together(places: list[int], held: Shape) -> bool:
+    """Whether these places follow each other, with nothing but ones between."""
+    return all(one < other and math.prod(held[one + 1 : other]) == 1 for one, other in itertools.pairwise(places))
+
+
+def _groups(old: Shape, new: Shape) -> list[tuple[list[int], list[int]]] | None:
+    """Split both shapes into the smallest runs of equal size: which old dimensions become which new ones."""
+    if math.prod(old) == 0:
+        return None
+    groups: list[tuple[list[int], list[int]]] = []
+    i = j = 0
+    while i < len(old) or j < len(new):
+        left, right = [], []
+        a = b = 1
+        if i < len(old):
+            a, left, i = old[i], [i], i + 1
+        if j < len(new):
+            b, right, j = new[j], [j], j + 1
+        while a != b:
+            if a < b:
+                if i >= len(old):
+                    return None
+                a, i = a * old[i], i + 1
+                left.append(i - 1)
+            else:
+                if j >= len(new):
+                    return None
+                b, j = b * new[j], j + 1
+                right.append(j - 1)
+        groups.append((left, right))
+    return groups

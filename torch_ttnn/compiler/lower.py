@@ -1,0 +1,228 @@
+"""The stage `lower`: every ATen operation becomes TT-NN calls, or stays a host operation with its reason."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.fx
+
+from torch_ttnn.compiler.errors import CompileError, StaysOnHost
+from torch_ttnn.compiler.lowering import registry
+from torch_ttnn.compiler.recorder import Recorder, _leaves, _map
+from torch_ttnn.compiler.source import source_line
+from torch_ttnn.compiler.value import Handle, Value
+
+NO_LOWERING = "no lowering is registered for this operation"
+
+
+@dataclass
+class Lowered:
+    """The two graphs of a program, and where each captured value ended up."""
+
+    main: torch.fx.Graph
+    prepare: torch.fx.Graph
+    weights: list[tuple[torch.fx.Node, torch.fx.Node]]  # (made in prepare, placeholder in main)
+    inputs: list[torch.fx.Node | None]  # of main, one a captured placeholder; None where unused or static
+    statics: dict[int, torch.fx.Node]  # captured placeholder number: its node in prepare
+    values: dict[torch.fx.Node, Any] = field(default_factory=dict)  # captured node: its value
+
+
+def lower(graph_module: torch.fx.GraphModule, static_inputs: Sequence[int], recorder: Recorder) -> Lowered:
+    """Write both graphs of the program for a captured graph."""
+    return _Lowering(graph_module, frozenset(static_inputs), recorder).run()
+
+
+class _Lowering:
+    def __init__(self, graph_module: torch.fx.GraphModule, statics: frozenset[int], recorder: Recorder) -> None:
+        self.graph_module = graph_module
+        self.static_numbers = statics
+        self.recorder = recorder
+        self.env: dict[torch.fx.Node, Any] = {}
+        self.inputs: list[torch.fx.Node | None] = []
+        self.statics: dict[int, torch.fx.Node] = {}
+
+    def run(self) -> Lowered:
+        recorder = self.recorder
+        for node in self.graph_module.graph.nodes:
+            recorder.origin = node
+            self.env[node] = getattr(self, f"_{node.op}")(node)
+        recorder.main.eliminate_dead_code()
+        weights = []
+        for made, here in recorder.weights.items():
+            if here.users:
+                weights.append((made, here))
+            else:
+                recorder.main.erase_node(here)
+        recorder.prepare_graph.output(tuple([made for made, _ in weights]))
+        recorder.prepare_graph.eliminate_dead_code()
+        return Lowered(recorder.main, recorder.prepare_graph, weights, self.inputs, self.statics, self.env)
+
+    # -- inputs -----------------------------------------------------------------------------------------------------
+
+    def _placeholder(self, node: torch.fx.Node) -> Any:
+        number = len(self.inputs)
+        val = node.meta.get("val")
+        if not isinstance(val, torch.Tensor):
+            self.inputs.append(None)
+            return val
+        is_static = number in self.static_numbers
+        graph = self.recorder.prepare_graph if is_static else self.recorder.main
+        made = graph.placeholder(f"input_{number}")
+        made.meta.update(val=val, number=number, origin=node)
+        if is_static:
+            self.statics[number] = made
+        self.inputs.append(None if is_static else made)
+        return Value(self.recorder, val.shape, val.dtype, host=made, is_static=is_static)
+
+    def _get_attr(self, node: torch.fx.Node) -> Any:
+        held = operator.attrgetter(str(node.target))(self.graph_module)
+        return self.recorder.static(held) if isinstance(held, torch.Tensor) else held
+
+    # -- operations ---------------------------------------------------------------------------------------------------
+
+    def _call_function(self, node: torch.fx.Node) -> Any:
+        args, kwargs = self._arguments(node)
+        if node.target is operator.getitem and not isinstance(args[0], Value):
+            return args[0][args[1]]
+        values = [item for item in _leaves((args, kwargs)) if isinstance(item, Value)]
+        if all(value.is_static for value in values) and not registry.is_random(node.target):
+            return self._prepared(node, args, kwargs)
+        try:
+            return self._lowered(node, args, kwargs)
+        except StaysOnHost as reason:
+            return self._on_host(node, args, kwargs, str(reason))
+
+    def _arguments(self, node: torch.fx.Node) -> tuple[tuple, dict[str, Any]]:
+        def value_of(item: Any) -> Any:
+            return self.env[item] if isinstance(item, torch.fx.Node) else item
+
+        return _map(node.args, value_of), _map(node.kwargs, value_of)
+
+    def _prepared(self, node: torch.fx.Node, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """It depends on nothing that changes from call to call."""
+        if not isinstance(node.meta.get("val"), torch.Tensor | tuple | list):
+            return node.target(*args, **kwargs)  # type: ignore[operator]
+
+        def node_of(item: Any) -> Any:
+            return item.host() if isinstance(item, Value) else item
+
+        made = self.recorder.prepare_graph.create_node(
+            "call_function", node.target, _map(args, node_of), _map(kwargs, node_of)
+        )
+        made.meta.update(val=node.meta["val"], origin=node)
+        return self.recorder.static_values(made)
+
+    def _lowered(self, node: torch.fx.Node, args: tuple, kwargs: dict[str, Any]) -> Any:
+        lowering = registry.find(node.target)
+        if lowering is None:
+            raise StaysOnHost(NO_LOWERING)
+        _require_supported(node, args, kwargs)
+        if lowering.when is not None:
+            reason = lowering.when(self.recorder, *args, **kwargs)
+            if reason:
+                raise StaysOnHost(reason)
+        if lowering.pointwise:
+            return self._pointwise(node, lowering, args, kwargs)
+        result = lowering.function(self.recorder, *args, **kwargs)
+        if isinstance(node.meta["val"], tuple | list):
+            missing = [number for number in self.recorder.used if result[number] is None]
+            if missing:
+                raise StaysOnHost(f"its output {missing[0]} is used, which the device does not give")
+        return self._as_values(result, node.meta["val"], node)
+
+    def _pointwise(self, node: torch.fx.Node, lowering: registry.Lowering, args: tuple, kwargs: dict[str, Any]) -> Any:
+        val = node.meta["val"]
+        tensors = [item for item in (*args, *kwargs.values()) if isinstance(item, Value)]
+        aligned, form = self.recorder.aligned(tensors, val.shape)
+        handles = iter(aligned)
+
+        def handle_of(item: Any) -> Any:
+            return next(handles) if isinstance(item, Value) else item
+
+        args = tuple([handle_of(item) for item in args])
+        kwargs = {name: handle_of(item) for name, item in kwargs.items()}
+        result = lowering.function(self.recorder, *args, **kwargs)
+        if isinstance(result, Value):
+            return result
+        return Value(self.recorder, val.shape, val.dtype, base=result, form=form)
+
+    def _as_values(self, result: Any, val: Any, node: torch.fx.Node) -> Any:
+        if isinstance(val, tuple | list):
+            return tuple([self._as_values(each, its, node) for each, its in zip(result, val)])
+        if result is None or not isinstance(val, torch.Tensor):
+            return result
+        if isinstance(result, Handle):
+            if _without_ones(result.shape) != _without_ones(val.shape):
+                raise CompileError(
+                    f"the lowering of {node.target} gives {list(result.shape)} where torch has {list(val.shape)}"
+                )
+            return Value(self.recorder, val.shape, val.dtype, base=result)
+        if result.shape != tuple(val.shape):
+            raise CompileError(f"the lowering of {node.target} gives {result} where torch has {list(val.shape)}")
+        if result.dtype is not val.dtype:
+            result = Value(
+                self.recorder, result.shape, val.dtype, base=result.base(), form=result.form, is_static=result.is_static
+            )
+        return result
+
+    # -- the host -----------------------------------------------------------------------------------------------------
+
+    def _on_host(self, node: torch.fx.Node, args: tuple, kwargs: dict[str, Any], reason: str) -> Any:
+        recorder = self.recorder
+
+        def node_of(item: Any) -> Any:
+            if not isinstance(item, Value):
+                return item
+            host = item.host()
+            return recorder.weight(host, None) if host.graph is recorder.prepare_graph else host
+
+        made = recorder.main.create_node("call_function", node.target, _map(args, node_of), _map(kwargs, node_of))
+        made.meta.update(val=node.meta["val"], origin=node, reason=reason, source=source_line(node))
+        return self._host_values(made, node.meta["val"])
+
+    def _host_values(self, node: torch.fx.Node, val: Any) -> Any:
+        if isinstance(val, torch.Tensor):
+            return Value(self.recorder, val.shape, val.dtype, host=node)
+        if not isinstance(val, tuple | list):
+            return node
+        made = []
+        for index, each in enumerate(val):
+            item = self.recorder.main.create_node("call_function", operator.getitem, (node, index))
+            item.meta.update(val=each, origin=self.recorder.origin)
+            made.append(self._host_values(item, each))
+        return tuple(made)
+
+    # -- outputs ------------------------------------------------------------------------------------------------------
+
+    def _output(self, node: torch.fx.Node) -> None:
+        recorder = self.recorder
+
+        def node_of(item: Any) -> Any:
+            value = self.env[item] if isinstance(item, torch.fx.Node) else item
+            if not isinstance(value, Value):
+                return value
+            host = value.host()
+            return recorder.weight(host, None) if host.graph is recorder.prepare_graph else host
+
+        made = recorder.main.output(_map(tuple(node.args[0]), node_of))  # type: ignore[arg-type]
+        made.meta["vals"] = [item.meta.get("val") if isinstance(item, torch.fx.Node) else item for item in node.args[0]]  # type: ignore[union-attr]
+
+
+def _require_supported(node: torch.fx.Node, args: tuple, kwargs: dict[str, Any]) -> None:
+    """Refuse what no lowering handles: empty tensors, and dtypes that the device lacks."""
+    values = [item for item in _leaves((args, kwargs)) if isinstance(item, Value)]
+    results = node.meta["val"] if isinstance(node.meta["val"], tuple | list) else (node.meta["val"],)
+    item: Any
+    for item in (*values, *[each for each in results if isinstance(each, torch.Tensor)]):
+        if 0 in item.shape:
+            raise StaysOnHost("an empty tensor has no counterpart on the device")
+        if item.dtype is torch.float64 or item.dtype.is_complex:
+            raise StaysOnHost(f"{str(item.dtype).removeprefix('torch.')} has no counterpart on the device")
+
+
+def _without_ones(shape: Sequence[int]) -> list[int]:
+    return [size for size in shape if size != 1]

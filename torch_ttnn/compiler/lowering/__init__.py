@@ -1,0 +1,13 @@
+"""Lowerings by family. Importing this package fills the table; a new family is one file here."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+from torch_ttnn.compiler.lowering.registry import LOWERINGS, Lowering, find, lowers, pointwise
+
+__all__ = ["LOWERINGS", "Lowering", "find", "lowers", "pointwise"]
+
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")

@@ -1,0 +1,111 @@
+"""The compiled program: prepared weights and a Python function of `ttnn` calls."""
+
+from __future__ import annotations
+
+import linecache
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.fx
+
+from torch_ttnn.compiler import emit
+from torch_ttnn.compiler.lower import Lowered
+from torch_ttnn.compiler.weights import Weights
+from torch_ttnn.devices import Target
+from torch_ttnn.options import TorchTtnnOption
+
+INT32 = torch.iinfo(torch.int32)
+
+
+class OutOfRange(Exception):
+    """An integer input does not fit the device's integers."""
+
+
+class Program:
+    """One graph, compiled for one set of shapes and one device."""
+
+    def __init__(
+        self, lowered: Lowered, captured: torch.fx.GraphModule, target: Target, options: TorchTtnnOption
+    ) -> None:
+        self.graph = lowered.main
+        self.lowered = lowered
+        self.captured = captured
+        self.target = target
+        self.seconds: dict[str, float] = {}
+        places = {here: number for number, (_, here) in enumerate(lowered.weights)}
+        self.weights = Weights(
+            lowered.prepare, [made for made, _ in lowered.weights], lowered.statics, target, options.load_params_once
+        )
+        self.weight_places = places
+        self.source = emit.forward_source(lowered.main, places)
+        self._forward = _compiled(self.source)
+        self._lock = threading.Lock()
+        output = next(iter(reversed(lowered.main.nodes)))
+        self._outputs = [_finisher(node, val) for node, val in zip(output.args[0], output.meta["vals"])]  # type: ignore[arg-type]
+        self._integers = [
+            node.meta["number"]
+            for node in lowered.main.nodes
+            if node.op == "placeholder" and node not in places and node.meta["val"].dtype is torch.int64
+        ]
+
+    @property
+    def code(self) -> str:
+        """The program as a person would read it."""
+        return emit.forward_source(self.graph, self.weight_places, comments=True)
+
+    def __call__(self, inputs: Sequence[Any]) -> list[Any]:
+        for number in self._integers:
+            if not _fits(inputs[number]):
+                return self._on_host(inputs)
+        with self._lock, torch.no_grad():
+            weights = self.weights.current(inputs)
+            outputs = self._forward(self.target.ttnn, self.target.device, weights, inputs)
+        return [finish(each) if finish is not None else each for finish, each in zip(self._outputs, outputs)]
+
+    def _on_host(self, inputs: Sequence[Any]) -> list[Any]:
+        """Integers beyond 32 bits: torch computes the graph as it was captured."""
+        with torch.no_grad():
+            return list(self.captured(*inputs))
+
+
+def _fits(tensor: torch.Tensor) -> bool:
+    if tensor.numel() == 0 or tensor.is_meta:
+        return True
+    low, high = torch.aminmax(tensor)
+    return int(low) >= INT32.min and int(high) <= INT32.max
+
+
+def _finisher(node: Any, val: Any) -> Any:
+    """What is done to an output before the caller gets it: constants and inputs are copied, strides made torch's."""
+    if not isinstance(node, torch.fx.Node) or not isinstance(val, torch.Tensor):
+        return None
+    copied = node.op == "placeholder" and "prepared" in node.meta
+    if val.is_contiguous():
+        return torch.clone if copied else None
+    shape, stride, dtype = tuple(val.shape), tuple(val.stride()), val.dtype
+    if node.op == "placeholder" and not copied:
+        return None
+
+    def restride(tensor: torch.Tensor) -> torch.Tensor:
+        if tensor.stride() == stride and not copied:
+            return tensor
+        made = torch.empty_strided(shape, stride, dtype=dtype)
+        return made.copy_(tensor)
+
+    return restride
+
+
+_counter = 0
+
+
+def _compiled(source: str) -> Any:
+    """The function of a source; tracebacks show its lines."""
+    global _counter
+    _counter += 1
+    name = f"<torch_ttnn program {_counter}>"
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    namespace: dict[str, Any] = {"torch": torch}
+    exec(compile(source, name, "exec"), namespace)
+    return namespace["forward"]

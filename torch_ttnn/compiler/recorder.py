@@ -1,0 +1,383 @@
+"""Writes the program: calls of `ttnn` functions on values become nodes, typed at once by the operation table.
+
+A lowering sees a `Recorder` under the name `ttnn` and uses it as the library: `ttnn.linear(x, weight, bias=bias)`.
+Values given to a call are brought to the device as tiles in torch's order; what a call returns is a `Handle`.
+
+Two graphs are written. What depends on weights and constants only goes into `prepare`, which runs once and again for
+weights that changed; everything else into `main`, which runs on every call.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+import torch
+import torch.fx
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+import ttnn_emulator
+from torch_ttnn.compiler.errors import StaysOnHost, refuse
+from torch_ttnn.compiler.forms import Form, Shape
+from torch_ttnn.compiler.value import TILE, Handle, Value, align
+from torch_ttnn.devices import Target
+from torch_ttnn.options import TorchTtnnOption
+from ttnn_emulator import DataType, EmulatorError, Layout
+
+INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+FLOATS = (torch.float32, torch.float16, torch.bfloat16)
+# What `ttnn.to_torch` gives for each dtype.
+DOWNLOADED = {
+    DataType.BFLOAT16: torch.bfloat16,
+    DataType.FLOAT32: torch.float32,
+    DataType.INT32: torch.int32,
+    DataType.UINT32: torch.uint32,
+    DataType.UINT16: torch.uint16,
+    DataType.UINT8: torch.uint8,
+    DataType.BFLOAT8_B: torch.float32,
+    DataType.BFLOAT4_B: torch.float32,
+}
+CONSTANT_LIMIT = 1 << 22  # elements up to which a constant is worked out while compiling, for lowerings to look at
+
+
+class DeviceMarker:
+    """Stands for the device in recorded calls; printed as `device`."""
+
+    def __repr__(self) -> str:
+        return "device"
+
+
+DEVICE = DeviceMarker()
+
+
+class Namespace:
+    """`ttnn` or a namespace within it, recording."""
+
+    def __init__(self, recorder: Recorder, path: str, module: Any) -> None:
+        self._recorder = recorder
+        self._path = path
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._module, name)
+        if isinstance(found, ModuleType) or type(found).__name__ == "Namespace":
+            return Namespace(self._recorder, f"{self._path}.{name}", found)
+        if not callable(found) or isinstance(found, type):
+            return found
+        recorder, path = self._recorder, f"{self._path}.{name}"
+
+        def record(*args: Any, **kwargs: Any) -> Any:
+            return recorder.call(path, found, args, kwargs)
+
+        setattr(self, name, record)
+        return record
+
+
+class Recorder(Namespace):
+    """What lowerings call `ttnn`."""
+
+    def __init__(self, target: Target, options: TorchTtnnOption, fake_mode: FakeTensorMode) -> None:
+        super().__init__(self, "ttnn", ttnn_emulator)
+        self.target = target
+        self.options = options
+        self.fake_mode = fake_mode
+        self.main = torch.fx.Graph()
+        self.prepare_graph = torch.fx.Graph()
+        self.device = DEVICE
+        self.origin: torch.fx.Node | None = None  # the ATen node being lowered
+        self._weights: dict[torch.fx.Node, torch.fx.Node] = {}  # of `prepare`: its placeholder in `main`
+        self._constants: dict[torch.fx.Node, torch.Tensor | None] = {}
+
+    # -- dtypes -----------------------------------------------------------------------------------------------------
+
+    @property
+    def float_dtype(self) -> DataType:
+        """What floating-point values are on the device."""
+        return DataType.FLOAT32 if self.options.precision == "float32" else DataType.BFLOAT16
+
+    def device_dtype(self, dtype: torch.dtype) -> DataType:
+        if dtype in FLOATS:
+            return DataType.BFLOAT16 if dtype is torch.bfloat16 else self.float_dtype
+        if dtype is torch.bool:
+            return DataType.BFLOAT16
+        if dtype in INTEGERS:
+            return DataType.INT32
+        return refuse(f"{str(dtype).removeprefix('torch.')} has no counterpart on the device")
+
+    @functools.cached_property
+    def accurate(self) -> Any:
+        """How matrix and vector units compute. HiFi4 with float32 accumulation has a fault on Wormhole, so HiFi3."""
+        return ttnn_emulator.WormholeComputeKernelConfig(
+            math_fidelity=ttnn_emulator.MathFidelity.HiFi3,
+            math_approx_mode=False,
+            fp32_dest_acc_en=True,
+            packer_l1_acc=True,
+        )
+
+    @property
+    def used(self) -> frozenset[int]:
+        """Which outputs of the operation being lowered anybody reads."""
+        assert self.origin is not None
+        users = [user for user in self.origin.users if user.target is operator.getitem]
+        return frozenset([int(user.args[1]) for user in users])  # type: ignore[arg-type]
+
+    def accepts(self, difference: str) -> bool:
+        """Whether the user accepts a known difference between the chip's arithmetic and torch's."""
+        return difference in self.options.accept
+
+    # -- calls ------------------------------------------------------------------------------------------------------
+
+    def call(self, path: str, function: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+        """Type a call, write its node, and give back what it returns."""
+        args = _map(args, self._as_handle)
+        kwargs = _map(kwargs, self._as_handle)
+        handles = [item for item in _leaves((args, kwargs)) if isinstance(item, Handle)]
+        once = bool(handles) and all(handle.node.graph is self.prepare_graph for handle in handles)
+        graph = self.prepare_graph if once else self.main
+        if not once:
+            args, kwargs = _map(args, self._in_main), _map(kwargs, self._in_main)
+        try:
+            with ttnn_emulator.specs_only():
+                typed = function(*_map(args, self._typed), **_map(kwargs, self._typed))
+        except EmulatorError as error:
+            raise StaysOnHost(str(error).splitlines()[0]) from error
+        node = graph.create_node(
+            "call_function", self._target_function(path), _map(args, _node_of), _map(kwargs, _node_of)
+        )
+        node.meta.update(path=path, origin=self.origin, spec=typed)
+        return self._handles(graph, node, typed)
+
+    def _target_function(self, path: str) -> Any:
+        return operator.attrgetter(path.removeprefix("ttnn."))(self.target.ttnn)
+
+    def _handles(self, graph: torch.fx.Graph, node: torch.fx.Node, typed: Any) -> Any:
+        if isinstance(typed, ttnn_emulator.Tensor):
+            return Handle(node, typed)
+        if not isinstance(typed, (list, tuple)):
+            return None
+        made = []
+        for index, tensor in enumerate(typed):
+            item = graph.create_node("call_function", operator.getitem, (node, index))
+            item.meta.update(origin=self.origin, spec=tensor)
+            made.append(self._handles(graph, item, tensor))
+        return type(typed)(made) if type(typed) in (list, tuple) else tuple(made)
+
+    def _as_handle(self, item: Any) -> Any:
+        return item.tile() if isinstance(item, Value) else item
+
+    def _in_main(self, item: Any) -> Any:
+        """A prepared tensor as the main graph sees it: one of its weights."""
+        if not isinstance(item, Handle) or item.node.graph is self.main:
+            return item
+        return Handle(self.weight(item.node, item.tensor), item.tensor)
+
+    def _typed(self, item: Any) -> Any:
+        if isinstance(item, Handle):
+            return item.tensor
+        return self.target.typing if item is DEVICE else item
+
+    def weight(self, prepared: torch.fx.Node, tensor: Any) -> torch.fx.Node:
+        """The main graph's placeholder for something that `prepare` makes."""
+        found = self._weights.get(prepared)
+        if found is None:
+            place = self.main._root.next
+            with self.main.inserting_before(place):
+                found = self.main.placeholder(f"weight_{len(self._weights)}")
+            found.meta.update(prepared=prepared, spec=tensor, val=prepared.meta.get("val"))
+            self._weights[prepared] = found
+        return found
+
+    @property
+    def weights(self) -> dict[torch.fx.Node, torch.fx.Node]:
+        """What `prepare` gives to `main`: nodes there by nodes here, in order."""
+        return self._weights
+
+    # -- conversions ------------------------------------------------------------------------------------------------
+
+    def converted(self, handle: Handle, layout: Layout, dtype: DataType) -> Handle:
+        """In this layout and dtype; casts are done on tiles."""
+        if handle.dtype is not dtype:
+            handle = self.cast(handle, dtype)
+        if handle.layout is not layout:
+            handle = self.to_layout(handle, layout)
+        return handle
+
+    def cast(self, handle: Handle, dtype: DataType) -> Handle:
+        if handle.dtype is dtype:
+            return handle
+        return self.typecast(self.tiled(handle), dtype)
+
+    def tiled(self, handle: Handle) -> Handle:
+        return handle if handle.layout is TILE else self.to_layout(handle, TILE)
+
+    def reshaped(self, handle: Handle, shape: Sequence[int]) -> Handle:
+        shape = tuple(shape)
+        return handle if handle.shape == shape else self.reshape(handle, list(shape))
+
+    def in_order(self, handle: Handle, form: Form) -> Handle:
+        """Carry out a form: the stored tensor in torch's order and shape."""
+        if form.is_plain:
+            return self.reshaped(handle, form.shape)
+        heads = self.split_heads(handle, form)
+        if heads is not None:
+            return heads
+        return self.permute(self.reshaped(handle, form.held), list(form.axes))
+
+    def split_heads(self, handle: Handle, form: Form) -> Handle | None:
+        """[B, S, H * D] seen as [B, H, S, D] in one operation, where the library has one."""
+        return None
+
+    def joined_heads(self, handle: Handle, form: Form, shape: Shape) -> Handle | None:
+        """[B, H, S, D] stored, seen as [B, S, H, D], wanted as [B, S, H * D]: one operation of the library."""
+        if len(form.held) != 4 or form.axes != (0, 2, 1, 3) or handle.shape != form.held:
+            return None
+        batch, heads, length, width = form.held
+        if shape not in ((batch, length, heads * width), (batch * length, heads * width)) or width % 32:
+            return None
+        joined = self.transformer.concatenate_heads(self.tiled(handle))
+        return self.reshaped(joined, shape)
+
+    # -- moves between host and device ----------------------------------------------------------------------------
+
+    def upload(self, value: Value, layout: Layout | None = None, dtype: DataType | None = None) -> Handle:
+        """Bring a host value to the device, in the layout and dtype of whoever asks first."""
+        if 0 in value.shape:
+            refuse("an empty tensor has no counterpart on the device")
+        if value.dtype not in FLOATS and value.dtype not in INTEGERS and not value.is_bool:
+            self.device_dtype(value.dtype)
+        host = value.host()
+        dtype = dtype or self.device_dtype(value.dtype)
+        layout = layout or TILE
+        graph = host.graph
+        if value.is_bool or value.dtype in (torch.int16, torch.int8, torch.uint8, torch.float16):
+            host_dtype = torch.bfloat16 if value.is_bool else torch.float32 if value.is_float else torch.int32
+            val = host.meta["val"]
+            host = graph.create_node("call_function", torch.ops.aten._to_copy.default, (host,), {"dtype": host_dtype})
+            with self.fake_mode:
+                host.meta.update(val=val.to(host_dtype), move="part of an upload", origin=self.origin)
+        kwargs: dict[str, Any] = {"dtype": dtype, "layout": layout, "device": DEVICE}
+        node = graph.create_node("call_function", self.target.ttnn.from_torch, (host,), kwargs)
+        typed = ttnn_emulator.spec_tensor(value.shape, dtype, layout, device=self.target.typing)
+        node.meta.update(path="ttnn.from_torch", origin=self.origin, spec=typed)
+        return Handle(node, typed)
+
+    def download(self, value: Value) -> torch.fx.Node:
+        """Bring a device value to the host, with torch's dtype and shape."""
+        handle = value._in_order()
+        graph = handle.node.graph
+        kwargs: dict[str, Any] = {"dtype": value.dtype} if value.is_float else {}
+        node = graph.create_node("call_function", self.target.ttnn.to_torch, (handle.node,), kwargs)
+        made = value.dtype if value.is_float else DOWNLOADED[handle.dtype]
+        with self.fake_mode:
+            node.meta.update(
+                path="ttnn.to_torch", origin=self.origin, val=torch.empty(handle.shape, dtype=made, device="cpu")
+            )
+        if made is not value.dtype:
+            node = self._host_call(graph, torch.ops.aten._to_copy.default, (node,), {"dtype": value.dtype})
+        if tuple(node.meta["val"].shape) != value.shape:
+            node = self._host_call(graph, torch.ops.aten.reshape.default, (node, list(value.shape)), {})
+        return node
+
+    def _host_call(self, graph: torch.fx.Graph, target: Any, args: tuple, kwargs: dict) -> torch.fx.Node:
+        """A torch call that is part of a move."""
+        node = graph.create_node("call_function", target, args, kwargs)
+        with self.fake_mode:
+            node.meta["val"] = target(*_map(args, _val_of), **_map(kwargs, _val_of))
+        node.meta.update(move="part of a download", origin=self.origin)
+        return node
+
+    # -- static values ----------------------------------------------------------------------------------------------
+
+    def prepare(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Write a torch call on static values into `prepare`; gives a static value (or a tuple of them)."""
+        for item in _leaves((args, kwargs)):
+            if isinstance(item, Value) and not item.is_static:
+                raise ValueError("only static values can be prepared")
+
+        def node_of(item: Any) -> Any:
+            return item.host() if isinstance(item, Value) else item
+
+        node = self.prepare_graph.create_node("call_function", function, _map(args, node_of), _map(kwargs, node_of))
+        with self.fake_mode:
+            val = function(*_map(node.args, _val_of), **_map(node.kwargs, _val_of))
+        node.meta.update(val=val, origin=self.origin)
+        return self.static_values(node)
+
+    def static_values(self, node: torch.fx.Node) -> Any:
+        val = node.meta["val"]
+        if isinstance(val, torch.Tensor):
+            return Value(self, val.shape, val.dtype, host=node, is_static=True)
+        made = []
+        for index, each in enumerate(val):
+            item = self.prepare_graph.create_node("call_function", operator.getitem, (node, index))
+            item.meta.update(val=each, origin=self.origin)
+            made.append(self.static_values(item) if isinstance(each, torch.Tensor) else None)
+        return tuple(made)
+
+    def constant_of(self, value: Value) -> torch.Tensor | None:
+        """The value of a static value that depends on no weight, if it is small enough to look at."""
+        if not value.is_static or value.numel > CONSTANT_LIMIT:
+            return None
+        return self._evaluate(value.host())
+
+    def _evaluate(self, node: torch.fx.Node) -> Any:
+        if node in self._constants:
+            return self._constants[node]
+        result = None
+        if node.op == "get_attr":
+            result = node.meta["constant"]
+        elif node.op == "call_function":
+            inputs = {each: self._evaluate(each) for each in node.all_input_nodes}
+            if all(each is not None for each in inputs.values()):
+                with torch.no_grad(), torch.utils._python_dispatch._disable_current_modes():
+                    args = _map(node.args, lambda item: inputs[item] if isinstance(item, torch.fx.Node) else item)
+                    kwargs = _map(node.kwargs, lambda item: inputs[item] if isinstance(item, torch.fx.Node) else item)
+                    result = node.target(*args, **kwargs)  # type: ignore[operator]
+        self._constants[node] = result
+        return result
+
+    def static(self, tensor: torch.Tensor) -> Value:
+        """A constant that a lowering made up."""
+        with self.fake_mode:
+            val = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="cpu")
+        node = self.prepare_graph.create_node("get_attr", f"constant_{len(self._constants)}")
+        node.meta.update(val=val, constant=tensor, origin=self.origin)
+        self._constants[node] = tensor
+        return Value(self, tensor.shape, tensor.dtype, host=node, is_static=True)
+
+    # -- what lowerings return ----------------------------------------------------------------------------------------
+
+    def value(self, handle: Handle, shape: Sequence[int], dtype: torch.dtype, form: Form | None = None) -> Value:
+        """A value held by `handle`; `form` tells in which order, if not torch's."""
+        return Value(self, shape, dtype, base=handle, form=form)
+
+    def aligned(self, values: Sequence[Any], shape: Sequence[int]) -> tuple[list[Any], Form]:
+        return align(values, shape)
+
+
+def _map(item: Any, function: Callable[[Any], Any]) -> Any:
+    """Apply to everything within lists, tuples and dicts."""
+    if item.__class__ is tuple:
+        return tuple([_map(each, function) for each in item])
+    if item.__class__ is list or type(item).__name__ == "immutable_list":
+        return [_map(each, function) for each in item]
+    if item.__class__ is dict or type(item).__name__ == "immutable_dict":
+        return {key: _map(each, function) for key, each in item.items()}
+    return function(item)
+
+
+def _leaves(item: Any) -> list[Any]:
+    found: list[Any] = []
+    _map(item, found.append)
+    return found
+
+
+def _node_of(item: Any) -> Any:
+    return item.node if isinstance(item, Handle) else item
+
+
+def _val_of(item: Any) -> Any:
+    return item.meta["val"] if isinstance(item, torch.fx.Node) else item

@@ -1,0 +1,27 @@
+"""Which line of the user's model an operation comes from."""
+
+from __future__ import annotations
+
+import re
+
+import torch.fx
+
+_FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\S+)\n\s*([^\n]*)')
+
+
+def source_line(node: torch.fx.Node) -> str:
+    """`file:line: code` of the innermost frame of the model, or an empty string."""
+    frames = _FRAME.findall(node.meta.get("stack_trace") or "")
+    if not frames:
+        return ""
+    path, line, _, code = frames[-1]
+    return f"{path}:{line}: {code.strip()}"
+
+
+def module_path(node: torch.fx.Node) -> str:
+    """The path of the innermost module, e.g. `encoder.layer.0.attention`."""
+    stack = node.meta.get("nn_module_stack")
+    if not stack:
+        return ""
+    path = next(reversed(stack.values()))[0]
+    return re.sub(r"^L\['\w+'\]\.?", "", str(path)).replace("_modules['", "").replace("']", "").strip(".")

@@ -1,0 +1,94 @@
+"""Programs of one captured graph, one for each set of concrete shapes, behind a bounded cache."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.fx
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
+
+from torch_ttnn.compiler.pipeline import Compilation, compile_graph
+from torch_ttnn.compiler.program import Program
+from torch_ttnn.devices import Target
+from torch_ttnn.options import TorchTtnnOption
+
+log = logging.getLogger("torch_ttnn")
+
+Key = tuple
+
+
+class Specialised:
+    """Runs a graph with the program for the shapes it is called with."""
+
+    def __init__(
+        self,
+        graph_module: torch.fx.GraphModule,
+        inputs: Sequence[Any],
+        statics: Sequence[int],
+        target: Target,
+        options: TorchTtnnOption,
+    ) -> None:
+        self.graph_module = graph_module
+        self.statics = statics
+        self.target = target
+        self.options = options
+        self.recompiles = 0
+        self._programs: OrderedDict[Key, Program] = OrderedDict()
+        self._lock = threading.Lock()
+        self.is_dynamic = any(_is_symbolic(each) for each in inputs)
+        self._only: Program | None = None
+        if not self.is_dynamic:
+            self._only = self._compile(graph_module, inputs)
+
+    def __call__(self, inputs: Sequence[Any]) -> list[Any]:
+        if self._only is not None:
+            return self._only(inputs)
+        return self._program_for(inputs)(inputs)
+
+    def _program_for(self, inputs: Sequence[Any]) -> Program:
+        key = tuple([tuple(each.shape) if isinstance(each, torch.Tensor) else each for each in inputs])
+        with self._lock:
+            found = self._programs.get(key)
+            if found is not None:
+                self._programs.move_to_end(key)
+                return found
+            found = self._programs[key] = self._compile(*_concrete(self.graph_module, inputs))
+            self.recompiles += 1
+            if len(self._programs) > self.options.max_programs:
+                self._programs.popitem(last=False)
+                log.warning(
+                    "a graph was compiled %d times for different shapes, and only %d programs are kept: pad inputs to "
+                    "a few sizes, or raise the option max_programs",
+                    self.recompiles,
+                    self.options.max_programs,
+                )
+            return found
+
+    def _compile(self, graph_module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Program:
+        fake_mode = next((each.fake_mode for each in inputs if hasattr(each, "fake_mode")), None)
+        compilation = Compilation(graph_module, self.statics, self.target, self.options, fake_mode or FakeTensorMode())
+        program = compile_graph(compilation)
+        self.options._out_fx_graphs.append(program.graph)
+        self.options._programs.append(program)
+        return program
+
+
+def _is_symbolic(item: Any) -> bool:
+    if isinstance(item, torch.Tensor):
+        return any(isinstance(size, torch.SymInt) for size in (*item.shape, *item.stride(), item.storage_offset()))
+    return isinstance(item, torch.SymInt | torch.SymFloat | torch.SymBool)
+
+
+def _concrete(graph_module: torch.fx.GraphModule, inputs: Sequence[Any]) -> tuple[torch.fx.GraphModule, list[Any]]:
+    """The graph traced again for these very sizes."""
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    fakes = [mode.from_tensor(each) if isinstance(each, torch.Tensor) else each for each in inputs]
+    with mode, torch.no_grad():
+        traced = make_fx(torch.fx.Interpreter(graph_module).run, tracing_mode="real")(*fakes)
+    return traced, fakes

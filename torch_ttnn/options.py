@@ -1,0 +1,115 @@
+"""What a user can choose when compiling: one dataclass, also given as a dict, or not at all."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch.fx
+
+PRECISIONS = ("bfloat16", "float32")
+WEIGHTS = ("same", "bfloat8_b", "bfloat4_b")
+EXPORTS = (None, "accuracy", "profiling")
+# Where the chip's arithmetic is known to differ from torch's; what depends on it stays on the host unless accepted.
+DIFFERENCES = ("nan", "integer_division", "ties")
+
+
+def _debug_stages() -> tuple[str, ...]:
+    return tuple(name for name in os.environ.get("TORCH_TTNN_DEBUG", "").split(",") if name)
+
+
+@dataclass
+class TorchTtnnOption:
+    """Options of the `ttnn` backend.
+
+    device          an open device; or "emulator", "emulator:n300", "ttnn", "ttnn:0"; None takes TORCH_TTNN_DEVICE, else
+                    a card if `ttnn` is installed and finds one, else the emulator
+    precision       what float32 (and float16) tensors are on the device: "bfloat16" or "float32"
+    weights         the format of matmul weights: "same" as the activations, "bfloat8_b" or "bfloat4_b"
+    accept          differences between the chip's arithmetic and torch's to accept: any of "nan",
+                    "integer_division", "ties"
+    fuse            False leaves out the fusions
+    trace           run warm calls as one captured trace; None decides by device (the emulator: yes)
+    max_programs    how many programs are kept for one graph with changing shapes
+    cache_dir       where compiled programs are kept between processes; None takes TORCH_TTNN_CACHE_DIR, "" keeps none
+    debug           names of stages whose graphs are written before and after, e.g. ("lower", "place"), or ("all",)
+    debug_dir       where they are written
+    gen_graphviz    also draw those graphs (needs graphviz); with no `debug` given, the last stage's
+    export_code     "accuracy" or "profiling": write the program of every graph as a script into `export_dir`
+    verbose         log at INFO what each compile did, through the logger `torch_ttnn`
+    bypass_compile  run the captured graphs with torch
+    metrics_path    write a JSON report of every compiled graph into this folder
+    load_params_once  False uploads weights on every call
+
+    The rest are names that users of the older compiler know: run_mem_analysis and run_eviction_opt have no effect, as
+    memory is always analysed and values are always freed at their last use; total_num_iterations is the number of
+    iterations of an exported profiling script; data_parallel and native_integration must stay False.
+    """
+
+    device: Any = None
+    precision: str = "bfloat16"
+    weights: str = "same"
+    accept: tuple[str, ...] = ()
+    fuse: bool = True
+    trace: bool | None = None
+    max_programs: int = 16
+    cache_dir: str | None = None
+    debug: tuple[str, ...] = field(default_factory=_debug_stages)
+    debug_dir: str | Path = "torch_ttnn_debug"
+    gen_graphviz: bool = False
+    run_mem_analysis: bool = False
+    run_eviction_opt: bool = False
+    verbose: bool = False
+    metrics_path: str | Path = ""
+    tracer_option: Any = None
+    bypass_compile: bool = False
+    export_code: str | None = None
+    export_dir: str | Path = "torch_ttnn_export"
+    total_num_iterations: int = 1
+    data_parallel: bool = False
+    load_params_once: bool = True
+    native_integration: bool = False
+    _out_fx_graphs: list[torch.fx.Graph] = field(default_factory=list, repr=False)
+    _programs: list[Any] = field(default_factory=list, repr=False)
+
+    def __post_init__(self) -> None:
+        self.accept = (self.accept,) if isinstance(self.accept, str) else tuple(self.accept)
+        self.debug = (self.debug,) if isinstance(self.debug, str) else tuple(self.debug)
+        _one_of("precision", self.precision, PRECISIONS)
+        _one_of("weights", self.weights, WEIGHTS)
+        _one_of("export_code", self.export_code, EXPORTS)
+        for name in self.accept:
+            _one_of("accept", name, DIFFERENCES)
+        if not isinstance(self.max_programs, int) or self.max_programs < 1:
+            raise ValueError(f"max_programs must be a positive number, not {self.max_programs!r}")
+        for name in ("data_parallel", "native_integration"):
+            if getattr(self, name):
+                raise NotImplementedError(f"{name}=True is not offered; leave it False")
+
+    @classmethod
+    def of(cls, given: TorchTtnnOption | Mapping[str, Any] | None) -> TorchTtnnOption:
+        """The options themselves, from whatever the user gave.
+
+        >>> TorchTtnnOption.of({"precision": "float32"}).precision
+        'float32'
+        """
+        if given is None:
+            return cls()
+        if isinstance(given, cls):
+            return given
+        if not isinstance(given, Mapping):
+            raise TypeError(f"options must be a TorchTtnnOption, a dict or None, not {type(given).__name__}")
+        known = [each.name for each in dataclasses.fields(cls) if not each.name.startswith("_")]
+        unknown = sorted(set(given) - set(known))
+        if unknown:
+            raise TypeError(f"unknown option {', '.join(map(repr, unknown))}; known are {', '.join(known)}")
+        return cls(**given)
+
+
+def _one_of(name: str, value: Any, choices: tuple) -> None:
+    if value not in choices:
+        raise ValueError(f"{name}={value!r} is not offered; choose one of {', '.join(map(repr, choices))}")
