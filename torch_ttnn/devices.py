@@ -33,6 +33,10 @@ class Target:
         return self.ttnn is ttnn_emulator
 
     @property
+    def is_open(self) -> bool:
+        return not self.is_emulator or self.device.is_open
+
+    @property
     def name(self) -> str:
         kind = "emulated" if self.is_emulator else "real"
         return f"{kind} {self.typing.board.name}"
@@ -55,7 +59,7 @@ def resolve(wanted: Any = None) -> Target:
         raise ValueError(f'no device is called {wanted!r}; say "emulator", "emulator:<board>", "ttnn" or "ttnn:<id>"')
     with _lock:
         found = _opened.get(wanted)
-        if found is None or not _is_open(found):
+        if found is None or not found.is_open:
             found = _opened[wanted] = _open_emulator(detail) if kind == "emulator" else _open_card(detail)
         return found
 
@@ -113,12 +117,8 @@ def _has_card() -> bool:
         return False
 
 
-def _is_open(target: Target) -> bool:
-    return not target.is_emulator or target.device.is_open
-
-
 @atexit.register
 def _close_all() -> None:
     for target in _opened.values():
-        if _is_open(target):
+        if target.is_open:
             target.ttnn.close_device(target.device)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import enum
+import itertools
+import linecache
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -23,10 +25,21 @@ def forward_source(graph: torch.fx.Graph, weights: dict[torch.fx.Node, int], com
 
     It takes the library, the device, the prepared weights and the inputs by their numbers, and returns the outputs.
     """
-    lines = ["def forward(ttnn, device, weights, inputs):"]
-    last_use = _last_uses(graph)
+    return function_source("forward(ttnn, device, weights, inputs)", list(graph.nodes), weights, comments)
+
+
+def function_source(
+    signature: str,
+    nodes: Sequence[torch.fx.Node],
+    weights: dict[torch.fx.Node, int],
+    comments: bool = False,
+    kept: Sequence[torch.fx.Node] = (),
+) -> str:
+    """These nodes as a function; values made by others are taken to be there, and those in `kept` stay."""
+    lines = [f"def {signature}:"]
+    last_use = _last_uses(nodes)
     module = ""
-    for node in graph.nodes:
+    for node in nodes:
         if comments and node.op == "call_function":
             origin = node.meta.get("origin")
             path = module_path(origin) if origin is not None else ""
@@ -36,7 +49,7 @@ def forward_source(graph: torch.fx.Graph, weights: dict[torch.fx.Node, int], com
         line = statement(node, weights)
         if line:
             lines.append(INDENT + line)
-        dead = [each.name for each in last_use.get(node, ()) if each is not node]
+        dead = [each.name for each in last_use.get(node, ()) if each is not node and each not in kept]
         if dead and node.op != "output":
             lines.append(f"{INDENT}del {', '.join(dead)}")
     return "\n".join(lines) + "\n"
@@ -71,16 +84,29 @@ def function_name(node: torch.fx.Node) -> str:
     raise CompileError(f"no name is known for {node.target!r}")
 
 
-def _last_uses(graph: torch.fx.Graph) -> dict[torch.fx.Node, list[torch.fx.Node]]:
+def _last_uses(nodes: Sequence[torch.fx.Node]) -> dict[torch.fx.Node, list[torch.fx.Node]]:
     """For each node, the values that nobody reads after it."""
     seen: set[torch.fx.Node] = set()
     last: dict[torch.fx.Node, list[torch.fx.Node]] = {}
-    for node in reversed(graph.nodes):
+    own = set(nodes)
+    for node in reversed(nodes):
         for used in node.all_input_nodes:
-            if used not in seen:
+            if used not in seen and used in own:
                 seen.add(used)
                 last.setdefault(node, []).append(used)
     return last
+
+
+_numbers = itertools.count(1)
+
+
+def compiled(source: str, name: str) -> Callable[..., Any]:
+    """The function `name` of a source; tracebacks show its lines."""
+    path = f"<torch_ttnn program {next(_numbers)}>"
+    linecache.cache[path] = (len(source), None, source.splitlines(keepends=True), path)
+    namespace: dict[str, Any] = {"torch": torch}
+    exec(compile(source, path, "exec"), namespace)
+    return namespace[name]
 
 
 # -- literals ---------------------------------------------------------------------------------------------------------
@@ -146,10 +172,21 @@ def _unary(operation: Any) -> str:
     return f"ttnn.UnaryWithParam({literal(operation.op_type)}, {literal(list(operation.params))})"
 
 
+def _record(record: Any) -> str:
+    """A configuration record with the fields that are not as by default."""
+    kind = type(record)
+    plain = kind()
+    names = [name for name in record._fields if getattr(record, name) != getattr(plain, name)]
+    given = ", ".join(f"{name}={literal(getattr(record, name))}" for name in names)
+    return f"ttnn.{kind.__name__}({given})"
+
+
 _WRITERS: list[tuple[type, Callable[[Any], str]]] = [
     (ttnn_emulator.DataType, _NAMED_DTYPES.__getitem__),
     (ttnn_emulator.Layout, _NAMED_LAYOUTS.__getitem__),
     (enum.Enum, lambda item: f"ttnn.{type(item).__name__}.{item.name}"),
     (ttnn_emulator.MemoryConfig, _memory_config),
     (ttnn_emulator.WormholeComputeKernelConfig, _compute_config),
+    (ttnn_emulator.UnaryWithParam, _unary),
+    (ttnn_emulator.Conv2dConfig, _record),
 ]

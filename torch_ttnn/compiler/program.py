@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -12,6 +11,7 @@ import torch.fx
 
 from torch_ttnn.compiler import emit
 from torch_ttnn.compiler.lower import Lowered
+from torch_ttnn.compiler.traced import Parts, TracedProgram
 from torch_ttnn.compiler.weights import Weights
 from torch_ttnn.devices import Target
 from torch_ttnn.options import TorchTtnnOption
@@ -40,7 +40,10 @@ class Program:
         )
         self.weight_places = places
         self.source = emit.forward_source(lowered.main, places)
-        self._forward = _compiled(self.source)
+        self._forward = emit.compiled(self.source, "forward")
+        self._traced = self._trace(options)
+        if self._traced is not None:
+            self.weights.when_released = self._traced.release
         self._lock = threading.Lock()
         output = next(iter(reversed(lowered.main.nodes)))
         self._outputs = [_finisher(node, val) for node, val in zip(output.args[0], output.meta["vals"])]  # type: ignore[arg-type]
@@ -61,8 +64,18 @@ class Program:
                 return self._on_host(inputs)
         with self._lock, torch.no_grad():
             weights = self.weights.current(inputs)
-            outputs = self._forward(self.target.ttnn, self.target.device, weights, inputs)
+            if self._traced is not None:
+                outputs = self._traced(weights, inputs)
+            else:
+                outputs = self._forward(self.target.ttnn, self.target.device, weights, inputs)
         return [finish(each) if finish is not None else each for finish, each in zip(self._outputs, outputs)]
+
+    def _trace(self, options: TorchTtnnOption) -> TracedProgram | None:
+        wanted = self.target.is_emulator if options.trace is None else options.trace
+        parts = Parts(self.graph, self.weight_places) if wanted else None
+        if parts is None or not parts.is_whole or not parts.body:
+            return None
+        return TracedProgram(parts, self.weight_places, self.target)
 
     def _on_host(self, inputs: Sequence[Any]) -> list[Any]:
         """Integers beyond 32 bits: torch computes the graph as it was captured."""
@@ -95,17 +108,3 @@ def _finisher(node: Any, val: Any) -> Any:
         return made.copy_(tensor)
 
     return restride
-
-
-_counter = 0
-
-
-def _compiled(source: str) -> Any:
-    """The function of a source; tracebacks show its lines."""
-    global _counter
-    _counter += 1
-    name = f"<torch_ttnn program {_counter}>"
-    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
-    namespace: dict[str, Any] = {"torch": torch}
-    exec(compile(source, name, "exec"), namespace)
-    return namespace["forward"]

@@ -208,7 +208,8 @@ class Recorder(Namespace):
     def cast(self, handle: Handle, dtype: DataType) -> Handle:
         if handle.dtype is dtype:
             return handle
-        return self.typecast(self.tiled(handle), dtype)
+        same_bits = {handle.dtype, dtype} == {DataType.INT32, DataType.UINT32}
+        return self.typecast(handle if same_bits else self.tiled(handle), dtype)
 
     def tiled(self, handle: Handle) -> Handle:
         return handle if handle.layout is TILE else self.to_layout(handle, TILE)
@@ -265,8 +266,8 @@ class Recorder(Namespace):
         return Handle(node, typed)
 
     def download(self, value: Value) -> torch.fx.Node:
-        """Bring a device value to the host, with torch's dtype and shape."""
-        handle = value._in_order()
+        """Bring a device value to the host; there it is seen in torch's order, shape and dtype at no cost."""
+        handle, form = value.stored()
         graph = handle.node.graph
         kwargs: dict[str, Any] = {"dtype": value.dtype} if value.is_float else {}
         node = graph.create_node("call_function", self.target.ttnn.to_torch, (handle.node,), kwargs)
@@ -275,10 +276,17 @@ class Recorder(Namespace):
             node.meta.update(
                 path="ttnn.to_torch", origin=self.origin, val=torch.empty(handle.shape, dtype=made, device="cpu")
             )
+        if made is torch.uint32:  # bits of a signed integer
+            node = self._host_call(graph, torch.ops.aten._to_copy.default, (node,), {"dtype": torch.int32})
+            made = torch.int32
         if made is not value.dtype:
             node = self._host_call(graph, torch.ops.aten._to_copy.default, (node,), {"dtype": value.dtype})
-        if tuple(node.meta["val"].shape) != value.shape:
-            node = self._host_call(graph, torch.ops.aten.reshape.default, (node, list(value.shape)), {})
+        if form.is_plain:
+            form = Form.plain(value.shape)
+        if handle.shape != form.held:
+            node = self._host_call(graph, torch.ops.aten.view.default, (node, list(form.held)), {})
+        if not form.is_plain:
+            node = self._host_call(graph, torch.ops.aten.permute.default, (node, list(form.axes)), {})
         return node
 
     def _host_call(self, graph: torch.fx.Graph, target: Any, args: tuple, kwargs: dict) -> torch.fx.Node:

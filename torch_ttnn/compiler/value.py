@@ -136,7 +136,7 @@ class Value:
 
     def _as(self, layout: ttnn.Layout, dtype: ttnn.DataType | None) -> Handle:
         if self._base is None and self._host is not None:
-            self._base = self.recorder.upload(self, layout, dtype)
+            self._base = self.recorder.upload(self, layout, dtype if self._loses_nothing(dtype) else None)
         base = self.base()
         key = layout, dtype or base.dtype
         found = self._plain.get(key)
@@ -145,6 +145,10 @@ class Value:
             self._plain[key] = found
         return found
 
+    def _loses_nothing(self, dtype: ttnn.DataType | None) -> bool:
+        """Whether it may be uploaded in this dtype at once, others being cast from it."""
+        return self.is_bool or (self.is_integer and dtype in (ttnn.int32, ttnn.uint32))
+
     def _in_order(self) -> Handle:
         """In torch's order and shape, whatever the layout."""
         for found in self._plain.values():
@@ -152,6 +156,12 @@ class Value:
         made = self.recorder.in_order(self.base(), self._form)
         self._plain[made.layout, made.dtype] = made
         return made
+
+    def stored(self) -> tuple[Handle, Form]:
+        """A tensor on the device that holds it, and how: in torch's order if that was made already."""
+        for found in self._plain.values():
+            return found, Form.plain(self.shape)
+        return self.base(), self._form
 
     # -- on the host ------------------------------------------------------------------------------------------------
 

@@ -82,6 +82,7 @@ class Weights:
         self._depends = _dependencies(graph, self._placeholder_number)
         self._watches: dict[int, Watch] = {}
         self.tensors: list[Any] = [None] * len(self._made)
+        self.when_released: Callable[[], None] = lambda: None
         self.uploads = 0  # how often anything was prepared; a test reads it
 
     def current(self, inputs: Sequence[Any]) -> list[Any]:
@@ -111,6 +112,7 @@ class Weights:
         """Free everything; the next call prepares it again."""
         self.tensors = [None] * len(self._made)
         self._watches.clear()
+        self.when_released()
 
     def _watch(self, numbers: Sequence[int], inputs: Sequence[Any]) -> None:
         me = weakref.ref(self)
