@@ -1,14 +1,60 @@
-"""The stage `normalise`: the captured graph without what means nothing to the device, and with nothing twice."""
+"""The stage `normalise`: a copy of the captured graph in which nothing is computed twice, and nothing for nobody."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.fx
-from torch._functorch.compile_utils import fx_graph_cse
+from torch.fx._lazy_graph_module import _make_graph_module, _use_lazy_graph_module
+
+from torch_ttnn.compiler.lowering.registry import is_random
 
 
 def normalise(captured: torch.fx.GraphModule) -> torch.fx.GraphModule:
     """A cleaned copy; the captured graph itself is left as it is."""
-    graph = fx_graph_cse(captured.graph)
-    graph.eliminate_dead_code()
-    return torch.fx.GraphModule(captured, graph)
+    wanted = _wanted(captured.graph)
+    graph = torch.fx.Graph()
+    copies: dict[torch.fx.Node, torch.fx.Node] = {}
+    seen: dict[Any, torch.fx.Node] = {}
+    for node in captured.graph.nodes:
+        if node not in wanted and node.op != "placeholder":
+            continue
+        key = _key(node, copies)
+        twin = seen.get(key) if key is not None else None
+        if twin is None:
+            twin = graph.node_copy(node, copies.__getitem__)
+            if key is not None:
+                seen[key] = twin
+        copies[node] = twin
+    with _use_lazy_graph_module(True):  # its Python code is never run
+        return _make_graph_module(captured, graph)
+
+
+def _wanted(graph: torch.fx.Graph) -> set[torch.fx.Node]:
+    """The nodes that the output depends on; a functional graph does nothing else."""
+    wanted: set[torch.fx.Node] = set()
+    for node in reversed(graph.nodes):
+        if node.op == "output" or node in wanted:
+            wanted.add(node)
+            wanted.update(node.all_input_nodes)
+    return wanted
+
+
+def _key(node: torch.fx.Node, copies: dict[torch.fx.Node, torch.fx.Node]) -> Any:
+    """What makes two nodes one: the same function of the same values. None for what must not be merged."""
+    if node.op != "call_function" or is_random(node.target):
+        return None
+    return node.target, _frozen(node.args, copies), _frozen(node.kwargs, copies)
+
+
+def _frozen(item: Any, copies: dict[torch.fx.Node, torch.fx.Node]) -> Any:
+    if isinstance(item, torch.fx.Node):
+        return copies[item]
+    if isinstance(item, tuple | list):
+        return type(item).__name__, *[_frozen(each, copies) for each in item]
+    if isinstance(item, dict):
+        return tuple([(name, _frozen(each, copies)) for name, each in item.items()])
+    if isinstance(item, slice):
+        return "slice", item.start, item.stop, item.step
+    return type(item), item  # 1, 1.0 and True are equal, but not the same argument

@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from torch_ttnn.compiler.lower import Lowered, lower
 from torch_ttnn.compiler.normalise import normalise
+from torch_ttnn.compiler.place import place
 from torch_ttnn.compiler.program import Program
 from torch_ttnn.compiler.recorder import Recorder
 from torch_ttnn.devices import Target
@@ -45,6 +46,11 @@ def _lower(compilation: Compilation) -> None:
     compilation.lowered = lower(compilation.graph_module, compilation.static_inputs, recorder)
 
 
+def _place(compilation: Compilation) -> None:
+    assert compilation.lowered is not None
+    place(compilation.lowered.main)
+
+
 def _program(compilation: Compilation) -> None:
     assert compilation.lowered is not None
     compilation.program = Program(compilation.lowered, compilation.captured, compilation.target, compilation.options)
@@ -53,6 +59,7 @@ def _program(compilation: Compilation) -> None:
 STAGES: list[tuple[str, Callable[[Compilation], None]]] = [
     ("normalise", _normalise),
     ("lower", _lower),
+    ("place", _place),
     ("program", _program),
 ]
 
