@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
@@ -18,6 +20,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ["TORCH_TTNN_CACHE_DIR"] = ""  # programs are compiled, not found on this machine's disk
     settings.load_profile("sweep" if config.getoption("--sweep") else "default")
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 import torch.fx
 from torch.utils._python_dispatch import _disable_current_modes
 
+from torch_ttnn.compiler import cache
 from torch_ttnn.compiler.lower import Lowered, lower
 from torch_ttnn.compiler.normalise import normalise
 from torch_ttnn.compiler.place import place
@@ -31,7 +33,6 @@ class Compilation:
     fake_mode: Any
     graph_module: torch.fx.GraphModule = field(init=False)
     lowered: Lowered | None = None
-    program: Program | None = None
     ops_before: int = 0
     fusions: list[Any] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -51,26 +52,44 @@ def _place(compilation: Compilation) -> None:
     place(compilation.lowered.main)
 
 
-def _program(compilation: Compilation) -> None:
-    assert compilation.lowered is not None
-    compilation.program = Program(compilation.lowered, compilation.captured, compilation.target, compilation.options)
-
-
 STAGES: list[tuple[str, Callable[[Compilation], None]]] = [
     ("normalise", _normalise),
     ("lower", _lower),
     ("place", _place),
-    ("program", _program),
 ]
 
 
 def compile_graph(compilation: Compilation) -> Program:
-    """Run all stages."""
+    """Run all stages, or take what they gave before from the disk, and make the program."""
     with _disable_current_modes():  # AOTAutograd compiles under its fake mode; what we make here is real
-        for name, stage in STAGES:
-            start = time.perf_counter()
-            stage(compilation)
-            compilation.seconds[name] = time.perf_counter() - start
-    assert compilation.program is not None
-    compilation.program.seconds = compilation.seconds
-    return compilation.program
+        place = None if compilation.options.debug else cache.folder(compilation.options)
+        key = ""
+        if place is not None:
+            with _timed(compilation, "cache"):
+                key = cache.key_of(
+                    compilation.captured, compilation.static_inputs, compilation.target, compilation.options
+                )
+                kept = cache.load(place, key, compilation.target)
+            if kept is not None:
+                compilation.lowered, facts = kept
+                compilation.ops_before, compilation.fusions = facts["ops_before"], facts["fusions"]
+        if compilation.lowered is None:
+            for name, stage in STAGES:
+                with _timed(compilation, name):
+                    stage(compilation)
+            assert compilation.lowered is not None
+            if place is not None:
+                with _timed(compilation, "cache"):
+                    facts = {"ops_before": compilation.ops_before, "fusions": compilation.fusions}
+                    cache.store(place, key, compilation.lowered, facts)
+        with _timed(compilation, "program"):
+            program = Program(compilation.lowered, compilation.captured, compilation.target, compilation.options)
+    program.seconds = compilation.seconds
+    return program
+
+
+@contextmanager
+def _timed(compilation: Compilation, name: str) -> Iterator[None]:
+    start = time.perf_counter()
+    yield
+    compilation.seconds[name] = compilation.seconds.get(name, 0.0) + time.perf_counter() - start

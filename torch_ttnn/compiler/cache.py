@@ -1,0 +1,130 @@
+"""Compiled programs on disk, so that the next process need not lower the same graph again.
+
+The key knows the graph with all shapes and constants, the options that matter, the board, and the versions and sources
+of torch, the compiler and the emulator. What cannot be told from the key is not kept, and the log says why.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import safetensors
+import safetensors.torch
+import torch
+import torch.fx
+
+import ttnn_emulator
+from torch_ttnn.compiler.lower import Lowered
+from torch_ttnn.compiler.serialise import NotSerialisable, from_document, to_document
+from torch_ttnn.devices import Target
+from torch_ttnn.options import TorchTtnnOption
+from ttnn_emulator.files import replacing
+
+log = logging.getLogger("torch_ttnn")
+
+VARIABLE = "TORCH_TTNN_CACHE_DIR"
+FORMAT = 1
+OPTIONS_THAT_MATTER = ("precision", "weights", "accept", "fuse")
+MAX_CONSTANT_BYTES = 64 << 20  # a graph with more is not kept
+
+
+def folder(options: TorchTtnnOption) -> Path | None:
+    """Where programs are kept; None if nowhere."""
+    chosen = options.cache_dir if options.cache_dir is not None else os.environ.get(VARIABLE)
+    if chosen is None:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        return Path(base) / "torch_ttnn"
+    return Path(chosen) if chosen else None
+
+
+def key_of(graph_module: torch.fx.GraphModule, statics: Sequence[int], target: Target, options: TorchTtnnOption) -> str:
+    """A name for everything that decides what the program looks like."""
+    digest = hashlib.sha256()
+
+    def add(*items: Any) -> None:
+        digest.update(repr(items).encode())
+
+    add(FORMAT, torch.__version__, _sources(), target.typing.board.name, target.is_emulator, list(statics))
+    add(target.typing.num_devices, *[getattr(options, name) for name in OPTIONS_THAT_MATTER])
+    for node in graph_module.graph.nodes:
+        add(node.op, str(node.target), node.name, node.args, node.kwargs, _described(node.meta.get("val")))
+        if node.op == "get_attr":
+            constant = getattr(graph_module, str(node.target))
+            add(constant.dtype, constant.shape)
+            digest.update(constant.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _described(val: Any) -> Any:
+    if isinstance(val, torch.Tensor):
+        return tuple(val.shape), val.stride(), val.dtype
+    if isinstance(val, tuple | list):
+        return [_described(each) for each in val]
+    return val if isinstance(val, int | float | bool | None) else str(val)
+
+
+def _sources() -> str:
+    """Changes when any file of the compiler or the emulator does."""
+    global _sources_digest
+    if not _sources_digest:
+        digest = hashlib.sha256()
+        for package in (Path(__file__).parents[1], Path(ttnn_emulator.__file__).parent):
+            for path in sorted(package.rglob("*.py")):
+                status = path.stat()
+                digest.update(f"{path}:{status.st_size}:{status.st_mtime_ns}".encode())
+        _sources_digest = digest.hexdigest()
+    return _sources_digest
+
+
+_sources_digest = ""
+
+
+def load(place: Path, key: str, target: Target) -> tuple[Lowered, dict[str, Any]] | None:
+    """A program kept before, with what was noted about it; None if there is none, or it cannot be read."""
+    path = place / f"{key}.json"
+    try:
+        document = json.loads(path.read_text())
+        constants = safetensors.torch.load_file(path.with_suffix(".safetensors")) if document["constants"] else {}
+        return from_document(document["lowered"], constants, target), document["facts"]
+    except FileNotFoundError:
+        return None
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        NotSerialisable,
+        safetensors.SafetensorError,
+    ) as error:
+        log.warning("the kept program %s cannot be read (%s); compiling anew", path, error)
+        return None
+
+
+def store(place: Path, key: str, lowered: Lowered, facts: dict[str, Any]) -> None:
+    """Keep a program; a full or read-only disk costs nothing but the next compile."""
+    try:
+        document, constants = to_document(lowered)
+    except NotSerialisable as error:
+        log.info("a program is not kept on disk: %s", error)
+        return
+    if sum(each.nbytes for each in constants.values()) > MAX_CONSTANT_BYTES:
+        log.info("a program is not kept on disk: its constants take more than %d MiB", MAX_CONSTANT_BYTES >> 20)
+        return
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        if constants:
+            with replacing(place / f"{key}.safetensors") as temporary:
+                whole = {name: tensor.contiguous().clone() for name, tensor in constants.items()}
+                safetensors.torch.save_file(whole, temporary)
+        with replacing(place / f"{key}.json") as temporary:
+            text = json.dumps({"lowered": document, "constants": bool(constants), "facts": facts})
+            Path(temporary).write_text(text)
+    except OSError as error:
+        log.warning("a program could not be kept in %s: %s", place, error)
