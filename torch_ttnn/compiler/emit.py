@@ -6,6 +6,7 @@ import enum
 import itertools
 import linecache
 import operator
+import traceback
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -109,6 +110,15 @@ def compiled(source: str, name: str) -> Callable[..., Any]:
     return namespace[name]
 
 
+def failing_line(error: BaseException) -> str:
+    """The line of a compiled source that an error came through, or an empty string."""
+    found = ""
+    for frame, number in traceback.walk_tb(error.__traceback__):
+        if frame.f_code.co_filename.startswith("<torch_ttnn program"):
+            found = linecache.getline(frame.f_code.co_filename, number)
+    return found
+
+
 # -- literals ---------------------------------------------------------------------------------------------------------
 
 _NAMED_DTYPES = {member: f"ttnn.{member.name.lower()}" for member in ttnn_emulator.DataType}
@@ -159,7 +169,19 @@ def _memory_config(config: Any) -> str:
     for name in ("DRAM_MEMORY_CONFIG", "L1_MEMORY_CONFIG"):
         if config == getattr(ttnn_emulator, name):
             return f"ttnn.{name}"
-    raise CompileError(f"{config!r} cannot be written as source")
+    kind, place = (f"ttnn.{type(each).__name__}.{each.name}" for each in (config.memory_layout, config.buffer_type))
+    shards = config.shard_spec
+    if shards is None:
+        return f"ttnn.MemoryConfig({kind}, {place})"
+    ranges = ", ".join(_core_range(each) for each in shards.grid.ranges())
+    orientation = f"ttnn.ShardOrientation.{shards.orientation.name}"
+    spec = f"ttnn.ShardSpec(ttnn.CoreRangeSet([{ranges}]), {list(shards.shape)}, {orientation})"
+    return f"ttnn.MemoryConfig({kind}, {place}, {spec})"
+
+
+def _core_range(cores: Any) -> str:
+    corners = (f"ttnn.CoreCoord({each.x}, {each.y})" for each in (cores.start, cores.end))
+    return f"ttnn.CoreRange({', '.join(corners)})"
 
 
 def _compute_config(config: Any) -> str:

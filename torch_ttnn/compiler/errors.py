@@ -17,6 +17,10 @@ class CompileError(TorchTtnnError):
     """A graph cannot be compiled; names the operation, its arguments and the line of the model."""
 
 
+class ProgramError(TorchTtnnError):
+    """A call of the compiled program failed; names the call, the operation it comes from and the line of the model."""
+
+
 class VerifyError(TorchTtnnError):
     """A stage left a graph that is not valid. A fault of the compiler, not of the model."""
 

@@ -95,6 +95,10 @@ class _Lowering:
             return self._lowered(node, args, kwargs)
         except StaysOnHost as reason:
             return self._on_host(node, args, kwargs, str(reason))
+        except CompileError:
+            raise
+        except Exception as error:
+            raise CompileError(_told(node, args, kwargs, error)) from error
 
     def _arguments(self, node: torch.fx.Node) -> tuple[tuple, dict[str, Any]]:
         def value_of(item: Any) -> Any:
@@ -222,6 +226,18 @@ def _require_supported(node: torch.fx.Node, args: tuple, kwargs: dict[str, Any])
             raise StaysOnHost("an empty tensor has no counterpart on the device")
         if item.dtype is torch.float64 or item.dtype.is_complex:
             raise StaysOnHost(f"{str(item.dtype).removeprefix('torch.')} has no counterpart on the device")
+
+
+def _told(node: torch.fx.Node, args: tuple, kwargs: dict[str, Any], error: Exception) -> str:
+    """What went wrong in a lowering, on what, and what to do."""
+    given = [repr(item) for item in args] + [f"{name}={item!r}" for name, item in kwargs.items()]
+    return (
+        f"lowering {node.target} failed: {type(error).__name__}: {error}\n"
+        f"  called with {', '.join(given)}\n"
+        f"  at {source_line(node) or 'an unknown line of the model'}\n"
+        "  This is a fault of torch_ttnn, not of the model. Until it is mended, options={'bypass_compile': True} runs "
+        "the model with torch."
+    )
 
 
 def _without_ones(shape: Sequence[int]) -> list[int]:

@@ -10,7 +10,9 @@ import torch
 import torch.fx
 
 from torch_ttnn.compiler import emit
+from torch_ttnn.compiler.errors import ProgramError
 from torch_ttnn.compiler.lower import Lowered
+from torch_ttnn.compiler.source import source_line
 from torch_ttnn.compiler.traced import Parts, TracedProgram
 from torch_ttnn.compiler.weights import Weights
 from torch_ttnn.devices import Target
@@ -64,11 +66,16 @@ class Program:
                 return self._on_host(inputs)
         with self._lock, torch.no_grad():
             weights = self.weights.current(inputs)
-            if self._traced is not None:
-                outputs = self._traced(weights, inputs)
-            else:
-                outputs = self._forward(self.target.ttnn, self.target.device, weights, inputs)
+            outputs = self._run(weights, inputs)
         return [finish(each) if finish is not None else each for finish, each in zip(self._outputs, outputs)]
+
+    def _run(self, weights: list[Any], inputs: Sequence[Any]) -> Any:
+        try:
+            if self._traced is not None:
+                return self._traced(weights, inputs)
+            return self._forward(self.target.ttnn, self.target.device, weights, inputs)
+        except Exception as error:
+            raise _told(error, self.graph) from error
 
     def _trace(self, options: TorchTtnnOption) -> TracedProgram | None:
         wanted = self.target.is_emulator if options.trace is None else options.trace
@@ -81,6 +88,20 @@ class Program:
         """Integers beyond 32 bits: torch computes the graph as it was captured."""
         with torch.no_grad():
             return list(self.captured(*inputs))
+
+
+def _told(error: Exception, graph: torch.fx.Graph) -> Exception:
+    """An error of a call of the program, with the line of the model that it comes from."""
+    line = emit.failing_line(error)
+    name = line.partition(" = ")[0].strip()
+    node = next((each for each in graph.nodes if each.name == name), None)
+    if node is None:
+        return error
+    origin = node.meta.get("origin")
+    message = f"{error}\n  in {line.strip()}"
+    if origin is not None:
+        message += f"\n  for {origin.target} at {source_line(origin) or 'an unknown line of the model'}"
+    return ProgramError(message)
 
 
 def _fits(tensor: torch.Tensor) -> bool:
