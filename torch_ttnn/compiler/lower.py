@@ -124,7 +124,7 @@ class _Lowering:
         lowering = registry.find(node.target)
         if lowering is None:
             raise StaysOnHost(NO_LOWERING)
-        _require_supported(node, args, kwargs)
+        self._require_supported(node, args, kwargs)
         if lowering.when is not None:
             reason = lowering.when(self.recorder, *args, **kwargs)
             if reason:
@@ -137,6 +137,20 @@ class _Lowering:
             if missing:
                 raise StaysOnHost(f"its output {missing[0]} is used, which the device does not give")
         return self._as_values(result, node.meta["val"], node)
+
+    def _require_supported(self, node: torch.fx.Node, args: tuple, kwargs: dict[str, Any]) -> None:
+        """Refuse what no lowering handles: empty tensors, and dtypes that the device lacks."""
+        found: list[Any] = [item for item in _leaves((args, kwargs)) if isinstance(item, Value)]
+        val = node.meta["val"]
+        if isinstance(val, tuple | list):
+            found += [val[number] for number in self.recorder.used if isinstance(val[number], torch.Tensor)]
+        elif isinstance(val, torch.Tensor):
+            found.append(val)
+        for item in found:
+            if 0 in item.shape:
+                raise StaysOnHost("an empty tensor has no counterpart on the device")
+            if item.dtype is torch.float64 or item.dtype.is_complex:
+                raise StaysOnHost(f"{str(item.dtype).removeprefix('torch.')} has no counterpart on the device")
 
     def _pointwise(self, node: torch.fx.Node, lowering: registry.Lowering, args: tuple, kwargs: dict[str, Any]) -> Any:
         val = node.meta["val"]
@@ -214,18 +228,6 @@ class _Lowering:
 
         made = recorder.main.output(_map(tuple(node.args[0]), node_of))  # type: ignore[arg-type]
         made.meta["vals"] = [item.meta.get("val") if isinstance(item, torch.fx.Node) else item for item in node.args[0]]  # type: ignore[union-attr]
-
-
-def _require_supported(node: torch.fx.Node, args: tuple, kwargs: dict[str, Any]) -> None:
-    """Refuse what no lowering handles: empty tensors, and dtypes that the device lacks."""
-    values = [item for item in _leaves((args, kwargs)) if isinstance(item, Value)]
-    results = node.meta["val"] if isinstance(node.meta["val"], tuple | list) else (node.meta["val"],)
-    item: Any
-    for item in (*values, *[each for each in results if isinstance(each, torch.Tensor)]):
-        if 0 in item.shape:
-            raise StaysOnHost("an empty tensor has no counterpart on the device")
-        if item.dtype is torch.float64 or item.dtype.is_complex:
-            raise StaysOnHost(f"{str(item.dtype).removeprefix('torch.')} has no counterpart on the device")
 
 
 def _told(node: torch.fx.Node, args: tuple, kwargs: dict[str, Any], error: Exception) -> str:

@@ -31,6 +31,11 @@ def normalise(captured: torch.fx.GraphModule) -> torch.fx.GraphModule:
         return _make_graph_module(captured, graph)
 
 
+def count_operations(graph: torch.fx.Graph) -> int:
+    """How many operations torch would run."""
+    return len([node for node in graph.nodes if isinstance(node.target, torch._ops.OpOverload)])
+
+
 def _wanted(graph: torch.fx.Graph) -> set[torch.fx.Node]:
     """The nodes that the output depends on; a functional graph does nothing else."""
     wanted: set[torch.fx.Node] = set()

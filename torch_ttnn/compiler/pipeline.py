@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from torch_ttnn.compiler import cache
 from torch_ttnn.compiler.lower import Lowered, lower
-from torch_ttnn.compiler.normalise import normalise
+from torch_ttnn.compiler.normalise import count_operations, normalise
 from torch_ttnn.compiler.place import place
 from torch_ttnn.compiler.program import Program
 from torch_ttnn.compiler.recorder import Recorder
@@ -39,6 +39,7 @@ class Compilation:
 
 
 def _normalise(compilation: Compilation) -> None:
+    compilation.ops_before = count_operations(compilation.captured.graph)
     compilation.graph_module = normalise(compilation.captured)
 
 
@@ -84,7 +85,11 @@ def compile_graph(compilation: Compilation) -> Program:
                     cache.store(place, key, compilation.lowered, facts)
         with _timed(compilation, "program"):
             program = Program(compilation.lowered, compilation.captured, compilation.target, compilation.options)
-    program.seconds = compilation.seconds
+    program.seconds, program.ops_before, program.fusions = (
+        compilation.seconds,
+        compilation.ops_before,
+        compilation.fusions,
+    )
     return program
 
 

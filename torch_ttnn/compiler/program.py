@@ -36,6 +36,8 @@ class Program:
         self.captured = captured
         self.target = target
         self.seconds: dict[str, float] = {}
+        self.ops_before = 0
+        self.fusions: list[Any] = []
         places = {here: number for number, (_, here) in enumerate(lowered.weights)}
         self.weights = Weights(
             lowered.prepare, [made for made, _ in lowered.weights], lowered.statics, target, options.load_params_once
@@ -48,6 +50,7 @@ class Program:
             self.weights.when_released = self._traced.release
         self._lock = threading.Lock()
         output = next(iter(reversed(lowered.main.nodes)))
+        self.outputs = len({node for node in output.args[0] if isinstance(node, torch.fx.Node)})  # type: ignore[union-attr]
         self._outputs = [_finisher(node, val) for node, val in zip(output.args[0], output.meta["vals"])]  # type: ignore[arg-type]
         self._integers = [
             node.meta["number"]

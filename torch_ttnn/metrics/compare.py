@@ -1,0 +1,32 @@
+"""How near two tensors are."""
+
+from __future__ import annotations
+
+import torch
+
+
+def pcc(one: torch.Tensor, other: torch.Tensor) -> float:
+    """Pearson correlation of two tensors, flattened. 1 if both are constant and equal, 0 if they cannot be compared.
+
+    >>> pcc(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([2.0, 4.0, 6.0]))
+    1.0
+    """
+    a, b = one.detach().double().flatten(), other.detach().double().flatten()
+    if a.shape != b.shape or not (a.isfinite().all() and b.isfinite().all()):
+        return 1.0 if a.shape == b.shape and torch.equal(a, b) else 0.0
+    a, b = a - a.mean(), b - b.mean()
+    scale = a.norm() * b.norm()
+    if scale == 0:
+        return 1.0 if torch.allclose(one.double(), other.double(), rtol=1e-2) else 0.0
+    return float((a @ b) / scale)
+
+
+def relative_error(got: torch.Tensor, want: torch.Tensor) -> float:
+    """The norm of the difference over the norm of what is wanted.
+
+    >>> relative_error(torch.tensor([1.0, 1.0]), torch.tensor([1.0, 0.0]))
+    1.0
+    """
+    want = want.detach().double()
+    difference = (got.detach().double() - want).norm()
+    return float(difference / want.norm().clamp_min(1e-30))
