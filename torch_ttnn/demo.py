@@ -57,10 +57,14 @@ def _measured(name: str, repeats: int, device: str | None) -> Measurement:
 
 def table(rows: Sequence[tuple[str, Measurement]], device: str) -> Table:
     made = Table(
-        title=f"torch.compile(model, backend='ttnn') on an {device}, times on this machine", title_justify="left"
+        title=f"torch.compile(model, backend='ttnn') on an {device}, times on this machine",
+        title_justify="left",
+        caption=LEGEND,
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
     )
     for heading in HEADINGS:
-        made.add_column(heading, justify="left" if heading == "model" else "right")
+        made.add_column(heading, justify="left" if heading == "model" else "right", no_wrap=True)
     for name, row in rows:
         made.add_row(
             name,

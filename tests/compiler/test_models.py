@@ -1,4 +1,4 @@
-"""Every model of the list compiles whole: no host operation, crossings at the ends only, right answers on three seeds."""
+"""Every model of the list compiles whole: no host operation, crossings at the ends only, right on three seeds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REDUCED = (
 ).split()
 # Of each kind one that takes a second or two; the rest are run by `make sweep`.
 QUICK = ("mnist-cnn", "resnet18-32px", "llama-2L", "bloom-2L", "opt-2L", "yolos-2L", "bert-large-qa-2L")
-LEAST_PCC = {name: 0.999 for name in DEMO}
+LEAST_PCC = dict.fromkeys(DEMO, 0.999)
 SEEDS = (0, 1, 2)
 
 
