@@ -37,7 +37,7 @@ def assert_near(got, want, tolerance=0.05):
     torch.testing.assert_close(got, want, rtol=tolerance, atol=tolerance)
 
 
-# -- inputs and outputs -------------------------------------------------------------------------------------------------
+# -- inputs and outputs -----------------------------------------------------------------------------------------------
 
 
 @torch.no_grad()
@@ -146,7 +146,7 @@ def test_float64_and_complex_stay_on_the_host():
     assert reasons == ["float64 has no counterpart on the device"]
 
 
-# -- weights ------------------------------------------------------------------------------------------------------------
+# -- weights ----------------------------------------------------------------------------------------------------------
 
 
 @torch.no_grad()
@@ -276,7 +276,7 @@ def test_several_threads():
     assert not wrong
 
 
-# -- modes --------------------------------------------------------------------------------------------------------------
+# -- modes ------------------------------------------------------------------------------------------------------------
 
 
 class Normed(nn.Module):
@@ -406,7 +406,7 @@ def test_many_shapes_leave_the_cache_bounded_and_give_a_hint(caplog):
     assert "max_programs" in caplog.text
 
 
-# -- options ------------------------------------------------------------------------------------------------------------
+# -- options ----------------------------------------------------------------------------------------------------------
 
 
 def test_an_unknown_option_lists_the_known_ones():
@@ -444,3 +444,10 @@ def test_exported_programs():
     x = torch.randn(4, WIDTH)
     exported = torch.export.export(model, (x,))
     assert_near(torch_ttnn.compile(exported)(x), model(x))
+
+
+@torch.no_grad()
+def test_an_expanded_output():
+    y = compiled(lambda x: (x + 1).expand(4, 3, 5))(torch.ones(3, 1))
+    assert torch.equal(y, torch.full((4, 3, 5), 2.0))
+    assert y.stride()[0] == 0

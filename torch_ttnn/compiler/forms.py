@@ -16,6 +16,14 @@ Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True)
+class Place:
+    """One step along a dimension is `inner` elements along dimension `dim` of a stored tensor."""
+
+    dim: int
+    inner: int
+
+
+@dataclass(frozen=True)
 class Form:
     """`held`: sizes in storage order. `axes`: for each of torch's dimensions, its place in `held`."""
 
@@ -48,6 +56,55 @@ class Form:
     def permuted(self, dims: Sequence[int]) -> Form:
         return Form(self.held, tuple([self.axes[dim] for dim in dims]))
 
+    def resized(self, dim: int, size: int) -> Form:
+        """The form after one of torch's dimensions has changed its size."""
+        axis = self.axes[dim]
+        return Form((*self.held[:axis], size, *self.held[axis + 1 :]), self.axes)
+
+    def place(self, dim: int, stored: Sequence[int]) -> Place | None:
+        """Where torch's dimension lies in a stored tensor, whose dimensions may be merged or split ones of `held`.
+
+        None if it lies inside of a stored dimension, or over several of them.
+
+        >>> Form((2, 50, 3, 12, 64), (2, 0, 3, 1, 4)).place(0, (2, 50, 2304))
+        Place(dim=2, inner=768)
+        """
+        axis = self.axes[dim]
+        for left, right in _groups(self.held, tuple(stored)) or ():
+            if axis not in left:
+                continue
+            wide = [each for each in right if stored[each] != 1] or right[-1:]
+            position = left.index(axis)
+            if len(wide) != 1 or math.prod([self.held[each] for each in left[:position]]) != 1:
+                return None
+            return Place(wide[0], math.prod([self.held[each] for each in left[position + 1 :]]))
+        return None
+
+    def gathered(self, shape: Sequence[int]) -> tuple[Shape, Form] | None:
+        """For a view that has to move what is stored: how to permute `held`, and the form afterwards.
+
+        Images stay channels last; everything else comes out in torch's order, for which the answer is None.
+
+        >>> shuffled = Form((1, 7, 7, 2, 29), (0, 4, 3, 1, 2))  # torch has [1, 29, 2, 7, 7]
+        >>> shuffled.gathered((1, 58, 7, 7))
+        ((0, 1, 2, 4, 3), Form(held=(1, 7, 7, 58), axes=(0, 3, 1, 2)))
+        """
+        shape = tuple(shape)
+        groups = _groups(self.shape, shape)
+        if groups is None or len(shape) != 4 or self.is_plain:
+            return None
+        firsts = {}
+        for old, new in groups:
+            places = [self.axes[dim] for dim in old if self.shape[dim] != 1]
+            for dim in new:
+                if shape[dim] != 1:
+                    firsts[dim] = min(places), dim
+        order = [dim for dim in (0, 2, 3, 1) if dim in firsts]
+        if order == sorted(order) or sorted(firsts, key=firsts.__getitem__) != order:
+            return None
+        taken = [self.axes[dim] for old, _ in sorted(groups, key=_channels_last) for dim in old]
+        return tuple(taken), Form(tuple([shape[dim] for dim in (0, 2, 3, 1)]), (0, 3, 1, 2))
+
     def viewed(self, shape: Sequence[int]) -> Form | None:
         """The form of torch's `view(shape)`, or None if what is stored would have to move.
 
@@ -77,6 +134,11 @@ class Form:
                 axes[dim] = len(held)
                 held.append(shape[dim])
         return Form(tuple(held), tuple(axes))
+
+
+def _channels_last(group: tuple[list[int], list[int]]) -> int:
+    """Where a group of an image's dimensions [N, C, H, W] stands when channels are last."""
+    return (0, 3, 1, 2)[group[1][0]] if group[1] else -1
 
 
 def _ascending(places: Sequence[int]) -> bool:

@@ -13,6 +13,7 @@ import torch.fx
 from torch.utils._python_dispatch import _disable_current_modes
 
 from torch_ttnn.compiler import cache
+from torch_ttnn.compiler.fusion import fuse
 from torch_ttnn.compiler.lower import Lowered, lower
 from torch_ttnn.compiler.normalise import count_operations, normalise
 from torch_ttnn.compiler.place import place
@@ -43,6 +44,17 @@ def _normalise(compilation: Compilation) -> None:
     compilation.graph_module = normalise(compilation.captured)
 
 
+def _fuse(compilation: Compilation) -> None:
+    if not compilation.options.fuse:
+        return
+    placeholders = compilation.graph_module.graph.find_nodes(op="placeholder")
+    records = fuse(compilation.graph_module, {placeholders[number] for number in compilation.static_inputs})
+    compilation.fusions = [
+        {"name": record.name, "nodes": list(record.nodes), "made": record.made, "source": record.source}
+        for record in records
+    ]
+
+
 def _lower(compilation: Compilation) -> None:
     recorder = Recorder(compilation.target, compilation.options, compilation.fake_mode)
     compilation.lowered = lower(compilation.graph_module, compilation.static_inputs, recorder)
@@ -55,6 +67,7 @@ def _place(compilation: Compilation) -> None:
 
 STAGES: list[tuple[str, Callable[[Compilation], None]]] = [
     ("normalise", _normalise),
+    ("fuse", _fuse),
     ("lower", _lower),
     ("place", _place),
 ]

@@ -125,10 +125,12 @@ def _finisher(node: Any, val: Any) -> Any:
     if node.op == "placeholder" and not copied:
         return None
 
+    once = [1 if step == 0 else size for size, step in zip(shape, stride)]  # what an expanded view holds
+
     def restride(tensor: torch.Tensor) -> torch.Tensor:
         if tensor.stride() == stride and not copied:
             return tensor
-        made = torch.empty_strided(shape, stride, dtype=dtype)
-        return made.copy_(tensor)
+        made = torch.empty_strided(once, stride, dtype=dtype)
+        return made.copy_(tensor[tuple([slice(size) for size in once])]).expand(shape)
 
     return restride

@@ -20,6 +20,7 @@ import torch.fx
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 import ttnn_emulator
+from torch_ttnn.compiler import heads
 from torch_ttnn.compiler.errors import StaysOnHost, refuse
 from torch_ttnn.compiler.forms import Form, Shape
 from torch_ttnn.compiler.value import TILE, Handle, Value, align
@@ -222,24 +223,18 @@ class Recorder(Namespace):
         """Carry out a form: the stored tensor in torch's order and shape."""
         if form.is_plain:
             return self.reshaped(handle, form.shape)
-        heads = self.split_heads(handle, form)
-        if heads is not None:
-            return heads
+        apart = self.split_heads(handle, form)
+        if apart is not None:
+            return apart
         return self.permute(self.reshaped(handle, form.held), list(form.axes))
 
     def split_heads(self, handle: Handle, form: Form) -> Handle | None:
         """[B, S, H * D] seen as [B, H, S, D] in one operation, where the library has one."""
-        return None
+        return heads.split_heads(self, handle, form)
 
     def joined_heads(self, handle: Handle, form: Form, shape: Shape) -> Handle | None:
         """[B, H, S, D] stored, seen as [B, S, H, D], wanted as [B, S, H * D]: one operation of the library."""
-        if len(form.held) != 4 or form.axes != (0, 2, 1, 3) or handle.shape != form.held:
-            return None
-        batch, heads, length, width = form.held
-        if shape not in ((batch, length, heads * width), (batch * length, heads * width)) or width % 32:
-            return None
-        joined = self.transformer.concatenate_heads(self.tiled(handle))
-        return self.reshaped(joined, shape)
+        return heads.joined_heads(self, handle, form, shape)
 
     # -- moves between host and device ----------------------------------------------------------------------------
 

@@ -1,0 +1,24 @@
+"""Tensors whose values torch leaves undefined: here they are zeros, so that runs can be repeated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torch_ttnn.compiler.lowering.registry import lowers
+from torch_ttnn.compiler.value import Value
+
+aten = torch.ops.aten
+
+
+@lowers(
+    aten.empty_like.default,
+    aten.new_empty.default,
+    aten.new_empty_strided.default,
+    aten.empty.memory_format,
+    aten.empty_strided.default,
+)
+def empty(ttnn: Any, *_: Any, **__: Any) -> Value:
+    val = ttnn.origin.meta["val"]
+    return ttnn.static(torch.zeros(val.shape, dtype=val.dtype))
