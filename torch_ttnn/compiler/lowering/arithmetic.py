@@ -1,0 +1,273 @@
+"""Arithmetic of two operands: sums, products, quotients, remainders, powers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from torch_ttnn.compiler.errors import refuse
+from torch_ttnn.compiler.lowering.promotion import (
+    FLOAT32,
+    INT32,
+    LARGEST_ADDEND,
+    LARGEST_FACTOR,
+    Operand,
+    all_over,
+    elementwise,
+    fitted,
+    is_number,
+    require_room,
+    result_dtype,
+)
+from torch_ttnn.compiler.value import Handle
+
+aten = torch.ops.aten
+
+# -- sums -------------------------------------------------------------------------------------------------------------
+
+
+@elementwise(aten.add.Tensor, aten.add.Scalar, constants=(0, 1), wraps=True)
+def add(ttnn: Any, x: Operand, y: Operand, alpha: float = 1) -> Handle:
+    if is_number(x):
+        x, y, alpha = _scaled(ttnn, y, y, alpha), x, 1
+    if result_dtype(ttnn) is torch.bool:
+        return ttnn.logical_or(x, _scaled(ttnn, x, y, alpha))
+    if not is_number(y) and alpha != 1 and x.dtype is not INT32:
+        return ttnn.addalpha(x, y, float(alpha))
+    return ttnn.add(x, _scaled(ttnn, x, y, alpha))
+
+
+@elementwise(aten.sub.Tensor, aten.sub.Scalar, constants=(0, 1), wraps=True)
+def sub(ttnn: Any, x: Operand, y: Operand, alpha: float = 1) -> Handle:
+    if is_number(x):
+        return rsub(ttnn, y, x, alpha)
+    if not is_number(y) and alpha != 1 and x.dtype is not INT32:
+        return ttnn.subalpha(x, y, float(alpha))
+    return ttnn.subtract(x, _scaled(ttnn, x, y, alpha))
+
+
+@elementwise(aten.rsub.Tensor, aten.rsub.Scalar, wraps=True)
+def rsub(ttnn: Any, x: Handle, y: Operand, alpha: float = 1) -> Handle:
+    """y - alpha × x."""
+    return ttnn.rsub(_scaled(ttnn, x, x, alpha), _scaled(ttnn, x, y, 1))
+
+
+def _scaled(ttnn: Any, x: Handle, y: Operand, alpha: float) -> Operand:
+    """alpha × y, as an operand beside x or in its place."""
+    if is_number(y):
+        require_room(ttnn, y * alpha, LARGEST_ADDEND)
+        return fitted(y * alpha, x.dtype)
+    if alpha == 1:
+        return y
+    require_room(ttnn, alpha, LARGEST_FACTOR)
+    return ttnn.multiply(y, fitted(alpha, x.dtype))
+
+
+# -- products ---------------------------------------------------------------------------------------------------------
+
+
+@elementwise(aten.mul.Tensor, aten.mul.Scalar, constants=(0, 1), wraps=True)
+def mul(ttnn: Any, x: Operand, y: Operand) -> Handle:
+    if is_number(x):
+        x, y = y, x
+    if is_number(y):
+        require_room(ttnn, y, LARGEST_FACTOR)
+        y = fitted(y, x.dtype)
+    return ttnn.logical_and(x, y) if result_dtype(ttnn) is torch.bool else ttnn.multiply(x, y)
+
+
+@elementwise(aten.addcmul.default, constants=(), wraps=True)
+def addcmul(ttnn: Any, x: Handle, y: Handle, z: Handle, value: float = 1) -> Handle:
+    require_room(ttnn, value, LARGEST_FACTOR)
+    return ttnn.addcmul(x, y, z, value=fitted(value, x.dtype))
+
+
+@elementwise(aten.addcdiv.default, constants=())
+def addcdiv(ttnn: Any, x: Handle, y: Handle, z: Handle, value: float = 1) -> Handle:
+    return ttnn.addcdiv(x, y, z, value=float(value))
+
+
+@elementwise(aten.lerp.Scalar, aten.lerp.Tensor, constants=(2,))
+def lerp(ttnn: Any, x: Handle, end: Handle, weight: Operand) -> Handle:
+    if is_number(weight):
+        return ttnn.addalpha(x, ttnn.subtract(end, x), float(weight))
+    return ttnn.lerp(x, end, weight)
+
+
+# -- quotients --------------------------------------------------------------------------------------------------------
+
+
+@elementwise(aten.div.Tensor, aten.div.Scalar, aten.true_divide.Tensor)
+def div(ttnn: Any, x: Handle, y: Operand) -> Handle:
+    return ttnn.divide(x, fitted(y, x.dtype) if is_number(y) else y)
+
+
+@elementwise(aten.div.Tensor_mode, aten.div.Scalar_mode, wraps=True)
+def div_mode(ttnn: Any, x: Handle, y: Operand, *, rounding_mode: str | None = None) -> Handle:
+    if rounding_mode is None:
+        return div(ttnn, x, y)
+    if x.dtype is INT32:
+        return INTEGER_QUOTIENTS[rounding_mode](ttnn, x, y)
+    return _rounded_quotient(ttnn, x, y, rounding_mode)
+
+
+@elementwise(aten.floor_divide.default, aten.floor_divide.Scalar, wraps=True)
+def floor_divide(ttnn: Any, x: Handle, y: Operand) -> Handle:
+    return div_mode(ttnn, x, y, rounding_mode="floor")
+
+
+def _rounded_quotient(ttnn: Any, x: Handle, y: Operand, rounding_mode: str) -> Handle:
+    """In float32 whatever the operands are: bfloat16 would round 2.999 up before it is cut."""
+    held = x.dtype
+    x, y = ttnn.cast(x, FLOAT32), y if is_number(y) else ttnn.cast(y, FLOAT32)
+    quotient = ttnn.divide(x, float(y) if is_number(y) else y)
+    cut = ttnn.floor(quotient) if rounding_mode == "floor" else ttnn.trunc(quotient)
+    return ttnn.cast(cut, held)
+
+
+def _divisor(y: Operand) -> Operand:
+    if not is_number(y):
+        return y
+    if y == 0:
+        refuse("torch raises an error for a division of integers by zero")
+    return fitted(y, INT32)
+
+
+def floor_quotient(ttnn: Any, x: Handle, y: Operand) -> Handle:
+    """Of integers, towards minus infinity. The chip's kernel is exact for all divisors but zero."""
+    y = _divisor(y)
+    if is_number(y) and is_power_of_two(y):
+        return ttnn.bitwise_right_shift(x, y.bit_length() - 1) if y > 1 else x
+    return ttnn.divide(x, y, rounding_mode="floor")
+
+
+def trunc_quotient(ttnn: Any, x: Handle, y: Operand) -> Handle:
+    """Of integers, towards zero: what is left after the remainder is taken away divides evenly."""
+    y = _divisor(y)
+    return ttnn.divide(ttnn.subtract(x, ttnn.fmod(x, y)), y, rounding_mode="floor")
+
+
+def is_power_of_two(number: int) -> bool:
+    return number > 0 and number & (number - 1) == 0
+
+
+INTEGER_QUOTIENTS = {"floor": floor_quotient, "trunc": trunc_quotient}
+
+# -- remainders -------------------------------------------------------------------------------------------------------
+
+
+@elementwise(aten.remainder.Tensor, aten.remainder.Scalar)
+def remainder(ttnn: Any, x: Handle, y: Operand) -> Handle:
+    """With the sign of the divisor."""
+    if x.dtype is INT32:
+        y = _divisor(y)
+        if is_number(y) and is_power_of_two(y):
+            return ttnn.bitwise_and(x, y - 1)
+        return ttnn.remainder(x, y)
+    y = _float_divisor(y, x)
+    return _below_divisor(ttnn, ttnn.remainder(x, y), y)
+
+
+@elementwise(aten.fmod.Tensor, aten.fmod.Scalar)
+def fmod(ttnn: Any, x: Handle, y: Operand) -> Handle:
+    """With the sign of the dividend."""
+    if x.dtype is INT32:
+        return ttnn.fmod(x, _divisor(y))
+    y = _float_divisor(y, x)
+    return _below_divisor(ttnn, ttnn.fmod(x, y), y)
+
+
+def _below_divisor(ttnn: Any, rest: Handle, y: Operand) -> Handle:
+    """The chip's quotient may fall short of a whole number; what is left is the divisor then, and should be 0."""
+    reached = ttnn.ge(ttnn.abs(rest), abs(y) if is_number(y) else ttnn.abs(y))
+    return ttnn.where(reached, 0.0, rest)
+
+
+def _float_divisor(y: Operand, x: Handle) -> Operand:
+    if not is_number(y):
+        return y
+    if y == 0 or not math.isfinite(y):
+        refuse(f"the remainder of a division by {y} is infinite on the device")
+    return fitted(y, x.dtype)
+
+
+# -- powers -----------------------------------------------------------------------------------------------------------
+
+# Exponents with an operation of their own.
+POWERS = {2: "square", 0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"}
+LARGEST_INTEGER_POWER = 3  # of int64: a higher one is likely to need more than 32 bits
+
+
+@elementwise(aten.pow.Tensor_Scalar, aten.pow.Tensor_Tensor, wraps=True)
+def power(ttnn: Any, x: Handle, exponent: Operand) -> Any:
+    if not is_number(exponent):
+        if x.dtype is INT32:
+            refuse("integers have no power of a tensor on the device")
+        return ttnn.pow(x, exponent)
+    if exponent == 0:
+        return all_over(ttnn, 1)
+    if exponent == 1:
+        return x
+    if x.dtype is INT32:
+        if exponent < 0:
+            refuse("torch raises an error for a negative power of integers")
+        if result_dtype(ttnn) is torch.int64 and exponent > LARGEST_INTEGER_POWER:
+            refuse(f"int64 to the power of {exponent} may need more than the 32 bits of integers on the device")
+        return ttnn.multiply(x, x) if exponent == 2 else ttnn.pow(x, int(exponent))
+    named = POWERS.get(exponent)
+    return getattr(ttnn, named)(x) if named else ttnn.pow(x, float(exponent))
+
+
+@elementwise(aten.pow.Scalar)
+def power_of_number(ttnn: Any, base: Operand, exponent: Handle) -> Handle:
+    if exponent.dtype is INT32:
+        refuse("integer powers of a number may need more than the 32 bits of integers on the device")
+    if base == 2:
+        return ttnn.exp2(exponent)
+    if base <= 0:
+        refuse(f"powers of {base} are not computed on the device")
+    return ttnn.rpow(exponent, float(base))
+
+
+# -- of two operands, by one operation --------------------------------------------------------------------------------
+
+
+@elementwise(aten.atan2.default, constants=())
+def atan2(ttnn: Any, x: Handle, y: Handle) -> Handle:
+    return ttnn.atan2(x, y)
+
+
+@elementwise(aten.hypot.default, constants=())
+def hypot(ttnn: Any, x: Handle, y: Handle) -> Handle:
+    return ttnn.hypot(x, y)
+
+
+@elementwise(aten.logaddexp.default, constants=())
+def logaddexp(ttnn: Any, x: Handle, y: Handle) -> Handle:
+    return ttnn.logaddexp(x, y)
+
+
+@elementwise(aten.logaddexp2.default, constants=())
+def logaddexp2(ttnn: Any, x: Handle, y: Handle) -> Handle:
+    return ttnn.logaddexp2(x, y)
+
+
+@elementwise(aten.xlogy.Tensor, aten.xlogy.Scalar_Other)
+def xlogy(ttnn: Any, x: Handle, y: Operand) -> Handle:
+    """x × log(y), and 0 where x is 0 whatever y is (infinity times 0 is 0 on the chip, but not in float32)."""
+    if is_number(y):
+        if y <= 0:
+            refuse(f"the logarithm of {y} is not a finite number")
+        return ttnn.multiply(x, fitted(math.log(y), x.dtype))
+    product = ttnn.multiply(x, ttnn.log(y))
+    return ttnn.where(ttnn.eq(x, 0.0), 0.0, product)
+
+
+@elementwise(aten.copysign.Tensor, aten.copysign.Scalar)
+def copysign(ttnn: Any, x: Handle, y: Operand) -> Handle:
+    magnitude = ttnn.abs(x)
+    if is_number(y):
+        return magnitude if math.copysign(1, y) > 0 else ttnn.neg(magnitude)
+    return ttnn.where(ttnn.signbit(y), ttnn.neg(magnitude), magnitude)

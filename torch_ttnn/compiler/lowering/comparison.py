@@ -1,0 +1,82 @@
+"""Comparisons and tests of numbers: the results are booleans, 0 and 1 in bfloat16."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from torch_ttnn.compiler.lowering.promotion import (
+    BFLOAT16,
+    INT32,
+    Operand,
+    all_over,
+    as_held,
+    elementwise,
+    fitted,
+    in_common_dtype,
+    is_number,
+    require_no_nan,
+)
+from torch_ttnn.compiler.value import Handle
+
+aten = torch.ops.aten
+
+
+def compared(ttnn: Any, name: str, x: Handle, y: Operand) -> Handle:
+    """A comparison of the library, with 0 and 1 in bfloat16 for its result."""
+    y = fitted(y, x.dtype) if is_number(y) else y
+    function = getattr(ttnn, name)
+    return function(x, y) if x.dtype is BFLOAT16 else function(x, y, dtype=BFLOAT16)
+
+
+def _register(name: str) -> None:
+    packet = getattr(aten, name)
+
+    @elementwise(packet.Tensor, packet.Scalar, computes=in_common_dtype)
+    def compare(ttnn: Any, x: Handle, y: Operand) -> Handle:
+        first, second = ttnn.origin.args[:2]
+        if first is second and x.dtype is not INT32 and not _is_part_of_isfinite(ttnn.origin):
+            require_no_nan(ttnn, "comparing a tensor with itself finds NaN")
+        return compared(ttnn, name, x, y)
+
+
+def _is_part_of_isfinite(node: torch.fx.Node) -> bool:
+    """x == x and |x| != infinity: infinity in place of NaN gives the same answer."""
+    others = [each for user in node.users for each in user.all_input_nodes if each is not node]
+    return len(others) == len(node.users) and all(
+        each.target is aten.ne.Scalar and each.args[1] == math.inf for each in others
+    )
+
+
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    _register(_name)
+
+
+# -- what kind of number ----------------------------------------------------------------------------------------------
+
+
+# Of a number that is no float the answer is known.
+TESTS = {
+    aten.isfinite.default: ("isfinite", True),
+    aten.isinf.default: ("isinf", False),
+    aten.isposinf.default: ("isposinf", False),
+    aten.isneginf.default: ("isneginf", False),
+    aten.isnan.default: ("isnan", False),
+    aten.signbit.default: ("signbit", None),
+}
+
+
+def _register_test(overload: Any, name: str, of_integers: bool | None) -> None:
+    @elementwise(overload, computes=as_held)
+    def test(ttnn: Any, x: Handle) -> Any:
+        if not ttnn.origin.args[0].meta["val"].is_floating_point():
+            return all_over(ttnn, of_integers) if of_integers is not None else compared(ttnn, "lt", x, 0)
+        if name == "isnan":
+            require_no_nan(ttnn, "it finds NaN")
+        return ttnn.cast(getattr(ttnn, name)(x), BFLOAT16)
+
+
+for _overload, (_name, _of_integers) in TESTS.items():
+    _register_test(_overload, _name, _of_integers)

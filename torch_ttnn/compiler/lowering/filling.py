@@ -1,0 +1,40 @@
+"""Tensors filled with a number: their values do not depend on the run, so they are constants of the program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from torch_ttnn.compiler.lowering.casts import cast, spread
+from torch_ttnn.compiler.lowering.promotion import Number, all_over
+from torch_ttnn.compiler.lowering.registry import lowers
+from torch_ttnn.compiler.value import Value
+
+aten = torch.ops.aten
+
+
+@lowers(aten.zeros_like.default, aten.zero.default, aten.new_zeros.default)
+def zeros(ttnn: Any, x: Value, *sizes: Sequence[int], **options: Any) -> Value:
+    return all_over(ttnn, 0)
+
+
+@lowers(aten.ones_like.default, aten.new_ones.default)
+def ones(ttnn: Any, x: Value, *sizes: Sequence[int], **options: Any) -> Value:
+    return all_over(ttnn, 1)
+
+
+@lowers(aten.full_like.default, aten.fill.Scalar)
+def filled(ttnn: Any, x: Value, number: Number, **options: Any) -> Value:
+    return all_over(ttnn, number)
+
+
+@lowers(aten.new_full.default)
+def new_filled(ttnn: Any, x: Value, size: Sequence[int], number: Number, **options: Any) -> Value:
+    return all_over(ttnn, number)
+
+
+@lowers(aten.fill.Tensor)
+def filled_with(ttnn: Any, x: Value, source: Value) -> Any:
+    return spread(ttnn, cast(ttnn, source, x.dtype), x.shape)

@@ -1,0 +1,137 @@
+"""Functions of one tensor: roots, exponentials, angles, rounding."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from torch_ttnn.compiler.errors import refuse
+from torch_ttnn.compiler.lowering.promotion import BFLOAT16, INT32, elementwise, fitted, result_dtype
+from torch_ttnn.compiler.value import Handle
+
+aten = torch.ops.aten
+
+# -- one operation of the library each: floats, or integers taken as floats -------------------------------------------
+
+PLAIN = {
+    aten.acos.default: "acos",
+    aten.acosh.default: "acosh",
+    aten.asin.default: "asin",
+    aten.asinh.default: "asinh",
+    aten.atan.default: "atan",
+    aten.atanh.default: "atanh",
+    aten.cos.default: "cos",
+    aten.cosh.default: "cosh",
+    aten.digamma.default: "digamma",
+    aten.erf.default: "erf",
+    aten.erfc.default: "erfc",
+    aten.exp.default: "exp",
+    aten.exp2.default: "exp2",
+    aten.expm1.default: "expm1",
+    aten.i0.default: "i0",
+    aten.log.default: "log",
+    aten.log10.default: "log10",
+    aten.log1p.default: "log1p",
+    aten.log2.default: "log2",
+    aten.reciprocal.default: "reciprocal",
+    aten.rsqrt.default: "rsqrt",
+    aten.sin.default: "sin",
+    aten.sinh.default: "sinh",
+    aten.sqrt.default: "sqrt",
+    aten.tan.default: "tan",
+    aten.tanh.default: "tanh",
+}
+# Integers are whole already.
+WHOLE = {
+    aten.ceil.default: "ceil",
+    aten.floor.default: "floor",
+    aten.round.default: "round",
+    aten.trunc.default: "trunc",
+    aten.fix.default: "trunc",
+}
+
+
+def _of_the_library(name: str, *, whole: bool = False) -> Callable[..., Handle]:
+    def function(ttnn: Any, x: Handle) -> Handle:
+        return x if whole and x.dtype is INT32 else getattr(ttnn, name)(x)
+
+    function.__name__ = name
+    return function
+
+
+for _overload, _name in PLAIN.items():
+    elementwise(_overload)(_of_the_library(_name))
+for _overload, _name in WHOLE.items():
+    elementwise(_overload)(_of_the_library(_name, whole=True))
+
+
+# -- with integers of their own ---------------------------------------------------------------------------------------
+
+
+@elementwise(aten.abs.default, wraps=True)
+def absolute(ttnn: Any, x: Handle) -> Handle:
+    return ttnn.abs(x)
+
+
+@elementwise(aten.neg.default, wraps=True)
+def neg(ttnn: Any, x: Handle) -> Handle:
+    return ttnn.neg(x)
+
+
+@elementwise(aten.positive.default)
+def positive(ttnn: Any, x: Handle) -> Handle:
+    return x
+
+
+@elementwise(aten.sign.default, aten.sgn.default)
+def sign(ttnn: Any, x: Handle) -> Handle:
+    if result_dtype(ttnn) is torch.bool:
+        return x
+    if x.dtype is INT32:
+        return ttnn.subtract(ttnn.gt(x, 0), ttnn.lt(x, 0))
+    return ttnn.sign(x)
+
+
+@elementwise(aten.square.default, wraps=True)
+def square(ttnn: Any, x: Handle) -> Handle:
+    return ttnn.multiply(x, x) if x.dtype is INT32 else ttnn.square(x)
+
+
+# -- rounding ---------------------------------------------------------------------------------------------------------
+
+
+@elementwise(aten.round.decimals)
+def round_to(ttnn: Any, x: Handle, *, decimals: int) -> Handle:
+    if x.dtype is INT32:
+        if decimals < 0:
+            refuse("integers are not rounded to tens on the device")
+        return x
+    return ttnn.round(x, decimals=decimals)
+
+
+@elementwise(aten.frac.default)
+def frac(ttnn: Any, x: Handle) -> Handle:
+    return ttnn.frac(x)
+
+
+# -- made of others ---------------------------------------------------------------------------------------------------
+
+
+@elementwise(aten.erfinv.default)
+def erfinv(ttnn: Any, x: Handle) -> Handle:
+    """The library's is right to two digits; one step of Newton's doubles them."""
+    guess = ttnn.erfinv(x)
+    if x.dtype is BFLOAT16:
+        return guess
+    slope = ttnn.multiply(ttnn.exp(ttnn.neg(ttnn.square(guess))), 2 / math.sqrt(math.pi))
+    return ttnn.subtract(guess, ttnn.divide(ttnn.subtract(ttnn.erf(guess), x), slope))
+
+
+@elementwise(aten.logit.default)
+def logit(ttnn: Any, x: Handle, eps: float | None = None) -> Handle:
+    if eps is not None:
+        x = ttnn.clamp(x, fitted(eps, x.dtype), fitted(1 - eps, x.dtype))
+    return ttnn.log(ttnn.divide(x, ttnn.rsub(x, 1.0)))
