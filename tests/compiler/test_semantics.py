@@ -451,3 +451,10 @@ def test_an_expanded_output():
     y = compiled(lambda x: (x + 1).expand(4, 3, 5))(torch.ones(3, 1))
     assert torch.equal(y, torch.full((4, 3, 5), 2.0))
     assert y.stride()[0] == 0
+
+
+@torch.no_grad()
+def test_a_mask_of_the_least_float32_stays_finite():
+    mask = torch.full((4,), torch.finfo(torch.float32).min)
+    y = compiled(lambda x: torch.softmax(x + mask, -1))(torch.zeros(2, 4))
+    assert torch.equal(y, torch.full((2, 4), 0.25))

@@ -20,7 +20,7 @@ import torch.fx
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 import ttnn_emulator
-from torch_ttnn.compiler import heads
+from torch_ttnn.compiler import heads, preparation
 from torch_ttnn.compiler.errors import StaysOnHost, refuse
 from torch_ttnn.compiler.forms import Form, Shape
 from torch_ttnn.compiler.value import TILE, Handle, Value, align
@@ -244,8 +244,10 @@ class Recorder(Namespace):
             refuse("an empty tensor has no counterpart on the device")
         if value.dtype not in FLOATS and value.dtype not in INTEGERS and not value.is_bool:
             self.device_dtype(value.dtype)
-        host = value.host()
         dtype = dtype or self.device_dtype(value.dtype)
+        if value.is_static and value.dtype is torch.float32 and dtype is not DataType.FLOAT32:
+            value = value.prepared(preparation.saturated)
+        host = value.host()
         layout = layout or TILE
         graph = host.graph
         if value.is_bool or value.dtype in (torch.int16, torch.int8, torch.uint8, torch.float16):
