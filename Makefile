@@ -10,8 +10,8 @@ PY = $(VENV)/bin/python
 help:  ## show the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
-run: setup  ## set up and show the emulated device at work
-	@$(PY) -m ttnn_emulator --demo
+run: setup  ## set up, compile ResNet-18 and BERT-Large for an emulated card, show what happened
+	@$(PY) -m torch_ttnn
 
 test: setup lint  ## set up, lint, type-check and run all tests
 	$(PY) -m pytest -n auto
@@ -27,9 +27,11 @@ sweep: setup  ## the slow tests and large property sweeps
 conformance: setup  ## ask the real ttnn afresh (on a mock card), print the score per operation and the golden vectors
 	$(PY) -m ttnn_emulator.conformance compare --fresh
 	$(PY) -m ttnn_emulator.conformance golden
+	$(PY) -m torch_ttnn.check --all
 
 bench: setup  ## speed, as ratios measured in one run
 	$(PY) benchmarks/emulator.py
+	$(PY) benchmarks/models.py
 
 pictures: setup  ## draw the pictures of the documents anew
 	$(PIP) install -e ".[docs]"
@@ -41,7 +43,7 @@ setup: $(VENV)/.ready
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) "torch>=2.11,<2.14"
-	$(PIP) install -e ".[dev]"
+	$(PIP) install -e ".[dev,models]"
 	@touch $@
 
 clean:  ## remove the environment and caches

@@ -5,9 +5,12 @@ from __future__ import annotations
 from torch._dynamo import register_backend as _register_backend
 
 from torch_ttnn.backend import backend, compile
+from torch_ttnn.check import check
+from torch_ttnn.explain import explain
+from torch_ttnn.export import export_code
 from torch_ttnn.options import TorchTtnnOption
 
 __version__ = "0.2.0"
-__all__ = ["TorchTtnnOption", "backend", "compile"]
+__all__ = ["TorchTtnnOption", "backend", "check", "compile", "explain", "export_code"]
 
 _register_backend(backend, name="ttnn")

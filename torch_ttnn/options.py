@@ -40,7 +40,7 @@ class TorchTtnnOption:
     debug_dir       where they are written
     gen_graphviz    also draw those graphs (needs graphviz); with no `debug` given, the last stage's
     export_code     "accuracy" or "profiling": write the program of every graph as a script into `export_dir`
-    verbose         log at INFO what each compile did, through the logger `torch_ttnn`
+    verbose         log what each compile did so that it is seen (else at INFO, by the logger `torch_ttnn`)
     bypass_compile  run the captured graphs with torch
     metrics_path    write a JSON report of every compiled graph into this folder
     load_params_once  False uploads weights on every call

@@ -35,7 +35,9 @@ MAX_CONSTANT_BYTES = 64 << 20  # a graph with more is not kept
 
 
 def folder(options: TorchTtnnOption) -> Path | None:
-    """Where programs are kept; None if nowhere."""
+    """Where programs are kept; None if nowhere, as when somebody wants to look into the stages."""
+    if options.debug or options.gen_graphviz or options.export_code:
+        return None
     chosen = options.cache_dir if options.cache_dir is not None else os.environ.get(VARIABLE)
     if chosen is None:
         base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"

@@ -15,6 +15,8 @@ import torch.fx
 
 import ttnn_emulator
 from torch_ttnn.compiler.errors import CompileError
+from torch_ttnn.compiler.fusion import composites
+from torch_ttnn.compiler.fusion.composites import is_composite
 from torch_ttnn.compiler.recorder import DeviceMarker
 from torch_ttnn.compiler.source import module_path
 
@@ -82,6 +84,8 @@ def function_name(node: torch.fx.Node) -> str:
         return path
     if isinstance(node.target, torch._ops.OpOverload):
         return f"torch.ops.{node.target}"
+    if is_composite(node.target):
+        return f"composites.{node.target.__name__}"  # type: ignore[union-attr]
     raise CompileError(f"no name is known for {node.target!r}")
 
 
@@ -105,7 +109,7 @@ def compiled(source: str, name: str) -> Callable[..., Any]:
     """The function `name` of a source; tracebacks show its lines."""
     path = f"<torch_ttnn program {next(_numbers)}>"
     linecache.cache[path] = (len(source), None, source.splitlines(keepends=True), path)
-    namespace: dict[str, Any] = {"torch": torch}
+    namespace: dict[str, Any] = {"torch": torch, "composites": composites}
     exec(compile(source, path, "exec"), namespace)
     return namespace[name]
 
@@ -191,7 +195,7 @@ def _compute_config(config: Any) -> str:
 
 
 def _unary(operation: Any) -> str:
-    return f"ttnn.UnaryWithParam({literal(operation.op_type)}, {literal(list(operation.params))})"
+    return f"ttnn.UnaryWithParam({_joined([operation.op_type, *operation.params])})"
 
 
 def _record(record: Any) -> str:

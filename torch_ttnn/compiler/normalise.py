@@ -10,6 +10,8 @@ from torch.fx._lazy_graph_module import _make_graph_module, _use_lazy_graph_modu
 
 from torch_ttnn.compiler.lowering.registry import is_random
 
+aten = torch.ops.aten
+
 
 def normalise(captured: torch.fx.GraphModule) -> torch.fx.GraphModule:
     """A cleaned copy; the captured graph itself is left as it is."""
@@ -24,11 +26,21 @@ def normalise(captured: torch.fx.GraphModule) -> torch.fx.GraphModule:
         twin = seen.get(key) if key is not None else None
         if twin is None:
             twin = graph.node_copy(node, copies.__getitem__)
+            if node.target is aten.cat.default:
+                _drop_empty(twin)
             if key is not None:
                 seen[key] = twin
         copies[node] = twin
     with _use_lazy_graph_module(True):  # its Python code is never run
         return _make_graph_module(captured, graph)
+
+
+def _drop_empty(cat: torch.fx.Node) -> None:
+    """Parts with nothing in them are no parts: a cache starts out empty."""
+    parts = [part for part in cat.args[0] if part.meta["val"].numel() or cat.meta["val"].numel() == 0]  # type: ignore
+    same = {part.meta["val"].dtype for part in cat.args[0]}  # type: ignore[union-attr]
+    if len(parts) < len(cat.args[0]) and len(same) == 1:  # type: ignore[arg-type]
+        cat.args = (parts, *cat.args[1:])
 
 
 def count_operations(graph: torch.fx.Graph) -> int:

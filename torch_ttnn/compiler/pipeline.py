@@ -13,6 +13,7 @@ import torch.fx
 from torch.utils._python_dispatch import _disable_current_modes
 
 from torch_ttnn.compiler import cache
+from torch_ttnn.compiler.dump import dumped
 from torch_ttnn.compiler.fusion import fuse
 from torch_ttnn.compiler.lower import Lowered, lower
 from torch_ttnn.compiler.normalise import count_operations, normalise
@@ -76,7 +77,7 @@ STAGES: list[tuple[str, Callable[[Compilation], None]]] = [
 def compile_graph(compilation: Compilation) -> Program:
     """Run all stages, or take what they gave before from the disk, and make the program."""
     with _disable_current_modes():  # AOTAutograd compiles under its fake mode; what we make here is real
-        place = None if compilation.options.debug else cache.folder(compilation.options)
+        place = cache.folder(compilation.options)
         key = ""
         if place is not None:
             with _timed(compilation, "cache"):
@@ -88,8 +89,8 @@ def compile_graph(compilation: Compilation) -> Program:
                 compilation.lowered, facts = kept
                 compilation.ops_before, compilation.fusions = facts["ops_before"], facts["fusions"]
         if compilation.lowered is None:
-            for name, stage in STAGES:
-                with _timed(compilation, name):
+            for number, (name, stage) in enumerate(STAGES, 1):
+                with dumped(compilation, number, name, last=number == len(STAGES)), _timed(compilation, name):
                     stage(compilation)
             assert compilation.lowered is not None
             if place is not None:

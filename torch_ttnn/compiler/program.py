@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -49,9 +49,11 @@ class Program:
         if self._traced is not None:
             self.weights.when_released = self._traced.release
         self._lock = threading.Lock()
+        self.before_first_call: Callable[[Sequence[Any]], None] | None = None
         output = next(iter(reversed(lowered.main.nodes)))
         self.outputs = len({node for node in output.args[0] if isinstance(node, torch.fx.Node)})  # type: ignore[union-attr]
-        self._outputs = [_finisher(node, val) for node, val in zip(output.args[0], output.meta["vals"])]  # type: ignore[arg-type]
+        self._vals = output.meta["vals"]
+        self._outputs = [_finisher(node, val) for node, val in zip(output.args[0], self._vals)]  # type: ignore[arg-type]
         self._integers = [
             node.meta["number"]
             for node in lowered.main.nodes
@@ -64,9 +66,14 @@ class Program:
         return emit.forward_source(self.graph, self.weight_places, comments=True)
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
+        if any(isinstance(each, torch.Tensor) and each.is_meta for each in inputs):
+            return [_without_values(val) for val in self._vals]
         for number in self._integers:
             if not _fits(inputs[number]):
                 return self._on_host(inputs)
+        if self.before_first_call is not None:
+            call, self.before_first_call = self.before_first_call, None
+            call(inputs)
         with self._lock, torch.no_grad():
             weights = self.weights.current(inputs)
             outputs = self._run(weights, inputs)
@@ -91,6 +98,12 @@ class Program:
         """Integers beyond 32 bits: torch computes the graph as it was captured."""
         with torch.no_grad():
             return list(self.captured(*inputs))
+
+
+def _without_values(val: Any) -> Any:
+    if not isinstance(val, torch.Tensor):
+        return val
+    return torch.empty_strided(val.shape, val.stride(), dtype=val.dtype, device="meta")
 
 
 def _told(error: Exception, graph: torch.fx.Graph) -> Exception:

@@ -15,6 +15,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from torch_ttnn.compiler.pipeline import Compilation, compile_graph
 from torch_ttnn.compiler.program import Program
+from torch_ttnn.compiler.publish import publish
 from torch_ttnn.devices import Target
 from torch_ttnn.options import TorchTtnnOption
 
@@ -76,6 +77,7 @@ class Specialised:
         program = compile_graph(compilation)
         self.options._out_fx_graphs.append(program.graph)
         self.options._programs.append(program)
+        publish(program, len(self.options._programs), self.options)
         return program
 
 

@@ -13,7 +13,7 @@ import torch
 import torch.fx
 import torch.utils._pytree as pytree
 
-from torch_ttnn.backend import backend
+from torch_ttnn.backend import compile
 from torch_ttnn.compiler.program import Program
 from torch_ttnn.metrics.compare import pcc, relative_error
 from torch_ttnn.options import TorchTtnnOption
@@ -57,7 +57,7 @@ def measure(
     PCC and relative error are the worst of all outputs. With `repeats` both ways are timed as well, in turns.
     """
     chosen = TorchTtnnOption.of(options)
-    compiled = torch.compile(model, backend=backend, options=chosen)
+    compiled = compile(model, options=chosen)
     worst, error, seconds = 1.0, 0.0, 0.0
     with torch.no_grad():
         for args, kwargs in inputs:

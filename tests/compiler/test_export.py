@@ -1,0 +1,164 @@
+"""Exported scripts: complete, exact in their weights, and running under `python -m ttnn_emulator`."""
+
+from __future__ import annotations
+
+import os
+import re
+import runpy
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import nn
+
+import ttnn_emulator
+from tests.compiler.small_models import cnn, transformer
+from torch_ttnn.compiler.errors import TorchTtnnError
+from torch_ttnn.compiler.fusion import composites
+from torch_ttnn.explain import capture
+from torch_ttnn.export import export_code, export_program
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def inference():
+    with torch.no_grad():
+        yield
+
+
+def run_script(path: Path, folder: Path) -> str:
+    """Its output, from another folder and with nothing but the emulator to be found."""
+    done = subprocess.run(
+        [sys.executable, "-m", "ttnn_emulator", str(path)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    "model, shape, operations",
+    [
+        (transformer(1), (1, 33, 64), ("addmm", "layer_norm", "gelu", "attention")),
+        (cnn(), (1, 3, 16, 16), ("relu", "max_pool2d", "mean", "addmm")),
+    ],
+    ids=["transformer", "cnn"],
+)
+def test_accuracy_tells_the_pcc_of_every_operation(
+    model: nn.Module, shape: tuple[int, ...], operations: tuple[str, ...], tmp_path: Path
+):
+    (path,) = export_code(model, torch.randn(shape), tmp_path / "out", "accuracy")
+    assert path == tmp_path / "out" / "script.py"
+    told = run_script(path, tmp_path)
+    scores = [float(score) for score in re.findall(r"^PCC +(-?[\d.]+)", told, re.MULTILINE)]
+    assert len(scores) >= len(operations)
+    assert min(scores) > 0.99
+    assert float(re.search(r"output 0: PCC ([\d.]+)", told).group(1)) > 0.99  # type: ignore[union-attr]
+    assert f"{len(scores)} operations compared" in told
+    for operation in operations:
+        assert operation in told
+
+
+@pytest.fixture
+def run_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture):
+    """Runs a script in this process, which is quicker."""
+    monkeypatch.setitem(sys.modules, "ttnn", ttnn_emulator)
+
+    def run(path: Path) -> str:
+        runpy.run_path(str(path), run_name="__main__")
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_accuracy_sees_a_wrong_operation(tmp_path: Path, run_here: Callable[[Path], str]):
+    (path,) = export_code(nn.Sequential(nn.Linear(32, 32), nn.ReLU(), nn.Tanh()), torch.randn(8, 32), tmp_path)
+    text = path.read_text()
+    assert "ttnn.tanh(" in text
+    path.write_text(text.replace("ttnn.tanh(", "ttnn.cos("))
+    told = run_here(path)
+    score = re.search(r"^PCC +(-?[\d.]+) +ttnn\.tanh", told, re.MULTILINE)
+    assert score is not None and float(score.group(1)) < 0.5
+
+
+def test_profiling_times_warm_iterations(tmp_path: Path, run_here: Callable[[Path], str]):
+    (path,) = export_code(nn.Linear(32, 32), torch.randn(8, 32), tmp_path, "profiling", iterations=3)
+    told = run_here(path)
+    assert len(re.findall(r"^iteration \d: [\d.]+ ms", told, re.MULTILINE)) == 3
+    assert re.search(r"mean [\d.]+ ms, best [\d.]+ ms", told)
+    assert not (tmp_path / "reference.safetensors").exists()
+
+
+def test_weights_are_kept_as_they_are_uploaded(tmp_path: Path):
+    model = nn.Linear(32, 16)
+    export_code(model, torch.randn(8, 32), tmp_path)
+    stored = load_file(tmp_path / "weights.safetensors")
+    assert all(tensor.dtype is torch.bfloat16 for tensor in stored.values())
+    assert any(torch.equal(tensor, model.weight.t().bfloat16()) for tensor in stored.values())
+    assert any(torch.equal(tensor.flatten(), model.bias.bfloat16()) for tensor in stored.values())
+
+
+def test_the_script_needs_nothing_of_ours(tmp_path: Path):
+    (path,) = export_code(transformer(1), torch.randn(1, 33, 64), tmp_path)
+    imports = re.findall(r"^\s*(?:import|from) (\w+)", path.read_text(), re.MULTILINE)
+    assert set(imports) == {"pathlib", "torch", "ttnn", "safetensors"}
+
+
+def test_a_fused_operation_on_the_host_comes_along(tmp_path: Path, run_here: Callable[[Path], str]):
+    def quick_gelu(x: torch.Tensor) -> torch.Tensor:
+        return x * torch.sigmoid(1.702 * x)
+
+    ((_, program),) = capture(quick_gelu, (torch.randn(4, 4),), {}).found
+    graph = program.graph
+    upload = next(node for node in graph.nodes if node.meta.get("path") == "ttnn.from_torch")
+    with graph.inserting_before(upload):
+        made = graph.create_node("call_function", composites.quick_gelu, (upload.args[0],))
+        made.meta.update(val=upload.args[0].meta["val"], reason="a test wants it so")  # type: ignore[union-attr]
+    upload.args = (made,)
+    path = export_program(program, [torch.randn(4, 4)], tmp_path, "profiling", 1)
+    assert (tmp_path / "composites.py").exists()
+    assert "mean " in run_here(path)
+
+
+class Breaks(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = torch.relu(x)
+        torch._dynamo.graph_break()
+        return torch.tanh(x)
+
+
+def test_several_graphs_give_several_scripts(tmp_path: Path):
+    first, second = export_code(Breaks(), torch.randn(8, 8), tmp_path)
+    assert first == tmp_path / "script.py"
+    assert second == tmp_path / "graph_2" / "script.py"
+    assert "ttnn.tanh" in second.read_text()
+    given = load_file(second.parent / "inputs.safetensors")
+    assert min(tensor.min() for tensor in given.values()) >= 0  # what the first graph really gives
+
+
+def test_keyword_inputs(tmp_path: Path):
+    def scaled(x: torch.Tensor, *, other: torch.Tensor) -> torch.Tensor:
+        return x * other
+
+    (path,) = export_code(scaled, {"x": torch.randn(4, 4), "other": torch.randn(4, 4)}, tmp_path)
+    assert len(load_file(path.parent / "inputs.safetensors")) == 2
+
+
+def test_a_model_without_values_cannot_be_exported(tmp_path: Path):
+    with torch.device("meta"):
+        model = nn.Linear(4, 4)
+    with pytest.raises(TorchTtnnError, match="meta device"):
+        export_code(model, torch.empty(2, 4, device="meta"), tmp_path)
+
+
+def test_unknown_modes_are_refused(tmp_path: Path):
+    with pytest.raises(ValueError, match="accuracy"):
+        export_code(nn.ReLU(), torch.ones(2), tmp_path, "speed")

@@ -1,0 +1,86 @@
+"""What options ask to be written or told."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch import nn
+
+import torch_ttnn
+
+
+@pytest.fixture(autouse=True)
+def fresh_dynamo():
+    torch._dynamo.reset()
+
+
+def run(**options):
+    model = nn.Sequential(nn.Linear(32, 64), nn.GELU(), nn.Linear(64, 8)).eval()
+    with torch.no_grad():
+        return torch_ttnn.compile(model, options=options)(torch.randn(4, 32))
+
+
+def test_debug_writes_graphs_before_and_after(tmp_path):
+    run(debug=("lower",), debug_dir=tmp_path)
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert any("lower_before" in name for name in names)
+    assert any("lower_after" in name for name in names)
+    assert not any("place" in name for name in names)
+
+
+def test_metrics_path_writes_a_report_of_each_graph(tmp_path):
+    run(metrics_path=tmp_path)
+    report = json.loads((tmp_path / "graph_1.json").read_text())
+    assert set(report) == {"programs", "memory", "compile_seconds", "versions"}
+    assert report["programs"][0]["host_ops"] == []
+
+
+def test_export_code_writes_a_script_that_runs(tmp_path):
+    run(export_code="profiling", export_dir=tmp_path, total_num_iterations=2)
+    (script,) = tmp_path.rglob("*.py")
+    done = subprocess.run(
+        [sys.executable, "-m", "ttnn_emulator", str(script)], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_verbose_tells_and_nothing_is_printed(caplog, capsys):
+    run(verbose=True)
+    assert "operations became" in caplog.text
+    assert capsys.readouterr().out == ""
+
+
+def test_silence_by_default(caplog, capsys):
+    with caplog.at_level(logging.WARNING):
+        run()
+    assert not [record for record in caplog.records if record.name.startswith("torch_ttnn")]
+    assert capsys.readouterr().out == ""
+
+
+def test_bypass_compile_runs_with_torch():
+    torch.manual_seed(0)
+    model = nn.Linear(8, 8)
+    x = torch.randn(2, 8)
+    assert torch.equal(torch_ttnn.compile(model, options={"bypass_compile": True})(x), model(x))
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"precision": "int4"}, {"weights": "bfloat2"}, {"max_programs": 0}, {"accept": "rounding"}]
+)
+def test_wrong_values_say_what_is_offered(wrong):
+    with pytest.raises(ValueError, match=r"choose one of|positive"):
+        torch_ttnn.TorchTtnnOption(**wrong)
+
+
+def test_the_backend_is_found_by_name_alone():
+    code = "import torch; torch.compile(lambda x: x + 1, backend='ttnn')(torch.ones(2))"
+    probe = "import importlib.metadata as m; print([e.value for e in m.entry_points(group='torch_dynamo_backends')])"
+    found = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True).stdout
+    if "torch_ttnn:backend" not in found:
+        pytest.skip("torch_ttnn is not installed, only on the path")
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).returncode == 0

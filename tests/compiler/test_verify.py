@@ -1,0 +1,162 @@
+"""The verifier accepts what the compiler makes, and finds every kind of broken graph."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+
+import pytest
+import torch
+import torch.fx
+
+import ttnn_emulator as ttnn
+from tests.compiler.against_torch import run
+from torch_ttnn.compiler.errors import VerifyError
+from torch_ttnn.compiler.program import Program
+from torch_ttnn.compiler.verify import (
+    CAPTURED,
+    MAIN,
+    PREPARE,
+    stray_moves,
+    verify,
+    verify_compilation,
+    violations,
+)
+
+
+def program_of() -> Program:
+    """Two device operations, a host operation, and a weight."""
+    weight = torch.randn(32, 32)
+    inverse = run(lambda x, w: torch.relu(torch.linalg.inv_ex(x @ w)[0]), torch.eye(32), weight, statics=(1,))
+    return inverse.program
+
+
+def node(graph: torch.fx.Graph, path: str) -> torch.fx.Node:
+    return next(each for each in graph.nodes if each.meta.get("path") == path)
+
+
+def test_programs_are_valid():
+    program = program_of()
+    verify(program.captured.graph, CAPTURED)
+    verify(program.lowered.main, MAIN, full=True)
+    verify(program.lowered.prepare, PREPARE, full=True)
+    verify_compilation(program, full=True)
+    assert not stray_moves(program.graph)
+
+
+def forget_the_spec(graph: torch.fx.Graph) -> str:
+    del node(graph, "ttnn.relu").meta["spec"]
+    return "specs"
+
+
+def forget_the_reason(graph: torch.fx.Graph) -> str:
+    next(each for each in graph.nodes if "reason" in each.meta).meta["reason"] = ""
+    return "reasons"
+
+
+def use_before_it_is_made(graph: torch.fx.Graph) -> str:
+    next(iter(graph.nodes)).prepend(node(graph, "ttnn.relu"))
+    return "order"
+
+
+def use_a_node_of_another_graph(graph: torch.fx.Graph) -> str:
+    stranger = torch.fx.Graph().placeholder("stranger")
+    relu = node(graph, "ttnn.relu")
+    relu._args = (stranger,)
+    relu._input_nodes = {stranger: None}
+    return "order"
+
+
+def give_a_device_operation_a_host_tensor(graph: torch.fx.Graph) -> str:
+    node(graph, "ttnn.relu").args = (node(graph, "ttnn.to_torch"),)
+    return "places"
+
+
+def return_a_device_tensor(graph: torch.fx.Graph) -> str:
+    output = next(iter(reversed(graph.nodes)))
+    output.args = ((node(graph, "ttnn.relu"),),)
+    return "results"
+
+
+def return_another_dtype(graph: torch.fx.Graph) -> str:
+    output = next(iter(reversed(graph.nodes)))
+    output.meta["vals"] = [val.to(torch.float64) for val in output.meta["vals"]]
+    return "results"
+
+
+def call_a_module(graph: torch.fx.Graph) -> str:
+    node(graph, "ttnn.relu").op = "call_module"
+    return "kinds"
+
+
+def take_an_output_that_is_not_there(graph: torch.fx.Graph) -> str:
+    item = next(each for each in graph.nodes if each.target is operator.getitem)
+    item.args = (item.args[0], 7)
+    return "indices"
+
+
+def lose_the_number_of_an_input(graph: torch.fx.Graph) -> str:
+    del next(each for each in graph.nodes if "number" in each.meta).meta["number"]
+    return "inputs"
+
+
+def give_a_weight_another_spec(graph: torch.fx.Graph) -> str:
+    weight = next(each for each in graph.nodes if "prepared" in each.meta)
+    weight.meta["spec"] = ttnn.spec_tensor((1, 1), ttnn.bfloat16, device=weight.meta["spec"].device())
+    return "specs"
+
+
+BREAKS = [
+    forget_the_spec,
+    forget_the_reason,
+    use_before_it_is_made,
+    use_a_node_of_another_graph,
+    give_a_device_operation_a_host_tensor,
+    return_a_device_tensor,
+    return_another_dtype,
+    call_a_module,
+    take_an_output_that_is_not_there,
+    lose_the_number_of_an_input,
+    give_a_weight_another_spec,
+]
+
+
+@pytest.mark.parametrize("damage", BREAKS, ids=lambda damage: damage.__name__)
+def test_broken_graphs_are_found(damage: Callable[[torch.fx.Graph], str]):
+    graph = program_of().lowered.main
+    rule = damage(graph)
+    assert rule in {violation.rule for violation in violations(graph)}
+    with pytest.raises(VerifyError, match=f"'{rule}'"):
+        verify(graph)
+
+
+def test_wrong_types_are_found_in_full():
+    graph = program_of().lowered.main
+    relu = node(graph, "ttnn.relu")
+    relu.meta["spec"] = ttnn.spec_tensor((32, 32), ttnn.float32, device=relu.meta["spec"].device())
+    verify(graph)
+    with pytest.raises(VerifyError, match=r"relu.*'types'.*float32.*bfloat16"):
+        verify(graph, full=True)
+
+
+def test_a_call_that_the_table_refuses_is_found_in_full():
+    graph = program_of().lowered.main
+    matmul = next(each for each in graph.nodes if each.meta.get("path") in ("ttnn.matmul", "ttnn.linear"))
+    matmul.update_kwarg("transpose_b", "yes")
+    with pytest.raises(VerifyError, match=f"{matmul.name} breaks the rule 'types'"):
+        verify(graph, full=True)
+
+
+def test_a_crossing_in_the_middle_is_stray():
+    program = run(lambda x: torch.tanh(torch.relu(x)), torch.randn(32, 32)).program
+    graph = program.lowered.main
+    relu, tanh = node(graph, "ttnn.relu"), node(graph, "ttnn.tanh")
+    download, upload = node(graph, "ttnn.to_torch"), node(graph, "ttnn.from_torch")
+    with graph.inserting_before(tanh):
+        down = graph.create_node("call_function", download.target, (relu,))
+        down.meta.update(path="ttnn.to_torch", val=download.meta["val"])
+        up = graph.create_node("call_function", upload.target, (down,), dict(upload.kwargs))
+        up.meta.update(path="ttnn.from_torch", spec=upload.meta["spec"])
+    tanh.args = (up,)
+    verify(graph, full=True)
+    assert [violation.node for violation in stray_moves(graph)] == [down.name, up.name]

@@ -1,0 +1,109 @@
+"""A report as one page of HTML that needs nothing else: no network, no files beside it."""
+
+from __future__ import annotations
+
+import html
+import json
+from importlib import resources
+from typing import Any
+
+from torch_ttnn.report.data import ProgramReport, Report, bytes_text
+from torch_ttnn.report.layout import place
+from torch_ttnn.report.text import fit_text
+
+TEMPLATE, STYLE, SCRIPT = "page.html", "page.css", "page.js"
+
+
+def render(report: Report) -> str:
+    """The page as text."""
+    data = json.dumps(_data(report), separators=(",", ":")).replace("<", "\\u003c")  # may not end the script element
+    parts = {
+        "{{style}}": _file(STYLE),
+        "{{script}}": _file(SCRIPT),
+        "{{summary}}": _summary(report),
+        "{{data}}": data,
+    }
+    page = _file(TEMPLATE)
+    for mark, content in parts.items():
+        page = page.replace(mark, content)
+    return page
+
+
+def _file(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _summary(report: Report) -> str:
+    memory = report.memory
+    seconds = sum(report.compile_seconds.values())
+    stages = ", ".join(f"{name} {spent:.2f} s" for name, spent in report.compile_seconds.items())
+    host = sum(len(program.host_ops) for program in report.programs)
+    cards = [
+        ("device", sum(sum(program.device_ops.values()) for program in report.programs), "device operations", ""),
+        ("host" if host else "good", host, "host operations", ""),
+        ("move", sum(len(program.moves) for program in report.programs), "moves", ""),
+        ("", bytes_text(memory.dram_peak), "DRAM at the peak", f"weights {bytes_text(memory.weights)}"),
+        ("", bytes_text(memory.l1_peak), "L1 a core at the peak", ""),
+        ("", f"{seconds:.1f} s", "to compile", stages),
+    ]
+    boards = [f'<li class="{"fits" if fit.fits else "lacks"}">{_safe(fit_text(fit))}</li>' for fit in report.fits]
+    notes = [f'<p class="note">{_safe(each)}</p>' for each in (*report.notes, *memory.problems)]
+    versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
+    return "\n".join(
+        [
+            f'<p class="quiet">{len(report.programs)} program(s) for the {_safe(report.target)}; {_safe(versions)}</p>',
+            '<div class="cards">',
+            *[_card(*card) for card in cards],
+            "</div>",
+            *notes,
+            f'<ul class="boards">{"".join(boards)}</ul>',
+        ]
+    )
+
+
+def _card(kind: str, number: Any, name: str, detail: str) -> str:
+    title = f' title="{_safe(detail)}"' if detail else ""
+    return f'<div class="card {kind}"{title}><b>{_safe(str(number))}</b><span>{_safe(name)}</span></div>'
+
+
+def _safe(text: str) -> str:
+    return html.escape(text, quote=True)
+
+
+def _data(report: Report) -> dict[str, Any]:
+    return {"programs": [_program(program) for program in report.programs]}
+
+
+def _program(program: ProgramReport) -> dict[str, Any]:
+    number = {node.name: index for index, node in enumerate(program.nodes)}
+    return {
+        "name": program.name,
+        "before": program.ops_before,
+        "nodes": [
+            {
+                "name": node.name,
+                "op": node.op,
+                "kind": node.kind,
+                "x": round(x),
+                "y": round(y),
+                "in": [number[name] for name in node.inputs if name in number],
+                "weights": list(node.weights),
+                "spec": node.spec,
+                "module": node.module,
+                "source": node.source,
+                "note": node.note,
+            }
+            for node, (x, y) in zip(program.nodes, place(program.nodes))
+        ],
+        "steps": [
+            [number[step.node], step.dram, step.dram_high, step.l1, step.l1_high]
+            for step in program.memory.steps
+            if step.node in number
+        ],
+        "weights": program.memory.weights,
+        "counts": [[name, count] for name, count in program.device_ops.items()],
+        "host": [[each.op, each.reason, each.source] for each in program.host_ops],
+        "moves": [[each.kind, each.bytes, each.reason, each.source] for each in program.moves],
+        "fusions": [[each.name, ", ".join(each.replaced), each.source] for each in program.fusions],
+        "code": program.code,
+    }
