@@ -27,7 +27,7 @@ sweep: setup  ## the slow tests and large property sweeps
 conformance: setup  ## ask the real ttnn afresh (on a mock card), print the score per operation and the golden vectors
 	$(PY) -m ttnn_emulator.conformance compare --fresh
 	$(PY) -m ttnn_emulator.conformance golden
-	$(PY) -m torch_ttnn.check --all
+	$(PY) -m torch_ttnn.check_models
 
 bench: setup  ## speed, as ratios measured in one run
 	$(PY) benchmarks/emulator.py

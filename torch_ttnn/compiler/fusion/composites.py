@@ -1,0 +1,105 @@
+"""Operations that ATen has no name for: plain functions, each its own reference in torch.
+
+They stand in a graph as any other call. One that stays on the host runs as it is written here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+COMPOSITES: dict[str, Callable[..., Any]] = {}
+
+
+def composite(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a function the name under which a program's source calls it."""
+    function.name = function.__name__  # type: ignore[attr-defined]
+    COMPOSITES[function.__name__] = function
+    return function
+
+
+def is_composite(target: Any) -> bool:
+    return COMPOSITES.get(getattr(target, "__name__", "")) is target
+
+
+# What can be applied to the result of a product or a convolution, by the name that it has there.
+ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "relu": F.relu,
+    "relu6": F.relu6,
+    "gelu": F.gelu,
+    "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
+    "silu": F.silu,
+    "sigmoid": torch.sigmoid,
+    "tanh": torch.tanh,
+    "hardswish": F.hardswish,
+    "hardsigmoid": F.hardsigmoid,
+}
+
+
+@composite
+def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, activation: str) -> torch.Tensor:
+    """activation(x @ weight + bias) of matrices."""
+    made = torch.mm(x, weight) if bias is None else torch.addmm(bias, x, weight)
+    return ACTIVATIONS[activation](made)
+
+
+@composite
+def convolution(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+    activation: str,
+) -> torch.Tensor:
+    """activation(convolution(x, …)), arguments as ATen's."""
+    made = torch.ops.aten.convolution.default(
+        x, weight, bias, stride, padding, dilation, transposed, output_padding, groups
+    )
+    return ACTIVATIONS[activation](made)
+
+
+@composite
+def quick_gelu(x: torch.Tensor) -> torch.Tensor:
+    return x * torch.sigmoid(1.702 * x)
+
+
+@composite
+def scale_mask_softmax(x: torch.Tensor, scale: float, mask: torch.Tensor | None) -> torch.Tensor:
+    """softmax(scale × x + mask) over the last dimension."""
+    x = x * scale
+    return torch.softmax(x if mask is None else x + mask, dim=-1)
+
+
+@composite
+def rotary_embedding(
+    x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, interleaved: bool, width: int
+) -> torch.Tensor:
+    """x × cos + turned(x) × sin on the first `width` of the last dimension; what is beyond stays as it is.
+
+    Turned, pairs (a, b) become (-b, a). The pairs are neighbours if interleaved, else halves of the width apart.
+    """
+    turning, rest = x[..., :width], x[..., width:]
+    if interleaved:
+        turned = torch.stack((-turning[..., 1::2], turning[..., ::2]), dim=-1).flatten(-2)
+    else:
+        turned = torch.cat((-turning[..., width // 2 :], turning[..., : width // 2]), dim=-1)
+    made = turning * cos + turned * sin
+    return made if rest.shape[-1] == 0 else torch.cat((made, rest), dim=-1)
+
+
+@composite
+def qkv_heads(x: torch.Tensor, heads: int, kv_heads: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """[B, S, (heads + 2 kv_heads) × D] → queries [B, heads, S, D], keys and values [B, kv_heads, S, D]."""
+    batch, length, total = x.shape
+    width = total // (heads + 2 * kv_heads)
+    pieces = x.split([heads * width, kv_heads * width, kv_heads * width], dim=-1)
+    q, k, v = [piece.reshape(batch, length, -1, width).transpose(1, 2) for piece in pieces]
+    return q, k, v

@@ -1,0 +1,33 @@
+"""The families of fusions, in the order in which they run."""
+
+from __future__ import annotations
+
+from torch_ttnn.compiler.fusion import (
+    activations,
+    attention,
+    batch_norm,
+    heads,
+    norms,
+    products,
+    projections,
+    rotary,
+    softmax,
+)
+from torch_ttnn.compiler.fusion.rule import Fusion
+
+FAMILIES: tuple[tuple[Fusion, ...], ...] = (
+    activations.FUSIONS,
+    activations.LATER,
+    norms.SHIFTED,
+    norms.WEIGHTED,
+    norms.PLAIN,
+    rotary.FUSIONS,
+    rotary.PARTIAL,
+    batch_norm.FUSIONS + products.BIASES,
+    attention.FUSIONS,
+    products.FACTORS,
+    projections.FUSIONS,
+    heads.FUSIONS,
+    softmax.FUSIONS,
+    products.ACTIVATIONS,
+)

@@ -1,0 +1,121 @@
+"""Heads of queries, keys and values split off one value in one operation."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from torch_ttnn.compiler.fusion import composites
+from torch_ttnn.compiler.fusion.matcher import Match
+from torch_ttnn.compiler.fusion.nodes import VIEWS, Node, dtype_of, shape_of, source_of, transposition
+from torch_ttnn.compiler.fusion.projections import PATTERN, one_before
+from torch_ttnn.compiler.fusion.rewriting import Rewriter
+from torch_ttnn.compiler.fusion.rule import Fusion
+
+aten = torch.ops.aten
+
+TILE = 32  # the library splits heads whose width is a multiple of this
+
+
+@dataclass(frozen=True)
+class Split:
+    """A value [B, heads, S, D] that is one of three pieces of a value with all heads side by side."""
+
+    node: Node
+    whole: Node
+    index: Any
+    through: tuple[Node, ...]  # what is between the whole and the node
+
+
+def split_of(node: Node | None) -> Split | None:
+    while node is not None:
+        found = _by_pieces(node) or _by_axis(node)
+        if found is not None:
+            return found
+        node = one_before(node)
+    return None
+
+
+def _by_pieces(node: Node) -> Split | None:
+    """split → view [B, S, heads, D] → [B, heads, S, D]."""
+    if transposition(node) != (0, 2, 1, 3):
+        return None
+    through = [node]
+    here = source_of(node)
+    batch, length, heads, width = shape_of(here)
+    while here.target in VIEWS or here.target is aten.clone.default:
+        through.append(here)
+        here = source_of(here)
+    if here.target is not operator.getitem or shape_of(here)[-1] != heads * width:
+        return None
+    pieces = source_of(here)
+    if pieces.target not in (aten.split.Tensor, aten.split_with_sizes.default) or len(pieces.meta["val"]) != 3:
+        return None
+    whole, columns = source_of(pieces), heads * width
+    rank = len(shape_of(whole))
+    dim = pieces.args[2] if len(pieces.args) > 2 else 0
+    if dim % rank != rank - 1 or shape_of(here) not in ((batch, length, columns), (batch * length, columns)):
+        return None
+    return Split(node, whole, here.args[1], (*through, here, pieces))
+
+
+def _by_axis(node: Node) -> Split | None:
+    """view [B, S, 3, heads, D] → [3, B, heads, S, D] → one of the three."""
+    before = source_of(node)
+    through: tuple[Node, ...]
+    if node.target is aten.select.int and node.args[1] == 0:
+        index, turned, through = node.args[2], before, (node, before)
+    elif node.target is operator.getitem and before.target is aten.unbind.int and before.args[1:] in ((), (0,)):
+        index, turned = node.args[1], source_of(before)
+        through = (node, before, turned)
+    else:
+        return None
+    if not isinstance(turned, Node) or transposition(turned) != (2, 0, 3, 1, 4):
+        return None
+    seen = source_of(turned)
+    if seen.target not in VIEWS or shape_of(seen)[2] != 3:
+        return None
+    batch, length, _, heads, width = shape_of(seen)
+    whole, columns = source_of(seen), 3 * heads * width
+    if shape_of(whole) not in ((batch, length, columns), (batch * length, columns)):
+        return None
+    return Split(node, whole, index, (*through, seen))
+
+
+def _splits(match: Match) -> list[Split] | None:
+    """The three pieces, if they are all of one value, in order, and used for nothing else."""
+    found = [split_of(match[name]) for name in ("q", "k", "v")]
+    splits = [each for each in found if each is not None]
+    if len(splits) != 3 or [each.index for each in splits] != [0, 1, 2] or len({each.whole for each in splits}) != 1:
+        return None
+    inside = {node for each in splits for node in each.through}
+    ends = {each.node for each in splits}
+    if any(user not in inside for node in inside - ends for user in node.users):
+        return None
+    shapes = [shape_of(each.node) for each in splits]
+    same = len({(shape[0], shape[2], shape[3]) for shape in shapes}) == 1 and shapes[1] == shapes[2]
+    return splits if same and shapes[0][3] % TILE == 0 else None
+
+
+def _split(rewriter: Rewriter, match: Match) -> Node | None:
+    splits = _splits(match)
+    if splits is None:
+        return None
+    rewriter.place = min([each.node for each in splits])
+    q, k, _ = [each.node for each in splits]
+    batch, heads, length, width = shape_of(q)
+    kv_heads = shape_of(k)[1]
+    whole = rewriter.view(splits[0].whole, (batch, length, (heads + 2 * kv_heads) * width))
+    made = rewriter.call(
+        composites.qkv_heads, whole, heads, kv_heads, val=[(shape_of(each.node), dtype_of(q)) for each in splits]
+    )
+    items = [rewriter.item(made, each.index) for each in splits]
+    for each, item in zip(splits, items):
+        rewriter.replace(each.node, item)
+    return match.root
+
+
+FUSIONS = (Fusion("heads of queries, keys and values", PATTERN, _split),)

@@ -1,0 +1,328 @@
+"""Patterns of ATen calls, as small trees of data, and how they are found in a graph.
+
+    x = Tensor("x")
+    silu = Op(MUL, x, Op(SIGMOID, x), commutative=True)
+
+A name that occurs twice must be the same value both times. Between the calls of a pattern there may be calls that
+change nothing (a clone, a view to the same shape); everything within a match must have no user outside of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch_ttnn.compiler.fusion.nodes import CASTS, Node, behind, changes_nothing, is_tensor, number_of
+
+# -- matches ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Match:
+    """What the names of a pattern stand for, and the calls that it covers, the root first."""
+
+    bound: dict[str, Any] = field(default_factory=dict)
+    nodes: tuple[Node, ...] = ()
+    steps: tuple[tuple[str, Node, dict[str, Any]], ...] = ()  # of a chain: name, node, names bound within
+
+    def __getitem__(self, name: str) -> Any:
+        return self.bound[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self.bound.get(name, default)
+
+    @property
+    def root(self) -> Node:
+        return self.nodes[0]
+
+    def binding(self, name: str, value: Any) -> Match | None:
+        known = self.bound.get(name, _UNKNOWN)
+        if known is _UNKNOWN:
+            return Match({**self.bound, name: value}, self.nodes, self.steps)
+        if isinstance(known, Node) or isinstance(value, Node):
+            return self if known is value else None
+        return self if known == value else None
+
+    def covering(self, *nodes: Node) -> Match:
+        return Match(self.bound, self.nodes + nodes, self.steps)
+
+
+_UNKNOWN = object()
+
+
+class Pattern:
+    """Something to be found; `matches` gives every way in which an argument can be it."""
+
+    def matches(self, item: Any, so_far: Match) -> Iterator[Match]:
+        raise NotImplementedError
+
+    def may_match(self, item: Any) -> bool:
+        """A quick look, before anything is tried; most arguments are told apart by it."""
+        return True
+
+    @property
+    def roots(self) -> frozenset[Any]:
+        """The targets that a node matching this can have."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Tensor(Pattern):
+    """Any tensor, under a name."""
+
+    name: str
+
+    def matches(self, item: Any, so_far: Match) -> Iterator[Match]:
+        item = behind(item)
+        if is_tensor(item):
+            found = so_far.binding(self.name, item)
+            if found is not None:
+                yield found
+
+
+def _may_be_number(item: Any) -> bool:
+    return not isinstance(item, Node) or (is_tensor(item) and item.meta["val"].dim() == 0)
+
+
+@dataclass(frozen=True)
+class Number(Pattern):
+    """Any number, under a name."""
+
+    name: str
+
+    def may_match(self, item: Any) -> bool:
+        return _may_be_number(item)
+
+    def matches(self, item: Any, so_far: Match) -> Iterator[Match]:
+        value = number_of(item)
+        if value is not None:
+            found = so_far.binding(self.name, value)
+            if found is not None:
+                yield found
+
+
+@dataclass(frozen=True)
+class Constant(Pattern):
+    """This very number, as exact as people write down constants."""
+
+    value: float
+    tolerance: float = 1e-6
+
+    def may_match(self, item: Any) -> bool:
+        return _may_be_number(item)
+
+    def matches(self, item: Any, so_far: Match) -> Iterator[Match]:
+        value = number_of(item)
+        if value is not None and math.isclose(value, self.value, rel_tol=self.tolerance, abs_tol=0.0):
+            yield so_far
+
+
+@dataclass(frozen=True)
+class Anything(Pattern):
+    """An argument as it is, under a name."""
+
+    name: str
+
+    def matches(self, item: Any, so_far: Match) -> Iterator[Match]:
+        found = so_far.binding(self.name, item)
+        if found is not None:
+            yield found
+
+
+@dataclass(frozen=True, init=False)
+class Op(Pattern):
+    """A call of one of these overloads with exactly these arguments.
+
+    targets      overloads that are the same for this purpose
+    commutative  whether the first two arguments may change places
+    optional     names of keyword arguments that may be left out; they are bound if given
+    rest         name for positional arguments after the listed ones; None: there are none
+    """
+
+    targets: tuple[Any, ...]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    commutative: bool
+    optional: tuple[str, ...]
+    rest: str | None
+
+    def __init__(
+        self,
+        targets: Any,
+        *args: Any,
+        commutative: bool = False,
+        optional: tuple[str, ...] = (),
+        rest: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        fields = (targets if isinstance(targets, tuple) else (targets,), args, kwargs, commutative, optional, rest)
+        for name, value in zip(("targets", "args", "kwargs", "commutative", "optional", "rest"), fields):
+            object.__setattr__(self, name, value)
+
+    @property
+    def roots(self) -> frozenset[Any]:
+        return frozenset(self.targets)
+
+    def may_match(self, item: Any) -> bool:
+        return isinstance(item, Node) and (item.target in self.targets or changes_nothing(item))
+
+    def matches(self, item: Any, so_far: Match) -> Iterator[Match]:
+        if not isinstance(item, Node):
+            return
+        skipped: tuple[Node, ...] = ()
+        while item.target not in self.targets:
+            if item.op != "call_function" or not changes_nothing(item):
+                return
+            skipped, item = (*skipped, item), item.args[0]
+        if len(item.args) < len(self.args) or (len(item.args) > len(self.args) and self.rest is None):
+            return
+        given = item.args[: len(self.args)]
+        orders = [given, (given[1], given[0], *given[2:])] if self.commutative else [given]
+        orders = [order for order in orders if _may_match(self.args, order)]
+        if not orders or any(name not in self.kwargs and name not in self.optional for name in item.kwargs):
+            return
+        found: Match | None = so_far.covering(*skipped, item)
+        for name in self.optional:
+            if name in item.kwargs and found is not None:
+                found = found.binding(name, item.kwargs[name])
+        if self.rest is not None and found is not None:
+            found = found.binding(self.rest, item.args[len(self.args) :])
+        if found is None:
+            return
+        kwargs = [(pattern, item.kwargs.get(name)) for name, pattern in self.kwargs.items()]
+        for order in orders:
+            yield from _all([*zip(self.args, order), *kwargs], found)
+
+
+def _may_match(patterns: tuple[Any, ...], items: tuple[Any, ...]) -> bool:
+    for pattern, item in zip(patterns, items):
+        if isinstance(pattern, Pattern) and not pattern.may_match(item):
+            return False
+    return True
+
+
+def _all(pairs: list[tuple[Any, Any]], so_far: Match) -> Iterator[Match]:
+    if not pairs:
+        yield so_far
+        return
+    (pattern, item), *others = pairs
+    if isinstance(pattern, Pattern):
+        for found in pattern.matches(item, so_far):
+            yield from _all(others, found)
+    elif type(pattern) is type(item) and pattern == item:
+        yield from _all(others, so_far)
+
+
+@dataclass(frozen=True, init=False)
+class Each(Pattern):
+    """A list of arguments, each its own pattern."""
+
+    patterns: tuple[Pattern, ...]
+
+    def __init__(self, *patterns: Pattern) -> None:
+        object.__setattr__(self, "patterns", patterns)
+
+    def matches(self, item: Any, so_far: Match) -> Iterator[Match]:
+        if isinstance(item, list | tuple) and len(item) == len(self.patterns):
+            yield from _all(list(zip(self.patterns, item)), so_far)
+
+
+@dataclass(frozen=True, init=False)
+class Either(Pattern):
+    """One of several forms."""
+
+    forms: tuple[Pattern, ...]
+
+    def __init__(self, *forms: Pattern) -> None:
+        object.__setattr__(self, "forms", forms)
+
+    @property
+    def roots(self) -> frozenset[Any]:
+        return frozenset().union(*[form.roots for form in self.forms])
+
+    def may_match(self, item: Any) -> bool:
+        return any(form.may_match(item) for form in self.forms)
+
+    def matches(self, item: Any, so_far: Match) -> Iterator[Match]:
+        for form in self.forms:
+            if form.may_match(item):
+                yield from form.matches(item, so_far)
+
+
+@dataclass(frozen=True, init=False)
+class Through(Pattern):
+    """A pattern behind any number of calls of these overloads, whatever their other arguments."""
+
+    targets: tuple[Any, ...]
+    inner: Pattern
+
+    def __init__(self, targets: tuple[Any, ...], inner: Pattern) -> None:
+        object.__setattr__(self, "targets", targets)
+        object.__setattr__(self, "inner", inner)
+
+    @property
+    def roots(self) -> frozenset[Any]:
+        return self.inner.roots | frozenset(self.targets)
+
+    def matches(self, item: Any, so_far: Match) -> Iterator[Match]:
+        yield from self.inner.matches(item, so_far)
+        while isinstance(item, Node) and (item.target in self.targets or changes_nothing(item)):
+            so_far = so_far.covering(item)
+            item = item.args[0]
+            yield from self.inner.matches(item, so_far)
+
+
+def Casts(inner: Pattern) -> Through:
+    """A pattern, perhaps converted between dtypes."""
+    return Through(CASTS, inner)
+
+
+BEFORE = Anything("before")
+
+
+@dataclass(frozen=True, init=False)
+class Chain(Pattern):
+    """Any number of steps, in any order, down to an end.
+
+    A step is a pattern in which `BEFORE` stands for what comes before it. The steps of a match are listed
+    from the end to the root, in the order in which they are computed, each with what it bound.
+    """
+
+    steps: dict[str, Pattern]
+    end: Pattern
+
+    def __init__(self, end: Pattern, **steps: Pattern) -> None:
+        object.__setattr__(self, "steps", steps)
+        object.__setattr__(self, "end", end)
+
+    def matches(self, item: Any, so_far: Match) -> Iterator[Match]:
+        yield from self.end.matches(item, so_far)
+        if not isinstance(item, Node):
+            return
+        for name, step in self.steps.items():
+            if item.target not in step.roots and not changes_nothing(item):
+                continue
+            for found in step.matches(item, Match({}, so_far.nodes, so_far.steps)):
+                bound = dict(found.bound)
+                before = bound.pop("before")
+                taken = found.nodes[len(so_far.nodes)]
+                onward = Match(so_far.bound, found.nodes, ((name, behind(taken), bound), *so_far.steps))
+                yield from self.matches(before, onward)
+
+
+# -- finding ----------------------------------------------------------------------------------------------------------
+
+
+def is_closed(match: Match) -> bool:
+    """Whether nothing within the match is used outside of it."""
+    covered = set(match.nodes)
+    return all(user in covered for node in match.nodes if node is not match.root for user in node.users)
+
+
+def closed_matches(pattern: Pattern, root: Node) -> Iterator[Match]:
+    """Every way in which the pattern is found at this node, nothing within it being used elsewhere."""
+    for found in pattern.matches(root, Match()):
+        if found.nodes and found.nodes[0] is root and is_closed(found):
+            yield found

@@ -1,0 +1,156 @@
+"""Writes the calls that a fusion puts in the place of others, and keeps what is known of the graph up to date."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import torch
+import torch.fx
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from torch_ttnn.compiler.fusion.nodes import VIEWS, dtype_of, shape_of
+from torch_ttnn.compiler.lowering.registry import is_random
+
+aten = torch.ops.aten
+Node = torch.fx.Node
+
+ORIGIN = ("stack_trace", "nn_module_stack", "source_fn_stack")  # what tells the line of the model
+
+
+class Rewriter:
+    """A graph being rewritten: new calls go before `place`, and take their origin from it."""
+
+    def __init__(self, graph_module: torch.fx.GraphModule, static: Iterable[Node] | Callable[[Node], bool]) -> None:
+        self.graph = graph_module.graph
+        self.graph_module = graph_module
+        is_given = static if callable(static) else frozenset(static).__contains__
+        self._static: set[Node] = set()
+        self._fake_mode: FakeTensorMode | None = None
+        self._vals: dict[Any, torch.Tensor] = {}
+        self._made: dict[Any, Node] = {}
+        for node in self.graph.nodes:
+            if self._fake_mode is None:
+                self._fake_mode = getattr(node.meta.get("val"), "fake_mode", None)
+            if node.op == "get_attr" or (node.op == "placeholder" and is_given(node)):
+                self._static.add(node)
+            elif node.op == "call_function":
+                self._note_static(node)
+        self.place: Node = next(iter(self.graph.nodes))
+
+    # -- what is static ---------------------------------------------------------------------------------------------
+
+    def is_static(self, item: Any) -> bool:
+        """Whether it depends on weights and constants only; numbers and None do."""
+        return not isinstance(item, Node) or item in self._static
+
+    def _note_static(self, node: Node) -> None:
+        if all(each in self._static for each in node.all_input_nodes) and not is_random(node.target):
+            self._static.add(node)
+
+    # -- new calls --------------------------------------------------------------------------------------------------
+
+    def call(self, target: Any, *args: Any, val: Any, **kwargs: Any) -> Node:
+        """A call before `place`; `val` is what it gives: a node like it, (shape, dtype), or a list of these."""
+        with self.graph.inserting_before(self.place):
+            node = self.graph.create_node("call_function", target, args, kwargs)
+        for name in ORIGIN:
+            if name in self.place.meta:
+                node.meta[name] = self.place.meta[name]
+        node.meta["val"] = self._val(val)
+        self._note_static(node)
+        return node
+
+    def item(self, node: Node, index: int) -> Node:
+        """One result of a call that gives several."""
+        made = self.call(operator.getitem, node, index, val=None)
+        made.meta["val"] = node.meta["val"][index]
+        return made
+
+    def once(self, key: Any, make: Callable[[], Node]) -> Node:
+        """A call that several sites share, made at the first of them."""
+        found = self._made.get(key)
+        if found is None or found._erased:
+            found = self._made[key] = make()
+        elif found in self._static:
+            self.bring_before(found, self.place)
+        elif self.place < found:
+            return make()
+        return found
+
+    def _val(self, given: Any) -> Any:
+        if isinstance(given, Node):
+            return given.meta["val"]
+        if isinstance(given, list):
+            return tuple([self._val(each) for each in given])
+        if given is None:
+            return None
+        shape, dtype = tuple(given[0]), given[1]
+        found = self._vals.get((shape, dtype))
+        if found is None:
+            with self._fake_mode or FakeTensorMode():
+                found = self._vals[shape, dtype] = torch.empty(shape, dtype=dtype, device="cpu")
+        return found
+
+    # -- common calls -----------------------------------------------------------------------------------------------
+
+    def view(self, node: Node, shape: Sequence[int]) -> Node:
+        """It in another shape; nothing if it has that shape."""
+        shape = list(shape)
+        if list(shape_of(node)) == shape:
+            return node
+        return self.call(aten.reshape.default, node, shape, val=(shape, dtype_of(node)))
+
+    def scaled(self, node: Node, factor: float) -> Node:
+        if factor == 1:
+            return node
+        key = ("scaled", node, factor)
+        return self.once(key, lambda: self.call(aten.mul.Tensor, node, factor, val=(shape_of(node), dtype_of(node))))
+
+    def cast(self, node: Node, dtype: torch.dtype) -> Node:
+        if dtype_of(node) is dtype:
+            return node
+        return self.call(aten._to_copy.default, node, dtype=dtype, val=(shape_of(node), dtype))
+
+    def elementwise(self, target: Any, *args: Any) -> Node:
+        """A call of broadcast operands, in the dtype of the first of them that is a tensor."""
+        tensors = [each for each in args if isinstance(each, Node)]
+        shape = torch.broadcast_shapes(*[shape_of(each) for each in tensors])
+        return self.call(target, *args, val=(shape, dtype_of(tensors[0])))
+
+    def bring_before(self, node: Any, place: Node) -> None:
+        """Move something static, with all it depends on, before a place."""
+        if isinstance(node, Node) and place < node:
+            assert node in self._static
+            for each in node.all_input_nodes:
+                self.bring_before(each, place)
+            place.prepend(node)
+
+    # -- replacing --------------------------------------------------------------------------------------------------
+
+    def replace(self, old: Node, new: Node) -> None:
+        """Give everybody the new value in place of the old one; what nobody needs any more is removed."""
+        old.replace_all_uses_with(new)
+        self.remove(old)
+
+    def remove(self, node: Node) -> None:
+        stack = [node]
+        while stack:
+            node = stack.pop()
+            if node.op != "call_function" or node.users or node._erased:
+                continue
+            inputs = node.all_input_nodes
+            self.graph.erase_node(node)
+            stack.extend(inputs)
+
+    def replace_seen_as(self, old: Node, new: Node, shape: Sequence[int]) -> None:
+        """Replace `old` by `new`, which has another shape: views of it to that shape become `new` itself."""
+        shape = tuple(shape)
+        for user in list(old.users):
+            if user.target in VIEWS and shape_of(user) == shape_of(new):
+                self.replace(user, new)
+        if not old._erased and old.users:
+            self.replace(old, self.view(new, shape))
+        elif not old._erased:
+            self.remove(old)
