@@ -1,0 +1,283 @@
+"""How fast compiled models are, next to eager torch and to Inductor, measured in one run.
+
+    python benchmarks/models.py [--models bert-large-qa,gpt2] [--rounds N] [--no-inductor] [--threads N] [--json FILE]
+    python benchmarks/models.py --layers [8,16]   how compile time grows with depth, next to aot_eager
+    python benchmarks/models.py --rss             peak memory of a warm BERT-Large run, each in a process of its own
+
+Every round runs all contenders, one after the other in a turning order, so that a change of the machine's speed meets
+all of them; times are medians of warm rounds. Compile time is the first call less a warm one, after one compile by
+aot_eager that is not counted: torch keeps what it learns about operators, and the first to compile would pay for all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import torch
+from rich.console import Console
+from rich.table import Table
+from torch._inductor.utils import fresh_cache
+
+import torch_ttnn  # noqa: F401 - registers backend="ttnn"
+from torch_ttnn import zoo
+from ttnn_emulator.files import replacing
+
+# The models measured, and what their inputs are made with.
+CASES: dict[str, dict[str, int]] = {
+    "bert-large-qa": {"length": 384},
+    "gpt2": {"length": 128},
+    "codegen-350M": {"length": 128},
+    "resnet18": {},
+    "mnist-cnn": {},
+}
+DEPTHS = "8,16,32,64"
+RSS_MODEL = "bert-large-qa"
+RSS_CALLS = 3
+EAGER, AOT_EAGER, INDUCTOR = "eager", "aot_eager", "inductor"
+
+Call = Callable[[], Any]
+
+
+@dataclass
+class Timing:
+    """One contender on one model."""
+
+    warm: float  # seconds, median
+    compiling: float = 0.0  # seconds; 0 for eager
+    pcc: float = 1.0  # the lowest over the outputs, against eager float32
+
+
+@dataclass
+class Comparison:
+    model: str
+    timings: dict[str, Timing] = field(default_factory=dict)
+
+    def ratio(self, ours: str, peer: str) -> float | None:
+        if ours not in self.timings or peer not in self.timings:
+            return None
+        return self.timings[ours].warm / self.timings[peer].warm
+
+
+def pcc(ours: torch.Tensor, exact: torch.Tensor) -> float:
+    """Correlation of two flattened tensors; of constant ones, whether they are equal."""
+    one, other = (values.detach().flatten().double() for values in (ours, exact))
+    one, other = one - one.mean(), other - other.mean()
+    size = one.norm() * other.norm()
+    return (one @ other / size).item() if size else float(torch.equal(ours, exact))
+
+
+def lowest_pcc(ours: Any, exact: Any) -> float:
+    pairs = zip(zoo.tensors(ours), zoo.tensors(exact), strict=True)
+    return min(pcc(a, b) for a, b in pairs if b.is_floating_point())
+
+
+def seconds_of(call: Call) -> tuple[float, Any]:
+    start = time.perf_counter()
+    result = call()
+    return time.perf_counter() - start, result
+
+
+def compiled_call(model: torch.nn.Module, backend: str, arguments: Sequence[Any], keywords: dict[str, Any]) -> Call:
+    compiled = torch.compile(model, backend=backend)
+    return lambda: compiled(*arguments, **keywords)
+
+
+def warm_up_compilers(backends: Sequence[str]) -> None:
+    """What a compiler does once in a process (imports, a look for the C++ compiler) is no model's compile time."""
+    tiny = torch.nn.Sequential(torch.nn.Linear(32, 32), torch.nn.ReLU()).eval()
+    for backend in backends:
+        compiled_call(tiny, backend, (torch.zeros(32, 32),), {})()
+    torch._dynamo.reset()
+
+
+def warm_up_operators(model: torch.nn.Module, arguments: Sequence[Any], keywords: dict[str, Any]) -> None:
+    """One compile that is not counted, so that all that are find the same of torch's caches filled."""
+    compiled_call(model, AOT_EAGER, arguments, keywords)()
+    torch._dynamo.reset()
+
+
+def interleaved(calls: dict[str, Call], rounds: int) -> dict[str, float]:
+    """Medians of all calls, in rounds that each start with another one."""
+    names = list(calls)
+    times: dict[str, list[float]] = {name: [] for name in names}
+    for turn in range(rounds):
+        start = turn % len(names)
+        for name in names[start:] + names[:start]:
+            times[name].append(seconds_of(calls[name])[0])
+    return {name: statistics.median(kept) for name, kept in times.items()}
+
+
+def compare(name: str, backends: Sequence[str], rounds: int) -> Comparison:
+    """All contenders on one model; aot_eager, the yardstick of compile times, is run in the rounds as well."""
+    entry = zoo.find(name)
+    model = entry.build()
+    arguments, keywords = entry.inputs(seed=0, **CASES.get(name, {}))
+    calls: dict[str, Call] = {EAGER: lambda: model(*arguments, **keywords)}
+    exact = calls[EAGER]()
+    first, agreement = {EAGER: 0.0}, {EAGER: 1.0}
+    warm_up_operators(model, arguments, keywords)
+    for backend in backends:
+        calls[backend] = compiled_call(model, backend, arguments, keywords)
+        first[backend], result = seconds_of(calls[backend])
+        agreement[backend] = lowest_pcc(result, exact)
+        calls[backend]()  # the second call may still prepare something
+    warm = interleaved(calls, rounds)
+    torch._dynamo.reset()
+    timings = {
+        contender: Timing(warm[contender], max(0.0, first[contender] - warm[contender]), agreement[contender])
+        for contender in calls
+    }
+    timings[EAGER].compiling = 0.0
+    return Comparison(name, timings)
+
+
+def compare_depths(depths: Sequence[int], backend: str) -> list[Comparison]:
+    """Compile times of a small BERT of several depths; each ratio should stay where it is as depth grows."""
+    found = []
+    for layers in depths:
+        entry = zoo.find("bert-large-qa").resized(
+            f"{layers} layers", "A small BERT.", num_hidden_layers=layers, hidden_size=128, num_attention_heads=4,
+            intermediate_size=512, vocab_size=1024,
+        )  # fmt: skip
+        model = entry.build()
+        keywords = {"input_ids": torch.randint(0, 1024, (1, 32))}
+        warm_up_operators(model, (), keywords)
+        row = Comparison(entry.name)
+        for contender in (AOT_EAGER, backend):
+            call = compiled_call(model, contender, (), keywords)
+            first, _ = seconds_of(call)
+            call()
+            warm, _ = seconds_of(call)
+            row.timings[contender] = Timing(warm, first - warm)
+            torch._dynamo.reset()
+        found.append(row)
+    return found
+
+
+def peak_megabytes() -> float:
+    """The most memory this process has had at once."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 2**20 if sys.platform == "darwin" else peak / 2**10  # bytes there, kilobytes elsewhere
+
+
+def warm_run(contender: str) -> dict[str, float]:
+    """In a fresh process: peak memory after the model is made, and after some calls."""
+    entry = zoo.find(RSS_MODEL)
+    model = entry.build()
+    arguments, keywords = entry.inputs(seed=0, **CASES[RSS_MODEL])
+    built = peak_megabytes()
+    ready = model if contender == EAGER else torch.compile(model, backend=contender)
+    for _ in range(RSS_CALLS):
+        ready(*arguments, **keywords)
+    return {"built": built, "peak": peak_megabytes()}
+
+
+def compare_memory(contenders: Sequence[str]) -> dict[str, dict[str, float]]:
+    found = {}
+    for contender in contenders:
+        command = [sys.executable, __file__, "--rss-of", contender, "--threads", str(torch.get_num_threads())]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr}")
+        found[contender] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def shown_seconds(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1e3:.2f} ms"
+
+
+def shown_ratio(ratio: float | None) -> str:
+    return "" if ratio is None else f"{ratio:.2f}"
+
+
+def speed_table(rows: Sequence[Comparison], backend: str) -> Table:
+    title = "Warm runs, medians of interleaved rounds"
+    table = Table("model", EAGER, INDUCTOR, backend, "/ eager", "/ inductor", "PCC", title=title)
+    for row in rows:
+        times = [shown_seconds(row.timings[n].warm) if n in row.timings else "" for n in (EAGER, INDUCTOR, backend)]
+        ratios = [shown_ratio(row.ratio(backend, peer)) for peer in (EAGER, INDUCTOR)]
+        table.add_row(row.model, *times, *ratios, f"{row.timings[backend].pcc:.5f}")
+    return table
+
+
+def compile_table(rows: Sequence[Comparison], backend: str) -> Table:
+    table = Table("model", AOT_EAGER, INDUCTOR, backend, "/ aot_eager", title="Compile times")
+    for row in rows:
+        times = [
+            shown_seconds(row.timings[n].compiling) if n in row.timings else "" for n in (AOT_EAGER, INDUCTOR, backend)
+        ]
+        base = row.timings[AOT_EAGER].compiling
+        table.add_row(row.model, *times, shown_ratio(row.timings[backend].compiling / base if base else None))
+    return table
+
+
+def memory_table(found: dict[str, dict[str, float]]) -> Table:
+    table = Table("run", "model made", "peak", "/ eager", title=f"Peak memory of {RSS_MODEL}, {RSS_CALLS} calls")
+    for contender, peaks in found.items():
+        ratio = peaks["peak"] / found[EAGER]["peak"]
+        table.add_row(contender, f"{peaks['built']:,.0f} MB", f"{peaks['peak']:,.0f} MB", f"{ratio:.2f}")
+    return table
+
+
+def arguments_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", default=",".join(CASES), help="names of the zoo, with commas between them")
+    parser.add_argument("--rounds", type=int, default=10, help="warm rounds of each model")
+    parser.add_argument("--no-inductor", action="store_true", help="leave Inductor out")
+    parser.add_argument("--threads", type=int, help="threads of torch; all cores if not given")
+    parser.add_argument(
+        "--layers", nargs="?", const=DEPTHS, help=f"measure compile times of a small BERT of so many layers ({DEPTHS})"
+    )
+    parser.add_argument("--rss", action="store_true", help="measure peak memory in fresh processes")
+    parser.add_argument("--json", type=pathlib.Path, help="write the measurements there too")
+    parser.add_argument("--backend", default="ttnn", help=argparse.SUPPRESS)  # another one, to try this script
+    parser.add_argument("--rss-of", help=argparse.SUPPRESS)  # what the fresh processes of --rss run
+    return parser
+
+
+def measure(options: argparse.Namespace, console: Console) -> Any:
+    if options.rss:
+        memory = compare_memory((EAGER, options.backend))
+        console.print(memory_table(memory))
+        return memory
+    peers = [AOT_EAGER] if options.no_inductor or options.layers else [AOT_EAGER, INDUCTOR]
+    backends = list(dict.fromkeys([*peers, options.backend]))
+    warm_up_compilers(backends)
+    if options.layers:
+        rows = compare_depths([int(layers) for layers in options.layers.split(",")], options.backend)
+    else:
+        rows = [compare(name, backends, options.rounds) for name in options.models.split(",")]
+        console.print(speed_table(rows, options.backend))
+    console.print(compile_table(rows, options.backend))
+    return [asdict(row) for row in rows]
+
+
+def main() -> int:
+    options = arguments_parser().parse_args()
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    with torch.no_grad():
+        if options.rss_of:
+            print(json.dumps(warm_run(options.rss_of)))
+            return 0
+        with fresh_cache():  # what Inductor compiled in an earlier run is no help
+            measured = measure(options, Console())
+    if options.json:
+        with replacing(options.json) as temporary:
+            temporary.write_text(json.dumps(measured, indent=2), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,186 @@
+"""Every model of the zoo can be made and run, is of the size it claims, and gives results worth comparing."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+
+from tests.zoo.installed import need_source
+from torch_ttnn import zoo
+from torch_ttnn.zoo.torchvision_ops import ensure_operators
+
+# Millions of parameters of the published models; for reduced ones, of the config that the sentence describes.
+MILLIONS = {
+    "bert-large-qa": 334.09, "bert-large-qa-2L": 56.98, "distilbert": 66.36, "distilbert-2L": 38.01,
+    "roberta": 124.70, "roberta-2L": 53.82, "albert": 11.22, "albert-2L": 11.22, "perceiver-mlm-2L": 2.72,
+    "gpt2": 124.44, "gpt2-2L": 53.56, "gpt2-decode-static": 124.44, "gpt2-2L-decode-static": 53.56,
+    "codegen-350M": 356.71, "codegen-350M-2L": 130.09, "llama-2L": 38.57, "llama-2L-decode-static": 38.57,
+    "mistral-2L": 10.92, "qwen2-2L": 10.92, "falcon-2L": 38.67, "phi-2L": 11.43, "bloom-2L": 8.87, "opt-2L": 33.09,
+    "gptneo-2L": 9.91, "mamba-2L": 2.16, "t5-small": 60.51, "t5-small-2L": 31.14, "t5-small-encoder": 35.33,
+    "whisper-tiny": 37.76, "whisper-tiny-2L": 29.48, "clip": 151.28, "clip-2L": 48.87, "mnist-cnn": 1.20,
+    "resnet18": 11.69, "resnet18-32px": 11.18, "resnet50": 25.56, "vgg16": 138.36, "densenet121": 7.98,
+    "mobilenetv2": 3.50, "efficientnet-b0": 5.29, "convnext-tiny": 28.59, "swin-tiny": 28.29, "vit-base": 86.57,
+    "vit-base-2L": 15.69, "deit-base": 87.34, "deit-2L": 16.46, "segformer-b0": 3.75, "segformer-b0-128px": 3.75,
+    "detr-2L": 14.49, "yolos-2L": 1.30,
+}  # fmt: skip
+
+QUICK = [
+    "mnist-cnn", "resnet18-32px", "mobilenetv2", "vit-base-2L", "segformer-b0-128px", "detr-2L", "yolos-2L",
+    "albert-2L", "perceiver-mlm-2L", "llama-2L", "llama-2L-decode-static", "mistral-2L", "qwen2-2L", "phi-2L",
+    "bloom-2L", "gptneo-2L", "mamba-2L",
+]  # fmt: skip
+SLOW = [name for name in zoo.names() if name not in QUICK]
+
+# Outputs of these are unit vectors or shares of an image, so their deviation says nothing.
+NORMALISED = {"clip", "clip-2L", "detr-2L", "yolos-2L"}
+
+
+def run(entry: zoo.ModelEntry, model: torch.nn.Module, seed: int) -> list[torch.Tensor]:
+    arguments, keywords = entry.inputs(seed)
+    with torch.no_grad():
+        return [values.clone() for values in zoo.tensors(model(*arguments, **keywords))]
+
+
+def correlation(one: torch.Tensor, other: torch.Tensor) -> float:
+    return torch.corrcoef(torch.stack([one.flatten().double(), other.flatten().double()]))[0, 1].item()
+
+
+def check_results(name: str) -> None:
+    entry = zoo.find(name)
+    need_source(entry)
+    model = entry.build()
+    assert not any(module.training for module in model.modules())
+    results = run(entry, model, seed=1)
+    assert results
+    assert all(values.isfinite().all() for values in results)
+    deviation = results[0].std().item()
+    assert 0.1 < deviation < 10
+    if name not in NORMALISED:
+        assert all(0.1 < values.std() < 10 for values in results)
+    assert all(torch.equal(a, b) for a, b in zip(results, run(entry, model, seed=1))), "one seed, two results"
+    assert correlation(results[0], run(entry, model, seed=2)[0]) < 0.995, "the result hardly depends on the input"
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_results_are_finite_of_sensible_size_and_depend_on_the_input(name: str) -> None:
+    check_results(name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SLOW)
+def test_results_of_large_models_too(name: str) -> None:
+    check_results(name)
+
+
+@pytest.mark.parametrize("name", zoo.names())
+def test_a_model_has_as_many_parameters_as_the_published_one(name: str) -> None:
+    entry = zoo.find(name)
+    need_source(entry)
+    with torch.device("meta"):
+        model = entry.build()
+    assert all(parameter.is_meta for parameter in model.parameters())
+    assert sum(parameter.numel() for parameter in model.parameters()) / 1e6 == pytest.approx(MILLIONS[name], abs=0.006)
+
+
+@pytest.mark.parametrize("name", ["mnist-cnn", "resnet18-32px", "qwen2-2L", "mamba-2L"])
+def test_one_seed_gives_the_same_weights_another_seed_others(name: str) -> None:
+    entry = zoo.find(name)
+    need_source(entry)
+    before = torch.random.get_rng_state()
+    first, second, other = (entry.build(seed=seed).state_dict() for seed in (3, 3, 4))
+    assert torch.equal(before, torch.random.get_rng_state()), "building a model changed the caller's random numbers"
+    assert all(torch.equal(first[key], second[key]) for key in first)
+    assert any(not torch.equal(first[key], other[key]) for key in first)
+
+
+@pytest.mark.parametrize("name", ["mnist-cnn", "resnet18-32px", "qwen2-2L", "vit-base-2L", "detr-2L"])
+def test_no_parameter_is_one_constant(name: str) -> None:
+    """A forgotten bias, scale or statistic would change nothing if it were 0 or 1."""
+    entry = zoo.find(name)
+    need_source(entry)
+    constant = [
+        key
+        for key, values in entry.build().state_dict().items()
+        if values.is_floating_point() and values.numel() > 1 and values.min() == values.max()
+    ]
+    assert constant == []
+
+
+@pytest.mark.parametrize("name", ["resnet18-32px", "mobilenetv2", "vit-base-2L", "detr-2L"])
+def test_rounding_to_bfloat16_changes_little(name: str) -> None:
+    """Else PCC would measure the chaos of random weights in place of the compiler."""
+    entry = zoo.find(name)
+    need_source(entry)
+    model = entry.build()
+    exact = run(entry, model, seed=1)[0]
+    rounded = {key: value.bfloat16().float() for key, value in model.state_dict().items() if value.is_floating_point()}
+    model.load_state_dict(rounded, strict=False)
+    assert 0.99 < correlation(exact, run(entry, model, seed=1)[0]) < 1
+
+
+def test_inputs_have_the_batch_and_length_asked_for() -> None:
+    _, keywords = zoo.find("codegen-350M").inputs(seed=0)
+    assert keywords["input_ids"].shape == (1, 64)
+    _, keywords = zoo.find("codegen-350M").inputs(seed=0, length=128, batch=3)
+    assert keywords["input_ids"].shape == (3, 128)
+    _, keywords = zoo.find("bert-large-qa").inputs(length=50)
+    assert {name: tuple(values.shape) for name, values in keywords.items()} == {
+        "input_ids": (1, 50), "attention_mask": (1, 50), "token_type_ids": (1, 50),
+    }  # fmt: skip
+    assert keywords["attention_mask"].sum() == 45
+    (image,), _ = zoo.find("resnet18").inputs(batch=2)
+    assert image.shape == (2, 3, 224, 224)
+
+
+def test_decoding_reads_the_cache_and_writes_its_token_into_it() -> None:
+    entry = zoo.find("llama-2L-decode-static")
+    need_source(entry)
+    model = entry.build()
+    _, keywords = entry.inputs(seed=0)
+    cache = keywords["past_key_values"]
+    before = [values.clone() for values in zoo.tensors(cache)]
+    with torch.no_grad():
+        logits = model(**keywords).logits
+        emptied = entry.inputs(seed=0)[1]
+        for values in zoo.tensors(emptied["past_key_values"]):
+            values.zero_()
+        assert not torch.allclose(logits, model(**emptied).logits)
+    for old, new in zip(before, zoo.tensors(cache)):
+        changed = (old != new).any(dim=3).any(dim=1).flatten().nonzero().flatten()
+        assert changed.tolist() == [32], "the first free position"
+
+
+def test_tensors_of_nested_outputs_come_in_order() -> None:
+    a, b, c = torch.zeros(1), torch.zeros(2), torch.zeros(3)
+    assert [len(t) for t in zoo.tensors({"x": (a, None, [b]), "y": c, "loss": 1.0})] == [1, 2, 3]
+    with pytest.raises(TypeError, match="set"):
+        zoo.tensors({a})
+
+
+def test_entries_are_found_by_name_and_filtered() -> None:
+    assert zoo.find("gpt2").source == "transformers"
+    assert len(set(zoo.names())) == len(zoo.names()) == len(MILLIONS)
+    assert {entry.source for entry in zoo.entries()} == {"torchvision", "timm", "transformers", "ours"}
+    assert all(entry.size == "full" and not entry.reduced for entry in zoo.entries(size="full"))
+    assert all(entry.reduced.endswith(".") for entry in zoo.entries(size="reduced"))
+    assert [entry.name for entry in zoo.entries("bert", size="full")] == ["bert-large-qa"]
+    with pytest.raises(zoo.UnknownModel, match="resnet18"):
+        zoo.find("resnet-18")
+
+
+def test_only_models_of_transformers_have_settings() -> None:
+    with pytest.raises(TypeError, match="torchvision"):
+        zoo.find("resnet18").resized("resnet6", "Fewer layers.", layers=6)
+    assert replace(zoo.find("gpt2"), batch=2).inputs()[1]["input_ids"].shape[0] == 2
+
+
+@pytest.mark.parametrize(("name", "library"), [("qwen2-2L", "transformers"), ("resnet18", "torchvision")])
+def test_a_library_that_is_not_installed_is_named(name: str, library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ensure_operators()
+    monkeypatch.setitem(sys.modules, library, None)
+    monkeypatch.delitem(sys.modules, f"{library}.models", raising=False)
+    with pytest.raises(zoo.LibraryMissing, match=f"pip install {library}"):
+        zoo.find(name).build()

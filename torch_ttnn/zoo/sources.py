@@ -1,0 +1,148 @@
+"""Where architectures come from: torchvision, timm, transformers, or this package.
+
+Each source is a record that can make the network with fresh weights (`blank`) and with the published ones
+(`pretrained`). Libraries are imported when a network is made, never before.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from types import ModuleType
+from typing import Any, ClassVar, Protocol
+
+from torch import nn
+
+from torch_ttnn.zoo.torchvision_ops import ensure_operators
+
+
+class LibraryMissing(ImportError):
+    """A model comes from an optional library that is not installed."""
+
+
+class NotPublished(ValueError):
+    """Pretrained weights were asked for, of a model for which there are none."""
+
+
+def library(name: str) -> ModuleType:
+    """A module of an optional library."""
+    package = name.split(".")[0]
+    ensure_operators()
+    try:
+        importlib.import_module(package)
+    except ModuleNotFoundError as error:
+        if error.name != package:  # it is there, but something that it needs is not
+            raise
+        raise LibraryMissing(
+            f"the model comes from {package}, which is not installed: pip install {package}"
+        ) from error
+    return importlib.import_module(name)
+
+
+class Architecture(Protocol):
+    """A network without weights."""
+
+    source: ClassVar[str]
+
+    def blank(self) -> nn.Module: ...
+
+    def pretrained(self) -> nn.Module: ...
+
+
+@dataclass(frozen=True)
+class Transformers:
+    """A model class of transformers and the settings of its config that differ from the defaults."""
+
+    model: str
+    config: str
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    hub: str = ""  # the published weights of exactly this config
+    source: ClassVar[str] = "transformers"
+
+    def library(self) -> ModuleType:
+        return library(self.source)
+
+    def configuration(self) -> Any:
+        return getattr(self.library(), self.config)(**self.settings)
+
+    def blank(self) -> nn.Module:
+        return getattr(self.library(), self.model)(self.configuration())
+
+    def pretrained(self) -> nn.Module:
+        if not self.hub:
+            raise NotPublished(f"{self.model} with {dict(self.settings)} has no published weights; give a path")
+        kept = {name: value for name, value in self.settings.items() if name in RUN_TIME_SETTINGS}
+        # Only safetensors: pickled checkpoints can run code when they are loaded.
+        return getattr(self.library(), self.model).from_pretrained(self.hub, use_safetensors=True, **kept)
+
+    def with_settings(self, **settings: Any) -> Transformers:
+        """The same architecture in another size, of which nobody published weights."""
+        return replace(self, settings={**self.settings, **settings}, hub="")
+
+
+RUN_TIME_SETTINGS = ("use_cache",)  # how the model is run, not what its weights are
+
+
+@dataclass(frozen=True)
+class Torchvision:
+    """A model of torchvision by its name there."""
+
+    model: str
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    source: ClassVar[str] = "torchvision"
+
+    def blank(self) -> nn.Module:
+        return library("torchvision.models").get_model(self.model, weights=None, **self.settings)
+
+    def pretrained(self) -> nn.Module:
+        if self.settings:
+            raise NotPublished(f"{self.model} with {dict(self.settings)} has no published weights; give a path")
+        with weights_only():
+            return library("torchvision.models").get_model(self.model, weights="DEFAULT", progress=False)
+
+
+@dataclass(frozen=True)
+class Timm:
+    """A model of timm by its name there."""
+
+    model: str
+    source: ClassVar[str] = "timm"
+
+    def blank(self) -> nn.Module:
+        return library(self.source).create_model(self.model, pretrained=False)
+
+    def pretrained(self) -> nn.Module:
+        with weights_only():
+            return library(self.source).create_model(self.model, pretrained=True)
+
+
+@dataclass(frozen=True)
+class Ours:
+    """A network defined in this package."""
+
+    network: Callable[[], nn.Module]
+    source: ClassVar[str] = "ours"
+
+    def blank(self) -> nn.Module:
+        return self.network()
+
+    def pretrained(self) -> nn.Module:
+        raise NotPublished(f"nobody published weights of {self.network.__name__}; give a path")
+
+
+@contextmanager
+def weights_only() -> Iterator[None]:
+    """Downloaded pickles are read as tensors and nothing else, though torchvision's loader does not ask for that."""
+    switch = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
+    before = os.environ.get(switch)
+    os.environ[switch] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[switch]
+        else:
+            os.environ[switch] = before

@@ -1,0 +1,107 @@
+"""Models that write text, token after token: GPT, Llama and their relatives, and Mamba."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from torch_ttnn.zoo.entry import ModelEntry
+from torch_ttnn.zoo.inputs import FilledCache, Tokens, takes
+from torch_ttnn.zoo.sources import Transformers
+
+SMALL_VOCABULARY = 5000
+
+
+def generator(
+    name: str, family: str, model: str, config: str, vocabulary: int, length: int, *, reduced: str = "", hub: str = "",
+    **settings: Any,
+) -> ModelEntry:  # fmt: skip
+    """A row for a model that computes the next token at every position of a prompt, without a cache."""
+    settings = {"vocab_size": vocabulary, "use_cache": False, **settings}
+    return ModelEntry(
+        name=name,
+        family=family,
+        task="text generation",
+        architecture=Transformers(model, config, settings, hub=hub),
+        feed=takes(input_ids=Tokens(vocabulary, length)),
+        reduced=reduced,
+    )
+
+
+def decoding(prompt: ModelEntry, name: str, heads: int, head_size: int, vocabulary: int) -> ModelEntry:
+    """The next token alone, with what came before it in a static cache of 64 positions, half of them taken."""
+    if not isinstance(prompt.architecture, Transformers):
+        raise TypeError(f"{prompt.name} has no key/value cache that transformers manages")
+    architecture = replace(prompt.architecture, settings={**prompt.architecture.settings, "use_cache": True})
+    feed = takes(input_ids=Tokens(vocabulary, 1), past_key_values=FilledCache(architecture, heads, head_size))
+    return replace(prompt, name=name, architecture=architecture, feed=feed)
+
+
+GPT2 = generator(
+    "gpt2", "gpt2", "GPT2LMHeadModel", "GPT2Config", 50257, 128, hub="openai-community/gpt2"
+)  # fmt: skip
+GPT2_2L = GPT2.resized("gpt2-2L", "2 layers in place of 12.", n_layer=2)
+
+CODEGEN = generator(
+    "codegen-350M", "codegen", "CodeGenForCausalLM", "CodeGenConfig", 51200, 64, hub="Salesforce/codegen-350M-mono",
+    n_embd=1024, n_head=16, n_layer=20, rotary_dim=32, n_ctx=2048, n_positions=2048,
+)  # fmt: skip
+
+LLAMA = generator(
+    "llama-2L", "llama", "LlamaForCausalLM", "LlamaConfig", 32000, 32,
+    reduced="2 layers in place of 32, hidden size 512 in place of 4096, 8 heads (4 of keys) in place of 32.",
+    hidden_size=512, num_attention_heads=8, num_key_value_heads=4, intermediate_size=1376, num_hidden_layers=2,
+    max_position_embeddings=2048,
+)  # fmt: skip
+
+ENTRIES = (
+    GPT2,
+    GPT2_2L,
+    decoding(GPT2, "gpt2-decode-static", heads=12, head_size=64, vocabulary=50257),
+    decoding(GPT2_2L, "gpt2-2L-decode-static", heads=12, head_size=64, vocabulary=50257),
+    CODEGEN,
+    CODEGEN.resized("codegen-350M-2L", "2 layers in place of 20.", n_layer=2),
+    LLAMA,
+    decoding(LLAMA, "llama-2L-decode-static", heads=4, head_size=64, vocabulary=32000),
+    generator(
+        "mistral-2L", "mistral", "MistralForCausalLM", "MistralConfig", SMALL_VOCABULARY, 32,
+        reduced="2 layers in place of 32, hidden size 512 in place of 4096, a window of 16 tokens, 5,000 tokens.",
+        hidden_size=512, num_attention_heads=8, num_key_value_heads=4, intermediate_size=1376, num_hidden_layers=2,
+        sliding_window=16,
+    ),
+    generator(
+        "qwen2-2L", "qwen2", "Qwen2ForCausalLM", "Qwen2Config", SMALL_VOCABULARY, 32,
+        reduced="2 layers in place of 28, hidden size 512 in place of 3584, a vocabulary of 5,000.",
+        hidden_size=512, num_attention_heads=8, num_key_value_heads=4, intermediate_size=1376, num_hidden_layers=2,
+    ),
+    generator(
+        "falcon-2L", "falcon", "FalconForCausalLM", "FalconConfig", 65024, 32,
+        reduced="2 layers in place of 32, hidden size 512 in place of 4544, 8 heads in place of 71.",
+        hidden_size=512, num_attention_heads=8, num_hidden_layers=2, multi_query=True,
+    ),
+    generator(
+        "phi-2L", "phi", "PhiForCausalLM", "PhiConfig", SMALL_VOCABULARY, 32,
+        reduced="2 layers in place of 24, hidden size 512 in place of 2048, a vocabulary of 5,000.",
+        hidden_size=512, num_attention_heads=8, intermediate_size=2048, num_hidden_layers=2,
+    ),
+    generator(
+        "bloom-2L", "bloom", "BloomForCausalLM", "BloomConfig", SMALL_VOCABULARY, 32,
+        reduced="2 layers in place of 24, hidden size 512 in place of 1024, a vocabulary of 5,000.",
+        hidden_size=512, n_head=8, n_layer=2,
+    ),
+    generator(
+        "opt-2L", "opt", "OPTForCausalLM", "OPTConfig", 50272, 32,
+        reduced="2 layers in place of 12, hidden size 512 in place of 768.",
+        hidden_size=512, num_attention_heads=8, ffn_dim=2048, num_hidden_layers=2, word_embed_proj_dim=512,
+    ),
+    generator(
+        "gptneo-2L", "gptneo", "GPTNeoForCausalLM", "GPTNeoConfig", SMALL_VOCABULARY, 32,
+        reduced="one global and one local layer in place of 12 of each, hidden size 512, a window of 16 tokens.",
+        hidden_size=512, num_heads=8, num_layers=2, attention_types=[[["global", "local"], 1]], window_size=16,
+    ),
+    generator(
+        "mamba-2L", "mamba", "MambaForCausalLM", "MambaConfig", SMALL_VOCABULARY, 16,
+        reduced="2 layers in place of 24, hidden size 256 in place of 768, a vocabulary of 5,000.",
+        hidden_size=256, state_size=16, num_hidden_layers=2,
+    ),
+)  # fmt: skip

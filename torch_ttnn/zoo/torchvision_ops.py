@@ -1,0 +1,76 @@
+"""Lets torchvision be imported where its compiled operators cannot be loaded.
+
+torchvision describes `torchvision::nms` and `torchvision::qnms` to the tracer while it is imported. Its wheels for
+CUDA keep these operators in a library that needs CUDA; beside a CPU build of torch it does not load, and the import
+(also timm's, and that of many models of transformers) ends in "operator torchvision::nms does not exist". Defining the
+two operators first, in plain torch, is all that is missing. This applies only then: where torchvision's own library
+loads, its operators are used.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.machinery
+import importlib.util
+import pathlib
+
+import torch
+
+SCHEMAS = {
+    "nms": "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
+    "qnms": "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
+}
+
+
+def non_maximum_suppression(boxes: torch.Tensor, scores: torch.Tensor, iou_threshold: float) -> torch.Tensor:
+    """Indices of the boxes kept, best score first: a box goes if it overlaps a better one that stays.
+
+    >>> boxes = torch.tensor([[0.0, 0, 10, 10], [1, 1, 10, 10], [20, 20, 30, 30]])
+    >>> non_maximum_suppression(boxes, torch.tensor([0.5, 0.9, 0.1]), 0.5)
+    tensor([1, 2])
+    """
+    order = scores.argsort(descending=True, stable=True)
+    boxes = boxes[order].double()
+    area = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
+    corner = torch.maximum(boxes[:, None, :2], boxes[None, :, :2])
+    opposite = torch.minimum(boxes[:, None, 2:], boxes[None, :, 2:])
+    common = (opposite - corner).clamp(min=0).prod(dim=2)
+    overlaps = common / (area[:, None] + area[None, :] - common) > iou_threshold
+    kept = torch.ones(len(boxes), dtype=torch.bool, device=boxes.device)
+    for better in range(len(boxes)):
+        if kept[better]:
+            kept[better + 1 :] &= ~overlaps[better, better + 1 :]
+    return order[kept]
+
+
+def library_loads() -> bool:
+    """Whether torchvision's own operators can be loaded, asked without importing torchvision."""
+    package = importlib.util.find_spec("torchvision")
+    if package is None or package.origin is None:
+        return False
+    suffixes = (importlib.machinery.ExtensionFileLoader, importlib.machinery.EXTENSION_SUFFIXES)
+    found = importlib.machinery.FileFinder(str(pathlib.Path(package.origin).parent), suffixes).find_spec("_C")
+    if found is None or found.origin is None:
+        return False
+    try:
+        torch.ops.load_library(found.origin)
+    except OSError:  # a shared library that it needs is not here: exactly the case this file is for
+        return False
+    return True
+
+
+def is_defined(name: str) -> bool:
+    return torch._C._dispatch_has_kernel(f"torchvision::{name}")
+
+
+@functools.lru_cache(maxsize=1)
+def ensure_operators() -> torch.library.Library | None:
+    """Define what is missing, once in a process; the library object must live as long as the operators."""
+    if importlib.util.find_spec("torchvision") is None or library_loads():
+        return None
+    missing = [name for name in SCHEMAS if not is_defined(name)]
+    library = torch.library.Library("torchvision", "FRAGMENT")
+    for name in missing:
+        library.define(SCHEMAS[name])
+        library.impl(name, non_maximum_suppression, "CPU")
+    return library

@@ -1,0 +1,107 @@
+"""Real weights from safetensors files on disk, loaded strictly by name."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from collections import defaultdict
+
+import torch
+from safetensors.torch import load_file
+from torch import nn
+
+INDEX_SUFFIX = ".safetensors.index.json"
+SHOWN = 12  # names listed in an error, of each kind
+
+
+class WeightsError(ValueError):
+    """A file of weights that does not fit the model, or is none."""
+
+
+def load_weights(model: nn.Module, path: str | pathlib.Path) -> None:
+    """Load a safetensors file, or a folder with one or with the index of a sharded one, into the model."""
+    found = read(pathlib.Path(path))
+    expected = model.state_dict()
+    # Tied weights (an embedding that is also the output layer) are one tensor with two names; files keep one of them.
+    missing = [name for name, twins in tied(expected).items() if not any(twin in found for twin in twins)]
+    problems = {
+        "missing in the file": missing,
+        "not in the model": [name for name in found if name not in expected],
+        "of another shape": [
+            f"{name}: {list(found[name].shape)} in the file, {list(tensor.shape)} in the model"
+            for name, tensor in expected.items()
+            if name in found and found[name].shape != tensor.shape
+        ],
+        "of another kind of number": [
+            f"{name}: {found[name].dtype} in the file, {tensor.dtype} in the model"
+            for name, tensor in expected.items()
+            if name in found and found[name].is_floating_point() != tensor.is_floating_point()
+        ],
+        "tied in the model but different in the file": contradictions(found, tied(expected)),
+    }
+    if any(problems.values()):
+        raise WeightsError(describe(model, path, problems))
+    model.load_state_dict(found, strict=False)  # names were held against each other above, ties included
+
+
+def read(path: pathlib.Path) -> dict[str, torch.Tensor]:
+    """All tensors of a file or folder."""
+    if path.is_dir():
+        return read_folder(path)
+    if not path.exists():
+        raise WeightsError(f"there is no file or folder {path}")
+    if path.name.endswith(INDEX_SUFFIX):
+        return read_shards(path)
+    if path.suffix != ".safetensors":
+        raise WeightsError(
+            f"{path.name} is not a safetensors file: pickled weights can run code when they are loaded. "
+            "Convert them once with safetensors.torch.save_file."
+        )
+    return load_file(path)
+
+
+def read_folder(folder: pathlib.Path) -> dict[str, torch.Tensor]:
+    indices = sorted(folder.glob("*" + INDEX_SUFFIX))
+    found = indices or sorted(folder.glob("*.safetensors"))
+    if len(found) != 1:
+        names = ", ".join(path.name for path in found) or "none"
+        raise WeightsError(f"{folder} must have one safetensors file, or one index of shards; it has {names}")
+    return read(found[0])
+
+
+def read_shards(index: pathlib.Path) -> dict[str, torch.Tensor]:
+    """The tensors of the files that an index names, which lie beside it."""
+    placed: dict[str, str] = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
+    tensors: dict[str, torch.Tensor] = {}
+    for file in sorted(set(placed.values())):
+        if pathlib.PurePath(file).name != file or not (index.parent / file).is_file():
+            raise WeightsError(f"{index.name} names the shard {file!r}, which is not a file beside it")
+        tensors.update(load_file(index.parent / file))
+    lost = [name for name in placed if name not in tensors]
+    if lost:
+        raise WeightsError(f"{index.name} names tensors that its shards do not have: {', '.join(lost[:SHOWN])}")
+    return tensors
+
+
+def tied(state: dict[str, torch.Tensor]) -> dict[str, list[str]]:
+    """For every name, all names of the same tensor."""
+    groups: dict[object, list[str]] = defaultdict(list)
+    for name, tensor in state.items():
+        same = (tensor.data_ptr(), tensor.shape, tensor.stride()) if tensor.data_ptr() else name
+        groups[same].append(name)
+    return {name: group for group in groups.values() for name in group}
+
+
+def contradictions(found: dict[str, torch.Tensor], twins: dict[str, list[str]]) -> list[str]:
+    present = (group for name, group in twins.items() if name == group[0] and len(group) > 1)
+    pairs = ((group[0], other) for group in present for other in group[1:] if group[0] in found and other in found)
+    return [f"{a} and {b}" for a, b in pairs if not torch.equal(found[a], found[b])]
+
+
+def describe(model: nn.Module, path: str | pathlib.Path, problems: dict[str, list[str]]) -> str:
+    lines = [f"the weights in {path} do not fit {type(model).__name__}"]
+    for kind, names in problems.items():
+        if names:
+            more = [f"… and {len(names) - SHOWN} more"] if len(names) > SHOWN else []
+            lines += [f"{len(names)} {kind}:", *(f"  {name}" for name in [*names[:SHOWN], *more])]
+    return "\n".join(lines)
