@@ -1,0 +1,117 @@
+"""Convolutions in all their forms: with weights known ahead by the library's own, else as patches times a matrix."""
+
+import pytest
+import torch
+from torch.fx.experimental.proxy_tensor import make_fx
+
+from tests.compiler.against_torch import BOUNDS, assert_like, check
+from torch_ttnn import devices
+from torch_ttnn.compiler.lowering.convolution import ACTIVATIONS
+from torch_ttnn.compiler.pipeline import Compilation, compile_graph
+from torch_ttnn.options import TorchTtnnOption
+
+F = torch.nn.functional
+
+# Products of float32 are computed from inputs rounded to 11 bits.
+FLOAT32 = {"precision": "float32", "relative": 6e-3, "absolute": 3e-3}
+PRECISIONS = [{}, FLOAT32]
+
+# name: function, shapes of input, weight and bias, the library's operation
+FORMS = {
+    "plain": (lambda x, w, b: F.conv2d(x, w, b, padding=1), (1, 3, 8, 9), (5, 3, 3, 3), 5, "conv2d"),
+    "strided batch": (lambda x, w, b: F.conv2d(x, w, b, stride=2), (2, 33, 8, 9), (40, 33, 3, 3), 40, "conv2d"),
+    "one pixel": (lambda x, w, b: F.conv2d(x, w, b), (2, 33, 8, 9), (40, 33, 1, 1), 40, "linear"),
+    "strided pixel": (lambda x, w, b: F.conv2d(x, w, b, stride=2), (1, 64, 8, 8), (40, 64, 1, 1), 40, "conv2d"),
+    "dilated": (lambda x, w, b: F.conv2d(x, w, b, dilation=2), (2, 6, 8, 9), (4, 6, 3, 3), 4, "conv2d"),
+    "groups": (lambda x, w, b: F.conv2d(x, w, b, groups=2), (2, 6, 8, 9), (4, 3, 3, 3), 4, "conv2d"),
+    "depthwise": (lambda x, w, b: F.conv2d(x, w, b, groups=32, padding=3), (1, 32, 8, 9), (32, 1, 7, 7), 32, "conv2d"),
+    "patches": (lambda x, w, b: F.conv2d(x, w, b, stride=4), (1, 3, 16, 16), (40, 3, 4, 4), 40, "conv2d"),
+    "same": (lambda x, w, b: F.conv2d(x, w, b, padding="same"), (1, 3, 8, 9), (5, 3, 4, 2), 5, "conv2d"),
+    "line": (lambda x, w, b: F.conv1d(x, w, b, padding=1), (2, 6, 19), (8, 6, 3), 8, "conv2d"),
+    "line by channel": (lambda x, w, b: F.conv1d(x, w, b, padding=3, groups=32), (2, 32, 19), (32, 1, 4), 32, "conv2d"),
+    "space": (lambda x, w, b: F.conv3d(x, w, b, padding=1), (1, 3, 4, 8, 9), (5, 3, 3, 3, 3), 5, "experimental.conv3d"),
+    "transposed": (
+        lambda x, w, b: F.conv_transpose2d(x, w, b, stride=2, padding=1, output_padding=1),
+        (2, 6, 5, 7),
+        (6, 4, 3, 3),
+        4,
+        "conv2d",
+    ),
+    "transposed groups": (
+        lambda x, w, b: F.conv_transpose2d(x, w, b, stride=2, groups=2),
+        (2, 6, 5, 7),
+        (6, 4, 3, 3),
+        8,
+        "conv2d",
+    ),
+    "transposed blocks": (
+        lambda x, w, b: F.conv_transpose2d(x, w, b, stride=(2, 3)),
+        (2, 6, 5, 7),
+        (6, 4, 2, 3),
+        4,
+        "linear",
+    ),
+    "transposed line": (
+        lambda x, w, b: F.conv_transpose1d(x, w, b, stride=2, padding=1),
+        (2, 6, 9),
+        (6, 4, 3),
+        4,
+        "conv2d",
+    ),
+}
+
+
+@pytest.mark.parametrize("options", PRECISIONS, ids=["bfloat16", "float32"])
+@pytest.mark.parametrize("form", FORMS)
+def test_weights_are_prepared_once(form, options):
+    function, image, weight, bias, operation = FORMS[form]
+    out = check(function, torch.randn(image), torch.randn(weight), torch.randn(bias), statics=(1, 2), **options)
+    assert out.device_ops.count(f"ttnn.{operation}") == 1
+    assert out.program.weights.uploads == len(out.program.lowered.weights)
+    assert "prepare" not in out.program.code
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form not in ("depthwise", "line by channel")])
+def test_weights_from_anywhere(form):
+    function, image, weight, bias, operation = FORMS[form]
+    out = check(function, torch.randn(image), torch.randn(weight), torch.randn(bias))
+    assert "ttnn.matmul" in out.device_ops or operation == "linear"
+
+
+def test_no_bias():
+    out = check(lambda x, w: F.conv2d(x, w), torch.randn(1, 6, 8, 8), torch.randn(4, 6, 3, 3), statics=(1,))
+    assert "bias_tensor=None" in out.program.code
+
+
+def test_large_kernels_with_weights_of_the_call_stay_on_the_host():
+    out = check(lambda x, w: F.conv2d(x, w), torch.randn(1, 2, 16, 16), torch.randn(2, 2, 9, 9), on_device=False)
+    assert out.host_ops == {"aten.convolution.default": "a kernel of 81 taps is not written out as so many slices"}
+
+
+def test_images_stay_with_channels_last():
+    """No permutation between convolutions, pools and pointwise operations."""
+
+    def network(x, first, second):
+        x = F.max_pool2d(F.relu(F.conv2d(x, first, padding=1)), 2)
+        return x + F.relu(F.conv2d(x, second, padding=1))
+
+    out = check(network, torch.randn(2, 3, 8, 8), torch.randn(32, 3, 3, 3), torch.randn(32, 32, 3, 3), statics=(1, 2))
+    assert out.device_ops[0] == "ttnn.permute"
+    assert "ttnn.permute" not in out.device_ops[1:-1]
+
+
+@pytest.mark.parametrize("kernel", [1, 3])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_an_activation_is_part_of_the_convolution(activation, kernel):
+    """As fusions ask for it: by one more argument."""
+    operands = torch.randn(1, 40, 8, 8), torch.randn(48, 40, kernel, kernel) * 0.03, torch.randn(48)
+    captured = make_fx(lambda x, w, b: F.conv2d(x, w, b, padding=kernel // 2), tracing_mode="fake")(*operands)
+    *_, node, output = captured.graph.nodes
+    node.kwargs, output.args = {"activation": activation}, ((node,),)
+    options = TorchTtnnOption()
+    mode = node.meta["val"].fake_mode
+    program = compile_graph(Compilation(captured, (1, 2), devices.resolve("emulator"), options, mode))
+    function = getattr(F, activation)
+    expected = function(F.conv2d(*operands, padding=kernel // 2))
+    assert_like(program(operands)[0], expected, *BOUNDS["bfloat16"])
+    assert f"ttnn.{activation}(" not in program.code

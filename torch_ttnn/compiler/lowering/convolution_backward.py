@@ -1,0 +1,121 @@
+"""Gradients of convolutions: for the input a convolution the other way round, for the weights a product of patches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from torch_ttnn.compiler.lowering import images
+from torch_ttnn.compiler.lowering.conv_problem import Convolution
+from torch_ttnn.compiler.lowering.convolution import convolution, no_convolution
+from torch_ttnn.compiler.lowering.registry import lowers
+from torch_ttnn.compiler.lowering.windows import Windows, bordered, taps_of
+from torch_ttnn.compiler.value import ROW_MAJOR, TILE, Handle, Value
+from ttnn_emulator import DataType
+
+aten = torch.ops.aten
+
+
+@lowers(aten.convolution_backward.default, when=no_convolution)
+def convolution_backward(
+    ttnn: Any,
+    gradient: Value,
+    x: Value,
+    weight: Value,
+    bias_sizes: Sequence[int] | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+    output_mask: Sequence[bool],
+) -> tuple[Value | None, Value | None, Value | None]:
+    wanted = [mask and number in ttnn.used for number, mask in enumerate(output_mask)]
+    dtype = ttnn.device_dtype(x.dtype)
+    given = Convolution.of(x.shape, weight.shape, stride, padding, dilation, transposed, output_padding, groups, dtype)
+    of_input = of_weight = of_bias = None
+    if wanted[0]:
+        of_input = input_gradient(ttnn, given, gradient, weight)
+    if wanted[1] and not transposed:
+        of_weight = weight_gradient(ttnn, given, given.windows, x, gradient)
+    elif wanted[1]:
+        # Without what output padding added, there are as many windows as the input has pixels.
+        sides = tuple([(pad, pad - more) for pad, more in zip(given.padding, given.output_padding)])
+        windows = Windows(given.output, given.kernel, given.stride, sides, given.dilation)
+        of_weight = weight_gradient(ttnn, other_way(given), windows, gradient, x)
+    if wanted[2]:
+        rows = ttnn.cast(images.stored(ttnn, gradient, TILE), DataType.FLOAT32)
+        total = ttnn.sum(rows, dim=2, keepdim=True, compute_kernel_config=ttnn.accurate)
+        of_bias = ttnn.value(total, (given.out_channels,), x.dtype)
+    return of_input, of_weight, of_bias
+
+
+def other_way(given: Convolution) -> Convolution:
+    """Of a transposed convolution the plain one from its output to its input."""
+    return Convolution(
+        given.batch,
+        given.out_channels,
+        given.in_channels,
+        given.output,
+        given.kernel,
+        given.stride,
+        given.padding,
+        given.dilation,
+        (0,) * given.rank,
+        False,
+        given.groups,
+        given.dtype,
+    )
+
+
+def input_gradient(ttnn: Any, given: Convolution, gradient: Value, weight: Value) -> Value:
+    """The convolution the other way round; pixels that no window reached are what output padding adds."""
+    more = [0] * given.rank
+    if not given.transposed:
+        rows = zip(given.sizes, given.output, given.stride, given.padding, given.reach)
+        more = [size - ((count - 1) * step - 2 * pad + reach) for size, count, step, pad, reach in rows]
+    made = convolution(
+        ttnn,
+        gradient,
+        weight,
+        None,
+        given.stride,
+        given.padding,
+        given.dilation,
+        not given.transposed,
+        more,
+        given.groups,
+    )
+    if made.shape[2:] == given.sizes:
+        return made
+    # Output padding of a whole stride makes room for windows that there were not.
+    pixels = images.videos(ttnn, made, ROW_MAJOR)
+    cut = ttnn.slice(pixels, [0] * made.ndim, [given.batch, *given.sizes, given.in_channels])
+    return images.value(ttnn, cut, given.batch, given.sizes, gradient.dtype)
+
+
+def weight_gradient(ttnn: Any, given: Convolution, windows: Windows, x: Value, gradient: Value) -> Value:
+    """[out, in / groups, *kernel] of a plain convolution: what its taps saw, times what came of it."""
+    groups, taps = given.groups, math.prod(given.kernel)
+    inner, outer = given.in_channels // groups, given.out_channels // groups
+    source = bordered(ttnn, images.videos(ttnn, x, ROW_MAJOR, given.dtype), windows.padding)
+    seen = taps_of(ttnn, source, windows)
+    joined = ttnn.concat(seen, dim=-1) if len(seen) > 1 else seen[0]
+    rows = math.prod(joined.shape[:-1])
+    left = by_group(ttnn, ttnn.reshaped(joined, (rows, taps, groups, inner)), groups, rows, taps * inner)
+    pixels = images.stored(ttnn, gradient, TILE, given.dtype)
+    right = by_group(ttnn, ttnn.reshaped(pixels, (rows, 1, groups, outer)), groups, rows, outer)
+    made = ttnn.matmul(left, right, transpose_a=True, compute_kernel_config=ttnn.accurate)
+    held = ttnn.value(made, (groups, taps, inner, outer), x.dtype)
+    return held.permute((0, 3, 2, 1)).view((given.out_channels, inner, *given.kernel))
+
+
+def by_group(ttnn: Any, handle: Handle, groups: int, rows: int, width: int) -> Handle:
+    """[rows, n, groups, m] → tiles [groups, rows, n × m]."""
+    if groups > 1:
+        handle = ttnn.permute(handle, [2, 0, 1, 3])
+    return ttnn.tiled(ttnn.reshaped(handle, (groups, rows, width)))
