@@ -127,6 +127,59 @@ def large_calls(device: ttnn.MeshDevice) -> list[Measurement]:
     return found
 
 
+def layers_of_a_transformer(device: ttnn.MeshDevice) -> list[Measurement]:
+    """What a layer of BERT-Large does at 384 tokens, and GPT-2's last layer at 128, in the order of their time."""
+    functional = torch.nn.functional
+    hidden, wide, scores = torch.randn(1, 384, 1024), torch.randn(1, 384, 4096), torch.randn(1, 16, 384, 384)
+    heads, row = torch.randn(1, 16, 384, 64), torch.randn(1024)
+    up, down, square = torch.randn(4096, 1024), torch.randn(1024, 4096), torch.randn(1024, 1024)
+    vocabulary, short, table = torch.randn(50257, 768), torch.randn(1, 128, 768), torch.randn(30522, 1024)
+    tokens = torch.randint(0, 30000, (1, 384))
+    x, h, s, q = (upload(each, device) for each in (hidden, wide, scores, heads))
+    w_up, w_down, w_square = (upload(each.T.contiguous(), device) for each in (up, down, square))
+    w_last, y, weight = upload(vocabulary.T.contiguous(), device), upload(short, device), upload(row[None], device)
+    rows = ttnn.from_torch(table, dtype=ttnn.bfloat16, device=device)
+    ids = ttnn.from_torch(tokens, dtype=ttnn.uint32, device=device)
+    attention = ttnn.transformer.scaled_dot_product_attention
+    pairs: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
+        "linear 384 × 1024 × 4096": (lambda: ttnn.linear(x, w_up), lambda: functional.linear(hidden, up)),
+        "linear 384 × 4096 × 1024": (lambda: ttnn.linear(h, w_down), lambda: functional.linear(wide, down)),
+        "linear 384 × 1024 × 1024": (lambda: ttnn.linear(x, w_square), lambda: functional.linear(hidden, square)),
+        "linear and gelu": (
+            lambda: ttnn.linear(x, w_up, activation="gelu"),
+            lambda: functional.gelu(functional.linear(hidden, up)),
+        ),
+        "linear 128 × 768 × 50257": (lambda: ttnn.linear(y, w_last), lambda: functional.linear(short, vocabulary)),
+        "attention 16 × 384 × 64": (
+            lambda: attention(q, q, q, is_causal=False),
+            lambda: functional.scaled_dot_product_attention(heads, heads, heads),
+        ),
+        "attention, causal": (
+            lambda: attention(q, q, q, is_causal=True),
+            lambda: functional.scaled_dot_product_attention(heads, heads, heads, is_causal=True),
+        ),
+        "scores 16 × 384 × 64": (lambda: ttnn.matmul(q, q, transpose_b=True), lambda: heads @ heads.mT),
+        "softmax 16 × 384 × 384": (lambda: ttnn.softmax(s, dim=-1), lambda: scores.softmax(-1)),
+        "layer_norm 384 × 1024": (
+            lambda: ttnn.layer_norm(x, weight=weight, bias=weight),
+            lambda: functional.layer_norm(hidden, (1024,), row, row),
+        ),
+        "gelu 384 × 4096": (lambda: ttnn.gelu(h), lambda: functional.gelu(wide)),
+        "add 384 × 1024": (lambda: ttnn.add(x, x), lambda: hidden + hidden),
+        "sum of rows 384 × 1024": (lambda: ttnn.sum(x, dim=-1), lambda: hidden.sum(-1)),
+        "embedding of 384 tokens": (
+            lambda: ttnn.embedding(ids, rows, layout=ttnn.TILE_LAYOUT),
+            lambda: functional.embedding(tokens, table),
+        ),
+    }
+    found = []
+    for name, (ours, peer) in pairs.items():
+        a, b = interleaved(ours, peer, rounds=15, calls=1)
+        barred = name.startswith("linear")
+        found.append(Measurement(name, a, b, "≤ 1.05 × torch" if barred else "", a <= 1.05 * b or not barred))
+    return found
+
+
 def convolution(device: ttnn.MeshDevice, channels: int, size: int, kernel: int) -> tuple[float, float]:
     image = torch.randn(1, channels, size, size)
     weight = torch.randn(channels, channels, kernel, kernel)
@@ -158,7 +211,7 @@ def main() -> int:
     global most_rounds
     most_rounds = options.rounds
     with ttnn.open_device(device_id=0, l1_small_size=32768) as device:
-        measured = spec_only(device) + small_calls(device) + large_calls(device)
+        measured = spec_only(device) + small_calls(device) + large_calls(device) + layers_of_a_transformer(device)
     table = Table("what", "emulator", "torch float32", "ratio", "bar", "", title="The emulated device on this machine")
     for item in measured:
         ratio = f"{item.ours / item.peer:.2f}" if item.peer else ""

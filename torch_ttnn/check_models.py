@@ -1,4 +1,4 @@
-"""`python -m torch_ttnn.check_models`: compile models of the zoo and put every call to the real `ttnn` on a mock card."""
+"""`python -m torch_ttnn.check_models`: compile models and put every call to the real `ttnn` on a mock card."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ import torch.fx
 
 PRECISIONS = ("bfloat16", "float32")
 WEIGHTS = ("same", "bfloat8_b", "bfloat4_b")
+NUMERICS = ("fast", "auto", "exact")
 EXPORTS = (None, "accuracy", "profiling")
 # Where the chip's arithmetic is known to differ from torch's; what depends on it stays on the host unless accepted.
 DIFFERENCES = ("nan", "integer_division", "ties")
@@ -32,6 +33,8 @@ class TorchTtnnOption:
     weights         the format of matmul weights: "same" as the activations, "bfloat8_b" or "bfloat4_b"
     accept          differences between the chip's arithmetic and torch's to accept: any of "nan",
                     "integer_division", "ties"
+    numerics        how far the emulator follows the chip: "fast" keeps its roundings between operations and computes
+                    within them in float32; "exact" is bit for bit; "auto" is exact where that is quick
     fuse            False leaves out the fusions
     trace           run warm calls as one captured trace; None decides by device (the emulator: yes)
     max_programs    how many programs are kept for one graph with changing shapes
@@ -54,6 +57,7 @@ class TorchTtnnOption:
     precision: str = "bfloat16"
     weights: str = "same"
     accept: tuple[str, ...] = ()
+    numerics: str = "fast"
     fuse: bool = True
     trace: bool | None = None
     max_programs: int = 16
@@ -81,6 +85,7 @@ class TorchTtnnOption:
         self.debug = (self.debug,) if isinstance(self.debug, str) else tuple(self.debug)
         _one_of("precision", self.precision, PRECISIONS)
         _one_of("weights", self.weights, WEIGHTS)
+        _one_of("numerics", self.numerics, NUMERICS)
         _one_of("export_code", self.export_code, EXPORTS)
         for name in self.accept:
             _one_of("accept", name, DIFFERENCES)

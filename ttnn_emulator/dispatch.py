@@ -253,7 +253,7 @@ def _is_given(prepared: _Prepared, values: tuple) -> bool:
 
 def _run_plain(prepared: _Prepared, inputs: list, device: MeshDevice) -> Tensor:
     storage = Storage.placed(prepared.placements[0], device)  # type: ignore[arg-type]
-    arguments = [_carrier(value, 0) for value in inputs]
+    arguments = [_carrier(value, 0, prepared.plan.narrow) for value in inputs]
     if not any(each is _NO_VALUES for each in arguments):
         result = prepared.plan.compute(*arguments)  # type: ignore[misc]
         storage.values = [result[0]] if result.__class__ in (tuple, list) else [result]
@@ -277,9 +277,15 @@ def execute(plan: Plan, inputs: Sequence[Any], storages: Sequence[Storage], devi
     if plan.across:
         _execute_across(plan, inputs, storages, chips)
         return
+    if chips == 1 and len(storages) == 1:
+        arguments = [_carrier(value, 0, plan.narrow) for value in inputs]
+        if not any(argument is _NO_VALUES for argument in arguments):
+            result = plan.compute(*arguments)
+            storages[0].values = [result[0] if result.__class__ in (tuple, list) else result]
+        return
     results: list[list[Any]] = []
     for chip in range(chips):
-        arguments = [_carrier(value, chip) for value in inputs]
+        arguments = [_carrier(value, chip, plan.narrow) for value in inputs]
         if any(argument is _NO_VALUES for argument in arguments):
             return
         result = plan.compute(*arguments)
@@ -290,7 +296,7 @@ def execute(plan: Plan, inputs: Sequence[Any], storages: Sequence[Storage], devi
 
 def _execute_across(plan: Plan, inputs: Sequence[Any], storages: Sequence[Storage], chips: int) -> None:
     assert plan.compute is not None
-    arguments = [[_carrier(value, chip) for chip in range(chips)] for value in inputs]
+    arguments = [[_carrier(value, chip, plan.narrow) for chip in range(chips)] for value in inputs]
     if any(carrier is _NO_VALUES for argument in arguments for carrier in argument):
         return
     results = plan.compute(*arguments)
@@ -303,16 +309,23 @@ def _execute_across(plan: Plan, inputs: Sequence[Any], storages: Sequence[Storag
 _NO_VALUES = object()
 
 
-def _carrier(value: Any, chip: int) -> Any:
+def _carrier(value: Any, chip: int, narrow: bool) -> Any:
     if value.__class__ is Tensor:
-        stored = value._storage.values
-        if stored is None:
-            return _NO_VALUES
-        return wide(stored[chip] if len(stored) > chip else stored[0])
+        return _held(value._storage, chip, narrow)
     if value.__class__ is tuple:
-        items = [_carrier(item, chip) for item in value]
+        items = [_carrier(item, chip, narrow) for item in value]
         return _NO_VALUES if any(item is _NO_VALUES for item in items) else items
+    if isinstance(value, Storage):  # in a trace
+        return _held(value, chip, narrow)
     return None if value is None else value
+
+
+def _held(storage: Storage, chip: int, narrow: bool) -> Any:
+    stored = storage.values
+    if stored is None:
+        return _NO_VALUES
+    carrier = stored[chip] if len(stored) > chip else stored[0]
+    return carrier if narrow else wide(carrier)
 
 
 def _target(prepared: _Prepared, number: int, values: tuple) -> Storage | None:
@@ -364,6 +377,10 @@ class _SharedStorage(Storage):
         made.address = owner.address
         made.placement = owner.placement
         return made
+
+    @property
+    def root(self) -> Storage:
+        return self.owner.root
 
     @property
     def values(self) -> Any:  # type: ignore[override]

@@ -14,7 +14,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from ttnn_emulator.device import MeshDevice
-from ttnn_emulator.enums import ALL_ENUMS, BLOCK_FLOAT_DTYPES, DataType, Layout
+from ttnn_emulator.enums import ALL_ENUMS, BLOCK_FLOAT_DTYPES, FLOAT_DTYPES, DataType, Layout
 from ttnn_emulator.errors import InvalidArgument, require
 from ttnn_emulator.execution.trace import require_not_capturing
 from ttnn_emulator.files import replacing
@@ -241,7 +241,9 @@ def to_torch(
 ) -> torch.Tensor:
     """The values as a torch tensor of the logical shape; `torch_rank` drops leading ones."""
     require_not_capturing(tensor._device, "Reads")
-    pieces = [formats.to_torch_dtype(values, tensor.dtype) for values in values_of(tensor)]
+    pieces = values_of(tensor)
+    if dtype is not torch.float32 or tensor.dtype not in FLOAT_DTYPES:  # else the carriers are what is asked for
+        pieces = [formats.to_torch_dtype(values, tensor.dtype) for values in pieces]
     pieces = [piece.reshape(tensor._spec.shape) for piece in pieces]
     composer: MeshComposer | None = as_composer(mesh_composer)
     if composer is not None:
@@ -253,13 +255,15 @@ def to_torch(
     else:
         result = pieces[0]
     stored = values_of(tensor)[0]
-    if result.untyped_storage().data_ptr() == stored.untyped_storage().data_ptr():
+    if dtype is not None and result.dtype is not dtype:
+        result = result.to(dtype)
+    elif result.untyped_storage().data_ptr() == stored.untyped_storage().data_ptr():
         result = result.clone()
     if torch_rank is not None:
         while result.dim() > torch_rank:
             require(result.shape[0] == 1, "ttnn: Unable to squeeze to desired rank!")
             result = result.squeeze(0)
-    return result if dtype is None else result.to(dtype)
+    return result
 
 
 @composite("ttnn.to_device")

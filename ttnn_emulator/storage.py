@@ -58,6 +58,11 @@ class Storage:
         return made
 
     @property
+    def root(self) -> Storage:
+        """The storage that holds the values: another one for a view."""
+        return self
+
+    @property
     def is_allocated(self) -> bool:
         if self.device is None:
             return not self.freed_by

@@ -50,6 +50,7 @@ class Plan:
     shares    name of the parameter whose buffer the output is a view of
     across    `compute` sees all chips of the mesh: it takes and gives lists with one carrier a chip
     l1_bytes  circular buffers that the program keeps in the L1 of every core it uses
+    narrow    `compute` takes narrow carriers too: it moves values, or widens them itself where it has to
     wrap      makes what the caller gets from the list of output tensors; by default outputs come back as they stand
     """
 
@@ -60,6 +61,7 @@ class Plan:
     shares: str | None = None
     l1_bytes: int = 0
     across: bool = False
+    narrow: bool = False
     wrap: Callable[[list[Any]], Any] | None = None
 
 

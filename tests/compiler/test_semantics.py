@@ -454,7 +454,17 @@ def test_an_expanded_output():
 
 
 @torch.no_grad()
-def test_a_mask_of_the_least_float32_stays_finite():
-    mask = torch.full((4,), torch.finfo(torch.float32).min)
-    y = compiled(lambda x: torch.softmax(x + mask, -1))(torch.zeros(2, 4))
-    assert torch.equal(y, torch.full((2, 4), 0.25))
+def test_a_mask_of_the_least_float32_masks_evenly():
+    class Masked(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("mask", torch.full((4,), torch.finfo(torch.float32).min))
+
+        def forward(self, x, mask):
+            return torch.softmax(x + self.mask, -1), torch.softmax(x + mask, -1), x + self.mask
+
+    model = Masked()
+    even, also_even, least = compiled(model)(torch.zeros(2, 4), model.mask.clone())
+    assert torch.equal(even, torch.full((2, 4), 0.25))
+    assert torch.equal(also_even, torch.full((2, 4), 0.25))
+    assert least.isfinite().all()

@@ -65,6 +65,50 @@ def test_what_cannot_be_captured_is_refused(device) -> None:
     ttnn.end_trace_capture(device, trace)
 
 
+def test_a_replay_lets_go_of_what_was_freed_after_its_last_use(device) -> None:
+    source = upload(torch.ones(64, 64), device)
+
+    def program():
+        first = ttnn.add(source, 1.0)
+        seen = ttnn.reshape(first, (1, 64, 64))
+        second = ttnn.add(seen, 1.0)
+        ttnn.deallocate(first)
+        third = ttnn.add(second, 1.0)
+        ttnn.deallocate(second)
+        return third
+
+    program()
+    trace = ttnn.begin_trace_capture(device)
+    result = program()
+    ttnn.end_trace_capture(device, trace)
+    programs = device.traces[trace].programs
+    freed = [storage for program in programs for storage in program.last_read]
+    assert [len(program.last_read) for program in programs] == [0, 1, 1]
+    for _ in range(2):
+        ttnn.execute_trace(device, trace)
+        assert torch.equal(ttnn.to_torch(result), torch.full((1, 64, 64), 4.0, dtype=torch.bfloat16))
+        assert all(storage.values is None for storage in freed)
+
+
+def test_what_only_the_trace_knows_is_freed_with_it(device) -> None:
+    source = upload(torch.ones(64, 64), device)
+
+    def program():
+        kept = ttnn.add(source, 1.0)
+        middle = ttnn.reshape(ttnn.add(kept, 1.0), (1, 64, 64))  # both its buffer and the view are forgotten
+        return kept, ttnn.reshape(ttnn.add(middle, 1.0), (64, 64))  # of this one, the view is held
+
+    program()
+    trace = ttnn.begin_trace_capture(device)
+    kept, result = program()
+    ttnn.end_trace_capture(device, trace)
+    assert [len(program.last_read) for program in device.traces[trace].programs] == [0, 0, 1]
+    for _ in range(2):
+        ttnn.execute_trace(device, trace)
+        assert torch.equal(ttnn.to_torch(kept), torch.full((64, 64), 2.0, dtype=torch.bfloat16))
+        assert torch.equal(ttnn.to_torch(result), torch.full((64, 64), 4.0, dtype=torch.bfloat16))
+
+
 def test_a_trace_that_outgrows_its_region_says_how_much_it_needs() -> None:
     with ttnn.open_device(device_id=0, trace_region_size=2048) as device:
         source = upload(torch.ones(32, 32), device)

@@ -211,3 +211,37 @@ def test_a_tensor_is_made_of_values_and_a_shape(device) -> None:
     assert in_l1.memory_config() == ttnn.L1_MEMORY_CONFIG
     on_host = ttnn.Tensor(data=[1.0] * 4, shape=[2, 2], data_type=ttnn.float32, layout=tiles)
     assert on_host.device() is None and ttnn.to_torch(on_host).tolist() == [[1.0, 1.0], [1.0, 1.0]]
+
+
+# -- narrow carriers --------------------------------------------------------------------------------------------------
+
+
+def carrier(tensor) -> torch.dtype:
+    return tensor._storage.values[0].dtype
+
+
+def test_large_tensors_stay_narrow_while_they_are_only_moved(device) -> None:
+    """A model's weights are uploaded, laid out, cut and turned; a float32 copy of each would double its memory."""
+    values = torch.randn(512, 256).bfloat16()
+    tensor = ttnn.from_torch(values, dtype=ttnn.bfloat16, device=device)
+    moved = {
+        "to_layout": (ttnn.to_layout(tensor, ttnn.TILE_LAYOUT), values),
+        "transpose": (ttnn.transpose(tensor, 0, 1), values.T),
+        "slice": (ttnn.slice(tensor, [0, 0], [512, 128]), values[:, :128]),
+        "concat": (ttnn.concat([tensor, tensor], 0), torch.cat([values, values])),
+        "reshape": (ttnn.reshape(tensor, (2, 256, 256)), values.reshape(2, 256, 256)),
+    }
+    for name, (made, expected) in moved.items():
+        assert carrier(made) is torch.bfloat16, name
+        assert torch.equal(ttnn.to_torch(made), expected), name
+
+
+def test_an_embedding_reads_the_rows_it_needs(device) -> None:
+    table = torch.randn(2000, 64).bfloat16()
+    rows = ttnn.from_torch(table, dtype=ttnn.bfloat16, device=device)
+    tokens = torch.randint(0, 2000, (1, 32), generator=torch.Generator().manual_seed(0))
+    ids = ttnn.from_torch(tokens, dtype=ttnn.uint32, device=device)
+    for layout in (ttnn.TILE_LAYOUT, ttnn.ROW_MAJOR_LAYOUT):
+        made = ttnn.embedding(ids, rows, layout=layout)
+        assert torch.equal(ttnn.to_torch(made), table[tokens])
+    assert carrier(rows) is torch.bfloat16

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,6 +19,7 @@ from torch_ttnn.compiler.traced import Parts, TracedProgram
 from torch_ttnn.compiler.weights import Weights
 from torch_ttnn.devices import Target
 from torch_ttnn.options import TorchTtnnOption
+from ttnn_emulator.numerics.mode import numerics
 
 INT32 = torch.iinfo(torch.int32)
 
@@ -49,6 +52,8 @@ class Program:
         if self._traced is not None:
             self.weights.when_released = self._traced.release
         self._lock = threading.Lock()
+        emulated = functools.partial(numerics, options.numerics)
+        self._numerics: Callable[[], Any] = emulated if target.is_emulator else contextlib.nullcontext
         self.before_first_call: Callable[[Sequence[Any]], None] | None = None
         output = next(iter(reversed(lowered.main.nodes)))
         self.outputs = len({node for node in output.args[0] if isinstance(node, torch.fx.Node)})  # type: ignore[union-attr]
@@ -74,7 +79,7 @@ class Program:
         if self.before_first_call is not None:
             call, self.before_first_call = self.before_first_call, None
             call(inputs)
-        with self._lock, torch.no_grad():
+        with self._lock, torch.no_grad(), self._numerics():
             weights = self.weights.current(inputs)
             outputs = self._run(weights, inputs)
         return [finish(each) if finish is not None else each for finish, each in zip(self._outputs, outputs)]

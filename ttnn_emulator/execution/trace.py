@@ -2,26 +2,32 @@
 
 As on the card, capturing runs nothing: it only notes which programs read and write which buffers. Whatever has to be
 written or read by the host, or compiled, cannot happen meanwhile. A replay computes everything anew from what the input
-buffers then hold.
+buffers then hold; it checks nothing and infers nothing. What was freed while the trace was captured exists in a replay
+from the program that writes it to the last one that reads it.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ttnn_emulator.enums import BufferType
 from ttnn_emulator.errors import InvalidArgument, require
 from ttnn_emulator.execution.queues import require_queue
+from ttnn_emulator.storage import Storage
 
 if TYPE_CHECKING:
     from ttnn_emulator.device import MeshDevice
-    from ttnn_emulator.storage import Storage
     from ttnn_emulator.table import Plan
 
 BYTES_PER_PROGRAM = 2048  # what a recorded program takes of the trace region, as one page of commands
+
+# References to a buffer while it is looked at: `known`, the sorted list, the loop's variable, an argument.
+REFERENCES_HERE = 4
 
 _trace_ids = itertools.count()
 
@@ -36,30 +42,86 @@ class MeshTraceId(int):
 
 
 @dataclass
+class _Program:
+    """A recorded program: what it computes, from which buffers, into which, and which nobody reads after it."""
+
+    plan: Plan
+    inputs: list[Any]
+    outputs: list[Storage]
+    last_read: list[Storage] = field(default_factory=list)
+
+
+@dataclass
 class Trace:
     """Programs with the buffers they read and write, in order."""
 
     id: MeshTraceId
     queue: int
-    programs: list[tuple[Plan, list[Any], list[Storage]]] = field(default_factory=list)
+    programs: list[_Program] = field(default_factory=list)
     address: int = 0
 
     def record(self, plan: Plan, inputs: Sequence[Any], outputs: Sequence[Storage]) -> None:
-        self.programs.append((plan, list(inputs), list(outputs)))
+        self.programs.append(_Program(plan, [_stored(value) for value in inputs], list(outputs)))
 
     @property
     def size(self) -> int:
         return BYTES_PER_PROGRAM * len(self.programs)
 
+    def find_last_reads(self) -> None:
+        """Let each buffer that nobody has after the capture lose its values after its last use in a replay.
+
+        Those are buffers that were freed meanwhile, and those whose last tensor is gone.
+        """
+        _release_forgotten(self.programs)
+        found: set[int] = set()
+        for program in reversed(self.programs):
+            for storage in (each.root for each in _storages([program.outputs, program.inputs])):
+                if storage.freed_by and id(storage) not in found:
+                    found.add(id(storage))
+                    program.last_read.append(storage)
+
     def replay(self, device: MeshDevice) -> None:
         from ttnn_emulator.dispatch import execute
 
-        for plan, inputs, outputs in self.programs:
-            execute(plan, inputs, outputs, device)
-        for _, _, outputs in self.programs:
-            for storage in outputs:
-                if storage.freed_by:
-                    storage.values = None
+        for program in self.programs:
+            execute(program.plan, program.inputs, program.outputs, device)
+            for storage in program.last_read:
+                storage.values = None
+
+
+def _stored(value: Any) -> Any:
+    """An argument with the buffers of its tensors in their place: a trace must not keep a tensor alive."""
+    if isinstance(value, tuple | list):
+        return tuple(_stored(item) for item in value)
+    return getattr(value, "_storage", value)
+
+
+def _storages(value: Any) -> Iterator[Storage]:
+    """The buffers in an argument."""
+    if isinstance(value, tuple | list):
+        for item in value:
+            yield from _storages(item)
+    elif isinstance(value, Storage):
+        yield value
+
+
+def _release_forgotten(programs: Sequence[_Program]) -> None:
+    """Free what programs write and only the trace refers to: on the card it went with its last tensor."""
+    ours = Counter(id(each) for program in programs for each in _storages([program.outputs, program.inputs]))
+    written = {id(each.root) for program in programs for each in program.outputs}
+    known = {id(each): each for program in programs for each in _storages([program.outputs, program.inputs])}
+    # Views first, and views of views before those: one that is forgotten does not hold on to its owner.
+    for storage in sorted(known.values(), key=_depth, reverse=True):
+        if sys.getrefcount(storage) - ours[id(storage)] > REFERENCES_HERE:
+            continue
+        if storage.root is not storage:
+            ours[id(storage.owner)] += 1  # type: ignore[attr-defined]
+        elif id(storage) in written:
+            storage.release("the end of its last tensor while a trace was captured")
+
+
+def _depth(storage: Storage) -> int:
+    return 0 if storage.root is storage else 1 + _depth(storage.owner)  # type: ignore[attr-defined]
 
 
 def begin_trace_capture(mesh_device: MeshDevice, *, cq_id: int | None = None) -> MeshTraceId:
@@ -78,6 +140,7 @@ def end_trace_capture(mesh_device: MeshDevice, trace_id: MeshTraceId, *, cq_id: 
     trace = mesh_device.capturing
     require(trace is not None and trace.id == trace_id, f"{trace_id!r} is not being captured on this device")
     mesh_device.capturing = None
+    trace.find_last_reads()
     _place(trace, mesh_device)
     mesh_device.traces[trace_id] = trace
 

@@ -40,3 +40,9 @@ def words(address, count):
 def floats(address, count):
     """The 32-bit floats at an address."""
     return carray(_pointer(address), (count,), np.float32)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def halves(address, count):
+    """The 16-bit words at an address."""
+    return carray(_pointer(address), (count,), np.uint16)

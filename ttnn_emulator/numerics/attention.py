@@ -16,20 +16,25 @@ import numpy as np
 import torch
 
 from ttnn_emulator.enums import DataType
+from ttnn_emulator.numerics import attention_kernels as kernels
 from ttnn_emulator.numerics import attention_steps as steps
 from ttnn_emulator.numerics import reduce as numeric
+from ttnn_emulator.numerics.attention_kernels import ACCURATE, CUT, QUICK, QUICK_NARROW, ROUNDED, UNPACKED
 from ttnn_emulator.numerics.attention_steps import NEGATIVE_INFINITY, TILE, added_in_l1
-from ttnn_emulator.numerics.formats import pack, round_bf16_nearest_even, truncate_bf16
+from ttnn_emulator.numerics.formats import pack, truncate_bf16
 from ttnn_emulator.numerics.matrix_unit import (
     BFLOAT16_BITS,
     PANEL_SPEED,
     PHASES,
     MathConfig,
     matmul,
-    matmul_fast,
+    seen_bits,
 )
 from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.normalize import Core
+from ttnn_emulator.numerics.product import SMALL
+from ttnn_emulator.numerics.product_kernels import NARROW as NARROW_BITS
+from ttnn_emulator.numerics.workers import WORKERS, cut, share
 
 NARROW = DataType.BFLOAT16
 DEST_TILES = 8  # tiles that half of a 16-bit destination register holds
@@ -37,7 +42,7 @@ BLOCKS = (
     (2, 4), (4, 2), (1, 8), (8, 1), (1, 7), (7, 1), (2, 3), (3, 2), (1, 6), (6, 1),
     (1, 5), (5, 1), (2, 2), (1, 4), (4, 1), (1, 3), (3, 1), (1, 2), (2, 1), (1, 1),
 )  # fmt: skip
-FAST_ROWS = 1 << 22  # scores that the fast way holds at a time
+ROWS_AT_LEAST = 48  # queries of one head that are worth packing its keys for
 
 
 def block_of(rows: int, columns: int, limit: int, most_rows: int = 8) -> tuple[int, int]:
@@ -137,11 +142,11 @@ def attend(
     spans   the chunks of keys that each chunk of queries looks at, first and last + 1
     """
     batch, heads, queries, _ = query.shape
-    key, value = (_per_query_head(each, batch, heads) for each in (key, value))
     keys, width = key.shape[-2], value.shape[-1]
     work = batch * heads * queries * keys * (query.shape[-1] + width) * PHASES[kernel.math.fidelity] // PANEL_SPEED
     if not exactly(work + batch * heads * queries * keys * numeric.PASS):
-        return pack_out(kernel, whole_rows(kernel, query, key, value, mask, sink, absent))
+        return whole_rows(kernel, query, key, value, mask, sink, absent)
+    key, value = (_per_query_head(each, batch, heads) for each in (key, value))
     tiles = -(-keys // TILE)
     room = (-(-tiles // kernel.k_chunk) * kernel.k_chunk) * TILE - keys
     key, value = (torch.nn.functional.pad(each, (0, 0, 0, room)) for each in (key, value))
@@ -182,42 +187,62 @@ def whole_rows(
     sink: torch.Tensor | None,
     absent: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """Large work: all keys at once, in float32 where a sum does not have to be rounded."""
-    batch, heads, queries, _ = query.shape
-    keys = key.shape[-2]
-    wide = kernel.math.fp32_acc
+    """Large work, packed: all keys at once, in float32 where a sum does not have to be rounded.
+
+    Keys and values may be of fewer heads, each for several heads of queries.
+    """
+    batch, heads, queries, depth = query.shape
+    keys, width = key.shape[-2], value.shape[-1]
+    key, value = (each.expand(batch, *each.shape[1:]).contiguous() for each in (key, value))
+    query = query.contiguous()
+    simple = kernel.causal and not kernel.window
+    if mask is None and not simple:
+        hidden = kernel.hidden(torch.arange(queries) + kernel.offset, torch.arange(keys), absent)
+        if hidden is not None:
+            mask = torch.zeros(hidden.shape).masked_fill_(hidden, NEGATIVE_INFINITY).expand(1, 1, queries, keys)
+    if mask is not None:
+        mask = mask.float().expand(*mask.shape[:2], queries, keys)
+        mask = mask if mask.stride(-1) == 1 else mask.contiguous()
+    in_32_bits = kernel.math.fp32_acc
+    quick = QUICK if in_32_bits else QUICK_NARROW
+    how = ACCURATE if not kernel.streams and not kernel.exp_approx else quick
+    slope = np.float32(float(steps.STEEPNESS) * kernel.scale)
+    end = (
+        (keys, depth, width), (0 if mask is None else mask.stride(-2) * 4,),
+        tuple(np.int32(NARROW_BITS if each.dtype is torch.bfloat16 else 0) for each in (query, key, value)),
+        tuple(np.int32(each) for each in seen_bits(kernel.math, (BFLOAT16_BITS, BFLOAT16_BITS))),
+        simple and mask is None, kernel.offset, (np.float32(kernel.scale), slope, np.float32(steps.OFFSET), how),
+        (UNPACKED if kernel.out is not DataType.BFLOAT16 else ROUNDED if in_32_bits else CUT),
+    )  # fmt: skip
+    made = torch.empty(batch, heads, queries, width)
+    scores = np.empty((0, 0), np.float32) if sink is None else _sinks(sink, batch, heads, queries)
+    group = heads // key.shape[1]
+    work = queries * keys * (depth + width)
+    least = max(queries * SMALL // max(work, 1), ROWS_AT_LEAST)
     pieces = []
-    step = max(FAST_ROWS // (batch * heads * keys), 1)
-    columns = torch.arange(keys)
-    for at in range(0, queries, step):
-        rows = slice(at, min(at + step, queries))
-        scores = matmul_fast(query[..., rows, :], key.mT, kernel.math, (BFLOAT16_BITS, BFLOAT16_BITS))
-        if mask is not None:
-            scores = scores + mask[..., rows, :]
-        else:
-            hidden = kernel.hidden(torch.arange(rows.start, rows.stop) + kernel.offset, columns, absent)
-            if hidden is not None:
-                scores.masked_fill_(hidden, NEGATIVE_INFINITY)
-        scores = scores if wide else round_bf16_nearest_even(scores)
-        largest = scores.amax(-1, keepdim=True)
-        distance = (scores - largest).nan_to_num_(0.0, neginf=NEGATIVE_INFINITY)
-        accurate = not kernel.streams and not kernel.exp_approx
-        powers = torch.exp(distance * kernel.scale) if accurate else fast_powers(distance, kernel.scale, wide)
-        total = powers.sum(-1, keepdim=True)
-        if sink is not None:
-            total = total + torch.exp((sink.reshape(*sink.shape, *[1] * (3 - sink.dim())) - largest) * kernel.scale)
-        made = matmul_fast(powers, value, kernel.math, (BFLOAT16_BITS, BFLOAT16_BITS))
-        pieces.append(made / total)
-    return torch.cat(pieces, -2)
+    for one in range(batch):
+        for head in range(heads):
+            places = [
+                *(_place(each, one, at) for each, at in ((query, head), (key, head // group), (value, head // group))),
+                0 if mask is None else _place(mask, one, head),
+            ]
+            out = made.data_ptr() + made.element_size() * (one * made.stride(0) + head * made.stride(1))
+            rows = cut(queries, least) if batch * heads < 2 * WORKERS else [(0, queries)]
+            pieces += [(one * heads + head, *part, *places, scores, out, *end) for part in rows]
+    share(kernels.attend, pieces)
+    return pack_out(kernel, made) if kernel.out is not DataType.BFLOAT16 else made
 
 
-def fast_powers(x: torch.Tensor, scale: float, wide: bool) -> torch.Tensor:
-    """Schraudolph's exponential in float32; for a 16-bit destination register of and to bfloat16."""
-    x = x if wide else round_bf16_nearest_even(x)
-    whole = x.mul_(float(steps.STEEPNESS) * scale).add_(float(steps.OFFSET)).clamp_(0.0, 32767.0).round_()
-    if wide:
-        return (whole.to(torch.int32) << 15).view(torch.float32)
-    return (whole.to(torch.int32) >> 1 << 16).view(torch.float32)
+def _place(values: torch.Tensor, one: int, head: int) -> int:
+    """Where the matrix of a head begins; sizes of 1 are for all."""
+    by_batch, by_head = (step if size > 1 else 0 for size, step in zip(values.shape[:2], values.stride()[:2]))
+    return values.data_ptr() + values.element_size() * (one * by_batch + head * by_head)
+
+
+def _sinks(sink: torch.Tensor, batch: int, heads: int, queries: int) -> np.ndarray:
+    """[heads], or [heads, queries], as [batch × heads, queries]."""
+    each = sink.reshape(*sink.shape, *[1] * (2 - sink.dim())).float().expand(heads, queries)
+    return np.ascontiguousarray(each.expand(batch, heads, queries).reshape(-1, queries).numpy())
 
 
 # -- bit for bit ------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from ttnn_emulator.enums import DataType
 from ttnn_emulator.numerics import attention_steps as steps
 from ttnn_emulator.numerics import reduce as numeric
 from ttnn_emulator.numerics import vector_unit
-from ttnn_emulator.numerics.attention import Prefill, pack_out, whole_rows
+from ttnn_emulator.numerics.attention import Prefill, whole_rows
 from ttnn_emulator.numerics.attention_steps import NEGATIVE_INFINITY, TILE
 from ttnn_emulator.numerics.matrix_unit import PANEL_SPEED, PHASES, MathConfig, matmul
 from ttnn_emulator.numerics.mode import exactly
@@ -243,4 +243,4 @@ def _fast(
         part = torch.where(hidden, NEGATIVE_INFINITY, 0.0).unsqueeze(0)
     gone = None if absent is None else absent[seen]
     made = whole_rows(whole, query.unsqueeze(0), key.unsqueeze(0), value.unsqueeze(0), part, sink, gone)
-    return pack_out(whole, made.squeeze(0))
+    return made.squeeze(0)

@@ -21,7 +21,7 @@ from ttnn_emulator.errors import ChipFault
 from ttnn_emulator.numerics import vector_unit
 from ttnn_emulator.numerics.conv_kernels import accumulate_products
 from ttnn_emulator.numerics.elementwise_kernels import add_16bit, add_32bit
-from ttnn_emulator.numerics.formats import bits_of, device_pack_block_float, flush, from_bits, pack, version_of
+from ttnn_emulator.numerics.formats import bits_of, device_pack_block_float, flush, from_bits, pack, version_of, wide
 from ttnn_emulator.numerics.matmul import Kernel, round_in_place
 from ttnn_emulator.numerics.matrix_unit import (
     BFLOAT16_BITS,
@@ -257,7 +257,7 @@ class Convolution:
 
         def run(images: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
             images = images.reshape(-1)[: _volume(self.windows.images)].reshape(self.windows.images)
-            images = images if images.is_floating_point() else images.float()
+            images = wide(images) if images.is_floating_point() else images.float()
             if is_exact(1, pixels, columns.size, self.out_channels, self.math.fidelity):
                 rows = self._tilized(arranged(self.windows.rows(images), 1))
                 matrix = _fitted(weight.reshape(-1, weight.shape[-1]).float(), self.taps, self.out_channels)
@@ -281,7 +281,7 @@ class Convolution:
 
     def _weight_for_torch(self, weight: torch.Tensor) -> torch.Tensor:
         """Weights [out, in / groups, rows, columns] with the bits that the matrix unit sees."""
-        high, wide = self.order.kernel
+        high, across = self.order.kernel
         channels, out, groups = self.order.channels, self.out_channels, self.groups
         matrix = _fitted(weight.reshape(-1, weight.shape[-1]).float(), self.taps, out)
         bits = FLOAT32_BITS if self.weight_dtype is DataType.FLOAT32 else BFLOAT16_BITS
@@ -289,10 +289,10 @@ class Convolution:
         if seen < bits:
             matrix = truncate_mantissa(matrix, seen)
         if groups > 1 and channels % groups == 0 and out % groups == 0:
-            parts = matrix.reshape(high, wide, groups, channels // groups, groups, out // groups)
+            parts = matrix.reshape(high, across, groups, channels // groups, groups, out // groups)
             each = parts.diagonal(dim1=2, dim2=4)  # [rows, columns, in, out, groups]
-            return each.permute(4, 3, 2, 0, 1).reshape(out, channels // groups, high, wide).contiguous()
-        filters = matrix.reshape(high, wide, channels, out).permute(3, 2, 0, 1)
+            return each.permute(4, 3, 2, 0, 1).reshape(out, channels // groups, high, across).contiguous()
+        filters = matrix.reshape(high, across, channels, out).permute(3, 2, 0, 1)
         return filters.contiguous(memory_format=torch.channels_last)
 
     def _fast(self, images: torch.Tensor, filters: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
@@ -305,8 +305,9 @@ class Convolution:
         groups = self.order.channels // filters.shape[1]
         last = None if bias is None else bias.reshape(-1)[: self.out_channels].float()
         sums = self.windows.convolve(images, filters, last, groups)
-        if self.activation is None and self.out_dtype is DataType.BFLOAT16:
-            return round_in_place(sums)
+        rectifies = self.activation is not None and self.activation.name == "relu"
+        if (self.activation is None or rectifies) and self.out_dtype is DataType.BFLOAT16:
+            return round_in_place(sums, relu=rectifies)
         if not self.math.fp32_acc:
             sums = round_in_place(sums)
         result = finished(sums, self.activation, self.out_dtype, self.math.fp32_acc)
@@ -337,15 +338,19 @@ def _volume(shape: tuple[int, ...]) -> int:
 
 
 def remembered(make: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[torch.Tensor], torch.Tensor]:
-    """`make` with a memory for the last tensor, as long as that is alive and unchanged."""
-    last: tuple = (None, None, None)
+    """`make` with a memory for every tensor that it was called with, as long as that is alive and unchanged.
+
+    Several convolutions of a model are the same program with other weights.
+    """
+    found: dict[int, tuple[weakref.ref, int, torch.Tensor]] = {}
 
     def recall(values: torch.Tensor) -> torch.Tensor:
-        nonlocal last
-        owner, version, made = last
-        if owner is None or owner() is not values or version != version_of(values):
-            made = make(values)
-            last = (weakref.ref(values), version_of(values), made)
+        key = id(values)
+        entry = found.get(key)
+        if entry is not None and entry[0]() is values and entry[1] == version_of(values):
+            return entry[2]
+        made = make(values)
+        found[key] = weakref.ref(values, lambda _: found.pop(key, None)), version_of(values), made
         return made
 
     return recall

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import int32, njit
+from numba import int32, njit, uint16
 
-from ttnn_emulator.numerics.addresses import words
+from ttnn_emulator.numerics.addresses import halves, words
 
 BLOCK = 16  # values that share one exponent
 
@@ -26,6 +26,45 @@ def flush_at(source, target, count):
 
 
 @njit(cache=True, nogil=True)
+def mask_at(source, target, count, mask):
+    """Some bits of each value, by address."""
+    raws, kept = words(source, count), words(target, count)
+    for i in range(count):
+        kept[i] = raws[i] & mask
+
+
+@njit(cache=True, nogil=True)
+def flush_halves_at(source, target, count):
+    """`flush_at` of bfloat16 values."""
+    raws, flushed = halves(source, count), halves(target, count)
+    for i in range(count):
+        raw = raws[i]
+        size = min(raw & uint16(0x7FFF), uint16(0x7F80))
+        flushed[i] = uint16(size | (raw & uint16(0x8000))) if size >= uint16(0x0080) else uint16(0)
+
+
+@njit(cache=True, nogil=True)
+def gather_flushed(first, last, table, width, places, target):
+    """Rows of a bfloat16 table, flushed, as float32: the ones at `places` from number `first` to `last`."""
+    for number in range(first, last):
+        raws, flushed = halves(table + 2 * places[number] * width, width), words(target + 4 * number * width, width)
+        for i in range(width):
+            size = min(int32(raws[i] & uint16(0x7FFF)), int32(0x7F80))
+            sign = int32(raws[i] & uint16(0x8000))
+            flushed[i] = int32((size | sign) << int32(16)) if size >= int32(0x80) else int32(0)
+
+
+@njit(cache=True, nogil=True)
+def round_half_away_at(source, target, count):
+    """float32 rounded to bfloat16 half away from zero, by address. NaN and infinity lose their low bits only."""
+    raws, rounded = words(source, count), words(target, count)
+    for i in range(count):
+        raw = raws[i]
+        is_finite = (raw & int32(0x7F800000)) != int32(0x7F800000)
+        rounded[i] = (raw + (int32(0x8000) if is_finite else int32(0))) & int32(-0x10000)
+
+
+@njit(cache=True, nogil=True)
 def round_nearest_even_at(source, target, count):
     """float32 rounded to bfloat16, by address. NaN keeps its sign and becomes a quiet one."""
     raws, rounded = words(source, count), words(target, count)
@@ -35,6 +74,26 @@ def round_nearest_even_at(source, target, count):
         quiet = raw | int32(0x400000)
         is_nan = (raw & int32(0x7FFFFFFF)) > int32(0x7F800000)
         rounded[i] = (quiet if is_nan else near) & int32(-0x10000)
+
+
+@njit(cache=True, nogil=True)
+def upper_halves_at(source, target, count):
+    """The upper 16 bits of float32 values, by address."""
+    raws, kept = words(source, count), halves(target, count)
+    for i in range(count):
+        kept[i] = uint16(raws[i] >> int32(16))
+
+
+@njit(cache=True, nogil=True)
+def narrow_nearest_even_at(source, target, count):
+    """`round_nearest_even_at` with 16-bit results."""
+    raws, rounded = words(source, count), halves(target, count)
+    for i in range(count):
+        raw = raws[i]
+        near = int32(raw + (int32(0x7FFF) + ((raw >> int32(16)) & int32(1))))
+        quiet = raw | int32(0x400000)
+        is_nan = (raw & int32(0x7FFFFFFF)) > int32(0x7F800000)
+        rounded[i] = uint16((quiet if is_nan else near) >> int32(16))
 
 
 @njit(cache=True, nogil=True)

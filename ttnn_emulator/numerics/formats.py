@@ -8,7 +8,8 @@ A *carrier* is the torch tensor that holds a tensor's values exactly:
     int32, uint16, uint8             torch.int32
     uint32                           torch.int64
 
-Operations compute on wide carriers. Narrow ones save memory for large tensors that only wait to be read.
+Most operations compute on wide carriers. Narrow ones save memory for large tensors: what moves values keeps them so,
+and matrix products widen them panel by panel, so no float32 copy of a model's weights exists.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,7 +27,7 @@ from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, FLOAT_DTYPES, DataType
 from ttnn_emulator.numerics import format_kernels
 from ttnn_emulator.numerics.addresses import address_of
 from ttnn_emulator.numerics.format_kernels import BLOCK
-from ttnn_emulator.numerics.lookup import ONE_WORKER, WORKERS, _pool
+from ttnn_emulator.numerics.workers import cut, share
 
 CARRIER = {
     DataType.BFLOAT16: torch.float32,
@@ -53,8 +56,9 @@ INTEGER_RANGE = {
     DataType.UINT8: (0, 2**8 - 1),
 }
 MANTISSA_BITS = {DataType.BFLOAT8_B: 7, DataType.BFLOAT4_B: 3}
+ONE_WORKER = 1 << 17  # elements below which threads cost more than they save
+MANY = 1 << 20  # elements up to which a loop of few instructions is done sooner than a thread is woken up
 FEW = 1 << 15  # elements up to which a carrier is made anew rather than looked up
-MANY = 1 << 21  # elements up to which one thread is done sooner than all are woken up
 
 
 def wide(values: torch.Tensor) -> torch.Tensor:
@@ -70,7 +74,10 @@ def version_of(values: torch.Tensor) -> int:
 
 
 class _Widened:
-    """The carriers of 16-bit tensors used last, as long as those are alive: weights are read again and again."""
+    """The carriers of 16-bit tensors used last, as long as those are alive: kernels of convolutions, for example.
+
+    Matrix products read narrow carriers themselves, so the large weights of a model do not come here.
+    """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit  # bytes
@@ -102,7 +109,7 @@ class _Widened:
                 self._held -= entry[2].nbytes
 
 
-_widened = _Widened(limit=1 << 29)
+_widened = _Widened(limit=1 << 27)
 
 
 def narrow(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
@@ -114,9 +121,14 @@ def upper_halves(values: torch.Tensor) -> torch.Tensor:
     """bfloat16 from the upper 16 bits of float32. Unlike a cast it keeps every NaN as it is, on every processor."""
     if values.dtype is torch.bfloat16:
         return values
-    if values.numel() == 0:  # whose strides may be anything
-        return values.bfloat16()
-    return values.contiguous().reshape(-1).view(torch.bfloat16)[1::2].contiguous().reshape(values.shape)
+    return _narrowed(format_kernels.upper_halves_at, values)
+
+
+def _narrowed(loop: Callable[[int, int, int], None], values: torch.Tensor) -> torch.Tensor:
+    source = values.contiguous()
+    result = torch.empty(source.shape, dtype=torch.bfloat16)
+    _in_parts(loop, address_of(source), result.data_ptr(), source.numel(), (4, 2))
+    return result
 
 
 # -- bit patterns -----------------------------------------------------------------------------------------------------
@@ -124,6 +136,8 @@ def upper_halves(values: torch.Tensor) -> torch.Tensor:
 
 def bits_of(values: torch.Tensor) -> torch.Tensor:
     """float32 bit patterns as int32."""
+    if values.dtype is torch.bfloat16:
+        values = wide(values)
     return values.contiguous().view(torch.int32)
 
 
@@ -139,50 +153,81 @@ def round_bf16_nearest_even(values: torch.Tensor) -> torch.Tensor:
 
     torch's own cast gives NaN another sign on some processors.
     """
-    if values.numel() <= MANY:
-        source = values.contiguous()
-        result = torch.empty_like(source)
-        format_kernels.round_nearest_even_at(address_of(source), address_of(result), source.numel())
-        return result
-    rounded = values.bfloat16().float()
-    if values.amax().isnan():
-        quiet = from_bits((bits_of(values) | 0x400000) & -0x10000)
-        return torch.where(values.isnan(), quiet, rounded)
-    return rounded
+    source = values.contiguous()
+    result = torch.empty_like(source)
+    _in_parts(format_kernels.round_nearest_even_at, address_of(source), address_of(result), source.numel())
+    return result
 
 
 def round_bf16_half_away(values: torch.Tensor) -> torch.Tensor:
     """Half away from zero: the packer's rounding from a 32-bit destination register."""
-    bits = bits_of(values)
-    finite = (bits & 0x7F800000) != 0x7F800000
-    return from_bits(torch.where(finite, bits + 0x8000, bits) & -0x10000)
+    source = values.contiguous()
+    result = torch.empty_like(source)
+    _in_parts(format_kernels.round_half_away_at, address_of(source), address_of(result), source.numel())
+    return result
 
 
 def truncate_bf16(values: torch.Tensor) -> torch.Tensor:
     """Drop the low half of the bits: a store of the vector unit into a 16-bit destination register."""
-    return from_bits(bits_of(values) & -0x10000)
+    return masked(values, -0x10000)
+
+
+def masked(values: torch.Tensor, mask: int) -> torch.Tensor:
+    """Values of which only some bits stay."""
+    source = values.float().contiguous()
+    result = torch.empty_like(source)
+    _in_parts(format_kernels.mask_at, address_of(source), address_of(result), source.numel(), (4, 4), np.int32(mask))
+    return result
 
 
 def flushed_in_place(values: torch.Tensor) -> torch.Tensor:
     """`flush` of a tensor that nobody else holds."""
-    if values.numel() > MANY or not values.is_contiguous():
+    if not values.is_contiguous():
         return flush(values)
-    address = address_of(values)
-    format_kernels.flush_at(address, address, values.numel())
+    _flush(values, values)
     return values
 
 
 def flush(values: torch.Tensor) -> torch.Tensor:
     """What leaves the packer in a 16-bit float format: NaN as infinity of its sign, denormals and -0 as +0."""
-    if values.numel() <= MANY:
-        source = values.contiguous()
-        result = torch.empty_like(source) if source is values else source  # a copy made here may be written over
-        format_kernels.flush_at(address_of(source), address_of(result), source.numel())
-        return result
-    bits = bits_of(values)
-    magnitude = bits & 0x7FFFFFFF
-    bits = torch.where(magnitude > 0x7F800000, (bits & -0x80000000) | 0x7F800000, bits)
-    return from_bits(torch.where(magnitude < 0x00800000, torch.zeros_like(bits), bits))
+    source = values.contiguous()
+    result = torch.empty_like(source) if source is values else source  # a copy made here may be written over
+    _flush(source, result)
+    return result
+
+
+def _flush(source: torch.Tensor, result: torch.Tensor) -> None:
+    if source.dtype is torch.bfloat16:
+        _in_parts(format_kernels.flush_halves_at, source.data_ptr(), result.data_ptr(), source.numel(), (2, 2))
+    else:
+        _in_parts(format_kernels.flush_at, address_of(source), address_of(result), source.numel())
+
+
+def _in_parts(
+    loop: Callable[..., None],
+    source: int,
+    target: int,
+    count: int,
+    sizes: tuple[int, int] = (4, 4),
+    *arguments: Any,
+) -> None:
+    """A loop over values by their addresses, on all cores if there are many; `sizes` are bytes a value."""
+    if count <= MANY:
+        loop(source, target, count, *arguments)
+        return
+    parts = cut(count, MANY)
+    share(loop, [(source + sizes[0] * a, target + sizes[1] * a, b - a, *arguments) for a, b in parts])
+
+
+def flushed_rows(table: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+    """Some rows of a table [rows, width], flushed, as a wide carrier; the rest of the table is not looked at."""
+    if table.dtype is not torch.bfloat16 or not table.is_contiguous():
+        return flushed_in_place(table.index_select(0, places).float())
+    count, width = places.numel(), table.shape[1]
+    result = torch.empty(count, width)
+    end = (table.data_ptr(), width, places.contiguous().numpy(), result.data_ptr())
+    share(format_kernels.gather_flushed, [(*part, *end) for part in cut(count, max(ONE_WORKER // max(width, 1), 1))])
+    return result
 
 
 # -- block floats -----------------------------------------------------------------------------------------------------
@@ -246,14 +291,9 @@ def device_pack_block_float(values: torch.Tensor, dtype: DataType, *, precise: b
     raw = bits_of(values.float()).numpy().reshape(-1, width) if values.numel() else np.empty((0, 1), np.int32)
     result = np.empty(values.shape, np.float32)
     target = result.reshape(raw.shape)
-    if raw.size <= ONE_WORKER or WORKERS == 1:
-        format_kernels.pack_blocks(raw, target, MANTISSA_BITS[dtype], precise)
-    else:
-        parts = zip(np.array_split(raw, WORKERS), np.array_split(target, WORKERS))
-        for done in [
-            _pool().submit(format_kernels.pack_blocks, *part, MANTISSA_BITS[dtype], precise) for part in parts
-        ]:
-            done.result()
+    parts = cut(raw.shape[0], max(ONE_WORKER // max(width, 1), 1))
+    kind = MANTISSA_BITS[dtype], precise
+    share(format_kernels.pack_blocks, [(raw[a:b], target[a:b], *kind) for a, b in parts])
     return torch.from_numpy(result)
 
 
@@ -300,7 +340,9 @@ def host_convert(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
         return host_pack_block_float(_as_float32(values), dtype)
     if dtype is DataType.BFLOAT16:
         # Bits are kept, NaN payloads and denormals included: nothing is computed on the host.
-        return values if values.dtype is torch.bfloat16 else upper_halves(round_bf16_nearest_even(_as_float32(values)))
+        if values.dtype is torch.bfloat16:
+            return values
+        return _narrowed(format_kernels.narrow_nearest_even_at, _as_float32(values))
     if dtype is DataType.FLOAT32:
         return _as_float32(values)
     high = INTEGER_RANGE[dtype][1]

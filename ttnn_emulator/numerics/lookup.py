@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import functools
-import os
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import torch
 
 from ttnn_emulator.numerics.addresses import address_of
-from ttnn_emulator.numerics.lookup_kernels import look_up, look_up_at
+from ttnn_emulator.numerics.lookup_kernels import look_up_at
+from ttnn_emulator.numerics.workers import cut, share
 
 ALL_BF16 = (np.arange(65536, dtype=np.uint32) << 16).view(np.float32)
-WORKERS = min(8, os.cpu_count() or 1)
 ONE_WORKER = 1 << 17  # elements below which threads cost more than they save
-
-
-@functools.cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(WORKERS, thread_name_prefix="lookup")
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # a child process has none of its parent's threads
 
 
 def apply_table(table: np.ndarray, x: torch.Tensor) -> torch.Tensor:
@@ -31,11 +18,10 @@ def apply_table(table: np.ndarray, x: torch.Tensor) -> torch.Tensor:
     source = x.contiguous()
     result = torch.empty_like(source)
     count = source.numel()
-    if count <= ONE_WORKER or WORKERS == 1:
-        look_up_at(table, address_of(source), address_of(result), count)
-    else:
-        indices, values = source.view(torch.int32).numpy().reshape(-1), result.numpy().reshape(-1)
-        parts = zip(np.array_split(indices, WORKERS), np.array_split(values, WORKERS))
-        for done in [_pool().submit(look_up, table, *part) for part in parts]:
-            done.result()
+    start, end = address_of(source), address_of(result)
+    if count <= ONE_WORKER:
+        look_up_at(table, start, end, count)
+        return result
+    parts = cut(count, ONE_WORKER)
+    share(look_up_at, [(table, start + 4 * first, end + 4 * first, last - first) for first, last in parts])
     return result

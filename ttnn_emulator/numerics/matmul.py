@@ -6,6 +6,7 @@ bias is added by the matrix unit's adder, the activation is the vector unit's, a
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -13,10 +14,9 @@ import numpy as np
 import torch
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType
-from ttnn_emulator.numerics.formats import bits_of, device_pack_block_float, flush, from_bits, pack
-from ttnn_emulator.numerics.functions import Activation
-from ttnn_emulator.numerics.lookup import WORKERS, _pool
-from ttnn_emulator.numerics.matmul_kernels import round_and_flush
+from ttnn_emulator.numerics.formats import bits_of, device_pack_block_float, flush, from_bits, pack, wide
+from ttnn_emulator.numerics.functions import Activation, table_of_chain
+from ttnn_emulator.numerics.matmul_kernels import round_and_flush, round_and_rectify
 from ttnn_emulator.numerics.matrix_unit import (
     BFLOAT16_BITS,
     FLOAT32_BITS,
@@ -26,9 +26,13 @@ from ttnn_emulator.numerics.matrix_unit import (
     MathConfig,
     is_exact,
     matmul,
-    matmul_fast,
+    seen_bits,
 )
+from ttnn_emulator.numerics.product import multiply
+from ttnn_emulator.numerics.product_kernels import AS_IT_IS, ROUNDED
+from ttnn_emulator.numerics.product_kernels import RELU as FINISH_RELU
 from ttnn_emulator.numerics.reduce_kernels import add_bits
+from ttnn_emulator.numerics.workers import cut, share
 
 ONE_WORKER = 1 << 20  # elements below which threads cost more than they save
 RELU = "relu"
@@ -62,12 +66,13 @@ class Kernel:
         bits = tuple(FLOAT32_BITS if dtype is DataType.FLOAT32 else BFLOAT16_BITS for dtype in (self.in0, self.in1))
 
         def product(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+            bias = None if bias is None else wide(bias)
             a = a if a.dim() > 1 else a.unsqueeze(0)
             a = self._transposed(a) if self.transpose_a else a
             columns, inner = (b.shape[-2:]) if self.transpose_b else (b.shape[-1], b.shape[-2])
             batches = max(a.shape[:-2].numel(), b.shape[:-2].numel())
             if is_exact(batches, a.shape[-2], inner, columns, self.math.fidelity):
-                return self._exact(a, b, bias, bits)  # type: ignore[arg-type]
+                return self._exact(wide(a), wide(b), bias, bits)  # type: ignore[arg-type]
             return self._fast(a, b, bias, bits)  # type: ignore[arg-type]
 
         return product
@@ -145,24 +150,47 @@ class Kernel:
     # -- fast -----------------------------------------------------------------------------------------------------
 
     def _fast(self, a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None, bits: tuple[int, int]) -> torch.Tensor:
-        sums = matmul_fast(a, b.mT if self.transpose_b else b, self.math, bits)
-        if bias is not None:
-            sums = sums.add_(bias)
-        if self.activation is None and self.out is DataType.BFLOAT16:
-            return round_in_place(sums)
-        if not self.math.fp32_acc:
-            sums = round_in_place(sums)
-            if self.activation is None and self.out in BLOCK_FLOAT_DTYPES:
-                return device_pack_block_float(sums, self.out)
-        return self._finished(sums)
+        right = b.mT if self.transpose_b else b
+        is_row = bias is not None and bias.numel() == right.shape[-1]
+        finish, table = (ROUNDED, None) if self._rounds_sums else (AS_IT_IS, None)
+        at_once = self._ends_with_table and (bias is None or is_row)
+        if at_once and self.activation is not None:
+            finish, table = (FINISH_RELU, None) if self.activation.name == RELU else (ROUNDED, self._table)
+        if bias is not None and not is_row:
+            sums = multiply(a, right, masks=seen_bits(self.math, bits)).add_(bias)
+            sums = round_in_place(sums) if self._rounds_sums else sums
+        else:
+            sums = multiply(a, right, masks=seen_bits(self.math, bits), bias=bias, finish=finish, table=table)
+        if at_once:
+            return sums
+        if self._rounds_sums and self.activation is None and self.out in BLOCK_FLOAT_DTYPES:
+            return device_pack_block_float(sums, self.out)
+        return sums if self._is_packed else self._finished(sums)
+
+    @property
+    def _rounds_sums(self) -> bool:
+        """Whether a sum is a bfloat16 before anything else happens to it."""
+        return not self.math.fp32_acc or self._is_packed
+
+    @property
+    def _is_packed(self) -> bool:
+        """Whether to round the sum is all that is left to do."""
+        return self.activation is None and self.out is DataType.BFLOAT16
+
+    @property
+    def _ends_with_table(self) -> bool:
+        """Whether what comes out depends on nothing but the rounded sum."""
+        return not self.math.fp32_acc and self.out is DataType.BFLOAT16
+
+    @functools.cached_property
+    def _table(self) -> np.ndarray:
+        assert self.activation is not None
+        return table_of_chain((self.activation,), True)
 
 
-def round_in_place(values: torch.Tensor) -> torch.Tensor:
-    """Round float32 values to bfloat16, half away from zero, and flush them as the packer does."""
+def round_in_place(values: torch.Tensor, *, relu: bool = False) -> torch.Tensor:
+    """Round float32 values to bfloat16, half away from zero, and flush them as the packer does, after a `relu`."""
     flat = values.view(torch.int32).numpy().reshape(-1)
-    if flat.size <= ONE_WORKER or WORKERS == 1:
-        round_and_flush(flat)
-    else:
-        for done in [_pool().submit(round_and_flush, part) for part in np.array_split(flat, WORKERS)]:
-            done.result()
+    loop = round_and_rectify if relu else round_and_flush
+    share(loop, [(flat[first:last],) for first, last in cut(flat.size, ONE_WORKER)])
     return values

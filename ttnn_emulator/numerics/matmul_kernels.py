@@ -98,7 +98,10 @@ def _pack_columns(bits, transposed, start, end, keep, most, parts, exponents):
 
 @njit(cache=True, nogil=True)
 def _packed(in0, in1, transposed, start, end, keep, result):
-    """in0 and columns of in1 packed, and the lift of exponents; it is 0 when they are too far apart."""
+    """in0 and columns of in1 packed, and the lift of exponents.
+
+    It is 0 when they are too far apart, and -1 when one of them is all zeros.
+    """
     rows, inner = in0.shape
     columns = end - start
     padded = -(-inner // TILE) * TILE
@@ -120,7 +123,7 @@ def _packed(in0, in1, transposed, start, end, keep, result):
     right = np.zeros((2, panels, padded, width), np.float32)
     right_exponents = np.full((panels, padded, width), EMPTY_COLUMN, np.int16)
     if not most0 or not most1:
-        lift = 127
+        lift = -1
     elif fits:
         for row in range(rows):
             _pack_row(in0[row], keep, np.int32(most0), left[0, row], left[1, row], left_exponents[row])
@@ -301,8 +304,8 @@ def multiply(in0, in1, transposed, start, end, keep, result, phases, fp32_acc, b
     Gives False, and does nothing, if the operands' exponents are too far apart.
     """
     rows, columns, lift = _packed(in0, in1, transposed, start, end, keep, result)
-    if not lift:
-        return False
+    if lift <= 0:
+        return lift < 0  # zeros add nothing to what the destination holds
     row_parts, row_exponents = rows
     column_parts, column_exponents = columns
     width = column_exponents.shape[2]
@@ -349,3 +352,13 @@ def round_and_flush(bits):
         size = (size + int32(0x8000)) & int32(-0x10000)
         size = min(size, int32(0x7F800000))
         bits[i] = size | sign if size >= int32(0x00800000) else int32(0)
+
+
+@njit(cache=True, nogil=True, locals=_ROUND_LOCALS)
+def round_and_rectify(bits):
+    """The same of what is positive; the rest becomes zero."""
+    for i in range(bits.size):
+        raw = max(bits[i], int32(0))
+        size = (min(raw, int32(0x7F800000)) + int32(0x8000)) & int32(-0x10000)
+        size = min(size, int32(0x7F800000))
+        bits[i] = size if size >= int32(0x00800000) else int32(0)

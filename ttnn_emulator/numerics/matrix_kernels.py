@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from ttnn_emulator.numerics.matmul_kernels import ALL_IN_L1, KEEP, RELOAD, TILE
 
@@ -97,12 +97,15 @@ def _sum_of_eight(b_sign, b_exp, b_man, a_sign, a_exp, a_man, start, phase, bias
     return 0, top + bias, total << 13
 
 
-@njit(cache=True, parallel=True)
-def multiply(b_sign, b_exp, b_man, a_sign, a_exp, a_man, result, phases, fp32_acc, block, mode):
-    """Rows times columns of any exponents; the arguments from `result` on are those of `matmul_kernels.multiply`."""
-    rows, inner = b_exp.shape
+@njit(cache=True, nogil=True)
+def multiply(first, last, b_sign, b_exp, b_man, a_sign, a_exp, a_man, result, phases, fp32_acc, block, mode):
+    """Rows `first` to `last` times columns of any exponents.
+
+    The arguments from `result` on are those of `matmul_kernels.multiply`.
+    """
+    inner = b_exp.shape[1]
     last_block = ((inner // TILE - 1) // block) * block * TILE if inner else 0
-    for row in prange(rows):
+    for row in range(first, last):
         left = b_sign[row], b_exp[row], b_man[row]
         for column in range(a_exp.shape[0]):
             right = a_sign[column], a_exp[column], a_man[column]

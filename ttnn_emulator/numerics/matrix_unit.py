@@ -18,11 +18,11 @@ import numpy as np
 import torch
 
 from ttnn_emulator.enums import MathFidelity
-from ttnn_emulator.numerics import matmul_kernels, matrix_kernels
-from ttnn_emulator.numerics.formats import MANY, bits_of, from_bits
-from ttnn_emulator.numerics.lookup import WORKERS, _pool
+from ttnn_emulator.numerics import matmul_kernels, matrix_kernels, product
+from ttnn_emulator.numerics.formats import bits_of, from_bits, masked
 from ttnn_emulator.numerics.matmul_kernels import ALL_IN_L1, KEEP, RELOAD, TILE
 from ttnn_emulator.numerics.mode import exactly
+from ttnn_emulator.numerics.workers import WORKERS, cut, pool, share
 
 PHASES = {MathFidelity.LoFi: 1, MathFidelity.HiFi2: 2, MathFidelity.HiFi3: 3, MathFidelity.HiFi4: 4}
 
@@ -55,8 +55,7 @@ class MathConfig:
 
 def truncate_mantissa(values: torch.Tensor, bits: int) -> torch.Tensor:
     """Keep the leading `bits` bits of the mantissa, the hidden one counted."""
-    mask, raw = ~((1 << (24 - bits)) - 1), bits_of(values)
-    return from_bits(torch.from_numpy(np.asarray(raw.numpy() & np.int32(mask))) if raw.numel() <= MANY else raw & mask)
+    return masked(values, ~((1 << (FLOAT32_BITS - bits)) - 1))
 
 
 def operand_bits(fidelity: MathFidelity, fp32_acc: bool = True) -> tuple[int, int]:
@@ -120,12 +119,22 @@ def matmul_fast(
     bits: tuple[int, int] = (FLOAT32_BITS, FLOAT32_BITS),
 ) -> torch.Tensor:
     """in0 @ in1 in float32, on operands cut to what the fidelity phases see."""
+    if in0.shape[-2] * in1.numel() > product.SMALL:
+        return product.multiply(in0, in1, masks=seen_bits(config, bits))
     seen0, seen1 = operand_bits(config.fidelity, config.fp32_acc)
+    in0, in1 = in0.float(), in1.float()
     if seen0 < bits[0]:
         in0 = truncate_mantissa(in0, seen0)
     if seen1 < bits[1]:
         in1 = truncate_mantissa(in1, seen1)
     return in0 @ in1
+
+
+def seen_bits(config: MathConfig, bits: tuple[int, int]) -> tuple[int, int]:
+    """Masks of what the fidelity phases see of operands with so many significant bits."""
+    seen = operand_bits(config.fidelity, config.fp32_acc)
+    masks = (-1 if held <= most else ~((1 << (FLOAT32_BITS - most)) - 1) for most, held in zip(seen, bits))
+    return tuple(masks)  # type: ignore[return-value]
 
 
 def matmul_exact(in0: torch.Tensor, in1: torch.Tensor, config: MathConfig) -> torch.Tensor:
@@ -178,17 +187,18 @@ def _accumulate(
 
 def _in_threads(calls: list[tuple]) -> bool:
     """Whether every part could be done."""
-    done = [_pool().submit(matmul_kernels.multiply, *call) for call in calls]
+    done = [pool().submit(matmul_kernels.multiply, *call) for call in calls]
     results = [each.result() for each in done]  # all of them: a part must not run on when this returns
     return all(results)
 
 
 def _accumulate_any_range(in0: torch.Tensor, in1: torch.Tensor, sums: np.ndarray, keep: np.int32, end: tuple) -> None:
     padding = -in0.shape[1] % TILE
-    cut = [from_bits(bits_of(values) & int(keep)) for values in (in0, in1)]
-    left = torch.nn.functional.pad(cut[0], (0, padding))
-    right = torch.nn.functional.pad(cut[1], (0, 0, 0, padding))
-    matrix_kernels.multiply(*_registers(left), *_registers(right.T), sums.view(np.uint32), *end)
+    held = [from_bits(bits_of(values) & int(keep)) for values in (in0, in1)]
+    left = torch.nn.functional.pad(held[0], (0, padding))
+    right = torch.nn.functional.pad(held[1], (0, 0, 0, padding))
+    operands = (*_registers(left), *_registers(right.T), sums.view(np.uint32), *end)
+    share(matrix_kernels.multiply, [(*part, *operands) for part in cut(left.shape[0], 1)])
 
 
 def _registers(values: torch.Tensor) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

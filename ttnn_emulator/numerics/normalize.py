@@ -23,9 +23,11 @@ from ttnn_emulator.numerics.formats import pack, round_bf16_nearest_even, trunca
 from ttnn_emulator.numerics.functions import apply_function
 from ttnn_emulator.numerics.matrix_unit import PHASES, MathConfig, truncate_mantissa
 from ttnn_emulator.numerics.mode import exactly
-from ttnn_emulator.numerics.reduce_kernels import add_bits
+from ttnn_emulator.numerics.reduce_kernels import add_all
+from ttnn_emulator.numerics.workers import cut, share
 
 SIGN = np.uint32(0x80000000)
+ONE_WORKER = 1 << 14  # values of rows below which threads cost more than they save
 
 
 @dataclass(frozen=True)
@@ -81,10 +83,12 @@ class Core:
         if not self.exact:
             total = a - b if flip else a + b
             return total if dest is None else total + dest
-        left, right = (_bits(each) for each in torch.broadcast_tensors(a, b))
-        start = np.uint32(0) if dest is None else _bits(dest)
-        made = add_bits(left, right ^ flip, start, np.uint64(self.wide))
-        return torch.from_numpy(np.asarray(made, np.uint32).view(np.float32))
+        a, b = torch.broadcast_tensors(a, b)
+        starts = np.empty(0, np.uint32) if dest is None else _bits(dest.expand(a.shape))
+        made = torch.empty(a.shape)
+        end = (_bits(a), _bits(b), flip, starts, self.wide, _bits(made))
+        share(add_all, [(*part, *end) for part in cut(made.numel(), numeric.ONE_WORKER)])
+        return made
 
     def mul(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         return numeric.multiply(a, b, self.config, exact=self.exact)
@@ -122,7 +126,8 @@ class Core:
 
 
 def _bits(values: torch.Tensor) -> np.ndarray:
-    return values.contiguous().numpy().view(np.uint32)
+    """Bit patterns, one after the other."""
+    return values.contiguous().view(torch.int32).numpy().view(np.uint32).reshape(-1)
 
 
 # -- layer norm and RMS norm ------------------------------------------------------------------------------------------
@@ -189,7 +194,8 @@ def compiled(
     """Run a compiled kernel over the rows and pack what it leaves."""
     rows = values.contiguous().reshape(-1, values.shape[-1]).numpy()
     made = np.empty_like(rows)
-    kernel(rows, *operands, made, *arguments, dtype is DataType.BFLOAT16)
+    end = (rows, *operands, made, *arguments, dtype is DataType.BFLOAT16)
+    share(kernel, [(*part, *end) for part in cut(rows.shape[0], max(ONE_WORKER // max(rows.shape[1], 1), 1))])
     result = torch.from_numpy(made).reshape(values.shape)
     return result if dtype is DataType.BFLOAT16 else core.packed(result, dtype)
 

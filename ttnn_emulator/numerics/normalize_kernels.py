@@ -1,6 +1,6 @@
 """Compiled loops of softmax and norms for tensors too large to be followed bit for bit; see `normalize`.
 
-They round where the card's kernels round, and leave the rest to float32.
+They round where the card's kernels round, and leave the rest to float32. Each takes a range of rows.
 """
 
 from __future__ import annotations
@@ -8,80 +8,122 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import float32, int32, njit
+
+from ttnn_emulator.numerics.row_kernels import (
+    cut,
+    exponentials,
+    float_of,
+    largest,
+    rounded,
+    rounded_even,
+    total,
+)
 
 SLOPE = np.float32(369.329925537109375)  # 2⁸ ÷ ln 2 …
 OFFSET = np.float32(32500.818359375 + 0.5)  # … and 127 × 2⁸ less what makes the error small, plus a half to round
 LEAST = np.float32(-88.5)
 
 
-@njit(cache=True, inline="always")
-def _rounded(value):
-    """Half away from zero to bfloat16; what is too small becomes zero."""
-    bits = np.float32(value).view(np.int32)
-    bits = np.int32(np.int32(bits + np.int32(0x8000)) & np.int32(-0x10000))
-    return np.float32(0.0) if bits & np.int32(0x7F800000) == np.int32(0) else bits.view(np.float32)
+@njit(cache=True, nogil=True)
+def _round_all(line, wide):
+    """Values on their way through an intermediate buffer."""
+    if wide:
+        for i in range(line.size):
+            line[i] = cut(line[i])
+    else:
+        for i in range(line.size):
+            line[i] = rounded(line[i])
 
 
-@njit(cache=True, inline="always")
-def _cut(value):
-    """The 11 bits that a source register holds."""
-    return np.int32(np.float32(value).view(np.int32) & np.int32(-0x2000)).view(np.float32)
-
-
-@njit(cache=True, inline="always")
+@njit(cache=True, nogil=True, inline="always")
 def _kept(value, wide):
-    """A result on its way through an intermediate buffer."""
-    return _cut(value) if wide else _rounded(value)
+    return cut(value) if wide else rounded(value)
 
 
-@njit(cache=True, parallel=True)
-def softmax_rows(x, out, stable, to_bf16):
+@njit(cache=True, nogil=True)
+def _approximate_powers(source, less, target):
+    for i in range(source.size):
+        argument = max(source[i] - less, LEAST)
+        bits = max(int32(argument * SLOPE + OFFSET), int32(0))
+        target[i] = float_of(int32(int32(bits + int32(1)) >> int32(1)) << int32(16))
+
+
+@njit(cache=True, nogil=True)
+def softmax_rows(first, last, x, out, stable, to_bf16):
     """softmax with the approximate exponential: its bits are nearly linear in the argument."""
-    width = x.shape[1]
-    for row in prange(x.shape[0]):
-        largest = np.float32(0.0)
-        if stable:
-            largest = x[row, 0]
-            for i in range(1, width):
-                largest = max(largest, x[row, i])
-        total = np.float32(0.0)
-        for i in range(width):
-            argument = max(x[row, i] - largest, LEAST)
-            bits = max(np.int32(argument * SLOPE + OFFSET), np.int32(0))
-            power = np.int32(np.int32(np.int32(bits + np.int32(1)) >> np.int32(1)) << np.int32(16)).view(np.float32)
-            out[row, i] = power
-            total += power
-        inverse = _cut(np.float32(1.0) / total)
-        for i in range(width):
-            product = out[row, i] * inverse
-            out[row, i] = _rounded(product) if to_bf16 else product
+    for row in range(first, last):
+        line = out[row]
+        less = largest(x[row]) if stable else float32(0.0)
+        _approximate_powers(x[row], less, line)
+        inverse = cut(float32(1.0) / total(line))
+        for i in range(line.size):
+            line[i] *= inverse
+        if to_bf16:
+            _round_all(line, False)
 
 
-@njit(cache=True, parallel=True)
-def norm_rows(x, weight, bias, out, epsilon, centred, wide, to_bf16):
+@njit(cache=True, nogil=True)
+def accurate_softmax_rows(first, last, x, out, to_bf16):
+    """softmax in float32, rounded at the end to nearest even.
+
+    A row of nothing but -inf is even throughout, as on the chip; one with an infinite or no largest number is NaN.
+    """
+    for row in range(first, last):
+        line = out[row]
+        most = largest(x[row])
+        if not math.isfinite(most):
+            line[:] = float32(1.0 / line.size) if most == -np.inf else np.nan
+            if to_bf16:
+                _round_all(line, False)
+            continue
+        line[:] = x[row]
+        exponentials(line, most, float32(1.0))
+        inverse = float32(1.0) / total(line)
+        if to_bf16:
+            for i in range(line.size):
+                line[i] = rounded_even(line[i] * inverse)
+        else:
+            for i in range(line.size):
+                line[i] *= inverse
+
+
+@njit(cache=True, nogil=True)
+def sum_rows(first, last, x, out):
+    """The sum of each row, in float32."""
+    for row in range(first, last):
+        out[row] = total(x[row])
+
+
+@njit(cache=True, nogil=True)
+def norm_rows(first, last, x, weight, bias, out, epsilon, centred, wide, to_bf16):
     """A norm of rows; `weight` and `bias` may be empty."""
     width = x.shape[1]
-    share = np.float32(1.0 / width)
-    for row in prange(x.shape[0]):
-        mean = np.float32(0.0)
+    share = float32(1.0 / width)
+    squares = np.empty(width, np.float32)
+    for row in range(first, last):
+        source, line = x[row], out[row]
         if centred:
+            mean = _kept(total(source) * share, wide)
             for i in range(width):
-                mean += x[row, i]
-            mean = _kept(mean * share, wide)
-        squares = np.float32(0.0)
+                line[i] = source[i] - mean
+            _round_all(line, wide)
+        else:
+            line[:] = source
         for i in range(width):
-            value = x[row, i]
-            if centred:
-                value = _kept(value - mean, wide)
-            out[row, i] = value
-            squares += _kept(value * value, wide)
-        variance = _kept(squares * share, wide)
-        inverse = _kept(np.float32(1.0) / np.float32(math.sqrt(variance + epsilon)), wide)
+            squares[i] = line[i] * line[i]
+        _round_all(squares, wide)
+        variance = _kept(total(squares) * share, wide)
+        inverse = _kept(float32(1.0) / float32(math.sqrt(variance + epsilon)), wide)
         for i in range(width):
-            value = out[row, i] * inverse
-            if weight.size:
-                value = _kept(value, wide) * weight[i]
-            if bias.size:
-                value = _kept(value, wide) + bias[i]
-            out[row, i] = _rounded(value) if to_bf16 else value
+            line[i] *= inverse
+        if weight.size:
+            _round_all(line, wide)
+            for i in range(width):
+                line[i] *= weight[i]
+        if bias.size:
+            _round_all(line, wide)
+            for i in range(width):
+                line[i] += bias[i]
+        if to_bf16:
+            _round_all(line, False)

@@ -7,6 +7,8 @@ folds the one that is left. Both are followed bit for bit while the work is smal
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 
@@ -14,9 +16,13 @@ from ttnn_emulator.numerics import vector_unit as v
 from ttnn_emulator.numerics.formats import bits_of, from_bits, round_bf16_nearest_even, truncate_bf16
 from ttnn_emulator.numerics.matrix_unit import PHASES, MathConfig, _registers, operand_bits, truncate_mantissa
 from ttnn_emulator.numerics.mode import exactly
-from ttnn_emulator.numerics.reduce_kernels import FACE, add_bits, multiply_bits, pool_columns, pool_rows
+from ttnn_emulator.numerics.normalize_kernels import sum_rows
+from ttnn_emulator.numerics.reduce_kernels import FACE, add_bits, multiply_all, pool_columns, pool_rows
+from ttnn_emulator.numerics.workers import cut, share
 
 TILE = 32
+ALONE = 1 << 17  # elements of a plain sum below which threads cost more than they save
+ONE_WORKER = 1 << 12  # the same of a sum that is followed bit for bit
 PASS = 8  # what a product of a reduction counts: a tensor that is read once should not cost what a matmul may
 
 
@@ -64,7 +70,7 @@ def _exact_sum(values: torch.Tensor, config: MathConfig, exact: bool | None) -> 
 
 
 def _pooled(
-    kernel: object,
+    kernel: Callable[..., None],
     values: torch.Tensor,
     step: int,
     scaler: float,
@@ -77,7 +83,8 @@ def _pooled(
     if start is not None:
         result[:] = start.reshape(-1).contiguous().numpy().view(np.uint32)
     operands = (*data, *weights) if kernel is pool_rows else (*weights, *data)
-    kernel(*operands, result, PHASES[config.fidelity], config.fp32_acc)  # type: ignore[operator]
+    end = (*operands, result, PHASES[config.fidelity], config.fp32_acc)
+    share(kernel, [(*part, *end) for part in cut(values.shape[0], max(ONE_WORKER // max(values.shape[1], 1), 1))])
     return torch.from_numpy(result.view(np.float32)).reshape(shape)
 
 
@@ -95,13 +102,23 @@ def _fast_sum(values: torch.Tensor, dim: int, scaler: float, config: MathConfig,
     sees_low_weight = phases >= (2 if values_in_b else 3)
     if not sees_low_values:
         values = truncate_mantissa(values, high_bits)
-    total = values.sum(dim)
+    total = _sum(values, dim)
     if high == scaler or (sees_low_weight and (phases == 4 or not sees_low_values)):
         return total * scaler
     if not sees_low_weight:
         return total * high
-    upper = truncate_mantissa(values, high_bits).sum(dim)  # the low parts of both never meet in three phases
+    upper = _sum(truncate_mantissa(values, high_bits), dim)  # the low parts of both never meet in three phases
     return upper * scaler + (total - upper) * high
+
+
+def _sum(values: torch.Tensor, dim: int) -> torch.Tensor:
+    if dim != -1 or not values.numel():
+        return values.sum(dim)
+    rows = values.contiguous().reshape(-1, values.shape[-1]).numpy()
+    made = torch.empty(values.shape[:-1])
+    end = rows, made.numpy().reshape(-1)
+    share(sum_rows, [(*part, *end) for part in cut(rows.shape[0], max(ALONE // rows.shape[1], 1))])
+    return made
 
 
 def accumulate(values: torch.Tensor, dim: int, config: MathConfig) -> torch.Tensor:
@@ -137,9 +154,11 @@ def multiply(a: torch.Tensor, b: torch.Tensor, config: MathConfig, *, exact: boo
         b = truncate_mantissa(b, bits_b) if bits_b < 8 else b
         return a * b if config.fp32_acc else round_bf16_nearest_even(a * b)
     left, right = torch.broadcast_tensors(a, b)
-    raw = [each.contiguous().numpy().view(np.uint32) for each in (left, right)]
-    made = multiply_bits(*raw, np.uint32(0), np.uint64(PHASES[config.fidelity]), np.uint64(config.fp32_acc))
-    return torch.from_numpy(np.asarray(made, np.uint32).view(np.float32))
+    raw = [each.contiguous().view(torch.int32).numpy().view(np.uint32).reshape(-1) for each in (left, right)]
+    made = torch.empty(left.shape)
+    end = (*raw, PHASES[config.fidelity], config.fp32_acc, made.view(torch.int32).numpy().view(np.uint32).reshape(-1))
+    share(multiply_all, [(*part, *end) for part in cut(made.numel(), ONE_WORKER)])
+    return made
 
 
 # -- sums of the vector unit ------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange, uint32, uint64, vectorize
+from numba import njit, uint32, uint64, vectorize
 
 from ttnn_emulator.numerics.matrix_kernels import _accumulate, _sum_of_eight
 
@@ -22,14 +22,14 @@ def _encode(sign, exponent, mantissa):
     return np.uint32((sign << 31) | (exponent << 23) | (mantissa & 0x7FFFFF))
 
 
-@njit(cache=True, parallel=True)
-def pool_columns(b_sign, b_exp, b_man, a_sign, a_exp, a_man, result, phases, fp32_acc):
+@njit(cache=True, nogil=True)
+def pool_columns(first, last, b_sign, b_exp, b_man, a_sign, a_exp, a_man, result, phases, fp32_acc):
     """Sums of columns (GAPOOL): the scaler row in source B times faces of 16 rows in source A, all phases a face.
 
     `a_*` are [columns, rows], rows a multiple of 16; `b_*` hold one scaler a row of the face; `result` holds what the
-    destination registers start from and receives what they end with.
+    destination registers start from and receives what they end with. Columns `first` to `last` are done.
     """
-    for column in prange(a_exp.shape[0]):
+    for column in range(first, last):
         sign, exp, man = _fields(np.int64(result[column]))
         for face in range(0, a_exp.shape[1], FACE):
             rows = slice(face, face + FACE)
@@ -42,13 +42,13 @@ def pool_columns(b_sign, b_exp, b_man, a_sign, a_exp, a_man, result, phases, fp3
         result[column] = _encode(sign, exp, man)
 
 
-@njit(cache=True, parallel=True)
-def pool_rows(b_sign, b_exp, b_man, a_sign, a_exp, a_man, result, phases, fp32_acc):
+@njit(cache=True, nogil=True)
+def pool_rows(first, last, b_sign, b_exp, b_man, a_sign, a_exp, a_man, result, phases, fp32_acc):
     """Sums of rows (MVMUL): rows of source B times a column of scalers in source A, all of a tile's faces a phase.
 
     `b_*` are [rows, inner], inner a multiple of 32; `a_*` hold one scaler a column of the tile.
     """
-    for row in prange(b_exp.shape[0]):
+    for row in range(first, last):
         sign, exp, man = _fields(np.int64(result[row]))
         for tile in range(0, b_exp.shape[1], 2 * FACE):
             columns = slice(tile, tile + 2 * FACE)
@@ -62,8 +62,8 @@ def pool_rows(b_sign, b_exp, b_man, a_sign, a_exp, a_man, result, phases, fp32_a
         result[row] = _encode(sign, exp, man)
 
 
-@vectorize([uint32(uint32, uint32, uint32, uint64)], cache=True)
-def add_bits(a, b, dst, fp32_acc):
+@njit(cache=True, nogil=True)
+def _added(a, b, dst, fp32_acc):
     """ELWADD: 11-bit mantissas aligned to the larger, the smaller rounded half up, added to the destination."""
     a, b = np.int64(a >> 13), np.int64(b >> 13)
     a = a if a & 0x3FC00 else np.int64(0)
@@ -83,8 +83,8 @@ def add_bits(a, b, dst, fp32_acc):
     return _encode(sign, exp, man)
 
 
-@vectorize([uint32(uint32, uint32, uint32, uint64, uint64)], cache=True)
-def multiply_bits(a, b, dst, phases, fp32_acc):
+@njit(cache=True, nogil=True)
+def _multiplied(a, b, dst, phases, fp32_acc):
     """ELWMUL: the product of pieces of two 11-bit mantissas, added to the destination phase by phase."""
     a, b = np.int64(a >> 13), np.int64(b >> 13)
     sign, exp, man = _fields(np.int64(dst))
@@ -98,3 +98,23 @@ def multiply_bits(a, b, dst, phases, fp32_acc):
             p_sign, p_exp, p_man = zero, zero, zero
         sign, exp, man = _accumulate(p_sign, p_exp, p_man, zero, zero, zero, sign, exp, man, fp32_acc != 0)
     return _encode(sign, exp, man)
+
+
+@vectorize([uint32(uint32, uint32, uint32, uint64)], cache=True)
+def add_bits(a, b, dst, fp32_acc):
+    """`_added`, elementwise."""
+    return _added(a, b, dst, fp32_acc)
+
+
+@njit(cache=True, nogil=True)
+def add_all(first, last, a, b, flip, starts, fp32_acc, out):
+    """a + b for places `first` to `last`; `flip` is the sign bit to subtract. `starts` may be empty."""
+    for i in range(first, last):
+        out[i] = _added(a[i], b[i] ^ flip, starts[i] if starts.size else uint32(0), fp32_acc)
+
+
+@njit(cache=True, nogil=True)
+def multiply_all(first, last, a, b, phases, fp32_acc, out):
+    """a × b for places `first` to `last`."""
+    for i in range(first, last):
+        out[i] = _multiplied(a[i], b[i], uint32(0), phases, fp32_acc)

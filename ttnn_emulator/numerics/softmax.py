@@ -36,7 +36,7 @@ def softmax_rows(
     if not core.exact and config.approx and bulk is DataType.BFLOAT16:
         return compiled(kernels.softmax_rows, x, dtype, core, stable)
     if not core.exact:
-        return core.packed(torch.softmax(x, -1), dtype)
+        return compiled(kernels.accurate_softmax_rows, x, dtype, core)
     if stable:
         largest = numeric.extreme(x, -1, largest=True).unsqueeze(-1)
         x = core.sub(x, core.through(largest, bulk))
@@ -63,6 +63,8 @@ def softmax_general(
     """
     core = Core.of(config, values.numel())
     x = core.source(values, dtype)
+    if not core.exact and dim in (-1, x.dim() - 1) and not logarithm:
+        return compiled(kernels.accurate_softmax_rows, -x if negative else x, dtype, core)
     if not core.exact:
         function = torch.log_softmax if logarithm else torch.softmax
         return core.packed(function(-x if negative else x, dim), dtype)

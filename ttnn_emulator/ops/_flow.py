@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -21,30 +22,38 @@ Step = Callable[[torch.Tensor], torch.Tensor]
 
 @dataclass(frozen=True)
 class Flow:
-    """What the value is by now, how its carrier got there, and whether it has left the buffer it came in."""
+    """What the value is by now, how its carrier got there, and whether it has left the buffer it came in.
+
+    Steps that keep the dtype take narrow carriers, too. `recast` says that some step does not.
+    """
 
     spec: Spec
     steps: tuple[Step, ...] = ()
     moved: bool = False
     l1_bytes: int = 0
+    recast: bool = False
 
     def into(self, spec: Spec, step: Step | None = None, *, l1_bytes: int = 0) -> Flow:
         """A kernel has written it to a new buffer."""
         steps = self.steps if step is None else (*self.steps, step)
-        return Flow(spec, steps, True, max(self.l1_bytes, l1_bytes))
+        return Flow(spec, steps, True, max(self.l1_bytes, l1_bytes), self._recasts(spec))
 
     def view(self, spec: Spec, step: Step | None = None) -> Flow:
         """The same buffer, seen under another spec."""
         steps = self.steps if step is None else (*self.steps, step)
-        return Flow(spec, steps, self.moved, self.l1_bytes)
+        return Flow(spec, steps, self.moved, self.l1_bytes, self._recasts(spec))
+
+    def _recasts(self, spec: Spec) -> bool:
+        return self.recast or spec.dtype is not self.spec.dtype
 
     def plan(self, source: str, output: str | None = None) -> Plan:
         """The plan of the whole chain from parameter `source`, into parameter `output` if one is given."""
+        keeps: dict[str, Any] = {"l1_bytes": self.l1_bytes, "narrow": not self.recast}
         if output is not None:
-            return Plan(self.spec, self._copying(), reads=(source,), into=(output,), l1_bytes=self.l1_bytes)
+            return Plan(self.spec, self._copying(), reads=(source,), into=(output,), **keeps)
         if not self.moved:
             return Plan(self.spec, self._chain() if self.steps else None, reads=(), shares=source)
-        return Plan(self.spec, self._copying(), reads=(source,), l1_bytes=self.l1_bytes)
+        return Plan(self.spec, self._copying(), reads=(source,), **keeps)
 
     def _chain(self) -> Step:
         steps = _without_detour(self.steps)

@@ -171,6 +171,7 @@ def convolution_plan(
         reads=("input_tensor", "weight_tensor", "bias_tensor"),
         into=tuple(into),
         l1_bytes=run.l1_bytes,
+        narrow=True,
         wrap=_handed_back(size[1] if one_dimension else size, with_size, with_weights),
     )
 

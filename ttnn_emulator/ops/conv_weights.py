@@ -138,7 +138,7 @@ def prepare_weight(values: torch.Tensor, to: Preparation, dtype: DataType) -> to
         values = _folded(values, to.stride)
     out = values.shape[0]
     matrix = values.permute(2, 3, 1, 0).reshape(1, 1, -1, out)
-    return wide(host_convert(matrix, dtype).contiguous())
+    return host_convert(matrix, dtype).contiguous()
 
 
 def _ungrouped(values: torch.Tensor, groups: int) -> torch.Tensor:

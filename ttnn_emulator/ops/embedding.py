@@ -11,7 +11,7 @@ from ttnn_emulator.enums import ALL_ENUMS, DataType, Layout
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.memory_config import MemoryConfig
 from ttnn_emulator.numerics import vector_unit
-from ttnn_emulator.numerics.formats import device_pack_block_float, flush
+from ttnn_emulator.numerics.formats import device_pack_block_float, flushed_rows
 from ttnn_emulator.ops._common import into, require_on_device
 from ttnn_emulator.ops._shards import HEIGHT
 from ttnn_emulator.shapes import TILE_SIZE
@@ -122,10 +122,11 @@ def look_up(
         places = ids.reshape(-1).long()
         if places.numel() and (int(places.max()) >= count or int(places.min()) < 0):
             raise ChipFault(f"token {int(places.max())} lies beyond {count} rows: the kernel reads what is there")
-        rows = table.reshape(count, -1)[places].reshape(out.shape)
-        return flush(rows) if layout is Layout.TILE else rows
+        rows = table.reshape(count, -1)
+        found = flushed_rows(rows, places) if layout is Layout.TILE else rows.index_select(0, places)
+        return found.reshape(out.shape)
 
-    return Plan(out, compute, reads=("input_tensor", "weight"), into=into(output_tensor))
+    return Plan(out, compute, reads=("input_tensor", "weight"), into=into(output_tensor), narrow=True)
 
 
 @composite("ttnn.embedding_bw")

@@ -254,7 +254,7 @@ def join(tensors: Sequence[Spec], dim: int, groups: int, memory_config: MemoryCo
         parts = [torch.tensor_split(value, groups, dim=rank - 1) for value in values]
         return torch.cat([part for group in zip(*parts) for part in group], dim=rank - 1)
 
-    return Plan(out, compute_grouped if grouped else compute)
+    return Plan(out, compute_grouped if grouped else compute, narrow=True)
 
 
 def _require_matching_shards(tensors: Sequence[Spec], dim: int, groups: int, out: Spec) -> None:
@@ -394,7 +394,8 @@ def split_columns(input_tensor: Spec, count: int, memory_config: MemoryConfig) -
     """`count` equal parts of the last dimension."""
     size = input_tensor.shape[-1] // count
     part = input_tensor.with_(shape=(*input_tensor.shape[:-1], size), memory_config=memory_config)
-    return Plan([part] * count, lambda values: [piece.contiguous() for piece in values.split(size, dim=-1)])
+    pieces = lambda values: [piece.contiguous() for piece in values.split(size, dim=-1)]  # noqa: E731
+    return Plan([part] * count, pieces, narrow=True)
 
 
 @composite("ttnn.chunk")

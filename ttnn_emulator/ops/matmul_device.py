@@ -263,7 +263,8 @@ def multiply(a: Spec, b: Spec, bias: Spec | None, output: Spec | None, how: Any)
         return result if result.shape == shape else result.reshape(shape)
 
     reads = ("a", "b", "bias") if bias is not None else ("a", "b")
-    return Plan(how.output, compute, reads, ("output",) if output is not None else (), l1_bytes=how.l1_bytes)
+    into = ("output",) if output is not None else ()
+    return Plan(how.output, compute, reads, into, l1_bytes=how.l1_bytes, narrow=True)
 
 
 def run(a: Tensor, b: Tensor, bias: Tensor | None, asked: Asked, output: Tensor | None) -> Tensor:

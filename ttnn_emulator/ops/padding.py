@@ -201,7 +201,7 @@ def enlarge(
         result[inner] = values[kept]
         return result
 
-    return Plan(out, compute)
+    return Plan(out, compute, narrow=True)
 
 
 def _require_padding(spec: Spec, memory_config: MemoryConfig, use_multicore: bool, on_part_of_grid: bool) -> None:

@@ -9,7 +9,7 @@ import torch
 from torch.nn.functional import pad
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType
-from ttnn_emulator.numerics.formats import CARRIER, device_pack_block_float, flush, pack
+from ttnn_emulator.numerics.formats import CARRIER, device_pack_block_float, flush, flushed_in_place, pack
 from ttnn_emulator.numerics.matmul import round_in_place
 from ttnn_emulator.numerics.matrix_unit import PHASES, MathConfig
 from ttnn_emulator.numerics.mode import exactly
@@ -69,15 +69,17 @@ def _gathered(images: torch.Tensor, window: Window, value: float) -> torch.Tenso
 
 def _largest(pool: Pool) -> Callable[[torch.Tensor], Any]:
     window, around = pool.window, _around(pool.window)
+    even = around[0] == around[1] <= window.kernel[1] // 2 and around[2] == around[3] <= window.kernel[0] // 2
 
     def run(images: torch.Tensor) -> Any:
-        if images.isnan().any():
+        if images.sum().isnan():
             images = flush(images)  # NaN counts as infinity of its sign
         source = images.permute(0, 3, 1, 2)
-        if any(around):
+        if not even:
             source = pad(source, around, value=LEAST)
-        found = torch.max_pool2d(source, window.kernel, window.stride, 0, window.dilation)
-        return flush(found.permute(0, 2, 3, 1).contiguous())
+        inside = (around[2], around[0]) if even else (0, 0)
+        found = torch.max_pool2d(source, window.kernel, window.stride, inside, window.dilation)
+        return flushed_in_place(found.permute(0, 2, 3, 1).contiguous())
 
     return run
 

@@ -12,6 +12,7 @@ from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import DataType, Layout, ShardOrientation
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.memory_config import L1_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from ttnn_emulator.ops._common import into
 from ttnn_emulator.ops._shards import (
     BLOCK,
     HEIGHT,
@@ -273,7 +274,7 @@ def cut(
         return part.contiguous()
 
     reads = ("input_tensor",)
-    return Plan(out, compute, reads=reads, into=("output_tensor",) if output_tensor is not None else ())
+    return Plan(out, compute, reads=reads, into=into(output_tensor), narrow=True)
 
 
 def _with_shards(config: MemoryConfig, spec: Spec, sizes: tuple[int, ...]) -> MemoryConfig:
@@ -351,4 +352,4 @@ def cut_part(
         return part.contiguous()
 
     reads = ("input_tensor", "starts")
-    return Plan(out, compute, reads=reads, into=("output_tensor",) if output_tensor is not None else ())
+    return Plan(out, compute, reads=reads, into=into(output_tensor), narrow=True)

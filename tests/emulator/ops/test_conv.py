@@ -15,6 +15,7 @@ from torch.nn.functional import conv2d, conv_transpose2d, pad
 import ttnn_emulator as ttnn
 from tests.emulator.ops.against_torch import EPSILON, LEAST_PCC, pcc, stored
 from ttnn_emulator.errors import ChipFault, InvalidArgument
+from ttnn_emulator.numerics.conv import remembered
 from ttnn_emulator.numerics.mode import numerics
 
 # Units of the last place by which a result may be off: of a destination register with 16 bits a value, which is rounded
@@ -348,3 +349,20 @@ def test_integers_are_a_fault(device: Any) -> None:
     source = ttnn.from_torch(torch.ones(1, 1, 72, 16, dtype=torch.int32), dtype=ttnn.int32, device=device)
     with pytest.raises(ChipFault, match="INT32"):
         row.run(source, on_host(row.values(15)[1]), None, device)
+
+
+def test_weights_of_two_convolutions_of_one_shape_are_both_remembered() -> None:
+    """They share a plan; were only the last ones kept, each call would put its weights into order again."""
+    made: list[torch.Tensor] = []
+
+    def order(values: torch.Tensor) -> torch.Tensor:
+        made.append(values)
+        return values * 2
+
+    recall = remembered(order)
+    first, second = torch.ones(3), torch.zeros(3)
+    for _ in range(2):
+        assert torch.equal(recall(first), first * 2) and torch.equal(recall(second), second * 2)
+    assert len(made) == 2
+    first += 1
+    assert torch.equal(recall(first), first * 2)

@@ -1,0 +1,163 @@
+"""Large products, softmax, norms and attention in float32: against torch in double precision."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from ttnn_emulator.enums import DataType
+from ttnn_emulator.numerics import attention, product, workers
+from ttnn_emulator.numerics.matmul import round_in_place
+from ttnn_emulator.numerics.matrix_unit import MathConfig
+from ttnn_emulator.numerics.mode import numerics
+from ttnn_emulator.numerics.normalize import Operand, norm_rows
+from ttnn_emulator.numerics.product_kernels import RELU, ROUNDED
+from ttnn_emulator.numerics.softmax import softmax_rows
+
+ACCURATE = MathConfig(fp32_acc=True)
+SIZES = ((1, 8, 3), (5, 7, 9), (6, 4, 16), (13, 33, 65), (100, 1030, 70), (200, 515, 530))
+
+
+def as_it_lies(values: torch.Tensor, how: str) -> torch.Tensor:
+    """The same matrix in another order in memory, or narrow."""
+    if "turned" in how:
+        values = values.mT.contiguous().mT
+    return values.bfloat16() if "narrow" in how else values
+
+
+@pytest.fixture(params=["compiled", "torch's"])
+def way(request, monkeypatch):
+    """Both ways to multiply: which one is taken depends on the processor."""
+    monkeypatch.setattr(product, "is_fast_here", lambda: request.param == "compiled")
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_products_of_any_size_and_order_are_those_of_torch(size):
+    rows, inner, columns = size
+    kinds = ("plain", "turned", "narrow", "narrow turned")
+    left, right = torch.randn(rows, inner), torch.randn(inner, columns)
+    for one, other in itertools.product(kinds, kinds):
+        a, b = as_it_lies(left, one), as_it_lies(right, other)
+        torch.testing.assert_close(product.multiply(a, b), (a.double() @ b.double()).float(), atol=2e-4, rtol=1e-5)
+
+
+@pytest.mark.usefixtures("way")
+def test_batches_may_be_permuted_and_broadcast():
+    a, b = torch.randn(2, 3, 33, 40), torch.randn(2, 21, 3, 40).permute(0, 2, 3, 1)
+    torch.testing.assert_close(product.multiply(a, b), a @ b, atol=1e-4, rtol=1e-5)
+    torch.testing.assert_close(product.multiply(a, b[:1, :1]), a @ b[:1, :1], atol=1e-4, rtol=1e-5)
+    torch.testing.assert_close(product.multiply(a[:1], b), a[:1] @ b, atol=1e-4, rtol=1e-5)
+
+
+@pytest.mark.usefixtures("way")
+def test_only_the_bits_under_the_masks_count():
+    a, b = torch.randn(20, 30), torch.randn(30, 40)
+    upper = [(each.view(torch.int32) & -0x10000).view(torch.float32) for each in (a, b)]
+    made = product.multiply(a, b, masks=(-0x10000, -0x10000))
+    torch.testing.assert_close(made, upper[0] @ upper[1], atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.usefixtures("way")
+def test_bias_rounding_and_activation_follow_the_product():
+    a, b, bias = torch.randn(37, 64), torch.randn(64, 51), torch.randn(51)
+    sums = product.multiply(a, b, bias=bias)
+    torch.testing.assert_close(sums, a @ b + bias, atol=1e-4, rtol=1e-5)
+    rounded = round_in_place(sums.clone())
+    assert torch.equal(product.multiply(a, b, bias=bias, finish=ROUNDED), rounded)
+    assert torch.equal(product.multiply(a, b, bias=bias, finish=RELU), rounded.clamp(min=0.0))
+    negated = (-(np.arange(65536, dtype=np.uint32) << 16).view(np.float32)).astype(np.float32)
+    assert torch.equal(product.multiply(a, b, bias=bias, finish=ROUNDED, table=negated), -rounded)
+
+
+def test_a_product_does_not_keep_what_was_in_its_scratch():
+    """A panel that is not full is filled up with zeros, whatever the one before it left there."""
+    product.multiply(torch.full((64, 64), float("inf")), torch.full((64, 64), float("inf")))
+    a, b = torch.randn(7, 5), torch.randn(5, 3)
+    torch.testing.assert_close(product.multiply(a, b), a @ b, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [DataType.FLOAT32, DataType.BFLOAT16], ids=str)
+def test_large_softmax(dtype):
+    x = 8 * torch.randn(3, 5, 77).bfloat16().float()
+    with numerics("fast"):
+        made = softmax_rows(x, dtype, ACCURATE, stable=True, bulk=DataType.FLOAT32)
+    torch.testing.assert_close(made, x.softmax(-1), atol=1e-6 if dtype is DataType.FLOAT32 else 4e-3, rtol=4e-3)
+
+
+def test_a_large_softmax_of_masked_rows_is_that_of_torch():
+    x = torch.randn(4, 40)
+    x[0, :] = float("-inf")
+    x[1, 3:] = float("-inf")
+    x[2, 5] = float("nan")
+    with numerics("fast"):
+        made = softmax_rows(x, DataType.FLOAT32, ACCURATE, stable=True, bulk=DataType.FLOAT32)
+    seen = torch.where(
+        x.isnan(), x, (x.view(torch.int32) & -0x2000).view(torch.float32)
+    )  # what a source register holds
+    torch.testing.assert_close(made, seen.softmax(-1), atol=1e-6, rtol=1e-5, equal_nan=True)
+
+
+@pytest.mark.parametrize("centred", [True, False], ids=["layer_norm", "rms_norm"])
+def test_large_norms(centred):
+    x, weight, bias = (torch.randn(*shape).bfloat16().float() for shape in ((50, 96), (96,), (96,)))
+    with numerics("fast"):
+        made = norm_rows(
+            Operand(x, DataType.BFLOAT16), ACCURATE, 1e-5, centred=centred,
+            weight=Operand(weight, DataType.BFLOAT16), bias=Operand(bias, DataType.BFLOAT16),
+        )  # fmt: skip
+    mean = x.mean(-1, keepdim=True) if centred else 0.0
+    expected = (x - mean) / ((x - mean).square().mean(-1, keepdim=True) + 1e-5).sqrt() * weight + bias
+    torch.testing.assert_close(made, expected, atol=0.04, rtol=0.02)
+
+
+def kernel(**settings) -> attention.Prefill:
+    settings = {"exp_approx": False, "streams": False} | settings
+    return attention.Prefill(ACCURATE, 0.125, DataType.FLOAT32, 1, 1, 2, **settings)
+
+
+def reference(query, key, value, mask, sink=None):
+    groups = query.shape[1] // key.shape[1]
+    key, value = (each.double().repeat_interleave(groups, 1) for each in (key, value))
+    scores = (query.double() @ key.mT + mask) * 0.125
+    if sink is not None:
+        columns = (sink.double() * 0.125).reshape(1, -1, 1, 1).expand(*scores.shape[:3], 1)
+        return (torch.cat([scores, columns], -1).softmax(-1)[..., :-1] @ value).float()
+    return (scores.softmax(-1) @ value).float()
+
+
+@pytest.mark.parametrize("queries, keys", [(1, 7), (70, 70), (100, 230)], ids=str)
+def test_large_attention(queries, keys):
+    query = torch.randn(2, 4, queries, 48).bfloat16().float()
+    key, value = torch.randn(2, 2, keys, 48).bfloat16().float(), torch.randn(2, 2, keys, 40).bfloat16().float()
+    places, columns = torch.arange(queries).unsqueeze(-1), torch.arange(keys)
+    masked = torch.zeros(queries, keys).masked_fill(columns > places, float("-inf"))
+    given = torch.randn(2, 1, queries, keys)
+    sink = torch.randn(4)
+    cases = (
+        (kernel(), None, None, torch.zeros(1)),
+        (kernel(causal=True), None, None, masked),
+        (kernel(), given, None, given),
+        (kernel(), None, sink, torch.zeros(1)),
+        (kernel(causal=True, window=5), None, None, masked.masked_fill(columns <= places - 5, float("-inf"))),
+    )
+    for how, mask, extra, expected in cases:
+        made = attention.whole_rows(how, query, key, value, mask, extra)
+        torch.testing.assert_close(made, reference(query, key, value, expected, extra), atol=4e-3, rtol=1e-2)
+
+
+def test_work_is_shared_and_errors_come_back():
+    done: list[int] = []
+    workers.share(done.append, [(number,) for number in range(20)])
+    assert sorted(done) == list(range(20))
+
+    def fails(number: int) -> None:
+        raise ValueError(str(number))
+
+    with pytest.raises(ValueError):
+        workers.share(fails, [(1,), (2,)])
+    assert [end - start for start, end in workers.cut(10, 100)] == [10]
+    assert sum(end - start for start, end in workers.cut(1000, 10)) == 1000

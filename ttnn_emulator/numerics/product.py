@@ -1,0 +1,165 @@
+"""Large matrix products in float32, on wide or narrow carriers; see `product_kernels`.
+
+On processors with vectors of more than 8 floats torch's own product is faster, so that is taken there.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import threading
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+import torch
+
+from ttnn_emulator.numerics import product_kernels as kernels
+from ttnn_emulator.numerics.formats import masked
+from ttnn_emulator.numerics.product_kernels import AS_IT_IS, NARROW, WIDE
+from ttnn_emulator.numerics.register_tile import COLUMNS, ROWS
+from ttnn_emulator.numerics.workers import WORKERS, cut, share
+
+BLOCK = 512  # columns of the right operand that one worker packs at a time
+ALONE = 1 << 17  # values that are packed or finished before threads cost more than they save
+SMALL = 1 << 18  # multiplications below which one thread does all
+NOTHING = np.empty(0, np.float32)
+
+
+@functools.cache
+def is_fast_here() -> bool:
+    """Whether the processor's vectors are those that the loops are written for."""
+    features = llvm.get_host_cpu_features()
+    return bool(features.get("avx2") and features.get("fma")) and not features.get("avx512f")
+
+
+def multiply(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    *,
+    masks: tuple[int, int] = (-1, -1),
+    bias: torch.Tensor | None = None,
+    finish: int = AS_IT_IS,
+    table: np.ndarray | None = None,
+) -> torch.Tensor:
+    """a [..., M, K] @ b [..., K, N], any strides. `masks` are the bits that are seen of each operand's values.
+
+    bias    [N], added to every row
+    finish  AS_IT_IS, ROUNDED to bfloat16, or so rounded and then RELU
+    table   a function of what is rounded
+    """
+    rows, inner = a.shape[-2:]
+    columns = b.shape[-1]
+    batch = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    made = torch.empty(*batch, rows, columns)
+    if not made.numel():
+        return made
+    row = NOTHING if bias is None else np.ascontiguousarray(bias.reshape(-1).float().numpy())
+    function = NOTHING if table is None else table
+    if not is_fast_here():
+        torch.matmul(_seen(a, masks[0]), _seen(b, masks[1]), out=made)
+        if finish != AS_IT_IS or bias is not None:
+            end = (made.data_ptr(), columns, 0, columns, row, finish, function)
+            share(kernels.finish_rows, [(*part, *end) for part in cut(made.numel() // columns, ALONE // columns + 1)])
+    elif math.prod(b.shape[:-2]) == 1 and a.shape[:-2] == batch:
+        left = a.reshape(-1, inner)
+        _matrices(left, b.reshape(inner, columns), made.view(-1, columns), masks, row, finish, function)
+    elif bias is None and table is None:
+        _batch(a.expand(*batch, rows, inner), b.expand(*batch, inner, columns), made, masks, finish)
+    else:
+        pairs = zip(_each(a.expand(*batch, rows, inner)), _each(b.expand(*batch, inner, columns)), _each(made))
+        for left, right, target in pairs:
+            _matrices(left, right, target, masks, row, finish, function)
+    return made
+
+
+def _each(values: torch.Tensor) -> torch.Tensor:
+    return values.reshape(-1, *values.shape[-2:])
+
+
+def _walkable(values: torch.Tensor) -> torch.Tensor:
+    """The matrices with one of their two strides 1, of a dtype that the loops read."""
+    if values.dtype is not torch.bfloat16:
+        values = values.float()
+    return values if 1 in values.stride()[-2:] else values.contiguous()
+
+
+def _shift(values: torch.Tensor) -> np.int32:
+    return np.int32(NARROW if values.dtype is torch.bfloat16 else WIDE)
+
+
+def _matrices(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    made: torch.Tensor,
+    masks: tuple[int, int],
+    bias: np.ndarray,
+    finish: int,
+    table: np.ndarray,
+) -> None:
+    a, b = _walkable(a), _walkable(b)
+    rows, inner = a.shape
+    columns = b.shape[1]
+    panels = -(-rows // ROWS)
+    left = _scratch.left(panels * ROWS * kernels.padded(inner))
+    operand = (a.data_ptr(), _shift(a), np.int32(masks[0]), rows, inner, *a.stride())
+    least = max(ALONE // (ROWS * inner), 1)
+    share(kernels.pack_left, [(*operand, *part, left) for part in cut(panels, least)])
+    right = (b.data_ptr(), _shift(b), np.int32(masks[1]), columns, *b.stride())
+    end = (made.data_ptr(), bias, finish, table)
+    share(
+        _multiply_block,
+        [(left, rows, inner, *right, block, *end) for block in _blocks(columns, rows * inner * columns)],
+    )
+
+
+def _multiply_block(*arguments: Any) -> None:
+    inner, columns, block = arguments[2], arguments[6], arguments[9]
+    kernels.multiply_block(_scratch.right(kernels.room_for_right(min(columns, block[1] - block[0]), inner)), *arguments)
+
+
+class _Scratch(threading.local):
+    """Where a thread packs operands: memory used before is in the caches, and need not be asked for again."""
+
+    def __init__(self) -> None:
+        self._held = [np.empty(0, np.float32), np.empty(0, np.float32)]
+
+    def left(self, count: int) -> int:
+        return self._of(0, count)
+
+    def right(self, count: int) -> int:
+        return self._of(1, count)
+
+    def _of(self, which: int, count: int) -> int:
+        if self._held[which].size < count:
+            self._held[which] = np.empty(count, np.float32)
+        return self._held[which].ctypes.data
+
+
+_scratch = _Scratch()
+
+
+def _blocks(columns: int, work: int) -> list[tuple[int, int]]:
+    if work <= SMALL:
+        return [(0, columns)]
+    parts = max(-(-columns // BLOCK), min(2 * WORKERS, columns // COLUMNS), 1)
+    step = -(-columns // (parts * COLUMNS)) * COLUMNS
+    return [(at, min(at + step, columns)) for at in range(0, columns, step)]
+
+
+def _batch(a: torch.Tensor, b: torch.Tensor, made: torch.Tensor, masks: tuple[int, int], finish: int) -> None:
+    a, b = (_walkable(_each(values)) for values in (a, b))
+    count, rows, inner = a.shape
+    columns = b.shape[-1]
+    steps = tuple(values.stride(0) * values.element_size() for values in (a, b, made.view(-1, rows, columns)))
+    arguments = (
+        a.data_ptr(), b.data_ptr(), made.data_ptr(), (rows, inner, columns), steps,
+        (*a.stride()[1:], *b.stride()[1:]), (_shift(a), _shift(b)), (np.int32(masks[0]), np.int32(masks[1])), finish,
+    )  # fmt: skip
+    least = max(SMALL // (rows * inner * columns), 1)
+    share(kernels.multiply_batches, [(*part, *arguments) for part in cut(count, least)])
+
+
+def _seen(values: torch.Tensor, mask: int) -> torch.Tensor:
+    """What torch's product is given of an operand."""
+    return values.float() if mask == -1 else masked(values, mask)
