@@ -1,0 +1,169 @@
+"""Softmax, layer norm and RMS norm, and their gradients."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from torch_ttnn.compiler.lowering.reductions import in_storage
+from torch_ttnn.compiler.lowering.registry import lowers
+from torch_ttnn.compiler.value import Handle, Value
+from ttnn_emulator import DataType
+
+aten = torch.ops.aten
+
+FLOAT32 = DataType.FLOAT32
+
+
+# -- softmax ------------------------------------------------------------------------------------------------------
+
+
+def _normalised(ttnn: Any, handle: Handle, axis: int) -> Handle:
+    return ttnn.softmax(handle, dim=axis, numeric_stable=True, compute_kernel_config=ttnn.accurate)
+
+
+@lowers(aten._softmax.default)
+def softmax(ttnn: Any, x: Value, dim: int, half_to_float: bool) -> Value:
+    handle, form = in_storage(ttnn, x)
+    made = _normalised(ttnn, handle, form.axes[dim] if x.ndim else 0)
+    return ttnn.value(made, x.shape, x.dtype, form=form)
+
+
+@lowers(aten._safe_softmax.default)
+def safe_softmax(ttnn: Any, x: Value, dim: int, dtype: torch.dtype | None = None) -> Value:
+    """A softmax that gives 0 where all is -inf, in place of what is not a number."""
+    handle, form = in_storage(ttnn, x, FLOAT32 if dtype is torch.float32 and x.device_dtype is FLOAT32 else None)
+    return ttnn.value(softmax_of_visible(ttnn, handle, form.axes[dim] if x.ndim else 0), x.shape, x.dtype, form=form)
+
+
+def softmax_of_visible(ttnn: Any, handle: Handle, axis: int) -> Handle:
+    made = _normalised(ttnn, handle, axis)
+    largest = ttnn.max(handle, dim=axis, keepdim=True, compute_kernel_config=ttnn.accurate) if handle.shape else handle
+    return ttnn.where(ttnn.eq(largest, -math.inf), 0.0, made)
+
+
+@lowers(aten._log_softmax.default)
+def log_softmax(ttnn: Any, x: Value, dim: int, half_to_float: bool) -> Value:
+    """In float32: the difference of large numbers is what counts."""
+    handle, form = in_storage(ttnn, x, FLOAT32)
+    axis = form.axes[dim] if x.ndim else 0
+    if not x.ndim:
+        return ttnn.value(ttnn.multiply(handle, 0.0), x.shape, x.dtype)
+    options = {"dim": axis, "keepdim": True, "compute_kernel_config": ttnn.accurate}
+    shifted = ttnn.subtract(handle, ttnn.max(handle, **options))
+    made = ttnn.subtract(shifted, ttnn.log(ttnn.sum(ttnn.exp(shifted), **options)))
+    return ttnn.value(ttnn.cast(made, x.device_dtype), x.shape, x.dtype, form=form)
+
+
+@lowers(aten._softmax_backward_data.default)
+def softmax_backward(ttnn: Any, grad: Value, output: Value, dim: int, input_dtype: torch.dtype) -> Handle:
+    """y × (g - Σ g × y)."""
+    weighted = ttnn.multiply(grad.tile(FLOAT32), output.tile(FLOAT32))
+    if not grad.ndim:
+        return ttnn.multiply(weighted, 0.0)
+    total = ttnn.sum(weighted, dim=dim, keepdim=True, compute_kernel_config=ttnn.accurate)
+    made = ttnn.subtract(weighted, ttnn.multiply(output.tile(FLOAT32), total))
+    return ttnn.cast(made, ttnn.device_dtype(input_dtype))
+
+
+@lowers(aten._log_softmax_backward_data.default)
+def log_softmax_backward(ttnn: Any, grad: Value, output: Value, dim: int, input_dtype: torch.dtype) -> Handle:
+    """g - exp(y) × Σ g."""
+    wide = grad.tile(FLOAT32)
+    if not grad.ndim:
+        return ttnn.multiply(wide, 0.0)
+    total = ttnn.sum(wide, dim=dim, keepdim=True, compute_kernel_config=ttnn.accurate)
+    made = ttnn.subtract(wide, ttnn.multiply(ttnn.exp(output.tile(FLOAT32)), total))
+    return ttnn.cast(made, ttnn.device_dtype(input_dtype))
+
+
+# -- norms over the last dimensions -------------------------------------------------------------------------------
+
+
+def _flat(x: Value, shape: Sequence[int]) -> Value:
+    """With the dimensions that are normalised as one, the last."""
+    return x if len(shape) == 1 else x.view((*x.shape[: x.ndim - len(shape)], math.prod(shape)))
+
+
+def _row(x: Value | None) -> Value | None:
+    return None if x is None else x.view((1, x.numel))
+
+
+@lowers(aten.native_layer_norm.default)
+def layer_norm(
+    ttnn: Any, x: Value, shape: Sequence[int], weight: Value | None, bias: Value | None, eps: float
+) -> tuple[Any, Any, Any]:
+    flat = _flat(x, shape)
+    made = ttnn.layer_norm(
+        flat.tile(), epsilon=eps, weight=_row(weight), bias=_row(bias), compute_kernel_config=ttnn.accurate
+    )
+    result = ttnn.value(made, x.shape, x.dtype)
+    if not ttnn.used & {1, 2}:
+        return result, None, None
+    handle = flat.tile(FLOAT32)
+    mean = _mean(ttnn, handle)
+    apart = ttnn.subtract(handle, mean)
+    variance = _mean(ttnn, ttnn.multiply(apart, apart))
+    return result, mean, ttnn.rsqrt(ttnn.add(variance, eps))
+
+
+def _mean(ttnn: Any, handle: Handle) -> Handle:
+    return ttnn.mean(handle, dim=-1, keepdim=True, compute_kernel_config=ttnn.accurate)
+
+
+@lowers(aten._fused_rms_norm.default)
+def rms_norm(ttnn: Any, x: Value, shape: Sequence[int], weight: Value | None, eps: float | None) -> tuple[Any, Any]:
+    eps = torch.finfo(x.dtype).eps if eps is None else eps
+    flat = _flat(x, shape)
+    made = ttnn.rms_norm(flat.tile(), epsilon=eps, weight=_row(weight), compute_kernel_config=ttnn.accurate)
+    result = ttnn.value(made, x.shape, x.dtype)
+    if 1 not in ttnn.used:
+        return result, None
+    handle = flat.tile(FLOAT32)
+    return result, ttnn.rsqrt(ttnn.add(_mean(ttnn, ttnn.multiply(handle, handle)), eps))
+
+
+@lowers(aten.native_layer_norm_backward.default)
+def layer_norm_backward(
+    ttnn: Any,
+    grad: Value,
+    x: Value,
+    shape: Sequence[int],
+    mean: Value,
+    rstd: Value,
+    weight: Value | None,
+    bias: Value | None,
+    output_mask: Sequence[bool],
+) -> tuple[Any, Any, Any]:
+    """All in float32: rstd × (h - mean(h) - y × mean(h × y)) with h = g × weight, and sums over the rows."""
+    rows, width = x.numel // math.prod(shape), math.prod(shape)
+
+    def as_rows(value: Value, columns: int) -> Handle:
+        return value.view((value.numel // columns, columns)).tile(FLOAT32)
+
+    given, scale = as_rows(grad, width), as_rows(rstd, 1)
+    normal = ttnn.multiply(ttnn.subtract(as_rows(x, width), as_rows(mean, 1)), scale)
+    results: list[Any] = [None, None, None]
+    if output_mask[0]:
+        h = given if weight is None else ttnn.multiply(given, as_rows(weight, width))
+        along = _mean(ttnn, ttnn.multiply(h, normal))
+        apart = ttnn.subtract(ttnn.subtract(h, _mean(ttnn, h)), ttnn.multiply(normal, along))
+        results[0] = _cast_to(ttnn, ttnn.multiply(apart, scale), x, (rows, width))
+    if output_mask[1] and weight is not None:
+        results[1] = _cast_to(ttnn, _total(ttnn, ttnn.multiply(given, normal)), weight, (1, width))
+    if output_mask[2] and bias is not None:
+        results[2] = _cast_to(ttnn, _total(ttnn, given), bias, (1, width))
+    return results[0], results[1], results[2]
+
+
+def _total(ttnn: Any, handle: Handle) -> Handle:
+    return ttnn.sum(handle, dim=0, keepdim=True, compute_kernel_config=ttnn.accurate)
+
+
+def _cast_to(ttnn: Any, handle: Handle, like: Value, shape: tuple[int, int]) -> Value:
+    """As a gradient of `like`."""
+    made = ttnn.value(ttnn.cast(handle, ttnn.device_dtype(like.dtype)), shape, like.dtype)
+    return made.view(like.shape)
