@@ -21,7 +21,8 @@ CLOSE = 0.05  # numbers in shown output may differ so much, relatively: processo
 
 WITH_EXAMPLES = [
     ".".join(path.relative_to(ROOT).with_suffix("").parts)
-    for path in sorted((ROOT / "ttnn_emulator").rglob("*.py"))
+    for package in ("ttnn_emulator", "torch_ttnn")
+    for path in sorted((ROOT / package).rglob("*.py"))
     if ">>> " in path.read_text(encoding="utf-8")
 ]
 
@@ -56,18 +57,43 @@ def assert_shown(shown: str, printed: str) -> None:
 
 
 def test_the_example_script_prints_what_is_shown() -> None:
-    command, shown = (content for _, content in blocks(README)[:2])
+    command, shown = (content for _, content in blocks(README[README.index("## The device alone") :])[:2])
     assert command.startswith("python ")
     assert_shown(shown, run(sys.executable, *command.split()[1:]))
 
 
 def test_make_run_prints_what_is_shown() -> None:
-    assert_shown(block_after("`make run` prints:"), make("run"))
+    """Counts are the same, PCC is near, times are whatever the machine takes."""
+    shown, printed = block_after("`make run` prints:"), make("run")
+    rows = [_rows(text) for text in (shown, printed)]
+    assert [row[:5] for row in rows[0]] == [row[:5] for row in rows[1]], printed
+    for ours, theirs in zip(*rows):
+        assert float(ours[5]) == pytest.approx(float(theirs[5]), abs=1e-3)
+    assert [row[0] for row in rows[0]] == ["resnet18", "bert-large-qa"]
+    assert all(row[3] == "0" for row in rows[1])
+    assert shown.splitlines()[0].split() == printed.strip().splitlines()[0].split()
 
 
-def test_the_code_prints_what_is_shown() -> None:
+def _rows(text: str) -> list[list[str]]:
+    """model, ops, device, host, to/from, PCC … of each line of the table."""
+    return [line.split() for line in text.splitlines() if re.match(r"\s*[\w-]+\s+\d+\s+\d+\s+\d+\s+\d+/\d+", line)]
+
+
+def test_the_one_line_works(tmp_path: pathlib.Path) -> None:
     code = next(content for language, content in blocks(README) if language == "python")
-    assert_shown(block_after("It prints:"), run(sys.executable, "-c", code))
+    setup, call = "import torch\nmodel = torch.nn.Linear(4, 4)\n", "\nprint(model(torch.ones(2, 4)).shape)"
+    assert "torch.Size([2, 4])" in run(sys.executable, "-c", setup + code + call)
+
+
+@pytest.mark.parametrize(
+    ("heading", "mark"), [("## See what happened", "It prints:"), ("## What is emulated", "This prints:")]
+)
+def test_the_code_prints_what_is_shown(heading: str, mark: str, tmp_path: pathlib.Path) -> None:
+    section = README[README.index(heading) :]
+    code = next(content for language, content in blocks(section) if language == "python")
+    shown = blocks(section[section.index(mark) :])[0][1]
+    printed = run(sys.executable, "-c", code.replace('"report.html"', f'"{tmp_path / "report.html"}"'))
+    assert_shown(*[re.sub(r"compiled in .*", "", text, flags=re.DOTALL) for text in (shown, printed)])
 
 
 def test_make_test_is_what_continuous_integration_runs() -> None:
@@ -78,8 +104,10 @@ def test_make_test_is_what_continuous_integration_runs() -> None:
     assert "make test" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
 
-def test_the_benchmark_runs() -> None:
+def test_the_benchmarks_run() -> None:
     assert "matmul 1024³" in run(sys.executable, "benchmarks/emulator.py", "--rounds", "1")
+    models = run(sys.executable, "benchmarks/models.py", "--rounds", "1", "--models", "mnist-cnn", "--no-inductor")
+    assert "mnist-cnn" in models
 
 
 @pytest.mark.parametrize("target", re.findall(r"`make (\w+)`", README))

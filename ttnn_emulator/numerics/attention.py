@@ -21,6 +21,7 @@ from ttnn_emulator.numerics import attention_steps as steps
 from ttnn_emulator.numerics import reduce as numeric
 from ttnn_emulator.numerics.attention_kernels import ACCURATE, CUT, QUICK, QUICK_NARROW, ROUNDED, UNPACKED
 from ttnn_emulator.numerics.attention_steps import NEGATIVE_INFINITY, TILE, added_in_l1
+from ttnn_emulator.numerics.copies import contiguous
 from ttnn_emulator.numerics.formats import pack, truncate_bf16
 from ttnn_emulator.numerics.matrix_unit import (
     BFLOAT16_BITS,
@@ -193,8 +194,8 @@ def whole_rows(
     """
     batch, heads, queries, depth = query.shape
     keys, width = key.shape[-2], value.shape[-1]
-    key, value = (each.expand(batch, *each.shape[1:]).contiguous() for each in (key, value))
-    query = query.contiguous()
+    key, value = (contiguous(each.expand(batch, *each.shape[1:])) for each in (key, value))
+    query = contiguous(query)
     simple = kernel.causal and not kernel.window
     if mask is None and not simple:
         hidden = kernel.hidden(torch.arange(queries) + kernel.offset, torch.arange(keys), absent)

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from ttnn_emulator.numerics.copies import contiguous, copied
 from ttnn_emulator.spec import Spec
 from ttnn_emulator.table import Plan
 
@@ -76,8 +77,8 @@ class Flow:
         def run(values: torch.Tensor) -> torch.Tensor:
             result = chain(values)
             if result.untyped_storage().data_ptr() == values.untyped_storage().data_ptr():
-                return result.clone(memory_format=torch.contiguous_format)
-            return result.contiguous()
+                return copied(result)
+            return contiguous(result)
 
         return run
 

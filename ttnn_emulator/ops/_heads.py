@@ -12,6 +12,7 @@ from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.grid import CoreCoord, CoreRange, CoreRangeSet
 from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.numerics.copies import contiguous
 from ttnn_emulator.numerics.formats import device_pack_block_float, flush
 from ttnn_emulator.numerics.matrix_unit import truncate_mantissa
 from ttnn_emulator.ops._common import require_on_device, require_tile
@@ -130,7 +131,7 @@ def grouped_heads(values: torch.Tensor, groups: int, head_dim: int) -> torch.Ten
 def joined_heads(values: torch.Tensor) -> torch.Tensor:
     """[B, H, S, D] → [B, 1, S, H × D]."""
     batch, heads, length, head_dim = values.shape
-    return values.transpose(1, 2).reshape(batch, 1, length, heads * head_dim)
+    return contiguous(values.transpose(1, 2)).view(batch, 1, length, heads * head_dim)
 
 
 def transposing(dtype: DataType, *, wide: bool = True) -> Move:

@@ -10,6 +10,7 @@ from ttnn_emulator.enums import Layout, ShardOrientation
 from ttnn_emulator.errors import require
 from ttnn_emulator.grid import num_cores_to_corerangeset
 from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.numerics.copies import contiguous
 from ttnn_emulator.ops._common import memory_of, require_on_device, require_tile
 from ttnn_emulator.ops._heads import (
     Move,
@@ -262,9 +263,9 @@ def taking_apart(
             return source[:, :, first : first + count].flatten(1, 2)
 
         return (
-            part(queries, 0, heads).contiguous(),
-            turn(part(others, of_key, kv_heads)).contiguous(),
-            part(others, of_value, kv_heads).contiguous(),
+            contiguous(part(queries, 0, heads)),
+            contiguous(turn(part(others, of_key, kv_heads))),
+            contiguous(part(others, of_value, kv_heads)),
         )
 
     return compute
