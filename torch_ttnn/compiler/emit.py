@@ -207,6 +207,15 @@ def _record(record: Any) -> str:
     return f"ttnn.{kind.__name__}({given})"
 
 
+def _attention_config(config: Any) -> str:
+    grid = config.compute_with_storage_grid_size
+    chunks = f"q_chunk_size={config.q_chunk_size}, k_chunk_size={config.k_chunk_size}"
+    return (
+        f"ttnn.SDPAProgramConfig(compute_with_storage_grid_size=ttnn.CoreCoord({grid.x}, {grid.y}), {chunks}, "
+        f"exp_approx_mode={config.exp_approx_mode})"
+    )
+
+
 _WRITERS: list[tuple[type, Callable[[Any], str]]] = [
     (ttnn_emulator.DataType, _NAMED_DTYPES.__getitem__),
     (ttnn_emulator.Layout, _NAMED_LAYOUTS.__getitem__),
@@ -215,4 +224,5 @@ _WRITERS: list[tuple[type, Callable[[Any], str]]] = [
     (ttnn_emulator.WormholeComputeKernelConfig, _compute_config),
     (ttnn_emulator.UnaryWithParam, _unary),
     (ttnn_emulator.Conv2dConfig, _record),
+    (ttnn_emulator.SDPAProgramConfig, _attention_config),
 ]

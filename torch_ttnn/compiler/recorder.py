@@ -41,6 +41,7 @@ DOWNLOADED = {
     DataType.BFLOAT8_B: torch.float32,
     DataType.BFLOAT4_B: torch.float32,
 }
+ATTENTION_CHUNK = 32  # rows; what the library takes when nothing is said
 CONSTANT_LIMIT = 1 << 22  # elements up to which a constant is worked out while compiling, for lowerings to look at
 
 
@@ -116,6 +117,16 @@ class Recorder(Namespace):
             math_approx_mode=False,
             fp32_dest_acc_en=True,
             packer_l1_acc=True,
+        )
+
+    @functools.cached_property
+    def accurate_attention(self) -> Any:
+        """The library's own chunks, with the exact exponential: its approximate one costs two digits."""
+        return ttnn_emulator.SDPAProgramConfig(
+            compute_with_storage_grid_size=self.target.typing.compute_with_storage_grid_size(),
+            q_chunk_size=ATTENTION_CHUNK,
+            k_chunk_size=ATTENTION_CHUNK,
+            exp_approx_mode=False,
         )
 
     @property

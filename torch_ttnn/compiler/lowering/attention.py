@@ -125,7 +125,12 @@ def attend(ttnn: Any, q: Value, k: Value, v: Value, mask: Mask, scale: float) ->
         operands = [ttnn.pad(each, [(0, 0), (0, 0), (0, 0), (0, missing)], 0.0) for each in operands]
     options: dict[str, Any] = {} if mask.added is None else {"attn_mask": mask.added}
     made = ttnn.transformer.scaled_dot_product_attention(
-        *operands, is_causal=mask.is_causal, scale=scale, compute_kernel_config=ttnn.accurate, **options
+        *operands,
+        is_causal=mask.is_causal,
+        scale=scale,
+        program_config=ttnn.accurate_attention,
+        compute_kernel_config=ttnn.accurate,
+        **options,
     )
     if missing:
         made = ttnn.slice(made, [0, 0, 0, 0], list(q.shape), [1, 1, 1, 1])

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+import torch.fx
 
 from torch_ttnn.compiler.lowering.reductions import in_storage
 from torch_ttnn.compiler.lowering.registry import lowers
@@ -14,6 +15,7 @@ from torch_ttnn.compiler.value import Handle, Value
 from ttnn_emulator import DataType
 
 aten = torch.ops.aten
+VIEWS = (aten.view.default, aten._unsafe_view.default, aten.reshape.default)
 
 FLOAT32 = DataType.FLOAT32
 
@@ -97,8 +99,14 @@ def layer_norm(
     ttnn: Any, x: Value, shape: Sequence[int], weight: Value | None, bias: Value | None, eps: float
 ) -> tuple[Any, Any, Any]:
     flat = _flat(x, shape)
+    tiles, residual = _summands(ttnn, flat.tile())
     made = ttnn.layer_norm(
-        flat.tile(), epsilon=eps, weight=_row(weight), bias=_row(bias), compute_kernel_config=ttnn.accurate
+        tiles,
+        epsilon=eps,
+        weight=_row(weight),
+        bias=_row(bias),
+        residual_input_tensor=residual,
+        compute_kernel_config=ttnn.accurate,
     )
     result = ttnn.value(made, x.shape, x.dtype)
     if not ttnn.used & {1, 2}:
@@ -110,6 +118,29 @@ def layer_norm(
     return result, mean, ttnn.rsqrt(ttnn.add(variance, eps))
 
 
+def _summands(ttnn: Any, tiles: Handle) -> tuple[Handle, Handle | None]:
+    """What is normalised, as the two parts of a sum that nobody else reads: the norm adds them without rounding."""
+    if not _is_sum_of_its_own(ttnn.origin.args[0]):
+        return tiles, None
+    node = tiles.node
+    while node.meta.get("path") == "ttnn.reshape":
+        node = node.args[0]
+    if node.meta.get("path") != "ttnn.add" or node.kwargs:
+        return tiles, None
+    parts = [Handle(each, each.meta["spec"]) for each in node.args if isinstance(each, torch.fx.Node)]
+    whole = node.meta["spec"].spec
+    if len(parts) != 2 or any((each.shape, each.dtype) != (whole.shape, whole.dtype) for each in parts):
+        return tiles, None
+    one, other = [ttnn.reshaped(each, tiles.shape) for each in parts]
+    return one, other
+
+
+def _is_sum_of_its_own(node: torch.fx.Node) -> bool:
+    while node.target in VIEWS and len(node.users) == 1:
+        node = node.args[0]  # type: ignore[assignment]
+    return node.target is aten.add.Tensor and len(node.users) == 1
+
+
 def _mean(ttnn: Any, handle: Handle) -> Handle:
     return ttnn.mean(handle, dim=-1, keepdim=True, compute_kernel_config=ttnn.accurate)
 
@@ -118,7 +149,14 @@ def _mean(ttnn: Any, handle: Handle) -> Handle:
 def rms_norm(ttnn: Any, x: Value, shape: Sequence[int], weight: Value | None, eps: float | None) -> tuple[Any, Any]:
     eps = torch.finfo(x.dtype).eps if eps is None else eps
     flat = _flat(x, shape)
-    made = ttnn.rms_norm(flat.tile(), epsilon=eps, weight=_row(weight), compute_kernel_config=ttnn.accurate)
+    tiles, residual = _summands(ttnn, flat.tile())
+    made = ttnn.rms_norm(
+        tiles,
+        epsilon=eps,
+        weight=_row(weight),
+        residual_input_tensor=residual,
+        compute_kernel_config=ttnn.accurate,
+    )
     result = ttnn.value(made, x.shape, x.dtype)
     if 1 not in ttnn.used:
         return result, None
