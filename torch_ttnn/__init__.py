@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.metadata import entry_points as _entry_points
+
 from torch._dynamo import register_backend as _register_backend
 
 from torch_ttnn.backend import backend, compile
@@ -13,4 +15,6 @@ from torch_ttnn.options import TorchTtnnOption
 __version__ = "0.2.0"
 __all__ = ["TorchTtnnOption", "backend", "check", "compile", "explain", "export_code"]
 
-_register_backend(backend, name="ttnn")
+# Installed, the package is found by its entry point, and torch registers it; a second time would be an error.
+if "ttnn" not in _entry_points(group="torch_dynamo_backends").names:
+    _register_backend(backend, name="ttnn")

@@ -8,7 +8,7 @@ import torch
 def pcc(one: torch.Tensor, other: torch.Tensor) -> float:
     """Pearson correlation of two tensors, flattened. 1 if both are constant and equal, 0 if they cannot be compared.
 
-    >>> pcc(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([2.0, 4.0, 6.0]))
+    >>> round(pcc(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([2.0, 4.0, 6.0])), 6)
     1.0
     """
     a, b = one.detach().double().flatten(), other.detach().double().flatten()
