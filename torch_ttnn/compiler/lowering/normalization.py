@@ -124,7 +124,7 @@ def _summands(ttnn: Any, tiles: Handle) -> tuple[Handle, Handle | None]:
         return tiles, None
     node = tiles.node
     while node.meta.get("path") == "ttnn.reshape":
-        node = node.args[0]
+        node = node.args[0]  # type: ignore[assignment]
     if node.meta.get("path") != "ttnn.add" or node.kwargs:
         return tiles, None
     parts = [Handle(each, each.meta["spec"]) for each in node.args if isinstance(each, torch.fx.Node)]
