@@ -7,6 +7,7 @@ import importlib.util
 import logging
 import os
 import threading
+import weakref
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -29,6 +30,12 @@ class Target:
     typing: Any
 
     @property
+    def lock(self) -> threading.RLock:
+        """Held while a program runs: what a device is told while a trace is captured becomes part of that trace."""
+        with _lock:
+            return _locks.setdefault(self.device, threading.RLock())
+
+    @property
     def is_emulator(self) -> bool:
         return self.ttnn is ttnn_emulator
 
@@ -44,6 +51,7 @@ class Target:
 
 _lock = threading.Lock()
 _opened: dict[str, Target] = {}
+_locks: weakref.WeakKeyDictionary[Any, threading.RLock] = weakref.WeakKeyDictionary()
 
 
 def resolve(wanted: Any = None) -> Target:

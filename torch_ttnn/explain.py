@@ -101,7 +101,7 @@ def capture(model: Callable[..., Any], args: tuple, kwargs: dict[str, Any], opti
     """Compile every graph of a model for these inputs; torch computes whatever the next graph needs."""
     given = TorchTtnnOption.of(options)
     chosen = dataclasses.replace(
-        given, cache_dir="", bypass_compile=False, export_code=None, _out_fx_graphs=[], _programs=[]
+        given, cache_dir="", bypass_compile=False, export_code=None, _out_fx_graphs=[], _programs=[], _compiled=0
     )
     captured = Captured(chosen)
     with _addressed(model, args, kwargs) as (inputs, settings, captured.without_values):

@@ -78,7 +78,8 @@ class TorchTtnnOption:
     load_params_once: bool = True
     native_integration: bool = False
     _out_fx_graphs: list[torch.fx.Graph] = field(default_factory=list, repr=False)
-    _programs: list[Any] = field(default_factory=list, repr=False)
+    _programs: list[Any] = field(default_factory=list, repr=False)  # those that are kept
+    _compiled: int = field(default=0, repr=False)  # how many were made
 
     def __post_init__(self) -> None:
         self.accept = (self.accept,) if isinstance(self.accept, str) else tuple(self.accept)

@@ -101,6 +101,15 @@ def test_only_literals_and_configs_are_read(source):
         _object(source)
 
 
+def test_the_oldest_programs_go(tmp_path, monkeypatch):
+    monkeypatch.setattr("torch_ttnn.compiler.cache.MOST_PROGRAMS", 2)
+    for width in (8, 16, 24):
+        run(tmp_path, nn.Sequential(nn.Linear(32, width)))
+    assert len(list(tmp_path.glob("*.json"))) == 2
+    _, found = run(tmp_path, nn.Sequential(nn.Linear(32, 24)))
+    assert "lower" not in found.seconds
+
+
 def test_no_folder_no_files(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     _, made = run("")

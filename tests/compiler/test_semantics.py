@@ -404,6 +404,69 @@ def test_many_shapes_leave_the_cache_bounded_and_give_a_hint(caplog):
     for n in range(3, 8):
         assert torch.equal(run(torch.zeros(n)), torch.ones(n))
     assert "max_programs" in caplog.text
+    assert len(options._programs) == len(options._out_fx_graphs) == 2
+
+
+@torch.no_grad()
+def test_a_program_that_is_no_longer_kept_frees_its_weights():
+    model = nn.Linear(256, 256)
+    with ttnn_emulator.open_device(device_id=0) as device:
+        run = torch.compile(model, backend="ttnn", dynamic=True, options={"device": device, "max_programs": 1})
+        run(torch.randn(3, 256))
+        one = used(device)
+        for length in range(4, 9):
+            run(torch.randn(length, 256))
+        gc.collect()
+        assert used(device) <= one
+
+
+# -- interruptions -----------------------------------------------------------------------------------------------------
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("operation", ["from_torch", "linear"])
+@pytest.mark.parametrize("call", [1, 3, 5])
+def test_a_call_that_was_interrupted_can_be_made_again(monkeypatch, operation, call):
+    """Whenever it happens: while weights are prepared, in the first run, while the trace is captured."""
+    model = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH))
+    x = torch.randn(4, WIDTH)
+    with ttnn_emulator.open_device(device_id=0) as device:
+        function = compiled(model, device=device)
+        calls = iter(range(1, 1000))
+        called = getattr(ttnn_emulator, operation)
+
+        def interrupted(*args, **kwargs):
+            if next(calls) == call:
+                raise KeyboardInterrupt
+            return called(*args, **kwargs)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(ttnn_emulator, operation, interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                function(x)
+        for _ in range(3):
+            assert_near(function(x), model(x))
+
+
+@torch.no_grad()
+def test_two_programs_of_one_device_begin_in_two_threads():
+    models = [nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH)) for _ in range(4)]
+    x = torch.randn(4, WIDTH)
+    wrong = []
+
+    def work(model):
+        with torch.no_grad():
+            function = torch_ttnn.compile(model)
+            for _ in range(5):
+                if not torch.allclose(function(x), model(x), rtol=0.1, atol=0.1):
+                    wrong.append(model)
+
+    threads = [threading.Thread(target=work, args=(model,)) for model in models]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
 
 
 # -- options ----------------------------------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ log = logging.getLogger("torch_ttnn")
 VARIABLE = "TORCH_TTNN_CACHE_DIR"
 FORMAT = 1
 OPTIONS_THAT_MATTER = ("precision", "weights", "accept", "fuse")
+MOST_PROGRAMS = 1000  # kept in one folder; the oldest go
 MAX_CONSTANT_BYTES = 64 << 20  # a graph with more is not kept
 
 
@@ -127,6 +128,24 @@ def store(place: Path, key: str, lowered: Lowered, facts: dict[str, Any]) -> Non
                 safetensors.torch.save_file(whole, temporary)
         with replacing(place / f"{key}.json") as temporary:
             text = json.dumps({"lowered": document, "constants": bool(constants), "facts": facts})
-            Path(temporary).write_text(text)
+            temporary.write_text(text)
+        _prune(place)
     except OSError as error:
         log.warning("a program could not be kept in %s: %s", place, error)
+
+
+def _prune(place: Path) -> None:
+    """Drop the oldest programs beyond the limit; another process may be doing the same."""
+    kept = list(place.glob("*.json"))
+    if len(kept) <= MOST_PROGRAMS:
+        return
+    for path in sorted(kept, key=_age)[: len(kept) - MOST_PROGRAMS]:
+        path.unlink(missing_ok=True)
+        path.with_suffix(".safetensors").unlink(missing_ok=True)
+
+
+def _age(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0

@@ -51,7 +51,7 @@ def dumped(compilation: Any, number: int, stage: str, last: bool = False) -> Ite
 
 def _folder(options: TorchTtnnOption) -> Path:
     """The folder of this graph: further graphs of the same options have folders of their own."""
-    number = len(options._programs) + 1
+    number = options._compiled + 1
     folder = Path(options.debug_dir) / f"graph_{number}" if number > 1 else Path(options.debug_dir)
     folder.mkdir(parents=True, exist_ok=True)
     return folder

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,10 +21,6 @@ from torch_ttnn.options import TorchTtnnOption
 from ttnn_emulator.numerics.mode import numerics
 
 INT32 = torch.iinfo(torch.int32)
-
-
-class OutOfRange(Exception):
-    """An integer input does not fit the device's integers."""
 
 
 class Program:
@@ -51,7 +46,7 @@ class Program:
         self._traced = self._trace(options)
         if self._traced is not None:
             self.weights.when_released = self._traced.release
-        self._lock = threading.Lock()
+        self._lock = target.lock
         emulated = functools.partial(numerics, options.numerics)
         self._numerics: Callable[[], Any] = emulated if target.is_emulator else contextlib.nullcontext
         self.before_first_call: Callable[[Sequence[Any]], None] | None = None

@@ -62,7 +62,7 @@ class Specialised:
             found = self._programs[key] = self._compile(*_concrete(self.graph_module, inputs))
             self.recompiles += 1
             if len(self._programs) > self.options.max_programs:
-                self._programs.popitem(last=False)
+                self._forget(self._programs.popitem(last=False)[1])
                 log.warning(
                     "a graph was compiled %d times for different shapes, and only %d programs are kept: pad inputs to "
                     "a few sizes, or raise the option max_programs",
@@ -77,8 +77,14 @@ class Specialised:
         program = compile_graph(compilation)
         self.options._out_fx_graphs.append(program.graph)
         self.options._programs.append(program)
-        publish(program, len(self.options._programs), self.options)
+        self.options._compiled += 1
+        publish(program, self.options._compiled, self.options)
         return program
+
+    def _forget(self, program: Program) -> None:
+        """Its weights leave the device with it."""
+        self.options._out_fx_graphs.remove(program.graph)
+        self.options._programs.remove(program)
 
 
 def _is_symbolic(item: Any) -> bool:

@@ -83,9 +83,12 @@ class TracedProgram:
         results = self._body(ttnn, device, weights, self._buffers)
         outputs = self._download(ttnn, weights, inputs, results)
         del results
-        self._trace = ttnn.begin_trace_capture(device, cq_id=0)
-        self._results = self._body(ttnn, device, weights, self._buffers)
-        ttnn.end_trace_capture(device, self._trace, cq_id=0)
+        trace = ttnn.begin_trace_capture(device, cq_id=0)
+        try:
+            self._results = self._body(ttnn, device, weights, self._buffers)
+        finally:  # an interrupted capture must not leave the device recording
+            ttnn.end_trace_capture(device, trace, cq_id=0)
+            self._trace = trace
         self._made_from = list(weights)
         return outputs
 

@@ -81,15 +81,17 @@ class Weights:
         self._placeholder_number = {node: number for number, node in statics.items()}
         self._depends = _dependencies(graph, self._placeholder_number)
         self._watches: dict[int, Watch] = {}
+        self._is_prepared = False
         self.tensors: list[Any] = [None] * len(self._made)
         self.when_released: Callable[[], None] = lambda: None
         self.uploads = 0  # how often anything was prepared; a test reads it
 
     def current(self, inputs: Sequence[Any]) -> list[Any]:
         """The prepared tensors for these inputs, made anew where what they depend on changed."""
-        if not self._watches and self._made and self.tensors[0] is None:
+        if not self._is_prepared:
             self._prepare(range(len(self._made)), inputs)
             self._watch(self._numbers, inputs)
+            self._is_prepared = True  # not before: an interrupted preparation is begun anew
             return self.tensors
         changed, moved = set(), []
         for number, watch in self._watches.items():
@@ -112,6 +114,7 @@ class Weights:
         """Free everything; the next call prepares it again."""
         self.tensors = [None] * len(self._made)
         self._watches.clear()
+        self._is_prepared = False
         self.when_released()
 
     def _watch(self, numbers: Sequence[int], inputs: Sequence[Any]) -> None:
