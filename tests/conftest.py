@@ -21,6 +21,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     os.environ["TORCH_TTNN_CACHE_DIR"] = ""  # programs are compiled, not found on this machine's disk
+    os.environ["TORCH_TTNN_VERIFY"] = "full" if config.getoption("--sweep") else "1"
     settings.load_profile("sweep" if config.getoption("--sweep") else "default")
 
 

@@ -11,6 +11,7 @@ import torch.fx
 
 import ttnn_emulator as ttnn
 from tests.compiler.against_torch import run
+from torch_ttnn.compiler import pipeline
 from torch_ttnn.compiler.errors import VerifyError
 from torch_ttnn.compiler.program import Program
 from torch_ttnn.compiler.verify import (
@@ -160,3 +161,13 @@ def test_a_crossing_in_the_middle_is_stray():
     tanh.args = (up,)
     verify(graph, full=True)
     assert [violation.node for violation in stray_moves(graph)] == [down.name, up.name]
+
+
+def test_every_stage_is_verified(monkeypatch):
+    def breaks(compilation):
+        next(node for node in compilation.lowered.main.nodes if node.op == "call_function").meta.pop("spec")
+
+    stages = [*pipeline.STAGES, ("spoil", breaks)]
+    monkeypatch.setattr(pipeline, "STAGES", stages)
+    with pytest.raises(VerifyError):
+        run(lambda x: x + 1, torch.ones(4))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,8 +21,11 @@ from torch_ttnn.compiler.normalise import count_operations, normalise
 from torch_ttnn.compiler.place import place
 from torch_ttnn.compiler.program import Program
 from torch_ttnn.compiler.recorder import Recorder
+from torch_ttnn.compiler.verify import verify_compilation
 from torch_ttnn.devices import Target
 from torch_ttnn.options import TorchTtnnOption
+
+VERIFY = "TORCH_TTNN_VERIFY"  # "1" verifies graphs after every stage, "full" also types every call again
 
 
 @dataclass
@@ -92,6 +96,7 @@ def compile_graph(compilation: Compilation) -> Program:
             for number, (name, stage) in enumerate(STAGES, 1):
                 with dumped(compilation, number, name, last=number == len(STAGES)), _timed(compilation, name):
                     stage(compilation)
+                _verify(compilation)
             assert compilation.lowered is not None
             if place is not None:
                 with _timed(compilation, "cache"):
@@ -105,6 +110,13 @@ def compile_graph(compilation: Compilation) -> Program:
         compilation.fusions,
     )
     return program
+
+
+def _verify(compilation: Compilation) -> None:
+    """After a stage, when somebody looks into the compiler, and in its tests."""
+    wanted = os.environ.get(VERIFY) or ("1" if compilation.options.debug else "")
+    if wanted:
+        verify_compilation(compilation, full=wanted == "full")
 
 
 @contextmanager
