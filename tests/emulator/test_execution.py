@@ -109,6 +109,21 @@ def test_what_only_the_trace_knows_is_freed_with_it(device) -> None:
         assert torch.equal(ttnn.to_torch(result), torch.full((64, 64), 4.0, dtype=torch.bfloat16))
 
 
+def test_a_view_of_a_view_frees_what_it_is_a_view_of(device) -> None:
+    source = upload(torch.ones(64, 64), device)
+
+    def program():
+        return ttnn.add(ttnn.reshape(ttnn.reshape(ttnn.add(source, 1.0), (1, 64, 64)), (1, 1, 64, 64)), 1.0)
+
+    program()
+    trace = ttnn.begin_trace_capture(device)
+    result = program()
+    ttnn.end_trace_capture(device, trace)
+    assert [len(program.last_read) for program in device.traces[trace].programs] == [0, 1]
+    ttnn.execute_trace(device, trace)
+    assert torch.equal(ttnn.to_torch(result), torch.full((1, 1, 64, 64), 3.0, dtype=torch.bfloat16))
+
+
 def test_a_trace_that_outgrows_its_region_says_how_much_it_needs() -> None:
     with ttnn.open_device(device_id=0, trace_region_size=2048) as device:
         source = upload(torch.ones(32, 32), device)

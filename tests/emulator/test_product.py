@@ -18,7 +18,17 @@ from ttnn_emulator.numerics.product_kernels import RELU, ROUNDED
 from ttnn_emulator.numerics.softmax import softmax_rows
 
 ACCURATE = MathConfig(fp32_acc=True)
-SIZES = ((1, 8, 3), (5, 7, 9), (6, 4, 16), (13, 33, 65), (100, 1030, 70), (200, 515, 530))
+SIZES = (
+    (1, 8, 3),
+    (1, 1030, 70),
+    (2, 515, 530),
+    (2, 3, 1),
+    (5, 7, 9),
+    (6, 4, 16),
+    (13, 33, 65),
+    (100, 1030, 70),
+    (200, 515, 530),
+)
 
 
 def as_it_lies(values: torch.Tensor, how: str) -> torch.Tensor:
@@ -54,16 +64,18 @@ def test_batches_may_be_permuted_and_broadcast():
 
 
 @pytest.mark.usefixtures("way")
-def test_only_the_bits_under_the_masks_count():
-    a, b = torch.randn(20, 30), torch.randn(30, 40)
+@pytest.mark.parametrize("rows", [1, 20])
+def test_only_the_bits_under_the_masks_count(rows):
+    a, b = torch.randn(rows, 30), torch.randn(30, 40)
     upper = [(each.view(torch.int32) & -0x10000).view(torch.float32) for each in (a, b)]
     made = product.multiply(a, b, masks=(-0x10000, -0x10000))
     torch.testing.assert_close(made, upper[0] @ upper[1], atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.usefixtures("way")
-def test_bias_rounding_and_activation_follow_the_product():
-    a, b, bias = torch.randn(37, 64), torch.randn(64, 51), torch.randn(51)
+@pytest.mark.parametrize("rows", [1, 37])
+def test_bias_rounding_and_activation_follow_the_product(rows):
+    a, b, bias = torch.randn(rows, 64), torch.randn(64, 51), torch.randn(51)
     sums = product.multiply(a, b, bias=bias)
     torch.testing.assert_close(sums, a @ b + bias, atol=1e-4, rtol=1e-5)
     rounded = round_in_place(sums.clone())
@@ -149,6 +161,10 @@ def test_large_attention(queries, keys):
     for how, mask, extra, expected in cases:
         made = attention.whole_rows(how, query, key, value, mask, extra)
         torch.testing.assert_close(made, reference(query, key, value, expected, extra), atol=4e-3, rtol=1e-2)
+        apart = [
+            each.transpose(1, 2).contiguous().transpose(1, 2) for each in (query, key, value)
+        ]  # heads side by side
+        assert torch.equal(attention.whole_rows(how, *apart, mask, extra), made)
 
 
 def test_work_is_shared_and_errors_come_back():

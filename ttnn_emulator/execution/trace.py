@@ -109,7 +109,12 @@ def _release_forgotten(programs: Sequence[_Program]) -> None:
     """Free what programs write and only the trace refers to: on the card it went with its last tensor."""
     ours = Counter(id(each) for program in programs for each in _storages([program.outputs, program.inputs]))
     written = {id(each.root) for program in programs for each in program.outputs}
-    known = {id(each): each for program in programs for each in _storages([program.outputs, program.inputs])}
+    known = {
+        id(owner): owner
+        for program in programs
+        for each in _storages([program.outputs, program.inputs])
+        for owner in _owners(each)
+    }
     # Views first, and views of views before those: one that is forgotten does not hold on to its owner.
     for storage in sorted(known.values(), key=_depth, reverse=True):
         if sys.getrefcount(storage) - ours[id(storage)] > REFERENCES_HERE:
@@ -118,6 +123,14 @@ def _release_forgotten(programs: Sequence[_Program]) -> None:
             ours[id(storage.owner)] += 1  # type: ignore[attr-defined]
         elif id(storage) in written:
             storage.release("the end of its last tensor while a trace was captured")
+
+
+def _owners(storage: Storage) -> Iterator[Storage]:
+    """A buffer, and if it is a view what it is one of, step by step."""
+    yield storage
+    while storage.root is not storage:
+        storage = storage.owner  # type: ignore[attr-defined]
+        yield storage
 
 
 def _depth(storage: Storage) -> int:

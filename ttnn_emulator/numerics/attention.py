@@ -194,8 +194,8 @@ def whole_rows(
     """
     batch, heads, queries, depth = query.shape
     keys, width = key.shape[-2], value.shape[-1]
-    key, value = (contiguous(each.expand(batch, *each.shape[1:])) for each in (key, value))
-    query = contiguous(query)
+    key, value = (_in_rows(each.expand(batch, *each.shape[1:])) for each in (key, value))
+    query = _in_rows(query)
     simple = kernel.causal and not kernel.window
     if mask is None and not simple:
         hidden = kernel.hidden(torch.arange(queries) + kernel.offset, torch.arange(keys), absent)
@@ -209,7 +209,8 @@ def whole_rows(
     how = ACCURATE if not kernel.streams and not kernel.exp_approx else quick
     slope = np.float32(float(steps.STEEPNESS) * kernel.scale)
     end = (
-        (keys, depth, width), (0 if mask is None else mask.stride(-2) * 4,),
+        (keys, depth, width),
+        (*(each.stride(-2) for each in (query, key, value)), 0 if mask is None else mask.stride(-2) * 4),
         tuple(np.int32(NARROW_BITS if each.dtype is torch.bfloat16 else 0) for each in (query, key, value)),
         tuple(np.int32(each) for each in seen_bits(kernel.math, (BFLOAT16_BITS, BFLOAT16_BITS))),
         simple and mask is None, kernel.offset, (np.float32(kernel.scale), slope, np.float32(steps.OFFSET), how),
@@ -232,6 +233,11 @@ def whole_rows(
             pieces += [(one * heads + head, *part, *places, scores, out, *end) for part in rows]
     share(kernels.attend, pieces)
     return pack_out(kernel, made) if kernel.out is not DataType.BFLOAT16 else made
+
+
+def _in_rows(values: torch.Tensor) -> torch.Tensor:
+    """Matrices whose rows lie in one piece each, wherever that is."""
+    return values if values.stride(-1) == 1 else contiguous(values)
 
 
 def _place(values: torch.Tensor, one: int, head: int) -> int:

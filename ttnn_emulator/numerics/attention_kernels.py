@@ -68,14 +68,15 @@ def _write(source, share, target, packing):
 
 @njit(cache=True, nogil=True)
 def attend(
-    head, start, end, query, key, value, mask, sink, out, sizes, addresses, shifts, masks, causal, offset, exp, packing
+    head, start, end, query, key, value, mask, sink, out, sizes, steps, shifts, masks, causal, offset, exp, packing
 ):
     """Queries `start` to `end` of one head.
 
     query, key, value, out  where the head's matrices begin: [queries, depth], [keys, depth], [keys, width]
-    mask       0, or where the head's mask begins, with `addresses[0]` bytes from row to row
+    mask       0, or where the head's mask begins
     sink       [heads, queries] scores, or none
     sizes      keys, depth, width
+    steps      from row to row: values of query, key and value, bytes of the mask
     masks      bits that are seen of queries and powers, and of keys and values
     causal     a query sees keys up to its own number plus `offset`
     exp        scale, slope, offset of the exponential, and which one it is
@@ -86,9 +87,9 @@ def attend(
     most_rows = max(min(MOST_ROWS, ROOM // columns // ROWS * ROWS), ROWS)
     right = np.empty(columns * padded(depth), np.int32)
     place, step = (np.int64(0), np.int64(0)), COLUMNS * padded(depth)
-    pack_from(key, shifts[1], masks[1], keys, depth, (depth, 1), place, depth, right, COLUMNS, step)
+    pack_from(key, shifts[1], masks[1], keys, depth, (steps[1], 1), place, depth, right, COLUMNS, step)
     weighted, step = np.empty(wide * padded(keys), np.int32), COLUMNS * padded(keys)
-    pack_from(value, shifts[2], masks[1], width, keys, (1, width), place, keys, weighted, COLUMNS, step)
+    pack_from(value, shifts[2], masks[1], width, keys, (1, steps[2]), place, keys, weighted, COLUMNS, step)
     left = np.empty(most_rows * padded(depth), np.int32)
     scores = np.empty((most_rows, columns), np.float32)
     powers = np.empty(most_rows * padded(keys), np.float32)
@@ -99,7 +100,7 @@ def attend(
         panels = -(-rows // ROWS)
         part = left[: panels * ROWS * padded(depth)]
         place, step = (np.int64(first), np.int64(0)), ROWS * padded(depth)
-        pack_from(query, shifts[0], masks[0], end, depth, (depth, 1), place, depth, part, ROWS, step)
+        pack_from(query, shifts[0], masks[0], end, depth, (steps[0], 1), place, depth, part, ROWS, step)
         seen = min(keys, first + rows + offset) if causal else keys
         for j in range(-(-seen // COLUMNS)):
             b = right.ctypes.data + 4 * j * COLUMNS * padded(depth)
@@ -113,7 +114,7 @@ def attend(
         for row in range(rows):
             line = scores[row, : min(seen, first + row + 1 + offset) if causal else seen]
             if mask:
-                given = floats(mask + (first + row) * addresses[0], line.size)
+                given = floats(mask + (first + row) * steps[3], line.size)
                 for k in range(line.size):
                     line[k] += given[k]
             most = _powers(line, scale, slope, shift, how)

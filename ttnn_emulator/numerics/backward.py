@@ -12,6 +12,7 @@ import torch
 
 from ttnn_emulator.enums import DataType
 from ttnn_emulator.numerics import elementwise, functions_derivative  # noqa: F401  its kernels register themselves
+from ttnn_emulator.numerics.broadcasting import of_one_shape
 from ttnn_emulator.numerics.elementwise_vector import nearest_even, stored
 from ttnn_emulator.numerics.formats import pack
 from ttnn_emulator.numerics.functions import apply_function
@@ -78,7 +79,7 @@ def _gelu_tanh(g: Values, x: Values, fp32: bool, nearest: bool) -> Values:
         return torch.from_numpy(np.asarray(stored(np.float32(value), fp32)))
 
     def joined(a: Values, b: Values, function: Callable[[Float, Float], Float]) -> Values:
-        a, b = torch.broadcast_tensors(a, b)
+        a, b = of_one_shape(a, b)
         total = function(a.contiguous().numpy(), b.contiguous().numpy())
         total = nearest_even(total) if nearest and not fp32 else total
         return torch.from_numpy(np.asarray(stored(total, fp32)))

@@ -19,6 +19,7 @@ from torch.nn.functional import pad
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType
 from ttnn_emulator.errors import ChipFault
 from ttnn_emulator.numerics import vector_unit
+from ttnn_emulator.numerics.broadcasting import shape_of
 from ttnn_emulator.numerics.conv_kernels import accumulate_products
 from ttnn_emulator.numerics.elementwise_kernels import add_16bit, add_32bit
 from ttnn_emulator.numerics.formats import bits_of, device_pack_block_float, flush, from_bits, pack, version_of, wide
@@ -430,7 +431,7 @@ def _floats(sums: np.ndarray, rows: int) -> torch.Tensor:
 def added(a: torch.Tensor, b: torch.Tensor, *, fp32: bool) -> torch.Tensor:
     """a + b as the matrix unit adds, left in a destination register of 16 or 32 bits a value."""
     keep = int(TF32_BITS if fp32 else UPPER_HALF)
-    shape = torch.broadcast_shapes(a.shape, b.shape)
+    shape = shape_of(a, b)
     left, right = ((bits_of(values.expand(shape)) & keep).reshape(-1).numpy() for values in (a, b))
     out = np.empty(left.size, np.int32)
     (add_32bit if fp32 else add_16bit)(left, right, np.int32(0), out)

@@ -6,12 +6,15 @@ follow. So what stands between those does not wake them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 
 from ttnn_emulator.numerics.workers import cut, share
 
 ALONE = 1 << 17  # elements that one thread copies before others are woken
+FEW = 1 << 15  # elements up to which torch wakes no threads
 
 
 def contiguous(values: torch.Tensor) -> torch.Tensor:
@@ -27,9 +30,38 @@ def copied(values: torch.Tensor) -> torch.Tensor:
         return values.clone(memory_format=torch.contiguous_format)
     source = values.numpy()
     made = np.empty(source.shape, source.dtype)
+    share(np.copyto, _pieces(made, source))
+    return torch.from_numpy(made)
+
+
+def joined(parts: Sequence[torch.Tensor], dim: int) -> torch.Tensor:
+    """The parts one behind the other along a dimension."""
+    first = parts[0]
+    dtypes = {part.dtype for part in parts}
+    if len(dtypes) > 1 or not first.dim() or sum(part.numel() for part in parts) <= FEW:
+        return torch.cat(list(parts), dim)
+    shape = list(first.shape)
+    shape[dim] = sum(part.shape[dim] for part in parts)
+    made = torch.empty(shape, dtype=first.dtype)
+    into, at = _array(made), 0
+    pieces = []
+    for part in parts:
+        place = [slice(None)] * len(shape)
+        place[dim] = slice(at, at + part.shape[dim])
+        at += part.shape[dim]
+        pieces += _pieces(into[tuple(place)], _array(part))
+    share(np.copyto, pieces)
+    return made
+
+
+def _array(values: torch.Tensor) -> np.ndarray:
+    return values.view(torch.int16).numpy() if values.dtype is torch.bfloat16 else values.numpy()
+
+
+def _pieces(made: np.ndarray, source: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """A copy as some smaller ones, for several threads."""
     axis = max(range(source.ndim), key=lambda each: (source.shape[each] > 1) * (source.ndim - each))
     rows = source.shape[axis]
     lead = (slice(None),) * axis
     parts = cut(rows, max(ALONE * rows // max(source.size, 1), 1))
-    share(np.copyto, [(made[(*lead, slice(*part))], source[(*lead, slice(*part))]) for part in parts])
-    return torch.from_numpy(made)
+    return [(made[(*lead, slice(*part))], source[(*lead, slice(*part))]) for part in parts]

@@ -6,6 +6,7 @@ NaN, infinities, signed zeros and denormals. `prepare` chooses once and returns 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -15,10 +16,11 @@ import torch
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, FLOAT_DTYPES, DataType
 from ttnn_emulator.errors import ChipFault
 from ttnn_emulator.numerics import casts, elementwise_fast, elementwise_vector, formats
-from ttnn_emulator.numerics.addresses import address_of
+from ttnn_emulator.numerics.broadcasting import of_one_shape, shape_of
 from ttnn_emulator.numerics.elementwise_integer import INTEGER_FUNCTIONS, INTEGER_KERNELS
-from ttnn_emulator.numerics.elementwise_kernels import HALF_DROPPED, UPPER, add_at, multiply_at, multiply_in_phases
+from ttnn_emulator.numerics.elementwise_kernels import multiply_in_phases
 from ttnn_emulator.numerics.functions import apply_function
+from ttnn_emulator.numerics.lines import add_exactly, multiply_closely, multiply_exactly
 from ttnn_emulator.numerics.mode import exactly
 
 Values = torch.Tensor
@@ -222,12 +224,12 @@ def _joined(name: str, setting: Setting, parameters: tuple) -> Compute:
     if name in ALWAYS_BY_TORCH:
         return elementwise_fast.EXACT[name]
     if name == "multiplication" and not setting.fp32:
-        return lambda a, b: _at_once(multiply_at, a, b)
+        return multiply_exactly
     kernel, cost, fp32 = elementwise_vector.KERNELS[name], COST.get(name, 16), setting.fp32
     quick = elementwise_fast.CLOSE[name]
 
     def join(a: Values, b: Values) -> Values:
-        shape = torch.broadcast_shapes(a.shape, b.shape)
+        shape = shape_of(a, b)
         if not exactly(shape.numel() * cost):
             return quick(a, b, *parameters, fp32=fp32)
         left, right = a.expand(shape).contiguous().numpy(), b.expand(shape).contiguous().numpy()
@@ -241,38 +243,19 @@ def _joined(name: str, setting: Setting, parameters: tuple) -> Compute:
 def _on_matrix_unit(name: str, fp32: bool) -> Compute:
     if name == "multiplication":
         return lambda a, b: _in_phases(a, b, fp32)
-    flip = np.int32(-0x80000000 if name == "subtraction" else 0)
-    half, kept = (np.int32(0), np.int32(-1)) if fp32 else (HALF_DROPPED, UPPER)
-    return lambda a, b: _at_once(add_at, a, b, flip, half, kept)
+    return functools.partial(add_exactly, subtract=name == "subtraction", fp32=fp32)
 
 
 def _in_phases(a: Values, b: Values, fp32: bool) -> Values:
-    work = torch.broadcast_shapes(a.shape, b.shape).numel() * FIDELITY_PHASES
+    work = shape_of(a, b).numel() * FIDELITY_PHASES
     if exactly(work):
         return _flat(multiply_in_phases, a, b, FIDELITY_PHASES, fp32)
-    product = elementwise_fast.product(a, b)
-    return product if fp32 else formats.round_bf16_half_away(product)
-
-
-def _of_one_shape(a: Values, b: Values) -> tuple[Values, Values]:
-    if a.shape == b.shape:
-        return a, b
-    shape = torch.broadcast_shapes(a.shape, b.shape)
-    return a.expand(shape), b.expand(shape)
-
-
-def _at_once(loop: Callable, a: Values, b: Values, *arguments: object) -> Values:
-    """Run a compiled loop over the memory of two broadcast operands."""
-    a, b = _of_one_shape(a, b)
-    left, right = a.contiguous(), b.contiguous()
-    out = torch.empty_like(left)
-    loop(address_of(left), address_of(right), *arguments, address_of(out), out.numel())
-    return out
+    return multiply_closely(a, b, fp32=fp32)
 
 
 def _flat(loop: Callable, a: Values, b: Values, *arguments: object) -> Values:
     """Run a compiled loop over bit patterns of two broadcast operands."""
-    a, b = _of_one_shape(a, b)
+    a, b = of_one_shape(a, b)
     out = np.empty(a.shape, np.float32)
     left, right = (formats.bits_of(values).numpy().reshape(-1) for values in (a, b))
     loop(left, right, *arguments, out.view(np.int32).reshape(-1))

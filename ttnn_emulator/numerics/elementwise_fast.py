@@ -6,7 +6,10 @@ from collections.abc import Callable
 
 import torch
 
+from ttnn_emulator.numerics.broadcasting import of_one_shape
+from ttnn_emulator.numerics.elementwise_kernels import ADD, MULTIPLY, SUBTRACT, SUBTRACT_REVERSED
 from ttnn_emulator.numerics.formats import bits_of, flush, from_bits, round_bf16_nearest_even
+from ttnn_emulator.numerics.lines import join_closely
 
 Values = torch.Tensor
 LEAST = torch.finfo(torch.float32).tiny
@@ -28,7 +31,7 @@ def _compare(relation: Callable[[Values, Values], Values]) -> Callable[[Values, 
 
 def _choose(larger: bool) -> Callable[[Values, Values], Values]:
     def choose(a: Values, b: Values) -> Values:
-        a, b = torch.broadcast_tensors(a, b)
+        a, b = of_one_shape(a, b)
         first = _order(a) > _order(b)
         chosen = torch.where(first if larger else ~first, a, b)
         return torch.where(chosen.abs() < LEAST, chosen * 0.0, chosen)
@@ -49,15 +52,21 @@ EXACT: dict[str, Callable[[Values, Values], Values]] = {
 }
 
 
-def product(a: Values, b: Values) -> Values:
-    return without_denormals(without_denormals(a) * without_denormals(b))
-
-
 def _close(function: Callable[..., Values]) -> Callable[..., Values]:
     """A function of torch in place of a kernel: denormals count as zero, a 16-bit result is rounded."""
 
     def join(a: Values, b: Values, *parameters: object, fp32: bool) -> Values:
         result = without_denormals(function(without_denormals(a), without_denormals(b), *parameters))
+        return result if fp32 else flush(round_bf16_nearest_even(result))
+
+    return join
+
+
+def _compiled(kind: int) -> Callable[..., Values]:
+    """The same with a loop of our own."""
+
+    def join(a: Values, b: Values, *, fp32: bool) -> Values:
+        result = join_closely(kind, a, b)
         return result if fp32 else flush(round_bf16_nearest_even(result))
 
     return join
@@ -75,10 +84,10 @@ def _nextafter(a: Values, b: Values, *, fp32: bool) -> Values:
 
 
 CLOSE: dict[str, Callable[..., Values]] = {
-    "addition": _close(torch.add),
-    "subtraction": _close(torch.sub),
-    "reversed_subtraction": _close(lambda a, b: b - a),
-    "multiplication": _close(torch.mul),
+    "addition": _compiled(ADD),
+    "subtraction": _compiled(SUBTRACT),
+    "reversed_subtraction": _compiled(SUBTRACT_REVERSED),
+    "multiplication": _compiled(MULTIPLY),
     "division": _close(torch.div),
     "remainder": _close(torch.remainder),
     "fmod": _close(torch.fmod),

@@ -9,6 +9,7 @@ import torch
 from ttnn_emulator.enums import DataType
 from ttnn_emulator.errors import ChipFault
 from ttnn_emulator.numerics import elementwise_vector
+from ttnn_emulator.numerics.broadcasting import of_one_shape
 from ttnn_emulator.numerics.formats import CARRIER, wrap_integer
 from ttnn_emulator.numerics.mode import exactly
 
@@ -51,21 +52,21 @@ def _shift(a: Values, b: Values, dtype: DataType, *, left: bool, signed: bool) -
 
 def _remainder(a: Values, b: Values, dtype: DataType, *, floor: bool) -> Values:
     """By zero it is the dividend."""
-    left, right = torch.broadcast_tensors(a.to(torch.int64), b.to(torch.int64))
+    left, right = of_one_shape(a.to(torch.int64), b.to(torch.int64))
     safe = torch.where(right == 0, 1, right)
     rest = torch.remainder(left, safe) if floor else torch.fmod(left, safe)
     return wrap_integer(torch.where(right == 0, left, rest), dtype)
 
 
 def _quotient(a: Values, b: Values, dtype: DataType, *, mode: str) -> Values:
-    left, right = torch.broadcast_tensors(a.to(torch.int64), b.to(torch.int64))
+    left, right = of_one_shape(a.to(torch.int64), b.to(torch.int64))
     safe = torch.where(right == 0, 1, right)
     return wrap_integer(torch.div(left, safe, rounding_mode=mode), dtype)
 
 
 def _division(a: Values, b: Values, dtype: DataType) -> Values:
     """Into float32. The least int32 counts as zero: its magnitude has no bit set."""
-    left, right = torch.broadcast_tensors(_without_least(a).float(), _without_least(b).float())
+    left, right = of_one_shape(_without_least(a).float(), _without_least(b).float())
     if not exactly(left.numel() * DIVISION_COST):
         return left / right
     quotient = elementwise_vector.integer_division(left.numpy(), right.numpy(), fp32=True)

@@ -8,8 +8,6 @@ from __future__ import annotations
 import numpy as np
 from numba import int32, njit
 
-from ttnn_emulator.numerics.addresses import words
-
 SIGN = np.int32(-0x80000000)
 SIZE = np.int32(0x7FFFFFFF)
 INFINITY = np.int32(0x7F800000)
@@ -74,12 +72,6 @@ def add_mantissas(a, b, flip, half, kept, out):
         out[i] = int32(0) if exponent == int32(0) else bits
 
 
-@njit(cache=True, nogil=True)
-def add_at(a, b, flip, half, kept, out, count):
-    """`add_mantissas` over memory by its address."""
-    add_mantissas(words(a, count), words(b, count), flip, half, kept, words(out, count))
-
-
 def add_16bit(a, b, flip, out):
     """Into a register of 16 bits a value."""
     add_mantissas(a, b, flip, HALF_DROPPED, UPPER, out)
@@ -120,10 +112,40 @@ def multiply_16bit(a, b, out):
         out[i] = int32(0) if y == int32(0) else bits
 
 
-@njit(cache=True, nogil=True)
-def multiply_at(a, b, out, count):
-    """`multiply_16bit` over memory by its address."""
-    multiply_16bit(words(a, count), words(b, count), words(out, count))
+ADD, SUBTRACT, SUBTRACT_REVERSED, MULTIPLY = 0, 1, 2, 3
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _normal(raw):
+    """A float32 from its bits; denormals and -0 as +0."""
+    return np.int32(raw if raw & SIZE >= LEAST else int32(0)).view(np.float32)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def join_32bit(a, b, kind, out):
+    """Arithmetic in float32 with denormals as zero: close to both units, for operands too many to follow exactly."""
+    if kind == ADD:
+        for i in range(out.size):
+            out[i] = np.float32(_normal(a[i]) + _normal(b[i])).view(np.int32)
+    elif kind == SUBTRACT:
+        for i in range(out.size):
+            out[i] = np.float32(_normal(a[i]) - _normal(b[i])).view(np.int32)
+    elif kind == SUBTRACT_REVERSED:
+        for i in range(out.size):
+            out[i] = np.float32(_normal(b[i]) - _normal(a[i])).view(np.int32)
+    else:
+        for i in range(out.size):
+            out[i] = np.float32(_normal(a[i]) * _normal(b[i])).view(np.int32)
+    for i in range(out.size):
+        out[i] = out[i] if out[i] & SIZE >= LEAST else int32(0)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def multiply_rounded(a, b, out):
+    """A product in float32 with denormals as zero, rounded half away from zero to bfloat16."""
+    join_32bit(a, b, MULTIPLY, out)
+    for i in range(out.size):
+        out[i] = (out[i] + HALF_DROPPED) & UPPER
 
 
 @njit(cache=True, nogil=True)

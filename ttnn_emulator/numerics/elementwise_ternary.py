@@ -9,6 +9,7 @@ import torch
 
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType
 from ttnn_emulator.numerics import formats
+from ttnn_emulator.numerics.broadcasting import joined
 from ttnn_emulator.numerics.elementwise import WIDE_DTYPES, copied_in
 from ttnn_emulator.numerics.elementwise_vector import nearest_even, stored
 from ttnn_emulator.numerics.functions_roots import reciprocal
@@ -55,7 +56,7 @@ def prepare_arithmetic(kind: str, dtypes: tuple[DataType, ...], out: DataType, v
     scalar = np.float32(value)
 
     def compute(*operands: Values) -> Values:
-        shape = torch.broadcast_shapes(*(operand.shape for operand in operands))
+        shape = joined(*(operand.shape for operand in operands))
         held = [copied_in(x, dtype, fp32=fp32, vector=True) for x, dtype in zip(operands, dtypes)]
         if exactly(shape.numel() * cost):
             arrays = [x.expand(shape).contiguous().numpy() for x in held]

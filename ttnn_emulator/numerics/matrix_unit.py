@@ -19,6 +19,7 @@ import torch
 
 from ttnn_emulator.enums import MathFidelity
 from ttnn_emulator.numerics import matmul_kernels, matrix_kernels, product
+from ttnn_emulator.numerics.broadcasting import joined
 from ttnn_emulator.numerics.formats import bits_of, from_bits, masked
 from ttnn_emulator.numerics.matmul_kernels import ALL_IN_L1, KEEP, RELOAD, TILE
 from ttnn_emulator.numerics.mode import exactly
@@ -93,7 +94,7 @@ def matmul(
     """
     rows, inner = in0.shape[-2:]
     columns = in1.shape[-2] if transposed else in1.shape[-1]
-    batch = torch.broadcast_shapes(in0.shape[:-2], in1.shape[:-2])
+    batch = joined(in0.shape[:-2], in1.shape[:-2])
     if not is_exact(math.prod(batch), rows, inner, columns, config.fidelity):
         product = matmul_fast(in0, in1.mT if transposed else in1, config, bits)
         return product if start is None else product.add_(start)

@@ -19,6 +19,8 @@ from ttnn_emulator.enums import DataType
 from ttnn_emulator.numerics import normalize_kernels as kernels
 from ttnn_emulator.numerics import reduce as numeric
 from ttnn_emulator.numerics import vector_unit
+from ttnn_emulator.numerics.broadcasting import of_one_shape
+from ttnn_emulator.numerics.copies import contiguous
 from ttnn_emulator.numerics.formats import pack, round_bf16_nearest_even, truncate_bf16
 from ttnn_emulator.numerics.functions import apply_function
 from ttnn_emulator.numerics.matrix_unit import PHASES, MathConfig, truncate_mantissa
@@ -27,6 +29,7 @@ from ttnn_emulator.numerics.reduce_kernels import add_all
 from ttnn_emulator.numerics.workers import cut, share
 
 SIGN = np.uint32(0x80000000)
+NO_ROWS = np.zeros((1, 0), np.float32)
 ONE_WORKER = 1 << 14  # values of rows below which threads cost more than they save
 
 
@@ -83,7 +86,7 @@ class Core:
         if not self.exact:
             total = a - b if flip else a + b
             return total if dest is None else total + dest
-        a, b = torch.broadcast_tensors(a, b)
+        a, b = of_one_shape(a, b)
         starts = np.empty(0, np.uint32) if dest is None else _bits(dest.expand(a.shape))
         made = torch.empty(a.shape)
         end = (_bits(a), _bits(b), flip, starts, self.wide, _bits(made))
@@ -115,7 +118,7 @@ class Core:
     def vector(self, name: str, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         """`add`, `sub` or `mul` of two destination registers."""
         if self.exact:
-            left, right = (each.contiguous().numpy() for each in torch.broadcast_tensors(a, b))
+            left, right = (each.contiguous().numpy() for each in of_one_shape(a, b))
             made = torch.from_numpy(np.asarray(getattr(vector_unit, name)(left, right)))
         else:
             made = getattr(torch, name)(a, b)
@@ -158,13 +161,17 @@ def norm_rows(
     `block` is the width of a shard: every core takes the mean of its own, and one core the mean of those.
     """
     core = Core.of(config, x.values.numel())
-    values = core.source(x.values, x.dtype)
-    if residual is not None:
+    at_once = not core.exact and activation is None
+    values = x.values if at_once and core.wide else core.source(x.values, x.dtype)
+    added = NO_ROWS
+    if residual is not None and at_once and core.wide:
+        added = _rows(residual.values)
+    elif residual is not None:
         values = core.through(core.add(values, core.source(residual.values, residual.dtype)))
-    if not core.exact and activation is None:
-        rows = [np.zeros(0, np.float32) if each is None else _row(core, each) for each in (weight, bias)]
+    if at_once:
+        rows = [NO_ROWS[0] if each is None else _row(core, each) for each in (weight, bias)]
         shift = np.float32(numeric.scaler_of(epsilon))
-        return compiled(kernels.norm_rows, values, x.dtype, core, shift, centred, core.wide, operands=rows)
+        return compiled(kernels.norm_rows, values, x.dtype, core, shift, centred, core.wide, operands=(added, *rows))
     if centred:
         values = core.through(core.sub(values, core.through(_mean(core, values, block))))
     variance = core.through(_mean(core, core.through(core.mul(values, values)), block))
@@ -177,6 +184,10 @@ def norm_rows(
     if activation is not None:
         made = activation(made, core.wide)
     return core.packed(made, x.dtype)
+
+
+def _rows(values: torch.Tensor) -> np.ndarray:
+    return contiguous(values).reshape(-1, values.shape[-1]).numpy()
 
 
 def _row(core: Core, operand: Operand) -> np.ndarray:
@@ -192,7 +203,7 @@ def compiled(
     operands: Sequence[np.ndarray] = (),
 ) -> torch.Tensor:
     """Run a compiled kernel over the rows and pack what it leaves."""
-    rows = values.contiguous().reshape(-1, values.shape[-1]).numpy()
+    rows = _rows(values)
     made = np.empty_like(rows)
     end = (rows, *operands, made, *arguments, dtype is DataType.BFLOAT16)
     share(kernel, [(*part, *end) for part in cut(rows.shape[0], max(ONE_WORKER // max(rows.shape[1], 1), 1))])

@@ -96,20 +96,27 @@ def sum_rows(first, last, x, out):
 
 
 @njit(cache=True, nogil=True)
-def norm_rows(first, last, x, weight, bias, out, epsilon, centred, wide, to_bf16):
-    """A norm of rows; `weight` and `bias` may be empty."""
+def norm_rows(first, last, x, residual, weight, bias, out, epsilon, centred, wide, to_bf16):
+    """A norm of rows, to which `residual` is added before; that, `weight` and `bias` may be empty."""
     width = x.shape[1]
     share = float32(1.0 / width)
     squares = np.empty(width, np.float32)
     for row in range(first, last):
         source, line = x[row], out[row]
-        if centred:
-            mean = _kept(total(source) * share, wide)
+        if residual.size:
+            other = residual[row]
             for i in range(width):
-                line[i] = source[i] - mean
-            _round_all(line, wide)
+                line[i] = cut(cut(source[i]) + cut(other[i]))
+        elif wide:
+            for i in range(width):
+                line[i] = cut(source[i])
         else:
             line[:] = source
+        if centred:
+            mean = _kept(total(line) * share, wide)
+            for i in range(width):
+                line[i] -= mean
+            _round_all(line, wide)
         for i in range(width):
             squares[i] = line[i] * line[i]
         _round_all(squares, wide)

@@ -14,7 +14,9 @@ import llvmlite.binding as llvm
 import numpy as np
 import torch
 
+from ttnn_emulator.numerics import few_rows
 from ttnn_emulator.numerics import product_kernels as kernels
+from ttnn_emulator.numerics.broadcasting import joined
 from ttnn_emulator.numerics.formats import masked
 from ttnn_emulator.numerics.product_kernels import AS_IT_IS, NARROW, WIDE
 from ttnn_emulator.numerics.register_tile import COLUMNS, ROWS
@@ -23,6 +25,7 @@ from ttnn_emulator.numerics.workers import WORKERS, cut, share
 BLOCK = 512  # columns of the right operand that one worker packs at a time
 ALONE = 1 << 17  # values that are packed or finished before threads cost more than they save
 SMALL = 1 << 18  # multiplications below which one thread does all
+READ = 1 << 21  # values of a matrix that one thread reads before others are woken, where each is used once or twice
 NOTHING = np.empty(0, np.float32)
 
 
@@ -50,20 +53,22 @@ def multiply(
     """
     rows, inner = a.shape[-2:]
     columns = b.shape[-1]
-    batch = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    one = b.dim() == 2 or math.prod(b.shape[:-2]) == 1
+    batch = a.shape[:-2] if one and a.dim() >= b.dim() else joined(a.shape[:-2], b.shape[:-2])
     made = torch.empty(*batch, rows, columns)
     if not made.numel():
         return made
-    row = NOTHING if bias is None else np.ascontiguousarray(bias.reshape(-1).float().numpy())
+    row = NOTHING if bias is None else _row(bias)
     function = NOTHING if table is None else table
     if not is_fast_here():
         torch.matmul(_seen(a, masks[0]), _seen(b, masks[1]), out=made)
         if finish != AS_IT_IS or bias is not None:
             end = (made.data_ptr(), columns, 0, columns, row, finish, function)
             share(kernels.finish_rows, [(*part, *end) for part in cut(made.numel() // columns, ALONE // columns + 1)])
-    elif math.prod(b.shape[:-2]) == 1 and a.shape[:-2] == batch:
-        left = a.reshape(-1, inner)
-        _matrices(left, b.reshape(inner, columns), made.view(-1, columns), masks, row, finish, function)
+    elif one and a.shape[:-2] == batch:
+        left = a if a.dim() == 2 else a.reshape(-1, inner)
+        right = b if b.dim() == 2 else b.reshape(inner, columns)
+        _matrices(left, right, made, masks, row, finish, function)
     elif bias is None and table is None:
         _batch(a.expand(*batch, rows, inner), b.expand(*batch, inner, columns), made, masks, finish)
     else:
@@ -71,6 +76,11 @@ def multiply(
         for left, right, target in pairs:
             _matrices(left, right, target, masks, row, finish, function)
     return made
+
+
+def _row(bias: torch.Tensor) -> np.ndarray:
+    values = bias if bias.dtype is torch.float32 else bias.float()
+    return np.ascontiguousarray(values.numpy().reshape(-1))
 
 
 def _each(values: torch.Tensor) -> torch.Tensor:
@@ -81,17 +91,25 @@ def _walkable(values: torch.Tensor) -> torch.Tensor:
     """The matrices with one of their two strides 1, of a dtype that the loops read."""
     if values.dtype is not torch.bfloat16:
         values = values.float()
-    return values if 1 in values.stride()[-2:] else values.contiguous()
+    return values if values.is_contiguous() or 1 in values.stride()[-2:] else values.contiguous()
+
+
+_SHIFTS = {torch.bfloat16: np.int32(NARROW), torch.float32: np.int32(WIDE)}
 
 
 def _shift(values: torch.Tensor) -> np.int32:
-    return np.int32(NARROW if values.dtype is torch.bfloat16 else WIDE)
+    return _SHIFTS[values.dtype]
+
+
+@functools.cache
+def _mask(bits: int) -> np.int32:
+    return np.int32(bits)
 
 
 def _matrices(
     a: torch.Tensor,
     b: torch.Tensor,
-    made: torch.Tensor,
+    made: torch.Tensor,  # [..., columns], all rows one after the other
     masks: tuple[int, int],
     bias: np.ndarray,
     finish: int,
@@ -100,12 +118,22 @@ def _matrices(
     a, b = _walkable(a), _walkable(b)
     rows, inner = a.shape
     columns = b.shape[1]
+    if rows <= few_rows.MOST:
+        share(
+            few_rows.multiply_rows,
+            [
+                (*part, a.data_ptr(), b.data_ptr(), (rows, inner, columns), (*a.stride(), *b.stride()),
+                 (_shift(a), _shift(b)), (_mask(masks[0]), _mask(masks[1])), made.data_ptr(), bias, finish, table)
+                for part in cut(columns, max(READ // inner, 64))
+            ],
+        )  # fmt: skip
+        return
     panels = -(-rows // ROWS)
     left = _scratch.left(panels * ROWS * kernels.padded(inner))
-    operand = (a.data_ptr(), _shift(a), np.int32(masks[0]), rows, inner, *a.stride())
+    operand = (a.data_ptr(), _shift(a), _mask(masks[0]), rows, inner, *a.stride())
     least = max(ALONE // (ROWS * inner), 1)
     share(kernels.pack_left, [(*operand, *part, left) for part in cut(panels, least)])
-    right = (b.data_ptr(), _shift(b), np.int32(masks[1]), columns, *b.stride())
+    right = (b.data_ptr(), _shift(b), _mask(masks[1]), columns, *b.stride())
     end = (made.data_ptr(), bias, finish, table)
     share(
         _multiply_block,
@@ -154,7 +182,7 @@ def _batch(a: torch.Tensor, b: torch.Tensor, made: torch.Tensor, masks: tuple[in
     steps = tuple(values.stride(0) * values.element_size() for values in (a, b, made.view(-1, rows, columns)))
     arguments = (
         a.data_ptr(), b.data_ptr(), made.data_ptr(), (rows, inner, columns), steps,
-        (*a.stride()[1:], *b.stride()[1:]), (_shift(a), _shift(b)), (np.int32(masks[0]), np.int32(masks[1])), finish,
+        (*a.stride()[1:], *b.stride()[1:]), (_shift(a), _shift(b)), (_mask(masks[0]), _mask(masks[1])), finish,
     )  # fmt: skip
     least = max(SMALL // (rows * inner * columns), 1)
     share(kernels.multiply_batches, [(*part, *arguments) for part in cut(count, least)])

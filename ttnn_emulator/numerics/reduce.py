@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from ttnn_emulator.numerics import vector_unit as v
+from ttnn_emulator.numerics.broadcasting import of_one_shape
 from ttnn_emulator.numerics.formats import bits_of, from_bits, round_bf16_nearest_even, truncate_bf16
 from ttnn_emulator.numerics.matrix_unit import PHASES, MathConfig, _registers, operand_bits, truncate_mantissa
 from ttnn_emulator.numerics.mode import exactly
@@ -153,7 +154,7 @@ def multiply(a: torch.Tensor, b: torch.Tensor, config: MathConfig, *, exact: boo
         a = truncate_mantissa(a, bits_a) if bits_a < 8 else a
         b = truncate_mantissa(b, bits_b) if bits_b < 8 else b
         return a * b if config.fp32_acc else round_bf16_nearest_even(a * b)
-    left, right = torch.broadcast_tensors(a, b)
+    left, right = of_one_shape(a, b)
     raw = [each.contiguous().view(torch.int32).numpy().view(np.uint32).reshape(-1) for each in (left, right)]
     made = torch.empty(left.shape)
     end = (*raw, PHASES[config.fidelity], config.fp32_acc, made.view(torch.int32).numpy().view(np.uint32).reshape(-1))

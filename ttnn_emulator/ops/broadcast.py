@@ -6,6 +6,7 @@ from typing import Any
 
 from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.numerics.copies import contiguous
 from ttnn_emulator.numerics.formats import flush
 from ttnn_emulator.ops._common import into, memory_of, require_on_device, require_tile
 from ttnn_emulator.spec import Spec
@@ -38,6 +39,6 @@ def broadcast_to(
 
     def compute(x: Any) -> Any:
         x = flush(x) if within_tiles and x.is_floating_point() else x
-        return x.expand(shape).contiguous()
+        return contiguous(x.expand(shape))
 
     return Plan(out, compute, reads=("input",), into=into(output, "output"))

@@ -10,7 +10,6 @@ from ttnn_emulator.enums import Layout, ShardOrientation
 from ttnn_emulator.errors import require
 from ttnn_emulator.grid import num_cores_to_corerangeset
 from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
-from ttnn_emulator.numerics.copies import contiguous
 from ttnn_emulator.ops._common import memory_of, require_on_device, require_tile
 from ttnn_emulator.ops._heads import (
     Move,
@@ -249,7 +248,7 @@ def taking_apart(
     """The move from columns to heads. `counts` are the query and the key-value heads of each of the groups.
 
     A group holds its queries, then its keys, then its values, which are the keys if `tied`; with keys and values
-    `apart`, the second tensor holds them.
+    `apart`, the second tensor holds them. Carriers are views where that is possible: attention reads them as they lie.
     """
     heads, kv_heads = counts
     of_key = 0 if apart else heads
@@ -262,11 +261,7 @@ def taking_apart(
         def part(source: torch.Tensor, first: int, count: int) -> torch.Tensor:
             return source[:, :, first : first + count].flatten(1, 2)
 
-        return (
-            contiguous(part(queries, 0, heads)),
-            contiguous(turn(part(others, of_key, kv_heads))),
-            contiguous(part(others, of_value, kv_heads)),
-        )
+        return part(queries, 0, heads), turn(part(others, of_key, kv_heads)), part(others, of_value, kv_heads)
 
     return compute
 

@@ -11,6 +11,7 @@ from ttnn_emulator.enums import DataType, Layout, ShardOrientation
 from ttnn_emulator.errors import require
 from ttnn_emulator.grid import CoreCoord
 from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.numerics.copies import contiguous
 from ttnn_emulator.ops._common import into, memory_of, require_on_device
 from ttnn_emulator.ops._heads import (
     HEAD_DTYPES,
@@ -281,7 +282,7 @@ def create_qkv_heads_from_separate_tensors(
     def compute(values: torch.Tensor, others: torch.Tensor) -> tuple[torch.Tensor, ...]:
         pairs = grouped_heads(grown(others, rest), kv_heads, head_dim)
         queries = grouped_heads(grown(values, query), 1, head_dim).flatten(1, 2)
-        return queries.contiguous(), turn(pairs[:, :, 0]).contiguous(), pairs[:, :, 1].contiguous()
+        return contiguous(queries), contiguous(turn(pairs[:, :, 0])), contiguous(pairs[:, :, 1])
 
     return heads_plan(specs, compute, ("input", "input_kv"), outputs_given(output_tensors))
 
@@ -344,7 +345,7 @@ def _pairs_apart(
         if turned:
             key = _turned_tiles(turn(key.flatten(1, 2)), key.shape[1])
         value = part(source, first + kv_heads, kv_heads)
-        return part(values, 0, heads).contiguous(), key.contiguous(), value.contiguous()
+        return contiguous(part(values, 0, heads)), contiguous(key), contiguous(value)
 
     return compute
 
@@ -411,6 +412,6 @@ def nlp_create_q_heads_split(
 
     def compute(values: torch.Tensor) -> tuple[torch.Tensor, ...]:
         heads = grouped_heads(values, 1, head_dim).flatten(1, 2)
-        return tuple(part.contiguous() for part in heads.split(sizes, -1))
+        return tuple(contiguous(part) for part in heads.split(sizes, -1))
 
     return Plan(tuple(specs), compute, reads=("input",), l1_bytes=2 * head_dim // TILE_SIZE * input.page_bytes)

@@ -14,6 +14,7 @@ from ttnn_emulator.enums import BufferType, DataType, Layout
 from ttnn_emulator.errors import require
 from ttnn_emulator.grid import CoreRangeSet
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from ttnn_emulator.numerics.copies import contiguous, joined
 from ttnn_emulator.numerics.formats import flush
 from ttnn_emulator.ops._common import dim_of
 from ttnn_emulator.ops._shards import BLOCK, HEIGHT, WIDTH, fresh_shards, lacks_shards, scaled_shards, tile_aligned
@@ -247,12 +248,12 @@ def join(tensors: Sequence[Spec], dim: int, groups: int, memory_config: MemoryCo
     )
 
     def compute(values: list[torch.Tensor]) -> torch.Tensor:
-        joined = torch.cat(values, dim=dim)
-        return flush(joined) if repacked else joined
+        whole = joined(values, dim)
+        return flush(whole) if repacked else whole
 
     def compute_grouped(values: list[torch.Tensor]) -> torch.Tensor:
         parts = [torch.tensor_split(value, groups, dim=rank - 1) for value in values]
-        return torch.cat([part for group in zip(*parts) for part in group], dim=rank - 1)
+        return joined([part for group in zip(*parts) for part in group], rank - 1)
 
     return Plan(out, compute_grouped if grouped else compute, narrow=True)
 
@@ -394,7 +395,7 @@ def split_columns(input_tensor: Spec, count: int, memory_config: MemoryConfig) -
     """`count` equal parts of the last dimension."""
     size = input_tensor.shape[-1] // count
     part = input_tensor.with_(shape=(*input_tensor.shape[:-1], size), memory_config=memory_config)
-    pieces = lambda values: [piece.contiguous() for piece in values.split(size, dim=-1)]  # noqa: E731
+    pieces = lambda values: [contiguous(piece) for piece in values.split(size, dim=-1)]  # noqa: E731
     return Plan([part] * count, pieces, narrow=True)
 
 

@@ -11,6 +11,7 @@ from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, FLOAT_DTYPES, DataType
 from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import MemoryConfig
 from ttnn_emulator.numerics import formats
+from ttnn_emulator.numerics.broadcasting import of_one_shape
 from ttnn_emulator.numerics.functions_basis import to_integer, to_uint8
 from ttnn_emulator.numerics.vector_unit import add, mad, mul
 from ttnn_emulator.ops.binary_ng import INT32, UINT8, plan_binary
@@ -65,7 +66,7 @@ def scaled(
     def compute(values: Values, by: Values = factor) -> Values:
         held = values.float() if source.dtype in QUANTIZED else formats.flush(values)
         held = values if source.dtype is DataType.FLOAT32 else held
-        left, right = torch.broadcast_tensors(held, by)
+        left, right = of_one_shape(held, by)
         x, y = left.contiguous().numpy(), right.contiguous().numpy()
         if kind == "DEQUANT":
             result = torch.from_numpy(mul(add(x, offset), y))

@@ -11,6 +11,7 @@ from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout, MathFideli
 from ttnn_emulator.errors import require
 from ttnn_emulator.grid import num_cores_to_corerangeset
 from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.numerics.copies import contiguous, joined
 from ttnn_emulator.numerics.formats import device_pack_block_float, flush, truncate_bf16
 from ttnn_emulator.numerics.normalize import Core
 from ttnn_emulator.numerics.rotary import Rotation, rotate_half_matrix
@@ -244,7 +245,7 @@ def rotary_embedding_hf(
             result = rotation.by_matrix(whole, parts[0], parts[1], matrix)
         else:
             result = rotation.halves(whole, parts[0], parts[1], copied=is_decode_mode)
-        return result[tuple(slice(size) for size in shape)].contiguous()
+        return contiguous(result[tuple(slice(size) for size in shape)])
 
     l1_bytes = 0 if is_decode_mode else _rotary_buffers(spec, cos, None, config, single=True)
     return Plan(out, compute, reads=("input_tensor", "cos_cache", "sin_cache"), l1_bytes=l1_bytes)
@@ -283,7 +284,7 @@ def rotate_half_device(input: Spec, config: MemoryConfig) -> Plan:
         core = Core.of(setting, whole.numel())
         first, second = whole.chunk(2, -1)
         negated = core.packed(core.mul(second, torch.tensor(-1.0)), DataType.BFLOAT16)
-        return torch.cat([negated, first], -1)[..., : shape[-1]].contiguous()
+        return contiguous(joined([negated, first], -1)[..., : shape[-1]])
 
     run = compute if input.dtype is DataType.BFLOAT16 else torn("the kernel's -1 is written for bfloat16 only")
     return Plan(out, run, reads=("input",), l1_bytes=HALF_BUFFERS * input.page_bytes)

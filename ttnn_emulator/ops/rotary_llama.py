@@ -10,6 +10,7 @@ import torch
 from ttnn_emulator.enums import DataType, Layout, TensorMemoryLayout
 from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.numerics.copies import contiguous
 from ttnn_emulator.numerics.matrix_unit import MathConfig
 from ttnn_emulator.numerics.rotary import Rotation
 from ttnn_emulator.ops._common import memory_of, require_on_device, require_tile
@@ -125,7 +126,7 @@ def _for_positions(spec: Spec, cos: Spec, trans_mat: Spec, rotation: Rotation) -
         parts = [grown(each, cos_padded)[..., :rows, :] for each in (cosines, sines)]
         whole = grown(x, padded)[..., :rows, :]
         result = rotation.by_matrix(whole, parts[0], parts[1], matrix[0, 0, :TILE_SIZE])
-        return grown(result, padded)[tuple(slice(size) for size in shape)].contiguous()
+        return contiguous(grown(result, padded)[tuple(slice(size) for size in shape)])
 
     return compute
 
@@ -140,7 +141,7 @@ def _for_users(spec: Spec, cos: Spec, trans_mat: Spec, rotation: Rotation) -> Ca
     def compute(x: torch.Tensor, cosines: torch.Tensor, sines: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
         parts = [each[:, own, :1] for each in (cosines, sines)]
         result = rotation.by_matrix(grown(x, padded), parts[0], parts[1], _matrices(matrix, matrices))
-        return result[tuple(slice(size) for size in shape)].contiguous()
+        return contiguous(result[tuple(slice(size) for size in shape)])
 
     return compute
 

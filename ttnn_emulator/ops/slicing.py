@@ -12,6 +12,7 @@ from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import DataType, Layout, ShardOrientation
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.memory_config import L1_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from ttnn_emulator.numerics.copies import contiguous
 from ttnn_emulator.ops._common import into
 from ttnn_emulator.ops._shards import (
     BLOCK,
@@ -271,7 +272,7 @@ def cut(
         if part.shape != sizes:  # the end lies in the padding of the last tiles
             missing = [(0, want - have) for want, have in zip(sizes, part.shape)]
             part = torch.nn.functional.pad(part, [size for pair in reversed(missing) for size in pair])
-        return part.contiguous()
+        return contiguous(part)
 
     reads = ("input_tensor",)
     return Plan(out, compute, reads=reads, into=into(output_tensor), narrow=True)
