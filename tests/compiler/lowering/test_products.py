@@ -127,3 +127,30 @@ def test_an_activation_follows_the_product(activation, beta, monkeypatch):
     made = run(lambda b, x, y: torch.addmm(b, x, y, beta=beta), *arguments).outputs[0]
     wanted = getattr(F, activation)(torch.addmm(*arguments, beta=beta))
     torch.testing.assert_close(made, wanted, rtol=0.02, atol=0.05)
+
+
+# -- flattened images -----------------------------------------------------------------------------------------------
+
+
+def _classifier(x, kernel, weight, bias):
+    return F.linear(F.max_pool2d(F.relu(F.conv2d(x, kernel)), 2).flatten(1), weight, bias)
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_a_flattened_image_is_multiplied_as_it_is_stored(batch):
+    outcome = check(_classifier, r(batch, 3, 14, 14), r(32, 3, 3, 3), r(7, 32 * 36) / 30, r(7), statics=(1, 2, 3))
+    assert "ttnn.permute" not in outcome.device_ops[outcome.device_ops.index("ttnn.conv2d") :]
+
+
+def test_a_weight_that_is_no_constant_is_not_reordered():
+    outcome = check(_classifier, r(2, 3, 14, 14), r(32, 3, 3, 3), r(7, 32 * 36) / 30, r(7), statics=(1,))
+    assert "ttnn.permute" in outcome.device_ops[outcome.device_ops.index("ttnn.conv2d") :]
+
+
+def test_other_orders_are_moved():
+    """Columns before rows: no image as a convolution leaves it."""
+
+    def transposed(x, kernel, weight):
+        return F.conv2d(x, kernel).transpose(2, 3).flatten(1) @ weight
+
+    check(transposed, r(2, 3, 8, 10), r(32, 3, 3, 3), r(32 * 48, 5) / 30, statics=(1, 2))

@@ -7,15 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-import torch.fx
 
 from torch_ttnn.compiler.lowering.reductions import in_storage
 from torch_ttnn.compiler.lowering.registry import lowers
+from torch_ttnn.compiler.lowering.residuals import summands
 from torch_ttnn.compiler.value import Handle, Value
 from ttnn_emulator import DataType
 
 aten = torch.ops.aten
-VIEWS = (aten.view.default, aten._unsafe_view.default, aten.reshape.default)
 
 FLOAT32 = DataType.FLOAT32
 
@@ -55,8 +54,11 @@ def log_softmax(ttnn: Any, x: Value, dim: int, half_to_float: bool) -> Value:
     if not x.ndim:
         return ttnn.value(ttnn.multiply(handle, 0.0), x.shape, x.dtype)
     options = {"dim": axis, "keepdim": True, "compute_kernel_config": ttnn.accurate}
-    shifted = ttnn.subtract(handle, ttnn.max(handle, **options))
-    made = ttnn.subtract(shifted, ttnn.log(ttnn.sum(ttnn.exp(shifted), **options)))
+    largest = ttnn.max(handle, **options)
+    powers = ttnn.subtract(handle, largest, activations=[ttnn.UnaryWithParam(ttnn.UnaryOpType.EXP)])
+    logarithm = [ttnn.UnaryWithParam(ttnn.UnaryOpType.LOG)]
+    total = ttnn.add(largest, ttnn.sum(powers, **options), input_tensor_b_activations=logarithm)
+    made = ttnn.subtract(handle, total)
     return ttnn.value(ttnn.cast(made, x.device_dtype), x.shape, x.dtype, form=form)
 
 
@@ -119,26 +121,12 @@ def layer_norm(
 
 
 def _summands(ttnn: Any, tiles: Handle) -> tuple[Handle, Handle | None]:
-    """What is normalised, as the two parts of a sum that nobody else reads: the norm adds them without rounding."""
-    if not _is_sum_of_its_own(ttnn.origin.args[0]):
-        return tiles, None
-    node = tiles.node
-    while node.meta.get("path") == "ttnn.reshape":
-        node = node.args[0]  # type: ignore[assignment]
-    if node.meta.get("path") != "ttnn.add" or node.kwargs:
-        return tiles, None
-    parts = [Handle(each, each.meta["spec"]) for each in node.args if isinstance(each, torch.fx.Node)]
-    whole = node.meta["spec"].spec
-    if len(parts) != 2 or any((each.shape, each.dtype) != (whole.shape, whole.dtype) for each in parts):
+    """What is normalised, and what the norm adds to it before."""
+    parts = summands(ttnn.origin.args[0], tiles)
+    if parts is None:
         return tiles, None
     one, other = [ttnn.reshaped(each, tiles.shape) for each in parts]
     return one, other
-
-
-def _is_sum_of_its_own(node: torch.fx.Node) -> bool:
-    while node.target in VIEWS and len(node.users) == 1:
-        node = node.args[0]  # type: ignore[assignment]
-    return node.target is aten.add.Tensor and len(node.users) == 1
 
 
 def _mean(ttnn: Any, handle: Handle) -> Handle:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+import torch.fx
 
 from torch_ttnn.compiler.errors import refuse
 from torch_ttnn.compiler.lowering.registry import lowers
+from torch_ttnn.compiler.lowering.residuals import is_read_by_norm_only
 from torch_ttnn.compiler.value import Handle, Value
 from ttnn_emulator import DataType
 
@@ -26,6 +28,7 @@ def product(
     for operand in (x, y):
         if not operand.is_float:
             refuse("the matrix unit multiplies no integers")
+    x, y = _flattened(ttnn, x, y)
     x, transpose_x = _as_stored(x)
     y, transpose_y = _as_stored(y)
     left, right = _operand(ttnn, x), _operand(ttnn, y)
@@ -34,7 +37,7 @@ def product(
         options["transpose_a"] = True
     if transpose_y:
         options["transpose_b"] = True
-    dtype = dtype or _wider(ttnn, left, right)
+    dtype = dtype or _result_dtype(ttnn)
     if dtype is not left.dtype:
         options["dtype"] = dtype
     if activation is not None:
@@ -42,6 +45,25 @@ def product(
     if bias is None:
         return ttnn.matmul(left, right, **options)
     return ttnn.linear(left, right, bias=bias.with_rank(2), **options)
+
+
+def _flattened(ttnn: Any, x: Value, y: Value) -> tuple[Value, Value]:
+    """For rows that are flattened images: the image as it is stored, and the weight's rows in that order.
+
+    So nothing is moved on a call to bring channels back to where torch has them.
+    """
+    node = x.base().node if x.is_on_device and not x.is_static else None
+    if node is None or not y.is_static or (x.ndim, y.ndim) != (2, 2) or node.meta.get("path") != "ttnn.permute":
+        return x, y
+    source, order = node.args
+    shape = node.meta["spec"].spec.shape
+    if order != [0, 3, 1, 2] or shape[0] != x.shape[0]:
+        return x, y
+    assert isinstance(source, torch.fx.Node)
+    image = Handle(source, source.meta["spec"])
+    _, channels, high, across = shape
+    taps = y.view((channels, high, across, y.shape[1])).permute((1, 2, 0, 3)).view(y.shape)
+    return ttnn.value(ttnn.reshaped(image, x.shape), x.shape, x.dtype), taps
 
 
 def _as_stored(x: Value) -> tuple[Value, bool]:
@@ -61,11 +83,9 @@ def _operand(ttnn: Any, x: Value) -> Handle:
     return x.tile(block_float)
 
 
-def _wider(ttnn: Any, x: Handle, y: Handle) -> DataType:
-    floats = [each.dtype for each in (x, y) if each.dtype in (DataType.BFLOAT16, DataType.FLOAT32)]
-    if not floats:
-        return ttnn.float_dtype
-    return DataType.FLOAT32 if DataType.FLOAT32 in floats else DataType.BFLOAT16
+def _result_dtype(ttnn: Any) -> DataType:
+    """Sums are float32 anyway: they stay so for a norm that adds them to something."""
+    return DataType.FLOAT32 if is_read_by_norm_only(ttnn.origin) else ttnn.float_dtype
 
 
 def _plus(
