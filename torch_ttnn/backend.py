@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 import torch.fx
-from torch._dynamo.backends.common import aot_autograd
-from torch._functorch.partitioners import min_cut_rematerialization_partition
 
 from torch_ttnn import devices
-from torch_ttnn.compiler.capture import decompositions, static_inputs
+from torch_ttnn.compiler.capture import boxed, compile_captured, static_inputs
 from torch_ttnn.compiler.specialise import Specialised
 from torch_ttnn.options import TorchTtnnOption
-
-log = logging.getLogger("torch_ttnn")
 
 
 def backend(
@@ -34,13 +29,13 @@ def backend(
     if chosen.bypass_compile:
         return graph_module.forward
     compiler = GraphCompiler(chosen)
-    return aot_autograd(
-        fw_compiler=compiler.forward,
-        bw_compiler=compiler.backward,
-        inference_compiler=compiler.forward,
-        decompositions=decompositions(),
-        partition_fn=min_cut_rematerialization_partition,
-    )(graph_module, example_inputs)
+    return compile_captured(
+        graph_module,
+        example_inputs,
+        forward=compiler.forward,
+        backward=compiler.backward,
+        inference=compiler.forward,
+    )
 
 
 def compile(model: Any, *, options: Any = None, **settings: Any) -> Callable[..., Any]:
@@ -66,12 +61,8 @@ class GraphCompiler:
         self, graph_module: torch.fx.GraphModule, inputs: Sequence[Any], statics: Sequence[int]
     ) -> Callable[[list[Any]], Any]:
         target = devices.resolve(self.options.device)
-        runner = Specialised(graph_module, inputs, statics, target, self.options)
+        return boxed(self.runner(Specialised(graph_module, inputs, statics, target, self.options)))
 
-        def run(args: list[Any]) -> Any:
-            inputs = list(args)
-            args.clear()
-            return runner(inputs)
-
-        run._boxed_call = True  # type: ignore[attr-defined]
-        return run
+    def runner(self, specialised: Specialised) -> Callable[[list[Any]], Any]:
+        """What a call of the compiled graph does: here it runs the program for its shapes."""
+        return specialised

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,10 +17,11 @@ import torch.fx
 
 import ttnn_emulator
 from torch_ttnn.compiler import emit
+from torch_ttnn.compiler.arguments import DeviceMarker, mapped
+from torch_ttnn.compiler.brief import brief, dtype_name
 from torch_ttnn.compiler.errors import TorchTtnnError
 from torch_ttnn.compiler.memory import specs_of
-from torch_ttnn.compiler.recorder import DeviceMarker, _map
-from torch_ttnn.explain import explain
+from torch_ttnn.explain import arguments_of, explain
 from torch_ttnn.report.data import model_line
 from ttnn_emulator import Tensor
 from ttnn_emulator.api.recorded import ttnn_version
@@ -95,7 +96,7 @@ def check(model: Callable[..., Any], inputs: Any, *, options: Any = None, instal
     `inputs` is one tensor, a sequence of arguments, or a mapping of keyword arguments. `install` allows a download of
     the library (150 MB) into an environment of its own, if no Python that has it is found.
     """
-    args, kwargs = _arguments(inputs)
+    args, kwargs = arguments_of(inputs)
     python = real_python(install=install)
     programs = explain(model, *args, options=options, **kwargs).programs
     return check_programs(programs, python=python)
@@ -138,12 +139,6 @@ def real_python(install: bool = False) -> str:
         f"{' and '.join(reversed(environment.WHEEL_PYTHONS))}), or call check(..., install=True) to have one made in "
         f"{environment.cache_folder()}."
     )
-
-
-def _arguments(inputs: Any) -> tuple[tuple, dict[str, Any]]:
-    if isinstance(inputs, Mapping):
-        return (), dict(inputs)
-    return tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,), {}
 
 
 def _mock_board(board: Any) -> str:
@@ -248,9 +243,7 @@ class _Question:
         def named(item: Any) -> Any:
             return self._named(item) if isinstance(item, torch.fx.Node) else item
 
-        arguments = [emit.literal(_map(item, named)) for item in node.args]
-        arguments += [f"{name}={emit.literal(_map(item, named))}" for name, item in node.kwargs.items()]
-        return f"{node.meta['path']}({', '.join(arguments)})"
+        return emit.call_text(node.meta["path"], mapped(node.args, named), mapped(node.kwargs, named))
 
     def _named(self, node: torch.fx.Node) -> _Name:
         if node not in self._names:
@@ -275,7 +268,7 @@ def _made(item: Any) -> str:
     if isinstance(item, Tensor):
         return f"exchange.make_tensor(ttnn, device, {_description(item.spec)!r})"
     if isinstance(item, torch.Tensor):
-        return f"__import__('torch').zeros({list(item.shape)}, dtype=__import__('torch').{_torch_name(item.dtype)})"
+        return f"__import__('torch').zeros({list(item.shape)}, dtype=__import__('torch').{dtype_name(item.dtype)})"
     if isinstance(item, list | tuple):
         return f"[{', '.join(map(_made, item))}]"
     raise TorchTtnnError(f"no tensor can be made of {item!r}")
@@ -290,9 +283,5 @@ def _told(item: Any) -> str:
     if isinstance(item, Tensor):
         return item.spec.brief()
     if isinstance(item, torch.Tensor):
-        return f"{list(item.shape)} {_torch_name(item.dtype)} host"
+        return f"{brief(item)} host"
     return ", ".join(map(_told, item)) if isinstance(item, Sequence) else repr(item)
-
-
-def _torch_name(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")

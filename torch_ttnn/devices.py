@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import importlib.util
 import logging
+import operator
 import os
 import threading
 import weakref
@@ -47,6 +48,11 @@ class Target:
     def name(self) -> str:
         kind = "emulated" if self.is_emulator else "real"
         return f"{kind} {self.typing.board.name}"
+
+
+def library_function(library: ModuleType, path: str) -> Any:
+    """What programs call by this path in one of the libraries, for example `ttnn.transformer.concatenate_heads`."""
+    return operator.attrgetter(path.removeprefix("ttnn."))(library)
 
 
 _lock = threading.Lock()

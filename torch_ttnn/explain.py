@@ -12,7 +12,7 @@ import mmap
 import os
 import time
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,9 @@ import torch
 import torch.fx
 import torch.utils._pytree as pytree
 from rich.console import Group
-from torch._dynamo.backends.common import aot_autograd
-from torch._functorch.partitioners import min_cut_rematerialization_partition
 
-from torch_ttnn import devices
 from torch_ttnn.backend import GraphCompiler
-from torch_ttnn.compiler.capture import decompositions
+from torch_ttnn.compiler.capture import compile_captured
 from torch_ttnn.compiler.errors import TorchTtnnError
 from torch_ttnn.compiler.memory import Memory, measure
 from torch_ttnn.compiler.program import Program
@@ -100,15 +97,19 @@ def explain(model: Callable[..., Any], *args: Any, options: Any = None, **kwargs
 def capture(model: Callable[..., Any], args: tuple, kwargs: dict[str, Any], options: Any = None) -> Captured:
     """Compile every graph of a model for these inputs; torch computes whatever the next graph needs."""
     given = TorchTtnnOption.of(options)
-    chosen = dataclasses.replace(
-        given, cache_dir="", bypass_compile=False, export_code=None, _out_fx_graphs=[], _programs=[], _compiled=0
-    )
-    captured = Captured(chosen)
+    captured = Captured(dataclasses.replace(given, cache_dir="", bypass_compile=False, export_code=None))
     with _addressed(model, args, kwargs) as (inputs, settings, captured.without_values):
         torch.compile(_fresh_caller(), backend=captured, dynamic=False)(model, inputs, settings)
     if not captured.found:
         raise TorchTtnnError("nothing was compiled: the model has no operation on tensors that torch.compile captures")
     return captured
+
+
+def arguments_of(inputs: Any) -> tuple[tuple, dict[str, Any]]:
+    """Arguments of a call, given as one tensor, a sequence of arguments, or a mapping of keyword arguments."""
+    if isinstance(inputs, Mapping):
+        return (), dict(inputs)
+    return tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,), {}
 
 
 def explanation_of(
@@ -151,13 +152,13 @@ class Captured:
     def __call__(self, graph_module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
         self.graphs += 1
         number = f" {self.graphs}" if self.graphs > 1 else ""
-        return aot_autograd(
-            fw_compiler=_Collecting(self, f"forward{number}").forward,
-            bw_compiler=_Collecting(self, f"backward{number}").backward,
-            inference_compiler=_Collecting(self, f"inference{number}").forward,
-            decompositions=decompositions(),
-            partition_fn=min_cut_rematerialization_partition,
-        )(graph_module, inputs)
+        return compile_captured(
+            graph_module,
+            inputs,
+            forward=_Collecting(self, f"forward{number}").forward,
+            backward=_Collecting(self, f"backward{number}").backward,
+            inference=_Collecting(self, f"inference{number}").forward,
+        )
 
 
 class _Collecting(GraphCompiler):
@@ -168,28 +169,22 @@ class _Collecting(GraphCompiler):
         self.captured = captured
         self.name = name
 
-    def _compile(
-        self, graph_module: torch.fx.GraphModule, inputs: Sequence[Any], statics: Sequence[int]
-    ) -> Callable[[list[Any]], Any]:
-        captured, name = self.captured, self.name
-        specialised = Specialised(graph_module, inputs, statics, devices.resolve(self.options.device), self.options)
-        if specialised._only is not None:
-            captured.found.append((name, specialised._only))
+    def runner(self, specialised: Specialised) -> Callable[[list[Any]], Any]:
+        captured, name, graph_module = self.captured, self.name, specialised.graph_module
+        if specialised.only is not None:
+            captured.found.append((name, specialised.only))
 
-        def run(args: list[Any]) -> Any:
-            given = list(args)
-            args.clear()
-            program = specialised._only or specialised._program_for(given)
+        def run(given: list[Any]) -> Any:
+            program = specialised.program_for(given)
             if not any(program is each for _, each in captured.found):
                 captured.found.append((name, program))
             captured.calls.append((program, given))
             if captured.without_values:
-                output = next(iter(reversed(graph_module.graph.nodes)))
+                output = graph_module.graph.output_node()
                 return [_addressed_like(each.meta["val"]) if _is_tensor(each) else each for each in output.args[0]]  # type: ignore[union-attr]
             with torch.no_grad():
                 return list(graph_module(*given))
 
-        run._boxed_call = True  # type: ignore[attr-defined]
         return run
 
 

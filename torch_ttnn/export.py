@@ -20,12 +20,13 @@ from safetensors.torch import save_file
 
 import ttnn_emulator
 from torch_ttnn.compiler import emit
+from torch_ttnn.compiler.arguments import call_with, mapped
+from torch_ttnn.compiler.dump import graph_folder
 from torch_ttnn.compiler.errors import TorchTtnnError
 from torch_ttnn.compiler.fusion import composites
 from torch_ttnn.compiler.program import Program
-from torch_ttnn.compiler.recorder import _map
 from torch_ttnn.compiler.value import Value
-from torch_ttnn.explain import capture
+from torch_ttnn.explain import arguments_of, capture
 from torch_ttnn.report import script
 from torch_ttnn.report.data import target_name
 from ttnn_emulator import DataType
@@ -66,21 +67,13 @@ def export_code(
     `inputs` is one tensor, a sequence of arguments, or a mapping of keyword arguments. A model that comes as several
     graphs has its first in `folder` and the others in `folder/graph_2` and so on.
     """
-    args = () if isinstance(inputs, Mapping) else tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,)
-    kwargs = dict(inputs) if isinstance(inputs, Mapping) else {}
-    captured = capture(model, args, kwargs, options)
+    captured = capture(model, *arguments_of(inputs), options)
     if captured.without_values:
         raise TorchTtnnError("a model on the meta device has no weights to export; build it with values")
-    calls = captured.calls
     return [
         export_program(program, given, graph_folder(folder, number), mode, iterations)
-        for number, (program, given) in enumerate(calls, start=1)
+        for number, (program, given) in enumerate(captured.calls, start=1)
     ]
-
-
-def graph_folder(folder: str | Path, number: int) -> Path:
-    """Where the script of the graph with this number, counted from 1, goes."""
-    return Path(folder) / f"graph_{number}" if number > 1 else Path(folder)
 
 
 def export_program(
@@ -197,7 +190,7 @@ class _Prepared:
         def value_of(item: Any) -> Any:
             return self._value(item) if isinstance(item, torch.fx.Node) else item
 
-        return node.target(*_map(node.args, value_of), **_map(node.kwargs, value_of))  # type: ignore[operator]
+        return call_with(node.target, node.args, node.kwargs, value_of)  # type: ignore[arg-type]
 
 
 def _as_uploaded(tensor: torch.Tensor, node: torch.fx.Node) -> torch.Tensor:
@@ -227,7 +220,7 @@ class _Twin:
     def _lines(self) -> Iterator[str]:
         wanted = {twin for twin, _, _ in self.compared.values()}
         nodes = list(self.graph.nodes)
-        last_uses = emit._last_uses(nodes)
+        last_uses = emit.last_uses(nodes)
         number = 0
         yield "def twin(stored):"
         yield f"{emit.INDENT}values = {{}}"
@@ -262,7 +255,7 @@ class _Twin:
         found: dict[str, tuple[str, str, tuple]] = {}
         for node, value in lowered.values.items():
             twin = twins.get(node)
-            base = value._base if isinstance(value, Value) else None
+            base = value.base() if isinstance(value, Value) and value.is_on_device else None
             if twin is None or base is None or base.node not in there or not base.node.users:
                 continue
             origin = base.node.meta.get("origin")
@@ -296,9 +289,7 @@ def _in_float32(node: torch.fx.Node) -> str:
 
     if node.target is operator.getitem:
         return emit.call(node)
-    arguments = [emit.literal(_map(item, widened)) for item in node.args]
-    arguments += [f"{name}={emit.literal(_map(item, widened))}" for name, item in node.kwargs.items()]
-    return f"{emit.function_name(node)}({', '.join(arguments)})"
+    return emit.call_text(emit.function_name(node), mapped(node.args, widened), mapped(node.kwargs, widened))
 
 
 def _with_comparisons(source: str, compared: Mapping[str, tuple[str, str, tuple]]) -> str:

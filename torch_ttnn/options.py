@@ -7,9 +7,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch.fx
+
+if TYPE_CHECKING:
+    from torch_ttnn.compiler.program import Program
 
 PRECISIONS = ("bfloat16", "float32")
 WEIGHTS = ("same", "bfloat8_b", "bfloat4_b")
@@ -51,6 +54,9 @@ class TorchTtnnOption:
     The rest are names that users of the older compiler know: run_mem_analysis and run_eviction_opt have no effect, as
     memory is always analysed and values are always freed at their last use; total_num_iterations is the number of
     iterations of an exported profiling script; data_parallel and native_integration must stay False.
+
+    What was compiled with these options is found here too: `programs`, those that are kept, and `compiled`, how many
+    were made. Users of the older compiler know the graphs of the programs as `_out_fx_graphs`.
     """
 
     device: Any = None
@@ -77,9 +83,9 @@ class TorchTtnnOption:
     data_parallel: bool = False
     load_params_once: bool = True
     native_integration: bool = False
-    _out_fx_graphs: list[torch.fx.Graph] = field(default_factory=list, repr=False)
-    _programs: list[Any] = field(default_factory=list, repr=False)  # those that are kept
-    _compiled: int = field(default=0, repr=False)  # how many were made
+    programs: list[Program] = field(default_factory=list, init=False, repr=False)
+    compiled: int = field(default=0, init=False, repr=False)
+    _out_fx_graphs: list[torch.fx.Graph] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.accept = (self.accept,) if isinstance(self.accept, str) else tuple(self.accept)
@@ -109,11 +115,22 @@ class TorchTtnnOption:
             return given
         if not isinstance(given, Mapping):
             raise TypeError(f"options must be a TorchTtnnOption, a dict or None, not {type(given).__name__}")
-        known = [each.name for each in dataclasses.fields(cls) if not each.name.startswith("_")]
+        known = [each.name for each in dataclasses.fields(cls) if each.init]
         unknown = sorted(set(given) - set(known))
         if unknown:
             raise TypeError(f"unknown option {', '.join(map(repr, unknown))}; known are {', '.join(known)}")
         return cls(**given)
+
+    def keep(self, program: Program) -> None:
+        """Note a program that was compiled with these options."""
+        self.programs.append(program)
+        self._out_fx_graphs.append(program.graph)
+        self.compiled += 1
+
+    def forget(self, program: Program) -> None:
+        """Let go of a program that others replace."""
+        self.programs.remove(program)
+        self._out_fx_graphs.remove(program.graph)
 
 
 def _one_of(name: str, value: Any, choices: tuple) -> None:

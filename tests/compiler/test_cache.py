@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import torch_ttnn
-from torch_ttnn.compiler.serialise import _object, _target_in
+from torch_ttnn.compiler.serialise import object_from, target_from
 
 
 class Net(nn.Module):
@@ -32,7 +32,7 @@ def run(place, model=None, **more):
     options = torch_ttnn.TorchTtnnOption(cache_dir=str(place), **more)
     with torch.no_grad():
         outputs = torch.compile(model, backend="ttnn", options=options)(torch.ones(4, 32))
-    return outputs, options._programs[0]
+    return outputs, options.programs[0]
 
 
 def test_a_kept_program_is_the_same_program(tmp_path):
@@ -92,13 +92,13 @@ def test_a_hostile_file_runs_nothing(tmp_path):
 )
 def test_only_functions_on_tensors_are_found_by_name(name):
     with pytest.raises(Exception):  # noqa: B017
-        _target_in(name, None)
+        target_from(name, None)
 
 
 @pytest.mark.parametrize("source", ["ttnn.os.system('x')", "torch.hub.load('x')", "ttnn.__loader__", "(lambda: 1)()"])
 def test_only_literals_and_configs_are_read(source):
     with pytest.raises(Exception):  # noqa: B017
-        _object(source)
+        object_from(source)
 
 
 def test_the_oldest_programs_go(tmp_path, monkeypatch):

@@ -12,10 +12,9 @@ from torch_ttnn.check import DIFFERENT, REJECTED, NoRealTtnn, check, check_progr
 from ttnn_emulator.api.recorded import ttnn_version
 from ttnn_emulator.conformance import environment
 
-has_ttnn = pytest.mark.skipif(
-    not environment.existing_python(ttnn_version()),
-    reason=f"no Python with ttnn {ttnn_version()}: set {environment.PYTHON_VARIABLE}, or run `make conformance` once",
-)
+HOW_TO_HAVE_IT = f"set {environment.PYTHON_VARIABLE}, or run `make conformance` once"
+found = environment.existing_python(ttnn_version())
+has_ttnn = pytest.mark.skipif(not found, reason=f"no Python with ttnn {ttnn_version()}: {HOW_TO_HAVE_IT}")
 
 
 @has_ttnn

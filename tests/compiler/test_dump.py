@@ -69,7 +69,7 @@ def test_the_environment_asks_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_a_second_graph_has_a_folder_of_its_own(tmp_path: Path):
     options = TorchTtnnOption(debug=("lower",), debug_dir=tmp_path)
-    options._compiled += 1
+    options.compiled += 1
     compilation = through_the_stages()
     compilation.options = options
     with dumped(compilation, 3, "lower"):

@@ -101,7 +101,7 @@ def test_options_of_the_user_are_taken_and_left_alone():
     options = TorchTtnnOption(precision="float32")
     explanation = explain(nn.ReLU(), X, options=options)
     assert "ttnn.float32" in explanation.code
-    assert not options._programs
+    assert not options.programs
     assert explain(nn.ReLU(), X, options={"precision": "float32"}).code == explanation.code
 
 

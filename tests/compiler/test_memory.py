@@ -29,7 +29,7 @@ def test_peak_is_that_of_a_run(model: nn.Module, shape: tuple[int, ...]):
             compiled(torch.randn(shape))
         dram = ttnn.get_memory_view(device, ttnn.BufferType.DRAM)
         l1 = ttnn.get_memory_view(device, ttnn.BufferType.L1)
-        (program,) = options._programs
+        (program,) = options.programs
         memory = measure(program)
     assert memory.dram_peak == dram.peak_bytes_allocated_per_bank * dram.num_banks
     assert memory.l1_peak >= l1.peak_bytes_allocated_per_bank

@@ -3,13 +3,48 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+import torch.fx
 from torch._decomp import core_aten_decompositions
+from torch._dynamo.backends.common import aot_autograd
+from torch._functorch.partitioners import min_cut_rematerialization_partition
 
 from torch_ttnn.compiler.lowering import LOWERINGS
+
+Compiler = Callable[[torch.fx.GraphModule, Sequence[Any]], Callable[[list[Any]], Any]]
+
+
+def compile_captured(
+    graph_module: torch.fx.GraphModule,
+    inputs: Sequence[Any],
+    *,
+    forward: Compiler,
+    backward: Compiler,
+    inference: Compiler,
+) -> Callable[..., Any]:
+    """A graph of Dynamo as functional ATen graphs, each given to its compiler; the function that runs them."""
+    return aot_autograd(
+        fw_compiler=forward,
+        bw_compiler=backward,
+        inference_compiler=inference,
+        decompositions=decompositions(),
+        partition_fn=min_cut_rematerialization_partition,
+    )(graph_module, inputs)
+
+
+def boxed(run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
+    """As AOTAutograd calls compiled graphs: with a list that is emptied, so that inputs can be freed on the way."""
+
+    def run_boxed(args: list[Any]) -> Any:
+        inputs = list(args)
+        args.clear()
+        return run(inputs)
+
+    run_boxed._boxed_call = True  # type: ignore[attr-defined]
+    return run_boxed
 
 
 @functools.cache

@@ -16,6 +16,7 @@ import torch
 import torch.fx
 
 from torch_ttnn.compiler import emit
+from torch_ttnn.compiler.brief import brief
 from torch_ttnn.compiler.errors import CompileError
 from torch_ttnn.compiler.memory import specs_of
 from torch_ttnn.compiler.source import module_path, source_line
@@ -50,11 +51,15 @@ def dumped(compilation: Any, number: int, stage: str, last: bool = False) -> Ite
 
 
 def _folder(options: TorchTtnnOption) -> Path:
-    """The folder of this graph: further graphs of the same options have folders of their own."""
-    number = options._compiled + 1
-    folder = Path(options.debug_dir) / f"graph_{number}" if number > 1 else Path(options.debug_dir)
+    """The folder of the graph being compiled; further graphs of the same options have folders of their own."""
+    folder = graph_folder(options.debug_dir, options.compiled + 1)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def graph_folder(folder: str | Path, number: int) -> Path:
+    """Where the files of the graph with this number, counted from 1, go."""
+    return Path(folder) / f"graph_{number}" if number > 1 else Path(folder)
 
 
 def write(compilation: Any, folder: Path, name: str, draw: bool = False) -> Path:
@@ -95,9 +100,7 @@ def _origin(node: torch.fx.Node) -> torch.fx.Node:
 def _call(node: torch.fx.Node) -> str:
     if node.op in ("placeholder", "get_attr"):
         return f"{node.op} {node.target}"
-    arguments = [_argument(item) for item in node.args]
-    arguments += [f"{name}={_argument(item)}" for name, item in node.kwargs.items()]
-    return f"{_name(node)}({', '.join(arguments)})"
+    return emit.call_text(_name(node), node.args, node.kwargs, write=_argument)
 
 
 def _name(node: torch.fx.Node) -> str:
@@ -127,11 +130,7 @@ def _result(node: torch.fx.Node) -> str:
         return "; ".join(spec.brief() for spec in specs)
     val = node.meta.get("val")
     vals = val if isinstance(val, list | tuple) else [val]
-    return "; ".join(
-        f"{list(each.shape)} {str(each.dtype).removeprefix('torch.')}"
-        for each in vals
-        if isinstance(each, torch.Tensor)
-    )
+    return "; ".join(brief(each) for each in vals if isinstance(each, torch.Tensor))
 
 
 # -- pictures ---------------------------------------------------------------------------------------------------------

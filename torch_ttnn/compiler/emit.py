@@ -7,17 +7,17 @@ import itertools
 import linecache
 import operator
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
 import torch.fx
 
 import ttnn_emulator
+from torch_ttnn.compiler.arguments import DeviceMarker
 from torch_ttnn.compiler.errors import CompileError
 from torch_ttnn.compiler.fusion import composites
 from torch_ttnn.compiler.fusion.composites import is_composite
-from torch_ttnn.compiler.recorder import DeviceMarker
 from torch_ttnn.compiler.source import module_path
 
 INDENT = "    "
@@ -40,7 +40,7 @@ def function_source(
 ) -> str:
     """These nodes as a function; values made by others are taken to be there, and those in `kept` stay."""
     lines = [f"def {signature}:"]
-    last_use = _last_uses(nodes)
+    last_use = last_uses(nodes)
     module = ""
     for node in nodes:
         if comments and node.op == "call_function":
@@ -73,9 +73,17 @@ def statement(node: torch.fx.Node, weights: dict[torch.fx.Node, int]) -> str:
 def call(node: torch.fx.Node) -> str:
     if node.target is operator.getitem:
         return f"{literal(node.args[0])}[{node.args[1]!r}]"
-    arguments = [literal(item) for item in node.args]
-    arguments += [f"{name}={literal(item)}" for name, item in node.kwargs.items()]
-    return f"{function_name(node)}({', '.join(arguments)})"
+    return call_text(function_name(node), node.args, node.kwargs)
+
+
+def call_text(
+    function: str, args: Iterable[Any], kwargs: Mapping[str, Any], write: Callable[[Any], str] | None = None
+) -> str:
+    """A call as Python source; `write` says how arguments are written, if not as literals."""
+    write = write or literal
+    arguments = [write(item) for item in args]
+    arguments += [f"{name}={write(item)}" for name, item in kwargs.items()]
+    return f"{function}({', '.join(arguments)})"
 
 
 def function_name(node: torch.fx.Node) -> str:
@@ -89,7 +97,7 @@ def function_name(node: torch.fx.Node) -> str:
     raise CompileError(f"no name is known for {node.target!r}")
 
 
-def _last_uses(nodes: Sequence[torch.fx.Node]) -> dict[torch.fx.Node, list[torch.fx.Node]]:
+def last_uses(nodes: Sequence[torch.fx.Node]) -> dict[torch.fx.Node, list[torch.fx.Node]]:
     """For each node, the values that nobody reads after it."""
     seen: set[torch.fx.Node] = set()
     last: dict[torch.fx.Node, list[torch.fx.Node]] = {}

@@ -70,7 +70,7 @@ class Form:
         Place(dim=2, inner=768)
         """
         axis = self.axes[dim]
-        for left, right in _groups(self.held, tuple(stored)) or ():
+        for left, right in matched_groups(self.held, tuple(stored)) or ():
             if axis not in left:
                 continue
             wide = [each for each in right if stored[each] != 1] or right[-1:]
@@ -90,7 +90,7 @@ class Form:
         ((0, 1, 2, 4, 3), Form(held=(1, 7, 7, 58), axes=(0, 3, 1, 2)))
         """
         shape = tuple(shape)
-        groups = _groups(self.shape, shape)
+        groups = matched_groups(self.shape, shape)
         if groups is None or len(shape) != 4 or self.is_plain:
             return None
         firsts = {}
@@ -117,7 +117,7 @@ class Form:
         shape = tuple(shape)
         if self.is_plain:
             return Form.plain(shape)
-        groups = _groups(self.shape, shape)
+        groups = matched_groups(self.shape, shape)
         if groups is None:
             return None
         # Each group of torch's old dimensions must lie together and in order in storage; the new ones take its place.
@@ -150,7 +150,7 @@ def _together(places: list[int], held: Shape) -> bool:
     return all(one < other and math.prod(held[one + 1 : other]) == 1 for one, other in itertools.pairwise(places))
 
 
-def _groups(old: Shape, new: Shape) -> list[tuple[list[int], list[int]]] | None:
+def matched_groups(old: Shape, new: Shape) -> list[tuple[list[int], list[int]]] | None:
     """Split both shapes into the smallest runs of equal size: which old dimensions become which new ones."""
     if math.prod(old) == 0:
         return None

@@ -10,9 +10,11 @@ from typing import Any
 import torch
 import torch.fx
 
+from torch_ttnn.compiler.arguments import leaves, mapped
+from torch_ttnn.compiler.brief import dtype_name
 from torch_ttnn.compiler.errors import CompileError, StaysOnHost
 from torch_ttnn.compiler.lowering import registry
-from torch_ttnn.compiler.recorder import Recorder, _leaves, _map
+from torch_ttnn.compiler.recorder import Recorder
 from torch_ttnn.compiler.source import source_line
 from torch_ttnn.compiler.value import Handle, Value
 
@@ -85,10 +87,10 @@ class _Lowering:
     # -- operations ---------------------------------------------------------------------------------------------------
 
     def _call_function(self, node: torch.fx.Node) -> Any:
-        args, kwargs = self._arguments(node)
+        args, kwargs = self._values_of(node.args), self._values_of(node.kwargs)
         if node.target is operator.getitem and not isinstance(args[0], Value):
             return args[0][args[1]]
-        values = [item for item in _leaves((args, kwargs)) if isinstance(item, Value)]
+        values = [item for item in leaves((args, kwargs)) if isinstance(item, Value)]
         if all(value.is_static for value in values) and not registry.is_random(node.target):
             return self._prepared(node, args, kwargs)
         try:
@@ -100,25 +102,15 @@ class _Lowering:
         except Exception as error:
             raise CompileError(_told(node, args, kwargs, error)) from error
 
-    def _arguments(self, node: torch.fx.Node) -> tuple[tuple, dict[str, Any]]:
-        def value_of(item: Any) -> Any:
-            return self.env[item] if isinstance(item, torch.fx.Node) else item
-
-        return _map(node.args, value_of), _map(node.kwargs, value_of)
+    def _values_of(self, arguments: Any) -> Any:
+        return mapped(arguments, lambda item: self.env[item] if isinstance(item, torch.fx.Node) else item)
 
     def _prepared(self, node: torch.fx.Node, args: tuple, kwargs: dict[str, Any]) -> Any:
         """It depends on nothing that changes from call to call."""
+        function: Any = node.target
         if not isinstance(node.meta.get("val"), torch.Tensor | tuple | list):
-            return node.target(*args, **kwargs)  # type: ignore[operator]
-
-        def node_of(item: Any) -> Any:
-            return item.host() if isinstance(item, Value) else item
-
-        made = self.recorder.prepare_graph.create_node(
-            "call_function", node.target, _map(args, node_of), _map(kwargs, node_of)
-        )
-        made.meta.update(val=node.meta["val"], origin=node)
-        return self.recorder.static_values(made)
+            return function(*args, **kwargs)
+        return self.recorder.prepare_call(function, args, kwargs, node.meta["val"])
 
     def _lowered(self, node: torch.fx.Node, args: tuple, kwargs: dict[str, Any]) -> Any:
         lowering = registry.find(node.target)
@@ -140,7 +132,7 @@ class _Lowering:
 
     def _require_supported(self, node: torch.fx.Node, args: tuple, kwargs: dict[str, Any]) -> None:
         """Refuse what no lowering handles: empty tensors, and dtypes that the device lacks."""
-        found: list[Any] = [item for item in _leaves((args, kwargs)) if isinstance(item, Value)]
+        found: list[Any] = [item for item in leaves((args, kwargs)) if isinstance(item, Value)]
         val = node.meta["val"]
         if isinstance(val, tuple | list):
             found += [val[number] for number in self.recorder.used if isinstance(val[number], torch.Tensor)]
@@ -150,7 +142,7 @@ class _Lowering:
             if 0 in item.shape:
                 raise StaysOnHost("an empty tensor has no counterpart on the device")
             if item.dtype is torch.float64 or item.dtype.is_complex:
-                raise StaysOnHost(f"{str(item.dtype).removeprefix('torch.')} has no counterpart on the device")
+                raise StaysOnHost(f"{dtype_name(item.dtype)} has no counterpart on the device")
 
     def _pointwise(self, node: torch.fx.Node, lowering: registry.Lowering, args: tuple, kwargs: dict[str, Any]) -> Any:
         val = node.meta["val"]
@@ -190,6 +182,14 @@ class _Lowering:
     # -- the host -----------------------------------------------------------------------------------------------------
 
     def _on_host(self, node: torch.fx.Node, args: tuple, kwargs: dict[str, Any], reason: str) -> Any:
+        made = self.recorder.main.create_node(
+            "call_function", node.target, self._as_host_nodes(args), self._as_host_nodes(kwargs)
+        )
+        made.meta.update(val=node.meta["val"], origin=node, reason=reason, source=source_line(node))
+        return self._host_values(made, node.meta["val"])
+
+    def _as_host_nodes(self, arguments: Any) -> Any:
+        """Arguments as torch tensors of the main graph: downloaded, or prepared and kept on the host."""
         recorder = self.recorder
 
         def node_of(item: Any) -> Any:
@@ -198,9 +198,7 @@ class _Lowering:
             host = item.host()
             return recorder.weight(host, None) if host.graph is recorder.prepare_graph else host
 
-        made = recorder.main.create_node("call_function", node.target, _map(args, node_of), _map(kwargs, node_of))
-        made.meta.update(val=node.meta["val"], origin=node, reason=reason, source=source_line(node))
-        return self._host_values(made, node.meta["val"])
+        return mapped(arguments, node_of)
 
     def _host_values(self, node: torch.fx.Node, val: Any) -> Any:
         if isinstance(val, torch.Tensor):
@@ -217,17 +215,9 @@ class _Lowering:
     # -- outputs ------------------------------------------------------------------------------------------------------
 
     def _output(self, node: torch.fx.Node) -> None:
-        recorder = self.recorder
-
-        def node_of(item: Any) -> Any:
-            value = self.env[item] if isinstance(item, torch.fx.Node) else item
-            if not isinstance(value, Value):
-                return value
-            host = value.host()
-            return recorder.weight(host, None) if host.graph is recorder.prepare_graph else host
-
-        made = recorder.main.output(_map(tuple(node.args[0]), node_of))  # type: ignore[arg-type]
-        made.meta["vals"] = [item.meta.get("val") if isinstance(item, torch.fx.Node) else item for item in node.args[0]]  # type: ignore[union-attr]
+        outputs = tuple(node.args[0])  # type: ignore[arg-type]
+        made = self.recorder.main.output(self._as_host_nodes(self._values_of(outputs)))
+        made.meta["vals"] = [item.meta.get("val") if isinstance(item, torch.fx.Node) else item for item in outputs]
 
 
 def _told(node: torch.fx.Node, args: tuple, kwargs: dict[str, Any], error: Exception) -> str:

@@ -18,9 +18,8 @@ import torch.fx
 
 import ttnn_emulator
 from torch_ttnn.compiler import emit
-from torch_ttnn.compiler.recorder import DeviceMarker, _map
-from torch_ttnn.compiler.traced import Parts
-from torch_ttnn.devices import TRACE_BYTES
+from torch_ttnn.compiler.arguments import DeviceMarker, call_with, leaves, mapped
+from torch_ttnn.devices import TRACE_BYTES, library_function
 from ttnn_emulator import BufferType, EmulatorError, MeshDevice, Tensor
 from ttnn_emulator.boards import board_names, find_board
 from ttnn_emulator.execution.listeners import Listener, OperationEvent, listening
@@ -111,9 +110,12 @@ def spec_bytes(spec: Spec) -> int:
 
 def specs_of(node: torch.fx.Node) -> list[Spec]:
     """The specs of what a node gives; a host value has none."""
-    found: list[Spec] = []
-    _map(node.meta.get("spec"), lambda each: found.append(each.spec) if isinstance(each, Tensor) else None)
-    return found
+    return [tensor.spec for tensor in spec_tensors(node)]
+
+
+def spec_tensors(node: torch.fx.Node) -> list[Tensor]:
+    """The tensors without values that stand for what a node gives."""
+    return [each for each in leaves(node.meta.get("spec")) if isinstance(each, Tensor)]
 
 
 class _HighWater(Listener):
@@ -132,7 +134,7 @@ class _HighWater(Listener):
 class _Walk:
     def __init__(self, program: Any) -> None:
         self.lowered = program.lowered
-        self.parts = Parts(program.graph, program.weight_places) if program._traced is not None else None
+        self.parts = program.parts
         self.device = _sizing_device(program.target.typing)
         self.dram = self.device.memory(BufferType.DRAM)
         self.l1 = self.device.memory(BufferType.L1)
@@ -166,7 +168,7 @@ class _Walk:
         if self.parts is not None:  # a trace uploads everything first, and keeps its inputs and results
             nodes = [*self.parts.placeholders, *self.parts.before, *self.parts.body, *self.parts.after]
             kept |= {*self.parts.uploaded, *self.parts.downloaded}
-        last_uses = emit._last_uses(nodes)
+        last_uses = emit.last_uses(nodes)
         for node in nodes:
             self.dram.peak, self.l1.peak, self.high.l1 = self.dram.allocated, self.l1.allocated, self.l1.allocated
             if node.op == "call_function":
@@ -192,13 +194,13 @@ class _Walk:
             return self._taken(node.meta["spec"])
         if path is None or path == "ttnn.to_torch":
             return None  # a value on the host
-        function = operator.attrgetter(path.removeprefix("ttnn."))(ttnn_emulator)
+        function = library_function(ttnn_emulator, path)
         try:
-            result = function(*_map(node.args, value_of), **_map(node.kwargs, value_of))
+            result = call_with(function, node.args, node.kwargs, value_of)
         except EmulatorError as error:
             self.problems.append(f"{node.name} = {path}: {str(error).splitlines()[0]}")
             result = node.meta["spec"]
-        return _map(result, self._taken)
+        return mapped(result, self._taken)
 
     def _taken(self, item: Any) -> Any:
         """A tensor that takes room, also where an operation gave only its spec."""

@@ -8,6 +8,7 @@ import torch
 import torch.fx
 from torch.fx._lazy_graph_module import _make_graph_module, _use_lazy_graph_module
 
+from torch_ttnn.compiler.arguments import frozen
 from torch_ttnn.compiler.lowering.registry import is_random
 
 aten = torch.ops.aten
@@ -62,16 +63,4 @@ def _key(node: torch.fx.Node, copies: dict[torch.fx.Node, torch.fx.Node]) -> Any
     """What makes two nodes one: the same function of the same values. None for what must not be merged."""
     if node.op != "call_function" or is_random(node.target):
         return None
-    return node.target, _frozen(node.args, copies), _frozen(node.kwargs, copies)
-
-
-def _frozen(item: Any, copies: dict[torch.fx.Node, torch.fx.Node]) -> Any:
-    if isinstance(item, torch.fx.Node):
-        return copies[item]
-    if isinstance(item, tuple | list):
-        return type(item).__name__, *[_frozen(each, copies) for each in item]
-    if isinstance(item, dict):
-        return tuple([(name, _frozen(each, copies)) for name, each in item.items()])
-    if isinstance(item, slice):
-        return "slice", item.start, item.stop, item.step
-    return type(item), item  # 1, 1.0 and True are equal, but not the same argument
+    return node.target, frozen(node.args, copies.__getitem__), frozen(node.kwargs, copies.__getitem__)

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import torch
 import torch.fx
 
-from torch_ttnn.compiler.normalise import _frozen
+from torch_ttnn.compiler.arguments import frozen
 from ttnn_emulator import DataType
 
 Rule = Callable[[torch.fx.Node], "torch.fx.Node | None"]
@@ -40,7 +41,7 @@ def _merge_twins(graph: torch.fx.Graph) -> None:
     for node in graph.nodes:
         if node.op != "call_function" or "reason" in node.meta:
             continue
-        key = node.meta.get("path") or node.target, _frozen(node.args, _Same()), _frozen(node.kwargs, _Same())
+        key = node.meta.get("path") or node.target, frozen(node.args, _itself), frozen(node.kwargs, _itself)
         try:
             twin = seen.setdefault(key, node)
         except TypeError:  # an argument that cannot be compared
@@ -49,11 +50,8 @@ def _merge_twins(graph: torch.fx.Graph) -> None:
             node.replace_all_uses_with(twin)
 
 
-class _Same(dict):
-    """Every node stands for itself."""
-
-    def __missing__(self, node: torch.fx.Node) -> torch.fx.Node:
-        return node
+def _itself(node: torch.fx.Node) -> torch.fx.Node:
+    return node
 
 
 def _source(node: torch.fx.Node) -> torch.fx.Node:
@@ -71,7 +69,7 @@ def _same_kind(rule_path: str) -> Rule:
         inner = _source(node)
         if _spec(inner) == _spec(node):
             return inner
-        if inner.meta.get("path") != rule_path or len(node.args) < 1:
+        if inner.meta.get("path") != rule_path:
             return None
         first = _source(inner)
         if _spec(first) == _spec(node):
@@ -91,7 +89,16 @@ def _typecast(node: torch.fx.Node) -> torch.fx.Node | None:
         first = _source(inner)
         if _spec(first) == _spec(node) and (_spec(first).dtype, _spec(inner).dtype) in _WIDENING:
             return first
+    if inner.meta.get("path") in _PRODUCTS and len(inner.users) == 1 and _is_widened(inner, node):
+        inner.kwargs = {**inner.kwargs, "dtype": DataType.FLOAT32}  # type: ignore[dict-item]
+        inner.meta["spec"] = node.meta["spec"]
+        return inner
     return None
+
+
+def _is_widened(inner: torch.fx.Node, node: torch.fx.Node) -> bool:
+    """Whether a product is rounded to bfloat16 to be made float32, which its sums were all along."""
+    return _spec(inner).dtype is DataType.BFLOAT16 and _spec(node) == _spec(inner).with_(dtype=DataType.FLOAT32)
 
 
 def _permute(node: torch.fx.Node) -> torch.fx.Node | None:
@@ -111,10 +118,13 @@ def _permute(node: torch.fx.Node) -> torch.fx.Node | None:
 
 
 def _download(node: torch.fx.Node) -> torch.fx.Node | None:
-    """The host reads tiles and rows alike."""
+    """The host reads tiles and rows alike, and float32 as well as what is rounded to be float32 again."""
     inner = _source(node)
-    if inner.meta.get("path") == "ttnn.to_layout":
+    rounds = node.kwargs.get("dtype") is torch.float32 and inner.meta.get("path") == "ttnn.typecast"
+    needless = rounds and _spec(_source(inner)).dtype is DataType.FLOAT32
+    if inner.meta.get("path") == "ttnn.to_layout" or needless:
         node.args = (_source(inner), *node.args[1:])
+        return node
     return None
 
 
@@ -126,6 +136,7 @@ _WIDENING = {
     (DataType.INT32, DataType.UINT32),
     (DataType.UINT32, DataType.INT32),
 }
+_PRODUCTS = ("ttnn.linear", "ttnn.matmul")
 RULES: dict[str | None, Rule] = {
     "ttnn.to_layout": _same_kind("ttnn.to_layout"),
     "ttnn.reshape": _same_kind("ttnn.reshape"),

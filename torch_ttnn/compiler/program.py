@@ -43,14 +43,15 @@ class Program:
         self.weight_places = places
         self.source = emit.forward_source(lowered.main, places)
         self._forward = emit.compiled(self.source, "forward")
-        self._traced = self._trace(options)
+        self.parts = self._traceable_parts(options)
+        self._traced = TracedProgram(self.parts, places, target) if self.parts is not None else None
         if self._traced is not None:
             self.weights.when_released = self._traced.release
         self._lock = target.lock
         emulated = functools.partial(numerics, options.numerics)
         self._numerics: Callable[[], Any] = emulated if target.is_emulator else contextlib.nullcontext
         self.before_first_call: Callable[[Sequence[Any]], None] | None = None
-        output = next(iter(reversed(lowered.main.nodes)))
+        output = lowered.main.output_node()
         self.outputs = len({node for node in output.args[0] if isinstance(node, torch.fx.Node)})  # type: ignore[union-attr]
         self._vals = output.meta["vals"]
         self._outputs = [_finisher(node, val) for node, val in zip(output.args[0], self._vals)]  # type: ignore[arg-type]
@@ -87,12 +88,11 @@ class Program:
         except Exception as error:
             raise _told(error, self.graph) from error
 
-    def _trace(self, options: TorchTtnnOption) -> TracedProgram | None:
+    def _traceable_parts(self, options: TorchTtnnOption) -> Parts | None:
+        """The graph cut in three, if warm calls are to run as a trace and can."""
         wanted = self.target.is_emulator if options.trace is None else options.trace
         parts = Parts(self.graph, self.weight_places) if wanted else None
-        if parts is None or not parts.is_whole or not parts.body:
-            return None
-        return TracedProgram(parts, self.weight_places, self.target)
+        return parts if parts is not None and parts.is_whole and parts.body else None
 
     def _on_host(self, inputs: Sequence[Any]) -> list[Any]:
         """Integers beyond 32 bits: torch computes the graph as it was captured."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from torch_ttnn.compiler.dump import graph_folder
 from torch_ttnn.compiler.program import Program
 from torch_ttnn.options import TorchTtnnOption
 from ttnn_emulator.files import replacing
@@ -45,7 +46,7 @@ def told(program: Program, number: int) -> str:
 
 
 def _export(program: Program, inputs: Sequence[Any], number: int, options: TorchTtnnOption) -> None:
-    from torch_ttnn.export import export_program, graph_folder
+    from torch_ttnn.export import export_program
 
     folder = graph_folder(options.export_dir, number)
     export_program(program, inputs, folder, options.export_code or "accuracy", options.total_num_iterations)

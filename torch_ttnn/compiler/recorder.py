@@ -11,20 +11,23 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
 import torch
 import torch.fx
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import _disable_current_modes
 
 import ttnn_emulator
 from torch_ttnn.compiler import heads, preparation
+from torch_ttnn.compiler.arguments import DEVICE, call_with, leaves, mapped
+from torch_ttnn.compiler.brief import dtype_name
 from torch_ttnn.compiler.errors import StaysOnHost, refuse
 from torch_ttnn.compiler.forms import Form, Shape
 from torch_ttnn.compiler.value import TILE, Handle, Value, align
-from torch_ttnn.devices import Target
+from torch_ttnn.devices import Target, library_function
 from torch_ttnn.options import TorchTtnnOption
 from ttnn_emulator import DataType, EmulatorError, Layout
 
@@ -43,16 +46,6 @@ DOWNLOADED = {
 }
 ATTENTION_CHUNK = 32  # rows; what the library takes when nothing is said
 CONSTANT_LIMIT = 1 << 22  # elements up to which a constant is worked out while compiling, for lowerings to look at
-
-
-class DeviceMarker:
-    """Stands for the device in recorded calls; printed as `device`."""
-
-    def __repr__(self) -> str:
-        return "device"
-
-
-DEVICE = DeviceMarker()
 
 
 class Namespace:
@@ -90,7 +83,7 @@ class Recorder(Namespace):
         self.prepare_graph = torch.fx.Graph()
         self.device = DEVICE
         self.origin: torch.fx.Node | None = None  # the ATen node being lowered
-        self._weights: dict[torch.fx.Node, torch.fx.Node] = {}  # of `prepare`: its placeholder in `main`
+        self.weights: dict[torch.fx.Node, torch.fx.Node] = {}  # made in `prepare`: its placeholder in `main`
         self._constants: dict[torch.fx.Node, torch.Tensor | None] = {}
 
     # -- dtypes -----------------------------------------------------------------------------------------------------
@@ -107,7 +100,7 @@ class Recorder(Namespace):
             return DataType.BFLOAT16
         if dtype in INTEGERS:
             return DataType.INT32
-        return refuse(f"{str(dtype).removeprefix('torch.')} has no counterpart on the device")
+        return refuse(f"{dtype_name(dtype)} has no counterpart on the device")
 
     @functools.cached_property
     def accurate(self) -> Any:
@@ -144,26 +137,21 @@ class Recorder(Namespace):
 
     def call(self, path: str, function: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
         """Type a call, write its node, and give back what it returns."""
-        args = _map(args, self._as_handle)
-        kwargs = _map(kwargs, self._as_handle)
-        handles = [item for item in _leaves((args, kwargs)) if isinstance(item, Handle)]
+        args, kwargs = mapped(args, self._as_handle), mapped(kwargs, self._as_handle)
+        handles = [item for item in leaves((args, kwargs)) if isinstance(item, Handle)]
         once = bool(handles) and all(handle.node.graph is self.prepare_graph for handle in handles)
         graph = self.prepare_graph if once else self.main
         if not once:
-            args, kwargs = _map(args, self._in_main), _map(kwargs, self._in_main)
+            args, kwargs = mapped(args, self._in_main), mapped(kwargs, self._in_main)
         try:
             with ttnn_emulator.specs_only():
-                typed = function(*_map(args, self._typed), **_map(kwargs, self._typed))
+                typed = call_with(function, args, kwargs, self._typed)
         except EmulatorError as error:
             raise StaysOnHost(str(error).splitlines()[0]) from error
-        node = graph.create_node(
-            "call_function", self._target_function(path), _map(args, _node_of), _map(kwargs, _node_of)
-        )
+        target = library_function(self.target.ttnn, path)
+        node = graph.create_node("call_function", target, mapped(args, _node_of), mapped(kwargs, _node_of))
         node.meta.update(path=path, origin=self.origin, spec=typed)
         return self._handles(graph, node, typed)
-
-    def _target_function(self, path: str) -> Any:
-        return operator.attrgetter(path.removeprefix("ttnn."))(self.target.ttnn)
 
     def _handles(self, graph: torch.fx.Graph, node: torch.fx.Node, typed: Any) -> Any:
         if isinstance(typed, ttnn_emulator.Tensor):
@@ -193,19 +181,13 @@ class Recorder(Namespace):
 
     def weight(self, prepared: torch.fx.Node, tensor: Any) -> torch.fx.Node:
         """The main graph's placeholder for something that `prepare` makes."""
-        found = self._weights.get(prepared)
+        found = self.weights.get(prepared)
         if found is None:
-            place = self.main._root.next
-            with self.main.inserting_before(place):
-                found = self.main.placeholder(f"weight_{len(self._weights)}")
+            with self.main.inserting_before():  # placeholders come first
+                found = self.main.placeholder(f"weight_{len(self.weights)}")
             found.meta.update(prepared=prepared, spec=tensor, val=prepared.meta.get("val"))
-            self._weights[prepared] = found
+            self.weights[prepared] = found
         return found
-
-    @property
-    def weights(self) -> dict[torch.fx.Node, torch.fx.Node]:
-        """What `prepare` gives to `main`: nodes there by nodes here, in order."""
-        return self._weights
 
     # -- conversions ------------------------------------------------------------------------------------------------
 
@@ -253,9 +235,8 @@ class Recorder(Namespace):
         """Bring a host value to the device, in the layout and dtype of whoever asks first."""
         if 0 in value.shape:
             refuse("an empty tensor has no counterpart on the device")
-        if value.dtype not in FLOATS and value.dtype not in INTEGERS and not value.is_bool:
-            self.device_dtype(value.dtype)
-        dtype = dtype or self.device_dtype(value.dtype)
+        own = self.device_dtype(value.dtype)  # refuses what the device lacks, whatever dtype is asked for
+        dtype = dtype or own
         if value.is_static and value.dtype is torch.float32 and dtype is not DataType.FLOAT32:
             value = value.prepared(preparation.saturated)
         host = value.host()
@@ -301,7 +282,7 @@ class Recorder(Namespace):
         """A torch call that is part of a move."""
         node = graph.create_node("call_function", target, args, kwargs)
         with self.fake_mode:
-            node.meta["val"] = target(*_map(args, _val_of), **_map(kwargs, _val_of))
+            node.meta["val"] = call_with(target, args, kwargs, _val_of)
         node.meta.update(move="part of a download", origin=self.origin)
         return node
 
@@ -309,20 +290,24 @@ class Recorder(Namespace):
 
     def prepare(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Write a torch call on static values into `prepare`; gives a static value (or a tuple of them)."""
-        for item in _leaves((args, kwargs)):
-            if isinstance(item, Value) and not item.is_static:
-                raise ValueError("only static values can be prepared")
+        return self.prepare_call(function, args, kwargs)
 
-        def node_of(item: Any) -> Any:
-            return item.host() if isinstance(item, Value) else item
-
-        node = self.prepare_graph.create_node("call_function", function, _map(args, node_of), _map(kwargs, node_of))
-        with self.fake_mode:
-            val = function(*_map(node.args, _val_of), **_map(node.kwargs, _val_of))
+    def prepare_call(
+        self, function: Callable[..., Any], args: tuple, kwargs: Mapping[str, Any], val: Any = None
+    ) -> Any:
+        """The same for given arguments. `val` is what torch says comes out, if that is known already."""
+        if any(isinstance(item, Value) and not item.is_static for item in leaves((args, kwargs))):
+            raise ValueError("only static values can be prepared")
+        node = self.prepare_graph.create_node(
+            "call_function", function, mapped(args, _host_node_of), mapped(kwargs, _host_node_of)
+        )
+        if val is None:
+            with self.fake_mode:
+                val = call_with(function, node.args, node.kwargs, _val_of)
         node.meta.update(val=val, origin=self.origin)
-        return self.static_values(node)
+        return self._static_values(node)
 
-    def static_values(self, node: torch.fx.Node) -> Any:
+    def _static_values(self, node: torch.fx.Node) -> Any:
         val = node.meta["val"]
         if isinstance(val, torch.Tensor):
             return Value(self, val.shape, val.dtype, host=node, is_static=True)
@@ -330,7 +315,7 @@ class Recorder(Namespace):
         for index, each in enumerate(val):
             item = self.prepare_graph.create_node("call_function", operator.getitem, (node, index))
             item.meta.update(val=each, origin=self.origin)
-            made.append(self.static_values(item) if isinstance(each, torch.Tensor) else None)
+            made.append(self._static_values(item) if isinstance(each, torch.Tensor) else None)
         return tuple(made)
 
     def constant_of(self, value: Value) -> torch.Tensor | None:
@@ -348,10 +333,12 @@ class Recorder(Namespace):
         elif node.op == "call_function":
             inputs = {each: self._evaluate(each) for each in node.all_input_nodes}
             if all(each is not None for each in inputs.values()):
-                with torch.no_grad(), torch.utils._python_dispatch._disable_current_modes():
-                    args = _map(node.args, lambda item: inputs[item] if isinstance(item, torch.fx.Node) else item)
-                    kwargs = _map(node.kwargs, lambda item: inputs[item] if isinstance(item, torch.fx.Node) else item)
-                    result = node.target(*args, **kwargs)  # type: ignore[operator]
+
+                def value_of(item: Any) -> Any:
+                    return inputs[item] if isinstance(item, torch.fx.Node) else item
+
+                with torch.no_grad(), _disable_current_modes():
+                    result = call_with(node.target, node.args, node.kwargs, value_of)  # type: ignore[arg-type]
         self._constants[node] = result
         return result
 
@@ -374,25 +361,12 @@ class Recorder(Namespace):
         return align(values, shape)
 
 
-def _map(item: Any, function: Callable[[Any], Any]) -> Any:
-    """Apply to everything within lists, tuples and dicts."""
-    if item.__class__ is tuple:
-        return tuple([_map(each, function) for each in item])
-    if item.__class__ is list or type(item).__name__ == "immutable_list":
-        return [_map(each, function) for each in item]
-    if item.__class__ is dict or type(item).__name__ == "immutable_dict":
-        return {key: _map(each, function) for key, each in item.items()}
-    return function(item)
-
-
-def _leaves(item: Any) -> list[Any]:
-    found: list[Any] = []
-    _map(item, found.append)
-    return found
-
-
 def _node_of(item: Any) -> Any:
     return item.node if isinstance(item, Handle) else item
+
+
+def _host_node_of(item: Any) -> Any:
+    return item.host() if isinstance(item, Value) else item
 
 
 def _val_of(item: Any) -> Any:

@@ -17,10 +17,11 @@ import torch.fx
 
 import ttnn_emulator
 from torch_ttnn.compiler import emit
+from torch_ttnn.compiler.arguments import DEVICE, DeviceMarker
+from torch_ttnn.compiler.brief import dtype_name
 from torch_ttnn.compiler.lower import Lowered
-from torch_ttnn.compiler.recorder import DEVICE, DeviceMarker
 from torch_ttnn.compiler.source import module_path
-from torch_ttnn.devices import Target
+from torch_ttnn.devices import Target, library_function
 
 PLAIN_META = ("path", "number", "reason", "source", "move")
 
@@ -94,7 +95,7 @@ def _graph_in(
         args = tuple([_argument_in(item, nodes) for item in record.get("args", ())])
         kwargs = {name: _argument_in(item, nodes) for name, item in record.get("kwargs", {}).items()}
         name = record["name"]
-        found = _target_in(record["target"], target) if "target" in record else name
+        found = target_from(record["target"], target) if "target" in record else name
         node = graph.create_node(record["op"], found, args, kwargs, name=name)
         meta = record["meta"]
         node.meta.update(meta)
@@ -131,11 +132,11 @@ def _target_out(node: torch.fx.Node) -> str:
     raise NotSerialisable(f"{target!r} has no name to find it by")
 
 
-def _target_in(name: str, target: Target) -> Any:
+def target_from(name: str, target: Target) -> Any:
     if name == "getitem":
         return operator.getitem
     if name.startswith("ttnn."):
-        return operator.attrgetter(name.removeprefix("ttnn."))(target.ttnn)
+        return library_function(target.ttnn, name)
     return _imported(name) if ":" in name else operator.attrgetter(name)(torch.ops)
 
 
@@ -181,11 +182,11 @@ def _argument_in(item: Any, nodes: dict[str, torch.fx.Node]) -> Any:
         return tuple([_argument_in(each, nodes) for each in inner])
     if kind == "dict":
         return {name: _argument_in(each, nodes) for name, each in inner.items()}
-    return DEVICE if kind == "device" else _object(inner)
+    return DEVICE if kind == "device" else object_from(inner)
 
 
 @functools.lru_cache(maxsize=4096)
-def _object(source: str) -> Any:
+def object_from(source: str) -> Any:
     """An object of `ttnn` or torch from the expression that makes it."""
     return _value_of(ast.parse(source, mode="eval").body)
 
@@ -240,15 +241,15 @@ def _spec_in(record: Any, target: Target) -> Any:
         return None
     return ttnn_emulator.spec_tensor(
         tuple(record["shape"]),
-        _object(record["dtype"]),
-        _object(record["layout"]),
+        object_from(record["dtype"]),
+        object_from(record["layout"]),
         device=target.typing if record["device"] else None,
-        memory_config=_object(record["memory"]),
+        memory_config=object_from(record["memory"]),
     )
 
 
 def _val_out(val: torch.Tensor) -> list[Any]:
-    return [list(val.shape), list(val.stride()), str(val.dtype).removeprefix("torch.")]
+    return [list(val.shape), list(val.stride()), dtype_name(val.dtype)]
 
 
 def _val_in(record: list[Any]) -> torch.Tensor:

@@ -43,16 +43,17 @@ class Specialised:
         self._programs: OrderedDict[Key, Program] = OrderedDict()
         self._lock = threading.Lock()
         self.is_dynamic = any(_is_symbolic(each) for each in inputs)
-        self._only: Program | None = None
+        self.only: Program | None = None  # the one program of a graph whose shapes do not change
         if not self.is_dynamic:
-            self._only = self._compile(graph_module, inputs)
+            self.only = self._compile(graph_module, inputs)
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
-        if self._only is not None:
-            return self._only(inputs)
-        return self._program_for(inputs)(inputs)
+        return self.program_for(inputs)(inputs)
 
-    def _program_for(self, inputs: Sequence[Any]) -> Program:
+    def program_for(self, inputs: Sequence[Any]) -> Program:
+        """The program for the shapes of these inputs, compiled when they are first seen."""
+        if self.only is not None:
+            return self.only
         key = tuple([tuple(each.shape) if isinstance(each, torch.Tensor) else each for each in inputs])
         with self._lock:
             found = self._programs.get(key)
@@ -62,7 +63,7 @@ class Specialised:
             found = self._programs[key] = self._compile(*_concrete(self.graph_module, inputs))
             self.recompiles += 1
             if len(self._programs) > self.options.max_programs:
-                self._forget(self._programs.popitem(last=False)[1])
+                self.options.forget(self._programs.popitem(last=False)[1])  # its weights leave the device with it
                 log.warning(
                     "a graph was compiled %d times for different shapes, and only %d programs are kept: pad inputs to "
                     "a few sizes, or raise the option max_programs",
@@ -75,16 +76,9 @@ class Specialised:
         fake_mode = next((each.fake_mode for each in inputs if hasattr(each, "fake_mode")), None)
         compilation = Compilation(graph_module, self.statics, self.target, self.options, fake_mode or FakeTensorMode())
         program = compile_graph(compilation)
-        self.options._out_fx_graphs.append(program.graph)
-        self.options._programs.append(program)
-        self.options._compiled += 1
-        publish(program, self.options._compiled, self.options)
+        self.options.keep(program)
+        publish(program, self.options.compiled, self.options)
         return program
-
-    def _forget(self, program: Program) -> None:
-        """Its weights leave the device with it."""
-        self.options._out_fx_graphs.remove(program.graph)
-        self.options._programs.remove(program)
 
 
 def _is_symbolic(item: Any) -> bool:

@@ -10,7 +10,7 @@ import torch
 import torch.fx
 
 import ttnn_emulator as ttnn
-from torch_ttnn.compiler.errors import refuse
+from torch_ttnn.compiler.brief import brief
 from torch_ttnn.compiler.forms import Form, Shape
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Value:
 
     def __repr__(self) -> str:
         where = "static" if self.is_static else "device" if self._base is not None else "host"
-        return f"Value({list(self.shape)} {str(self.dtype).removeprefix('torch.')} {where})"
+        return f"Value({brief(self)} {where})"
 
     # -- on the device ----------------------------------------------------------------------------------------------
 
@@ -257,8 +257,3 @@ def _fits_merged(value: Value, form: Form, held: Shape) -> bool:
         return True
     padded = (1,) * (len(form.shape) - value.ndim) + value.shape
     return held[-1] == form.held[-1] and math.prod(padded) == padded[form.order[-1]]
-
-
-def require_dtype(value: Value, dtypes: Sequence[torch.dtype]) -> None:
-    if value.dtype not in dtypes:
-        refuse(f"{value.dtype} is not handled on the device")

@@ -7,7 +7,7 @@ types every call again through the table of operations; that costs as much as lo
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +15,11 @@ import torch
 import torch.fx
 
 import ttnn_emulator
+from torch_ttnn.compiler.arguments import DeviceMarker, call_with, leaves
+from torch_ttnn.compiler.brief import brief
 from torch_ttnn.compiler.errors import VerifyError
-from torch_ttnn.compiler.memory import specs_of
-from torch_ttnn.compiler.recorder import DeviceMarker, _map
+from torch_ttnn.compiler.memory import spec_tensors, specs_of
+from torch_ttnn.devices import library_function
 from ttnn_emulator import EmulatorError, Tensor
 
 CAPTURED, MAIN, PREPARE = "captured", "main", "prepare"
@@ -77,20 +79,22 @@ def violations(graph: torch.fx.Graph, kind: str = MAIN, *, full: bool = False) -
     return found
 
 
-def stray_moves(graph: torch.fx.Graph) -> list[Violation]:
-    """Crossings between host and device that stand neither at an input or output nor beside a host operation."""
-    found = []
-    for node in graph.nodes:
-        path = node.meta.get("path")
-        if path == "ttnn.from_torch":
-            detail = _stray_upload(node)
-        elif path == "ttnn.to_torch":
-            detail = _stray_download(node)
-        else:
-            continue
-        if detail:
-            found.append(Violation("moves", node.name, detail))
+def beyond_moves(
+    nodes: Iterable[torch.fx.Node], further: Callable[[torch.fx.Node], Iterable[torch.fx.Node]]
+) -> list[torch.fx.Node]:
+    """These nodes, or what lies further on where they are torch calls that are part of a move."""
+    found: list[torch.fx.Node] = []
+    for node in nodes:
+        passed = "move" in node.meta or node.target is operator.getitem
+        found += beyond_moves(further(node), further) if passed else [node]
     return found
+
+
+def _calls(graph: torch.fx.Graph) -> Iterator[tuple[torch.fx.Node, str]]:
+    """The calls of the library, each with its path."""
+    for node in graph.nodes:
+        if node.meta.get("path") is not None:
+            yield node, node.meta["path"]
 
 
 # -- the rules --------------------------------------------------------------------------------------------------------
@@ -127,10 +131,7 @@ def _kinds(graph: torch.fx.Graph) -> Broken:
 
 
 def _specs(graph: torch.fx.Graph) -> Broken:
-    for node in graph.nodes:
-        path = node.meta.get("path")
-        if path is None:
-            continue
+    for node, path in _calls(graph):
         if path == "ttnn.to_torch":
             if not isinstance(node.meta.get("val"), torch.Tensor):
                 yield node, "what comes back to the host has no value in its meta"
@@ -212,10 +213,31 @@ def _results(graph: torch.fx.Graph) -> Broken:
             continue
         here = node.meta.get("val")
         if isinstance(here, torch.Tensor) and (here.shape != val.shape or here.dtype is not val.dtype):
-            yield (
-                output,
-                f"output {number}, {node.name}, is {_torch_brief(here)} where torch has {_torch_brief(val)}",
-            )
+            yield output, f"output {number}, {node.name}, is {brief(here)} where torch has {brief(val)}"
+
+
+def _moves(graph: torch.fx.Graph) -> Broken:
+    """Values cross between host and device as inputs and outputs, and around host operations, but not otherwise."""
+    for node, path in _calls(graph):
+        if path == "ttnn.from_torch":
+            yield from _stray_upload(node)
+        elif path == "ttnn.to_torch":
+            yield from _stray_download(node)
+
+
+def _stray_upload(node: torch.fx.Node) -> Broken:
+    for source in beyond_moves(node.all_input_nodes, lambda each: each.all_input_nodes):
+        if source.op == "placeholder" and "prepared" in source.meta:
+            yield node, f"the weight {source.name} is uploaded on every call"
+        if source.meta.get("path") == "ttnn.to_torch":
+            yield node, f"{source.name} was on the device before"
+
+
+def _stray_download(node: torch.fx.Node) -> Broken:
+    takers = beyond_moves(node.users, lambda each: each.users)
+    if not any(each.op == "output" or "reason" in each.meta for each in takers):
+        names = ", ".join(each.name for each in takers) or "nobody"
+        yield node, f"it goes to {names}, not to an output or a host operation"
 
 
 Rule = Callable[[torch.fx.Graph], Broken]
@@ -229,6 +251,7 @@ RULES: list[tuple[str, tuple[str, ...], Rule]] = [
     ("indices", (MAIN, PREPARE), _indices),
     ("inputs", (MAIN, PREPARE), _inputs),
     ("results", (MAIN,), _results),
+    ("moves", (MAIN,), _moves),
 ]
 
 
@@ -237,10 +260,7 @@ RULES: list[tuple[str, tuple[str, ...], Rule]] = [
 
 def _types(graph: torch.fx.Graph) -> Broken:
     """Every call typed again: its spec must be what the table says."""
-    for node in graph.nodes:
-        path = node.meta.get("path")
-        if path is None:
-            continue
+    for node, path in _calls(graph):
         if path == "ttnn.from_torch":
             yield from _upload_types(node)
         elif path == "ttnn.to_torch":
@@ -250,9 +270,9 @@ def _types(graph: torch.fx.Graph) -> Broken:
 
 
 def _call_types(node: torch.fx.Node, path: str) -> Broken:
-    device = next((t.device() for used in node.all_input_nodes for t in _tensors(used) if t.device() is not None), None)
-    if device is None:  # a call that makes a tensor
-        device = next((t.device() for t in _tensors(node)), None)
+    nodes = (*node.all_input_nodes, node)  # a call that makes a tensor takes none
+    devices = [tensor.device() for each in nodes for tensor in spec_tensors(each)]
+    device = next((each for each in devices if each is not None), None)
 
     def typed(item: Any) -> Any:
         if isinstance(item, torch.fx.Node):
@@ -261,13 +281,12 @@ def _call_types(node: torch.fx.Node, path: str) -> Broken:
 
     try:
         with ttnn_emulator.specs_only():
-            function = operator.attrgetter(path.removeprefix("ttnn."))(ttnn_emulator)
-            result = function(*_map(node.args, typed), **_map(node.kwargs, typed))
+            function = library_function(ttnn_emulator, path)
+            result = call_with(function, node.args, node.kwargs, typed)
     except EmulatorError as error:
         yield node, str(error).splitlines()[0]
         return
-    made: list[Any] = []
-    _map(result, lambda item: made.append(item.spec) if isinstance(item, Tensor) else None)
+    made = [each.spec for each in leaves(result) if isinstance(each, Tensor)]
     if made != specs_of(node):
         given, wanted = ([spec.brief() for spec in each] for each in (specs_of(node), made))
         yield node, f"its spec is {given} where {path} gives {wanted}"
@@ -287,41 +306,3 @@ def _download_types(node: torch.fx.Node) -> Broken:
     (spec,) = specs_of(node.all_input_nodes[0])
     if tuple(node.meta["val"].shape) != spec.shape:
         yield node, f"it gives {list(node.meta['val'].shape)} of {list(spec.shape)}"
-
-
-def _tensors(node: torch.fx.Node) -> list[Tensor]:
-    found: list[Tensor] = []
-    _map(node.meta.get("spec"), lambda item: found.append(item) if isinstance(item, Tensor) else None)
-    return found
-
-
-def _torch_brief(val: torch.Tensor) -> str:
-    return f"{list(val.shape)} {str(val.dtype).removeprefix('torch.')}"
-
-
-# -- crossings --------------------------------------------------------------------------------------------------------
-
-
-def _stray_upload(node: torch.fx.Node) -> str:
-    for source in _beyond(node.all_input_nodes, lambda each: each.all_input_nodes):
-        if source.op == "placeholder" and "prepared" in source.meta:
-            return f"the weight {source.name} is uploaded on every call"
-        if source.meta.get("path") == "ttnn.to_torch":
-            return f"{source.name} was on the device before"
-    return ""
-
-
-def _stray_download(node: torch.fx.Node) -> str:
-    takers = _beyond(list(node.users), lambda each: list(each.users))
-    if any(each.op == "output" or "reason" in each.meta for each in takers):
-        return ""
-    return f"it goes to {', '.join(each.name for each in takers) or 'nobody'}, not to an output or a host operation"
-
-
-def _beyond(nodes: list[torch.fx.Node], further: Callable[[torch.fx.Node], list[torch.fx.Node]]) -> list[torch.fx.Node]:
-    """Past torch calls that are part of a move."""
-    found: list[torch.fx.Node] = []
-    for node in nodes:
-        passed = "move" in node.meta or node.target is operator.getitem
-        found += _beyond(further(node), further) if passed else [node]
-    return found

@@ -17,7 +17,7 @@ import torch
 import torch.fx
 from torch._C import _data_address  # type: ignore[attr-defined]
 
-from torch_ttnn.compiler.recorder import _map
+from torch_ttnn.compiler.arguments import DeviceMarker, call_with
 from torch_ttnn.devices import Target
 
 
@@ -27,13 +27,13 @@ class Watch:
     def __init__(self, tensor: torch.Tensor, when_gone: Callable[[], None]) -> None:
         self._gone = weakref.ref(tensor, lambda _: when_gone())
         self._clone: torch.Tensor | None = None
-        self._address = 0
+        self.address = 0
         self._checksum = 0
         if tensor.is_meta:
             return
         try:
             self._clone = torch._lazy_clone(tensor.detach())
-            self._address = _data_address(tensor)
+            self.address = _data_address(tensor)
         except RuntimeError:  # memory that is not torch's own
             self._checksum = _checksum(tensor)
 
@@ -42,13 +42,13 @@ class Watch:
             return False
         if self._clone is None:
             return _checksum(tensor) != self._checksum
-        if _data_address(tensor) == self._address:
+        if _data_address(tensor) == self.address:
             return False
         # It moved, but perhaps only because somebody asked for its address.
         return not _same(tensor, self._clone)
 
     def has_moved(self, tensor: torch.Tensor) -> bool:
-        return self._clone is not None and _data_address(tensor) != self._address
+        return self._clone is not None and _data_address(tensor) != self.address
 
 
 def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
@@ -96,7 +96,7 @@ class Weights:
         changed, moved = set(), []
         for number, watch in self._watches.items():
             tensor = inputs[number]
-            if watch._address and _data_address(tensor) == watch._address:
+            if watch.address and _data_address(tensor) == watch.address:
                 continue
             if watch.has_changed(tensor):
                 changed.add(number)
@@ -151,9 +151,9 @@ class Weights:
             def value_of(item: Any) -> Any:
                 if isinstance(item, torch.fx.Node):
                     return self._evaluate(item, env, inputs)
-                return self._target.device if type(item).__name__ == "DeviceMarker" else item
+                return self._target.device if isinstance(item, DeviceMarker) else item
 
-            result = node.target(*_map(node.args, value_of), **_map(node.kwargs, value_of))  # type: ignore[operator]
+            result = call_with(node.target, node.args, node.kwargs, value_of)  # type: ignore[arg-type]
         env[node] = result
         return result
 

@@ -76,7 +76,7 @@ def measure(
                     worst = min(worst, 0.0)
         args, kwargs = inputs[0]
         times = _times([lambda: model(*args, **kwargs), lambda: compiled(*args, **kwargs)], repeats)
-    return _measurement(chosen._programs, worst, error, seconds, times)
+    return _measurement(chosen.programs, worst, error, seconds, times)
 
 
 def _measurement(

@@ -15,8 +15,10 @@ from typing import Any
 import torch
 import torch.fx
 
+from torch_ttnn.compiler.brief import brief
 from torch_ttnn.compiler.memory import Fit, Memory, fits, spec_bytes, specs_of, together
 from torch_ttnn.compiler.source import module_path, source_line
+from torch_ttnn.compiler.verify import beyond_moves
 from ttnn_emulator.api.recorded import ttnn_version
 
 # Calls that only connect two operations. A typecast is one too, unless the model itself asked for it.
@@ -218,14 +220,13 @@ def _move(node: torch.fx.Node) -> Move:
 
 
 def _why_uploaded(node: torch.fx.Node) -> str:
-    source = _through_moves(node.all_input_nodes[0], lambda each: each.all_input_nodes)
-    givers = [_brief(each) for each in source]
-    return f"comes from {_listed(givers)}"
+    givers = beyond_moves(node.all_input_nodes, lambda each: each.all_input_nodes)
+    return f"comes from {_listed(map(_brief, givers))}"
 
 
 def _why_downloaded(node: torch.fx.Node) -> str:
-    takers = [_brief(each) for user in node.users for each in _through_moves(user, lambda each: list(each.users))]
-    return f"goes to {_listed(takers)}" if takers else "goes to the host"
+    takers = beyond_moves(node.users, lambda each: each.users)
+    return f"goes to {_listed(map(_brief, takers))}" if takers else "goes to the host"
 
 
 def _why_converted(node: torch.fx.Node) -> str:
@@ -247,13 +248,6 @@ def _why_converted(node: torch.fx.Node) -> str:
 
 
 _REASONS = {"ttnn.from_torch": _why_uploaded, "ttnn.to_torch": _why_downloaded}
-
-
-def _through_moves(node: torch.fx.Node, further: Any) -> list[torch.fx.Node]:
-    """Past the torch calls that are part of a move, to what the value comes from or goes to."""
-    if "move" not in node.meta:
-        return [node]
-    return [found for each in further(node) for found in _through_moves(each, further)]
 
 
 def _brief(node: torch.fx.Node) -> str:
@@ -303,7 +297,7 @@ def _spec_text(node: torch.fx.Node) -> str:
         return "; ".join(spec.brief() for spec in specs)
     vals: list[Any] = node.meta["val"] if isinstance(node.meta.get("val"), tuple | list) else [node.meta.get("val")]
     tensors = [each for each in vals if isinstance(each, torch.Tensor)]
-    return "; ".join(f"{list(each.shape)} {str(each.dtype).removeprefix('torch.')} host" for each in tensors)
+    return "; ".join(f"{brief(each)} host" for each in tensors)
 
 
 # -- words for numbers ------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from torch_ttnn.compiler.forms import _groups
+from torch_ttnn.compiler.forms import matched_groups
 from torch_ttnn.compiler.fusion.attention_operands import all_heads, resolve, shared_pair
 from torch_ttnn.compiler.fusion.masks import mask_node, masks_of
 from torch_ttnn.compiler.fusion.matcher import BEFORE, Anything, Chain, Either, Match, Number, Op, Tensor, Through
@@ -76,7 +76,7 @@ def _is_attention(rewriter: Rewriter, match: Match) -> bool:
 
 
 def _are_groups(seen: list[tuple[int, ...]], shape: tuple[int, ...]) -> bool:
-    return all(_groups(each, shape) is not None for each in seen)
+    return all(matched_groups(each, shape) is not None for each in seen)
 
 
 def _attention(rewriter: Rewriter, match: Match) -> Node | None:

@@ -39,8 +39,8 @@ def split_of(node: Node | None) -> Split | None:
     return None
 
 
-def _by_pieces(node: Node) -> Split | None:
-    """split → view [B, S, heads, D] → [B, heads, S, D]."""
+def side_by_side(node: Node) -> tuple[Node, tuple[Node, ...]] | None:
+    """The value with all heads side by side that is seen as [B, heads, S, D] here, and what is between."""
     if transposition(node) != (0, 2, 1, 3):
         return None
     through = [node]
@@ -49,17 +49,25 @@ def _by_pieces(node: Node) -> Split | None:
     while here.target in VIEWS or here.target is aten.clone.default:
         through.append(here)
         here = source_of(here)
-    if here.target is not operator.getitem or shape_of(here)[-1] != heads * width:
+    columns = heads * width
+    if shape_of(here) not in ((batch, length, columns), (batch * length, columns)):
         return None
+    return here, tuple(through)
+
+
+def _by_pieces(node: Node) -> Split | None:
+    """split → view [B, S, heads, D] → [B, heads, S, D]."""
+    found = side_by_side(node)
+    if found is None or found[0].target is not operator.getitem:
+        return None
+    here, through = found
     pieces = source_of(here)
     if pieces.target not in (aten.split.Tensor, aten.split_with_sizes.default) or len(pieces.meta["val"]) != 3:
         return None
-    whole, columns = source_of(pieces), heads * width
+    whole = source_of(pieces)
     rank = len(shape_of(whole))
     dim = pieces.args[2] if len(pieces.args) > 2 else 0
-    if dim % rank != rank - 1 or shape_of(here) not in ((batch, length, columns), (batch * length, columns)):
-        return None
-    return Split(node, whole, here.args[1], (*through, here, pieces))
+    return Split(node, whole, here.args[1], (*through, here, pieces)) if dim % rank == rank - 1 else None
 
 
 def _by_axis(node: Node) -> Split | None:
@@ -85,35 +93,39 @@ def _by_axis(node: Node) -> Split | None:
     return Split(node, whole, index, (*through, seen))
 
 
-def _splits(match: Match) -> list[Split] | None:
+def splits(match: Match) -> list[Split] | None:
     """The three pieces, if they are all of one value, in order, and used for nothing else."""
     found = [split_of(match[name]) for name in ("q", "k", "v")]
-    splits = [each for each in found if each is not None]
-    if len(splits) != 3 or [each.index for each in splits] != [0, 1, 2] or len({each.whole for each in splits}) != 1:
+    known = [each for each in found if each is not None]
+    if len(known) != 3 or [each.index for each in known] != [0, 1, 2] or len({each.whole for each in known}) != 1:
         return None
-    inside = {node for each in splits for node in each.through}
-    ends = {each.node for each in splits}
+    inside = {node for each in known for node in each.through}
+    ends = {each.node for each in known}
     if any(user not in inside for node in inside - ends for user in node.users):
         return None
-    shapes = [shape_of(each.node) for each in splits]
-    same = len({(shape[0], shape[2], shape[3]) for shape in shapes}) == 1 and shapes[1] == shapes[2]
-    return splits if same and shapes[0][3] % TILE == 0 else None
+    return known if fit_together([shape_of(each.node) for each in known]) else None
+
+
+def fit_together(shapes: list[tuple[int, ...]]) -> bool:
+    """Whether queries, keys and values [B, heads, S, D] of these shapes can be split off one value."""
+    same = len({(batch, length, width) for batch, _, length, width in shapes}) == 1
+    return same and shapes[1] == shapes[2] and shapes[0][3] % TILE == 0
 
 
 def _split(rewriter: Rewriter, match: Match) -> Node | None:
-    splits = _splits(match)
-    if splits is None:
+    found = splits(match)
+    if found is None:
         return None
-    rewriter.place = min([each.node for each in splits])
-    q, k, _ = [each.node for each in splits]
+    rewriter.place = min([each.node for each in found])
+    q, k, _ = [each.node for each in found]
     batch, heads, length, width = shape_of(q)
     kv_heads = shape_of(k)[1]
-    whole = rewriter.view(splits[0].whole, (batch, length, (heads + 2 * kv_heads) * width))
+    whole = rewriter.view(found[0].whole, (batch, length, (heads + 2 * kv_heads) * width))
     made = rewriter.call(
-        composites.qkv_heads, whole, heads, kv_heads, val=[(shape_of(each.node), dtype_of(q)) for each in splits]
+        composites.qkv_heads, whole, heads, kv_heads, val=[(shape_of(each.node), dtype_of(q)) for each in found]
     )
-    items = [rewriter.item(made, each.index) for each in splits]
-    for each, item in zip(splits, items):
+    items = [rewriter.item(made, each.index) for each in found]
+    for each, item in zip(found, items):
         rewriter.replace(each.node, item)
     return match.root
 

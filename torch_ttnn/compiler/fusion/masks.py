@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
-from torch_ttnn.compiler.forms import _groups
+from torch_ttnn.compiler.forms import matched_groups
 from torch_ttnn.compiler.fusion.matcher import Match
 from torch_ttnn.compiler.fusion.nodes import CASTS, Node, is_float, shape_of
 from torch_ttnn.compiler.fusion.rewriting import Rewriter
@@ -18,20 +20,32 @@ HIDES = -1e20
 
 
 @dataclass(frozen=True)
+class Mask:
+    """One mask: added with a factor ("plus"), or a fill where it is true ("hidden") or false ("shown")."""
+
+    kind: str
+    node: Node
+    shape: tuple[int, ...]  # of the scores when it was applied
+    fill: float = 0.0
+    factor: float = 1.0
+
+
+@dataclass(frozen=True)
 class Masks:
-    """scale × scores + the sum of masks, each with its factor, in the shape that scores had when it was added."""
+    """scale × scores + the sum of masks."""
 
     scale: float
-    added: tuple[tuple[str, Node, float, float, tuple[int, ...]], ...]  # kind, node, fill, factor, shape of scores
+    added: tuple[Mask, ...]
 
 
 def masks_of(match: Match) -> Masks | None:
     """What the steps between the product and the softmax come to, or None if they are something else."""
-    scale, added = 1.0, []
+    scale = 1.0
+    added: list[Mask] = []
     product = match.nodes[-1]
     if match.get("added") is not None:
         scale = float(match.get("alpha", 1))
-        added.append(("plus", match["added"], 0.0, float(match.get("beta", 1)), shape_of(product)))
+        added.append(Mask("plus", match["added"], shape_of(product), factor=float(match.get("beta", 1))))
     for name, node, bound in match.steps:
         if name == "seen":
             if node.target in CASTS and not is_float(node):
@@ -43,70 +57,47 @@ def masks_of(match: Match) -> Masks | None:
                 return None
             factor = float(bound.get("factor", 1)) / divisor
             scale *= factor
-            added = [(kind, mask, fill, before * factor, shape) for kind, mask, fill, before, shape in added]
+            added = [dataclasses.replace(mask, factor=mask.factor * factor) for mask in added]
         elif name == "plus":
             if not is_float(bound["mask"]):
                 return None
-            added.append(("plus", bound["mask"], 0.0, 1.0, shape_of(node)))
+            added.append(Mask("plus", bound["mask"], shape_of(node)))
         else:
             if bound["fill"] > HIDES:
                 return None
-            kind, mask = ("shown", bound["shown"]) if name == "where" else ("hidden", bound["hidden"])
-            added.append((kind, mask, float(bound["fill"]), 1.0, shape_of(node)))
-    if any(factor <= 0 for kind, *_, factor, _ in added if kind != "plus"):
+            kind = "shown" if name == "where" else "hidden"
+            added.append(Mask(kind, bound[kind], shape_of(node), fill=float(bound["fill"])))
+    if any(mask.factor <= 0 for mask in added if mask.kind != "plus"):
         return None
-    return Masks(scale, tuple([each for each in added if each[3] != 0]))
+    return Masks(scale, tuple([mask for mask in added if mask.factor != 0]))
 
 
 def mask_node(rewriter: Rewriter, masks: Masks, scores: tuple[int, ...], dtype: torch.dtype) -> Node | None:
     """All masks as one, broadcast against scores of four dimensions; all layers of a model share it."""
-    parts = [_one_mask(rewriter, *each, scores, dtype) for each in masks.added]
+    parts = [
+        rewriter.once(("mask", mask, scores, dtype), partial(_made_mask, rewriter, mask, scores, dtype))
+        for mask in masks.added
+    ]
     if not parts:
         return None
     total = parts[0]
     for part in parts[1:]:
-        one, other = total, part
-        total = rewriter.once(
-            ("masks", one, other),
-            lambda: rewriter.elementwise(aten.add.Tensor, one, other),  # noqa: B023
-        )
+        total = rewriter.once(("masks", total, part), partial(rewriter.elementwise, aten.add.Tensor, total, part))
     return total
 
 
-def _one_mask(
-    rewriter: Rewriter,
-    kind: str,
-    mask: Node,
-    fill: float,
-    factor: float,
-    shape: tuple[int, ...],
-    scores: tuple[int, ...],
-    dtype: torch.dtype,
-) -> Node:
-    key = ("mask", kind, mask, fill, factor, shape, scores, dtype)
-    return rewriter.once(key, lambda: _made_mask(rewriter, kind, mask, fill, factor, shape, scores, dtype))
-
-
-def _made_mask(
-    rewriter: Rewriter,
-    kind: str,
-    mask: Node,
-    fill: float,
-    factor: float,
-    shape: tuple[int, ...],
-    scores: tuple[int, ...],
-    dtype: torch.dtype,
-) -> Node:
-    if kind == "plus":
-        made = rewriter.scaled(rewriter.cast(mask, dtype), factor)
+def _made_mask(rewriter: Rewriter, mask: Mask, scores: tuple[int, ...], dtype: torch.dtype) -> Node:
+    """One mask as numbers to add to scores of this shape."""
+    if mask.kind == "plus":
+        made = rewriter.scaled(rewriter.cast(mask.node, dtype), mask.factor)
     else:
         bottom, zero = [
-            rewriter.call(aten.full.default, [], number, dtype=dtype, val=((), dtype)) for number in (fill, 0.0)
+            rewriter.call(aten.full.default, [], number, dtype=dtype, val=((), dtype)) for number in (mask.fill, 0.0)
         ]
-        choices = (zero, bottom) if kind == "shown" else (bottom, zero)
-        made = rewriter.call(aten.where.self, mask, *choices, val=(shape_of(mask), dtype))
-    made = rewriter.view(made, (1,) * (len(shape) - len(shape_of(made))) + shape_of(made))
-    expanded, final = _regrouped(shape_of(made), shape, scores)
+        choices = (zero, bottom) if mask.kind == "shown" else (bottom, zero)
+        made = rewriter.call(aten.where.self, mask.node, *choices, val=(shape_of(mask.node), dtype))
+    made = rewriter.view(made, (1,) * (len(mask.shape) - len(shape_of(made))) + shape_of(made))
+    expanded, final = _regrouped(shape_of(made), mask.shape, scores)
     if expanded != shape_of(made):
         made = rewriter.call(aten.expand.default, made, list(expanded), val=(expanded, dtype))
         if final != expanded:
@@ -123,7 +114,7 @@ def _regrouped(
     ((2, 8, 1, 49, 49), (16, 1, 49, 49))
     """
     expanded, final = list(mask), [1] * len(scores)
-    for old, new in _groups(shape, scores) or []:
+    for old, new in matched_groups(shape, scores) or []:
         if any(mask[dim] != 1 for dim in old):
             for dim in old:
                 expanded[dim] = shape[dim]

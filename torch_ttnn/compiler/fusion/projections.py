@@ -35,7 +35,8 @@ PATTERN = Op((ATTENTION, FLASH), Tensor("q"), Tensor("k"), Tensor("v"), rest="se
 
 # What may lie between a projection and its attention, besides factors and norms of each head.
 _MOVES = frozenset({*VIEWS, *SQUEEZES, *TRANSPOSES, *CASTS, aten.clone.default, aten.expand.default})
-_NORMS = frozenset({aten.native_layer_norm.default, aten._fused_rms_norm.default})
+PRODUCTS = (aten.mm.default, aten.addmm.default)
+NORMS = frozenset({aten.native_layer_norm.default, aten._fused_rms_norm.default})
 
 
 def one_before(node: Node) -> Node | None:
@@ -47,7 +48,7 @@ def one_before(node: Node) -> Node | None:
         return before
     if node.target in (*MUL, *DIV):
         return before if number_of(node.args[1]) is not None else None
-    if node.target is operator.getitem and node.args[1] == 0 and before.target in _NORMS:
+    if node.target is operator.getitem and node.args[1] == 0 and before.target in NORMS:
         return source_of(before)
     return None
 
@@ -63,7 +64,7 @@ class Projection:
 
 
 def projection_of(rewriter: Rewriter, node: Node | None) -> Projection | None:
-    while node is not None and node.target not in (aten.mm.default, aten.addmm.default):
+    while node is not None and node.target not in PRODUCTS:
         node = one_before(node)
     if node is None or node.kwargs:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import torch
 import torch.fx
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import _disable_current_modes
 
 from torch_ttnn.compiler.fusion.nodes import VIEWS, dtype_of, shape_of
 from torch_ttnn.compiler.lowering.registry import is_random
@@ -30,6 +32,7 @@ class Rewriter:
         self._fake_mode: FakeTensorMode | None = None
         self._vals: dict[Any, torch.Tensor] = {}
         self._made: dict[Any, Node] = {}
+        self._known: dict[Any, Any] = {}
         for node in self.graph.nodes:
             if self._fake_mode is None:
                 self._fake_mode = getattr(node.meta.get("val"), "fake_mode", None)
@@ -68,6 +71,22 @@ class Rewriter:
         made.meta["val"] = node.meta["val"][index]
         return made
 
+    def numbers(self, given: Sequence[int]) -> Node:
+        """A tensor of these numbers, one for all who want the same."""
+
+        def make() -> Node:
+            names = (f"fusion_numbers_{number}" for number in itertools.count())
+            name = next(name for name in names if not hasattr(self.graph_module, name))
+            with _disable_current_modes():  # the tracer's fake tensors hold no numbers
+                self.graph_module.register_buffer(name, torch.tensor(given, device="cpu"), persistent=False)
+            with self.graph.inserting_before(self.place):
+                node = self.graph.get_attr(name)
+            node.meta["val"] = self._val(((len(given),), torch.int64))
+            self._static.add(node)
+            return node
+
+        return self.once(("numbers", *given), make)
+
     def once(self, key: Any, make: Callable[[], Node]) -> Node:
         """A call that several sites share, made at the first of them."""
         found = self._made.get(key)
@@ -78,6 +97,12 @@ class Rewriter:
         elif self.place < found:
             return make()
         return found
+
+    def worked_out(self, key: Any, work_out: Callable[[], Any]) -> Any:
+        """What is the same for all sites that are alike, as the layers of a model are."""
+        if key not in self._known:
+            self._known[key] = work_out()
+        return self._known[key]
 
     def _val(self, given: Any) -> Any:
         if isinstance(given, Node):

@@ -45,6 +45,27 @@ def unbatched(value: Value, like: Sequence[int]) -> Value:
     return value if value.ndim == len(like) else value.view(like)
 
 
+def _windows_of_images(
+    ttnn: Any, x: Value, windows: Windows, padding: Sequence[int], ceil_mode: bool
+) -> dict[str, Any]:
+    """What every pool of the library is told: the images, the windows on them, and where the result goes."""
+    batch, channels, height, width = x.shape
+    source = images.stored(ttnn, x, None, DataType.BFLOAT16)
+    return {
+        "input_tensor": source,
+        "batch_size": batch,
+        "input_h": height,
+        "input_w": width,
+        "channels": channels,
+        "kernel_size": list(windows.kernel),
+        "stride": list(windows.stride),
+        "padding": list(spread(padding, 2)),
+        "ceil_mode": ceil_mode,
+        **PLACED,
+        "output_layout": source.layout,  # tiles of rows narrower than they are would come out wrong
+    }
+
+
 # -- largest values ---------------------------------------------------------------------------------------------------
 
 
@@ -91,7 +112,8 @@ def largest(
     dtype = ttnn.device_dtype(x.dtype)
     if 1 not in ttnn.used and rank == 2 and dtype is DataType.BFLOAT16:
         with contextlib.suppress(StaysOnHost):  # where it does not fit L1, slices do
-            made = _max_pool2d(ttnn, source, windows, spread(padding, 2), ceil_mode)
+            given = _windows_of_images(ttnn, source, windows, padding, ceil_mode)
+            made = ttnn.max_pool2d(**given, dilation=list(windows.dilation))
             return unbatched(images.value(ttnn, made, source.shape[0], windows.output, x.dtype), shape), None
     values, places = largest_of_slices(ttnn, source, windows, dtype, with_places=1 in ttnn.used)
     batch, sizes = source.shape[0], windows.output
@@ -99,25 +121,6 @@ def largest(
     if places is None:
         return found, None
     return found, unbatched(images.value(ttnn, places, batch, sizes, torch.int64), shape)
-
-
-def _max_pool2d(ttnn: Any, x: Value, windows: Windows, padding: Sequence[int], ceil_mode: bool) -> Handle:
-    batch, channels, height, width = x.shape
-    source = images.stored(ttnn, x, None, DataType.BFLOAT16)
-    return ttnn.max_pool2d(
-        input_tensor=source,
-        batch_size=batch,
-        input_h=height,
-        input_w=width,
-        channels=channels,
-        kernel_size=list(windows.kernel),
-        stride=list(windows.stride),
-        padding=list(padding),
-        dilation=list(windows.dilation),
-        ceil_mode=ceil_mode,
-        **PLACED,
-        output_layout=source.layout,  # tiles of rows narrower than they are would come out wrong
-    )
 
 
 def largest_of_slices(
@@ -226,41 +229,17 @@ def mean(
     made: Handle | None = None
     if rank == 2 and dtype is DataType.BFLOAT16:
         with contextlib.suppress(StaysOnHost):  # where it does not fit L1, slices do
-            made = _avg_pool2d(ttnn, source, windows, spread(padding, 2), ceil_mode, count_include_pad, divisor)
+            made = ttnn.avg_pool2d(
+                **_windows_of_images(ttnn, source, windows, padding, ceil_mode),
+                count_include_pad=count_include_pad,
+                divisor_override=divisor,
+                compute_kernel_config=ttnn.accurate,
+            )
     if made is None:
         made = sum_of_slices(ttnn, source, windows, dtype)
         shares = shares_of(windows, spread(padding, rank), count_include_pad, divisor)
         made = ttnn.multiply(made, ttnn.static(shares).tile(dtype))
     return unbatched(images.value(ttnn, made, source.shape[0], windows.output, x.dtype), shape)
-
-
-def _avg_pool2d(
-    ttnn: Any,
-    x: Value,
-    windows: Windows,
-    padding: Sequence[int],
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor: int | None,
-) -> Handle:
-    batch, channels, height, width = x.shape
-    source = images.stored(ttnn, x, None, DataType.BFLOAT16)
-    return ttnn.avg_pool2d(
-        input_tensor=source,
-        batch_size=batch,
-        input_h=height,
-        input_w=width,
-        channels=channels,
-        kernel_size=list(windows.kernel),
-        stride=list(windows.stride),
-        padding=list(padding),
-        ceil_mode=ceil_mode,
-        count_include_pad=count_include_pad,
-        divisor_override=divisor,
-        compute_kernel_config=ttnn.accurate,
-        **PLACED,
-        output_layout=source.layout,  # tiles of rows narrower than they are would come out wrong
-    )
 
 
 def sum_of_slices(ttnn: Any, x: Value, windows: Windows, dtype: DataType) -> Handle:

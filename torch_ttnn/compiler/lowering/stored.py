@@ -36,10 +36,6 @@ def is_wasteful(handle: Handle, shape: Sequence[int]) -> bool:
     return tuple(shape) != handle.shape and tile_volume(shape) > WASTE * tile_volume(handle.shape)
 
 
-def as_rows(ttnn: Any, handle: Handle) -> Handle:
-    return handle if handle.layout is ROW_MAJOR else ttnn.to_layout(handle, ROW_MAJOR)
-
-
 def held_by(ttnn: Any, x: Value, handle: Handle, form: Form) -> Value:
     """A value of `x`'s dtype, held by another tensor."""
     return ttnn.value(handle, form.shape, x.dtype, form)

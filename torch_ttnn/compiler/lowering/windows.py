@@ -81,11 +81,6 @@ def spread(values: int | Sequence[int], rank: int) -> tuple[int, ...]:
     return given * rank if len(given) == 1 else given
 
 
-def padded(ttnn: Any, x: Handle, windows: Windows, value: float = 0.0) -> Handle:
-    """The images with their border; what the border lacks is cut off."""
-    return bordered(ttnn, x, windows.padding, value)
-
-
 def bordered(ttnn: Any, x: Handle, sides: Sequence[tuple[int, int]], value: float = 0.0) -> Handle:
     """Pixels added around images, or cut off where a side is negative."""
     if any(side < 0 for pair in sides for side in pair):

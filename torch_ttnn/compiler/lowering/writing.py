@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from torch_ttnn.compiler.brief import dtype_name
 from torch_ttnn.compiler.errors import refuse
 from torch_ttnn.compiler.lowering.joining import replace
 from torch_ttnn.compiler.lowering.picking import across, constant_places, diagonal_of, linear_index, rows_of
@@ -74,9 +75,13 @@ def scatter_value_with(ttnn: Any, x: Value, dim: int, index: Value, value: float
 NARROW_INTEGERS = (torch.uint8, torch.int8, torch.int16)
 
 
-def _added(ttnn: Any, x: Value, dim: int, index: Value, source: Value, reduce: str) -> Value:
+def _require_no_wrapping(x: Value) -> None:
     if x.dtype in NARROW_INTEGERS or x.is_bool:
-        refuse(f"results of {str(x.dtype).removeprefix('torch.')} may wrap around, which the device's int32 does not")
+        refuse(f"results of {dtype_name(x.dtype)} may wrap around, which the device's int32 does not")
+
+
+def _added(ttnn: Any, x: Value, dim: int, index: Value, source: Value, reduce: str) -> Value:
+    _require_no_wrapping(x)
     return scattered(ttnn, x, dim, index, source, reduce)
 
 
@@ -172,8 +177,7 @@ def _chosen(ttnn: Any, x: Value, mask: Handle, source: Value, accumulate: bool =
     mask = ttnn.cast(mask, handle.dtype)
     if not accumulate:
         return ttnn.where(mask, source.with_rank(x.ndim).tile(handle.dtype), handle)
-    if x.dtype in NARROW_INTEGERS or x.is_bool:
-        refuse(f"results of {str(x.dtype).removeprefix('torch.')} may wrap around, which the device's int32 does not")
+    _require_no_wrapping(x)
     added = ttnn.add(handle, source.with_rank(x.ndim).tile(handle.dtype))
     return ttnn.where(mask, added, handle)
 

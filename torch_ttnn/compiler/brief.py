@@ -1,0 +1,24 @@
+"""Tensors and dtypes of torch in a few words, as reports and errors show them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """
+    >>> dtype_name(torch.float32)
+    'float32'
+    """
+    return str(dtype).removeprefix("torch.")
+
+
+def brief(tensor: Any) -> str:
+    """Shape and dtype of a tensor, or of anything else that has both.
+
+    >>> brief(torch.ones(2, 3))
+    '[2, 3] float32'
+    """
+    return f"{list(tensor.shape)} {dtype_name(tensor.dtype)}"
