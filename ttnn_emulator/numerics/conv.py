@@ -38,6 +38,7 @@ from ttnn_emulator.numerics.matrix_unit import (
     truncate_mantissa,
 )
 from ttnn_emulator.numerics.mode import exactly
+from ttnn_emulator.numerics.packed_convolution import TorchConvolution
 
 Pair = tuple[int, int]
 Sides = tuple[int, int, int, int]  # top, bottom, left, right
@@ -90,15 +91,25 @@ class Windows:
         )
         return view.reshape(batch * self.size[0] * self.size[1], -1)
 
-    def convolve(self, images: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, groups: int) -> Any:
-        """Torch's convolution with weights [out, in / groups, rows, columns] → [pixels, out]."""
+    @property
+    def is_plain(self) -> bool:
+        """Whether torch pads as much as these windows need."""
         top, bottom, left, right = self.padding
-        if top == bottom and left == right and self.spread == (1, 1) and not self.edges:
-            source, around = images, (top, left)
+        return top == bottom and left == right and self.spread == (1, 1) and not self.edges
+
+    def in_torch(self, groups: int) -> TorchConvolution:
+        """Torch's convolution of what `seen` gives."""
+        batch, height, width, channels = self.images
+        if self.is_plain:
+            size, around = (height, width), (self.padding[0], self.padding[2])
         else:
-            source, around = self.padded(images), (0, 0)
-        result = torch.conv2d(source.permute(0, 3, 1, 2), weight, bias, self.stride, around, self.dilation, groups)
-        return result.permute(0, 2, 3, 1).reshape(-1, weight.shape[0])
+            steps, around = zip((height, width), self.spread, (sum(self.padding[:2]), sum(self.padding[2:]))), (0, 0)
+            size = tuple([(count - 1) * step + 1 + more for count, step, more in steps])  # type: ignore[assignment]
+        return TorchConvolution((batch, channels, *size), self.stride, around, self.dilation, groups)
+
+    def seen(self, images: torch.Tensor) -> torch.Tensor:
+        """Images [N, H, W, C] as torch takes them."""
+        return (images if self.is_plain else self.padded(images)).permute(0, 3, 1, 2)
 
 
 # -- blocks -----------------------------------------------------------------------------------------------------------
@@ -248,7 +259,8 @@ class Convolution:
         )
         product = kernel.compute()
         pixels = self.windows.images[0] * self.windows.size[0] * self.windows.size[1]
-        weights_of = remembered(self._weight_for_torch)
+        weights_of, row_of = remembered(self._weight_for_torch), remembered(self._bias_for_torch)
+        shape, volume = self.windows.images, _volume(self.windows.images)
 
         def arranged(values: torch.Tensor, dim: int) -> torch.Tensor:
             if plain:
@@ -257,14 +269,14 @@ class Convolution:
             return torch.where(empty.reshape(shape), 0.0, values.index_select(dim, index))
 
         def run(images: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
-            images = images.reshape(-1)[: _volume(self.windows.images)].reshape(self.windows.images)
+            images = images.reshape(shape) if images.numel() == volume else images.reshape(-1)[:volume].reshape(shape)
             images = wide(images) if images.is_floating_point() else images.float()
             if is_exact(1, pixels, columns.size, self.out_channels, self.math.fidelity):
                 rows = self._tilized(arranged(self.windows.rows(images), 1))
                 matrix = _fitted(weight.reshape(-1, weight.shape[-1]).float(), self.taps, self.out_channels)
                 last = None if bias is None else bias.reshape(1, -1)[:, : self.out_channels].float()
                 return product(rows, arranged(matrix, 0), last)
-            return self._fast(images, weights_of(weight), bias)
+            return self._fast(images, weights_of(weight), None if bias is None else row_of(bias))
 
         return run
 
@@ -289,12 +301,22 @@ class Convolution:
         seen = operand_bits(self.math.fidelity, self.math.fp32_acc)[1]
         if seen < bits:
             matrix = truncate_mantissa(matrix, seen)
-        if groups > 1 and channels % groups == 0 and out % groups == 0:
+        convolution = self.windows.in_torch(self._groups_in_torch)
+        if self._groups_in_torch > 1:
             parts = matrix.reshape(high, across, groups, channels // groups, groups, out // groups)
             each = parts.diagonal(dim1=2, dim2=4)  # [rows, columns, in, out, groups]
-            return each.permute(4, 3, 2, 0, 1).reshape(out, channels // groups, high, across).contiguous()
+            filters = each.permute(4, 3, 2, 0, 1).reshape(out, channels // groups, high, across).contiguous()
+            return convolution.packed(filters)
         filters = matrix.reshape(high, across, channels, out).permute(3, 2, 0, 1)
-        return filters.contiguous(memory_format=torch.channels_last)
+        return convolution.packed(filters.contiguous(memory_format=torch.channels_last))
+
+    @property
+    def _groups_in_torch(self) -> int:
+        divides = self.order.channels % self.groups == 0 and self.out_channels % self.groups == 0
+        return self.groups if divides else 1  # else the weights hold zeros for the other groups
+
+    def _bias_for_torch(self, bias: torch.Tensor) -> torch.Tensor:
+        return bias.reshape(-1)[: self.out_channels].float()
 
     def _fast(self, images: torch.Tensor, filters: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
         if self.out_dtype in BLOCK_FLOAT_DTYPES:
@@ -303,10 +325,9 @@ class Convolution:
         seen = operand_bits(self.math.fidelity, self.math.fp32_acc)[0]
         if seen < bits:
             images = truncate_mantissa(images, seen)
-        groups = self.order.channels // filters.shape[1]
-        last = None if bias is None else bias.reshape(-1)[: self.out_channels].float()
-        sums = self.windows.convolve(images, filters, last, groups)
         rectifies = self.activation is not None and self.activation.name == "relu"
+        result = self.windows.in_torch(self._groups_in_torch)(self.windows.seen(images), filters, bias)
+        sums = result.permute(0, 2, 3, 1).reshape(-1, self.out_channels)
         if (self.activation is None or rectifies) and self.out_dtype is DataType.BFLOAT16:
             return round_in_place(sums, relu=rectifies)
         if not self.math.fp32_acc:

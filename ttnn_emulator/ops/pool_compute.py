@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch.nn.functional import pad
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType
+from ttnn_emulator.numerics.copies import contiguous
 from ttnn_emulator.numerics.formats import CARRIER, device_pack_block_float, flush, flushed_in_place, pack
 from ttnn_emulator.numerics.matmul import round_in_place
 from ttnn_emulator.numerics.matrix_unit import PHASES, MathConfig
@@ -35,7 +38,7 @@ def computation(pool: Pool, math: MathConfig, large: bool) -> Callable[[torch.Te
 
     def compute(x: torch.Tensor) -> Any:
         x = x if x.is_floating_point() else x.float()
-        result = run(x.reshape(-1)[:volume].reshape(images))
+        result = run(x.reshape(images) if x.numel() == volume else x.reshape(-1)[:volume].reshape(images))
         if not pool.indices:
             return _packed(result, pool.dtype).reshape(shape)
         values, indices = result
@@ -71,15 +74,22 @@ def _largest(pool: Pool) -> Callable[[torch.Tensor], Any]:
     window, around = pool.window, _around(pool.window)
     even = around[0] == around[1] <= window.kernel[1] // 2 and around[2] == around[3] <= window.kernel[0] // 2
 
-    def run(images: torch.Tensor) -> Any:
-        if images.sum().isnan():
-            images = flush(images)  # NaN counts as infinity of its sign
+    inside = (around[2], around[0]) if even else (0, 0)
+
+    def largest(images: torch.Tensor) -> torch.Tensor:
         source = images.permute(0, 3, 1, 2)
         if not even:
             source = pad(source, around, value=LEAST)
-        inside = (around[2], around[0]) if even else (0, 0)
         found = torch.max_pool2d(source, window.kernel, window.stride, inside, window.dilation)
-        return flushed_in_place(found.permute(0, 2, 3, 1).contiguous())
+        return contiguous(found.permute(0, 2, 3, 1))
+
+    def run(images: torch.Tensor) -> Any:
+        found = largest(images)
+        with np.errstate(all="ignore"):
+            odd = math.isnan(found.numpy().sum())
+        if odd:
+            found = largest(flush(images))  # NaN counts as infinity of its sign
+        return flushed_in_place(found)
 
     return run
 
