@@ -107,6 +107,28 @@ def test_outputs_of_two_calls_do_not_share_memory():
 
 
 @torch.no_grad()
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.clone(),
+        lambda x: torch.cat([x, x[:0]]),
+        lambda x: x.clone().t(),
+        lambda x: (x.clone(), x.clone()),
+        lambda x: (x * 2, x * 2),
+        lambda x: (x * 2, (x * 2).clone()),
+    ],
+)
+def test_results_are_tensors_of_their_own(function):
+    """Not the input, and not one another, even if nothing is computed or two of them are the same."""
+    x = torch.randn(3, 4)
+    before = x.clone()
+    results = torch.compile(function, backend="ttnn")(x)
+    results = results if isinstance(results, tuple) else (results,)
+    results[0].zero_()
+    assert torch.equal(x, before)
+    assert all(each.all() for each in results[1:])
+
+
 def test_outputs_have_torchs_strides():
     y = compiled(lambda x: (x * 2).t())(torch.ones(3, 5))
     assert y.stride() == (1, 5)

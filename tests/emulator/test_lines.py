@@ -47,7 +47,18 @@ def test_any_shapes(shapes, kind, seed):
     assert torch.equal(made, _wanted(kind, a, b))
 
 
-@pytest.mark.parametrize("shapes", [((20003,), (20003,)), ((3, 20003), (1,)), ((300, 257), (300, 1)), ((), (5,))])
+SHAPES = [
+    ((20003,), (20003,)),
+    ((3, 20003), (1,)),
+    ((300, 257), (300, 1)),
+    ((), (5,)),
+    ((3, 1, 1), (1, 4, 1)),
+    ((2, 16, 30, 8), (30, 8)),
+    ((2, 1, 30, 1), (1, 16, 1, 8)),
+]
+
+
+@pytest.mark.parametrize("shapes", SHAPES, ids=str)
 @pytest.mark.parametrize("kind", KINDS)
 def test_lines_are_shared_among_threads(shapes, kind):
     a, b = (torch.randn(shape) for shape in shapes)

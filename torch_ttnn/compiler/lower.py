@@ -216,8 +216,21 @@ class _Lowering:
 
     def _output(self, node: torch.fx.Node) -> None:
         outputs = tuple(node.args[0])  # type: ignore[arg-type]
-        made = self.recorder.main.output(self._as_host_nodes(self._values_of(outputs)))
+        hosts = self._as_host_nodes(self._values_of(outputs))
+        made = self.recorder.main.output(self._apart(outputs, hosts))
         made.meta["vals"] = [item.meta.get("val") if isinstance(item, torch.fx.Node) else item for item in outputs]
+
+    def _apart(self, outputs: tuple, hosts: tuple) -> tuple:
+        """Results that are tensors of their own: a clone must not be the input that it was made of, or its twin."""
+        made: list[Any] = []
+        given: dict[torch.fx.Node, torch.fx.Node] = {}
+        for output, host in zip(outputs, hosts):
+            if isinstance(host, torch.fx.Node):
+                is_input = host.op == "placeholder" and "prepared" not in host.meta
+                if (is_input and output.op != "placeholder") or given.setdefault(host, output) is not output:
+                    host = self.recorder.copied(host)
+            made.append(host)
+        return tuple(made)
 
 
 def _told(node: torch.fx.Node, args: tuple, kwargs: dict[str, Any], error: Exception) -> str:

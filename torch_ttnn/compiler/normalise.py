@@ -23,25 +23,43 @@ def normalise(captured: torch.fx.GraphModule) -> torch.fx.GraphModule:
     for node in captured.graph.nodes:
         if node not in wanted and node.op != "placeholder":
             continue
+        if node.op == "output":
+            _tell_results_apart(node, graph, copies)
         key = _key(node, copies)
         twin = seen.get(key) if key is not None else None
         if twin is None:
             twin = graph.node_copy(node, copies.__getitem__)
             if node.target is aten.cat.default:
-                _drop_empty(twin)
+                twin = _without_empty(node, twin)
             if key is not None:
                 seen[key] = twin
         copies[node] = twin
+    graph.eliminate_dead_code()  # what only made empty parts
     with _use_lazy_graph_module(True):  # its Python code is never run
         return _make_graph_module(captured, graph)
 
 
-def _drop_empty(cat: torch.fx.Node) -> None:
-    """Parts with nothing in them are no parts: a cache starts out empty."""
-    parts = [part for part in cat.args[0] if part.meta["val"].numel() or cat.meta["val"].numel() == 0]  # type: ignore
-    same = {part.meta["val"].dtype for part in cat.args[0]}  # type: ignore[union-attr]
-    if len(parts) < len(cat.args[0]) and len(same) == 1:  # type: ignore[arg-type]
-        cat.args = (parts, *cat.args[1:])
+def _tell_results_apart(
+    output: torch.fx.Node, graph: torch.fx.Graph, copies: dict[torch.fx.Node, torch.fx.Node]
+) -> None:
+    """Results that became one node are two tensors all the same: who changes one does not change the other."""
+    found: dict[torch.fx.Node, torch.fx.Node] = {}
+    for node in output.all_input_nodes:
+        twin = copies[node]
+        if found.setdefault(twin, node) is not node:
+            copies[node] = graph.call_function(aten.clone.default, (twin,))
+            copies[node].meta.update(twin.meta)
+
+
+def _without_empty(node: torch.fx.Node, cat: torch.fx.Node) -> torch.fx.Node:
+    """Parts with nothing in them are no parts: a cache starts out empty, a rotation may turn all of a head."""
+    given: Any = cat.args[0]
+    parts = [part for part in given if part.meta["val"].numel()]
+    if not parts or len({part.meta["val"].dtype for part in given}) > 1:
+        return cat
+    cat.args = (parts, *cat.args[1:])
+    is_output = any(user.op == "output" for user in node.users)  # a result must not be an input, or another result
+    return cat if len(parts) > 1 or is_output else parts[0]
 
 
 def count_operations(graph: torch.fx.Graph) -> int:

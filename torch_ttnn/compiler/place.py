@@ -39,8 +39,8 @@ def place(graph: torch.fx.Graph) -> int:
 def _merge_twins(graph: torch.fx.Graph) -> None:
     seen: dict[Any, torch.fx.Node] = {}
     for node in graph.nodes:
-        if node.op != "call_function" or "reason" in node.meta:
-            continue
+        if node.op != "call_function" or "reason" in node.meta or node.target is torch.ops.aten.clone.default:
+            continue  # a clone is made to be another tensor
         key = node.meta.get("path") or node.target, frozen(node.args, _itself), frozen(node.kwargs, _itself)
         try:
             twin = seen.setdefault(key, node)

@@ -286,6 +286,10 @@ class Recorder(Namespace):
         node.meta.update(move="part of a download", origin=self.origin)
         return node
 
+    def copied(self, host: torch.fx.Node) -> torch.fx.Node:
+        """A torch tensor of the main graph once more."""
+        return self._host_call(self.main, torch.ops.aten.clone.default, (host,), {})
+
     # -- static values ----------------------------------------------------------------------------------------------
 
     def prepare(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

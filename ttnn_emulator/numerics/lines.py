@@ -7,13 +7,16 @@ operand begins, and an operand with one value a line is spread into a few kiloby
 from __future__ import annotations
 
 import functools
+import math
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numba import njit
 
 from ttnn_emulator.numerics.addresses import address_of, words
-from ttnn_emulator.numerics.broadcasting import shape_of
+from ttnn_emulator.numerics.broadcasting import joined
+from ttnn_emulator.numerics.copies import contiguous
 from ttnn_emulator.numerics.elementwise_kernels import (
     HALF_DROPPED,
     MULTIPLY,
@@ -31,7 +34,8 @@ MATRIX_UNIT, VECTOR_UNIT, ROUNDED, FLOAT32 = 0, 1, 2, 3  # what joins two values
 NO_ROUNDING = (np.int32(0), np.int32(0), np.int32(-1))
 ONE_WORKER = 1 << 16  # elements below which threads cost more than they save
 LONG = 1 << 13  # elements of a line at the most
-WHOLE = np.zeros(0, np.int64)  # the places of an operand whose lines follow each other as the result's do
+Lines = tuple[np.ndarray, int]  # where each begins in an operand; 0 if each is one value only
+AS_THE_RESULT: Lines = (np.zeros(0, np.int64), 1)  # of an operand whose lines follow each other as the result's do
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -84,49 +88,66 @@ def join_closely(kind: int, a: Values, b: Values) -> Values:
 
 
 def _over_lines(a: Values, b: Values, unit: int, kind: int = 0, rounding: tuple = NO_ROUNDING) -> Values:
-    shape = shape_of(a, b)
-    out = torch.empty(shape)
-    count = out.numel()
-    if not count:
+    walk = _walk(a.shape, b.shape)
+    out = torch.empty(walk.shape)
+    if not walk.width:
         return out
-    flat = a.shape == b.shape or 1 in (a.numel(), b.numel())
-    lines, width = _lines_of(count) if flat else (count // shape[-1], shape[-1])
-    a, b = a.contiguous(), b.contiguous()
-    operands = _operand(a, shape, lines if flat else 0), _operand(b, shape, lines if flat else 0)
+    a, b = contiguous(a), contiguous(b)
+    operands = (address_of(a), *walk.left), (address_of(b), *walk.right)
     target, end = address_of(out), (unit, kind, rounding)
-    least = max(ONE_WORKER // width, 1)
-    share(_join_lines, [(*part, operands, width, target, *end) for part in cut(lines, least)])
-    if lines * width < count:  # what is left over is a shorter line
-        at = 4 * lines * width
-        rest = tuple([(start + at * step, places, step) for start, places, step in operands])
-        _join_lines(0, 1, rest, count - lines * width, target + at, *end)
+    share(_join_lines, [(*part, operands, walk.width, target, *end) for part in walk.parts])
+    if walk.rest:  # a shorter line at the end
+        at = 4 * walk.lines * walk.width
+        behind = tuple([(start + at * step, places, step) for start, places, step in operands])
+        _join_lines(0, 1, behind, walk.rest, target + at, *end)
     return out
 
 
+@dataclass(frozen=True)
+class Walk:
+    """How to go over the result: so many lines of one width, the rest of the last, and where operands have them."""
+
+    shape: torch.Size
+    lines: int
+    width: int
+    rest: int
+    left: Lines
+    right: Lines
+
+    @functools.cached_property
+    def parts(self) -> list[tuple[int, int]]:
+        return cut(self.lines, max(ONE_WORKER // self.width, 1))
+
+
 @functools.lru_cache(4096)
-def _lines_of(count: int) -> tuple[int, int]:
-    """Elements that follow one another as lines of one length."""
-    return (1, count) if count <= LONG else (count // LONG, LONG)
+def _walk(one: torch.Size, other: torch.Size) -> Walk:
+    shape = joined(one, other)
+    count = shape.numel()
+    sizes = one.numel(), other.numel()
+    if not count:
+        return Walk(shape, 0, 0, 0, AS_THE_RESULT, AS_THE_RESULT)
+    if one == other or 1 in sizes or sizes == (count, count):
+        width = min(count, LONG)
+        lines = count // width
+        left, right = (AS_THE_RESULT if size == count else (np.zeros(lines, np.int64), 0) for size in sizes)
+        return Walk(shape, lines, width, count - lines * width, left, right)
+    rank = len(shape)
+    whole = list(shape)
+    own = [[1] * (rank - len(each)) + list(each) for each in (one, other)]
+    while whole[-1] == 1:
+        for each in (whole, *own):
+            each.pop()
+    # A line is what follows one another in both operands, or a last dimension in which one of them has one value.
+    kept = len(whole) - 1
+    while kept and own[0][-1] == own[1][-1] and own[0][kept - 1] == own[1][kept - 1]:
+        kept -= 1
+    width = math.prod(whole[kept:])
+    left, right = (_lines(each, whole, kept) for each in own)
+    return Walk(shape, count // width, width, 0, left, right)
 
 
-def _operand(values: Values, shape: torch.Size, flat_lines: int) -> tuple[int, np.ndarray, int]:
-    """Where it begins, the places of its lines, and 0 if each has one value only."""
-    start = address_of(values)
-    if values.shape == shape or values.numel() == shape.numel():
-        return start, WHOLE, 1
-    if flat_lines:
-        return start, _zeros(flat_lines), 0
-    return start, _places(values.shape, shape), int(values.shape[-1] == shape[-1])
-
-
-@functools.lru_cache(256)
-def _zeros(count: int) -> np.ndarray:
-    return np.zeros(count, np.int64)
-
-
-@functools.lru_cache(256)
-def _places(own: torch.Size, shape: torch.Size) -> np.ndarray:
-    """For every line of the result, where the line of an operand begins."""
-    size = int(np.prod(own[:-1], dtype=np.int64))
-    begins = (np.arange(size, dtype=np.int64) * own[-1]).reshape(own[:-1])
-    return np.ascontiguousarray(np.broadcast_to(begins, shape[:-1])).reshape(-1)
+def _lines(own: list[int], whole: list[int], kept: int) -> Lines:
+    """Where an operand has the lines of the result, `kept` being the dimensions before a line."""
+    held = math.prod(own[kept:])
+    begins = (np.arange(math.prod(own[:kept]), dtype=np.int64) * held).reshape(own[:kept])
+    return np.ascontiguousarray(np.broadcast_to(begins, whole[:kept])).reshape(-1), int(own[-1] == whole[-1])

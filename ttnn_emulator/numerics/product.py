@@ -26,6 +26,7 @@ BLOCK = 512  # columns of the right operand that one worker packs at a time
 ALONE = 1 << 17  # values that are packed or finished before threads cost more than they save
 SMALL = 1 << 18  # multiplications below which one thread does all
 READ = 1 << 21  # values of a matrix that one thread reads before others are woken, where each is used once or twice
+NARROW_RESULT, MANY_ROWS = 128, 256  # columns and rows with which threads take rows, not columns
 NOTHING = np.empty(0, np.float32)
 
 
@@ -125,6 +126,17 @@ def _matrices(
                 (*part, a.data_ptr(), b.data_ptr(), (rows, inner, columns), (*a.stride(), *b.stride()),
                  (_shift(a), _shift(b)), (_mask(masks[0]), _mask(masks[1])), made.data_ptr(), bias, finish, table)
                 for part in cut(columns, max(READ // inner, 64))
+            ],
+        )  # fmt: skip
+        return
+    if columns <= NARROW_RESULT and rows >= MANY_ROWS and not bias.size and not table.size:
+        share(
+            kernels.multiply_batches,
+            [
+                (0, 1, a.data_ptr() + a.element_size() * first * a.stride(0), b.data_ptr(),
+                 made.data_ptr() + 4 * first * columns, (last - first, inner, columns), (0, 0, 0),
+                 (*a.stride(), *b.stride()), (_shift(a), _shift(b)), (_mask(masks[0]), _mask(masks[1])), finish)
+                for first, last in cut(rows, max(SMALL // (inner * columns), ROWS))
             ],
         )  # fmt: skip
         return

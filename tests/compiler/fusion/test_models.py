@@ -14,6 +14,7 @@ from torch_ttnn.compiler.normalise import normalise
 from torch_ttnn.zoo.torchvision_ops import ensure_operators
 
 IDS = torch.arange(16).reshape(2, 8)
+COLUMNS = "columns of queries, keys and values in order"
 ONE_PRODUCT = "one product for queries, keys and values"
 SMALL = {"vocab_size": 64, "hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 96}
 SMALL_GPT = {"vocab_size": 64, "n_embd": 64, "n_layer": 1, "n_head": 4, "bos_token_id": 0, "eos_token_id": 1}
@@ -36,13 +37,13 @@ MODELS = {
               {"rms norm": 3, "rotary embedding": 2, "attention": 1, ONE_PRODUCT: 1, "linear + silu": 1}),
     "codegen": ("CodeGenModel", "CodeGenConfig", {**SMALL_GPT, "rotary_dim": 8}, {"input_ids": IDS},
                 {"gelu (tanh)": 1, "rotary embedding (interleaved)": 2, "rotary embedding (part of a head)": 2,
-                 "attention": 1, "linear + gelu_tanh": 1}),
+                 "attention": 1, COLUMNS: 1, ONE_PRODUCT: 1, "linear + gelu_tanh": 1}),
     # The encoder's attention, the decoder's, and the one across: there only keys and values have one input.
     "whisper": ("WhisperModel", "WhisperConfig", WHISPER, FEATURES,
                 {"attention": 3, "factor in the weights of a linear": 3, ONE_PRODUCT: 3, "convolution + gelu": 2,
                  "linear + gelu": 2}),
     "bloom": ("BloomModel", "BloomConfig", BLOOM, {"input_ids": IDS},
-              {"gelu (tanh)": 1, "attention": 1, "linear + gelu_tanh": 1}),
+              {"gelu (tanh)": 1, "attention": 1, COLUMNS: 1, ONE_PRODUCT: 1, "linear + gelu_tanh": 1}),
     "gpt-neo": ("GPTNeoModel", "GPTNeoConfig", NEO, {"input_ids": IDS},
                 {"gelu (tanh)": 1, "attention": 1, ONE_PRODUCT: 1, "linear + gelu_tanh": 1}),
     "phi": ("PhiModel", "PhiConfig", SMALL, {"input_ids": IDS},

@@ -1,0 +1,255 @@
+"""Queries, keys and values that lie mixed in one product: a product for each, its columns in the order of its heads.
+
+The weights are static, so their columns are put into order once. The fusions that follow join the products again, with
+the columns as the library splits heads.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import _disable_current_modes
+
+from torch_ttnn.compiler.arguments import call_with, frozen
+from torch_ttnn.compiler.fusion.heads import fit_together, side_by_side, splits
+from torch_ttnn.compiler.fusion.matcher import Match
+from torch_ttnn.compiler.fusion.nodes import (
+    SQUEEZES,
+    TRANSPOSES,
+    VIEWS,
+    Node,
+    behind,
+    changes_nothing,
+    dtype_of,
+    shape_of,
+    source_of,
+)
+from torch_ttnn.compiler.fusion.projections import NORMS, PATTERN, PRODUCTS, Projection, one_before, projection_of
+from torch_ttnn.compiler.fusion.rewriting import Rewriter
+from torch_ttnn.compiler.fusion.rule import Fusion
+
+aten = torch.ops.aten
+
+_PIECES = frozenset({
+    aten.slice.Tensor, aten.select.int, aten.split.Tensor, aten.split_with_sizes.default, aten.unbind.int,
+    aten.index.Tensor, operator.getitem,
+})  # fmt: skip
+_MOVES = frozenset({*VIEWS, *SQUEEZES, *TRANSPOSES, *_PIECES})
+
+
+@dataclass(frozen=True)
+class Heads:
+    """The columns of a product, seen as heads."""
+
+    is_turned: bool  # [B, H, S, D], else [B, S, H, D]
+    shape: tuple[int, ...]  # [B, H, S, D] in any case
+    columns: tuple[int, ...]  # H × D of them
+
+
+@dataclass(frozen=True)
+class Branch:
+    """Queries, keys or values on their way from a product to the attention."""
+
+    product: Projection
+    inside: tuple[Node, ...]  # from the product on, without the end
+    end: Node
+    heads: Heads  # what the end is
+    is_normed: bool  # a norm follows before the attention
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether other columns lie between these."""
+        columns = self.heads.columns
+        return columns != tuple(range(columns[0], columns[0] + len(columns)))
+
+    @property
+    def is_all(self) -> bool:
+        return len(self.heads.columns) == shape_of(self.product.node)[1] and not self.is_mixed
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a product of its own already, seen as the heads' split wants it."""
+        found = side_by_side(self.end)
+        return self.is_all and found is not None and found[0] is self.product.node
+
+
+# -- where columns go -------------------------------------------------------------------------------------------------
+
+
+def _branch(rewriter: Rewriter, operand: Node) -> Branch | None:
+    path: list[Node] = []
+    node: Node | None = operand
+    while node is not None and node.target not in PRODUCTS:
+        path.insert(0, node)
+        node = one_before(node) or (source_of(node) if node.target in _PIECES else None)
+    product = projection_of(rewriter, node)
+    if product is None:
+        return None
+    run = [product.node]
+    for node in path:
+        if source_of(node) is not run[-1] or not _moves(node):
+            break
+        run.append(node)
+    calls = [(each.target, frozen((each.args[1:], each.kwargs), _constant_numbers)) for each in run[1:]]
+    found = rewriter.worked_out((*shape_of(run[0]), *calls), lambda: _heads_in(run))
+    if found is None:
+        return None
+    place, heads = found
+    if any(one_before(each) is None for each in path[place:]):
+        return None  # the products could not be joined again
+    is_normed = any(source_of(each).target in NORMS for each in path[place:])
+    return Branch(product, tuple(run[:place]), run[place], heads, is_normed)
+
+
+def _moves(node: Node) -> bool:
+    """Whether a call moves numbers about and does nothing else, and it is known where to."""
+    if node.target not in _MOVES:
+        return changes_nothing(node)
+    return all(_constant(each) is not None for each in node.all_input_nodes[1:])
+
+
+def _constant(node: Node) -> torch.Tensor | None:
+    node = behind(node)
+    if node.op != "get_attr":
+        return None
+    return operator.attrgetter(str(node.target))(node.graph.owning_module)
+
+
+def _constant_numbers(node: Node) -> Any:
+    return str(_constant(node).tolist())  # type: ignore[union-attr]
+
+
+def _heads_in(run: list[Node]) -> tuple[int, Heads] | None:
+    """The heads that come of a product at last, and the place of the first call that gives them so.
+
+    The numbers of rows and columns are sent along the calls. They take no room until a call has to copy them.
+    """
+    rows, width = shape_of(run[0])
+    found = None
+    with _disable_current_modes():  # the tracer's fake tensors hold no numbers
+        row: Any = _numbers(rows)[:, None].expand(rows, width)
+        column: Any = _numbers(width).expand(rows, width)
+        for place, node in enumerate(run[1:], 1):
+            row, column = _moved(node, row), _moved(node, column)
+            heads = _heads(row, column, rows)
+            if heads is not None and (found is None or found[1] != heads):
+                found = place, heads
+    return found
+
+
+def _numbers(count: int) -> torch.Tensor:
+    return torch.arange(count, dtype=torch.int32, device="cpu")
+
+
+def _moved(node: Node, value: Any) -> Any:
+    if changes_nothing(node):
+        return value
+    if node.target in VIEWS:
+        return value.reshape(shape_of(node))
+    return call_with(
+        node.target,  # type: ignore[arg-type]
+        (value, *node.args[1:]),
+        node.kwargs,
+        lambda item: _constant(item) if isinstance(item, Node) else item,
+    )
+
+
+def _heads(row: Any, column: Any, rows: int) -> Heads | None:
+    """What these are, if every token has the same columns of its own row."""
+    if not isinstance(row, torch.Tensor) or row.dim() != 4 or row.numel() == 0:
+        return None
+    turned = True, row.transpose(1, 2), column.transpose(1, 2)
+    for is_turned, tokens, columns in (turned, (False, row, column)):
+        batch, length, heads, width = tokens.shape
+        if batch * length != rows or not torch.equal(columns, columns[:1, :1].expand_as(columns)):
+            continue
+        if torch.equal(tokens, _numbers(rows).reshape(batch, length, 1, 1).expand_as(tokens)):
+            return Heads(is_turned, (batch, heads, length, width), tuple(columns[0, 0].flatten().tolist()))
+    return None
+
+
+# -- which are separated ----------------------------------------------------------------------------------------------
+
+
+def _groups(rewriter: Rewriter, match: Match) -> list[list[Branch]]:
+    """The branches of each product that is used for nothing else."""
+    groups: dict[Node, dict[Node, Branch]] = {}
+    for name in ("q", "k", "v"):
+        found = _branch(rewriter, match[name])
+        if found is not None:
+            groups.setdefault(found.product.node, {})[found.end] = found
+    return [list(group.values()) for group in groups.values() if _is_closed(list(group.values()))]
+
+
+def _is_closed(group: list[Branch]) -> bool:
+    inside = {node for each in group for node in each.inside}
+    ends = {each.end for each in group}
+    once = sum([len(each.heads.columns) for each in group]) <= shape_of(group[0].product.node)[1]
+    return once and all(user in inside or user in ends for node in inside for user in node.users)
+
+
+def _become_heads(branches: list[Branch]) -> bool:
+    """Whether products of their own, joined, are what the library splits into heads.
+
+    A norm of [B, S, H, D] is better off without: it would have to turn what is split, and turn it back.
+    """
+    if len(branches) != 3 or len({each.product.x for each in branches}) > 1:
+        return False
+    if any(each.is_normed and not each.heads.is_turned for each in branches):
+        return False
+    return fit_together([each.heads.shape for each in branches])
+
+
+def _separate(rewriter: Rewriter, match: Match) -> Node | None:
+    if splits(match) is not None:
+        return None
+    groups = _groups(rewriter, match)
+    as_heads = _become_heads([each for group in groups for each in group])
+    wanted = [
+        group
+        for group in groups
+        if any(each.is_mixed for each in group) or (as_heads and not all(each.is_plain for each in group))
+    ]
+    for group in wanted:
+        for each in group:
+            _write(rewriter, each, as_heads)
+    return match.root if wanted else None
+
+
+# -- the products -----------------------------------------------------------------------------------------------------
+
+
+def _write(rewriter: Rewriter, branch: Branch, as_heads: bool) -> None:
+    end, is_turned = branch.end, branch.heads.is_turned
+    batch, heads, length, width = branch.heads.shape
+    seen = branch.product.node if branch.is_all else _product(rewriter, branch)
+    rewriter.place = end
+    seen = rewriter.view(seen, (batch, length, heads, width))
+    if is_turned or as_heads:
+        seen = rewriter.call(aten.transpose.int, seen, 1, 2, val=(branch.heads.shape, dtype_of(end)))
+    if as_heads and not is_turned:  # heads are split off, and turned back to what is expected here
+        seen = rewriter.call(aten.transpose.int, seen, 1, 2, val=end)
+    rewriter.replace(end, seen)
+
+
+def _product(rewriter: Rewriter, branch: Branch) -> Node:
+    product, columns = branch.product, branch.heads.columns
+    count = len(columns)
+    x, dtype = product.node.args[-2], dtype_of(product.node)
+    rewriter.place = product.node
+    index = rewriter.numbers(columns)
+    weight = rewriter.call(
+        aten.index_select.default, product.weight, 1, index,
+        val=((shape_of(product.weight)[0], count), dtype_of(product.weight)),
+    )  # fmt: skip
+    val = (shape_of(product.node)[0], count), dtype
+    if product.bias is None:
+        return rewriter.call(aten.mm.default, x, weight, val=val)
+    bias = rewriter.call(aten.index_select.default, product.bias, 0, index, val=((count,), dtype_of(product.bias)))
+    return rewriter.call(aten.addmm.default, bias, x, weight, val=val)
+
+
+FUSIONS = (Fusion("columns of queries, keys and values in order", PATTERN, _separate),)
