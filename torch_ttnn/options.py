@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,8 +88,8 @@ class TorchTtnnOption:
     _out_fx_graphs: list[torch.fx.Graph] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.accept = (self.accept,) if isinstance(self.accept, str) else tuple(self.accept)
-        self.debug = (self.debug,) if isinstance(self.debug, str) else tuple(self.debug)
+        self.accept = _names("accept", self.accept)
+        self.debug = _names("debug", ("all" if self.debug else ()) if isinstance(self.debug, bool) else self.debug)
         _one_of("precision", self.precision, PRECISIONS)
         _one_of("weights", self.weights, WEIGHTS)
         _one_of("numerics", self.numerics, NUMERICS)
@@ -131,6 +131,14 @@ class TorchTtnnOption:
         """Let go of a program that others replace."""
         self.programs.remove(program)
         self._out_fx_graphs.remove(program.graph)
+
+
+def _names(option: str, given: Any) -> tuple[str, ...]:
+    """One name or several."""
+    names = (given,) if isinstance(given, str) else given
+    if not isinstance(names, Iterable) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"{option} takes a name or a sequence of names, not {given!r}")
+    return tuple(names)
 
 
 def _one_of(name: str, value: Any, choices: tuple) -> None:

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 import torch_ttnn
+from torch_ttnn import TorchTtnnOption
 
 
 @pytest.fixture(autouse=True)
@@ -84,3 +85,13 @@ def test_the_backend_is_found_by_name_alone():
     if "torch_ttnn:backend" not in found:
         pytest.skip("torch_ttnn is not installed, only on the path")
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).returncode == 0
+
+
+def test_debug_takes_names_or_a_yes():
+    assert TorchTtnnOption(debug=True).debug == ("all",)
+    assert TorchTtnnOption(debug=False).debug == ()
+    assert TorchTtnnOption(debug="lower").debug == ("lower",)
+    with pytest.raises(TypeError, match="debug takes a name or a sequence of names, not 3"):
+        TorchTtnnOption(debug=3)
+    with pytest.raises(TypeError, match="accept takes"):
+        TorchTtnnOption(accept=None)

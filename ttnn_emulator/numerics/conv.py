@@ -7,6 +7,7 @@ of blocks are packed to L1 between them.
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -301,7 +302,7 @@ class Convolution:
         seen = operand_bits(self.math.fidelity, self.math.fp32_acc)[1]
         if seen < bits:
             matrix = truncate_mantissa(matrix, seen)
-        convolution = self.windows.in_torch(self._groups_in_torch)
+        convolution = self._in_torch
         if self._groups_in_torch > 1:
             parts = matrix.reshape(high, across, groups, channels // groups, groups, out // groups)
             each = parts.diagonal(dim1=2, dim2=4)  # [rows, columns, in, out, groups]
@@ -309,6 +310,10 @@ class Convolution:
             return convolution.packed(filters)
         filters = matrix.reshape(high, across, channels, out).permute(3, 2, 0, 1)
         return convolution.packed(filters.contiguous(memory_format=torch.channels_last))
+
+    @functools.cached_property
+    def _in_torch(self) -> TorchConvolution:
+        return self.windows.in_torch(self._groups_in_torch)
 
     @property
     def _groups_in_torch(self) -> int:
@@ -326,7 +331,7 @@ class Convolution:
         if seen < bits:
             images = truncate_mantissa(images, seen)
         rectifies = self.activation is not None and self.activation.name == "relu"
-        result = self.windows.in_torch(self._groups_in_torch)(self.windows.seen(images), filters, bias)
+        result = self._in_torch(self.windows.seen(images), filters, bias)
         sums = result.permute(0, 2, 3, 1).reshape(-1, self.out_channels)
         if (self.activation is None or rectifies) and self.out_dtype is DataType.BFLOAT16:
             return round_in_place(sums, relu=rectifies)

@@ -63,7 +63,6 @@ class Kernel:
 
     def compute(self) -> Callable[..., torch.Tensor]:
         """(in0, in1) or (in0, in1, bias) → the product, packed."""
-        bits = tuple(FLOAT32_BITS if dtype is DataType.FLOAT32 else BFLOAT16_BITS for dtype in (self.in0, self.in1))
 
         def product(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
             bias = None if bias is None else wide(bias)
@@ -72,8 +71,8 @@ class Kernel:
             columns, inner = (b.shape[-2:]) if self.transpose_b else (b.shape[-1], b.shape[-2])
             batches = max(a.shape[:-2].numel(), b.shape[:-2].numel())
             if is_exact(batches, a.shape[-2], inner, columns, self.math.fidelity):
-                return self._exact(wide(a), wide(b), bias, bits)  # type: ignore[arg-type]
-            return self._fast(a, b, bias, bits)  # type: ignore[arg-type]
+                return self._exact(wide(a), wide(b), bias, self._bits)
+            return self._fast(a, b, bias)
 
         return product
 
@@ -149,7 +148,17 @@ class Kernel:
 
     # -- fast -----------------------------------------------------------------------------------------------------
 
-    def _fast(self, a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None, bits: tuple[int, int]) -> torch.Tensor:
+    @functools.cached_property
+    def _bits(self) -> tuple[int, int]:
+        """Significant bits of the operands' dtypes."""
+        one, other = (FLOAT32_BITS if dtype is DataType.FLOAT32 else BFLOAT16_BITS for dtype in (self.in0, self.in1))
+        return one, other
+
+    @functools.cached_property
+    def _masks(self) -> tuple[int, int]:
+        return seen_bits(self.math, self._bits)
+
+    def _fast(self, a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
         right = b.mT if self.transpose_b else b
         is_row = bias is not None and bias.numel() == right.shape[-1]
         finish, table = (ROUNDED, None) if self._rounds_sums else (AS_IT_IS, None)
@@ -157,10 +166,10 @@ class Kernel:
         if at_once and self.activation is not None:
             finish, table = (FINISH_RELU, None) if self.activation.name == RELU else (ROUNDED, self._table)
         if bias is not None and not is_row:
-            sums = multiply(a, right, masks=seen_bits(self.math, bits)).add_(bias)
+            sums = multiply(a, right, masks=self._masks).add_(bias)
             sums = round_in_place(sums) if self._rounds_sums else sums
         else:
-            sums = multiply(a, right, masks=seen_bits(self.math, bits), bias=bias, finish=finish, table=table)
+            sums = multiply(a, right, masks=self._masks, bias=bias, finish=finish, table=table)
         if at_once:
             return sums
         if self._rounds_sums and self.activation is None and self.out in BLOCK_FLOAT_DTYPES:
@@ -190,7 +199,10 @@ class Kernel:
 
 def round_in_place(values: torch.Tensor, *, relu: bool = False) -> torch.Tensor:
     """Round float32 values to bfloat16, half away from zero, and flush them as the packer does, after a `relu`."""
-    flat = values.view(torch.int32).numpy().reshape(-1)
+    flat = values.numpy().reshape(-1).view(np.int32)
     loop = round_and_rectify if relu else round_and_flush
-    share(loop, [(flat[first:last],) for first, last in cut(flat.size, ONE_WORKER)])
+    if flat.size <= ONE_WORKER:
+        loop(flat)
+    else:
+        share(loop, [(flat[first:last],) for first, last in cut(flat.size, ONE_WORKER)])
     return values
