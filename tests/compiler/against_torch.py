@@ -68,9 +68,12 @@ def check(
     on_device: bool = True,
     relative: float | None = None,
     absolute: float | None = None,
+    terms: float = 0.0,
     **options: Any,
 ) -> Outcome:
     """Compile and run; outputs must be torch's within the dtype, and with `on_device` no operation left to the host.
+
+    `terms` is the size of terms that may cancel in a result: what is off is small compared with them.
 
     With `on_device=False` operations may stay on the host, but each with a reason.
     """
@@ -79,14 +82,15 @@ def check(
         expected = pytree.tree_leaves(function(*pytree.tree_map(_copied, args)))
     bound = BOUNDS[options.get("precision", "bfloat16")]
     for got, want in zip(outcome.outputs, expected):
-        assert_like(got, want, bound[0] if relative is None else relative, bound[1] if absolute is None else absolute)
+        share = bound[1] if absolute is None else absolute
+        assert_like(got, want, bound[0] if relative is None else relative, share, terms)
     if on_device:
         assert not outcome.host_ops, f"left to the host: {outcome.host_ops}\n{outcome.program.code}"
     assert all(outcome.host_ops.values())
     return outcome
 
 
-def assert_like(got: Any, want: Any, relative: float, absolute: float) -> None:
+def assert_like(got: Any, want: Any, relative: float, absolute: float, terms: float = 0.0) -> None:
     if not isinstance(want, torch.Tensor):
         assert got == want
         return
@@ -102,7 +106,7 @@ def assert_like(got: Any, want: Any, relative: float, absolute: float) -> None:
     if not want.numel():
         return
     error = (got - want).abs()
-    allowed = relative * want.abs() + absolute * want.abs().max() + 1e-30
+    allowed = relative * want.abs() + absolute * max(float(want.abs().max()), terms) + 1e-30
     worst = int((error / allowed).argmax())
     assert (error <= allowed).all(), (
         f"{int((error > allowed).sum())} of {want.numel()} are off; the worst is {got[worst]:g} for {want[worst]:g}"

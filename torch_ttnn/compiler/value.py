@@ -123,6 +123,9 @@ class Value:
     def base(self) -> Handle:
         """What holds it on the device, dimensions in the order of `form` (and perhaps merged or split)."""
         if self._base is None:
+            for found in self._plain.values():
+                self._base = self.recorder.cast(found, self.device_dtype)
+                return self._base
             self._base = self.recorder.upload(self)
         return self._base
 
@@ -135,19 +138,29 @@ class Value:
         return self._as(ROW_MAJOR, dtype)
 
     def _as(self, layout: ttnn.Layout, dtype: ttnn.DataType | None) -> Handle:
-        if self._base is None and self._host is not None:
+        if self._is_wider(dtype) and self._held_in(ttnn.float32) is None:
+            self._plain[layout, ttnn.float32] = self.recorder.upload(self, layout, dtype)
+        elif self._base is None and self._host is not None and not self._plain:
             self._base = self.recorder.upload(self, layout, dtype if self._loses_nothing(dtype) else None)
-        base = self.base()
-        key = layout, dtype or base.dtype
+        key = layout, dtype or self.device_dtype
         found = self._plain.get(key)
         if found is None:
-            found = self.recorder.converted(self._in_order(), layout, key[1])
+            found = self.recorder.converted(self._held_in(key[1]) or self._in_order(), layout, key[1])
             self._plain[key] = found
         return found
+
+    def _held_in(self, dtype: ttnn.DataType) -> Handle | None:
+        """It in torch's order and shape and this dtype, in either layout, if that was made already."""
+        return next((handle for (_, held), handle in self._plain.items() if held is dtype), None)
 
     def _loses_nothing(self, dtype: ttnn.DataType | None) -> bool:
         """Whether it may be uploaded in this dtype at once, others being cast from it."""
         return self.is_bool or (self.is_integer and dtype in (ttnn.int32, ttnn.uint32))
+
+    def _is_wider(self, dtype: ttnn.DataType | None) -> bool:
+        """Whether it is asked for in float32 while the host still has it so: a detour by bfloat16 would lose digits."""
+        on_host = self._host is not None and (self.is_static or self._base is None)
+        return on_host and self.dtype is torch.float32 and dtype is ttnn.float32 is not self.device_dtype
 
     def _in_order(self) -> Handle:
         """In torch's order and shape, whatever the layout."""

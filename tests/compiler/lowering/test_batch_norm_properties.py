@@ -25,7 +25,7 @@ def test_inference(sizes, batch, channels, known, precision, eps):
 
     statics = (1, 2, 3, 4) if known else ()
     x = torch.randn(batch, channels, *sizes)
-    check(norm, x, *parameters(channels), statics=statics, precision=precision)
+    check(norm, x, *parameters(channels), statics=statics, precision=precision, terms=1.0)
 
 
 @given(SIZES, st.integers(8, 10), CHANNELS, PRECISIONS, st.sampled_from([0.0, 0.1, 0.5, 1.0]))
@@ -34,7 +34,7 @@ def test_training(sizes, batch, channels, precision, momentum):
         return aten._native_batch_norm_legit_functional(x, weight, bias, mean, variance, True, momentum, 1e-3)
 
     x = torch.randn(batch, channels, *sizes) + 0.5
-    check(norm, x, *parameters(channels), precision=precision, **BOUNDS[precision])
+    check(norm, x, *parameters(channels), precision=precision, terms=1.0, **BOUNDS[precision])
 
 
 @given(SIZES.filter(len), st.integers(1, 3), st.sampled_from([1, 2, 4]), st.sampled_from([4, 5, 8]), PRECISIONS)
@@ -49,5 +49,6 @@ def test_groups(sizes, batch, groups, width, precision):
         bias,
         statics=(1, 2),
         precision=precision,
+        terms=1.0,
         **BOUNDS[precision],
     )

@@ -83,3 +83,11 @@ def test_points_that_the_library_does_not_sample(option):
         lambda x, g: F.grid_sample(x, g, align_corners=False, **option), torch.randn(1, 3, 5, 5), grid, on_device=False
     )
     assert "offered by the device" in out.host_ops["aten.grid_sampler_2d.default"]
+
+
+def test_points_of_a_grid_are_not_rounded():
+    """In bfloat16 they would be half a pixel off in an image of 200."""
+    x = torch.arange(200).sin().expand(1, 32, 8, 200).contiguous()
+    rows, columns = torch.meshgrid(torch.linspace(-0.9, 0.9, 8), torch.linspace(-0.99, 0.99, 60), indexing="ij")
+    grid = torch.stack([columns, rows], -1)[None]
+    check(lambda x, g: F.grid_sample(x, g, align_corners=True), x, grid, absolute=0.03)
