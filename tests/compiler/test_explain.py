@@ -149,6 +149,8 @@ def test_graph_breaks_without_values_are_noted():
 def test_llama_70b_in_two_gib():
     code = """
         import resource, torch
+        from torch_ttnn.zoo.torchvision_ops import ensure_operators
+        held = ensure_operators()
         from transformers import LlamaConfig, LlamaForCausalLM
         from torch_ttnn.explain import explain
 
