@@ -27,6 +27,7 @@ from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, FLOAT_DTYPES, DataType
 from ttnn_emulator.numerics import format_kernels
 from ttnn_emulator.numerics.addresses import address_of
 from ttnn_emulator.numerics.format_kernels import BLOCK
+from ttnn_emulator.numerics.pages import in_large_pages
 from ttnn_emulator.numerics.workers import cut, share
 
 CARRIER = {
@@ -126,7 +127,7 @@ def upper_halves(values: torch.Tensor) -> torch.Tensor:
 
 def _narrowed(loop: Callable[[int, int, int], None], values: torch.Tensor) -> torch.Tensor:
     source = values.contiguous()
-    result = torch.empty(source.shape, dtype=torch.bfloat16)
+    result = in_large_pages(torch.empty(source.shape, dtype=torch.bfloat16))
     _in_parts(loop, address_of(source), result.data_ptr(), source.numel(), (4, 2))
     return result
 

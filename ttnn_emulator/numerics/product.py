@@ -18,6 +18,7 @@ from ttnn_emulator.numerics import few_rows
 from ttnn_emulator.numerics import product_kernels as kernels
 from ttnn_emulator.numerics.broadcasting import joined
 from ttnn_emulator.numerics.formats import masked
+from ttnn_emulator.numerics.pages import in_large_pages
 from ttnn_emulator.numerics.product_kernels import AS_IT_IS, NARROW, WIDE
 from ttnn_emulator.numerics.register_tile import COLUMNS, ROWS
 from ttnn_emulator.numerics.workers import WORKERS, cut, share
@@ -27,6 +28,7 @@ ALONE = 1 << 17  # values that are packed or finished before threads cost more t
 SMALL = 1 << 18  # multiplications below which one thread does all
 READ = 1 << 21  # values of a matrix that one thread reads before others are woken, where each is used once or twice
 NARROW_RESULT, MANY_ROWS = 128, 256  # columns and rows with which threads take rows, not columns
+SCRATCH = 1 << 20  # values at least: a large page is in it wherever it begins
 NOTHING = np.empty(0, np.float32)
 
 
@@ -162,7 +164,7 @@ class _Scratch(threading.local):
     """Where a thread packs operands: memory used before is in the caches, and need not be asked for again."""
 
     def __init__(self) -> None:
-        self._held = [np.empty(0, np.float32), np.empty(0, np.float32)]
+        self._held = [torch.empty(0), torch.empty(0)]
 
     def left(self, count: int) -> int:
         return self._of(0, count)
@@ -171,9 +173,9 @@ class _Scratch(threading.local):
         return self._of(1, count)
 
     def _of(self, which: int, count: int) -> int:
-        if self._held[which].size < count:
-            self._held[which] = np.empty(count, np.float32)
-        return self._held[which].ctypes.data
+        if self._held[which].numel() < count:
+            self._held[which] = in_large_pages(torch.empty(max(count, SCRATCH)))
+        return self._held[which].data_ptr()
 
 
 _scratch = _Scratch()
