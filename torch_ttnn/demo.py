@@ -62,6 +62,8 @@ def table(rows: Sequence[tuple[str, Measurement]], device: str) -> Table:
         caption=LEGEND,
         caption_justify="left",
         box=box.SIMPLE_HEAD,
+        padding=(0, 0, 0, 1),  # fits a terminal of 80 columns
+        pad_edge=False,
     )
     for heading in HEADINGS:
         made.add_column(heading, justify="left" if heading == "model" else "right", no_wrap=True)
