@@ -32,7 +32,7 @@ from ttnn_emulator.numerics.workers import cut, share
 Values = torch.Tensor
 MATRIX_UNIT, VECTOR_UNIT, ROUNDED, FLOAT32 = 0, 1, 2, 3  # what joins two values
 NO_ROUNDING = (np.int32(0), np.int32(0), np.int32(-1))
-ONE_WORKER = 1 << 16  # elements below which threads cost more than they save
+ONE_WORKER = 1 << 18  # elements below which waking a thread takes longer than it saves
 LONG = 1 << 13  # elements of a line at the most
 Lines = tuple[np.ndarray, int]  # where each begins in an operand; 0 if each is one value only
 AS_THE_RESULT: Lines = (np.zeros(0, np.int64), 1)  # of an operand whose lines follow each other as the result's do

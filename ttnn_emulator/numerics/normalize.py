@@ -30,7 +30,7 @@ from ttnn_emulator.numerics.workers import cut, share
 
 SIGN = np.uint32(0x80000000)
 NO_ROWS = np.zeros((1, 0), np.float32)
-ONE_WORKER = 1 << 14  # values of rows below which threads cost more than they save
+ONE_WORKER = 1 << 18  # values of rows below which waking a thread takes longer than it saves
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,8 @@ BLOCK = 512  # columns of the right operand that one worker packs at a time
 ALONE = 1 << 17  # values that are packed or finished before threads cost more than they save
 SMALL = 1 << 18  # multiplications below which one thread does all
 READ = 1 << 21  # values of a matrix that one thread reads before others are woken, where each is used once or twice
-NARROW_RESULT, MANY_ROWS = 128, 256  # columns and rows with which threads take rows, not columns
+NARROW_RESULT, MANY_ROWS = 128, 256  # columns and rows with which threads take rows, not columns …
+NARROW_WORK = 1 << 24  # … of so many multiplications at least
 SCRATCH = 1 << 20  # values at least: a large page is in it wherever it begins
 NOTHING = np.empty(0, np.float32)
 
@@ -138,7 +139,7 @@ def _matrices(
                 (0, 1, a.data_ptr() + a.element_size() * first * a.stride(0), b.data_ptr(),
                  made.data_ptr() + 4 * first * columns, (last - first, inner, columns), (0, 0, 0),
                  (*a.stride(), *b.stride()), (_shift(a), _shift(b)), (_mask(masks[0]), _mask(masks[1])), finish)
-                for first, last in cut(rows, max(SMALL // (inner * columns), ROWS))
+                for first, last in cut(rows, max(NARROW_WORK // (inner * columns), ROWS))
             ],
         )  # fmt: skip
         return
