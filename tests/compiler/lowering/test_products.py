@@ -147,10 +147,25 @@ def test_a_weight_that_is_no_constant_is_not_reordered():
     assert "ttnn.permute" in outcome.device_ops[outcome.device_ops.index("ttnn.conv2d") :]
 
 
-def test_other_orders_are_moved():
-    """Columns before rows: no image as a convolution leaves it."""
+FLATTENED = {
+    "columns before rows": lambda x, k, w: F.conv2d(x, k).transpose(2, 3).flatten(1) @ w,
+    "lines": lambda x, k, w: F.conv1d(x.flatten(2), k.flatten(2)).flatten(1) @ w,
+}
 
-    def transposed(x, kernel, weight):
-        return F.conv2d(x, kernel).transpose(2, 3).flatten(1) @ weight
 
-    check(transposed, r(2, 3, 8, 10), r(32, 3, 3, 3), r(32 * 48, 5) / 30, statics=(1, 2))
+@pytest.mark.parametrize("name", FLATTENED)
+def test_any_order_is_multiplied_as_it_is_stored(name):
+    size = {"columns before rows": 6 * 8, "lines": 8 * 10 - 8}[name]
+    weight = r(32 * size, 5) / 30
+    outcome = check(FLATTENED[name], r(2, 3, 8, 10), r(32, 3, 3, 3), weight, statics=(1, 2))
+    assert outcome.device_ops[-1] == "ttnn.matmul"
+    assert outcome.device_ops.count("ttnn.permute") <= 1  # of the input
+
+
+def test_rows_that_mix_images_are_moved():
+    """The batch is not the first dimension of what is flattened."""
+
+    def mixed(x, kernel, weight):
+        return F.conv2d(x, kernel).permute(1, 0, 2, 3).flatten(1) @ weight
+
+    check(mixed, r(2, 3, 8, 10), r(32, 3, 3, 3), r(2 * 48, 5) / 30, statics=(1, 2))

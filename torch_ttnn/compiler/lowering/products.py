@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-import torch.fx
 
 from torch_ttnn.compiler.errors import refuse
 from torch_ttnn.compiler.lowering.registry import lowers
@@ -55,15 +54,16 @@ def _flattened(ttnn: Any, x: Value, y: Value) -> tuple[Value, Value]:
     node = x.base().node if x.is_on_device and not x.is_static else None
     if node is None or not y.is_static or (x.ndim, y.ndim) != (2, 2) or node.meta.get("path") != "ttnn.permute":
         return x, y
-    source, order = node.args
+    source: Any = node.args[0]
+    order: Any = node.args[1]
     shape = node.meta["spec"].spec.shape
-    if order != [0, 3, 1, 2] or shape[0] != x.shape[0]:
+    if order[0] != 0 or shape[0] != x.shape[0]:
         return x, y
-    assert isinstance(source, torch.fx.Node)
+    stored = sorted(range(1, len(order)), key=order.__getitem__)  # torch's dimensions, as they are stored
+    apart = y.view((*shape[1:], y.shape[1]))
+    rows = apart.permute((*[dim - 1 for dim in stored], len(stored))).view(y.shape)
     image = Handle(source, source.meta["spec"])
-    _, channels, high, across = shape
-    taps = y.view((channels, high, across, y.shape[1])).permute((1, 2, 0, 3)).view(y.shape)
-    return ttnn.value(ttnn.reshaped(image, x.shape), x.shape, x.dtype), taps
+    return ttnn.value(ttnn.reshaped(image, x.shape), x.shape, x.dtype), rows
 
 
 def _as_stored(x: Value) -> tuple[Value, bool]:
