@@ -25,6 +25,17 @@ LEAST = {DataType.BFLOAT16: float("-inf"), DataType.FLOAT32: torch.finfo(torch.f
 # Results and index tables in DRAM: in L1 they would be in the way of others.
 PLACED = {"memory_config": ttnn_emulator.DRAM_MEMORY_CONFIG, "config_tensor_in_dram": True}
 
+# Dimensions of what is pooled.
+RANKS = {
+    aten.max_pool2d_with_indices.default: 2,
+    aten.max_pool3d_with_indices.default: 3,
+    aten.avg_pool2d.default: 2,
+    aten.avg_pool3d.default: 3,
+    aten._adaptive_avg_pool2d.default: 2,
+    aten._adaptive_avg_pool3d.default: 3,
+    aten.adaptive_max_pool2d.default: 2,
+}
+
 
 def no_pool(ttnn: Any, x: Value, *rest: Any, **options: Any) -> str | None:
     return None if x.is_float else "pools of integers are not offered by the device"
@@ -69,44 +80,18 @@ def _windows_of_images(
 # -- largest values ---------------------------------------------------------------------------------------------------
 
 
-@lowers(aten.max_pool2d_with_indices.default, when=no_pool)
-def max_pool2d(
-    ttnn: Any,
-    x: Value,
-    kernel: Sequence[int],
-    stride: Sequence[int] = (),
-    padding: Sequence[int] = (0, 0),
-    dilation: Sequence[int] = (1, 1),
-    ceil_mode: bool = False,
-) -> tuple[Value, Value | None]:
-    return largest(ttnn, x, 2, kernel, stride, padding, dilation, ceil_mode)
-
-
-@lowers(aten.max_pool3d_with_indices.default, when=no_pool)
-def max_pool3d(
-    ttnn: Any,
-    x: Value,
-    kernel: Sequence[int],
-    stride: Sequence[int] = (),
-    padding: Sequence[int] = (0, 0, 0),
-    dilation: Sequence[int] = (1, 1, 1),
-    ceil_mode: bool = False,
-) -> tuple[Value, Value | None]:
-    return largest(ttnn, x, 3, kernel, stride, padding, dilation, ceil_mode)
-
-
+@lowers(aten.max_pool2d_with_indices.default, aten.max_pool3d_with_indices.default, when=no_pool)
 def largest(
     ttnn: Any,
     x: Value,
-    rank: int,
     kernel: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    ceil_mode: bool,
+    stride: Sequence[int] = (),
+    padding: Sequence[int] = (0,),
+    dilation: Sequence[int] = (1,),
+    ceil_mode: bool = False,
 ) -> tuple[Value, Value | None]:
     """The library's pool, or the largest of slices: in float32, in three dimensions, or where indices are used."""
-    shape = tuple(output_of(ttnn).shape)
+    shape, rank = tuple(output_of(ttnn).shape), RANKS[ttnn.origin.target]
     source = batched(x, rank)
     windows = Windows.of(source.shape[2:], kernel, stride or kernel, padding, dilation, shape[-rank:])
     dtype = ttnn.device_dtype(x.dtype)
@@ -182,47 +167,19 @@ def _places(windows: Windows, rows: Sequence[torch.Tensor]) -> torch.Tensor:
 # -- means ------------------------------------------------------------------------------------------------------------
 
 
-@lowers(aten.avg_pool2d.default, when=no_pool)
-def avg_pool2d(
-    ttnn: Any,
-    x: Value,
-    kernel: Sequence[int],
-    stride: Sequence[int] = (),
-    padding: Sequence[int] = (0, 0),
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> Value:
-    return mean(ttnn, x, 2, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override)
-
-
-@lowers(aten.avg_pool3d.default, when=no_pool)
-def avg_pool3d(
-    ttnn: Any,
-    x: Value,
-    kernel: Sequence[int],
-    stride: Sequence[int] = (),
-    padding: Sequence[int] = (0, 0, 0),
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> Value:
-    return mean(ttnn, x, 3, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override)
-
-
+@lowers(aten.avg_pool2d.default, aten.avg_pool3d.default, when=no_pool)
 def mean(
     ttnn: Any,
     x: Value,
-    rank: int,
     kernel: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor: int | None,
+    stride: Sequence[int] = (),
+    padding: Sequence[int] = (0,),
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
 ) -> Value:
     """The library's pool, or the sum of slices: in float32, and in three dimensions."""
-    shape = tuple(output_of(ttnn).shape)
+    shape, rank = tuple(output_of(ttnn).shape), RANKS[ttnn.origin.target]
     source = batched(x, rank)
     windows = Windows.of(source.shape[2:], kernel, stride or kernel, padding, (1,), shape[-rank:])
     dtype = ttnn.device_dtype(x.dtype)
@@ -232,12 +189,12 @@ def mean(
             made = ttnn.avg_pool2d(
                 **_windows_of_images(ttnn, source, windows, padding, ceil_mode),
                 count_include_pad=count_include_pad,
-                divisor_override=divisor,
+                divisor_override=divisor_override,
                 compute_kernel_config=ttnn.accurate,
             )
     if made is None:
         made = sum_of_slices(ttnn, source, windows, dtype)
-        shares = shares_of(windows, spread(padding, rank), count_include_pad, divisor)
+        shares = shares_of(windows, spread(padding, rank), count_include_pad, divisor_override)
         made = ttnn.multiply(made, ttnn.static(shares).tile(dtype))
     return unbatched(images.value(ttnn, made, source.shape[0], windows.output, x.dtype), shape)
 
@@ -268,9 +225,8 @@ def shares_of(windows: Windows, padding: Sequence[int], count_include_pad: bool,
 
 @lowers(aten._adaptive_avg_pool2d.default, aten._adaptive_avg_pool3d.default, when=no_pool)
 def adaptive_avg_pool(ttnn: Any, x: Value, output_size: Sequence[int]) -> Value:
-    rank = len(output_size)
     shape = tuple(output_of(ttnn).shape)
-    source = batched(x, rank)
+    source = batched(x, RANKS[ttnn.origin.target])
     sizes = source.shape[2:]
     if tuple(output_size) == sizes:
         return x
@@ -278,7 +234,7 @@ def adaptive_avg_pool(ttnn: Any, x: Value, output_size: Sequence[int]) -> Value:
         return unbatched(mean_over_image(ttnn, source, range(2, source.ndim), keepdim=True), shape)
     if all(size % count == 0 for size, count in zip(sizes, output_size)):
         kernel = [size // count for size, count in zip(sizes, output_size)]
-        return mean(ttnn, x, rank, kernel, kernel, (0,) * rank, False, True, None)
+        return mean(ttnn, x, kernel)
     matrices = [averaging(size, count) for size, count in zip(sizes, output_size)]
     return unbatched(along_images(ttnn, source, matrices), shape)
 
@@ -289,7 +245,7 @@ def adaptive_max_pool2d(ttnn: Any, x: Value, output_size: Sequence[int]) -> tupl
     if any(size % count for size, count in zip(sizes, output_size)):
         refuse(f"windows of {list(sizes)} pixels for an output of {list(output_size)} are of unequal size")
     kernel = [size // count for size, count in zip(sizes, output_size)]
-    return largest(ttnn, x, 2, kernel, kernel, (0,), (1,), False)
+    return largest(ttnn, x, kernel)
 
 
 def mean_over_image(ttnn: Any, x: Value, dims: Sequence[int], keepdim: bool) -> Value:
