@@ -122,23 +122,18 @@ def _matrices(
     a, b = _walkable(a), _walkable(b)
     rows, inner = a.shape
     columns = b.shape[1]
+    how = ((*a.stride(), *b.stride()), (_shift(a), _shift(b)), (_mask(masks[0]), _mask(masks[1])))
     if rows <= few_rows.MOST:
-        share(
-            few_rows.multiply_rows,
-            [
-                (*part, a.data_ptr(), b.data_ptr(), (rows, inner, columns), (*a.stride(), *b.stride()),
-                 (_shift(a), _shift(b)), (_mask(masks[0]), _mask(masks[1])), made.data_ptr(), bias, finish, table)
-                for part in cut(columns, max(READ // inner, 64))
-            ],
-        )  # fmt: skip
+        given = (a.data_ptr(), b.data_ptr(), (rows, inner, columns), *how, made.data_ptr(), bias, finish, table)
+        share(few_rows.multiply_rows, [(*part, *given) for part in cut(columns, max(READ // inner, 64))])
         return
     if columns <= NARROW_RESULT and rows >= MANY_ROWS and not bias.size and not table.size:
+        step = a.element_size() * a.stride(0)
         share(
             kernels.multiply_batches,
             [
-                (0, 1, a.data_ptr() + a.element_size() * first * a.stride(0), b.data_ptr(),
-                 made.data_ptr() + 4 * first * columns, (last - first, inner, columns), (0, 0, 0),
-                 (*a.stride(), *b.stride()), (_shift(a), _shift(b)), (_mask(masks[0]), _mask(masks[1])), finish)
+                (0, 1, a.data_ptr() + first * step, b.data_ptr(), made.data_ptr() + 4 * first * columns,
+                 (last - first, inner, columns), (0, 0, 0), *how, finish)
                 for first, last in cut(rows, max(NARROW_WORK // (inner * columns), ROWS))
             ],
         )  # fmt: skip
