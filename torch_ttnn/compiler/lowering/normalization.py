@@ -101,16 +101,7 @@ def layer_norm(
     ttnn: Any, x: Value, shape: Sequence[int], weight: Value | None, bias: Value | None, eps: float
 ) -> tuple[Any, Any, Any]:
     flat = _flat(x, shape)
-    tiles, residual = _summands(ttnn, flat.tile())
-    made = ttnn.layer_norm(
-        tiles,
-        epsilon=eps,
-        weight=_row(weight),
-        bias=_row(bias),
-        residual_input_tensor=residual,
-        compute_kernel_config=ttnn.accurate,
-    )
-    result = ttnn.value(made, x.shape, x.dtype)
+    result = _normed(ttnn, ttnn.layer_norm, x, flat, epsilon=eps, weight=_row(weight), bias=_row(bias))
     if not ttnn.used & {1, 2}:
         return result, None, None
     handle = flat.tile(FLOAT32)
@@ -120,13 +111,13 @@ def layer_norm(
     return result, mean, ttnn.rsqrt(ttnn.add(variance, eps))
 
 
-def _summands(ttnn: Any, tiles: Handle) -> tuple[Handle, Handle | None]:
-    """What is normalised, and what the norm adds to it before."""
+def _normed(ttnn: Any, norm: Any, x: Value, flat: Value, **options: Any) -> Value:
+    """A norm of the library over the last dimension; if that is of a sum of its own, the norm adds its parts itself."""
+    tiles = flat.tile()
     parts = summands(ttnn.origin.args[0], tiles)
-    if parts is None:
-        return tiles, None
-    one, other = [ttnn.reshaped(each, tiles.shape) for each in parts]
-    return one, other
+    if parts is not None:
+        tiles, options["residual_input_tensor"] = [ttnn.reshaped(each, tiles.shape) for each in parts]
+    return ttnn.value(norm(tiles, **options, compute_kernel_config=ttnn.accurate), x.shape, x.dtype)
 
 
 def _mean(ttnn: Any, handle: Handle) -> Handle:
@@ -137,15 +128,7 @@ def _mean(ttnn: Any, handle: Handle) -> Handle:
 def rms_norm(ttnn: Any, x: Value, shape: Sequence[int], weight: Value | None, eps: float | None) -> tuple[Any, Any]:
     eps = torch.finfo(x.dtype).eps if eps is None else eps
     flat = _flat(x, shape)
-    tiles, residual = _summands(ttnn, flat.tile())
-    made = ttnn.rms_norm(
-        tiles,
-        epsilon=eps,
-        weight=_row(weight),
-        residual_input_tensor=residual,
-        compute_kernel_config=ttnn.accurate,
-    )
-    result = ttnn.value(made, x.shape, x.dtype)
+    result = _normed(ttnn, ttnn.rms_norm, x, flat, epsilon=eps, weight=_row(weight))
     if 1 not in ttnn.used:
         return result, None
     handle = flat.tile(FLOAT32)
