@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 import torch.fx
 
-from torch_ttnn.compiler import emit
+from torch_ttnn.compiler import emit, index_bounds
 from torch_ttnn.compiler.errors import ProgramError
+from torch_ttnn.compiler.index_bounds import Bounds
 from torch_ttnn.compiler.lower import Lowered
 from torch_ttnn.compiler.source import source_line
 from torch_ttnn.compiler.traced import Parts, TracedProgram
@@ -20,7 +22,7 @@ from torch_ttnn.devices import Target
 from torch_ttnn.options import TorchTtnnOption
 from ttnn_emulator.numerics.mode import numerics
 
-INT32 = torch.iinfo(torch.int32)
+log = logging.getLogger("torch_ttnn")
 
 
 class Program:
@@ -55,11 +57,9 @@ class Program:
         self.outputs = len({node for node in output.args[0] if isinstance(node, torch.fx.Node)})  # type: ignore[union-attr]
         self._vals = output.meta["vals"]
         self._outputs = [_finisher(node, val) for node, val in zip(output.args[0], self._vals)]  # type: ignore[arg-type]
-        self._integers = [
-            node.meta["number"]
-            for node in lowered.main.nodes
-            if node.op == "placeholder" and node not in places and node.meta["val"].dtype is torch.int64
-        ]
+        bounds = index_bounds.of_inputs(captured.graph)
+        own = [node.meta["number"] for node in lowered.main.nodes if node.op == "placeholder" and node not in places]
+        self._bounds = [(number, bounds[number]) for number in own if number in bounds]
 
     @property
     def code(self) -> str:
@@ -69,8 +69,9 @@ class Program:
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
         if any(isinstance(each, torch.Tensor) and each.is_meta for each in inputs):
             return [_without_values(val) for val in self._vals]
-        for number in self._integers:
-            if not _fits(inputs[number]):
+        for number, bounds in self._bounds:
+            if not _lies_within(inputs[number], bounds):
+                log.warning("input %d has values beyond %d to %d: torch runs this call on the host", number, *bounds)
                 return self._on_host(inputs)
         if self.before_first_call is not None:
             call, self.before_first_call = self.before_first_call, None
@@ -95,7 +96,7 @@ class Program:
         return parts if parts is not None and parts.is_whole and parts.body else None
 
     def _on_host(self, inputs: Sequence[Any]) -> list[Any]:
-        """Integers beyond 32 bits: torch computes the graph as it was captured."""
+        """Integers beyond 32 bits, or out of range as indices: torch computes the graph as it was captured."""
         with torch.no_grad():
             return list(self.captured(*inputs))
 
@@ -120,11 +121,11 @@ def _told(error: Exception, graph: torch.fx.Graph) -> Exception:
     return ProgramError(message)
 
 
-def _fits(tensor: torch.Tensor) -> bool:
+def _lies_within(tensor: torch.Tensor, bounds: Bounds) -> bool:
     if tensor.numel() == 0 or tensor.is_meta:
         return True
     low, high = torch.aminmax(tensor)
-    return int(low) >= INT32.min and int(high) <= INT32.max
+    return int(low) >= bounds.low and int(high) <= bounds.high
 
 
 def _finisher(node: Any, val: Any) -> Any:
