@@ -85,6 +85,7 @@ class Recorder(Namespace):
         self.origin: torch.fx.Node | None = None  # the ATen node being lowered
         self.weights: dict[torch.fx.Node, torch.fx.Node] = {}  # made in `prepare`: its placeholder in `main`
         self._constants: dict[torch.fx.Node, torch.Tensor | None] = {}
+        self._uploads: dict[torch.fx.Node, Handle] = {}  # what an upload was cast to: itself in float32
 
     # -- dtypes -----------------------------------------------------------------------------------------------------
 
@@ -253,6 +254,29 @@ class Recorder(Namespace):
         typed = ttnn_emulator.spec_tensor(value.shape, dtype, layout, device=self.target.typing)
         node.meta.update(path="ttnn.from_torch", origin=self.origin, spec=typed)
         return Handle(node, typed)
+
+    def widened(self, handle: Handle) -> Handle | None:
+        """What was uploaded in bfloat16 as the float32 that the host has; those who use it get a cast of that.
+
+        None if it is no upload of a float32.
+        """
+        node = handle.node
+        if node in self._uploads:
+            return self._uploads[node]
+        if node.meta.get("path") != "ttnn.from_torch" or node.args[0].meta["val"].dtype is not torch.float32:  # type: ignore[union-attr]
+            return None
+        users = list(node.users)
+        typed = ttnn_emulator.spec_tensor(handle.shape, DataType.FLOAT32, handle.layout, device=self.target.typing)
+        node.kwargs = {**node.kwargs, "dtype": DataType.FLOAT32}
+        node.meta["spec"] = typed
+        wide = Handle(node, typed)
+        with node.graph.inserting_after(node):
+            narrow = self.converted(wide, handle.layout, handle.dtype)
+        for user in users:
+            user.replace_input_with(node, narrow.node)
+        handle.node, handle.tensor = narrow.node, narrow.tensor
+        self._uploads[narrow.node] = wide
+        return wide
 
     def download(self, value: Value) -> torch.fx.Node:
         """Bring a device value to the host; there it is seen in torch's order, shape and dtype at no cost."""

@@ -140,6 +140,8 @@ class Value:
     def _as(self, layout: ttnn.Layout, dtype: ttnn.DataType | None) -> Handle:
         if self._is_wider(dtype) and self._held_in(ttnn.float32) is None:
             self._plain[layout, ttnn.float32] = self.recorder.upload(self, layout, dtype)
+        elif dtype is ttnn.float32 and self._is_narrowed:
+            self._widen()
         elif self._base is None and self._host is not None and not self._plain:
             self._base = self.recorder.upload(self, layout, dtype if self._loses_nothing(dtype) else None)
         key = layout, dtype or self.device_dtype
@@ -161,6 +163,20 @@ class Value:
         """Whether it is asked for in float32 while the host still has it so: a detour by bfloat16 would lose digits."""
         on_host = self._host is not None and (self.is_static or self._base is None)
         return on_host and self.dtype is torch.float32 and dtype is ttnn.float32 is not self.device_dtype
+
+    @property
+    def _is_narrowed(self) -> bool:
+        """Whether it is a float32 that the device has in fewer digits, and only so."""
+        held = self._base is not None and self._base.dtype is not ttnn.float32
+        return held and self.dtype is torch.float32 and self._held_in(ttnn.float32) is None
+
+    def _widen(self) -> None:
+        """Take it in float32 if it is an upload, or a view of one."""
+        assert self._base is not None
+        wide = self.recorder.widened(self._base)
+        if wide is not None:
+            made = self.recorder.in_order(wide, self._form)
+            self._plain[made.layout, made.dtype] = made
 
     def _in_order(self) -> Handle:
         """In torch's order and shape, whatever the layout."""

@@ -89,5 +89,10 @@ def test_points_of_a_grid_are_not_rounded():
     """In bfloat16 they would be half a pixel off in an image of 200."""
     x = torch.arange(200).sin().expand(1, 32, 8, 200).contiguous()
     rows, columns = torch.meshgrid(torch.linspace(-0.9, 0.9, 8), torch.linspace(-0.99, 0.99, 60), indexing="ij")
-    grid = torch.stack([columns, rows], -1)[None]
-    check(lambda x, g: F.grid_sample(x, g, align_corners=True), x, grid, absolute=0.03)
+    grid = torch.stack([columns, rows], -1)
+    check(lambda x, g: F.grid_sample(x, g, align_corners=True), x, grid[None], absolute=0.03)
+    check(lambda x, g: F.grid_sample(x, g[None], align_corners=True), x, grid, absolute=0.03)
+    twice = check(lambda x, g: (g + 1, F.grid_sample(x, g[None], align_corners=True)), x, grid, absolute=0.03)
+    paths = [node.meta.get("path") for node in twice.program.graph.nodes]
+    assert paths.count("ttnn.from_torch") == 2  # the grid goes up once, and is cast there for the sum
+    assert paths.count("ttnn.typecast") == 1
