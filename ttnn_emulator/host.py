@@ -258,7 +258,8 @@ def to_torch(
     if dtype is not None and result.dtype is not dtype:
         result = result.to(dtype)
     elif result.untyped_storage().data_ptr() == stored.untyped_storage().data_ptr():
-        result = result.clone()
+        result = result.clone(memory_format=torch.contiguous_format)
+    result = result.contiguous()  # carriers may be views, which nobody is to see from outside
     if torch_rank is not None:
         while result.dim() > torch_rank:
             require(result.shape[0] == 1, "ttnn: Unable to squeeze to desired rank!")

@@ -206,6 +206,7 @@ def test_heads_move(move: Move, device: Any) -> None:
         assert len(made) == len(wanted)
         for ours, reference in zip(made, wanted):
             assert list(ours.shape) == list(reference.shape)
+            assert ttnn.to_torch(ours).is_contiguous()
             assert torch.equal(stored(ours), reference), dtype
 
 
