@@ -43,7 +43,7 @@ setup: $(VENV)/.ready
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) "torch>=2.11,<2.14"
-	$(PIP) install -e ".[dev,models]"
+	$(PIP) install -e ".[dev,models,reports]"
 	@touch $@
 
 clean:  ## remove the environment and caches

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.fx
@@ -12,6 +13,9 @@ from torch_ttnn import devices
 from torch_ttnn.compiler.capture import boxed, compile_captured, static_inputs
 from torch_ttnn.compiler.specialise import Specialised
 from torch_ttnn.options import TorchTtnnOption
+
+if TYPE_CHECKING:
+    from torch_ttnn.tracer.recording import ProgramTracer
 
 
 def backend(
@@ -28,7 +32,7 @@ def backend(
     chosen = TorchTtnnOption.of(options)
     if chosen.bypass_compile:
         return graph_module.forward
-    compiler = GraphCompiler(chosen)
+    compiler = GraphCompiler(chosen, _tracer(chosen, graph_module))
     return compile_captured(
         graph_module,
         example_inputs,
@@ -36,6 +40,16 @@ def backend(
         backward=compiler.backward,
         inference=compiler.forward,
     )
+
+
+def _tracer(options: TorchTtnnOption, graph_module: torch.fx.GraphModule) -> ProgramTracer | None:
+    """Who records the programs of a graph, if the options ask for that."""
+    if options.tracer_option is None:
+        return None
+    from torch_ttnn.tracer.graphs import model_name
+    from torch_ttnn.tracer.recording import ProgramTracer
+
+    return ProgramTracer(options.tracer_option, model_name(graph_module))
 
 
 def compile(model: Any, *, options: Any = None, **settings: Any) -> Callable[..., Any]:
@@ -48,20 +62,23 @@ def compile(model: Any, *, options: Any = None, **settings: Any) -> Callable[...
 class GraphCompiler:
     """Compiles the graphs of one `torch.compile` region with the same options."""
 
-    def __init__(self, options: TorchTtnnOption) -> None:
+    def __init__(self, options: TorchTtnnOption, tracer: ProgramTracer | None = None) -> None:
         self.options = options
+        self.tracer = tracer
 
     def forward(self, graph_module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[[list[Any]], Any]:
-        return self._compile(graph_module, inputs, static_inputs())
+        return self._compile(graph_module, inputs, static_inputs(), "fw")
 
     def backward(self, graph_module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[[list[Any]], Any]:
-        return self._compile(graph_module, inputs, [])  # its inputs are activations and weights as they were then
+        # its inputs are activations and weights as they were then
+        return self._compile(graph_module, inputs, [], "bw")
 
     def _compile(
-        self, graph_module: torch.fx.GraphModule, inputs: Sequence[Any], statics: Sequence[int]
+        self, graph_module: torch.fx.GraphModule, inputs: Sequence[Any], statics: Sequence[int], phase: str
     ) -> Callable[[list[Any]], Any]:
         target = devices.resolve(self.options.device)
-        return boxed(self.runner(Specialised(graph_module, inputs, statics, target, self.options)))
+        traced = functools.partial(self.tracer.program, phase, statics=statics) if self.tracer else None
+        return boxed(self.runner(Specialised(graph_module, inputs, statics, target, self.options, traced)))
 
     def runner(self, specialised: Specialised) -> Callable[[list[Any]], Any]:
         """What a call of the compiled graph does: here it runs the program for its shapes."""

@@ -50,6 +50,9 @@ class TorchTtnnOption:
     bypass_compile  run the captured graphs with torch
     metrics_path    write a JSON report of every compiled graph into this folder
     load_params_once  False uploads weights on every call
+    tracer_option   records of the operations of every graph: a `torch_ttnn.tracer.TracerOption` or a dict of its
+                    fields. With `trace_orig` the captured graph goes into the folder `raw`, with `trace_modi` the
+                    program made of it into `raw_modified`, both when they are compiled or found on disk
 
     The rest are names that users of the older compiler know: run_mem_analysis and run_eviction_opt have no effect, as
     memory is always analysed and values are always freed at their last use; total_num_iterations is the number of
@@ -98,6 +101,10 @@ class TorchTtnnOption:
             _one_of("accept", name, DIFFERENCES)
         if not isinstance(self.max_programs, int) or self.max_programs < 1:
             raise ValueError(f"max_programs must be a positive number, not {self.max_programs!r}")
+        if self.tracer_option is not None:
+            from torch_ttnn.tracer.options import TracerOption  # the tracer needs the compiler, which needs this
+
+            self.tracer_option = TracerOption.of(self.tracer_option)
         for name in ("data_parallel", "native_integration"):
             if getattr(self, name):
                 raise NotImplementedError(f"{name}=True is not offered; leave it False")

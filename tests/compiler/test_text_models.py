@@ -144,19 +144,20 @@ TRAINED = ("bert", "gpt2", "codegen", "llama", "t5")  # in every run; the others
     "name", [name if name in TRAINED else pytest.param(name, marks=pytest.mark.slow) for name in SMALL]
 )
 def test_small_models_learn_on_the_device(name):
-    """Every parameter's gradient is torch's. Where that is all but zero (biases of keys), so is ours."""
+    """Every parameter's gradient is torch's, as nearly as that of a model in bfloat16."""
     torch._dynamo.reset()
     model, kwargs = SMALL[name].build(), SMALL[name].inputs()
     options = torch_ttnn.TorchTtnnOption(device="emulator")
     want = gradients(model, model, kwargs)
     got = gradients(model, torch.compile(model, backend="ttnn", options=options), kwargs)
+    narrow = copy.deepcopy(model).bfloat16()
+    near = gradients(narrow, narrow, kwargs)
     assert got.keys() == want.keys()
     assert not [node for graph in options._out_fx_graphs for node in graph.nodes if "reason" in node.meta]
-    largest = max(float(each.abs().max()) for each in want.values())
+    least = 1e-3 * max(float(each.norm()) for each in want.values())  # gradients of keys' biases are zero
     for parameter, wanted in want.items():
-        assert (got[parameter] - wanted).abs().max() < 0.05 * largest, parameter
-        if wanted.abs().max() > 1e-3 * largest:
-            assert correlation(got[parameter], wanted) > 0.99, parameter
+        error, usual = ((made[parameter] - wanted).norm() / max(float(wanted.norm()), least) for made in (got, near))
+        assert error < max(0.1, 1.5 * usual), parameter
 
 
 def gradients(model: torch.nn.Module, run: Any, kwargs: dict[str, Any]) -> dict[str, torch.Tensor]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -24,14 +24,19 @@ def compile_captured(
     forward: Compiler,
     backward: Compiler,
     inference: Compiler,
+    table: Mapping[Any, Callable[..., Any]] | None = None,
+    partition: Callable[..., Any] = min_cut_rematerialization_partition,
 ) -> Callable[..., Any]:
-    """A graph of Dynamo as functional ATen graphs, each given to its compiler; the function that runs them."""
+    """A graph of Dynamo as functional ATen graphs, each given to its compiler; the function that runs them.
+
+    `table` says how operations are taken apart, `partition` how a graph becomes forward and backward.
+    """
     return aot_autograd(
         fw_compiler=forward,
         bw_compiler=backward,
         inference_compiler=inference,
-        decompositions=decompositions(),
-        partition_fn=min_cut_rematerialization_partition,
+        decompositions=decompositions() if table is None else table,
+        partition_fn=partition,
     )(graph_module, inputs)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -34,11 +34,13 @@ class Specialised:
         statics: Sequence[int],
         target: Target,
         options: TorchTtnnOption,
+        traced: Callable[[Program], None] | None = None,
     ) -> None:
         self.graph_module = graph_module
         self.statics = statics
         self.target = target
         self.options = options
+        self.traced = traced  # told of every program
         self.recompiles = 0
         self._programs: OrderedDict[Key, Program] = OrderedDict()
         self._lock = threading.Lock()
@@ -78,6 +80,8 @@ class Specialised:
         program = compile_graph(compilation)
         self.options.keep(program)
         publish(program, self.options.compiled, self.options)
+        if self.traced is not None:
+            self.traced(program)
         return program
 
 

@@ -1,31 +1,8 @@
-"use strict";
-const programs = JSON.parse(document.getElementById("data").textContent).programs;
-const byId = (id) => document.getElementById(id);
+/* The page of compiled programs: their graph, memory, operations and moves. */
+const programs = data.programs;
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 const WIDTH = 170, HEIGHT = 40;
-const tip = byId("tip");
 let program = programs[0];
-
-function bytes(count) {
-  if (count < 1024) return count + " B";
-  const step = Math.min(Math.floor(Math.log(count) / Math.log(1024)), 4);
-  return (count / 1024 ** step).toFixed(1) + " " + ["B", "KiB", "MiB", "GiB", "TiB"][step];
-}
-
-function element(tag, text, className) {
-  const made = document.createElement(tag);
-  if (text !== undefined) made.textContent = text;
-  if (className) made.className = className;
-  return made;
-}
-
-function showTip(lines, x, y) {
-  tip.replaceChildren(...lines.filter(([, text]) => text).map(([tag, text]) => element(tag, text)));
-  tip.hidden = false;
-  const box = tip.getBoundingClientRect();
-  tip.style.left = Math.max(4, Math.min(x + 14, innerWidth - box.width - 8)) + "px";
-  tip.style.top = Math.max(4, Math.min(y + 14, innerHeight - box.height - 8)) + "px";
-}
 
 function tellNode(node, x, y) {
   showTip([["b", node.op], ["div", node.name], ["span", node.spec], ["div", node.module && "in " + node.module],
@@ -379,53 +356,7 @@ const memory = surface(byId("memory"), drawMemory);
 
 /* -- tables ------------------------------------------------------------------------------------------------------- */
 
-/* columns: [title, kind], kind being "", "short", "number" or "bytes". Rows may end with the number of a node. */
-function table(title, columns, rows, holdsNode) {
-  const LIMIT = 300;
-  const block = element("div"), bar = element("div", undefined, "bar"), holder = element("div", undefined, "table");
-  const head = element("h2", title + " (" + rows.length + ")"), filter = element("input"), count = element("span", "", "quiet");
-  filter.type = "search";
-  filter.placeholder = "filter";
-  filter.setAttribute("aria-label", "filter " + title);
-  const made = element("table"), body = element("tbody"), headRow = element("tr"), thead = element("thead");
-  let sorted = -1, down = false, limit = LIMIT;
-  const more = element("button", "show more");
-  const isNumber = (kind) => kind === "number" || kind === "bytes";
-  function fill() {
-    const wanted = filter.value.toLowerCase();
-    const shown = rows.filter((row) => !wanted || row.slice(0, columns.length).join(" ").toLowerCase().includes(wanted));
-    if (sorted >= 0) {
-      const numeric = isNumber(columns[sorted][1]);
-      shown.sort((a, b) => (numeric ? a[sorted] - b[sorted] : String(a[sorted]).localeCompare(String(b[sorted]))) * (down ? -1 : 1));
-    }
-    body.replaceChildren(...shown.slice(0, limit).map((row) => {
-      const line = element("tr");
-      columns.forEach(([, kind], k) => line.append(element("td", kind === "bytes" ? bytes(row[k]) : row[k], isNumber(kind) ? "number" : kind)));
-      if (holdsNode) {
-        line.dataset.node = row[columns.length];
-        line.onclick = () => { focusNode(row[columns.length]); byId("graph").scrollIntoView({ behavior: "smooth", block: "center" }); };
-      }
-      return line;
-    }));
-    count.textContent = shown.length > limit ? limit + " of " + shown.length + " shown" : wanted ? shown.length + " match" : "";
-    more.hidden = shown.length <= limit;
-    [...headRow.children].forEach((cell, k) => { cell.textContent = columns[k][0] + (k === sorted ? (down ? " ▾" : " ▴") : ""); });
-  }
-  columns.forEach(([name, kind], k) => {
-    const cell = element("th", name, isNumber(kind) ? "number" : "");
-    cell.onclick = () => { down = sorted === k ? !down : isNumber(kind); sorted = k; fill(); };
-    headRow.append(cell);
-  });
-  filter.oninput = fill;
-  more.onclick = () => { limit += 1000; fill(); };
-  thead.append(headRow);
-  made.append(thead, body);
-  holder.append(made);
-  bar.append(head, filter, count, more);
-  block.append(bar, holder);
-  fill();
-  return block;
-}
+const toNode = (index) => { focusNode(index); byId("graph").scrollIntoView({ behavior: "smooth", block: "center" }); };
 
 function loadTables() {
   const nodes = program.nodes, made = [];
@@ -437,7 +368,7 @@ function loadTables() {
   const calls = nodes.map((node, index) => [node, index]).filter(([node]) => !["input", "output"].includes(node.kind));
   made.push(table("Steps",
     [["step", "number"], ["operation", "short"], ["kind", "short"], ["gives", ""], ["module", ""], ["DRAM", "bytes"], ["L1 of a core", "bytes"], ["source", ""]],
-    calls.map(([node, index], step) => [step + 1, node.op, node.kind, node.spec, node.module, ...(memoryOf.get(index) || [0, 0]), node.source, index]), true));
+    calls.map(([node, index], step) => [step + 1, node.op, node.kind, node.spec, node.module, ...(memoryOf.get(index) || [0, 0]), node.source, index]), (row) => toNode(row[8])));
   byId("tables").replaceChildren(...made);
 }
 

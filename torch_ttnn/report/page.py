@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-import html
-import json
-from importlib import resources
 from typing import Any
 
+from torch_ttnn.report.assembly import assemble, card, embedded, safe
 from torch_ttnn.report.data import ProgramReport, Report, bytes_text
 from torch_ttnn.report.layout import place
 from torch_ttnn.report.text import fit_text
 
-TEMPLATE, STYLE, SCRIPT = "page.html", "page.css", "page.js"
-
 
 def render(report: Report) -> str:
     """The page as text."""
-    data = json.dumps(_data(report), separators=(",", ":")).replace("<", "\\u003c")  # may not end the script element
-    parts = {
-        "{{style}}": _file(STYLE),
-        "{{script}}": _file(SCRIPT),
-        "{{summary}}": _summary(report),
-        "{{data}}": data,
-    }
-    page = _file(TEMPLATE)
-    for mark, content in parts.items():
-        page = page.replace(mark, content)
-    return page
-
-
-def _file(name: str) -> str:
-    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+    data = {"programs": [_program(program) for program in report.programs]}
+    return assemble(__package__, "page.html", ["page.css"], ["page.js"], summary=_summary(report), data=embedded(data))
 
 
 def _summary(report: Report) -> str:
@@ -46,32 +29,19 @@ def _summary(report: Report) -> str:
         ("", bytes_text(memory.l1_peak), "L1 a core at the peak", ""),
         ("", f"{seconds:.1f} s", "to compile", stages),
     ]
-    boards = [f'<li class="{"fits" if fit.fits else "lacks"}">{_safe(fit_text(fit))}</li>' for fit in report.fits]
-    notes = [f'<p class="note">{_safe(each)}</p>' for each in (*report.notes, *memory.problems)]
+    boards = [f'<li class="{"fits" if fit.fits else "lacks"}">{safe(fit_text(fit))}</li>' for fit in report.fits]
+    notes = [f'<p class="note">{safe(each)}</p>' for each in (*report.notes, *memory.problems)]
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     return "\n".join(
         [
-            f'<p class="quiet">{len(report.programs)} program(s) for the {_safe(report.target)}; {_safe(versions)}</p>',
+            f'<p class="quiet">{len(report.programs)} program(s) for the {safe(report.target)}; {safe(versions)}</p>',
             '<div class="cards">',
-            *[_card(*card) for card in cards],
+            *[card(*each) for each in cards],
             "</div>",
             *notes,
             f'<ul class="boards">{"".join(boards)}</ul>',
         ]
     )
-
-
-def _card(kind: str, number: Any, name: str, detail: str) -> str:
-    title = f' title="{_safe(detail)}"' if detail else ""
-    return f'<div class="card {kind}"{title}><b>{_safe(str(number))}</b><span>{_safe(name)}</span></div>'
-
-
-def _safe(text: str) -> str:
-    return html.escape(text, quote=True)
-
-
-def _data(report: Report) -> dict[str, Any]:
-    return {"programs": [_program(program) for program in report.programs]}
 
 
 def _program(program: ProgramReport) -> dict[str, Any]:

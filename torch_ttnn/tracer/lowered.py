@@ -1,0 +1,117 @@
+"""What the compiler makes of one operation: it is asked, with a graph of this operation alone.
+
+The answer is one of these:
+
+    device       the operation leaves nothing for torch to compute in a call: TT-NN calls, a view that costs nothing,
+                 or a constant that is worked out once
+    host         torch computes it in every call; the reason says why
+    decomposed   it is taken apart first; with no reason all its parts are as above, else the reason names one that is
+                 left to the host
+    (empty)      it could not be asked; the reason says why
+
+A model's weights are static to the compiler and constants are known to it, so both are told apart in the question. In
+the whole graph an operation can still fare otherwise: fusions look at several at once. `torch_ttnn.explain` tells.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.fx
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensorMode,
+    UnsupportedOperatorException,
+)
+from torch.utils._python_dispatch import _disable_current_modes
+
+from torch_ttnn import devices
+from torch_ttnn.compiler.pipeline import STAGES, Compilation
+from torch_ttnn.options import TorchTtnnOption
+from torch_ttnn.tracer.calls import Verdict
+from torch_ttnn.tracer.questions import Question, as_graph
+
+DEVICE, HOST, DECOMPOSED = "device", "host", "decomposed"
+MOST_ANSWERS = 4096  # remembered; a large transformer asks some fifty questions
+NOT_STRIDED = "sparse tensors and their like have no counterpart on the device"
+VALUES_DECIDE = "what it gives depends on values, so torch.compile leaves it to Python"
+
+
+class Lowerings:
+    """Answers questions for one board, and remembers the answers."""
+
+    def __init__(self, device: Any = "emulator", most: int = MOST_ANSWERS) -> None:
+        self.device = device
+        self.most = most
+        self.asked = 0
+        self._answers: OrderedDict[Question, Verdict] = OrderedDict()
+        self._lock = threading.Lock()
+        self._options: TorchTtnnOption | None = None
+
+    def of(self, question: Question) -> Verdict:
+        """What becomes of an operation."""
+        with self._lock:
+            known = self._answers.get(question)
+            if known is not None:
+                self._answers.move_to_end(question)
+                return known
+            self.asked += 1
+            answer = self._answers[question] = self._ask(question)
+            if len(self._answers) > self.most:
+                self._answers.popitem(last=False)
+            return answer
+
+    def _ask(self, question: Question) -> Verdict:
+        if not question.is_strided:
+            return Verdict(HOST, NOT_STRIDED)
+        with _disable_current_modes(), torch.no_grad(), _no_autocast():
+            fake_mode = FakeTensorMode(allow_non_fake_inputs=True)
+            try:
+                graph_module = as_graph(question, fake_mode)
+            except (DataDependentOutputException, DynamicOutputShapeException):
+                return Verdict(HOST, VALUES_DECIDE)
+            except (UnsupportedOperatorException, NotImplementedError) as error:
+                return Verdict(HOST, f"torch cannot tell what it gives without running it: {_first_line(error)}")
+            except Exception as error:  # the model runs on, and the record says that this is not known
+                return Verdict("", f"the compiler could not be asked: {_first_line(error)}")
+            try:
+                left = self._left_to_host(graph_module, question.statics, fake_mode)
+            except Exception as error:  # a fault of the compiler must not end the model that is looked at
+                return Verdict(HOST, f"the compiler fails on it: {_first_line(error)}")
+        return _verdict(question.op, graph_module.graph, left)
+
+    def _left_to_host(
+        self, graph_module: torch.fx.GraphModule, statics: Sequence[int], fake_mode: FakeTensorMode
+    ) -> list[tuple[Any, str]]:
+        """Runs the stages of the compiler; what stays on the host, and why."""
+        if self._options is None:
+            self._options = TorchTtnnOption(debug=())
+        target = devices.resolve(self.device)
+        compilation = Compilation(graph_module, statics, target, self._options, fake_mode)
+        for _, stage in STAGES:
+            stage(compilation)
+        assert compilation.lowered is not None
+        return [(node.target, node.meta["reason"]) for node in compilation.lowered.main.nodes if "reason" in node.meta]
+
+
+def _verdict(op: Any, graph: torch.fx.Graph, left: list[tuple[Any, str]]) -> Verdict:
+    parts = [node.target for node in graph.nodes if isinstance(node.target, torch._ops.OpOverload)]
+    if op in parts:
+        return Verdict(HOST, left[0][1]) if left else Verdict(DEVICE)
+    if not left:
+        return Verdict(DECOMPOSED)
+    part, reason = left[0]
+    return Verdict(DECOMPOSED, f"{part}: {reason}")
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0]
+
+
+def _no_autocast() -> Any:
+    return torch.autocast("cpu", enabled=False)

@@ -1,0 +1,160 @@
+"""The operations of a compiled program as records: TT-NN calls with their specs, and what stayed on the host."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+import torch.fx
+
+import ttnn_emulator
+from torch_ttnn.compiler import emit
+from torch_ttnn.compiler.arguments import mapped
+from torch_ttnn.compiler.errors import CompileError
+from torch_ttnn.compiler.memory import spec_tensors
+from torch_ttnn.compiler.source import module_path, source_line
+from torch_ttnn.devices import library_function
+from torch_ttnn.tracer.calls import Call, Verdict, jsonable, record
+from torch_ttnn.tracer.facts import facts_of
+from torch_ttnn.tracer.records import NOT_JSONABLE, Record, TensorFact
+from ttnn_emulator import DataType
+from ttnn_emulator.api.binding import overloads_of
+
+Node = torch.fx.Node
+BLOCK = 16  # values of a block format that share an exponent, of a byte
+BYTES = {
+    DataType.FLOAT32: 4,
+    DataType.INT32: 4,
+    DataType.UINT32: 4,
+    DataType.BFLOAT16: 2,
+    DataType.UINT16: 2,
+    DataType.UINT8: 1,
+    DataType.BFLOAT8_B: 1 + 1 / BLOCK,
+    DataType.BFLOAT4_B: 1 / 2 + 1 / BLOCK,
+}
+
+
+def records_of_program(graph: torch.fx.Graph) -> Iterator[Record]:
+    """What is known of every call of a program; FLOPs are counted on the captured graph only."""
+    for node in graph.nodes:
+        if node.op != "call_function":
+            continue
+        if node.meta.get("path"):
+            yield _device_call(node)
+        elif isinstance(node.target, torch._ops.OpOverload):
+            yield _host_call(node)
+
+
+def _device_call(node: Node) -> Record:
+    named = _named(node)
+    inputs = [found for name, value in named.items() for found in _nodes_within(name, value)]
+    made = spec_tensors(node)
+    outputs = [("", each) for each in made] if made else [("", node)]
+    source, module = _origin(node)
+    return Record(
+        op_type=node.meta["path"],
+        inputs=tuple([_fact(name, each) for name, each in inputs]),
+        outputs=tuple([_fact(name, each) for name, each in outputs]),
+        arguments={name: _told(value) for name, value in named.items()},
+        source=source,
+        module=module,
+        bytes_in=sum([_bytes(each) for _, each in inputs]),
+        bytes_out=sum([_bytes(each) for _, each in outputs]),
+        lowering="device",
+    )
+
+
+def _host_call(node: Node) -> Record:
+    """A call of torch's: left to the host for a reason, or a part of a move."""
+    args, kwargs = mapped(node.args, _host_value), mapped(dict(node.kwargs), _host_value)
+    source, module = _origin(node)
+    call = Call(node.target, args, kwargs, _host_value(node), source, module)  # type: ignore[arg-type]
+    return record(call, facts_of(call), Verdict("host", node.meta.get("reason") or node.meta.get("move", "")))
+
+
+def _origin(node: Node) -> tuple[str, str]:
+    """Source line and module. A program from the disk has no captured nodes, but notes of them."""
+    origin = node.meta.get("origin")
+    if isinstance(origin, Node):
+        return source_line(origin), module_path(origin)
+    return node.meta.get("source", ""), node.meta.get("module", "")
+
+
+# -- values of nodes --------------------------------------------------------------------------------------------------
+
+
+def _host_value(item: Any) -> Any:
+    """The tensor that stands for what a node gives; of several outputs, those that are read."""
+    if not isinstance(item, Node):
+        return item
+    if "val" in item.meta:
+        return item.meta["val"]
+    read: dict[Any, Any] = {
+        user.args[1]: user.meta.get("val") for user in item.users if user.target is operator.getitem
+    }
+    return tuple([read.get(number) for number in range(max(read, default=-1) + 1)])
+
+
+def _fact(name: str, item: Any) -> TensorFact:
+    """A tensor on the device, or one of torch's."""
+    if isinstance(item, ttnn_emulator.Tensor):
+        return TensorFact(tuple(item.spec.shape), item.dtype.name.lower(), name)
+    made = spec_tensors(item)
+    if made:
+        return _fact(name, made[0])
+    val = _host_value(item)
+    return TensorFact(tuple(val.shape), str(val.dtype).removeprefix("torch."), name)
+
+
+def _bytes(item: Any) -> int:
+    """Elements times their size, as for torch's tensors; what tiles add is left out."""
+    if isinstance(item, ttnn_emulator.Tensor):
+        return math.ceil(math.prod(item.spec.shape) * BYTES[item.dtype])
+    made = spec_tensors(item)
+    return sum(map(_bytes, made)) if made else _host_value(item).nbytes
+
+
+def _nodes_within(name: str, value: Any) -> Iterator[tuple[str, Node]]:
+    if isinstance(value, Node):
+        yield name, value
+    elif isinstance(value, tuple | list):
+        for number, each in enumerate(value):
+            yield from _nodes_within(f"{name}[{number}]", each)
+
+
+# -- arguments of TT-NN calls -----------------------------------------------------------------------------------------
+
+
+def _named(node: Node) -> dict[str, Any]:
+    """Arguments as they were given, by their names in the library."""
+    names = _parameter_names(node.meta["path"], len(node.args), frozenset(node.kwargs))
+    return dict(zip(names, node.args)) | dict(node.kwargs)
+
+
+@functools.lru_cache(maxsize=4096)
+def _parameter_names(path: str, positional: int, keywords: frozenset[str]) -> tuple[str, ...]:
+    """Names of the positional arguments, by the first signature that takes so many of them, and these keywords."""
+    known = [overload.names for overload in overloads_of(path)]
+    if not known:  # the library writes these in Python
+        function = library_function(ttnn_emulator, path)
+        known = [tuple(inspect.signature(getattr(function, "function", function)).parameters)]
+    for names in known:
+        if len(names) >= positional and keywords <= set(names) - set(names[:positional]):
+            return names[:positional]
+    return tuple([f"arg{number}" for number in range(positional)])
+
+
+def _told(value: Any) -> Any:
+    """As JSON; what belongs to the library as the source that makes it."""
+    plain = jsonable(value)
+    if plain != NOT_JSONABLE or any(True for _ in _nodes_within("", value)):
+        return plain
+    try:
+        return emit.literal(value)
+    except CompileError:
+        return NOT_JSONABLE

@@ -1,0 +1,145 @@
+/* What the tables of operations and models are made of: cells, searching, filtering, the list itself. */
+const SCOPES = {
+  ops: { name: "operations", model: "models", argument: "arguments", reason: "reasons", all: "everything" },
+  models: { name: "models", op: "operations", all: "everything" },
+};
+const PLACES = { device: "on the device", decomposed: "decomposed first", partly: "decomposed, partly on the host", host: "on the host", unknown: "not known" };
+const STATUSES = {
+  "": "any lowering", lowered: "wholly lowered", device: "all on the device", decomposed: "some decomposed",
+  left: "some left to the host", unknown: "some not known",
+};
+
+/* -- cells -------------------------------------------------------------------------------------------------------- */
+
+/* A short number, with the exact one where the pointer rests. */
+function exact(number, text = count) {
+  const made = element("span", text(number));
+  if (text(number) !== String(number)) made.title = number.toLocaleString("en-US");
+  return made;
+}
+
+function shareCell(share) {
+  const made = element("span", percent(share), "share");
+  made.style.setProperty("--share", share);
+  return made;
+}
+
+/* A change of a number between two runs. */
+function difference(before, after, text = count) {
+  if (before === after) return element("span", "·", "quiet");
+  const made = element("span", (after > before ? "+" : "−") + text(Math.abs(after - before)), after > before ? "up" : "down");
+  if (before && after) made.title = (after / before).toPrecision(3) + " times";
+  return made;
+}
+
+/* -- lowering ----------------------------------------------------------------------------------------------------- */
+
+/* Calls of an operation or a model by their places, and how many leave nothing to the host (lowered), or something (left). */
+function statuses(item, run = 0) {
+  const made = { device: 0, decomposed: 0, partly: 0, host: 0, unknown: 0 };
+  for (const [place, ...calls] of item.statuses) made[Object.hasOwn(PLACES, place) ? place : "unknown"] += calls[run];
+  made.lowered = made.device + made.decomposed;
+  made.left = made.partly + made.host;
+  made.all = made.lowered + made.left + made.unknown;
+  return made;
+}
+
+/* The share of calls that leave nothing to the host, of those of which it is known; −1 if of none. */
+function loweredShare(item, run = 0) {
+  const { lowered, left } = statuses(item, run);
+  return lowered + left ? lowered / (lowered + left) : -1;
+}
+
+function loweringCell(item, run = 0) {
+  const found = statuses(item, run), made = element("span", undefined, "lowering"), share = loweredShare(item, run);
+  if (!found.all) return made;
+  const strip = element("span", undefined, "strip");
+  for (const name of Object.keys(PLACES)) {
+    if (!found[name]) continue;
+    const part = element("i", undefined, name);
+    part.style.flexGrow = found[name] / found.all;
+    strip.append(part);
+  }
+  const reasons = (item.lowering?.rows || []).filter(([[, reason], ...calls]) => reason && calls[run]).slice(0, 5);
+  made.title = [...Object.keys(PLACES).filter((name) => found[name]).map((name) => `${PLACES[name]}: ${count(found[name])} calls`),
+    ...reasons.map(([[, reason], ...calls]) => `${count(calls[run])} × ${reason}`)].join("\n");
+  made.append(strip, element("span", share < 0 ? "?" : percent(share)));
+  return made;
+}
+
+function legend() {
+  const made = element("p", undefined, "quiet legend");
+  for (const [name, title] of Object.entries(PLACES)) {
+    made.append(element("i", undefined, name), title + " ");
+  }
+  return made;
+}
+
+/* -- searching and filtering -------------------------------------------------------------------------------------- */
+
+const TEXTS = {
+  name: (item) => item.name,
+  model: (op) => op.models.map(([model]) => data.models[model].name).join("\n"),
+  argument: (op) => op.arguments.flatMap(([name, values]) => values.rows.map(([value]) => name + "=" + value)).join("\n"),
+  reason: (op) => op.lowering.rows.map(([[, reason]]) => reason).join("\n"),
+  op: (model) => opsOf(model).map(({ op }) => op.name).join("\n"),
+};
+const remembered = new Map();
+
+/* The text that is searched, made once an item. */
+function textOf(item, scope) {
+  const key = state.phase + scope;
+  if (!remembered.has(key)) remembered.set(key, new Map());
+  const texts = remembered.get(key);
+  if (!texts.has(item)) texts.set(item, TEXTS[scope](item).toLowerCase());
+  return texts.get(item);
+}
+
+function searched(items, scopes) {
+  const wanted = state.find.trim().toLowerCase();
+  if (!wanted) return items;
+  const given = Object.hasOwn(scopes, state.in) ? state.in : "name";
+  const within = given === "all" ? Object.keys(scopes).filter((each) => each !== "all") : [given];
+  return items.filter((item) => within.some((scope) => textOf(item, scope).includes(wanted)));
+}
+
+/* of: item → what has the statuses; the last run counts. */
+function withStatus(items, of) {
+  const run = data.titles.length - 1;
+  const tests = { lowered: (found) => found.lowered === found.all, device: (found) => found.device === found.all };
+  if (!state.lowering || !Object.hasOwn(STATUSES, state.lowering)) return items;
+  const test = tests[state.lowering] || ((found) => found[state.lowering] > 0);
+  return items.filter((item) => { const found = statuses(of(item), run); return found.all && test(found); });
+}
+
+/* Operations by model, with its calls of them, the most frequent first; worked out once a phase. */
+const usedByModel = new Map();
+
+function opsOf(model) {
+  if (!usedByModel.has(state.phase)) {
+    const found = new Map(data.models.map((each) => [each, []]));
+    for (const op of ops()) for (const [index, ...calls] of op.models) found.get(data.models[index]).push({ op, calls });
+    for (const each of found.values()) each.sort((a, b) => Math.max(...b.calls) - Math.max(...a.calls));
+    usedByModel.set(state.phase, found);
+  }
+  return usedByModel.get(state.phase).get(model);
+}
+
+/* -- lists -------------------------------------------------------------------------------------------------------- */
+
+/* The large table of a view. Columns have keys; the address says by which they are sorted. */
+function listOf(main, columns, items, all, { open, label, sort, nothing = "Nothing matches." }) {
+  const by = state.sort || sort, key = by.replace(/^-/, "");
+  const made = sortable(columns, {
+    open, label, limit: 100,
+    sorted: columns.findIndex((column) => column.key === key),
+    down: by.startsWith("-"),
+    sort: (column, down) => adjust({ sort: (down ? "-" : "") + columns[column].key }, true),
+  });
+  made.node.classList.add("whole");
+  made.show(items);
+  byId("count").textContent = items.length === all ? all + " " + label : items.length + " of " + all + " " + label;
+  main.append(made.node);
+  if (!items.length) main.append(element("p", all ? nothing : "There is nothing in this phase.", "quiet"));
+  return made;
+}
