@@ -1,7 +1,8 @@
 """FLOPs and bytes of a call: torch's own formulas for products, and one table of rules for all the rest.
 
 **FLOPs.** Matrix products, convolutions and attention count as in `torch.utils.flop_counter`: a multiplication and an
-addition are two. That counter stops there; here every operation has a rule, found in this order:
+addition are two (but gradients of convolutions in groups, which it counts too high). That counter stops there; here
+every operation has a rule, found in this order:
 
 1. what only moves, makes or renames values counts 0 (`MOVES`, and every view);
 2. a rule of its own (`RULES`): softmax, norms, pools, resampling, sorting, recurrent layers ...;
@@ -50,6 +51,8 @@ def facts_of(call: Call) -> Facts:
 
 def flops_of(call: Call) -> int:
     """By the first rule that applies."""
+    if base_name(call.op) == "convolution_backward":
+        return _convolution_backward(call)
     formula = flop_registry.get(call.op.overloadpacket)
     if formula is None:
         formula = ALSO_KNOWN_AS.get(base_name(call.op))
@@ -126,6 +129,14 @@ def of_argument(name: str, each: int = 1) -> Rule:
         return each * tensor.numel() if isinstance(tensor, torch.Tensor) else of_largest(each)(call)
 
     return rule
+
+
+def _convolution_backward(call: Call) -> int:
+    """Gradients of input and weight take as much as the convolution each. torch counts groups as if all met all."""
+    given = call.arguments
+    seen = given["input"] if given["transposed"] else given["grad_output"]
+    each = 2 * seen.shape[0] * math.prod(seen.shape[2:]) * given["weight"].numel()
+    return each * sum([bool(wanted) for wanted in given["output_mask"][:2]])
 
 
 def _windows(call: Call) -> int:
