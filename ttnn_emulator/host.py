@@ -95,7 +95,7 @@ def _tensor_of_values(values: Any, shape: Any, rest: tuple) -> Tensor:
 
 def as_torch(value: Any) -> torch.Tensor:
     if isinstance(value, torch.Tensor):
-        return value.detach()
+        return value.detach() if value.requires_grad else value
     if isinstance(value, np.ndarray | np.generic):
         return torch.from_numpy(np.ascontiguousarray(value)).reshape(np.shape(value))
     raise TypeError(f"ttnn.from_torch takes a torch tensor or a numpy array, not {type(value).__name__}")
@@ -124,7 +124,7 @@ def from_torch_tensor(
     dtype = dtype if dtype is not None else default_dtype(tensor.dtype)
     if tensor.is_complex():
         raise InvalidArgument("complex tensors have no ttnn dtype", hint="Use ttnn.complex_tensor of two real tensors.")
-    if tensor.device.type == "meta":
+    if tensor.is_meta:
         raise InvalidArgument("a tensor on torch's meta device has no values", hint="Use ttnn_emulator.spec_tensor.")
     if col_tilize:
         require(dtype in BLOCK_FLOAT_DTYPES, "col_tilize=True requires BFP dtype (bfloat8_b or bfloat4_b)")
@@ -158,6 +158,8 @@ def from_torch_tensor(
 
 def _own(converted: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
     """A contiguous carrier that shares no memory with what the caller gave."""
+    if converted.dtype is not source.dtype:
+        return converted.contiguous()
     if converted.untyped_storage().data_ptr() == source.untyped_storage().data_ptr():
         return converted.clone(memory_format=torch.contiguous_format)
     return converted.contiguous()
@@ -178,8 +180,7 @@ def _device_carrier(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
     if values.numel() >= NARROW_FROM:
         return formats.narrow(values, dtype)
     if values.dtype is torch.bfloat16:
-        # Widen by bits: a cast would quieten signalling NaNs.
-        return formats.from_bits(values.view(torch.int16).to(torch.int32) << 16)
+        return formats.widened(values)
     return values
 
 
@@ -244,7 +245,8 @@ def to_torch(
     pieces = values_of(tensor)
     if dtype is not torch.float32 or tensor.dtype not in FLOAT_DTYPES:  # else the carriers are what is asked for
         pieces = [formats.to_torch_dtype(values, tensor.dtype) for values in pieces]
-    pieces = [piece.reshape(tensor._spec.shape) for piece in pieces]
+    shape = tensor._spec.shape
+    pieces = [piece if piece.shape == shape else piece.reshape(shape) for piece in pieces]
     composer: MeshComposer | None = as_composer(mesh_composer)
     if composer is not None:
         result = composer.join(pieces)
@@ -361,7 +363,7 @@ def copy_host_to_device_tensor(host_tensor: Tensor, device_tensor: Tensor) -> No
     if len(values) == 1:
         values = values * device.num_devices
     if device.holds_values:
-        device_tensor._storage.values = [_device_carrier(value.clone(), host_tensor.dtype) for value in values]
+        device_tensor._storage.values = [_own(_device_carrier(value, host_tensor.dtype), value) for value in values]
 
 
 @composite("ttnn.copy_device_to_host_tensor")
@@ -375,10 +377,10 @@ def copy_device_to_host_tensor(device_tensor: Tensor, host_tensor: Tensor, block
 
 def _require_same(host: Tensor, device: Tensor) -> None:
     a, b = host._spec, device._spec
-    require(
-        a.shape == b.shape and a.dtype is b.dtype and a.layout is b.layout and a.tile == b.tile,
-        f"host and device tensors must agree in shape, dtype and layout: {a.brief()} against {b.brief()}",
-    )
+    if a.shape != b.shape or a.dtype is not b.dtype or a.layout is not b.layout or a.tile != b.tile:
+        raise InvalidArgument(
+            f"host and device tensors must agree in shape, dtype and layout: {a.brief()} against {b.brief()}"
+        )
 
 
 # -- indexing and host padding ----------------------------------------------------------------------------------------

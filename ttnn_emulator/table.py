@@ -39,12 +39,37 @@ OPERATIONS: dict[str, Operation] = {}
 NEVER_MATTER = frozenset({"queue_id", "cq_id", "sub_device_id"})
 
 
+Bind = Callable[[Sequence[Any], Sequence[bool]], tuple[Callable[[], Any] | None, Any] | None]
+
+
+@dataclass(frozen=True)
+class Bindable:
+    """A computation that can be bound to memory, for traces that run it again and again on the same.
+
+    `bind` takes contiguous carriers that stay where they are, and whether each keeps its values, too. It gives a
+    function that computes from what they then hold, or None if nothing is left to do, and the carrier that is filled.
+    Where it gives None alone, the computation is called as ever.
+    """
+
+    compute: Callable[..., Any]
+    bind: Bind
+
+    def __call__(self, *carriers: Any) -> Any:
+        return self.compute(*carriers)
+
+
+def bindable(compute: Callable[..., Any], bind: Bind | None) -> Callable[..., Any]:
+    """A computation with what binds it, if anything does."""
+    return compute if bind is None else Bindable(compute, bind)
+
+
 @dataclass(frozen=True)
 class Plan:
     """What one call does, prepared once.
 
     outputs   spec of the result; a list or tuple of specs gives a list or tuple of tensors; None gives None
-    compute   wide carriers of the tensors in `reads` → carrier(s) of the outputs, already of their dtype
+    compute   wide carriers of the tensors in `reads` → carrier(s) of the outputs, already of their dtype; it may be
+              `Bindable`
     reads     names of the tensor parameters that `compute` takes, in order; by default all but those in `into`
     into      names of parameters whose buffers receive the outputs, one an output (None: a new buffer)
     shares    name of the parameter whose buffer the output is a view of
@@ -249,10 +274,13 @@ def find(name: str) -> Operation | MissingOperation:
 
 __all__ = [
     "OPERATIONS",
+    "Bind",
+    "Bindable",
     "MissingOperation",
     "Operation",
     "Plan",
     "absent",
+    "bindable",
     "composite",
     "find",
     "internal",

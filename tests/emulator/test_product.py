@@ -179,3 +179,17 @@ def test_work_is_shared_and_errors_come_back():
         workers.share(fails, [(1,), (2,)])
     assert [end - start for start, end in workers.cut(10, 100)] == [10]
     assert sum(end - start for start, end in workers.cut(1000, 10)) == 1000
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("mask", [-1, -0x20000])
+@pytest.mark.parametrize("columns", [1, 7, 8, 63, 64, 75, 200])
+def test_sums_of_a_row_do_not_depend_on_how_the_matrix_lies(dtype, mask, columns):
+    """Columns that lie close go by tiles in registers, those of a wide matrix by lines: the same bits either way."""
+    if not product.is_fast_here():
+        pytest.skip("this processor takes torch's products")
+    far = torch.randn(37, 5000).to(dtype)
+    far[:, 3], far[0, 0] = float("inf"), float("nan")
+    near, row = far[:, :columns].contiguous(), torch.randn(1, 37)
+    one, other = (product.multiply(row, each, masks=(-1, mask)) for each in (near, far))
+    assert torch.equal(one.view(torch.int32), other[:, :columns].contiguous().view(torch.int32))

@@ -67,8 +67,9 @@ class Program:
         return emit.forward_source(self.graph, self.weight_places, comments=True)
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
-        if any(isinstance(each, torch.Tensor) and each.is_meta for each in inputs):
-            return [_without_values(val) for val in self._vals]
+        for each in inputs:
+            if isinstance(each, torch.Tensor) and each.is_meta:
+                return [_without_values(val) for val in self._vals]
         for number, bounds in self._bounds:
             if not _lies_within(inputs[number], bounds):
                 log.warning("input %d has values beyond %d to %d: torch runs this call on the host", number, *bounds)
@@ -76,7 +77,9 @@ class Program:
         if self.before_first_call is not None:
             call, self.before_first_call = self.before_first_call, None
             call(inputs)
-        with self._lock, torch.no_grad(), self._numerics():
+        # Entering no_grad takes a while, and AOTAutograd mostly has done so.
+        without_gradients = torch.no_grad() if torch.is_grad_enabled() else contextlib.nullcontext()
+        with self._lock, without_gradients, self._numerics():
             weights = self.weights.current(inputs)
             outputs = self._run(weights, inputs)
         return [finish(each) if finish is not None else each for finish, each in zip(self._outputs, outputs)]

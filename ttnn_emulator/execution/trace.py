@@ -8,6 +8,7 @@ from the program that writes it to the last one that reads it.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import sys
 from collections import Counter
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ttnn_emulator.enums import BufferType
 from ttnn_emulator.errors import InvalidArgument, require
+from ttnn_emulator.execution.bound import Replays, storages_in
 from ttnn_emulator.execution.queues import require_queue
 from ttnn_emulator.storage import Storage
 
@@ -42,7 +44,7 @@ class MeshTraceId(int):
 
 
 @dataclass
-class _Program:
+class Program:
     """A recorded program: what it computes, from which buffers, into which, and which nobody reads after it."""
 
     plan: Plan
@@ -57,11 +59,15 @@ class Trace:
 
     id: MeshTraceId
     queue: int
-    programs: list[_Program] = field(default_factory=list)
+    programs: list[Program] = field(default_factory=list)
     address: int = 0
 
+    @functools.cached_property
+    def _replays(self) -> Replays:
+        return Replays(self.programs)
+
     def record(self, plan: Plan, inputs: Sequence[Any], outputs: Sequence[Storage]) -> None:
-        self.programs.append(_Program(plan, [_stored(value) for value in inputs], list(outputs)))
+        self.programs.append(Program(plan, [_stored(value) for value in inputs], list(outputs)))
 
     @property
     def size(self) -> int:
@@ -75,7 +81,7 @@ class Trace:
         _release_forgotten(self.programs)
         found: set[int] = set()
         for program in reversed(self.programs):
-            for storage in (each.root for each in _storages([program.outputs, program.inputs])):
+            for storage in (each.root for each in storages_in([program.outputs, program.inputs])):
                 if storage.freed_by and id(storage) not in found:
                     found.add(id(storage))
                     program.last_read.append(storage)
@@ -83,6 +89,8 @@ class Trace:
     def replay(self, device: MeshDevice) -> None:
         from ttnn_emulator.dispatch import execute
 
+        if self._replays.run(device):
+            return
         for program in self.programs:
             execute(program.plan, program.inputs, program.outputs, device)
             for storage in program.last_read:
@@ -96,23 +104,14 @@ def _stored(value: Any) -> Any:
     return getattr(value, "_storage", value)
 
 
-def _storages(value: Any) -> Iterator[Storage]:
-    """The buffers in an argument."""
-    if isinstance(value, tuple | list):
-        for item in value:
-            yield from _storages(item)
-    elif isinstance(value, Storage):
-        yield value
-
-
-def _release_forgotten(programs: Sequence[_Program]) -> None:
+def _release_forgotten(programs: Sequence[Program]) -> None:
     """Free what programs write and only the trace refers to: on the card it went with its last tensor."""
-    ours = Counter(id(each) for program in programs for each in _storages([program.outputs, program.inputs]))
+    ours = Counter(id(each) for program in programs for each in storages_in([program.outputs, program.inputs]))
     written = {id(each.root) for program in programs for each in program.outputs}
     known = {
         id(owner): owner
         for program in programs
-        for each in _storages([program.outputs, program.inputs])
+        for each in storages_in([program.outputs, program.inputs])
         for owner in _owners(each)
     }
     # Views first, and views of views before those: one that is forgotten does not hold on to its owner.

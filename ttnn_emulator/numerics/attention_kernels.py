@@ -53,7 +53,7 @@ def _pack_powers(line, mask, target, place, length):
         target[k * ROWS + place] = float32(0.0)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _write(source, share, target, packing):
     if packing == ROUNDED:
         for i in range(target.size):

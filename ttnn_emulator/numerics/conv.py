@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,26 +19,29 @@ from torch.nn.functional import pad
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType
 from ttnn_emulator.errors import ChipFault
-from ttnn_emulator.numerics import vector_unit
-from ttnn_emulator.numerics.broadcasting import shape_of
-from ttnn_emulator.numerics.conv_kernels import accumulate_products
-from ttnn_emulator.numerics.elementwise_kernels import add_16bit, add_32bit
-from ttnn_emulator.numerics.formats import bits_of, device_pack_block_float, flush, from_bits, pack, version_of, wide
+from ttnn_emulator.numerics.conv_kernels import round_at
+from ttnn_emulator.numerics.formats import (
+    bits_of,
+    device_pack_block_float,
+    flush,
+    from_bits,
+    in_parts,
+    pack,
+    version_of,
+    wide,
+)
 from ttnn_emulator.numerics.matmul import Kernel, round_in_place
 from ttnn_emulator.numerics.matrix_unit import (
     BFLOAT16_BITS,
     FLOAT32_BITS,
-    PHASES,
     TF32_BITS,
     TILE,
-    UPPER_HALF,
     MathConfig,
     is_exact,
     matmul,
     operand_bits,
     truncate_mantissa,
 )
-from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.packed_convolution import TorchConvolution
 
 Pair = tuple[int, int]
@@ -245,7 +248,7 @@ class Convolution:
 
     def compute(self) -> Callable[..., torch.Tensor]:
         """(input, weights [.., taps × channels, out], bias or None) → [pixels, out]."""
-        columns, block = self.order.columns()
+        columns, block = self._columns
         plain = identity(columns)
         index = torch.from_numpy(np.where(columns == NOTHING, 0, columns))
         empty = torch.from_numpy(columns == NOTHING)
@@ -259,9 +262,8 @@ class Convolution:
             untilized=self.untilized,
         )
         product = kernel.compute()
-        pixels = self.windows.images[0] * self.windows.size[0] * self.windows.size[1]
         weights_of, row_of = remembered(self._weight_for_torch), remembered(self._bias_for_torch)
-        shape, volume = self.windows.images, _volume(self.windows.images)
+        shape, volume = self.windows.images, volume_of(self.windows.images)
 
         def arranged(values: torch.Tensor, dim: int) -> torch.Tensor:
             if plain:
@@ -272,14 +274,70 @@ class Convolution:
         def run(images: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
             images = images.reshape(shape) if images.numel() == volume else images.reshape(-1)[:volume].reshape(shape)
             images = wide(images) if images.is_floating_point() else images.float()
-            if is_exact(1, pixels, columns.size, self.out_channels, self.math.fidelity):
+            if self._is_exact:
                 rows = self._tilized(arranged(self.windows.rows(images), 1))
-                matrix = _fitted(weight.reshape(-1, weight.shape[-1]).float(), self.taps, self.out_channels)
+                matrix = fitted_matrix(weight.reshape(-1, weight.shape[-1]).float(), self.taps, self.out_channels)
                 last = None if bias is None else bias.reshape(1, -1)[:, : self.out_channels].float()
                 return product(rows, arranged(matrix, 0), last)
             return self._fast(images, weights_of(weight), None if bias is None else row_of(bias))
 
         return run
+
+    def bind(self, carriers: Sequence[torch.Tensor | None], constant: Sequence[bool]) -> Any:
+        """See `Bindable`: what torch convolves and the packer only rounds, with weights that stay."""
+        images, weight, bias = carriers
+        assert images is not None and weight is not None
+        if (
+            not all(constant[1:])
+            or images.dtype is not torch.float32
+            or images.numel() != volume_of(self.windows.images)
+        ):
+            return None
+        if not self._is_only_rounded or self._image_bits is not None or self._is_exact:
+            return None
+        filters = self._weight_for_torch(weight)
+        row = None if bias is None else self._bias_for_torch(bias)
+        pixels = images.reshape(self.windows.images)
+        seen = self.windows.seen(pixels) if self.windows.is_plain else None
+        made = torch.empty(self._pixels, self.out_channels)
+        target, count, relu = made.data_ptr(), made.numel(), self._rectifies
+        convolve, rest = self._in_torch.call(filters, row)
+
+        def run() -> None:
+            result = convolve(self.windows.seen(pixels) if seen is None else seen, *rest)
+            if not result.is_contiguous(memory_format=torch.channels_last):
+                result = result.contiguous(memory_format=torch.channels_last)
+            in_parts(round_at, result.data_ptr(), target, count, (4, 4), relu)
+
+        return run, made
+
+    @functools.cached_property
+    def _pixels(self) -> int:
+        return self.windows.images[0] * self.windows.size[0] * self.windows.size[1]
+
+    @functools.cached_property
+    def _columns(self) -> tuple[np.ndarray, int]:
+        return self.order.columns()
+
+    @property
+    def _is_exact(self) -> bool:
+        return is_exact(1, self._pixels, self._columns[0].size, self.out_channels, self.math.fidelity)
+
+    @property
+    def _rectifies(self) -> bool:
+        return self.activation is not None and self.activation.name == "relu"
+
+    @property
+    def _is_only_rounded(self) -> bool:
+        """Whether nothing happens to a sum but a `relu` and being rounded to bfloat16."""
+        return (self.activation is None or self._rectifies) and self.out_dtype is DataType.BFLOAT16
+
+    @property
+    def _image_bits(self) -> int | None:
+        """Bits of the images' mantissas that the matrix unit sees, if they have more."""
+        bits = FLOAT32_BITS if self.in_dtype is DataType.FLOAT32 else BFLOAT16_BITS
+        seen = operand_bits(self.math.fidelity, self.math.fp32_acc)[0]
+        return seen if seen < bits else None
 
     @property
     def taps(self) -> int:
@@ -297,7 +355,7 @@ class Convolution:
         """Weights [out, in / groups, rows, columns] with the bits that the matrix unit sees."""
         high, across = self.order.kernel
         channels, out, groups = self.order.channels, self.out_channels, self.groups
-        matrix = _fitted(weight.reshape(-1, weight.shape[-1]).float(), self.taps, out)
+        matrix = fitted_matrix(weight.reshape(-1, weight.shape[-1]).float(), self.taps, out)
         bits = FLOAT32_BITS if self.weight_dtype is DataType.FLOAT32 else BFLOAT16_BITS
         seen = operand_bits(self.math.fidelity, self.math.fp32_acc)[1]
         if seen < bits:
@@ -326,15 +384,12 @@ class Convolution:
     def _fast(self, images: torch.Tensor, filters: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
         if self.out_dtype in BLOCK_FLOAT_DTYPES:
             images = device_pack_block_float(flush(images), self.out_dtype)
-        bits = FLOAT32_BITS if self.in_dtype is DataType.FLOAT32 else BFLOAT16_BITS
-        seen = operand_bits(self.math.fidelity, self.math.fp32_acc)[0]
-        if seen < bits:
-            images = truncate_mantissa(images, seen)
-        rectifies = self.activation is not None and self.activation.name == "relu"
+        if self._image_bits is not None:
+            images = truncate_mantissa(images, self._image_bits)
         result = self._in_torch(self.windows.seen(images), filters, bias)
         sums = result.permute(0, 2, 3, 1).reshape(-1, self.out_channels)
-        if (self.activation is None or rectifies) and self.out_dtype is DataType.BFLOAT16:
-            return round_in_place(sums, relu=rectifies)
+        if self._is_only_rounded:
+            return round_in_place(sums, relu=self._rectifies)
         if not self.math.fp32_acc:
             sums = round_in_place(sums)
         result = finished(sums, self.activation, self.out_dtype, self.math.fp32_acc)
@@ -350,7 +405,7 @@ def finished(sums: torch.Tensor, activation: Any, dtype: DataType, fp32: bool) -
     return pack(sums, dtype, from_fp32=fp32)
 
 
-def _fitted(matrix: torch.Tensor, rows: int, columns: int) -> torch.Tensor:
+def fitted_matrix(matrix: torch.Tensor, rows: int, columns: int) -> torch.Tensor:
     """Prepared weights; those of more output channels are taken as far as they are needed."""
     if matrix.shape[0] != rows and matrix.any():
         raise ChipFault(
@@ -360,7 +415,7 @@ def _fitted(matrix: torch.Tensor, rows: int, columns: int) -> torch.Tensor:
     return matrix[:rows, :columns] if matrix.shape[0] >= rows else matrix.new_zeros(rows, columns)
 
 
-def _volume(shape: tuple[int, ...]) -> int:
+def volume_of(shape: tuple[int, ...]) -> int:
     return int(np.prod(shape, dtype=np.int64))
 
 
@@ -381,84 +436,3 @@ def remembered(make: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[torch.
         return made
 
     return recall
-
-
-# -- every channel by itself ------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Depthwise:
-    """A 1D depthwise convolution: taps are multiplied and added one by one, without sums over channels.
-
-    whole_window  all taps are accumulated in the destination register; else each is packed, and added to what was
-    """
-
-    windows: Windows
-    math: MathConfig
-    in_dtype: DataType
-    weight_dtype: DataType
-    out_dtype: DataType
-    channels: int
-    repeats: int  # rows of the prepared weights for each tap
-    whole_window: bool
-
-    def compute(self) -> Callable[..., torch.Tensor]:
-        taps = self.windows.kernel[0] * self.windows.kernel[1]
-        all_wide = {self.in_dtype, self.weight_dtype, self.out_dtype} == {DataType.FLOAT32}
-        add = self._add_on_vector_unit if all_wide else self._add_on_matrix_unit
-
-        def run(images: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
-            images = images.reshape(-1)[: _volume(self.windows.images)].reshape(self.windows.images).float()
-            matrix = _fitted(weight.reshape(-1, weight.shape[-1]).float(), self.repeats * taps, self.channels)
-            each = matrix[:: self.repeats]
-            rows = self.windows.rows(images).reshape(-1, taps, self.channels)
-            if not exactly(rows.numel() * PHASES[self.math.fidelity]):
-                return finished(round_in_place((rows * each).sum(1)), None, self.out_dtype, self.math.fp32_acc)
-            if self.out_dtype in BLOCK_FLOAT_DTYPES:
-                rows = device_pack_block_float(flush(rows), self.out_dtype)
-            return add(rows, each)
-
-        return run
-
-    def _add_on_matrix_unit(self, rows: torch.Tensor, each: torch.Tensor) -> torch.Tensor:
-        phases, fp32 = PHASES[self.math.fidelity], self.math.fp32_acc
-        keep = int(TF32_BITS if fp32 else UPPER_HALF)
-        before: torch.Tensor | None = None
-        sums = np.zeros(rows.shape[0] * self.channels, np.int64)
-        for tap in range(each.shape[0]):
-            if not self.whole_window:
-                sums = np.zeros_like(sums)
-            left, right = (_patterns(values, keep) for values in (rows[:, tap], each[tap].expand(rows.shape[0], -1)))
-            accumulate_products(left, right, phases, fp32, sums)
-            if self.whole_window:
-                continue
-            held = _floats(sums, rows.shape[0])
-            if before is not None:
-                held = added(before, held, fp32=fp32)
-            before = pack(held, self.out_dtype, from_fp32=fp32)
-        return pack(_floats(sums, rows.shape[0]), self.out_dtype, from_fp32=fp32) if before is None else before
-
-    def _add_on_vector_unit(self, rows: torch.Tensor, each: torch.Tensor) -> torch.Tensor:
-        total = None
-        for tap in range(each.shape[0]):
-            product = vector_unit.mul(rows[:, tap].contiguous().numpy(), each[tap].numpy())
-            total = product if total is None else vector_unit.add(total, product)
-        return torch.from_numpy(np.ascontiguousarray(total, np.float32))
-
-
-def _patterns(values: torch.Tensor, keep: int) -> np.ndarray:
-    return (bits_of(values) & keep).reshape(-1).numpy().astype(np.int64) & 0xFFFFFFFF
-
-
-def _floats(sums: np.ndarray, rows: int) -> torch.Tensor:
-    return torch.from_numpy(sums.astype(np.uint32).view(np.float32)).reshape(rows, -1)
-
-
-def added(a: torch.Tensor, b: torch.Tensor, *, fp32: bool) -> torch.Tensor:
-    """a + b as the matrix unit adds, left in a destination register of 16 or 32 bits a value."""
-    keep = int(TF32_BITS if fp32 else UPPER_HALF)
-    shape = shape_of(a, b)
-    left, right = ((bits_of(values.expand(shape)) & keep).reshape(-1).numpy() for values in (a, b))
-    out = np.empty(left.size, np.int32)
-    (add_32bit if fp32 else add_16bit)(left, right, np.int32(0), out)
-    return from_bits(torch.from_numpy(out)).reshape(shape)

@@ -6,7 +6,9 @@ follow. So what stands between those does not wake them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -32,6 +34,14 @@ def copied(values: torch.Tensor) -> torch.Tensor:
     made = np.empty(source.shape, source.dtype)
     share(np.copyto, _pieces(made, source))
     return torch.from_numpy(made)
+
+
+def copying(source: torch.Tensor) -> tuple[Callable[[], Any], torch.Tensor]:
+    """A function that copies what the values then are, and the memory that it fills, one value after the other."""
+    made = torch.empty(source.shape, dtype=source.dtype)
+    if not made.numel() or not made.ndim:
+        return functools.partial(made.copy_, source), made
+    return functools.partial(share, np.copyto, _pieces(_array(made), _array(source))), made
 
 
 def joined(parts: Sequence[torch.Tensor], dim: int) -> torch.Tensor:

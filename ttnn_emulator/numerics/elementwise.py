@@ -127,14 +127,14 @@ class Setting:
         )
 
 
-def _recipe(kind: str, vector: bool) -> Recipe:
+def recipe_of(kind: str, vector: bool) -> Recipe:
     recipe = RECIPES.get(kind, Recipe(kind))
     return recipe if vector or recipe.matrix is None else recipe.matrix
 
 
 def functions_of_operands(kind: str, a: DataType, vector: bool) -> tuple[bool, bool, DataType | None]:
     """Which operands a kind sends through functions of its own, and the dtype in between, if not theirs."""
-    recipe, between = _recipe(kind, vector), _between(kind, vector)
+    recipe, between = recipe_of(kind, vector), _between(kind, vector)
     widened = between is not None and a in BLOCK_FLOAT_DTYPES
     return bool(recipe.of_a) or widened, bool(recipe.of_b), between
 
@@ -153,7 +153,7 @@ def prepare(
     parameters: tuple = (),
 ) -> Compute:
     """The computation of one call: two carriers in, a carrier of the output's dtype out."""
-    recipe = _recipe(kind, setting.vector)
+    recipe = recipe_of(kind, setting.vector)
     of_a = (*before_a, *((name,) for name in recipe.of_a))
     of_b = (*before_b, *((name,) for name in recipe.of_b))
     later = (*((name,) for name in recipe.after), *after)

@@ -6,10 +6,22 @@ import numpy as np
 from numba import int32, njit
 
 from ttnn_emulator.numerics.addresses import floats, halves, words
+from ttnn_emulator.numerics.line_tile import (
+    LANES,
+    VECTORS,
+    narrow_line,
+    narrow_lines,
+    narrow_lines_masked,
+    wide_line,
+    wide_lines,
+    wide_lines_masked,
+)
 from ttnn_emulator.numerics.product_kernels import NARROW, finish_rows
 
 MOST = 2  # rows: with more of them packing pays
 LINES = 4  # of the matrix at a time: a sum is loaded and stored once for all of them
+TILE = VECTORS * LANES  # columns whose sums stay in registers
+NEAR = 8192  # bytes from line to line up to which memory is fetched ahead in time: columns go by tiles, else by lines
 SUMS = {"contract", "reassoc", "nsz"}  # what the compiler may do to them, as the tiles of large products do
 
 
@@ -66,11 +78,42 @@ def _dot_columns(x, matrix, shift, mask, stride, start, sums):
         sums[j] = total
 
 
+@njit(nogil=True, cache=True)
+def _add_tiles(x, matrix, shift, mask, stride, start, sums):
+    """sums = x @ matrix of as many columns as make whole vectors; how many there are."""
+    narrow = shift == int32(NARROW)
+    size = 2 if narrow else 4
+    line, apart = matrix.ctypes.data + size * start, size * stride
+    column = 0
+    while column + TILE <= sums.size:
+        given, target = line + size * column, sums.ctypes.data + 4 * column
+        if narrow and mask == int32(-1):
+            narrow_lines(x.size, x.ctypes.data, given, apart, target, mask)
+        elif narrow:
+            narrow_lines_masked(x.size, x.ctypes.data, given, apart, target, mask)
+        elif mask == int32(-1):
+            wide_lines(x.size, x.ctypes.data, given, apart, target, mask)
+        else:
+            wide_lines_masked(x.size, x.ctypes.data, given, apart, target, mask)
+        column += TILE
+    while column + LANES <= sums.size:
+        given, target = line + size * column, sums.ctypes.data + 4 * column
+        if narrow:
+            narrow_line(x.size, x.ctypes.data, given, apart, target, mask)
+        else:
+            wide_line(x.size, x.ctypes.data, given, apart, target, mask)
+        column += LANES
+    return column
+
+
 @njit(cache=True, nogil=True)
 def _product(x, matrix, shift, mask, inner_stride, column_stride, first, sums):
     if column_stride == 1:
-        sums[:] = np.float32(0.0)
-        _add_lines(x, matrix, shift, mask, inner_stride, first, sums)
+        near = (2 if shift == int32(NARROW) else 4) * inner_stride <= NEAR
+        done = _add_tiles(x, matrix, shift, mask, inner_stride, first, sums) if near and x.size else 0
+        rest = sums[done:]
+        rest[:] = np.float32(0.0)
+        _add_lines(x, matrix, shift, mask, inner_stride, first + done, rest)
     else:
         _dot_columns(x, matrix, shift, mask, column_stride, first * column_stride, sums)
 

@@ -26,6 +26,15 @@ def flush_at(source, target, count):
 
 
 @njit(cache=True, nogil=True)
+def drop_denormals_at(source, target, count):
+    """Denormals to zero of their sign, by address; NaN stays as it is."""
+    raws, kept = words(source, count), words(target, count)
+    for i in range(count):
+        raw = raws[i]
+        kept[i] = raw if (raw & int32(0x7FFFFFFF)) >= int32(0x00800000) else raw & int32(-0x80000000)
+
+
+@njit(cache=True, nogil=True)
 def mask_at(source, target, count, mask):
     """Some bits of each value, by address."""
     raws, kept = words(source, count), words(target, count)
@@ -82,6 +91,14 @@ def upper_halves_at(source, target, count):
     raws, kept = words(source, count), halves(target, count)
     for i in range(count):
         kept[i] = uint16(raws[i] >> int32(16))
+
+
+@njit(cache=True, nogil=True)
+def widen_at(source, target, count):
+    """bfloat16 values as float32, by address."""
+    raws, wide = halves(source, count), words(target, count)
+    for i in range(count):
+        wide[i] = int32(raws[i]) << int32(16)
 
 
 @njit(cache=True, nogil=True)

@@ -128,7 +128,15 @@ def upper_halves(values: torch.Tensor) -> torch.Tensor:
 def _narrowed(loop: Callable[[int, int, int], None], values: torch.Tensor) -> torch.Tensor:
     source = values.contiguous()
     result = in_large_pages(torch.empty(source.shape, dtype=torch.bfloat16))
-    _in_parts(loop, address_of(source), result.data_ptr(), source.numel(), (4, 2))
+    in_parts(loop, address_of(source), result.data_ptr(), source.numel(), (4, 2))
+    return result
+
+
+def widened(values: torch.Tensor) -> torch.Tensor:
+    """float32 with the bits of bfloat16 values. Unlike a cast it keeps every NaN as it is."""
+    source = values.contiguous()
+    result = torch.empty(source.shape)
+    in_parts(format_kernels.widen_at, source.data_ptr(), result.data_ptr(), source.numel(), (2, 4))
     return result
 
 
@@ -156,7 +164,7 @@ def round_bf16_nearest_even(values: torch.Tensor) -> torch.Tensor:
     """
     source = values.contiguous()
     result = torch.empty_like(source)
-    _in_parts(format_kernels.round_nearest_even_at, address_of(source), address_of(result), source.numel())
+    in_parts(format_kernels.round_nearest_even_at, address_of(source), address_of(result), source.numel())
     return result
 
 
@@ -164,7 +172,7 @@ def round_bf16_half_away(values: torch.Tensor) -> torch.Tensor:
     """Half away from zero: the packer's rounding from a 32-bit destination register."""
     source = values.contiguous()
     result = torch.empty_like(source)
-    _in_parts(format_kernels.round_half_away_at, address_of(source), address_of(result), source.numel())
+    in_parts(format_kernels.round_half_away_at, address_of(source), address_of(result), source.numel())
     return result
 
 
@@ -177,7 +185,7 @@ def masked(values: torch.Tensor, mask: int) -> torch.Tensor:
     """Values of which only some bits stay."""
     source = values.float().contiguous()
     result = torch.empty_like(source)
-    _in_parts(format_kernels.mask_at, address_of(source), address_of(result), source.numel(), (4, 4), np.int32(mask))
+    in_parts(format_kernels.mask_at, address_of(source), address_of(result), source.numel(), (4, 4), np.int32(mask))
     return result
 
 
@@ -199,12 +207,12 @@ def flush(values: torch.Tensor) -> torch.Tensor:
 
 def _flush(source: torch.Tensor, result: torch.Tensor) -> None:
     if source.dtype is torch.bfloat16:
-        _in_parts(format_kernels.flush_halves_at, source.data_ptr(), result.data_ptr(), source.numel(), (2, 2))
+        in_parts(format_kernels.flush_halves_at, source.data_ptr(), result.data_ptr(), source.numel(), (2, 2))
     else:
-        _in_parts(format_kernels.flush_at, address_of(source), address_of(result), source.numel())
+        in_parts(format_kernels.flush_at, address_of(source), address_of(result), source.numel())
 
 
-def _in_parts(
+def in_parts(
     loop: Callable[..., None],
     source: int,
     target: int,

@@ -17,6 +17,8 @@ import torch
 from ttnn_emulator.api.config_types import UnaryWithParam
 from ttnn_emulator.errors import InvalidArgument, NotEmulated
 from ttnn_emulator.numerics import (  # noqa: F401  the kernels register themselves
+    format_kernels,
+    formats,
     functions_composed,
     functions_error,
     functions_exponential,
@@ -29,11 +31,13 @@ from ttnn_emulator.numerics import (  # noqa: F401  the kernels register themsel
     functions_rounding,
     functions_trigonometry,
 )
+from ttnn_emulator.numerics.addresses import address_of
 from ttnn_emulator.numerics.formats import flush
 from ttnn_emulator.numerics.functions_basis import KERNELS
 from ttnn_emulator.numerics.functions_float32 import FLOAT32
 from ttnn_emulator.numerics.lookup import ALL_BF16, apply_table
 from ttnn_emulator.numerics.mode import exactly
+from ttnn_emulator.numerics.stages import Stages
 from ttnn_emulator.numerics.vector_unit import bits, store_bf16, store_fp32
 
 WORK = 24  # fused multiply-adds that a kernel takes on average
@@ -60,6 +64,14 @@ def apply_function(
     return torch.from_numpy(_stored(name, params, approx, True, x.contiguous().numpy()))
 
 
+def applying_function(stages: Stages, name: str, x: torch.Tensor, *params: float) -> torch.Tensor | None:
+    """`apply_function` in a 32-bit register on memory that stays, where torch's function is taken; else None."""
+    if name not in FLOAT32 or exactly(x.numel() * WORK):
+        return None
+    function = functools.partial(FLOAT32[name], x, *params)
+    return stages.by_torch(function, torch.empty_like(x), format_kernels.drop_denormals_at)
+
+
 @functools.lru_cache(maxsize=TABLES_KEPT)
 def table_of(name: str, params: tuple[float, ...], approx: bool) -> np.ndarray:
     """The function's results for all bfloat16 arguments, as they stand in a 16-bit destination register."""
@@ -76,7 +88,10 @@ def _stored(name: str, params: tuple[float, ...], approx: bool, fp32: bool, x: n
 
 
 def _flushed(values: torch.Tensor) -> torch.Tensor:
-    return torch.where(values.abs() < 2.0**-126, values * 0.0, values)
+    """A new tensor's denormals as zero of their sign."""
+    source = values.contiguous()
+    formats.in_parts(format_kernels.drop_denormals_at, address_of(source), address_of(source), source.numel())
+    return source
 
 
 # -- functions fused into other operations ----------------------------------------------------------------------------

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -68,8 +70,17 @@ def _join_lines(first, last, operands, width, out, unit, kind, rounding):
 
 def add_exactly(a: Values, b: Values, *, subtract: bool, fp32: bool) -> Values:
     """The matrix unit's sum or difference, into a register of 32 or 16 bits."""
+    return _over_lines(a, b, MATRIX_UNIT, rounding=_rounding(subtract, fp32))
+
+
+def adding_exactly(a: Values, b: Values, *, subtract: bool, fp32: bool) -> tuple[Callable[[], Any], Values]:
+    """`add_exactly` of contiguous values that stay where they are: a function, and the memory that it fills."""
+    return joining(a, b, MATRIX_UNIT, rounding=_rounding(subtract, fp32))
+
+
+def _rounding(subtract: bool, fp32: bool) -> tuple:
     half, kept = (np.int32(0), np.int32(-1)) if fp32 else (HALF_DROPPED, UPPER)
-    return _over_lines(a, b, MATRIX_UNIT, rounding=(SIGN if subtract else np.int32(0), half, kept))
+    return SIGN if subtract else np.int32(0), half, kept
 
 
 def multiply_exactly(a: Values, b: Values) -> Values:
@@ -88,19 +99,39 @@ def join_closely(kind: int, a: Values, b: Values) -> Values:
 
 
 def _over_lines(a: Values, b: Values, unit: int, kind: int = 0, rounding: tuple = NO_ROUNDING) -> Values:
+    a, b = contiguous(a), contiguous(b)
+    run, out = joining(a, b, unit, kind, rounding)
+    run()
+    return out
+
+
+def joining(
+    a: Values, b: Values, unit: int, kind: int = 0, rounding: tuple = NO_ROUNDING
+) -> tuple[Callable[[], Any], Values]:
+    """A function that joins what contiguous operands then hold, and the memory that it fills."""
     walk = _walk(a.shape, b.shape)
     out = torch.empty(walk.shape)
     if not walk.width:
-        return out
-    a, b = contiguous(a), contiguous(b)
+        return _nothing, out
     operands = (address_of(a), *walk.left), (address_of(b), *walk.right)
     target, end = address_of(out), (unit, kind, rounding)
-    share(_join_lines, [(*part, operands, walk.width, target, *end) for part in walk.parts])
+    pieces: list[tuple] = [(*part, operands, walk.width, target, *end) for part in walk.parts]
     if walk.rest:  # a shorter line at the end
         at = 4 * walk.lines * walk.width
         behind = tuple([(start + at * step, places, step) for start, places, step in operands])
-        _join_lines(0, 1, behind, walk.rest, target + at, *end)
-    return out
+        pieces.append((0, 1, behind, walk.rest, target + at, *end))
+    if len(walk.parts) == 1:
+        return functools.partial(_in_turn, pieces), out
+    return functools.partial(share, _join_lines, pieces), out
+
+
+def _in_turn(pieces: list[tuple]) -> None:
+    for piece in pieces:
+        _join_lines(*piece)
+
+
+def _nothing() -> None:
+    pass
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import torch
 
@@ -16,12 +20,18 @@ ONE_WORKER = 1 << 17  # elements below which threads cost more than they save
 def apply_table(table: np.ndarray, x: torch.Tensor) -> torch.Tensor:
     """table[upper half of the bits of x], element by element."""
     source = x.contiguous()
+    run, result = applying_table(table, source)
+    run()
+    return result
+
+
+def applying_table(table: np.ndarray, source: torch.Tensor) -> tuple[Callable[[], Any], torch.Tensor]:
+    """A function that looks up what contiguous values then are, and the memory that it fills; it holds neither."""
     result = torch.empty_like(source)
     count = source.numel()
     start, end = address_of(source), address_of(result)
     if count <= ONE_WORKER:
-        look_up_at(table, start, end, count)
-        return result
+        return functools.partial(look_up_at, table, start, end, count), result
     parts = cut(count, ONE_WORKER)
-    share(look_up_at, [(table, start + 4 * first, end + 4 * first, last - first) for first, last in parts])
-    return result
+    pieces = [(table, start + 4 * first, end + 4 * first, last - first) for first, last in parts]
+    return functools.partial(share, look_up_at, pieces), result

@@ -7,8 +7,9 @@ bias is added by the matrix unit's adder, the activation is the vector unit's, a
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,7 +29,7 @@ from ttnn_emulator.numerics.matrix_unit import (
     matmul,
     seen_bits,
 )
-from ttnn_emulator.numerics.product import multiply
+from ttnn_emulator.numerics.product import multiply, multiplying
 from ttnn_emulator.numerics.product_kernels import AS_IT_IS, ROUNDED
 from ttnn_emulator.numerics.product_kernels import RELU as FINISH_RELU
 from ttnn_emulator.numerics.reduce_kernels import add_bits
@@ -36,6 +37,7 @@ from ttnn_emulator.numerics.workers import cut, share
 
 ONE_WORKER = 1 << 20  # elements below which threads cost more than they save
 RELU = "relu"
+PLAIN = (DataType.BFLOAT16, DataType.FLOAT32)  # what the loops of a product end with
 
 
 @dataclass(frozen=True)
@@ -161,20 +163,43 @@ class Kernel:
     def _fast(self, a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
         right = b.mT if self.transpose_b else b
         is_row = bias is not None and bias.numel() == right.shape[-1]
-        finish, table = (ROUNDED, None) if self._rounds_sums else (AS_IT_IS, None)
         at_once = self._ends_with_table and (bias is None or is_row)
-        if at_once and self.activation is not None:
-            finish, table = (FINISH_RELU, None) if self.activation.name == RELU else (ROUNDED, self._table)
         if bias is not None and not is_row:
             sums = multiply(a, right, masks=self._masks).add_(bias)
             sums = round_in_place(sums) if self._rounds_sums else sums
         else:
+            finish, table = self._end
             sums = multiply(a, right, masks=self._masks, bias=bias, finish=finish, table=table)
         if at_once:
             return sums
         if self._rounds_sums and self.activation is None and self.out in BLOCK_FLOAT_DTYPES:
             return device_pack_block_float(sums, self.out)
         return sums if self._is_packed else self._finished(sums)
+
+    def bind(self, carriers: Sequence[torch.Tensor], constant: Sequence[bool]) -> Any:
+        """See `Bindable`: products of two matrices that end with rounded sums, or with sums as they are."""
+        a, b, *rest = carriers
+        right = b.mT if self.transpose_b else b
+        bias = rest[0] if rest else None
+        if self.transpose_a or a.shape[:-2].numel() * right.shape[:-2].numel() != 1:
+            return None
+        if a.dim() < 2 or is_exact(1, a.shape[-2], right.shape[-2], right.shape[-1], self.math.fidelity):
+            return None
+        if bias is not None and (bias.numel() != right.shape[-1] or not _is_plain(bias)):
+            return None
+        finish, table = self._end
+        if (not self._ends_with_table and self.activation is not None) or self.out not in PLAIN:
+            return None
+        left, matrix = a.reshape(a.shape[-2:]), right.reshape(right.shape[-2:])
+        made = multiplying(left, matrix, masks=self._masks, bias=bias, finish=finish, table=table)
+        return None if made is None else (made[0], made[1].reshape(*a.shape[:-2], *made[1].shape))
+
+    @property
+    def _end(self) -> tuple[int, np.ndarray | None]:
+        """What the loop of a product does to a sum, and the function that it looks up."""
+        if self._ends_with_table and self.activation is not None:
+            return (FINISH_RELU, None) if self.activation.name == RELU else (ROUNDED, self._table)
+        return (ROUNDED, None) if self._rounds_sums else (AS_IT_IS, None)
 
     @property
     def _rounds_sums(self) -> bool:
@@ -195,6 +220,10 @@ class Kernel:
     def _table(self) -> np.ndarray:
         assert self.activation is not None
         return table_of_chain((self.activation,), True)
+
+
+def _is_plain(values: torch.Tensor) -> bool:
+    return values.dtype is torch.float32 and values.is_contiguous()
 
 
 def round_in_place(values: torch.Tensor, *, relu: bool = False) -> torch.Tensor:

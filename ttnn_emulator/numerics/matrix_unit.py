@@ -56,7 +56,12 @@ class MathConfig:
 
 def truncate_mantissa(values: torch.Tensor, bits: int) -> torch.Tensor:
     """Keep the leading `bits` bits of the mantissa, the hidden one counted."""
-    return masked(values, ~((1 << (FLOAT32_BITS - bits)) - 1))
+    return masked(values, mantissa_mask(bits))
+
+
+def mantissa_mask(bits: int) -> int:
+    """The bits of a float32 that are left of it with so many of its mantissa."""
+    return ~((1 << (FLOAT32_BITS - bits)) - 1)
 
 
 def operand_bits(fidelity: MathFidelity, fp32_acc: bool = True) -> tuple[int, int]:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 MODES = ("auto", "exact", "fast")
 VARIABLE = "TTNN_EMULATOR_NUMERICS"
@@ -24,6 +22,11 @@ class _Mode(threading.local):
 _mode = _Mode()
 
 
+def current() -> str:
+    """The mode that this thread computes in."""
+    return _mode.value
+
+
 def exactly(work: int) -> bool:
     """Whether a call of so many multiplications is to be computed bit for bit."""
     if _mode.value == "auto":
@@ -31,17 +34,22 @@ def exactly(work: int) -> bool:
     return _mode.value == "exact"
 
 
-@contextmanager
-def numerics(mode: str) -> Iterator[None]:
+class numerics:
     """Within this block the matrix unit is emulated in the given mode.
 
     >>> with numerics("exact"):
     ...     pass
     """
-    if mode not in MODES:
-        raise ValueError(f"no numerics mode is called {mode!r}; there are {', '.join(MODES)}")
-    before, _mode.value = _mode.value, mode
-    try:
-        yield
-    finally:
-        _mode.value = before
+
+    __slots__ = ("_mode", "_before")
+
+    def __init__(self, mode: str) -> None:
+        if mode not in MODES:
+            raise ValueError(f"no numerics mode is called {mode!r}; there are {', '.join(MODES)}")
+        self._mode = mode
+
+    def __enter__(self) -> None:
+        self._before, _mode.value = _mode.value, self._mode
+
+    def __exit__(self, *error: object) -> None:
+        _mode.value = self._before

@@ -49,7 +49,7 @@ def _approximate_powers(source, less, target):
         target[i] = float_of(int32(int32(bits + int32(1)) >> int32(1)) << int32(16))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def softmax_rows(first, last, x, out, stable, to_bf16):
     """softmax with the approximate exponential: its bits are nearly linear in the argument."""
     for row in range(first, last):
@@ -63,7 +63,7 @@ def softmax_rows(first, last, x, out, stable, to_bf16):
             _round_all(line, False)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def accurate_softmax_rows(first, last, x, out, to_bf16):
     """softmax in float32, rounded at the end to nearest even.
 
@@ -95,7 +95,7 @@ def sum_rows(first, last, x, out):
         out[row] = total(x[row])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def norm_rows(first, last, x, residual, weight, bias, out, epsilon, centred, wide, to_bf16):
     """A norm of rows, to which `residual` is added before; that, `weight` and `bias` may be empty."""
     width = x.shape[1]

@@ -7,6 +7,7 @@ weights that are in order already.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -38,8 +39,13 @@ class TorchConvolution:
         )
 
     def __call__(self, images: torch.Tensor, filters: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+        function, rest = self.call(filters, bias)
+        return function(images, *rest)
+
+    def call(self, filters: torch.Tensor, bias: torch.Tensor | None) -> tuple[Callable[..., torch.Tensor], tuple]:
+        """The function of torch, and what it takes after the images."""
+        padding, stride, dilation = self.padding, self.stride, self.dilation
         if filters.is_mkldnn:
-            return torch.ops.mkldnn._convolution_pointwise(
-                images, filters, bias, self.padding, self.stride, self.dilation, self.groups, "none", [], ""
-            )
-        return torch.conv2d(images, filters, bias, self.stride, self.padding, self.dilation, self.groups)
+            function = torch.ops.mkldnn._convolution_pointwise.default
+            return function, (filters, bias, padding, stride, dilation, self.groups, "none", [], "")
+        return torch.conv2d, (filters, bias, stride, padding, dilation, self.groups)

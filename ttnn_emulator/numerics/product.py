@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import math
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -110,6 +111,34 @@ def _mask(bits: int) -> np.int32:
     return np.int32(bits)
 
 
+def multiplying(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    *,
+    masks: tuple[int, int] = (-1, -1),
+    bias: torch.Tensor | None = None,
+    finish: int = AS_IT_IS,
+    table: np.ndarray | None = None,
+) -> tuple[Callable[[], Any], torch.Tensor] | None:
+    """`multiply` of two matrices that stay where they are: a function, and the memory that it fills.
+
+    None if they would have to be copied first. `bias` is float32 and contiguous.
+    """
+    if not is_fast_here() or _walkable(a) is not a or _walkable(b) is not b or not a.shape[0] * a.shape[1] * b.shape[1]:
+        return None
+    made = torch.empty(a.shape[0], b.shape[1])
+    row = NOTHING if bias is None else _row(bias)
+    packed = torch.empty(_room_for_left(*a.shape) if a.shape[0] > few_rows.MOST else 0)
+    given = (a, b, made, masks, row, finish, NOTHING if table is None else table)
+    steps = _steps(*given, lambda count: packed.data_ptr())
+    return functools.partial(_run, steps, (packed, given)), made
+
+
+def _run(steps: list[tuple[Callable[..., Any], list[tuple]]], alive: Any = None) -> None:
+    for loop, pieces in steps:
+        share(loop, pieces)
+
+
 def _matrices(
     a: torch.Tensor,
     b: torch.Tensor,
@@ -120,35 +149,47 @@ def _matrices(
     table: np.ndarray,
 ) -> None:
     a, b = _walkable(a), _walkable(b)
+    _run(_steps(a, b, made, masks, bias, finish, table, _scratch.left))
+
+
+def _room_for_left(rows: int, inner: int) -> int:
+    return -(-rows // ROWS) * ROWS * kernels.padded(inner)
+
+
+def _steps(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    made: torch.Tensor,
+    masks: tuple[int, int],
+    bias: np.ndarray,
+    finish: int,
+    table: np.ndarray,
+    room: Callable[[int], int],
+) -> list[tuple[Callable[..., Any], list[tuple]]]:
+    """The loops of a product one after the other, each with its pieces; the left operand is packed into `room`."""
     rows, inner = a.shape
     columns = b.shape[1]
     how = ((*a.stride(), *b.stride()), (_shift(a), _shift(b)), (_mask(masks[0]), _mask(masks[1])))
     if rows <= few_rows.MOST:
         given = (a.data_ptr(), b.data_ptr(), (rows, inner, columns), *how, made.data_ptr(), bias, finish, table)
-        share(few_rows.multiply_rows, [(*part, *given) for part in cut(columns, max(READ // inner, 64))])
-        return
+        return [(few_rows.multiply_rows, [(*part, *given) for part in cut(columns, max(READ // inner, 64))])]
     if columns <= NARROW_RESULT and rows >= MANY_ROWS and not bias.size and not table.size:
         step = a.element_size() * a.stride(0)
-        share(
-            kernels.multiply_batches,
-            [
-                (0, 1, a.data_ptr() + first * step, b.data_ptr(), made.data_ptr() + 4 * first * columns,
-                 (last - first, inner, columns), (0, 0, 0), *how, finish)
-                for first, last in cut(rows, max(NARROW_WORK // (inner * columns), ROWS))
-            ],
-        )  # fmt: skip
-        return
+        pieces = [
+            (0, 1, a.data_ptr() + first * step, b.data_ptr(), made.data_ptr() + 4 * first * columns,
+             (last - first, inner, columns), (0, 0, 0), *how, finish)
+            for first, last in cut(rows, max(NARROW_WORK // (inner * columns), ROWS))
+        ]  # fmt: skip
+        return [(kernels.multiply_batches, pieces)]
     panels = -(-rows // ROWS)
-    left = _scratch.left(panels * ROWS * kernels.padded(inner))
+    left = room(_room_for_left(rows, inner))
     operand = (a.data_ptr(), _shift(a), _mask(masks[0]), rows, inner, *a.stride())
     least = max(ALONE // (ROWS * inner), 1)
-    share(kernels.pack_left, [(*operand, *part, left) for part in cut(panels, least)])
+    pack = [(*operand, *part, left) for part in cut(panels, least)]
     right = (b.data_ptr(), _shift(b), _mask(masks[1]), columns, *b.stride())
     end = (made.data_ptr(), bias, finish, table)
-    share(
-        _multiply_block,
-        [(left, rows, inner, *right, block, *end) for block in _blocks(columns, rows * inner * columns)],
-    )
+    multiply = [(left, rows, inner, *right, block, *end) for block in _blocks(columns, rows * inner * columns)]
+    return [(kernels.pack_left, pack), (_multiply_block, multiply)]
 
 
 def _multiply_block(*arguments: Any) -> None:

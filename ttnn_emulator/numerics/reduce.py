@@ -7,18 +7,37 @@ folds the one that is left. Both are followed bit for bit while the work is smal
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
 
 from ttnn_emulator.numerics import vector_unit as v
+from ttnn_emulator.numerics.addresses import address_of
 from ttnn_emulator.numerics.broadcasting import of_one_shape
 from ttnn_emulator.numerics.formats import bits_of, from_bits, round_bf16_nearest_even, truncate_bf16
-from ttnn_emulator.numerics.matrix_unit import PHASES, MathConfig, _registers, operand_bits, truncate_mantissa
+from ttnn_emulator.numerics.matrix_unit import (
+    PHASES,
+    MathConfig,
+    _registers,
+    mantissa_mask,
+    operand_bits,
+    truncate_mantissa,
+)
 from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.normalize_kernels import sum_rows
-from ttnn_emulator.numerics.reduce_kernels import FACE, add_bits, multiply_all, pool_columns, pool_rows
+from ttnn_emulator.numerics.reduce_kernels import (
+    FACE,
+    add_bits,
+    largest_of_rows,
+    multiply_all,
+    pool_columns,
+    pool_rows,
+    smallest_of_rows,
+)
+from ttnn_emulator.numerics.stages import Stages
 from ttnn_emulator.numerics.workers import cut, share
 
 TILE = 32
@@ -219,12 +238,52 @@ def _ordered(values: torch.Tensor) -> torch.Tensor:
 
 def extreme(values: torch.Tensor, dim: int, *, largest: bool) -> torch.Tensor:
     """The largest or smallest along `dim`; NaNs lie beyond the infinity of their sign."""
+    if values.dtype is torch.float32 and dim == -1 and 0 < values.numel() <= ALONE:
+        source = values.contiguous()
+        find, made = _extremes_of_rows(source, largest)
+        find()
+        return made
     found = values.amax(dim) if largest else values.amin(dim)
     if found.is_floating_point() and not (found.isfinite() & (found != 0)).all():
         keys = _ordered(values)
         keys = keys.amax(dim) if largest else keys.amin(dim)
         return from_bits((keys ^ ((keys >> 31) & 0x7FFFFFFF)).contiguous())
     return found
+
+
+def _extremes_of_rows(values: torch.Tensor, largest: bool) -> tuple[Callable[[], Any], torch.Tensor]:
+    made = torch.empty(values.shape[:-1])
+    loop = largest_of_rows if largest else smallest_of_rows
+    return functools.partial(loop, address_of(values), address_of(made), made.numel(), values.shape[-1]), made
+
+
+# -- on memory that stays ---------------------------------------------------------------------------------------------
+
+
+def finding_extremes(stages: Stages, values: torch.Tensor, *, largest: bool) -> torch.Tensor | None:
+    """`extreme` of rows."""
+    return stages.add(*_extremes_of_rows(values, largest)) if 0 < values.numel() <= ALONE else None
+
+
+def adding_by_vector_unit(stages: Stages, values: torch.Tensor) -> torch.Tensor | None:
+    """`vector_row_sums`, where torch adds."""
+    if exactly(values.numel() * 2 * PASS):
+        return None
+    made = torch.empty(values.shape[:-1])
+    return stages.add(functools.partial(torch.sum, values, -1, out=made), made)
+
+
+def adding_rows(stages: Stages, values: torch.Tensor, scaler: float, config: MathConfig) -> torch.Tensor | None:
+    """`row_sums` in float32, with a scaler that all phases see whole."""
+    high = truncate_mantissa(torch.tensor(scaler), 5).item()
+    if _exact_sum(values, config, None) or high != scaler or not 0 < values.numel() <= ALONE:
+        return None
+    if PHASES[config.fidelity] < 3:
+        values = stages.masked(values, mantissa_mask(7))
+    made = torch.empty(values.shape[:-1])
+    rows = values.reshape(-1, values.shape[-1]).numpy()
+    stages.add(functools.partial(sum_rows, 0, rows.shape[0], rows, made.numpy().reshape(-1)), made)
+    return stages.add(functools.partial(torch.mul, made, scaler, out=made), made)
 
 
 # -- variance ---------------------------------------------------------------------------------------------------------

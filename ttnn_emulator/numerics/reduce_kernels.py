@@ -3,11 +3,42 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, uint32, uint64, vectorize
+from numba import int32, njit, uint32, uint64, vectorize
 
+from ttnn_emulator.numerics.addresses import words
 from ttnn_emulator.numerics.matrix_kernels import _accumulate, _sum_of_eight
 
 FACE = 16
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _ordered(raw):
+    """Integers in the order of sign and magnitude, by which the chip compares floats; its own inverse."""
+    return int32(raw ^ ((raw >> int32(31)) & int32(0x7FFFFFFF)))
+
+
+@njit(cache=True, nogil=True)
+def largest_of_rows(source, target, rows, width):
+    """The largest of each row of float32 values, by address; NaNs lie beyond the infinity of their sign."""
+    found = words(target, rows)
+    for row in range(rows):
+        raws = words(source + 4 * row * width, width)
+        most = int32(-0x80000000)
+        for i in range(width):
+            most = max(most, _ordered(raws[i]))
+        found[row] = _ordered(most)
+
+
+@njit(cache=True, nogil=True)
+def smallest_of_rows(source, target, rows, width):
+    """The smallest, likewise."""
+    found = words(target, rows)
+    for row in range(rows):
+        raws = words(source + 4 * row * width, width)
+        least = int32(0x7FFFFFFF)
+        for i in range(width):
+            least = min(least, _ordered(raws[i]))
+        found[row] = _ordered(least)
 
 
 @njit(cache=True)

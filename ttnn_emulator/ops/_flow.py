@@ -8,15 +8,16 @@ such a chain is worked out on specs, step by step, and becomes one plan: nothing
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from ttnn_emulator.numerics.copies import contiguous, copied
+from ttnn_emulator.numerics.copies import contiguous, copied, copying
 from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan
+from ttnn_emulator.table import Bindable, Plan
 
 Step = Callable[[torch.Tensor], torch.Tensor]
 
@@ -73,14 +74,26 @@ class Flow:
         chain = self._chain()
         if isinstance(chain, Shortcut) and chain.direct.then is not None:
             return chain
+        bind = functools.partial(_bind, chain)
 
         def run(values: torch.Tensor) -> torch.Tensor:
             result = chain(values)
-            if result.untyped_storage().data_ptr() == values.untyped_storage().data_ptr():
-                return copied(result)
-            return contiguous(result)
+            return copied(result) if _share_memory(result, values) else contiguous(result)
 
-        return run
+        return Bindable(run, bind)
+
+
+def _bind(chain: Step, carriers: Sequence[torch.Tensor], constant: Sequence[bool]) -> Any:
+    """See `Bindable`: the same memory in another shape is there already; in another order it is copied."""
+    (values,) = carriers
+    seen = chain(values)
+    if not _share_memory(seen, values):
+        return None
+    return (None, seen) if seen.is_contiguous() else copying(seen)
+
+
+def _share_memory(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
 
 
 @dataclass(frozen=True)

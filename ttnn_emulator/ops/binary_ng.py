@@ -20,14 +20,14 @@ from ttnn_emulator.enums import (
 )
 from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
-from ttnn_emulator.numerics import casts, elementwise
+from ttnn_emulator.numerics import casts, elementwise, elementwise_bound
 from ttnn_emulator.numerics.formats import CARRIER, round_bf16_nearest_even
 from ttnn_emulator.numerics.functions import activation
 from ttnn_emulator.ops._shards import fresh_shards, lacks_shards
 from ttnn_emulator.ops.binary_buffers import buffer_bytes
 from ttnn_emulator.shapes import TILE_SIZE
 from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan
+from ttnn_emulator.table import Plan, bindable
 
 Number = int | float
 
@@ -399,11 +399,32 @@ def _computation(
             x = cast_a(x) if cast_a is not None else x
             return fitted(join(filled, x) if number_first else join(x, filled))
 
-        return compute_with_number
+        def bind_with_number(carriers: Sequence[torch.Tensor], constant: Sequence[bool]) -> Any:
+            pair = (filled, carriers[0]) if number_first else (carriers[0], filled)
+            return _bound(kind, setting, pair, shape, functions)
+
+        return bindable(compute_with_number, bind_with_number if cast_a is None else None)
 
     def compute(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         x = cast_a(x) if cast_a is not None else x
         y = cast_b(y) if cast_b is not None else y
         return fitted(join(x, y))
 
-    return compute
+    def bind(carriers: Sequence[torch.Tensor], constant: Sequence[bool]) -> Any:
+        return _bound(kind, setting, carriers, shape, functions)
+
+    return bindable(compute, bind if cast_a is None and cast_b is None else None)
+
+
+def _bound(
+    kind: str,
+    setting: elementwise.Setting,
+    pair: Sequence[torch.Tensor],
+    shape: tuple[int, ...],
+    functions: dict[str, tuple],
+) -> Any:
+    """See `Bindable`."""
+    if any(values.dtype is not torch.float32 for values in pair):
+        return None
+    made = elementwise_bound.bind(kind, setting, pair[0], pair[1], **functions)
+    return None if made is None else (made[0], made[1].reshape(shape))

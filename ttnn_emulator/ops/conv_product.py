@@ -12,7 +12,8 @@ from ttnn_emulator.dispatch import current_device
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG
-from ttnn_emulator.numerics.conv import added, finished
+from ttnn_emulator.numerics.conv import finished
+from ttnn_emulator.numerics.conv_depthwise import added
 from ttnn_emulator.numerics.formats import pack
 from ttnn_emulator.numerics.functions import activation
 from ttnn_emulator.numerics.matrix_unit import MathConfig

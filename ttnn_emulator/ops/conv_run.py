@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,8 @@ import torch
 
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType, Layout
 from ttnn_emulator.errors import ChipFault
-from ttnn_emulator.numerics.conv import BlockOrder, Convolution, Depthwise, Windows
+from ttnn_emulator.numerics.conv import BlockOrder, Convolution, Windows
+from ttnn_emulator.numerics.conv_depthwise import Depthwise
 from ttnn_emulator.numerics.functions import activation
 from ttnn_emulator.numerics.matrix_unit import MathConfig
 from ttnn_emulator.ops.conv_dram import Outcome
@@ -22,7 +23,7 @@ from ttnn_emulator.ops.conv_weights import padded_rows, prepare_bias, prepare_we
 from ttnn_emulator.ops.conv_window import TILE, Window
 from ttnn_emulator.shapes import round_up
 from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan
+from ttnn_emulator.table import Bind, Plan, bindable
 
 Compute = Callable[..., torch.Tensor]
 REPLICATE = "Replicate"
@@ -52,11 +53,9 @@ def windows_of(window: Window, channels: int, *, edges: bool) -> Windows:
 def computation(outcome: Outcome, math: MathConfig) -> Compute:
     """(input, prepared weights, prepared bias or None) → the result."""
     run, problem = outcome.run, outcome.problem
-    settings, window = run.settings, problem.window
     if run.product is not None:
         return _after_fold(product_of(run.product, problem.out_dtype), run.fold, outcome)
-    edges = settings.padding_mode is not None and settings.padding_mode.name == REPLICATE
-    windows = windows_of(window, problem.in_channels, edges=edges)
+    windows = windows_of(problem.window, problem.in_channels, edges=_repeats_edges(outcome))
     if problem.depthwise_1d:
         return Depthwise(
             windows,
@@ -68,6 +67,13 @@ def computation(outcome: Outcome, math: MathConfig) -> Compute:
             repeats=run.preparation.tall_rows * TILE if problem.groups > 1 else 1,
             whole_window=run.preparation.whole_window,
         ).compute()
+    return _after_fold(_convolution(outcome, math, windows).compute(), run.fold, outcome)
+
+
+def _convolution(outcome: Outcome, math: MathConfig, windows: Windows) -> Convolution:
+    """The convolution of a plan that is one of all channels together."""
+    run, problem = outcome.run, outcome.problem
+    settings, window = run.settings, problem.window
     scheme, cores = run.inputs.scheme, run.inputs.channels
     in_one = settings.full_inner_dim if scheme is BLOCK else settings.enable_activation_reuse
     kernel_rows = scheme is not WIDTH and not in_one
@@ -84,7 +90,7 @@ def computation(outcome: Outcome, math: MathConfig) -> Compute:
     between = problem.out_dtype
     if l1_acc:
         between = DataType.FLOAT32 if math.fp32_acc else DataType.BFLOAT16
-    convolve = Convolution(
+    return Convolution(
         windows,
         order,
         replace(math, l1_acc=l1_acc),
@@ -96,8 +102,27 @@ def computation(outcome: Outcome, math: MathConfig) -> Compute:
         problem.groups,
         activation(settings.activation) if settings.activation is not None else None,
         settings.output_layout is Layout.ROW_MAJOR,
-    ).compute()
-    return _after_fold(convolve, run.fold, outcome)
+    )
+
+
+def _binding(outcome: Outcome, math: MathConfig) -> Bind | None:
+    """See `Bindable`: a convolution of all channels together, with prepared weights."""
+    run, problem = outcome.run, outcome.problem
+    if run.product is not None or run.fold is not None or problem.depthwise_1d:
+        return None
+    windows = functools.partial(windows_of, problem.window, problem.in_channels, edges=_repeats_edges(outcome))
+    prepared = functools.cache(lambda: _convolution(outcome, math, windows()))
+
+    def bind(carriers: Sequence[torch.Tensor | None], constant: Sequence[bool]) -> Any:
+        made = prepared().bind(carriers, constant)
+        return None if made is None else (made[0], made[1].reshape(outcome.output.shape))
+
+    return bind
+
+
+def _repeats_edges(outcome: Outcome) -> bool:
+    mode = outcome.run.settings.padding_mode
+    return mode is not None and mode.name == REPLICATE
 
 
 def _after_fold(convolve: Compute, fold: Fold | None, outcome: Outcome) -> Compute:
@@ -139,6 +164,8 @@ def convolution_plan(
     misfit = not new_weight and _is_misfit(outcome)
     integers = [each for each in _dtypes(outcome) if each not in FLOAT_DTYPES]
 
+    is_plain = not (new_weight or new_bias or misfit or integers or with_weights)
+
     def compute(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor | None) -> Any:
         if integers and x.any():
             raise ChipFault(f"the card takes the bits of {integers[0]} for those of floats in a convolution")
@@ -167,7 +194,7 @@ def convolution_plan(
     size: Any = outcome.problem.window.output_size
     return Plan(
         tuple(outputs),
-        compute,
+        bindable(compute, _binding(outcome, math) if is_plain else None),
         reads=("input_tensor", "weight_tensor", "bias_tensor"),
         into=tuple(into),
         l1_bytes=run.l1_bytes,

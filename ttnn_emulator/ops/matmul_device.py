@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import weakref
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -24,7 +25,7 @@ from ttnn_emulator.ops.matmul_outputs import output_spec
 from ttnn_emulator.ops.matmul_selection import Choice, choose
 from ttnn_emulator.shapes import TILE_SIZE, Tile
 from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, internal
+from ttnn_emulator.table import Bindable, Plan, internal
 from ttnn_emulator.tensor import Tensor
 
 # Functions that the kernels can apply themselves, with the parameters that they have when none are given.
@@ -255,16 +256,23 @@ def multiply(a: Spec, b: Spec, bias: Spec | None, output: Spec | None, how: Any)
     product = how.kernel.compute()
     width = how.operands.b_shape[-1]
 
+    def fitted(carriers: Sequence[Any]) -> Sequence[Any]:
+        if bias is None:
+            return carriers
+        values = carriers[2]
+        return (*carriers[:2], values.reshape(values.shape[-2:])[..., :width])
+
     def compute(*carriers: Any) -> Any:
-        if bias is not None:
-            values = carriers[2]
-            carriers = (*carriers[:2], values.reshape(values.shape[-2:])[..., :width])
-        result = product(*carriers)
+        result = product(*fitted(carriers))
         return result if result.shape == shape else result.reshape(shape)
+
+    def bind(carriers: Sequence[Any], constant: Sequence[bool]) -> Any:
+        made = how.kernel.bind(fitted(carriers), constant)
+        return None if made is None else (made[0], made[1].reshape(shape))
 
     reads = ("a", "b", "bias") if bias is not None else ("a", "b")
     into = ("output",) if output is not None else ()
-    return Plan(how.output, compute, reads, into, l1_bytes=how.l1_bytes, narrow=True)
+    return Plan(how.output, Bindable(compute, bind), reads, into, l1_bytes=how.l1_bytes, narrow=True)
 
 
 def run(a: Tensor, b: Tensor, bias: Tensor | None, asked: Asked, output: Tensor | None) -> Tensor:

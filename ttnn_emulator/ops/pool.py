@@ -14,11 +14,11 @@ from ttnn_emulator.ops._common import math_config
 from ttnn_emulator.ops.conv import padding_of, pair, sizes, slicing_of
 from ttnn_emulator.ops.conv_slicing import Slicing
 from ttnn_emulator.ops.conv_window import TILE, Pair, Window
-from ttnn_emulator.ops.pool_compute import computation
+from ttnn_emulator.ops.pool_compute import binding, computation
 from ttnn_emulator.ops.pool_plan import plan_pool
 from ttnn_emulator.ops.pool_sharding import Pool
 from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, composite, internal, ttnn
+from ttnn_emulator.table import Plan, bindable, composite, internal, ttnn
 from ttnn_emulator.tensor import Tensor
 
 INTERLEAVED = TensorMemoryLayout.INTERLEAVED
@@ -42,7 +42,7 @@ def _pool(x: Spec, pool: Pool, asked: Asked) -> Plan:
     wide = pool.average and pooled.large
     math = math_config(asked.compute, fidelity=MathFidelity.HiFi4, approx=False, fp32_acc=wide)
     outputs = pooled.outputs if pool.indices else pooled.outputs[0]
-    compute = computation(pool, math, pooled.large)
+    compute = bindable(computation(pool, math, pooled.large), binding(pool))
     if pooled.misplaced:
         compute = _refusing_misplaced(compute)
     return Plan(outputs, compute, reads=("x",), l1_bytes=pooled.l1_bytes)

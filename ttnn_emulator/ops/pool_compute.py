@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch.nn.functional import pad
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType
+from ttnn_emulator.numerics.addresses import address_of
 from ttnn_emulator.numerics.copies import contiguous
-from ttnn_emulator.numerics.formats import CARRIER, device_pack_block_float, flush, flushed_in_place, pack
+from ttnn_emulator.numerics.formats import CARRIER, device_pack_block_float, flush, pack
 from ttnn_emulator.numerics.matmul import round_in_place
 from ttnn_emulator.numerics.matrix_unit import PHASES, MathConfig
 from ttnn_emulator.numerics.mode import exactly
+from ttnn_emulator.numerics.pool_kernels import largest
 from ttnn_emulator.numerics.reduce import column_sums, scaler_of
+from ttnn_emulator.numerics.workers import cut, share
 from ttnn_emulator.ops.conv_window import TILE, Pair, Window
 from ttnn_emulator.ops.pool_sharding import Pool
+from ttnn_emulator.table import Bind
 
 LEAST = float("-inf")
+ONE_WORKER = 1 << 19  # values looked at below which threads cost more than they save
 GATHERED = 2  # what a product counts when its window is first gathered and then summed
 EIGHT, NINTH = (0, 2, 4, 6, 1, 3, 5, 7), 8
 
@@ -47,6 +52,24 @@ def computation(pool: Pool, math: MathConfig, large: bool) -> Callable[[torch.Te
     return compute
 
 
+def binding(pool: Pool) -> Bind | None:
+    """See `Bindable`: the largest values of bfloat16 or float32 images."""
+    window = pool.window
+    images = (window.batch, *window.size, pool.channels)
+    shape = (1, 1, window.rows, pool.channels)
+    if pool.average or pool.indices or pool.dtype in BLOCK_FLOAT_DTYPES:
+        return None
+
+    def bind(carriers: Sequence[torch.Tensor], constant: Sequence[bool]) -> Any:
+        (x,) = carriers
+        if x.dtype is not torch.float32 or x.numel() != math.prod(images):
+            return None
+        find, found = finding_largest(pool, x.reshape(images))
+        return find, found.reshape(shape)
+
+    return bind
+
+
 def _packed(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
     return device_pack_block_float(values, dtype) if dtype in BLOCK_FLOAT_DTYPES else values
 
@@ -70,26 +93,27 @@ def _gathered(images: torch.Tensor, window: Window, value: float) -> torch.Tenso
     return view.reshape(-1, window.kernel[0] * window.kernel[1], channels)
 
 
+def finding_largest(pool: Pool, images: torch.Tensor) -> tuple[Callable[[], Any], torch.Tensor]:
+    """A function that finds the largest of what contiguous images [N, H, W, C] then hold, and the memory that it fills.
+
+    NaN counts as infinity of its sign.
+    """
+    window, channels = pool.window, pool.channels
+    shape = window.kernel, window.dilation, window.stride, (window.padding[0], window.padding[2])
+    found = torch.empty(window.batch, *window.output_size, channels)
+    end = (address_of(images), address_of(found), window.size, window.output_size, shape, channels)
+    taps = window.kernel[0] * window.kernel[1]
+    rows = window.batch * window.output_size[0]
+    least = max(ONE_WORKER // max(taps * window.output_size[1] * channels, 1), 1)
+    return functools.partial(share, largest, [(*part, *end) for part in cut(rows, least)]), found
+
+
 def _largest(pool: Pool) -> Callable[[torch.Tensor], Any]:
-    window, around = pool.window, _around(pool.window)
-    even = around[0] == around[1] <= window.kernel[1] // 2 and around[2] == around[3] <= window.kernel[0] // 2
-
-    inside = (around[2], around[0]) if even else (0, 0)
-
-    def largest(images: torch.Tensor) -> torch.Tensor:
-        source = images.permute(0, 3, 1, 2)
-        if not even:
-            source = pad(source, around, value=LEAST)
-        found = torch.max_pool2d(source, window.kernel, window.stride, inside, window.dilation)
-        return contiguous(found.permute(0, 2, 3, 1))
-
-    def run(images: torch.Tensor) -> Any:
-        found = largest(images)
-        with np.errstate(all="ignore"):
-            odd = math.isnan(found.numpy().sum())
-        if odd:
-            found = largest(flush(images))  # NaN counts as infinity of its sign
-        return flushed_in_place(found)
+    def run(images: torch.Tensor) -> torch.Tensor:
+        images = contiguous(images)
+        find, found = finding_largest(pool, images)
+        find()
+        return found
 
     return run
 

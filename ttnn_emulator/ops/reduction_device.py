@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,12 +20,13 @@ from ttnn_emulator.numerics import functions
 from ttnn_emulator.numerics import reduce as numeric
 from ttnn_emulator.numerics import vector_unit as v
 from ttnn_emulator.numerics.formats import BLOCK, pack, truncate_bf16, wrap_integer
-from ttnn_emulator.numerics.matrix_unit import MathConfig, truncate_mantissa
+from ttnn_emulator.numerics.matrix_unit import MathConfig, mantissa_mask, truncate_mantissa
 from ttnn_emulator.numerics.mode import exactly
+from ttnn_emulator.numerics.stages import Stages
 from ttnn_emulator.ops._common import into, require_on_device, require_tile
 from ttnn_emulator.shapes import Shape, div_up, round_up
 from ttnn_emulator.spec import Spec, tile_bytes
-from ttnn_emulator.table import Plan, internal
+from ttnn_emulator.table import Plan, bindable, internal
 
 SUM, MAX, MIN = "sum", "max", "min"
 W, H, HW = "W", "H", "HW"
@@ -187,7 +190,32 @@ def _calculation(tensor: Spec, step: Step, dtype: DataType) -> Callable[[torch.T
             found = scaled(found, step.post_scale, wide_dest)
         return pack(found, dtype, from_fp32=wide_dest)
 
-    return compute
+    bind = functools.partial(_bind, tensor, step, dtype)
+    return bindable(compute, bind if _is_bindable(tensor, step, dtype) else None)
+
+
+def _is_bindable(tensor: Spec, step: Step, dtype: DataType) -> bool:
+    """Whether rows are reduced as a whole, to be packed value by value."""
+    plain = {tensor.dtype, dtype} <= {DataType.BFLOAT16, DataType.FLOAT32}
+    return plain and step.axis == W and step.slices == 1 and not step.dense and step.post_scale == 1.0
+
+
+def _bind(tensor: Spec, step: Step, dtype: DataType, carriers: Sequence[torch.Tensor], constant: Sequence[bool]) -> Any:
+    """See `Bindable`."""
+    (values,) = carriers
+    fp32 = step.config.fp32_acc
+    stages = Stages()
+    stages.keep(values)
+    if tensor.dtype is DataType.FLOAT32 and not step.vector:
+        values = stages.masked(values, mantissa_mask(11 if fp32 else 8))
+    if step.math != SUM:
+        found = numeric.finding_extremes(stages, values, largest=step.math == MAX and not step.negate)
+    elif step.vector:
+        found = numeric.adding_by_vector_unit(stages, values)
+    else:
+        scaler = numeric.scaler_of(step.scaler, wide=tensor.dtype is DataType.FLOAT32 and fp32)
+        found = numeric.adding_rows(stages, values, scaler, step.config)
+    return None if found is None else (stages, stages.packed(found, dtype, from_fp32=fp32).unsqueeze(-1))
 
 
 def scaled(values: torch.Tensor, factor: float, wide_dest: bool) -> torch.Tensor:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 
 from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import (
+    FLOAT_DTYPES,
     INTEGER_DTYPES,
     BufferType,
     DataType,
@@ -22,13 +24,13 @@ from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
 from ttnn_emulator.numerics.formats import pack
 from ttnn_emulator.numerics.functions import Activation, apply_chain, table_of_chain
 from ttnn_emulator.numerics.functions_integer import integer_function
-from ttnn_emulator.numerics.lookup import apply_table
+from ttnn_emulator.numerics.lookup import apply_table, applying_table
 from ttnn_emulator.ops._common import into, require_on_device
 from ttnn_emulator.ops._shards import fresh_shards, lacks_shards
 from ttnn_emulator.ops.unary_kinds import DEDICATED, INTEGER_ONLY, INTEGERS
 from ttnn_emulator.shapes import DEFAULT_TILE, TILE_SIZE, div_up, round_up
 from ttnn_emulator.spec import L1_ALIGNMENT, ROW_MAJOR_BYTES, Spec, padded_spec, tile_bytes
-from ttnn_emulator.table import Plan
+from ttnn_emulator.table import Bind, Plan, bindable
 
 Compute = Callable[[torch.Tensor], torch.Tensor]
 
@@ -53,7 +55,7 @@ def unary_plan(
         _check_cores(source, native, sub_core_grids)
     return Plan(
         out,
-        _compute(source.dtype, tuple(chain), out.dtype),
+        bindable(_compute(source.dtype, tuple(chain), out.dtype), _binding(source.dtype, tuple(chain), out.dtype)),
         reads=("input_tensor",),
         into=into(output_tensor),
         l1_bytes=0 if native else _buffer_bytes(source, out, chain),
@@ -185,6 +187,18 @@ def _compute(dtype: DataType, chain: tuple[Activation, ...], out_dtype: DataType
     if out_dtype is DataType.BFLOAT16:
         return lambda x: apply_table(table_of_chain(chain, True), x)
     return lambda x: pack(apply_chain(chain, x), out_dtype, from_fp32=False)
+
+
+def _binding(dtype: DataType, chain: tuple[Activation, ...], out_dtype: DataType) -> Bind | None:
+    """See `Bindable`: what is looked up in a table."""
+    if dtype not in FLOAT_DTYPES or dtype is DataType.FLOAT32 or out_dtype is not DataType.BFLOAT16:
+        return None
+
+    def bind(carriers: Sequence[torch.Tensor], constant: Sequence[bool]) -> Any:
+        (x,) = carriers
+        return applying_table(table_of_chain(chain, True), x) if x.dtype is torch.float32 else None
+
+    return bind
 
 
 def _in_turn(steps: list[Compute], x: torch.Tensor) -> torch.Tensor:

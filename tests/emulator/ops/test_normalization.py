@@ -10,6 +10,7 @@ from torch.nn import functional
 
 import ttnn_emulator as ttnn
 from tests.emulator.ops.against_torch import Row, check, pcc, shapes, stored, upload, values
+from ttnn_emulator.numerics.mode import numerics
 
 EPSILON = 1e-5
 # float32 goes through registers that hold 11 bits of it; in rms_norm, whose results have 16 bits by default, 8 bits.
@@ -242,3 +243,12 @@ def test_what_the_library_refuses(device):
         ttnn.layer_norm(x)
     with pytest.raises(RuntimeError):
         ttnn.rms_norm(upload(torch.zeros(32, 64), "bfloat16", "ROW_MAJOR", device))
+
+
+@pytest.mark.parametrize("name", ["layer_norm", "rms_norm"])
+def test_rows_without_any_spread_are_computed_too(name, device):
+    """With nothing added to a variance of zero."""
+    x = upload(torch.zeros(32, 64), "bfloat16", "TILE", device)
+    for mode in ("fast", "exact"):
+        with numerics(mode):
+            assert stored(getattr(ttnn, name)(x, epsilon=0.0)).shape == (32, 64)

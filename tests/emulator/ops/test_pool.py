@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import ttnn_emulator as ttnn
 from tests.emulator.ops.against_torch import LEAST_PCC, pcc
+from ttnn_emulator.numerics.formats import flush
 
 # A mean takes three roundings: of the scaler (downwards), of the products' sum, of the result.
 MEAN_ULPS = 2.5
@@ -119,6 +120,19 @@ def test_max_pool_says_where(window: Window, device: Any) -> None:
     places = ttnn.to_torch(places).to(torch.int64).reshape(batch, -1, channels)
     found = x.reshape(batch, height * width, channels).gather(1, places)
     assert torch.equal(found.reshape(expected.shape), expected)
+
+
+ODD = torch.tensor([0x7FC0, -0x40, 0x7F80, -0x80, 1, -0x7FFF, 0, -0x8000], dtype=torch.int16).view(torch.bfloat16)
+
+
+@pytest.mark.parametrize("window", WINDOWS, ids=str)
+def test_max_pool_of_values_without_order(window: Window, device: Any) -> None:
+    """NaN of both signs, infinities, denormals and zeros of both signs: the largest of what a packer makes of them."""
+    x = torch.randn(window.image).bfloat16()
+    x = torch.where(torch.rand(window.image) < 0.4, ODD[torch.randint(8, window.image)], x)
+    found = ttnn.to_torch(run(ttnn.max_pool2d, x, window, device))
+    wanted = flattened(largest(flush(x.float()), window)).bfloat16()
+    assert torch.equal(found.view(torch.int16), flush(wanted).view(torch.int16))
 
 
 def test_max_pool_takes_nan_as_infinity(device: Any) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import ttnn_emulator as ttnn
 from tests.emulator.ops.against_torch import Row, check, each_dtype, shapes, stored, upload, values
 from ttnn_emulator.errors import ChipFault
+from ttnn_emulator.numerics.reduce import extreme as extreme_of
 
 SUMS = {"bfloat16": 4.0, "float32": 2.0**8, "bfloat8_b": 2.0}
 SPREADS = {"bfloat16": 1.0, "float32": 2.0**6}
@@ -187,6 +188,21 @@ def test_variance_of_one_value(device):
     x = upload(torch.full((1, 1), 3.0), "bfloat16", "TILE", device)
     assert math.isnan(stored(ttnn.std(x, dim=-1)).item())
     assert stored(ttnn.var(x, dim=-1, correction=False)).item() == 0
+
+
+@pytest.mark.parametrize("largest", [True, False])
+def test_extremes_of_rows_follow_sign_and_magnitude(largest):
+    bits = [0x7FC00000, -0x400000, 0x7F800000, -0x800000, 1, -0x7FFFFFFF, 0, -0x80000000]
+    odd = torch.tensor(bits, dtype=torch.int32).view(torch.float32)
+    for share in (0.0, 0.3, 1.0):
+        x = torch.where(torch.rand(50, 9) < share, odd[torch.randint(8, (50, 9))], torch.randn(50, 9))
+        raw = x.view(torch.int32).long()
+        order = torch.where(raw < 0, -(raw & 0x7FFFFFFF) - 1, raw)
+        places = order.argmax(-1, keepdim=True) if largest else order.argmin(-1, keepdim=True)
+        found = extreme_of(x, -1, largest=largest)
+        assert torch.equal(found.view(torch.int32), x.view(torch.int32).gather(-1, places).squeeze(-1))
+        turned = extreme_of(x.mT.contiguous().mT, -1, largest=largest)
+        assert torch.equal(turned.view(torch.int32), found.view(torch.int32))
 
 
 def test_nan_lies_beyond_infinity(device):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import ttnn_emulator as ttnn
 from tests.emulator.ops.against_torch import Row, check, pcc, shapes, stored, upload, values
+from ttnn_emulator.numerics.mode import numerics
 
 # The default exponential of bfloat16 is a rough one; float32 goes through registers that hold 11 bits of it.
 ROUGH = {"bfloat16": 8.0, "float32": 2.0**16}
@@ -145,3 +146,15 @@ def test_padding_does_not_leak(name, device):
 def test_a_row_of_infinities_is_uniform(device):
     x = upload(torch.full((32, 64), torch.inf), "bfloat16", "TILE", device)
     assert torch.allclose(stored(ttnn.softmax(x, dim=-1)), torch.full((32, 64), 1 / 64), rtol=0.02)
+
+
+@pytest.mark.parametrize("stable", [True, False])
+@pytest.mark.parametrize("special", [torch.nan, torch.inf, -torch.inf])
+def test_values_out_of_the_ordinary_are_computed_too(special, stable, device):
+    """One among others decides the row as it may, in every mode, but raises nothing."""
+    x = torch.linspace(-3, 3, 64).repeat(32, 1)
+    x[:, 5] = special
+    held = upload(x, "bfloat16", "TILE", device)
+    for mode in ("fast", "exact"):
+        with numerics(mode):
+            assert stored(ttnn.softmax(held, dim=-1, numeric_stable=stable)).shape == (32, 64)
