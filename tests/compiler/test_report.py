@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests.browser import opened, running
 from tests.compiler.against_torch import run
 from tests.compiler.small_models import transformer
 from torch_ttnn.compiler.memory import Memory, measure
@@ -55,6 +56,22 @@ def test_page_stands_alone(explanation: Explanation, tmp_path: Path):
     assert not parsed.fetched
     assert not re.search(r"@import|url\(|fetch\(|XMLHttpRequest", text)
     assert "{{" not in text
+
+
+def test_page_runs_in_a_browser(explanation: Explanation, tmp_path: Path):
+    path = tmp_path / "page.html"
+    explanation.to_html(path)
+    with running() as browser, opened(browser, path) as tab:
+        steps = tab.get_by_role("region", name="Steps", exact=True)
+        operations = steps.locator("tbody td:nth-child(2)")
+        everything = operations.all_inner_texts()
+        assert len(everything) > 10
+        steps.get_by_role("button", name="operation").click()
+        assert operations.all_inner_texts() == sorted(everything)
+        tab.get_by_label("filter Steps").fill("linear")
+        assert set(operations.all_inner_texts()) == {"ttnn.linear"}
+        operations.first.click()
+        assert tab.evaluate("program.nodes[view.kept].op") == "ttnn.linear"  # the graph shows what was clicked
 
 
 def test_page_holds_the_whole_program(explanation: Explanation):
