@@ -36,9 +36,9 @@ def block_after(mark: str) -> str:
     return blocks(README[README.index(mark) :])[0][1]
 
 
-def run(*command: str) -> str:
-    environment = os.environ | {"COLUMNS": "120", "TERM": "dumb"}
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, env=environment)
+def run(*command: str, folder: pathlib.Path = ROOT) -> str:
+    environment = os.environ | {"COLUMNS": "120", "TERM": "dumb", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600, env=environment)
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
@@ -143,3 +143,24 @@ def test_links_lead_somewhere(document: str) -> None:
 def test_examples_in_docstrings_are_true(name: str) -> None:
     outcome = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
     assert outcome.failed == 0
+
+
+def test_the_tracers_commands_print_what_is_shown(tmp_path: pathlib.Path) -> None:
+    """Counts and FLOPs are the same; times and memory are whatever the machine takes."""
+    section = README[README.index("## Which operations do models use?") :]
+    commands, shown = (content for _, content in blocks(section)[:2])
+    printed = []
+    for command in commands.strip().splitlines():
+        program, *arguments = command.split()
+        assert program == "torch-ttnn"
+        printed.append(run(sys.executable, "-m", "torch_ttnn.cli", *arguments, folder=tmp_path))
+    rows = [_traced_rows(text) for text in (shown, "".join(printed))]
+    assert rows[0] == rows[1], "".join(printed)
+    assert [row[0] for row in rows[0]] == ["resnet18", "mobilenet_v2"]
+    assert shown.strip().splitlines()[-1] == printed[-1].strip().splitlines()[-1]
+    assert (tmp_path / "stat" / "index.html").stat().st_size > 10_000
+
+
+def _traced_rows(text: str) -> list[list[str]]:
+    """model, graphs, forward, backward, kinds, FLOPs and values of each line of the table."""
+    return [line.split()[:8] for line in text.splitlines() if " G " in line and line.rstrip().endswith("GiB")]

@@ -1,10 +1,15 @@
-"""Draws the pictures of the documentation with the emulator itself: python tools/draw_pictures.py [folder]"""
+"""Draws the pictures of the documentation with our own tools: python tools/draw_pictures.py [folder]
+
+The picture of the tracer's page needs a browser (Chromium) and is left as it is where there is none.
+"""
 
 from __future__ import annotations
 
 import argparse
 import math
 import pathlib
+import shutil
+import tempfile
 from typing import Any
 
 import matplotlib
@@ -88,6 +93,32 @@ def memory_use(axes: Any, device: Any) -> None:
     axes.grid(alpha=0.3)
 
 
+TRACED = ("resnet18", "mobilenet_v2", "vit_b_16", "bert-large-qa-2L", "gpt2-2L", "llama-2L")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+def tracer_page(path: pathlib.Path) -> None:
+    """The page of a run of the tracer, as a browser shows it."""
+    from playwright.sync_api import sync_playwright
+
+    from torch_ttnn.cli import main as torch_ttnn_command
+    from torch_ttnn.tracer import reports
+
+    browser_path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser_path is None:
+        print(f"none of {', '.join(BROWSERS)} is installed: {path} stays as it is")
+        return
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        stat = f"{folder}/stat"
+        torch_ttnn_command(["stat", *TRACED, "--backward", "-o", stat])
+        page = reports.generate(stat, pictures=False, parquet=False).page
+        browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox", "--disable-gpu"])
+        shown = browser.new_page(viewport={"width": 1180, "height": 720})
+        shown.goto(page.resolve().as_uri())
+        shown.screenshot(path=str(path))
+        browser.close()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=pathlib.Path, default=pathlib.Path("docs/pictures"))
@@ -100,6 +131,7 @@ def main() -> None:
         memory_use(right, device)
     figure.tight_layout()
     figure.savefig(folder / "device.svg", metadata={"Date": None})
+    tracer_page(folder / "tracer.png")
 
 
 if __name__ == "__main__":

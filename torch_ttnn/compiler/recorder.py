@@ -267,7 +267,7 @@ class Recorder(Namespace):
             return None
         users = list(node.users)
         typed = ttnn_emulator.spec_tensor(handle.shape, DataType.FLOAT32, handle.layout, device=self.target.typing)
-        node.kwargs = {**node.kwargs, "dtype": DataType.FLOAT32}
+        node.kwargs = {**node.kwargs, "dtype": DataType.FLOAT32}  # type: ignore[dict-item]
         node.meta["spec"] = typed
         wide = Handle(node, typed)
         with node.graph.inserting_after(node):

@@ -37,6 +37,7 @@ class ModelEntry:
     feed: Inputs
     reduced: str = ""  # a sentence that says what is smaller than in the published model; empty for real size
     batch: int = 1
+    needs_values: bool = False  # whether its course depends on them: which boxes are kept, say
 
     @property
     def source(self) -> str:
@@ -46,11 +47,13 @@ class ModelEntry:
     def size(self) -> str:
         return "reduced" if self.reduced else "full"
 
-    def build(self, weights: str | pathlib.Path | None = None, *, seed: int = 0) -> nn.Module:
+    def build(self, weights: str | pathlib.Path | None = None, *, seed: int = 0, lively: bool = True) -> nn.Module:
         """The model in eval mode.
 
         `weights` is None for random ones, the same for the same seed; "pretrained" for the published ones, through
-        the library's own download; or the path of a safetensors file, or of a folder with one.
+        the library's own download; or the path of a safetensors file, or of a folder with one. Random weights are
+        made such that every one matters to the result (`zoo.initialisation`), for which the model is run once; not
+        `lively` leaves them as the library draws them.
         """
         if weights == "pretrained":
             return self.architecture.pretrained().eval()
@@ -59,6 +62,8 @@ class ModelEntry:
             model = self.architecture.blank().eval()
         if weights is not None:
             load_weights(model, weights)
+            return model
+        if not lively:
             return model
         enliven(model, seed)
         settle(model, lambda: self.inputs(seed, batch=SETTLING_BATCH), seed)

@@ -5,7 +5,8 @@ A kind has one method, `draw(generator, batch, length)`; `length` replaces the n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -40,6 +41,42 @@ class Picture:
 
 def image(size: int, width: int | None = None, channels: int = 3) -> Picture:
     return Picture(channels, size, width or size)
+
+
+@dataclass(frozen=True)
+class Clip:
+    """A short film: pictures one after another, in the second or the first place of the shape after the batch."""
+
+    channels: int
+    frames: int
+    height: int
+    width: int
+    frames_first: bool = False
+
+    def draw(self, generator: torch.Generator, batch: int, length: int | None) -> torch.Tensor:
+        pictures = Picture(self.channels, self.height, self.width).draw(generator, batch * self.frames, length)
+        film = pictures.unflatten(0, (batch, self.frames))
+        return film if self.frames_first else film.transpose(1, 2).contiguous()
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A list of pictures, as detection models take it: each of its own, with values from 0 to 1."""
+
+    picture: Picture
+
+    def draw(self, generator: torch.Generator, batch: int, length: int | None) -> list[torch.Tensor]:
+        return list(self.picture.draw(generator, batch, length).sigmoid())
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Normal values of any shape."""
+
+    shape: tuple[int, ...]
+
+    def draw(self, generator: torch.Generator, batch: int, length: int | None) -> torch.Tensor:
+        return torch.randn(batch, *self.shape, generator=generator, device="cpu")
 
 
 @dataclass(frozen=True)
@@ -130,7 +167,53 @@ class Inputs:
         arguments = tuple(kind.draw(generator, batch, length) for kind in self.arguments)
         return arguments, {name: kind.draw(generator, batch, length) for name, kind in self.keywords.items()}
 
+    def of_length(self, length: int) -> Inputs:
+        """The same with another number of tokens, where there are any."""
+        keywords = {name: _of_length(kind, length) for name, kind in self.keywords.items()}
+        return dataclasses.replace(
+            self, arguments=tuple(_of_length(kind, length) for kind in self.arguments), keywords=keywords
+        )
+
 
 def takes(*arguments: Argument, **keywords: Argument) -> Inputs:
     """`takes(image(224))`, `takes(input_ids=Tokens(30522, 384))`: reads like the call of the model."""
     return Inputs(arguments, keywords)
+
+
+def reshaped(feed: Inputs, shape: Sequence[int], model: str) -> Inputs:
+    """Inputs of another shape, the batch first: of images, films, tokens, or of whatever is unknown."""
+    kinds = [*feed.arguments, *feed.keywords.values()]
+    if len(shape) == 2 and any(isinstance(kind, Tokens) for kind in kinds):
+        return feed.of_length(shape[1])
+    if not kinds:  # nothing is known of the model
+        return takes(Numbers(tuple(shape[1:])))
+    others = [kind for kind in kinds if not _fits(kind, shape)]
+    if others:
+        names = ", ".join(sorted({type(kind).__name__ for kind in others}))
+        raise ValueError(f"{model} takes {names}, to which the shape {list(shape)} cannot be given")
+    return dataclasses.replace(
+        feed,
+        arguments=tuple(_of_shape(kind, shape) for kind in feed.arguments),
+        keywords={name: _of_shape(kind, shape) for name, kind in feed.keywords.items()},
+    )
+
+
+def _fits(kind: Argument, shape: Sequence[int]) -> bool:
+    pictures = isinstance(kind, Picture | Listed) and len(shape) == 4
+    return pictures or (isinstance(kind, Clip) and len(shape) == 5) or isinstance(kind, Numbers)
+
+
+def _of_shape(kind: Argument, shape: Sequence[int]) -> Argument:
+    if isinstance(kind, Numbers):
+        return Numbers(tuple(shape[1:]))
+    if isinstance(kind, Clip):
+        frames, channels = (shape[1], shape[2]) if kind.frames_first else (shape[2], shape[1])
+        return dataclasses.replace(kind, channels=channels, frames=frames, height=shape[3], width=shape[4])
+    picture = Picture(*shape[1:])
+    return Listed(picture) if isinstance(kind, Listed) else picture
+
+
+def _of_length(kind: Argument, length: int) -> Argument:
+    if not dataclasses.is_dataclass(kind) or not any(each.name == "length" for each in dataclasses.fields(kind)):
+        return kind
+    return dataclasses.replace(kind, length=length)  # type: ignore[type-var]

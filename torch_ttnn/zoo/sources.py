@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Protocol
 
 from torch import nn
 
-from torch_ttnn.zoo.torchvision_ops import ensure_operators
+from torch_ttnn.zoo.torchvision_ops import allow_operators, ensure_operators
 
 
 class LibraryMissing(ImportError):
@@ -39,7 +39,9 @@ def library(name: str) -> ModuleType:
         raise LibraryMissing(
             f"the model comes from {package}, which is not installed: pip install {package}"
         ) from error
-    return importlib.import_module(name)
+    module = importlib.import_module(name)
+    allow_operators()
+    return module
 
 
 class Architecture(Protocol):
@@ -92,10 +94,12 @@ class Torchvision:
 
     model: str
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    untrained: Mapping[str, Any] = field(default_factory=dict, hash=False)  # settings that only random weights need
     source: ClassVar[str] = "torchvision"
 
     def blank(self) -> nn.Module:
-        return library("torchvision.models").get_model(self.model, weights=None, **self.settings)
+        settings = {**self.untrained, **self.settings}
+        return library("torchvision.models").get_model(self.model, weights=None, **settings)
 
     def pretrained(self) -> nn.Module:
         if self.settings:

@@ -1,9 +1,10 @@
-"""Lets torchvision be imported where its compiled operators cannot be loaded.
+"""Lets torchvision be imported, and its detection models run, where its compiled operators cannot be loaded.
 
 torchvision describes `torchvision::nms` and `torchvision::qnms` to the tracer while it is imported. Its wheels for
 CUDA keep these operators in a library that needs CUDA; beside a CPU build of torch it does not load, and the import
 (also timm's, and that of many models of transformers) ends in "operator torchvision::nms does not exist". Defining the
-two operators first, in plain torch, is all that is missing. This applies only then: where torchvision's own library
+two operators first, in plain torch, is all that is missing for the import. Detection models also need `roi_align`, and
+`allow_operators` to let torchvision's functions call both. This applies only then: where torchvision's own library
 loads, its operators are used.
 """
 
@@ -13,12 +14,22 @@ import functools
 import importlib.machinery
 import importlib.util
 import pathlib
+import sys
+from typing import Any
 
 import torch
 
+from torch_ttnn.zoo.region_pooling import roi_align, roi_align_backward
+
+POOLING = "float spatial_scale, SymInt pooled_height, SymInt pooled_width"
+SIZES = "SymInt batch_size, SymInt channels, SymInt height, SymInt width"
 SCHEMAS = {
     "nms": "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
     "qnms": "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
+    "roi_align": f"roi_align(Tensor input, Tensor rois, {POOLING}, int sampling_ratio, bool aligned) -> Tensor",
+    "_roi_align_backward": (
+        f"_roi_align_backward(Tensor grad, Tensor rois, {POOLING}, {SIZES}, int sampling_ratio, bool aligned) -> Tensor"
+    ),
 }
 
 
@@ -72,5 +83,50 @@ def ensure_operators() -> torch.library.Library | None:
     library = torch.library.Library("torchvision", "FRAGMENT")
     for name in missing:
         library.define(SCHEMAS[name])
-        library.impl(name, non_maximum_suppression, "CPU")
+        library.impl(name, KERNELS[name], "CPU")
+        if name in SHAPES:  # of the others torchvision describes the results itself
+            library.impl(name, SHAPES[name], "Meta")
+    if "roi_align" in missing:
+        torch.library.register_autograd("torchvision::roi_align", _differentiate, setup_context=_remember, lib=library)
     return library
+
+
+def _pooled_like(features: torch.Tensor, boxes: torch.Tensor, scale: float, *rest: Any) -> torch.Tensor:
+    return features.new_empty(boxes.shape[0], features.shape[1], rest[0], rest[1])
+
+
+def _features_like(gradient: torch.Tensor, boxes: torch.Tensor, scale: float, *rest: Any) -> torch.Tensor:
+    return gradient.new_empty(rest[2:6])
+
+
+def _remember(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+    features, boxes, *rest = inputs
+    ctx.save_for_backward(boxes)
+    ctx.rest, ctx.shape = rest, features.shape
+
+
+def _differentiate(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
+    (boxes,) = ctx.saved_tensors
+    scale, height, width, ratio, aligned = ctx.rest
+    operator = torch.ops.torchvision._roi_align_backward
+    return operator(gradient, boxes, scale, height, width, *ctx.shape, ratio, aligned), *[None] * 6
+
+
+KERNELS = {
+    "nms": non_maximum_suppression,
+    "qnms": non_maximum_suppression,
+    "roi_align": roi_align,
+    "_roi_align_backward": roi_align_backward,
+}
+SHAPES = {"roi_align": _pooled_like, "_roi_align_backward": _features_like}
+
+
+def allow_operators() -> None:
+    """Once torchvision is imported: its functions ask for the library that was not loaded, and need not."""
+    if ensure_operators() is None:
+        return
+    for name in ("torchvision.ops.boxes", "torchvision.ops.roi_align"):
+        module: Any = sys.modules.get(name)
+        if module is not None:
+            module._assert_has_ops = lambda: None
+            module._has_ops = lambda: True

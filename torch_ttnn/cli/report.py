@@ -1,0 +1,65 @@
+"""`torch-ttnn report`: tables, pictures and a page of what was traced."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+HELP = "make tables, pictures and a page of what was traced"
+EPILOG = """\
+Reads the traces in STAT/raw and writes into STAT: fw_node_count.csv, ops.csv, size distributions and arguments of
+every operation, records.parquet for queries, and index.html, which needs no network.
+
+examples
+  torch-ttnn report
+  torch-ttnn report stat --compare stat_of_last_week
+  torch-ttnn report --raw traces -o reports --no-pictures
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "stat", nargs="?", default="stat", help="the folder that `torch-ttnn stat` wrote (default stat)"
+    )
+    parser.add_argument("--raw", metavar="FOLDER", help="where the traces are (default STAT/raw)")
+    parser.add_argument("-o", "--out", metavar="FOLDER", help="where to write (default STAT)")
+    parser.add_argument("--compare", metavar="OTHER", help="another such folder to compare with, in compare.html")
+    parser.add_argument("--no-pictures", action="store_true", help="no histograms (they need matplotlib)")
+    parser.add_argument("--no-parquet", action="store_true", help="no records.parquet (it needs pyarrow)")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress bar")
+
+
+def run(options: argparse.Namespace) -> int:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from torch_ttnn.tracer import reports
+
+    with Progress(console=Console(stderr=True), transient=True, disable=options.quiet) as progress:
+        made = reports.generate(
+            options.stat,
+            options.raw,
+            options.out,
+            compare=options.compare,
+            pictures=not options.no_pictures,
+            parquet=not options.no_parquet,
+            progress=_Stages(progress),
+        )
+    console = Console(emoji=False, highlight=False)
+    console.print(f"{len(made.files)} files of {len(made.summary.models)} models; see {made.page}")
+    for name, why in made.summary.bad:
+        console.print(f"left out: {name}: {why}", markup=False)
+    return 0
+
+
+class _Stages:
+    """A bar for each thing that is done."""
+
+    def __init__(self, progress: Any) -> None:
+        self.progress = progress
+        self.bars: dict[str, Any] = {}
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        if stage not in self.bars:
+            self.bars[stage] = self.progress.add_task(stage)
+        self.progress.update(self.bars[stage], completed=done, total=total)

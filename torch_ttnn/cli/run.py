@@ -1,0 +1,73 @@
+"""`torch-ttnn run`: run models with a backend and say what happened."""
+
+from __future__ import annotations
+
+import argparse
+
+from torch_ttnn.cli import choices, stat, tables
+
+HELP = "run models with a backend and say what happened"
+FUNCTION = "torch_ttnn.jobs.running:run_model"
+BACKENDS = ("torch_ttnn", "torch_stat", "eager", "aot_eager")
+EPILOG = """\
+torch_ttnn compiles for the device and compares with eager torch: PCC, what ran on the device, what stayed on the host
+and why, what moved between them. torch_stat records operations, as `torch-ttnn stat` does. eager and aot_eager are
+torch's own.
+
+examples
+  torch-ttnn run resnet18
+  torch-ttnn run resnet18 --backward --device emulator:p150
+  torch-ttnn run phiyodr/bert-large-finetuned-squad2 --layers all
+  torch-ttnn run 'zoo:*' -j 2 -o runs
+  torch-ttnn run resnet18 --backend eager --profile
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    choices.add_models(parser)
+    parser.add_argument(
+        "--backend", choices=BACKENDS, default="torch_ttnn", help="what runs the model (default torch_ttnn)"
+    )
+    parser.add_argument("--device", help='for torch_ttnn: "emulator", "emulator:<board>", "ttnn" or "ttnn:<id>"')
+    choices.add_inputs(parser)
+    choices.add_outputs(parser, "stat")
+    choices.add_jobs(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    from torch_ttnn.cli.sweeping import sweep
+
+    arguments = choices.model_arguments(options)
+    if options.backend == "torch_stat":
+        return stat.finish(options, sweep(options, stat.FUNCTION, arguments, stat.ROWS))
+    arguments |= {"backend": options.backend, "device": options.device}
+    return finish(options, sweep(options, FUNCTION, arguments, f"runs_{options.backend}"))
+
+
+def finish(options: argparse.Namespace, outcomes: list) -> int:
+    from rich.console import Console
+
+    console = Console(emoji=False, highlight=False)
+    columns = ON_DEVICE if options.backend == "torch_ttnn" else BY_TORCH
+    tables.show(console, outcomes, columns)
+    for outcome in outcomes:
+        for operation, reason, source in outcome.result.get("host_ops", ()) if outcome.ok else ():
+            console.print(f"{outcome.name}: {operation} stays on the host: {reason}\n    {source}", markup=False)
+    return 0 if all(outcome.ok for outcome in outcomes) else 1
+
+
+TIMES: tables.Columns = {
+    "first": lambda outcome: tables.seconds(outcome.result["first_seconds"]),
+    "warm": lambda outcome: tables.seconds(outcome.result["warm_seconds"]),
+}
+BY_TORCH: tables.Columns = {"mode": lambda outcome: outcome.result["mode"], **TIMES}
+ON_DEVICE: tables.Columns = {
+    "ops": lambda outcome: str(outcome.result["ops_before"]),
+    "device": lambda outcome: str(outcome.result["device_ops"]),
+    "host": lambda outcome: str(len(outcome.result["host_ops"])),
+    "to/from": lambda outcome: f"{outcome.result['uploads']}/{outcome.result['downloads']}",
+    "PCC": lambda outcome: f"{outcome.result['pcc']:.5f}",
+    "gradients": lambda outcome: f"{outcome.result['gradient_pcc']:.5f}" if "gradient_pcc" in outcome.result else "",
+    **TIMES,
+    "torch": lambda outcome: tables.seconds(outcome.result["eager_seconds"]),
+}

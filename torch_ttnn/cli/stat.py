@@ -1,0 +1,87 @@
+"""`torch-ttnn stat`: which operations do models use, at what sizes, with what arguments."""
+
+from __future__ import annotations
+
+import argparse
+
+from torch_ttnn.cli import choices, tables
+
+HELP = "record which operations models use, at what sizes, with what arguments"
+FUNCTION = "torch_ttnn.jobs.tracing:trace_model"
+ROWS = "runs"
+EPILOG = """\
+Models are named as in `torch-ttnn models --help`. Each runs in a process of its own, so that a crash, a hang or a lack
+of memory costs one row. What is done is not done again: the same command after Ctrl-C goes on. The operations are in
+FOLDER/raw, one JSON file a graph, and FOLDER/runs has a row a model.
+
+Tracing needs no values: unless --profile, --pretrained or --weights is given, models run on shapes alone, in little
+time and memory. Those whose course depends on values run really; --real makes all do so. With --backward, models are in
+train mode.
+
+examples
+  torch-ttnn stat resnet18 mobilenet_v2 --backward
+  torch-ttnn stat --all torchvision --task classification --task detection -j 2
+  torch-ttnn stat 'timm:convnext*' --input-shape 1,3,288,288
+  torch-ttnn stat transformers:LlamaForCausalLM --layers all --length 512
+  torch-ttnn stat my_package.models:tiny --input-shape 8,64
+  torch-ttnn stat resnet50 --profile --graphviz
+  torch-ttnn report
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    choices.add_models(parser)
+    choices.add_inputs(parser)
+    choices.add_outputs(parser, "stat")
+    parser.add_argument("--values", choices=("auto", "fake", "real"), default="auto", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--fake", dest="values", action="store_const", const="fake", help="shapes alone; fail where that cannot be"
+    )
+    parser.add_argument(
+        "--real", dest="values", action="store_const", const="real", help="with values, computing everything"
+    )
+    parser.add_argument(
+        "--decompositions", choices=("none", "core"), default="none", help="take operations apart into core ATen first"
+    )
+    parser.add_argument(
+        "--no-lowering", action="store_true", help="do not ask the compiler what becomes of each operation: quicker"
+    )
+    choices.add_jobs(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    from torch_ttnn.cli.sweeping import sweep
+
+    arguments = {
+        **choices.model_arguments(options),
+        "values": options.values,
+        "decompositions": options.decompositions,
+        "lowering": not options.no_lowering,
+    }
+    return finish(options, sweep(options, FUNCTION, arguments, ROWS))
+
+
+def finish(options: argparse.Namespace, outcomes: list) -> int:
+    """Show what was found."""
+    from rich.console import Console
+
+    console = Console(emoji=False, highlight=False)
+    tables.show(console, outcomes, COLUMNS)
+    if any(outcome.ok for outcome in outcomes):
+        where = "" if options.out == "stat" else f" {options.out}"
+        console.print(
+            f"operations are in {options.out}/raw; `torch-ttnn report{where}` makes tables and a page of them"
+        )
+    return 0 if all(outcome.ok for outcome in outcomes) else 1
+
+
+COLUMNS: tables.Columns = {
+    "graphs": lambda outcome: str(outcome.result["graphs"]),
+    "forward": lambda outcome: str(outcome.result["forward_ops"]),
+    "backward": lambda outcome: str(outcome.result["backward_ops"] or ""),
+    "kinds": lambda outcome: str(outcome.result["distinct_ops"]),
+    "FLOPs": lambda outcome: tables.engineering(outcome.result["flops"]),
+    "values": lambda outcome: outcome.result["values"],
+    "time": lambda outcome: tables.seconds(outcome.seconds),
+    "memory": lambda outcome: tables.gigabytes(outcome.peak_memory),
+}

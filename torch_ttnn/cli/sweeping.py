@@ -1,0 +1,44 @@
+"""Runs a job for each of many models, as `stat` and `run` do."""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+from collections.abc import Mapping
+from importlib import metadata
+from typing import Any
+
+from torch_ttnn.cli import choices
+
+LIBRARIES = ("torch", "torchvision", "timm", "transformers")
+PRELOAD = ("torch_ttnn.jobs.libraries",)
+
+
+def sweep(options: argparse.Namespace, function: str, arguments: Mapping[str, Any], rows: str) -> list[Any]:
+    """The outcomes of `function` for all chosen models; rows are kept in the folder `rows` of the output."""
+    from torch_ttnn import jobs
+
+    folder = pathlib.Path(arguments["out"])
+    named = choices.check_models(choices.chosen_models(options), arguments)
+    wanted = [jobs.Job(shown, function, {"model": name, **arguments}) for shown, name in named.items()]
+    return jobs.run(
+        wanted,
+        folder / rows,
+        executor=jobs.LocalExecutor(options.jobs, PRELOAD if len(wanted) > 1 else ()),
+        limits=choices.limits(options),
+        conditions=versions(),
+        again=options.again,
+        valid=lambda outcome: all((folder / name).exists() for name in outcome.result["files"]),
+        watcher=None if options.quiet else jobs.Display(),
+    )
+
+
+def versions() -> dict[str, str]:
+    """With other versions of the libraries, results may be others."""
+    found = {}
+    for name in LIBRARIES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,58 @@
+"""Rows of outcomes as tables on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+WIDEST_NAME = 24  # longer ones are folded where the terminal is narrow
+Columns = Mapping[str, Callable[[Any], str]]  # heading -> text of an outcome that went well
+
+
+def show(console: Console, outcomes: Sequence[Any], columns: Columns) -> None:
+    """One row a model; below them the models that failed, with the reason."""
+    good = [each for each in outcomes if each.ok]
+    if good:
+        console.print(_table(good, columns))
+    failed = [each for each in outcomes if not each.ok]
+    for outcome in failed:
+        console.print(f"[red]{escape(outcome.name)}[/red] ({outcome.status.value}): {escape(outcome.reason)}")
+    console.print(f"{len(good)} of {len(outcomes)} models" + (f", {len(failed)} failed" if failed else ""))
+
+
+def _table(outcomes: Sequence[Any], columns: Columns) -> Table:
+    """Columns that say nothing of any model are left out."""
+    cells = {heading: [text(outcome) for outcome in outcomes] for heading, text in columns.items()}
+    shown = {heading: texts for heading, texts in cells.items() if any(texts)}
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False)
+    names = [outcome.name for outcome in outcomes]
+    table.add_column("model", overflow="fold", min_width=min(WIDEST_NAME, max(map(len, names))))
+    for heading in shown:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name, *texts in zip(names, *shown.values()):
+        table.add_row(escape(name), *map(escape, texts))
+    return table
+
+
+def seconds(value: float) -> str:
+    return f"{value:.1f} s" if value >= 0.1 else f"{value * 1e3:.1f} ms"
+
+
+def gigabytes(value: int) -> str:
+    return f"{value / 2**30:.1f} GiB"
+
+
+def engineering(value: float) -> str:
+    """
+    >>> engineering(3_642_973_696)
+    '3.64 G'
+    """
+    for power, letter in ((12, "T"), (9, "G"), (6, "M"), (3, "k")):
+        if value >= 10**power:
+            return f"{value / 10**power:.3g} {letter}"
+    return f"{value:g} "

@@ -1,0 +1,89 @@
+"""What happens in the process of a job: it is cut loose, writes into its log, and sends one message home."""
+
+from __future__ import annotations
+
+import faulthandler
+import io
+import json
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Mapping
+from multiprocessing import parent_process
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from torch_ttnn.jobs.job import Job
+
+DUMP_SIGNAL = getattr(signal, "SIGUSR1", None)  # asks a job that is about to be stopped where it is
+ORPHANED = 71  # exit code of a job whose parent is gone
+NO_MEMORY = ("can't allocate memory", "not enough memory", "std::bad_alloc", "Cannot allocate memory")
+
+
+def main(connection: Connection, job: Job, log: str, environment: Mapping[str, str], threads: int | None) -> None:
+    """Run a job and send `{"result": …}` or `{"error": …}`."""
+    _cut_loose()
+    os.environ.clear()
+    os.environ.update(environment)
+    _write_into(log)
+    _limit_threads(threads)
+    try:
+        message = {"result": job.call()}
+        text = json.dumps(message, allow_nan=False)
+    except BaseException as error:
+        text = json.dumps({"error": describe(error)})
+    sys.stdout.flush()
+    sys.stderr.flush()
+    connection.send_bytes(text.encode())
+    connection.close()
+
+
+def describe(error: BaseException) -> dict[str, Any]:
+    """An exception as data."""
+    lines = traceback.format_exception(type(error), error, error.__traceback__)
+    message = str(error).strip() or "no message"
+    memory = isinstance(error, MemoryError) or any(words in message for words in NO_MEMORY)
+    return {"kind": type(error).__name__, "message": message, "traceback": "".join(lines), "memory": memory}
+
+
+def _cut_loose() -> None:
+    """A session of its own: Ctrl-C is the parent's to handle, and all that the job starts can be ended at once."""
+    if hasattr(os, "setsid"):
+        os.setsid()
+    parent = parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_with(sentinel: Any) -> None:
+    wait([sentinel])
+    if hasattr(os, "killpg"):
+        os.killpg(0, signal.SIGKILL)
+    os._exit(ORPHANED)
+
+
+def _write_into(log: str) -> None:
+    """What the job prints goes to its log, also what libraries in C print, and where it was when it crashed."""
+    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.dup2(file, 1)
+    os.dup2(file, 2)
+    os.close(file)
+    sys.stdout, sys.stderr = (
+        io.TextIOWrapper(io.FileIO(number, "w", closefd=False), "utf-8", "backslashreplace", write_through=True)
+        for number in (1, 2)
+    )
+    faulthandler.enable(sys.stderr)
+    if DUMP_SIGNAL is not None:
+        faulthandler.register(DUMP_SIGNAL, file=sys.stderr, all_threads=False)
+
+
+def _limit_threads(threads: int | None) -> None:
+    if threads is None:
+        return
+    os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = str(threads)
+    if "torch" in sys.modules:  # it has read the variables already
+        sys.modules["torch"].set_num_threads(threads)

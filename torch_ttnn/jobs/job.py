@@ -1,0 +1,88 @@
+"""What a job is, what it may use, and what became of it."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import importlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+class Status(str, enum.Enum):
+    """How a job ended."""
+
+    OK = "ok"
+    ERROR = "error"  # it raised an exception
+    CRASH = "crash"  # its process died: a signal, or an exit without a result
+    TIMEOUT = "timeout"
+    MEMORY = "memory"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A function, by its address `package.module:function`, and the keywords to call it with."""
+
+    name: str
+    function: str
+    arguments: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        try:
+            json.dumps(dict(self.arguments), allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"the arguments of job {self.name!r} must be such as JSON can hold: {error}") from error
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for jobs that do the same."""
+        text = json.dumps([self.function, dict(self.arguments)], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def call(self) -> Any:
+        """Do it, here and now."""
+        return load(self.function)(**self.arguments)
+
+
+def load(address: str) -> Callable[..., Any]:
+    """What stands at `package.module:name` or `package.module:outer.inner`."""
+    module, _, path = address.partition(":")
+    if not module or not path:
+        raise ValueError(f"{address!r} is no address of a function; write package.module:function")
+    found: Any = importlib.import_module(module)
+    for name in path.split("."):
+        found = getattr(found, name)
+    return found
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a job may use; None is as much as it likes."""
+
+    seconds: float | None = None
+    memory: int | None = None  # bytes that its processes hold in memory together
+
+    def __post_init__(self) -> None:
+        for name in ("seconds", "memory"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ValueError(f"a limit of {value} {name} lets no job run; leave it out for no limit")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a job."""
+
+    name: str
+    status: Status
+    result: Any = None
+    reason: str = ""  # one sentence; empty if all went well
+    details: str = ""  # the traceback, or the last lines that the job wrote
+    seconds: float = 0.0
+    peak_memory: int = 0  # bytes, of all its processes together
+
+    @property
+    def ok(self) -> bool:
+        return self.status is Status.OK

@@ -1,0 +1,62 @@
+"""Runs jobs, keeps what comes out, and takes up where an earlier run ended."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from typing import Any
+
+from torch_ttnn.jobs.executors import Executor, LocalExecutor
+from torch_ttnn.jobs.job import Job, Limits, Outcome
+from torch_ttnn.jobs.progress import Silent, Watcher
+from torch_ttnn.jobs.results import Results
+
+NO_LIMITS = Limits()
+LOGS = "logs"  # within the folder of the results
+
+
+def run(
+    jobs: Sequence[Job],
+    folder: str | pathlib.Path,
+    *,
+    executor: Executor | None = None,
+    limits: Limits = NO_LIMITS,
+    conditions: Mapping[str, Any] | None = None,
+    again: bool = False,
+    valid: Callable[[Outcome], bool] = lambda outcome: True,
+    watcher: Watcher | None = None,
+) -> list[Outcome]:
+    """The outcomes of all jobs, in their order; each is kept in `folder` as soon as it is known.
+
+    Jobs that are done are not done again, unless that is asked for or `valid` says no to what was kept (files that it
+    speaks of are gone, say). Interrupted, it leaves what is done, and no process.
+    """
+    _check_names(jobs)
+    results = Results(pathlib.Path(folder), conditions or {})
+    watcher = watcher or Silent()
+    outcomes: dict[str, Outcome] = {}
+    for job in jobs:
+        found = None if again else results.find(job)
+        if found is not None and valid(found):
+            outcomes[job.name] = found
+    missing = [job for job in jobs if job.name not in outcomes]
+    with watcher.watching(len(jobs), list(outcomes.values())):
+        chosen = executor or LocalExecutor()
+        with closing(chosen.run(missing, limits, results.folder / LOGS)) as events:
+            for job, outcome in events:
+                if outcome is None:
+                    results.forget(job)  # it describes what is about to be replaced
+                    watcher.started(job)
+                else:
+                    results.keep(job, outcome)
+                    outcomes[job.name] = outcome
+                    watcher.ended(job, outcome)
+    return [outcomes[job.name] for job in jobs]
+
+
+def _check_names(jobs: Sequence[Job]) -> None:
+    names = [job.name for job in jobs]
+    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    if twice:
+        raise ValueError(f"jobs of the same name would share a result: {', '.join(twice)}")

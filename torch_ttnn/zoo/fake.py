@@ -1,0 +1,89 @@
+"""Models without values: shapes and dtypes alone, so that a network of any size is made and traced in seconds.
+
+A fake tensor knows its shape, dtype and device and computes those of results, in no memory to speak of. Models whose
+course depends on values (boxes that are kept, tokens that an expert gets) cannot run so: torch says so, with
+`DataDependentOutputException` or its relatives, listed in `NEEDS_VALUES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensorMode,
+    UnsupportedFakeTensorException,
+    UnsupportedOperatorException,
+)
+from torch.nn.modules.module import register_module_parameter_registration_hook
+from torch.nn.parameter import is_lazy
+
+from torch_ttnn.zoo.entry import ModelEntry
+
+NEEDS_VALUES = (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    UnsupportedFakeTensorException,
+    UnsupportedOperatorException,
+)
+
+
+@dataclass(frozen=True)
+class Fake:
+    """A model and inputs without values, to be called within `mode`."""
+
+    model: nn.Module
+    arguments: tuple[Any, ...]
+    keywords: dict[str, Any]
+
+
+@contextmanager
+def fake(entry: ModelEntry, *, seed: int = 0, batch: int | None = None) -> Iterator[Fake]:
+    """The model without values, in eval mode; whatever runs within the block has none either."""
+    model = hollow(entry)
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode:
+        _fill(model, mode)
+        arguments, keywords = entry.inputs(seed, batch=batch)
+        yield Fake(model, arguments, keywords)
+
+
+def hollow(entry: ModelEntry) -> nn.Module:
+    """The model with all parameters on the `meta` device: nothing is allocated or initialised.
+
+    What else its constructor computes (drop rates, widths, tables of positions) has values, as constructors read them.
+    """
+    handle = register_module_parameter_registration_hook(_to_meta)
+    try:
+        return entry.architecture.blank().eval()
+    finally:
+        handle.remove()
+
+
+def _to_meta(module: nn.Module, name: str, parameter: Any) -> Any:
+    if parameter is None or parameter.is_meta or is_lazy(parameter):
+        return parameter
+    return nn.Parameter(parameter.detach().to("meta"), parameter.requires_grad)
+
+
+def _fill(model: nn.Module, mode: FakeTensorMode) -> None:
+    """Fake tensors on the CPU in place of all tensors; those that are shared stay shared."""
+    seen: dict[int, torch.Tensor] = {}
+    for module in model.modules():
+        tables: tuple[dict[str, Any], ...] = (module._parameters, module._buffers, module.__dict__)
+        for table in tables:
+            for name, value in list(table.items()):
+                if isinstance(value, torch.Tensor):
+                    table[name] = seen.setdefault(id(value), _on_cpu(value, mode))
+
+
+def _on_cpu(tensor: torch.Tensor, mode: FakeTensorMode) -> torch.Tensor:
+    if not tensor.is_meta:
+        return mode.from_tensor(tensor)
+    placed = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="cpu")
+    return nn.Parameter(placed, tensor.requires_grad) if isinstance(tensor, nn.Parameter) else placed
