@@ -7,6 +7,7 @@ course depends on values (boxes that are kept, tokens that an expert gets) canno
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,8 +24,11 @@ from torch._subclasses.fake_tensor import (
 )
 from torch.nn.modules.module import register_module_parameter_registration_hook
 from torch.nn.parameter import is_lazy
+from torch.overrides import TorchFunctionMode
 
 from torch_ttnn.zoo.entry import ModelEntry
+
+LARGE = 1 << 24  # elements of a tensor that is certainly a weight
 
 NEEDS_VALUES = (
     DataDependentOutputException,
@@ -60,9 +64,25 @@ def hollow(entry: ModelEntry) -> nn.Module:
     """
     handle = register_module_parameter_registration_hook(_to_meta)
     try:
-        return entry.architecture.blank().eval()
+        with _Unallocated():
+            return entry.architecture.blank().eval()
     finally:
         handle.remove()
+
+
+class _Unallocated(TorchFunctionMode):
+    """Lets no large tensor be allocated that nobody has filled yet: some are larger than this machine's memory."""
+
+    def __torch_function__(self, function: Any, types: Any, args: tuple = (), kwargs: Any = None) -> Any:
+        made = {**(kwargs or {})}
+        if function is torch.empty and made.get("device") is None and _elements(args) > LARGE:
+            made["device"] = "meta"
+        return function(*args, **made)
+
+
+def _elements(size: tuple[Any, ...]) -> int:
+    sizes = size[0] if len(size) == 1 and isinstance(size[0], list | tuple) else size
+    return math.prod(sizes) if all(isinstance(each, int) for each in sizes) else 0
 
 
 def _to_meta(module: nn.Module, name: str, parameter: Any) -> Any:

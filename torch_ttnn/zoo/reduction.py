@@ -32,6 +32,7 @@ NUMBERS = frozenset(
     mlp_only_layers moe_layers extract_layers kv_source_layers rope_scaling_layers cross_attention_layers
     """.split()
 )
+BY_LAYER = frozenset(("per_layer_config",))  # tables of what differs in single layers
 # Settings that would leave none of the special layers, or ask for more layers than there are.
 CAPS = {"first_k_dense_replace": 1, "num_dense_layers": 1, "num_kv_shared_layers": 0, "moe_layer_start_index": 1}
 DERIVED = frozenset(("stage_names", "out_features", "out_indices"))  # follow from the depth, in backbones of one stack
@@ -88,12 +89,19 @@ def shortened(content: Mapping[str, Any], kept: Sequence[int]) -> dict[str, Any]
         for name, value in lists.items()
         if name in NUMBERS and value and all(map(is_count, value))
     }
-    return {**cut, **numbered}
+    by_layer = {
+        name: {number: each for number, each in value.items() if int(number) < len(kept)}
+        for name, value in content.items()
+        if isinstance(value, dict) and value and all(str(number).isdigit() for number in value) and name in BY_LAYER
+    }
+    return {**cut, **numbered, **by_layer}
 
 
 def plain(config: Any) -> dict[str, Any]:
-    """What a config says beyond the defaults."""
-    return {name: value for name, value in config.to_diff_dict().items() if name not in DERIVED}
+    """What a config says beyond the defaults, without what will not hold for fewer layers."""
+    a_stage_each = len(getattr(config, "stage_names", None) or ()) == getattr(config, "num_hidden_layers", 0) + 1
+    dropped = DERIVED if a_stage_each else ()
+    return {name: value for name, value in config.to_diff_dict().items() if name not in dropped}
 
 
 def is_count(value: Any) -> bool:

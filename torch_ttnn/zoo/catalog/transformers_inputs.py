@@ -22,6 +22,11 @@ IMAGE_SIZE = 224
 SAMPLES = 16_000  # one second of sound
 
 
+# Types of models that take any number of images with a text, or sound by channels.
+SEVERAL_IMAGES = frozenset("idefics2 idefics3 smolvlm modernvbert ultravbert".split())
+CHANNELS_OF_SOUND = frozenset("encodec mimi dac mimi_encoder pe_audio".split())
+
+
 class UnknownArgument(ValueError):
     """A model needs an argument of which nothing is known here."""
 
@@ -145,7 +150,14 @@ def _pictures(config: Any) -> Argument:
     frames = getattr(config, "num_frames", None)
     if isinstance(frames, int) and frames > 1:
         return Clip(_channels(config), frames, *_size(config), frames_first=True)
+    if config.model_type in SEVERAL_IMAGES:
+        return Clip(_channels(config), 1, *_size(config), frames_first=True)
     return Picture(_channels(config), *_size(config))
+
+
+def _films(config: Any) -> Argument:
+    frames = _find(config, "frames_per_clip", "num_frames") or 16
+    return Clip(_channels(config), frames, *_size(config), frames_first=True)
 
 
 def _features(config: Any) -> Argument:
@@ -163,7 +175,7 @@ def _sound(config: Any) -> Argument:
     frames = getattr(config, "max_length", None)
     if isinstance(bins, int) and isinstance(frames, int) and hasattr(config, "patch_size"):
         return Numbers((frames, bins))  # AST's values are a spectrogram
-    return Numbers((SAMPLES,))
+    return Numbers((1, SAMPLES) if config.model_type in CHANNELS_OF_SOUND else (SAMPLES,))
 
 
 def _series(config: Any) -> Argument:
@@ -180,6 +192,7 @@ ARGUMENTS: Mapping[str, Callable[[Any], Argument]] = {
     "attention_mask": lambda config: Padded(_text_length(config)),
     "bbox": lambda config: Boxes(_text_length(config)),
     "pixel_values": _pictures,
+    "pixel_values_videos": _films,
     "input_features": _features,
     "input_values": _sound,
     "past_values": _series,

@@ -115,7 +115,7 @@ def _class_of(name: str) -> str | None:
     if kind is not None:
         known = _each(auto.MODEL_MAPPING_NAMES.get(kind, ()))
         return known[0] if known else None
-    found = getattr(transformers, name, None) if name.isidentifier() and name[0].isupper() else None
+    found = getattr(transformers, name, None) if name.isidentifier() else None
     return name if isinstance(found, type) and issubclass(found, nn.Module) and hasattr(found, "config_class") else None
 
 
