@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import pathlib
 import signal
 import subprocess
@@ -118,7 +119,9 @@ if __name__ == "__main__":
 def test_ended_in_the_middle_what_is_done_stays_and_no_process_does(how: int, tmp_path: pathlib.Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
-    process = subprocess.Popen([sys.executable, str(script), str(tmp_path)], stderr=subprocess.PIPE, text=True)
+    environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(__file__).parents[2])}  # where `tests` is found
+    command = [sys.executable, str(script), str(tmp_path)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
     notes = [tmp_path / "pids0", tmp_path / "pids1"]
     assert await_(lambda: all(note.exists() for note in notes), 120)
     process.send_signal(how)
