@@ -20,6 +20,7 @@ from torch_ttnn.jobs import child
 from torch_ttnn.jobs.job import Job, Limits, Outcome, Status
 
 POLL_SECONDS = 0.2
+REAPING_SECONDS = 10.0  # for the end of a process that was ended; longer only if whoever forked it is suspended
 TAIL_LINES = 30  # of the log, kept with a job that failed
 GRACE_SECONDS = 1.0  # for a job that is about to be stopped, to say where it is or to tidy up
 
@@ -85,7 +86,7 @@ class Isolated:
         for process in started:
             with suppress(psutil.Error):
                 process.kill()
-        self._process.join()
+        self._process.join(REAPING_SECONDS)
         self._connection.close()
 
     def _ended(self, outcome: Outcome) -> Outcome:
