@@ -46,3 +46,9 @@ def floats(address, count):
 def halves(address, count):
     """The 16-bit words at an address."""
     return carray(_pointer(address), (count,), np.uint16)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def longs(address, count):
+    """The 64-bit words at an address."""
+    return carray(_pointer(address), (count,), np.int64)

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.nn.functional import pad
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType
 from ttnn_emulator.errors import ChipFault
 from ttnn_emulator.numerics.conv_kernels import round_at
+from ttnn_emulator.numerics.direct_convolution import DirectConvolution
 from ttnn_emulator.numerics.formats import (
     bits_of,
     device_pack_block_float,
@@ -43,77 +43,9 @@ from ttnn_emulator.numerics.matrix_unit import (
     truncate_mantissa,
 )
 from ttnn_emulator.numerics.packed_convolution import TorchConvolution
+from ttnn_emulator.numerics.windows import Pair, Windows
 
-Pair = tuple[int, int]
-Sides = tuple[int, int, int, int]  # top, bottom, left, right
 TF32_MANTISSA = 11  # bits, the hidden one counted
-
-
-# -- windows ----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Windows:
-    """Where windows lie in images [N, H, W, C].
-
-    spread  images are spread by these steps, with zeros between their pixels: a transposed convolution
-    edges   padding repeats the outermost pixels instead of being zero
-    """
-
-    images: tuple[int, int, int, int]
-    kernel: Pair
-    stride: Pair
-    padding: Sides
-    dilation: Pair
-    size: Pair  # of the output
-    spread: Pair = (1, 1)
-    edges: bool = False
-
-    def padded(self, images: torch.Tensor) -> torch.Tensor:
-        """Images with all that windows see around them and between their pixels."""
-        top, bottom, left, right = self.padding
-        if self.spread != (1, 1):
-            batch, height, width, channels = images.shape
-            step_y, step_x = self.spread
-            wide = images.new_zeros(batch, (height - 1) * step_y + 1, (width - 1) * step_x + 1, channels)
-            wide[:, ::step_y, ::step_x] = images
-            images = wide
-        if self.edges:
-            around = (left, right, top, bottom)
-            return pad(images.permute(0, 3, 1, 2), around, mode="replicate").permute(0, 2, 3, 1)
-        return pad(images, (0, 0, left, right, top, bottom)) if any(self.padding) else images
-
-    def rows(self, images: torch.Tensor) -> torch.Tensor:
-        """Images [N, H, W, C] → [pixels, kernel rows × kernel columns × C]."""
-        source = self.padded(images).contiguous()
-        batch, channels = source.shape[0], source.shape[3]
-        by_image, by_row, by_pixel, by_channel = source.stride()
-        (step_y, step_x), (apart_y, apart_x) = self.stride, self.dilation
-        view = source.as_strided(
-            (batch, *self.size, *self.kernel, channels),
-            (by_image, by_row * step_y, by_pixel * step_x, by_row * apart_y, by_pixel * apart_x, by_channel),
-        )
-        return view.reshape(batch * self.size[0] * self.size[1], -1)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether torch pads as much as these windows need."""
-        top, bottom, left, right = self.padding
-        return top == bottom and left == right and self.spread == (1, 1) and not self.edges
-
-    def in_torch(self, groups: int) -> TorchConvolution:
-        """Torch's convolution of what `seen` gives."""
-        batch, height, width, channels = self.images
-        if self.is_plain:
-            size, around = (height, width), (self.padding[0], self.padding[2])
-        else:
-            steps, around = zip((height, width), self.spread, (sum(self.padding[:2]), sum(self.padding[2:]))), (0, 0)
-            size = tuple([(count - 1) * step + 1 + more for count, step, more in steps])  # type: ignore[assignment]
-        return TorchConvolution((batch, channels, *size), self.stride, around, self.dilation, groups)
-
-    def seen(self, images: torch.Tensor) -> torch.Tensor:
-        """Images [N, H, W, C] as torch takes them."""
-        return (images if self.is_plain else self.padded(images)).permute(0, 3, 1, 2)
 
 
 # -- blocks -----------------------------------------------------------------------------------------------------------
@@ -262,7 +194,7 @@ class Convolution:
             untilized=self.untilized,
         )
         product = kernel.compute()
-        weights_of, row_of = remembered(self._weight_for_torch), remembered(self._bias_for_torch)
+        weights_of, row_of = remembered(self._prepared), remembered(self._bias_for_torch)
         shape, volume = self.windows.images, volume_of(self.windows.images)
 
         def arranged(values: torch.Tensor, dim: int) -> torch.Tensor:
@@ -284,7 +216,7 @@ class Convolution:
         return run
 
     def bind(self, carriers: Sequence[torch.Tensor | None], constant: Sequence[bool]) -> Any:
-        """See `Bindable`: what torch convolves and the packer only rounds, with weights that stay."""
+        """See `Bindable`: what is only rounded at its end, with weights that stay."""
         images, weight, bias = carriers
         assert images is not None and weight is not None
         if (
@@ -295,11 +227,13 @@ class Convolution:
             return None
         if not self._is_only_rounded or self._image_bits is not None or self._is_exact:
             return None
-        filters = self._weight_for_torch(weight)
+        filters = self._prepared(weight)
         row = None if bias is None else self._bias_for_torch(bias)
         pixels = images.reshape(self.windows.images)
-        seen = self.windows.seen(pixels) if self.windows.is_plain else None
         made = torch.empty(self._pixels, self.out_channels)
+        if self._direct is not None:
+            return self._bound_directly(self._direct, pixels, filters, row, made), made
+        seen = self.windows.seen(pixels) if self.windows.is_plain else None
         target, count, relu = made.data_ptr(), made.numel(), self._rectifies
         convolve, rest = self._in_torch.call(filters, row)
 
@@ -310,6 +244,24 @@ class Convolution:
             in_parts(round_at, result.data_ptr(), target, count, (4, 4), relu)
 
         return run, made
+
+    def _bound_directly(
+        self,
+        direct: DirectConvolution,
+        pixels: torch.Tensor,
+        filters: torch.Tensor,
+        bias: torch.Tensor | None,
+        made: torch.Tensor,
+    ) -> Callable[[], None]:
+        padded = self.windows.padded(pixels)
+        convolve = direct.binding(padded, filters, bias, made, relu=self._rectifies)
+
+        def run(alive: Any = (filters, bias)) -> None:
+            if padded is not pixels:
+                padded.copy_(self.windows.padded(pixels))
+            convolve()
+
+        return run
 
     @functools.cached_property
     def _pixels(self) -> int:
@@ -351,15 +303,29 @@ class Convolution:
             return device_pack_block_float(flush(rows), self.out_dtype)
         return pack(rows, DataType.BFLOAT16, from_fp32=self.math.fp32_acc)
 
-    def _weight_for_torch(self, weight: torch.Tensor) -> torch.Tensor:
-        """Weights [out, in / groups, rows, columns] with the bits that the matrix unit sees."""
-        high, across = self.order.kernel
-        channels, out, groups = self.order.channels, self.out_channels, self.groups
-        matrix = fitted_matrix(weight.reshape(-1, weight.shape[-1]).float(), self.taps, out)
+    def _matrix(self, weight: torch.Tensor) -> torch.Tensor:
+        """Weights [taps, out] with the bits that the matrix unit sees."""
+        matrix = fitted_matrix(weight.reshape(-1, weight.shape[-1]).float(), self.taps, self.out_channels)
         bits = FLOAT32_BITS if self.weight_dtype is DataType.FLOAT32 else BFLOAT16_BITS
         seen = operand_bits(self.math.fidelity, self.math.fp32_acc)[1]
-        if seen < bits:
-            matrix = truncate_mantissa(matrix, seen)
+        return truncate_mantissa(matrix, seen) if seen < bits else matrix
+
+    @functools.cached_property
+    def _direct(self) -> DirectConvolution | None:
+        """Our own loops, if they are for this convolution."""
+        if self.groups > 1 or not self._is_only_rounded or self._image_bits is not None:
+            return None
+        direct = self.windows.directly(self.out_channels)
+        return direct if direct.is_fit else None
+
+    def _prepared(self, weight: torch.Tensor) -> torch.Tensor:
+        return self._weight_for_torch(weight) if self._direct is None else self._direct.packed(self._matrix(weight))
+
+    def _weight_for_torch(self, weight: torch.Tensor) -> torch.Tensor:
+        """Weights [out, in / groups, rows, columns] as torch's convolution takes them."""
+        high, across = self.order.kernel
+        channels, out, groups = self.order.channels, self.out_channels, self.groups
+        matrix = self._matrix(weight)
         convolution = self._in_torch
         if self._groups_in_torch > 1:
             parts = matrix.reshape(high, across, groups, channels // groups, groups, out // groups)
@@ -384,6 +350,11 @@ class Convolution:
     def _fast(self, images: torch.Tensor, filters: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
         if self.out_dtype in BLOCK_FLOAT_DTYPES:
             images = device_pack_block_float(flush(images), self.out_dtype)
+        if self._direct is not None:
+            made = torch.empty(self._pixels, self.out_channels)
+            padded = self.windows.padded(images).contiguous()
+            self._direct.binding(padded, filters, bias, made, relu=self._rectifies)()
+            return made
         if self._image_bits is not None:
             images = truncate_mantissa(images, self._image_bits)
         result = self._in_torch(self.windows.seen(images), filters, bias)

@@ -59,10 +59,14 @@ class _Tile:
 
     def step(self, left: ir.Value, right: ir.Value, sums: list[list[ir.Value]]) -> list[list[ir.Value]]:
         """One column of the left operand times one row of the right, added to the sums."""
+        return self.spread([self.at(left, row) for row in range(ROWS)], right, sums)
+
+    def spread(self, left: list[ir.Value], right: ir.Value, sums: list[list[ir.Value]]) -> list[list[ir.Value]]:
+        """The same with a place for each value of the column."""
         vectors = [self.builder.load(self.vector_at(right, LANES * j), align=4) for j in range(VECTORS)]
         made = []
         for row in range(ROWS):
-            value = self.broadcast(self.at(left, row))
+            value = self.broadcast(left[row])
             made.append([self.builder.call(self._multiply_add, [value, *each]) for each in zip(vectors, sums[row])])
         return made
 

@@ -11,10 +11,11 @@ import torch
 
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType, Layout
 from ttnn_emulator.errors import ChipFault
-from ttnn_emulator.numerics.conv import BlockOrder, Convolution, Windows
+from ttnn_emulator.numerics.conv import BlockOrder, Convolution
 from ttnn_emulator.numerics.conv_depthwise import Depthwise
 from ttnn_emulator.numerics.functions import activation
 from ttnn_emulator.numerics.matrix_unit import MathConfig
+from ttnn_emulator.numerics.windows import Windows
 from ttnn_emulator.ops.conv_dram import Outcome
 from ttnn_emulator.ops.conv_plan import Fold
 from ttnn_emulator.ops.conv_product import product_of
