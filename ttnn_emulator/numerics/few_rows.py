@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import int32, njit
+from numba import cfunc, int32, njit, types
 
-from ttnn_emulator.numerics.addresses import floats, halves, words
+from ttnn_emulator.numerics.addresses import floats, halves, longs, words
 from ttnn_emulator.numerics.line_tile import (
     LANES,
     VECTORS,
@@ -17,6 +17,7 @@ from ttnn_emulator.numerics.line_tile import (
     wide_lines_masked,
 )
 from ttnn_emulator.numerics.product_kernels import NARROW, finish_rows
+from ttnn_emulator.numerics.team import next_piece
 
 MOST = 2  # rows: with more of them packing pays
 LINES = 4  # of the matrix at a time: a sum is loaded and stored once for all of them
@@ -140,3 +141,25 @@ def multiply_rows(first, last, left, right, sizes, strides, shifts, masks, targe
             wide = words(right, room)
             _product(x, wide, int32(0), masks[1], inner_stride, column_stride, first, sums)
     finish_rows(0, rows, target, columns, first, last, bias, finish, table)
+
+
+@cfunc(types.void(types.int64), cache=True)
+def multiply_pieces(task):
+    """`multiply_rows` of some columns after some others, until all are done.
+
+    The task: pieces, columns of one, operands and target, what is finished with (bias, table: addresses and sizes),
+    sizes, strides, shifts and masks.
+    """
+    given = longs(task, 20)
+    pieces, step, left, right, target, finish = given[1], given[2], given[3], given[4], given[5], given[6]
+    bias, table = floats(given[7], given[8]), floats(given[9], given[10])
+    sizes = given[11], given[12], given[13]
+    strides = given[14], given[15], given[16], given[17]
+    shifts = int32(given[18] & 0xFF), int32(given[18] >> 8)
+    masks = int32(given[19] & 0xFFFFFFFF), int32(given[19] >> 32)
+    while True:
+        piece = next_piece(task)
+        if piece >= pieces:
+            break
+        last = min((piece + 1) * step, sizes[2])
+        multiply_rows(piece * step, last, left, right, sizes, strides, shifts, masks, target, bias, finish, table)

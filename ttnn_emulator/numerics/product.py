@@ -15,7 +15,7 @@ import llvmlite.binding as llvm
 import numpy as np
 import torch
 
-from ttnn_emulator.numerics import few_rows
+from ttnn_emulator.numerics import few_rows, team
 from ttnn_emulator.numerics import product_kernels as kernels
 from ttnn_emulator.numerics.broadcasting import joined
 from ttnn_emulator.numerics.formats import masked
@@ -28,6 +28,7 @@ BLOCK = 512  # columns of the right operand that one worker packs at a time
 ALONE = 1 << 17  # values that are packed or finished before threads cost more than they save
 SMALL = 1 << 18  # multiplications below which one thread does all
 READ = 1 << 21  # values of a matrix that one thread reads before others are woken, where each is used once or twice
+TOGETHER = 1 << 18  # such values from which on torch's threads share them, if they are awake
 NARROW_RESULT, MANY_ROWS = 128, 256  # columns and rows with which threads take rows, not columns …
 NARROW_WORK = 1 << 24  # … of so many multiplications at least
 SCRATCH = 1 << 20  # values at least: a large page is in it wherever it begins
@@ -128,10 +129,37 @@ def multiplying(
         return None
     made = torch.empty(a.shape[0], b.shape[1])
     row = NOTHING if bias is None else _row(bias)
+    if a.shape[0] <= few_rows.MOST and b.numel() >= TOGETHER:
+        return _rows_in_team(a, b, made, masks, row, finish, NOTHING if table is None else table), made
     packed = torch.empty(_room_for_left(*a.shape) if a.shape[0] > few_rows.MOST else 0)
     given = (a, b, made, masks, row, finish, NOTHING if table is None else table)
     steps = _steps(*given, lambda count: packed.data_ptr())
     return functools.partial(_run, steps, (packed, given)), made
+
+
+def _rows_in_team(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    made: torch.Tensor,
+    masks: tuple[int, int],
+    bias: np.ndarray,
+    finish: int,
+    table: np.ndarray,
+) -> Callable[[], Any]:
+    columns = b.shape[1]
+    pieces = min(team.size(), -(-columns // few_rows.TILE))
+    step = -(-columns // (pieces * few_rows.TILE)) * few_rows.TILE
+    shifts = int(_shift(a)) | int(_shift(b)) << 8
+    seen = (masks[0] & 0xFFFFFFFF) | masks[1] << 32
+    ends = (bias.ctypes.data, bias.size, table.ctypes.data, table.size)
+    sizes, strides = (*a.shape, columns), (*a.stride(), *b.stride())
+    task = (step, a.data_ptr(), b.data_ptr(), made.data_ptr(), finish, *ends, *sizes, *strides, shifts, seen)
+    run = team.calling(few_rows.multiply_pieces, pieces, task)
+    return functools.partial(_call, run, (bias, table))
+
+
+def _call(run: Callable[[], Any], alive: Any) -> None:
+    run()
 
 
 def _run(steps: list[tuple[Callable[..., Any], list[tuple]]], alive: Any = None) -> None:
