@@ -15,6 +15,7 @@ from ttnn_emulator.numerics import team
 from ttnn_emulator.numerics.direct_convolution import LEAST_USE, DirectConvolution, convolve_pieces
 from ttnn_emulator.numerics.product import is_fast_here
 from ttnn_emulator.numerics.register_tile import COLUMNS, ROWS
+from ttnn_emulator.numerics.workers import WORKERS
 
 pytestmark = pytest.mark.skipif(not is_fast_here(), reason="this processor takes torch's convolutions")
 
@@ -90,12 +91,12 @@ def test_bits_do_not_depend_on_the_number_of_threads():
         torch.set_num_threads(before)
 
 
-def test_without_the_threads_of_torch_one_does_all(monkeypatch):
+def test_without_the_threads_of_torch_ours_do_it(monkeypatch):
     how = convolution(height=24, width=24, depth=32, channels=64)
     given = operands(how)
     many = convolved(how, *given)
     monkeypatch.setattr(team, "_parallel", lambda: None)
-    assert team.size() == 1
+    assert team.size() == WORKERS
     assert torch.equal(convolved(how, *given), many)
 
 

@@ -56,10 +56,10 @@ def convolve_lines(first, last, images, filters, target, sizes, steps, bias, fin
 @cfunc(types.void(types.int64), cache=True)
 def convolve_pieces(task):
     """Some lines after some others, until all are done; `task` is as `binding` makes it."""
-    given = longs(task, 9)
-    pieces, lines, step, bias, finish = given[1], given[2], given[3], given[7], given[8]
-    images, filters, target = given[4], given[5], given[6]
-    sizes, steps = longs(task + 8 * 9, 5), longs(task + 8 * 14, 4)
+    given = longs(task, 10)
+    pieces, lines, step, bias, finish = given[1], given[3], given[4], given[8], given[9]
+    images, filters, target = given[5], given[6], given[7]
+    sizes, steps = longs(task + 8 * 10, 5), longs(task + 8 * 15, 4)
     row = floats(bias, sizes[2] if bias else 0)
     while True:
         piece = next_piece(task)

@@ -147,16 +147,16 @@ def multiply_rows(first, last, left, right, sizes, strides, shifts, masks, targe
 def multiply_pieces(task):
     """`multiply_rows` of some columns after some others, until all are done.
 
-    The task: pieces, columns of one, operands and target, what is finished with (bias, table: addresses and sizes),
-    sizes, strides, shifts and masks.
+    The task goes on with: columns of a piece, operands and target, how sums are finished, addresses and sizes of bias
+    and table, sizes, strides, shifts and masks.
     """
-    given = longs(task, 20)
-    pieces, step, left, right, target, finish = given[1], given[2], given[3], given[4], given[5], given[6]
-    bias, table = floats(given[7], given[8]), floats(given[9], given[10])
-    sizes = given[11], given[12], given[13]
-    strides = given[14], given[15], given[16], given[17]
-    shifts = int32(given[18] & 0xFF), int32(given[18] >> 8)
-    masks = int32(given[19] & 0xFFFFFFFF), int32(given[19] >> 32)
+    given = longs(task, 21)
+    pieces, step, left, right, target, finish = given[1], given[3], given[4], given[5], given[6], given[7]
+    bias, table = floats(given[8], given[9]), floats(given[10], given[11])
+    sizes = given[12], given[13], given[14]
+    strides = given[15], given[16], given[17], given[18]
+    shifts = int32(given[19] & 0xFF), int32(given[19] >> 8)
+    masks = int32(given[20] & 0xFFFFFFFF), int32(given[20] >> 32)
     while True:
         piece = next_piece(task)
         if piece >= pieces:

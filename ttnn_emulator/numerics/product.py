@@ -22,7 +22,7 @@ from ttnn_emulator.numerics.formats import masked
 from ttnn_emulator.numerics.pages import in_large_pages
 from ttnn_emulator.numerics.product_kernels import AS_IT_IS, NARROW, WIDE
 from ttnn_emulator.numerics.register_tile import COLUMNS, ROWS
-from ttnn_emulator.numerics.workers import WORKERS, cut, share
+from ttnn_emulator.numerics.workers import cut, share
 
 BLOCK = 512  # columns of the right operand that one worker packs at a time
 ALONE = 1 << 17  # values that are packed or finished before threads cost more than they save
@@ -31,6 +31,7 @@ READ = 1 << 21  # values of a matrix that one thread reads before others are wok
 TOGETHER = 1 << 18  # such values from which on torch's threads share them, if they are awake
 NARROW_RESULT, MANY_ROWS = 128, 256  # columns and rows with which threads take rows, not columns …
 NARROW_WORK = 1 << 24  # … of so many multiplications at least
+PAGE = 1024  # values: what two threads write is that far apart at least
 SCRATCH = 1 << 20  # values at least: a large page is in it wherever it begins
 NOTHING = np.empty(0, np.float32)
 
@@ -131,10 +132,14 @@ def multiplying(
     row = NOTHING if bias is None else _row(bias)
     if a.shape[0] <= few_rows.MOST and b.numel() >= TOGETHER:
         return _rows_in_team(a, b, made, masks, row, finish, NOTHING if table is None else table), made
-    packed = torch.empty(_room_for_left(*a.shape) if a.shape[0] > few_rows.MOST else 0)
     given = (a, b, made, masks, row, finish, NOTHING if table is None else table)
-    steps = _steps(*given, lambda count: packed.data_ptr())
-    return functools.partial(_run, steps, (packed, given)), made
+    rooms: list[torch.Tensor] = []
+
+    def room(count: int) -> int:
+        rooms.append(torch.empty(count))
+        return rooms[-1].data_ptr()
+
+    return functools.partial(_run, _steps(*given, room, room), (rooms, given)), made
 
 
 def _rows_in_team(
@@ -162,9 +167,9 @@ def _call(run: Callable[[], Any], alive: Any) -> None:
     run()
 
 
-def _run(steps: list[tuple[Callable[..., Any], list[tuple]]], alive: Any = None) -> None:
-    for loop, pieces in steps:
-        share(loop, pieces)
+def _run(steps: list[Callable[[], Any]], alive: Any = None) -> None:
+    for step in steps:
+        step()
 
 
 def _matrices(
@@ -177,7 +182,7 @@ def _matrices(
     table: np.ndarray,
 ) -> None:
     a, b = _walkable(a), _walkable(b)
-    _run(_steps(a, b, made, masks, bias, finish, table, _scratch.left))
+    _run(_steps(a, b, made, masks, bias, finish, table, _scratch.left, _scratch.right))
 
 
 def _room_for_left(rows: int, inner: int) -> int:
@@ -192,15 +197,17 @@ def _steps(
     bias: np.ndarray,
     finish: int,
     table: np.ndarray,
-    room: Callable[[int], int],
-) -> list[tuple[Callable[..., Any], list[tuple]]]:
-    """The loops of a product one after the other, each with its pieces; the left operand is packed into `room`."""
+    room_for_left: Callable[[int], int],
+    room_for_right: Callable[[int], int],
+) -> list[Callable[[], Any]]:
+    """The loops of a product one after the other; operands are packed into the room that is given for them."""
     rows, inner = a.shape
     columns = b.shape[1]
     how = ((*a.stride(), *b.stride()), (_shift(a), _shift(b)), (_mask(masks[0]), _mask(masks[1])))
     if rows <= few_rows.MOST:
         given = (a.data_ptr(), b.data_ptr(), (rows, inner, columns), *how, made.data_ptr(), bias, finish, table)
-        return [(few_rows.multiply_rows, [(*part, *given) for part in cut(columns, max(READ // inner, 64))])]
+        parts = [(*part, *given) for part in cut(columns, max(READ // inner, 64))]
+        return [functools.partial(share, few_rows.multiply_rows, parts)]
     if columns <= NARROW_RESULT and rows >= MANY_ROWS and not bias.size and not table.size:
         step = a.element_size() * a.stride(0)
         pieces = [
@@ -208,21 +215,20 @@ def _steps(
              (last - first, inner, columns), (0, 0, 0), *how, finish)
             for first, last in cut(rows, max(NARROW_WORK // (inner * columns), ROWS))
         ]  # fmt: skip
-        return [(kernels.multiply_batches, pieces)]
+        return [functools.partial(share, kernels.multiply_batches, pieces)]
     panels = -(-rows // ROWS)
-    left = room(_room_for_left(rows, inner))
-    operand = (a.data_ptr(), _shift(a), _mask(masks[0]), rows, inner, *a.stride())
-    least = max(ALONE // (ROWS * inner), 1)
-    pack = [(*operand, *part, left) for part in cut(panels, least)]
-    right = (b.data_ptr(), _shift(b), _mask(masks[1]), columns, *b.stride())
-    end = (made.data_ptr(), bias, finish, table)
-    multiply = [(left, rows, inner, *right, block, *end) for block in _blocks(columns, rows * inner * columns)]
-    return [(kernels.pack_left, pack), (_multiply_block, multiply)]
-
-
-def _multiply_block(*arguments: Any) -> None:
-    inner, columns, block = arguments[2], arguments[6], arguments[9]
-    kernels.multiply_block(_scratch.right(kernels.room_for_right(min(columns, block[1] - block[0]), inner)), *arguments)
+    left = room_for_left(_room_for_left(rows, inner))
+    count = min(team.size(), -(-panels * ROWS * inner // ALONE))
+    operand = (a.data_ptr(), int(_shift(a)), masks[0], rows, inner, *a.stride())
+    pack = team.calling(kernels.pack_left_pieces, count, (-(-panels // count), panels, *operand, left))
+    step = _block(columns, rows * inner * columns)
+    blocks = -(-columns // step)
+    right = (b.data_ptr(), int(_shift(b)), masks[1], columns, *b.stride())
+    end = (made.data_ptr(), finish, bias.ctypes.data, bias.size, table.ctypes.data, table.size)
+    each = -(-kernels.room_for_right(min(columns, step), inner) // PAGE) * PAGE
+    scratch = room_for_right(each * min(team.size(), blocks))
+    task = (step, left, rows, inner, *right, *end, scratch, 4 * each)
+    return [pack, team.calling(kernels.multiply_pieces, blocks, task)]
 
 
 class _Scratch(threading.local):
@@ -246,12 +252,14 @@ class _Scratch(threading.local):
 _scratch = _Scratch()
 
 
-def _blocks(columns: int, work: int) -> list[tuple[int, int]]:
+def _block(columns: int, work: int) -> int:
+    """Columns that one thread multiplies at a time."""
     if work <= SMALL:
-        return [(0, columns)]
-    parts = max(-(-columns // BLOCK), min(2 * WORKERS, columns // COLUMNS), 1)
-    step = -(-columns // (parts * COLUMNS)) * COLUMNS
-    return [(at, min(at + step, columns)) for at in range(0, columns, step)]
+        return columns
+    parts = max(-(-columns // BLOCK), min(2 * team.size(), columns // COLUMNS), 1)
+    if parts > team.size():
+        parts = -(-parts // team.size()) * team.size()  # or some thread has nothing to do at the end
+    return -(-columns // (parts * COLUMNS)) * COLUMNS
 
 
 def _batch(a: torch.Tensor, b: torch.Tensor, made: torch.Tensor, masks: tuple[int, int], finish: int) -> None:

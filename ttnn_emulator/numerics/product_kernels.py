@@ -8,10 +8,11 @@ bias, its rounding and its activation while it still is in the cache.
 from __future__ import annotations
 
 import numpy as np
-from numba import int32, njit
+from numba import cfunc, int32, njit, types
 
-from ttnn_emulator.numerics.addresses import floats, halves, words
+from ttnn_emulator.numerics.addresses import floats, halves, longs, words
 from ttnn_emulator.numerics.register_tile import COLUMNS, ROWS, UNROLLED, move_narrow, move_wide, multiply_tile
+from ttnn_emulator.numerics.team import next_piece, own_number
 
 INNER = 512  # of the inner dimension at a time: a panel of the right operand then fills the first-level cache
 PANELS = 16  # panels of the left operand at a time: half of the second-level cache
@@ -205,4 +206,48 @@ def multiply_batches(first, last, left, right, target, sizes, steps, strides, sh
         multiply_block(
             scratch.ctypes.data, packed.ctypes.data, rows, inner, b, shifts[1], masks[1], columns, strides[2],
             strides[3], (np.int64(0), columns), c, nothing, finish, nothing,
+        )  # fmt: skip
+
+
+# -- whole products, by a team ----------------------------------------------------------------------------------------
+
+
+@cfunc(types.void(types.int64), cache=True)
+def pack_left_pieces(task):
+    """`pack_left` of some panels after some others, until all are done.
+
+    The task goes on with: panels of a piece and in all; the operand, its shift, mask, rows, inner dimension and their
+    strides; and where panels are put.
+    """
+    given = longs(task, 13)
+    while True:
+        piece = next_piece(task)
+        if piece >= given[1]:
+            break
+        first, last = piece * given[3], min((piece + 1) * given[3], given[4])
+        pack_left(
+            given[5], int32(given[6]), int32(given[7]), given[8], given[9], given[10], given[11], first, last, given[12]
+        )
+
+
+@cfunc(types.void(types.int64), cache=True)
+def multiply_pieces(task):
+    """`multiply_block` of some columns after some others, until all are done.
+
+    The task goes on with: columns of a piece; the packed left operand, its rows and inner dimension; the right one, its
+    shift, mask, columns and the strides of both dimensions; the target, how it is finished, address and size of bias
+    and table; memory to pack the right operand into, and how much of it each thread takes.
+    """
+    given = longs(task, 21)
+    step, columns = given[3], given[10]
+    bias, table = floats(given[15], given[16]), floats(given[17], given[18])
+    scratch = given[19] + own_number(task) * given[20]
+    while True:
+        piece = next_piece(task)
+        if piece >= given[1]:
+            break
+        block = piece * step, min((piece + 1) * step, columns)
+        multiply_block(
+            scratch, given[4], given[5], given[6], given[7], int32(given[8]), int32(given[9]), columns, given[11],
+            given[12], block, given[13], bias, given[14], table,
         )  # fmt: skip

@@ -1,7 +1,7 @@
 """The threads that torch computes with, for compiled loops of ours.
 
 They are awake when torch has just used them, whereas to wake others takes longer than a small loop does; and two sets
-of threads would be in each other's way. Where torch's threads are not those of GNU OpenMP, there is no team.
+of threads would be in each other's way. Where torch's threads are not those of GNU OpenMP, `workers` do it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import torch
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
+
+from ttnn_emulator.numerics.workers import WORKERS, share
 
 _LONG = ir.IntType(64)
 
@@ -36,37 +38,50 @@ def _parallel() -> Any:
 
 
 def size() -> int:
-    """Threads of a team, the caller among them; 1 if there is none."""
-    return torch.get_num_threads() if _parallel() is not None else 1
+    """Threads of a team, the caller among them."""
+    return torch.get_num_threads() if _parallel() is not None else WORKERS
 
 
 def calling(loop: Any, pieces: int, arguments: Sequence[int]) -> Callable[[], None]:
     """A function that has a team run `loop`, a `cfunc` that takes the address of a task: numbers of 64 bits.
 
-    They are the next piece, how many there are, and the arguments. It does pieces until none is left.
+    They are the next piece, how many there are, how many threads have come, and the arguments. Each thread does pieces
+    until none is left.
     """
-    task = np.array([0, pieces, *arguments], np.int64)
-    parallel, run, address = _parallel(), loop.address, task.ctypes.data
+    task = np.array([0, pieces, 0, *arguments], np.int64)
+    address = task.ctypes.data
+    begin = _beginning(loop, pieces)
 
     def call() -> None:
-        task[0] = 0
-        parallel(run, address, 0, 0)
+        task[0] = task[2] = 0
+        begin(address)
 
-    def call_alone() -> None:
-        task[0] = 0
-        loop.ctypes(address)
-
-    return call if parallel is not None and pieces > 1 else call_alone
+    return call
 
 
-def _next_piece(context, task):
-    """The number of a piece that no other thread has or had, of the task at an address."""
+def _beginning(loop: Any, pieces: int) -> Callable[[int], Any]:
+    """What runs a task by its address and returns at its end."""
+    parallel = _parallel()
+    if pieces == 1 or size() == 1:
+        return loop.ctypes
+    if parallel is not None:
+        run = loop.address
+        return lambda address: parallel(run, address, 0, 0)
+    return lambda address: share(loop.ctypes, [(address,)] * min(pieces, WORKERS))
 
-    def generate(target_context, builder, signature, arguments):
-        place = builder.inttoptr(arguments[0], _LONG.as_pointer())
-        return builder.atomic_rmw("add", place, ir.Constant(_LONG, 1), "monotonic")
 
-    return types.int64(types.int64), generate
+def _counting(place: int) -> Any:
+    """An intrinsic: what is at that place of the task at an address; it is one more for whoever asks next."""
+
+    def typed(context, task):
+        def generate(target_context, builder, signature, arguments):
+            counter = builder.gep(builder.inttoptr(arguments[0], _LONG.as_pointer()), [ir.Constant(_LONG, place)])
+            return builder.atomic_rmw("add", counter, ir.Constant(_LONG, 1), "monotonic")
+
+        return types.int64(types.int64), generate
+
+    return intrinsic(typed)
 
 
-next_piece: Any = intrinsic(_next_piece)
+next_piece = _counting(0)
+own_number = _counting(2)  # of a thread, once in a task
