@@ -1,0 +1,132 @@
+"""The scripts that trained the weights: what they feed, that they go on where they were stopped, what they write."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file
+
+from tests.zoo.installed import need
+from torch_ttnn.zoo.trained import networks
+from torch_ttnn.zoo.trained.images import Images
+
+SCRIPTS = pathlib.Path(__file__).parents[2] / "training"
+
+
+@pytest.fixture
+def scripts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scripts import each other as neighbours in their folder."""
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+
+
+@pytest.fixture
+def cifar10(scripts: None) -> ModuleType:
+    import cifar10
+
+    return cifar10
+
+
+def pictures(number: int) -> Images:
+    generator = torch.Generator().manual_seed(0)
+    pixels = torch.randint(0, 256, (number, 3, 32, 32), generator=generator, dtype=torch.uint8)
+    return Images(pixels, torch.arange(number) % 10)
+
+
+def test_a_picture_is_moved_mirrored_and_scaled(cifar10: Any) -> None:
+    pixels, mirrored = pictures(6).pixels, torch.tensor([False, True] * 3)
+    still = cifar10.augmented(pixels, mirrored, size=32, shift=0, generator=torch.Generator())
+    expected = networks.cifar_input(pixels)
+    assert torch.equal(still[0::2], expected[0::2])
+    assert torch.equal(still[1::2], expected[1::2].flip(3))
+    moved = cifar10.augmented(pixels, mirrored, size=32, shift=2, generator=torch.Generator().manual_seed(0))
+    inner = slice(2, -2)
+    places = [
+        [
+            (down, right)
+            for down in range(-2, 3)
+            for right in range(-2, 3)
+            if torch.equal(one[:, inner, inner], other.roll((down, right), (1, 2))[:, inner, inner])
+        ]
+        for one, other in zip(moved, still)
+    ]
+    assert all(len(found) == 1 for found in places)
+    assert len({found[0] for found in places}) > 1, "each picture is moved in its own way"
+    assert cifar10.augmented(pixels, mirrored, size=16, shift=2, generator=torch.Generator()).shape == (6, 3, 16, 16)
+
+
+def test_the_learning_rate_rises_and_falls(cifar10: Any) -> None:
+    recipe = replace(cifar10.Recipe(), rate=0.4, warm=0.25)
+    rates = [cifar10.rate_at(progress, recipe) for progress in (0.0, 0.125, 0.25, 0.625, 1.0)]
+    assert rates == pytest.approx([0.0, 0.2, 0.4, 0.2, 0.0])
+
+
+def test_training_goes_on_where_it_was_stopped(cifar10: Any, tmp_path: pathlib.Path) -> None:
+    need("torchvision")
+    recipe, data = replace(cifar10.Recipe(), sizes=(8, 8), batch=4), pictures(8)
+
+    def epoch(state: Any) -> None:
+        cifar10.train_epoch(state, recipe, data, worker=0, workers=1)
+        state.epoch += 1
+
+    whole, stopped, resumed = (cifar10.fresh(recipe) for _ in range(3))
+    for state in (whole, whole, stopped):
+        epoch(state)
+    stopped.save(tmp_path / "checkpoint.pt")
+    resumed.restore(tmp_path / "checkpoint.pt")
+    epoch(resumed)
+    assert resumed.epoch == 2
+    for name in ("model", "average"):
+        one, other = (getattr(state, name).state_dict() for state in (whole, resumed))
+        assert all(torch.equal(values, other[key]) for key, values in one.items()), name
+    start = cifar10.fresh(recipe).model.state_dict()
+    assert not torch.equal(start["fc.weight"], whole.model.state_dict()["fc.weight"])
+
+
+def test_norms_are_calibrated_on_pictures_as_they_are_tested(cifar10: Any) -> None:
+    need("torchvision")
+    data = pictures(20)
+    model = networks.cifar_resnet18()
+    cifar10.calibrate(model, data)
+    with torch.no_grad():
+        stem = model.conv1(networks.cifar_input(data.pixels))  # type: ignore[operator]
+    assert not model.training
+    assert torch.allclose(model.bn1.running_mean, stem.mean((0, 2, 3)), atol=1e-5)  # type: ignore[arg-type, union-attr]
+
+
+def test_what_is_published(scripts: None, tmp_path: pathlib.Path) -> None:
+    from publish import publish
+
+    model, scored = torch.nn.BatchNorm2d(3), []
+    torch.nn.init.constant_(model.weight, 1 / 3)
+
+    def score(some: torch.nn.Module) -> float:
+        scored.append(some.state_dict()["weight"][0].item())
+        return 90.0 + len(scored)
+
+    path = tmp_path / "weights" / "norm.safetensors"
+    facts = publish("norm", model, score, {"seed": 7}, path)
+    assert scored == [pytest.approx(1 / 3, abs=1e-7), float(torch.tensor(1 / 3).bfloat16())]
+    assert facts["accuracy, float32 weights"] == "91.00 %"
+    assert facts["accuracy, bfloat16 weights"] == "92.00 %"
+    with safe_open(str(path), framework="pt") as file:
+        assert file.metadata() == facts
+    assert json.loads(facts["recipe"]) == {"seed": 7}
+    stored = load_file(path)
+    assert stored["weight"].dtype == torch.bfloat16
+    assert stored["num_batches_tracked"].dtype == torch.int64
+
+
+def test_digits_of_a_batch_are_moved_within_their_margin(scripts: None) -> None:
+    import mnist
+
+    batch = networks.mnist_input(torch.randint(0, 256, (2, 1, 28, 28), dtype=torch.uint8))
+    moved = mnist.moved(batch, 2, torch.Generator().manual_seed(1))
+    assert not torch.equal(moved, batch)
+    assert torch.allclose(moved.flatten().sort().values, batch.flatten().sort().values)

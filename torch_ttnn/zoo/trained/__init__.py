@@ -1,0 +1,22 @@
+"""Trained models and their tasks: real weights on real data, because agreement on random weights is not accuracy.
+
+>>> from torch_ttnn import zoo
+>>> model = zoo.find("mnist-cnn-trained").build()
+
+Weights that were trained here lie in `weights/`; others come in packages that are read and never copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from torch_ttnn.zoo.trained.packages import DataError, PackageMissing
+
+__all__ = ["TASKS", "DataError", "PackageMissing"]
+
+# Of a model in the zoo, the function that does its task both ways: (model, compiled, limit=None) -> list[Task]
+TASKS: Mapping[str, str] = {
+    "mnist-cnn-trained": "torch_ttnn.zoo.trained.tasks:digits",
+    "minilm-l6-trained": "torch_ttnn.zoo.trained.tasks:reverse_dictionary",
+    "efficientnet-lite0-trained": "torch_ttnn.zoo.trained.tasks:photographs",
+}

@@ -1,0 +1,71 @@
+"""The rows of the zoo that have trained weights."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import nn
+
+from torch_ttnn.zoo.entry import ModelEntry
+from torch_ttnn.zoo.inputs import Padded, Tokens, image, takes
+from torch_ttnn.zoo.sources import Ours
+from torch_ttnn.zoo.trained import networks, photographs, sentences
+from torch_ttnn.zoo.trained.weights import load_published
+from torch_ttnn.zoo.weights import load_weights
+
+SENTENCE_TOKENS = 32
+
+
+class OfTransformers(Ours):
+    """A network of transformers within one of our own."""
+
+    source: ClassVar[str] = "transformers"
+
+
+@dataclass(frozen=True)
+class TrainedEntry(ModelEntry):
+    """A row whose weights belong to it: `build()` loads them, whatever the seed."""
+
+    load: Callable[[nn.Module], None] = lambda model: None
+
+    def build(self, weights: str | pathlib.Path | None = None, *, seed: int = 0, lively: bool = True) -> nn.Module:
+        """The model in eval mode, with its trained weights or those of a safetensors file."""
+        with torch.random.fork_rng(devices=[]):
+            model = self.architecture.blank().eval()
+        if weights is None or weights == "pretrained":
+            self.load(model)
+        else:
+            load_weights(model, weights)
+        return model
+
+
+ENTRIES = (
+    TrainedEntry(
+        "mnist-cnn-trained",
+        "mnist",
+        "image classification",
+        Ours(networks.mnist_net),
+        takes(image(networks.EDGE, channels=1)),
+        load=load_published("mnist-cnn-trained"),
+    ),
+    TrainedEntry(
+        "minilm-l6-trained",
+        "bert",
+        "sentence embedding",
+        OfTransformers(sentences.SentenceEncoder),
+        takes(input_ids=Tokens(sentences.VOCABULARY, SENTENCE_TOKENS), attention_mask=Padded(SENTENCE_TOKENS, 0.25)),
+        load=sentences.load,
+    ),
+    TrainedEntry(
+        "efficientnet-lite0-trained",
+        "efficientnet",
+        "image classification",
+        photographs.LITE0,
+        takes(image(photographs.EDGE)),
+        load=photographs.load,
+    ),
+)

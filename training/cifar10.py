@@ -1,0 +1,232 @@
+"""Trains ResNet-18 on CIFAR-10 at 32 × 32, in processes that share the work, and goes on where it was stopped.
+
+    python training/cifar10.py --state build/cifar10 --workers 2
+
+Images grow with the epochs: small ones cost little while the network learns what is coarse. What is kept is a running
+average of the weights. A part of the test images is scored after every epoch for the log only; nothing is chosen by it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import pathlib
+import time
+from dataclasses import asdict, dataclass
+
+import torch
+import torch.distributed
+import torch.multiprocessing
+from publish import publish
+from torch import nn
+from torch.nn import functional
+
+from torch_ttnn.zoo.trained import images, networks
+from ttnn_emulator.files import replacing
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that the weights depend on besides the data."""
+
+    sizes: tuple[int, ...] = (16,) + (20,) * 3 + (24,) * 5 + (32,) * 6  # the edge of the images, epoch by epoch
+    batch: int = 256  # of all workers together
+    rate: float = 0.2  # the highest learning rate
+    warm: float = 0.2  # the share of steps in which the rate rises; then it falls to nothing
+    momentum: float = 0.9
+    decay: float = 5e-4  # of weights, not of norms and biases
+    smoothing: float = 0.1  # of labels
+    shift: int = 3  # pixels that an image is moved at most
+    averaging: float = 0.998  # how much of the running average a step keeps
+    seed: int = 0
+
+    @property
+    def epochs(self) -> int:
+        return len(self.sizes)
+
+
+CALIBRATION = 5_000  # training images from which the norms' statistics are taken for the averaged weights
+WATCHED = 2_000  # test images that are scored after every epoch
+PATIENCE = datetime.timedelta(days=1)  # of a worker for the others: a paused machine is no reason to give up
+TOLD = 49  # steps between two lines of the log
+
+
+@dataclass
+class State:
+    """What one worker trains; a checkpoint is the same on disk."""
+
+    model: nn.Module
+    average: nn.Module
+    optimizer: torch.optim.Optimizer
+    epoch: int = 0
+
+    def save(self, path: pathlib.Path) -> None:
+        with replacing(path) as temporary:
+            content = {name: getattr(self, name).state_dict() for name in ("model", "average", "optimizer")}
+            torch.save({**content, "epoch": self.epoch}, temporary)
+
+    def restore(self, path: pathlib.Path) -> None:
+        content = torch.load(path, weights_only=True)
+        for name in ("model", "average", "optimizer"):
+            getattr(self, name).load_state_dict(content[name])
+        self.epoch = content["epoch"]
+
+
+def fresh(recipe: Recipe) -> State:
+    torch.manual_seed(recipe.seed)
+    model = networks.cifar_resnet18().to(memory_format=torch.channels_last)
+    average = networks.cifar_resnet18().to(memory_format=torch.channels_last)
+    average.load_state_dict(model.state_dict())
+    matrices = [weight for weight in model.parameters() if weight.ndim > 1]
+    others = [weight for weight in model.parameters() if weight.ndim == 1]
+    groups = [{"params": matrices, "weight_decay": recipe.decay}, {"params": others, "weight_decay": 0.0}]
+    return State(model, average, torch.optim.SGD(groups, lr=0.0, momentum=recipe.momentum, nesterov=True))
+
+
+def rate_at(progress: float, recipe: Recipe) -> float:
+    """The learning rate: up in a line, down in a line."""
+    up, down = progress / recipe.warm, (1 - progress) / (1 - recipe.warm)
+    return recipe.rate * max(min(up, down), 0.0)
+
+
+def augmented(pixels: torch.Tensor, mirrored: torch.Tensor, size: int, shift: int, generator: torch.Generator):
+    """A batch moved by a few pixels, mirrored where told, and of the wanted size."""
+    number, edge = len(pixels), pixels.shape[-1]
+    wide = functional.pad(networks.cifar_input(pixels), [shift] * 4, mode="reflect")
+    rows, columns = torch.randint(0, 2 * shift + 1, (2, number, 1), generator=generator)
+    along = torch.arange(edge)
+    columns = torch.where(mirrored[:, None], columns + edge - 1 - along, columns + along)
+    each = torch.arange(number)[:, None, None]
+    moved = wide[each, :, (rows + along)[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+    if size != edge:
+        moved = functional.interpolate(moved, size=(size, size), mode="bilinear", antialias=True)
+    return moved.contiguous(memory_format=torch.channels_last)
+
+
+def train_epoch(state: State, recipe: Recipe, data: images.Images, worker: int, workers: int) -> float:
+    """One pass over the images; every worker takes its share of each batch."""
+    shared = torch.Generator().manual_seed(recipe.seed * 1000 + state.epoch)  # the same in every worker
+    own = torch.Generator().manual_seed((recipe.seed * 1000 + state.epoch) * 100 + worker)
+    flips = torch.Generator().manual_seed(recipe.seed)
+    # An image that is mirrored in one epoch is not in the next, so two epochs see all that mirroring can show.
+    mirrored = (torch.rand(len(data), generator=flips) < 0.5) ^ bool(state.epoch % 2)
+    order = torch.randperm(len(data), generator=shared)
+    steps = len(order) // recipe.batch
+    total = 0.0
+    state.model.train()
+    for step in range(steps):
+        chosen = order[step * recipe.batch : (step + 1) * recipe.batch][worker::workers]
+        batch = augmented(data.pixels[chosen], mirrored[chosen], recipe.sizes[state.epoch], recipe.shift, own)
+        loss = functional.cross_entropy(state.model(batch), data.labels[chosen], label_smoothing=recipe.smoothing)
+        state.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        share_gradients(state.model, workers)
+        for group in state.optimizer.param_groups:
+            group["lr"] = rate_at((state.epoch + (step + 1) / steps) / recipe.epochs, recipe)
+        state.optimizer.step()
+        done = state.epoch * steps + step
+        keep = min(recipe.averaging, (1 + done) / (10 + done))  # the first weights are random and soon forgotten
+        average_into(state.average, state.model, keep)
+        total += loss.item()
+        if worker == 0 and (step + 1) % TOLD == 0:
+            print(f"epoch {state.epoch + 1}, step {step + 1} of {steps}: loss {total / (step + 1):.4f}", flush=True)
+    return total / steps
+
+
+def share_gradients(model: nn.Module, workers: int) -> None:
+    if workers == 1:
+        return
+    gradients = [weight.grad for weight in model.parameters() if weight.grad is not None]
+    together = torch.cat([gradient.flatten() for gradient in gradients])
+    torch.distributed.all_reduce(together)
+    together /= workers
+    for gradient, part in zip(gradients, together.split([gradient.numel() for gradient in gradients])):
+        gradient.copy_(part.view_as(gradient))
+
+
+@torch.no_grad()
+def average_into(average: nn.Module, model: nn.Module, keep: float) -> None:
+    kept, new = list(average.parameters()), list(model.parameters())
+    torch._foreach_mul_(kept, keep)
+    torch._foreach_add_(kept, new, alpha=1 - keep)
+    for old, now in zip(average.buffers(), model.buffers()):
+        if old.is_floating_point():
+            old.lerp_(now, 1 - keep)
+        else:
+            old.copy_(now)
+
+
+@torch.no_grad()
+def calibrate(model: nn.Module, data: images.Images) -> None:
+    """Statistics of the norms from images as they are tested with: unmoved and of full size."""
+    norms = [module for module in model.modules() if isinstance(module, nn.BatchNorm2d)]
+    for norm in norms:
+        norm.reset_running_stats()
+        norm.momentum = None  # a plain mean over all batches
+    model.train()
+    for batch in data.first(CALIBRATION).pixels.split(250):
+        model(networks.cifar_input(batch).contiguous(memory_format=torch.channels_last))
+    model.eval()
+
+
+@torch.no_grad()
+def accuracy(model: nn.Module, data: images.Images) -> float:
+    """Per cent of the images whose class is found."""
+    model.eval()
+    right = 0
+    for batch, labels in zip(data.pixels.split(250), data.labels.split(250)):
+        found = model(networks.cifar_input(batch).contiguous(memory_format=torch.channels_last)).argmax(1)
+        right += int((found == labels).sum())
+    return 100 * right / len(data)
+
+
+def work(worker: int, workers: int, recipe: Recipe, folder: pathlib.Path) -> None:
+    """What each process does."""
+    torch.set_num_threads(1)
+    if workers > 1:
+        meeting = torch.distributed.FileStore(str(folder / "meeting"), workers)
+        torch.distributed.init_process_group("gloo", store=meeting, rank=worker, world_size=workers, timeout=PATIENCE)
+    data = images.cifar10("train")
+    state, checkpoint = fresh(recipe), folder / "checkpoint.pt"
+    if checkpoint.exists():
+        state.restore(checkpoint)
+    watched = images.cifar10("test").first(WATCHED)
+    while state.epoch < recipe.epochs:
+        start, spent = time.time(), time.process_time()
+        loss = train_epoch(state, recipe, data, worker, workers)
+        state.epoch += 1
+        if worker == 0:
+            record = {
+                "epoch": state.epoch,
+                "size": recipe.sizes[state.epoch - 1],
+                "loss": round(loss, 4),
+                "accuracy": round(accuracy(state.model, watched), 2),
+                "averaged": round(accuracy(state.average, watched), 2),
+                "seconds": round(time.time() - start),
+                "processor seconds": round(time.process_time() - spent),
+            }
+            with (folder / "log.jsonl").open("a", encoding="utf-8") as log:
+                log.write(json.dumps(record) + "\n")
+            print(record, flush=True)
+            state.save(checkpoint)
+    if worker == 0:
+        calibrate(state.average, data)
+        plain = networks.cifar_resnet18()
+        plain.load_state_dict(state.average.state_dict())
+        test = images.cifar10("test")
+        print(publish("resnet18-cifar10", plain, lambda model: accuracy(model, test), asdict(recipe)), flush=True)
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--state", type=pathlib.Path, required=True, help="folder of checkpoint and log")
+    arguments.add_argument("--workers", type=int, default=2, help="processes, of one thread each")
+    chosen = arguments.parse_args()
+    chosen.state.mkdir(parents=True, exist_ok=True)
+    (chosen.state / "meeting").unlink(missing_ok=True)
+    torch.multiprocessing.spawn(work, (chosen.workers, Recipe(), chosen.state), nprocs=chosen.workers)
+
+
+if __name__ == "__main__":
+    main()
