@@ -59,7 +59,7 @@ def shapes(entry: zoo.ModelEntry) -> list[tuple[int, ...]]:
         ("torchvision:fasterrcnn_resnet50_fpn", "torchvision", "fasterrcnn_resnet50_fpn", (3, 480, 640)),
         ("torchvision:r3d_18", "torchvision", "r3d_18", (1, 3, 16, 112, 112)),
         ("timm:resnet18", "timm", "timm.resnet18", (1, 3, 224, 224)),
-        ("swinv2_tiny_window8_256", "timm", "timm.swinv2_tiny_window8_256", (1, 3, 256, 256)),
+        ("swinv2_small_window8_256", "timm", "timm.swinv2_small_window8_256", (1, 3, 256, 256)),
         ("timm:dla34.in1k", "timm", "timm.dla34.in1k", (1, 3, 224, 224)),
         ("transformers:BertModel", "transformers", "BertModel", (1, 128)),
         ("BertForMaskedLM", "transformers", "BertForMaskedLM", (1, 128)),

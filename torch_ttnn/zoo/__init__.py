@@ -3,10 +3,10 @@
 >>> from torch_ttnn import zoo
 >>> zoo.find("bert-large-qa").task
 'question answering'
->>> [entry.name for entry in zoo.entries(family="resnet")]
-['resnet18', 'resnet18-32px', 'resnet50']
+>>> [entry.name for entry in zoo.entries(family="autoencoder")]
+['autoencoder-linear', 'autoencoder-conv']
 
-Nothing is imported from torchvision, timm or transformers before a model is built.
+Nothing is imported from torchvision, timm, transformers or diffusers before a model is built.
 """
 
 from __future__ import annotations
@@ -29,10 +29,15 @@ class UnknownModel(LookupError):
 
 
 def entries(
-    family: str | None = None, *, source: str | None = None, task: str | None = None, size: str | None = None
+    family: str | None = None,
+    *,
+    source: str | None = None,
+    task: str | None = None,
+    size: str | None = None,
+    train: bool | None = None,
 ) -> list[ModelEntry]:
     """All entries, or those that are alike in what is given."""
-    wanted = {"family": family, "source": source, "task": task, "size": size}
+    wanted = {"family": family, "source": source, "task": task, "size": size, "train": train}
     given = {name: value for name, value in wanted.items() if value is not None}
     return [entry for entry in ENTRIES if all(getattr(entry, name) == value for name, value in given.items())]
 

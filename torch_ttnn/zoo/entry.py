@@ -38,6 +38,7 @@ class ModelEntry:
     reduced: str = ""  # a sentence that says what is smaller than in the published model; empty for real size
     batch: int = 1
     needs_values: bool = False  # whether its course depends on them: which boxes are kept, say
+    train: bool = False  # whether the results have a row of its training too
 
     @property
     def source(self) -> str:

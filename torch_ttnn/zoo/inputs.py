@@ -104,6 +104,30 @@ class Tokens:
 
 
 @dataclass(frozen=True)
+class Camera:
+    """Where a scene is seen from: a 4 × 4 matrix from the world to the view of a camera that looks at its middle."""
+
+    distance: float
+
+    def draw(self, generator: torch.Generator, batch: int, length: int | None) -> torch.Tensor:
+        drawn = torch.linalg.qr(torch.randn(3, 3, generator=generator, device="cpu")).Q
+        matrix = torch.eye(4, device="cpu")
+        matrix[:3, :3] = drawn * torch.linalg.det(drawn)  # a turn, no mirror
+        matrix[2, 3] = self.distance
+        return matrix
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """One number, the same in every draw: the step of a diffusion, say."""
+
+    value: float
+
+    def draw(self, generator: torch.Generator, batch: int, length: int | None) -> torch.Tensor:
+        return torch.full((batch,), self.value, device="cpu")
+
+
+@dataclass(frozen=True)
 class Padded:
     """An attention mask as tokenizers give it: ones, then zeros where the text is shorter than the longest."""
 

@@ -1,4 +1,4 @@
-"""Where architectures come from: torchvision, timm, transformers, or this package.
+"""Where architectures come from: torchvision, timm, transformers, diffusers, or this package.
 
 Each source is a record that can make the network with fresh weights (`blank`) and with the published ones
 (`pretrained`). Libraries are imported when a network is made, never before.
@@ -121,6 +121,21 @@ class Timm:
     def pretrained(self) -> nn.Module:
         with weights_only():
             return library(self.source).create_model(self.model, pretrained=True)
+
+
+@dataclass(frozen=True)
+class Diffusers:
+    """A network of diffusers and the settings that differ from its defaults."""
+
+    model: str
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    source: ClassVar[str] = "diffusers"
+
+    def blank(self) -> nn.Module:
+        return getattr(library(self.source), self.model)(**self.settings)
+
+    def pretrained(self) -> nn.Module:
+        raise NotPublished(f"weights of {self.model} come with a pipeline of several networks; give a path")
 
 
 @dataclass(frozen=True)

@@ -2,51 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
-
+from torch_ttnn.zoo import torchvision_kinds
 from torch_ttnn.zoo.entry import ModelEntry
-from torch_ttnn.zoo.inputs import Argument, Clip, Listed, image, takes
-from torch_ttnn.zoo.sources import Torchvision, library
+from torch_ttnn.zoo.sources import library
+from torch_ttnn.zoo.torchvision_kinds import TASKS, TRAINING_BATCH
 
-
-@dataclass(frozen=True)
-class Task:
-    """A kind of torchvision's models."""
-
-    module: str  # within torchvision.models
-    description: str
-    arguments: tuple[Argument, ...]
-    untrained: Mapping[str, Any] = field(default_factory=dict)  # settings that only random weights need
-    needs_values: bool = False
-
-
-NO_DOWNLOAD = {"weights_backbone": None}  # else these are made with a trained backbone
-
-TASKS: Mapping[str, Task] = {
-    "classification": Task("", "image classification", (image(224),)),
-    # The sizes at which torchvision evaluates them.
-    "segmentation": Task("segmentation", "semantic segmentation", (image(520),), NO_DOWNLOAD),
-    "detection": Task("detection", "object detection", (Listed(image(480, 640)),), NO_DOWNLOAD, needs_values=True),
-    "video": Task("video", "video classification", (Clip(3, 16, 112, 112),)),
-    "optical_flow": Task("optical_flow", "optical flow", (image(368, 496), image(368, 496))),
-}
-
-# Models that are made for other inputs than the others of their kind.
-INPUTS: Mapping[str, tuple[Argument, ...]] = {
-    "inception_v3": (image(299),),  # its side branch has nothing left of smaller images
-    "ssd300_vgg16": (Listed(image(300)),),
-    "ssdlite320_mobilenet_v3_large": (Listed(image(320)),),
-    **dict.fromkeys(("s3d", "mvit_v1_b", "mvit_v2_s", "swin3d_b", "swin3d_s", "swin3d_t"), (Clip(3, 16, 224, 224),)),
-}
-
-# Untrained networks are sure of no box. Without a threshold they keep the best 100, and the later stages have something
-# to work on, as trained ones do.
-NO_THRESHOLD: Mapping[str, str] = {"rcnn": "box_score_thresh", "retinanet": "score_thresh", "fcos": "score_thresh"}
-
-# Batches in training: a batch norm needs two values a channel, which these have not of one image.
-TRAINING_BATCH: Mapping[str, int] = {"inception_v3": 2}
+__all__ = ["TASKS", "TRAINING_BATCH", "entry", "names", "task_of"]
 
 
 def names(task: str) -> list[str]:
@@ -61,9 +22,4 @@ def task_of(name: str) -> str | None:
 
 
 def entry(name: str) -> ModelEntry:
-    task = TASKS[task_of(name) or "classification"]
-    arguments = INPUTS.get(name, task.arguments)
-    thresholds = {setting: 0.0 for kind, setting in NO_THRESHOLD.items() if kind in name}
-    architecture = Torchvision(name, untrained={**task.untrained, **thresholds})
-    family, feed = name.split("_")[0], takes(*arguments)
-    return ModelEntry(name, family, task.description, architecture, feed, needs_values=task.needs_values)
+    return torchvision_kinds.entry(name, task_of(name) or "classification")

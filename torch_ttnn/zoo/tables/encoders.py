@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from torch_ttnn.zoo.entry import ModelEntry
 from torch_ttnn.zoo.inputs import Padded, Segments, Tokens, takes
 from torch_ttnn.zoo.sources import Transformers
@@ -51,6 +54,35 @@ ROBERTA = ModelEntry(
     feed=takes(input_ids=Tokens(50265, 128), attention_mask=Padded(128)),
 )  # fmt: skip
 
+XLM_ROBERTA = ModelEntry(
+    name="xlm-roberta",
+    family="roberta",
+    task="masked language modelling",
+    architecture=Transformers(
+        "XLMRobertaForMaskedLM",
+        "XLMRobertaConfig",
+        {"vocab_size": 250002, "max_position_embeddings": 514, "type_vocab_size": 1, "layer_norm_eps": 1e-5},
+        hub="FacebookAI/xlm-roberta-base",
+    ),
+    feed=takes(input_ids=Tokens(250001, 128), attention_mask=Padded(128)),
+)
+
+DPR = ModelEntry(
+    name="dpr-reader",
+    family="dpr",
+    task="question answering",
+    architecture=Transformers("DPRReader", "DPRConfig", hub="facebook/dpr-reader-single-nq-base"),
+    feed=takes(input_ids=Tokens(30522, 128, lowest=999), attention_mask=Padded(128)),
+)
+
+ELECTRA = ModelEntry(
+    name="electra-small",
+    family="electra",
+    task="token classification",
+    architecture=Transformers("ElectraForTokenClassification", "ElectraConfig", {"num_labels": 9}),
+    feed=takes(input_ids=Tokens(30522, 128, lowest=999), attention_mask=Padded(128)),
+)
+
 ALBERT = ModelEntry(
     name="albert",
     family="albert",
@@ -64,30 +96,79 @@ ALBERT = ModelEntry(
     feed=takes(input_ids=Tokens(30000, 128), attention_mask=Padded(128)),
 )
 
+# Version 2 of ALBERT has no dropout; its sizes share one layer of weights each.
+ALBERT_SIZES: dict[str, dict[str, Any]] = {
+    "large": {"hidden_size": 1024, "num_attention_heads": 16, "intermediate_size": 4096, "num_hidden_layers": 24},
+    "xlarge": {"hidden_size": 2048, "num_attention_heads": 16, "intermediate_size": 8192, "num_hidden_layers": 24},
+    "xxlarge": {"hidden_size": 4096, "num_attention_heads": 64, "intermediate_size": 16384, "num_hidden_layers": 12},
+}
+
+
+def albert(size: str) -> ModelEntry:
+    """A larger ALBERT, of published size."""
+    architecture = Transformers(
+        "AlbertForMaskedLM", "AlbertConfig", ALBERT_SIZES[size], hub=f"albert/albert-{size}-v2"
+    )  # fmt: skip
+    return replace(ALBERT, name=f"albert-{size}", architecture=architecture)
+
+
+def albert_for(name: str, task: str, model: str, hub: str = "", **settings: Any) -> ModelEntry:
+    """The base ALBERT with the head of another task."""
+    base = ALBERT.architecture
+    assert isinstance(base, Transformers)
+    architecture = Transformers(model, base.config, {**base.settings, **settings}, hub=hub)
+    return replace(ALBERT, name=name, task=task, architecture=architecture)
+
+
 PERCEIVER = ModelEntry(
-    name="perceiver-mlm-2L",
+    name="perceiver-mlm",
     family="perceiver",
     task="masked language modelling",
     architecture=Transformers(
         "PerceiverForMaskedLM",
         "PerceiverConfig",
-        {
-            "d_latents": 256, "num_latents": 64, "d_model": 256, "num_self_attends_per_block": 2, "qk_channels": 256,
-            "initializer_range": 0.08,  # at the usual 0.02 the attention of so few channels is an average of all tokens
-        },
+        {"qk_channels": 256, "v_channels": 1280, "initializer_range": 0.04},
+        hub="deepmind/language-perceiver",
     ),
     feed=takes(inputs=Tokens(262, 2048, lowest=6), attention_mask=Padded(2048)),
-    reduced="64 latents of 256 channels in place of 256 of 1280, 2 self-attentions a block in place of 26.",
-)  # fmt: skip
+)
+PERCEIVER_2L = PERCEIVER.resized(
+    "perceiver-mlm-2L",
+    "64 latents of 256 channels in place of 256 of 1280, 2 self-attentions a block in place of 26.",
+    d_latents=256,
+    num_latents=64,
+    d_model=256,
+    num_self_attends_per_block=2,
+    v_channels=None,
+    initializer_range=0.08,  # at the usual 0.02 the attention of so few channels is an average of all tokens
+)
 
 ENTRIES = (
     BERT_LARGE,
-    BERT_LARGE.resized("bert-large-qa-2L", TWO_LAYERS.format(24), num_hidden_layers=2),
+    replace(BERT_LARGE.resized("bert-large-qa-2L", TWO_LAYERS.format(24), num_hidden_layers=2), train=True),
     DISTILBERT,
-    DISTILBERT.resized("distilbert-2L", TWO_LAYERS.format(6), n_layers=2),
+    replace(DISTILBERT.resized("distilbert-2L", TWO_LAYERS.format(6), n_layers=2), train=True),
+    replace(
+        DISTILBERT,
+        name="distilbert-features",
+        task="text features",
+        architecture=Transformers("DistilBertModel", "DistilBertConfig", hub="distilbert/distilbert-base-uncased"),
+    ),
+    DPR,
+    ELECTRA,
     ROBERTA,
-    ROBERTA.resized("roberta-2L", TWO_LAYERS.format(12), num_hidden_layers=2),
+    replace(ROBERTA.resized("roberta-2L", TWO_LAYERS.format(12), num_hidden_layers=2), train=True),
+    XLM_ROBERTA,
     ALBERT,
-    ALBERT.resized("albert-2L", TWO_LAYERS.format(12), num_hidden_layers=2),
+    replace(ALBERT.resized("albert-2L", TWO_LAYERS.format(12), num_hidden_layers=2), train=True),
+    albert("large"),
+    albert("xlarge"),
+    albert("xxlarge"),
+    albert_for("albert-tokens", "token classification", "AlbertForTokenClassification", num_labels=2),
+    albert_for(
+        "albert-imdb", "text classification", "AlbertForSequenceClassification", "textattack/albert-base-v2-imdb"
+    ),
+    albert_for("albert-squad2", "question answering", "AlbertForQuestionAnswering", "twmkn9/albert-base-v2-squad2"),
     PERCEIVER,
+    PERCEIVER_2L,
 )

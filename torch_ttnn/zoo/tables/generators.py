@@ -14,7 +14,7 @@ SMALL_VOCABULARY = 5000
 
 def generator(
     name: str, family: str, model: str, config: str, vocabulary: int, length: int, *, reduced: str = "", hub: str = "",
-    **settings: Any,
+    train: bool = False, **settings: Any,
 ) -> ModelEntry:  # fmt: skip
     """A row for a model that computes the next token at every position of a prompt, without a cache."""
     settings = {"vocab_size": vocabulary, "use_cache": False, **settings}
@@ -25,6 +25,7 @@ def generator(
         architecture=Transformers(model, config, settings, hub=hub),
         feed=takes(input_ids=Tokens(vocabulary, length)),
         reduced=reduced,
+        train=train,
     )
 
 
@@ -34,7 +35,7 @@ def decoding(prompt: ModelEntry, name: str, heads: int, head_size: int, vocabula
         raise TypeError(f"{prompt.name} has no key/value cache that transformers manages")
     architecture = replace(prompt.architecture, settings={**prompt.architecture.settings, "use_cache": True})
     feed = takes(input_ids=Tokens(vocabulary, 1), past_key_values=FilledCache(architecture, heads, head_size))
-    return replace(prompt, name=name, architecture=architecture, feed=feed)
+    return replace(prompt, name=name, architecture=architecture, feed=feed, train=False)
 
 
 GPT2 = generator(
@@ -54,50 +55,93 @@ LLAMA = generator(
     max_position_embeddings=2048,
 )  # fmt: skip
 
+GPT2_CLASSIFIER = ModelEntry(
+    name="gpt2-imdb",
+    family="gpt2",
+    task="text classification",
+    architecture=Transformers(
+        "GPT2ForSequenceClassification",
+        "GPT2Config",
+        {"pad_token_id": 50256, "use_cache": False},
+        hub="mnoukhov/gpt2-imdb-sentiment-classifier",
+    ),
+    feed=takes(input_ids=Tokens(50256, 128)),
+)
+
 ENTRIES = (
     GPT2,
-    GPT2_2L,
+    replace(GPT2_2L, train=True),
+    GPT2_CLASSIFIER,
     decoding(GPT2, "gpt2-decode-static", heads=12, head_size=64, vocabulary=50257),
     decoding(GPT2_2L, "gpt2-2L-decode-static", heads=12, head_size=64, vocabulary=50257),
     CODEGEN,
     CODEGEN.resized("codegen-350M-2L", "2 layers in place of 20.", n_layer=2),
-    LLAMA,
+    replace(LLAMA, train=True),
+    generator(
+        "llama-7b-2L", "llama", "LlamaForCausalLM", "LlamaConfig", 32000, 32, reduced="2 layers in place of 32.",
+        num_hidden_layers=2,
+    ),
+    generator(
+        "gemma-2L", "gemma", "GemmaForCausalLM", "GemmaConfig", SMALL_VOCABULARY, 32,
+        reduced="2 layers in place of 28, hidden size 512 in place of 3072, a vocabulary of 5,000.",
+        hidden_size=512, num_attention_heads=8, num_key_value_heads=4, head_dim=64, intermediate_size=1376,
+        num_hidden_layers=2, train=True,
+    ),
     decoding(LLAMA, "llama-2L-decode-static", heads=4, head_size=64, vocabulary=32000),
     generator(
         "mistral-2L", "mistral", "MistralForCausalLM", "MistralConfig", SMALL_VOCABULARY, 32,
         reduced="2 layers in place of 32, hidden size 512 in place of 4096, a window of 16 tokens, 5,000 tokens.",
         hidden_size=512, num_attention_heads=8, num_key_value_heads=4, intermediate_size=1376, num_hidden_layers=2,
-        sliding_window=16,
+        sliding_window=16, train=True,
     ),
     generator(
         "qwen2-2L", "qwen2", "Qwen2ForCausalLM", "Qwen2Config", SMALL_VOCABULARY, 32,
         reduced="2 layers in place of 28, hidden size 512 in place of 3584, a vocabulary of 5,000.",
         hidden_size=512, num_attention_heads=8, num_key_value_heads=4, intermediate_size=1376, num_hidden_layers=2,
+        train=True,
     ),
     generator(
         "falcon-2L", "falcon", "FalconForCausalLM", "FalconConfig", 65024, 32,
         reduced="2 layers in place of 32, hidden size 512 in place of 4544, 8 heads in place of 71.",
-        hidden_size=512, num_attention_heads=8, num_hidden_layers=2, multi_query=True,
+        hidden_size=512, num_attention_heads=8, num_hidden_layers=2, multi_query=True, train=True,
+    ),
+    generator(
+        "falcon-7b-2L", "falcon", "FalconForCausalLM", "FalconConfig", 65024, 32, reduced="2 layers in place of 32.",
+        num_hidden_layers=2,
     ),
     generator(
         "phi-2L", "phi", "PhiForCausalLM", "PhiConfig", SMALL_VOCABULARY, 32,
         reduced="2 layers in place of 24, hidden size 512 in place of 2048, a vocabulary of 5,000.",
-        hidden_size=512, num_attention_heads=8, intermediate_size=2048, num_hidden_layers=2,
+        hidden_size=512, num_attention_heads=8, intermediate_size=2048, num_hidden_layers=2, train=True,
     ),
     generator(
         "bloom-2L", "bloom", "BloomForCausalLM", "BloomConfig", SMALL_VOCABULARY, 32,
         reduced="2 layers in place of 24, hidden size 512 in place of 1024, a vocabulary of 5,000.",
-        hidden_size=512, n_head=8, n_layer=2,
+        hidden_size=512, n_head=8, n_layer=2, train=True,
+    ),
+    generator(
+        "bloom-1b1", "bloom", "BloomForCausalLM", "BloomConfig", 250880, 32, hub="bigscience/bloom-1b1",
+        hidden_size=1536, n_head=16, n_layer=24,
+    ),
+    generator(
+        "opt-350m", "opt", "OPTForCausalLM", "OPTConfig", 50272, 32, hub="facebook/opt-350m",
+        hidden_size=1024, num_attention_heads=16, ffn_dim=4096, num_hidden_layers=24, word_embed_proj_dim=512,
+        do_layer_norm_before=False,
     ),
     generator(
         "opt-2L", "opt", "OPTForCausalLM", "OPTConfig", 50272, 32,
         reduced="2 layers in place of 12, hidden size 512 in place of 768.",
-        hidden_size=512, num_attention_heads=8, ffn_dim=2048, num_hidden_layers=2, word_embed_proj_dim=512,
+        hidden_size=512, num_attention_heads=8, ffn_dim=2048, num_hidden_layers=2, word_embed_proj_dim=512, train=True,
     ),
     generator(
         "gptneo-2L", "gptneo", "GPTNeoForCausalLM", "GPTNeoConfig", SMALL_VOCABULARY, 32,
         reduced="one global and one local layer in place of 12 of each, hidden size 512, a window of 16 tokens.",
         hidden_size=512, num_heads=8, num_layers=2, attention_types=[[["global", "local"], 1]], window_size=16,
+        train=True,
+    ),
+    generator(
+        "gptneo-125M", "gptneo", "GPTNeoForCausalLM", "GPTNeoConfig", 50257, 32, hub="EleutherAI/gpt-neo-125m",
+        hidden_size=768, num_heads=12, num_layers=12, attention_types=[[["global", "local"], 6]],
     ),
     generator(
         "mamba-2L", "mamba", "MambaForCausalLM", "MambaConfig", SMALL_VOCABULARY, 16,
