@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import html
 import json
@@ -13,11 +14,13 @@ from typing import Any
 
 SHARED = "torch_ttnn.report"  # the package of the files that pages have in common
 SHARED_STYLE, SHARED_SCRIPT = "base.css", "parts.js"
+BLOCKS_STYLE, BLOCKS_SCRIPT = f"{SHARED}:blocks.css", f"{SHARED}:blocks.js"  # of pages with many tables and charts
 _MARK = re.compile(r"\{\{(\w+)\}\}")
 
 
 def assemble(package: str, template: str, styles: Iterable[str], scripts: Iterable[str], **parts: str) -> str:
-    """The page as text. Styles and scripts are files of the package, after those that all pages share.
+    """The page as text. Styles and scripts are files of the package, after those that all pages share; those of
+    another package are written `package:file`.
 
     The template's marks `{{style}}`, `{{script}}` and `{{policy}}` are filled here, all others from `parts`, which
     must be HTML already. Each mark is filled once, so that a text with such a mark in it is left as it is.
@@ -50,5 +53,8 @@ def _policy(script: str) -> str:
     return f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'"
 
 
+@functools.lru_cache(maxsize=64)  # a site is hundreds of pages of the same few files
 def _file(package: str, name: str) -> str:
+    if ":" in name:
+        package, name = name.split(":")
     return resources.files(package).joinpath(name).read_text(encoding="utf-8")

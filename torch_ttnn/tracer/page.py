@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from torch_ttnn.report.assembly import assemble, card, embedded, safe
+from torch_ttnn.report.assembly import BLOCKS_SCRIPT, BLOCKS_STYLE, assemble, card, embedded, safe
 from torch_ttnn.tracer.page_data import page_data, shortened
 from torch_ttnn.tracer.summary import PHASES, ModelPhase, Summary
 from torch_ttnn.tracer.verdicts import lowered_share
 
 PAGES = "torch_ttnn.tracer.pages"
-STYLES = ["page.css"]
-SCRIPTS = ["charts.js", "state.js", "lists.js", "details.js"]
+STYLES = [BLOCKS_STYLE, "page.css"]
+SCRIPTS = [BLOCKS_SCRIPT, "charts.js", "state.js", "lists.js", "details.js"]
 SKIPPED = 200  # skipped files that are named
 SCALES = ((10**18, "E"), (10**15, "P"), (10**12, "T"), (10**9, "G"), (10**6, "M"))
 

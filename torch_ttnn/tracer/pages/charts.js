@@ -1,38 +1,4 @@
 /* Charts as inline SVG: how sizes are spread, what operations weigh, how many models the first k of them cover. */
-const SVG = "http://www.w3.org/2000/svg";
-
-function svg(tag, attributes, ...children) {
-  const made = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children);
-  return made;
-}
-
-function chart(width, height, label) {
-  return svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "chart", role: "img", "aria-label": label });
-}
-
-function tells(shape, lines) {
-  shape.addEventListener("pointermove", (event) => showTip(lines(event), event.clientX, event.clientY));
-  shape.addEventListener("pointerleave", () => { tip.hidden = true; });
-  return shape;
-}
-
-/* Round numbers from 0 to at least `most`, at most six of them. */
-function ticks(most) {
-  const rough = Math.max(most, 1) / 5, power = 10 ** Math.floor(Math.log10(rough));
-  const step = Math.max(1, [1, 2, 5, 10].find((each) => each * power >= rough) * power);
-  return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, k) => k * step);
-}
-
-/* Horizontal lines with their numbers, for a plot from x0 to x1. */
-function levels(picture, values, y, x0, x1, text) {
-  for (const value of values) {
-    picture.append(svg("line", { x1: x0, x2: x1, y1: y(value), y2: y(value), class: "level" }),
-      svg("text", { x: x0 - 6, y: y(value) + 4, "text-anchor": "end" }, text(value)));
-  }
-}
-
 const binText = (exponent) => (exponent < 0 ? "no elements"
   : exponent === 0 ? "1 element" : count(2 ** exponent) + " to " + count(2 ** (exponent + 1) - 1) + " elements");
 

@@ -1,14 +1,7 @@
 /* The page of two runs: what is new, gone or different; what is lowered less than before comes first. */
-const KINDS = ["regressed", "improved", "added", "gone", "changed", "same"];
 const CHANGES = { "": "all that changed", regressed: "lowered less", improved: "lowered more", added: "added", gone: "gone", changed: "changed otherwise", same: "the same", all: "changed or not" };
 
 const NOTHING = "Nothing that changed matches; what is the same can be shown too.";
-
-function changeCell([kind, ...what]) {
-  const made = element("span", kind, "change " + kind);
-  if (what.length) made.title = "different: " + what.join(", ");
-  return made;
-}
 
 function changed(items, of) {
   if (state.change === "all") return items;
@@ -43,15 +36,6 @@ const usedBy = (op) => RUNS.map((run) => op.models.filter((row) => row[run + 1])
 function graveFirst(items, of, calls) {
   const weight = (item) => Math.max(...calls(item), Math.abs(calls(item)[1] - calls(item)[0]));
   return [...items].sort((a, b) => KINDS.indexOf(of(a).change[0]) - KINDS.indexOf(of(b).change[0]) || weight(b) - weight(a));
-}
-
-function tally(items, of) {
-  const made = element("p", undefined, "tally");
-  for (const kind of KINDS) {
-    const many = items.filter((item) => of(item).change[0] === kind).length;
-    if (many) made.append(element("span", many + " " + kind, "change " + kind), " ");
-  }
-  return made;
 }
 
 views.ops = {

@@ -3,23 +3,11 @@ const RUNS = data.titles.map((_, run) => run);
 const ONE = RUNS.length === 1;
 const pair = (values, text = count) => (ONE || values[0] === values[1] ? text(values[0]) : values.map(text).join(" → "));
 
-function card(number, name) {
-  const made = element("div", undefined, "card");
-  made.append(element("b", number), element("span", name));
-  return made;
-}
-
 function heading(main, title, text) {
   const back = element("a", "← back to the list", "back"), head = element("h2", title, "name");
   back.href = list;
   main.append(back, head);
   if (text) main.append(element("p", text, "quiet"));
-}
-
-function block(title, ...children) {
-  const made = element("section", undefined, "block");
-  made.append(element("h3", title), ...children);
-  return made;
 }
 
 /* Columns of calls: with their share if there is one run, with the change if there are two. */

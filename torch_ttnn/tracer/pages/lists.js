@@ -9,29 +9,6 @@ const STATUSES = {
   left: "some left to the host", unknown: "some not known",
 };
 
-/* -- cells -------------------------------------------------------------------------------------------------------- */
-
-/* A short number, with the exact one where the pointer rests. */
-function exact(number, text = count) {
-  const made = element("span", text(number));
-  if (text(number) !== String(number)) made.title = number.toLocaleString("en-US");
-  return made;
-}
-
-function shareCell(share) {
-  const made = element("span", percent(share), "share");
-  made.style.setProperty("--share", share);
-  return made;
-}
-
-/* A change of a number between two runs. */
-function difference(before, after, text = count) {
-  if (before === after) return element("span", "·", "quiet");
-  const made = element("span", (after > before ? "+" : "−") + text(Math.abs(after - before)), after > before ? "up" : "down");
-  if (before && after) made.title = (after / before).toPrecision(3) + " times";
-  return made;
-}
-
 /* -- lowering ----------------------------------------------------------------------------------------------------- */
 
 /* Calls of an operation or a model by their places, and how many leave nothing to the host (lowered), or something (left). */

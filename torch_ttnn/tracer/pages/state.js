@@ -31,33 +31,13 @@ function adjust(changes, silently) {
   location.replace(wanted);
 }
 
-/* Long names may break after a dot or an underscore. */
-function link(text, changes, className) {
-  const made = element("a", undefined, className);
-  made.append(...text.split(/(?<=[._])/).flatMap((part, k) => (k ? [element("wbr"), part] : [part])));
-  made.href = linkTo(changes);
-  return made;
-}
+const link = (text, changes, className) => anchor(text, linkTo(changes), className);
 
 const inDetail = () => Boolean(state.op || state.model);
 const ops = () => data.phases[state.phase].ops;
 const modelsOf = (phase) => data.models.filter((model) => model[phase]);
 
 /* -- the bar ------------------------------------------------------------------------------------------------------ */
-
-function choices(holder, options, chosen, pick) {
-  holder.replaceChildren(...options.map(([name, title]) => {
-    const button = element("button", title);
-    button.setAttribute("aria-pressed", name === chosen);
-    button.onclick = () => pick(name);
-    return button;
-  }));
-}
-
-function options(select, pairs, chosen) {
-  select.hidden = !pairs.length;
-  select.replaceChildren(...pairs.map(([value, title]) => new Option(title, value, false, value === chosen)));
-}
 
 function drawBar() {
   const view = views[state.view];

@@ -1,0 +1,65 @@
+"""What became of every row between two runs: what got worse comes first, the gravest of it before the rest."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch_ttnn.results.check import Change, check
+from torch_ttnn.results.record import Row
+from torch_ttnn.results.summary import ordered
+
+# In the order in which they are shown.
+REGRESSED, IMPROVED, ADDED, GONE, CHANGED, SAME = "regressed", "improved", "added", "gone", "changed", "same"
+KINDS = (REGRESSED, IMPROVED, ADDED, GONE, CHANGED, SAME)
+GRAVEST = ("status", "ops_remaining", "pcc", "gradient_pcc", "crossings_within")  # and then all others
+
+
+@dataclass(frozen=True)
+class RowChange:
+    """A row in two runs; None in the one that lacks it."""
+
+    key: str
+    before: Row | None
+    after: Row | None
+    worse: tuple[Change, ...] = ()
+    better: tuple[Change, ...] = ()
+    conditions: tuple[Change, ...] = ()  # it was not measured in the same way
+
+    @property
+    def kind(self) -> str:
+        if self.before is None or self.after is None:
+            return ADDED if self.before is None else GONE
+        if self.worse:
+            return REGRESSED
+        if self.better:
+            return IMPROVED
+        return CHANGED if self.conditions else SAME
+
+
+def changes(before: Sequence[Row], after: Sequence[Row]) -> list[RowChange]:
+    """Every row of either run; regressions first."""
+    verdict = check(after, before, expected=lambda row: True)
+    worse, better, conditions = (_by_key(found) for found in (verdict.worse, verdict.better, verdict.other_conditions))
+    old, new = ({row.key: row for row in rows} for rows in (before, after))
+    keys = dict.fromkeys(row.key for row in ordered([*before, *after]))
+    made = [
+        RowChange(key, old.get(key), new.get(key), tuple(worse[key]), tuple(better[key]), tuple(conditions[key]))
+        for key in keys
+    ]
+    return sorted(made, key=_gravity)  # sorting keeps the order of what is equally grave
+
+
+def _by_key(found: Sequence[Change]) -> defaultdict[str, list[Change]]:
+    made: defaultdict[str, list[Change]] = defaultdict(list)
+    for each in found:
+        made[each.key].append(each)
+    return made
+
+
+def _gravity(change: RowChange) -> tuple[int, int, int]:
+    """First what happened, then to what, then to how much of it."""
+    fields = [each.field for each in (change.worse or change.better)]
+    ranks = [GRAVEST.index(name) if name in GRAVEST else len(GRAVEST) for name in fields]
+    return KINDS.index(change.kind), min(ranks, default=len(GRAVEST)), -len(fields)
