@@ -205,7 +205,7 @@ def test_what_cannot_be_parsed_ends_with_two(arguments: list[str], capsys: pytes
 
 
 def test_every_command_teaches_by_examples(capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("stat", "report", "run", "explain", "models", "demo"):
+    for name in ("stat", "report", "run", "metrics", "explain", "models", "demo"):
         with pytest.raises(SystemExit) as ended:
             main([name, "--help"])
         assert ended.value.code == 0

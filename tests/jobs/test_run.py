@@ -115,13 +115,18 @@ if __name__ == "__main__":
 """
 
 
+def heeds_interrupts() -> None:
+    """Those who run in the background of a shell do not, nor do their children."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["interrupted", "killed"])
 def test_ended_in_the_middle_what_is_done_stays_and_no_process_does(how: int, tmp_path: pathlib.Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(__file__).parents[2])}  # where `tests` is found
     command = [sys.executable, str(script), str(tmp_path)]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, preexec_fn=heeds_interrupts)
     notes = [tmp_path / "pids0", tmp_path / "pids1"]
     assert await_(lambda: all(note.exists() for note in notes), 120)
     process.send_signal(how)

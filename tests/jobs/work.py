@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import multiprocessing
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -93,3 +95,22 @@ def train() -> float:
     (torch.ones(512, 512) @ weight).sum().backward()
     assert weight.grad is not None
     return weight.grad.mean().item()
+
+
+def kill_worker_until(file: str, times: int) -> int:
+    """Ends the process that started it, the first few times; gives the number of the try."""
+    tries = pathlib.Path(file)
+    with tries.open("a") as noted:
+        noted.write("x")
+    number = len(tries.read_text())
+    if number <= times:
+        os.kill(_parent(), signal.SIGKILL)
+        time.sleep(60)
+    return number
+
+
+def _parent() -> int:
+    """Whoever asked for this process; between them may be a server that forks."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    return parent.pid

@@ -23,13 +23,28 @@ def add_models(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "models", nargs="*", metavar="MODEL", help="a name, a pattern (timm:resnet*), package.module:factory"
     )
-    group.add_argument("--all", choices=LIBRARIES, help="all models of a library")
+    group.add_argument(
+        "--all",
+        nargs="?",
+        const="zoo",
+        choices=LIBRARIES,
+        help="all models of a library (of the zoo, if none is named)",
+    )
     group.add_argument(
         "--task", choices=TASKS, action="append", help="with --all torchvision: of what kind (again for more)"
     )
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:
+    group = add_sizes(parser)
+    weights = group.add_mutually_exclusive_group()
+    weights.add_argument("--pretrained", action="store_true", help="published weights, loaded from the hub")
+    weights.add_argument("--weights", metavar="PATH", help="a safetensors file, or a folder with one")
+    group.add_argument("--backward", action="store_true", help="gradients too")
+
+
+def add_sizes(parser: argparse.ArgumentParser) -> Any:
+    """The group of arguments that say how large models and inputs are."""
     group = parser.add_argument_group("what they are")
     group.add_argument("--input-shape", type=shape, metavar="N,C,H,W", help="e.g. 1,3,224,224; tokens: N,LENGTH")
     group.add_argument("--batch", type=positive, metavar="N", help="how many images or texts at once")
@@ -41,11 +56,8 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="layers of transformers' models; 'all' as published (default 2)",
     )
-    weights = group.add_mutually_exclusive_group()
-    weights.add_argument("--pretrained", action="store_true", help="published weights, loaded from the hub")
-    weights.add_argument("--weights", metavar="PATH", help="a safetensors file, or a folder with one")
     group.add_argument("--seed", type=int, default=0, help="of random weights and inputs (default 0)")
-    group.add_argument("--backward", action="store_true", help="gradients too")
+    return group
 
 
 def add_outputs(parser: argparse.ArgumentParser, folder: str) -> None:
@@ -110,6 +122,16 @@ def chosen_models(options: argparse.Namespace) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def size_arguments(options: argparse.Namespace) -> dict[str, Any]:
+    """What a job is told about the sizes of a model and its inputs."""
+    return {
+        "shape": options.input_shape,
+        "batch": options.batch,
+        "length": options.length,
+        "layers": options.layers,
+    }
+
+
 def model_arguments(options: argparse.Namespace) -> dict[str, Any]:
     """What a job is told about the model, besides its name."""
     if options.weights is not None and not os.path.exists(options.weights):
@@ -117,10 +139,7 @@ def model_arguments(options: argparse.Namespace) -> dict[str, Any]:
     return {
         "out": os.path.abspath(options.out),
         "backward": options.backward,
-        "shape": options.input_shape,
-        "batch": options.batch,
-        "length": options.length,
-        "layers": options.layers,
+        **size_arguments(options),
         "weights": "pretrained" if options.pretrained else options.weights and os.path.abspath(options.weights),
         "profile": options.profile,
         "graphviz": options.graphviz,

@@ -6,9 +6,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from torch_ttnn.cli import demo, explain, models, report, run, stat
+from torch_ttnn.cli import demo, explain, metrics, models, report, results, run, stat
 
-COMMANDS = (stat, report, run, explain, models, demo)
+COMMANDS = (stat, report, run, metrics, results, explain, models, demo)
 GOOD, SOME_FAILED, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
 
 DESCRIPTION = "PyTorch models on Tenstorrent hardware: what operations they use, and how they run."
@@ -18,6 +18,8 @@ examples
   torch-ttnn stat --all torchvision -j 2    ... and all of torchvision's
   torch-ttnn report                         tables, pictures and a page of it: stat/index.html
   torch-ttnn run resnet18                   run it on the device, compare with torch
+  torch-ttnn metrics --all -j 2             the results table of the whole zoo
+  torch-ttnn results metrics --site site    ... as pages
   torch-ttnn explain resnet18               what the compiler makes of it
 
 `torch-ttnn COMMAND --help` tells more. Exit codes: 0 all went well, 1 some models failed, 2 wrong use.
@@ -70,6 +72,9 @@ def _user_errors() -> tuple[type[Exception], ...]:
     """Errors that say what to do next; any other is a fault of ours and shows its traceback."""
     from torch_ttnn import zoo
     from torch_ttnn.cli.choices import BadChoice
+    from torch_ttnn.jobs.ray_executor import RayError
+    from torch_ttnn.results.readme import BadMarks
+    from torch_ttnn.results.record import BadRow
     from torch_ttnn.tracer.reports import MissingPackage
     from torch_ttnn.tracer.summary import NoTraces
     from torch_ttnn.zoo.catalog.factories import FactoryError
@@ -78,5 +83,6 @@ def _user_errors() -> tuple[type[Exception], ...]:
 
     return (
         BadChoice, zoo.UnknownModel, zoo.LibraryMissing, zoo.NotPublished, zoo.WeightsError, FactoryError,
-        UnknownArgument, NoConfig, NoTraces, MissingPackage, FileNotFoundError, NotADirectoryError, PermissionError,
+        UnknownArgument, NoConfig, NoTraces, MissingPackage, RayError, BadRow, BadMarks, FileNotFoundError,
+        NotADirectoryError, PermissionError,
     )  # fmt: skip

@@ -11,32 +11,31 @@ from rich.markup import escape
 from rich.table import Table
 
 WIDEST_NAME = 24  # longer ones are folded where the terminal is narrow
-Columns = Mapping[str, Callable[[Any], str]]  # heading -> text of an outcome that went well
+Columns = Mapping[str, Callable[[Any], str]]  # heading -> text of an outcome that went well, or of a row
 
 
 def show(console: Console, outcomes: Sequence[Any], columns: Columns) -> None:
     """One row a model; below them the models that failed, with the reason."""
     good = [each for each in outcomes if each.ok]
     if good:
-        console.print(_table(good, columns))
+        console.print(table([each.name for each in good], good, columns))
     failed = [each for each in outcomes if not each.ok]
     for outcome in failed:
         console.print(f"[red]{escape(outcome.name)}[/red] ({outcome.status.value}): {escape(outcome.reason)}")
     console.print(f"{len(good)} of {len(outcomes)} models" + (f", {len(failed)} failed" if failed else ""))
 
 
-def _table(outcomes: Sequence[Any], columns: Columns) -> Table:
-    """Columns that say nothing of any model are left out."""
-    cells = {heading: [text(outcome) for outcome in outcomes] for heading, text in columns.items()}
+def table(names: Sequence[str], items: Sequence[Any], columns: Columns, widest: int = WIDEST_NAME) -> Table:
+    """A line each. Columns that say nothing of any are left out."""
+    cells = {heading: [text(item) for item in items] for heading, text in columns.items()}
     shown = {heading: texts for heading, texts in cells.items() if any(texts)}
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False)
-    names = [outcome.name for outcome in outcomes]
-    table.add_column("model", overflow="fold", min_width=min(WIDEST_NAME, max(map(len, names))))
+    made = Table(box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False)
+    made.add_column("model", overflow="fold", min_width=min(widest, max(map(len, names), default=0)))
     for heading in shown:
-        table.add_column(heading, justify="right", no_wrap=True)
+        made.add_column(heading, justify="right", no_wrap=True)
     for name, *texts in zip(names, *shown.values()):
-        table.add_row(escape(name), *map(escape, texts))
-    return table
+        made.add_row(escape(name), *map(escape, texts))
+    return made
 
 
 def seconds(value: float) -> str:

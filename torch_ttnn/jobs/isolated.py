@@ -10,7 +10,7 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -40,13 +40,21 @@ def processes(preload: Sequence[str] = ()) -> Any:
 class Isolated:
     """A job that is running."""
 
-    def __init__(self, job: Job, limits: Limits, log: pathlib.Path, context: Any, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        job: Job,
+        limits: Limits,
+        log: pathlib.Path,
+        context: Any,
+        threads: int | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.job, self.limits, self.log = job, limits, log
         self.peak_memory = 0
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_bytes(b"")
         self._connection, theirs = context.Pipe(duplex=False)
-        arguments = (theirs, job, str(log), dict(os.environ), threads)
+        arguments = (theirs, job, str(log), {**os.environ, **(environment or {})}, threads)
         self._process = context.Process(target=child.main, args=arguments, name=f"job {job.name}")
         self._process.start()
         theirs.close()
@@ -138,9 +146,16 @@ class Isolated:
         return ""
 
 
-def run(job: Job, limits: Limits, log: pathlib.Path, context: Any) -> Outcome:
-    """One job from start to end: what an executor on another machine calls."""
-    running = Isolated(job, limits, log, context)
+def run(
+    job: Job,
+    limits: Limits,
+    log: pathlib.Path,
+    context: Any,
+    threads: int | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Outcome:
+    """One job from start to end: what an executor on another machine calls. `environment` is added to that there."""
+    running = Isolated(job, limits, log, context, threads, environment)
     try:
         while (outcome := running.poll()) is None:
             multiprocessing.connection.wait(running.events, POLL_SECONDS)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import functools
 import pathlib
-import statistics
 import time
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +15,7 @@ from torch import nn
 from torch_ttnn.backend import compile
 from torch_ttnn.jobs import passes
 from torch_ttnn.jobs.tracing import PROFILES, Wanted
-from torch_ttnn.metrics import measure, pcc
+from torch_ttnn.metrics import counts, elapsed, in_turns, measure, pcc
 from torch_ttnn.options import TorchTtnnOption
 from torch_ttnn.tracer.records import file_stem
 
@@ -109,17 +108,14 @@ def _gradients(wanted: Wanted, model: nn.Module, inputs: Any, options: TorchTtnn
 
 def _programs(options: TorchTtnnOption) -> dict[str, Any]:
     """What the compiled programs do where."""
-    nodes = [node for program in options.programs for node in program.graph.nodes]
-    paths = [node.meta.get("path") for node in nodes]
-    host = [
-        [str(node.target), node.meta["reason"], node.meta.get("source", "")] for node in nodes if "reason" in node.meta
-    ]
+    found = counts(options.programs)
     return {
-        "ops_before": sum(program.ops_before for program in options.programs),
-        "device_ops": len([path for path in paths if path and path not in ("ttnn.from_torch", "ttnn.to_torch")]),
-        "host_ops": host,
-        "uploads": paths.count("ttnn.from_torch"),
-        "downloads": paths.count("ttnn.to_torch"),
+        "ops_before": found.ops_before,
+        "device_ops": found.device_ops,
+        "host_ops": [list(each) for each in found.host_ops],
+        "uploads": found.uploads,
+        "downloads": found.downloads,
+        "conversions": found.conversions,
     }
 
 
@@ -137,12 +133,7 @@ def _with_torch(wanted: Wanted, backend: str, model: nn.Module, inputs: Any) -> 
 
 
 def _warm(once: Callable[[], Any]) -> float:
-    times = []
-    for _ in range(WARM_CALLS):
-        start = time.perf_counter()
-        once()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
+    return in_turns([lambda: elapsed(once)], WARM_CALLS).medians[0]
 
 
 def _profile(wanted: Wanted) -> pathlib.Path:

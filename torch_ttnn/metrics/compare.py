@@ -2,7 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import torch
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How near the outputs of two runs are: the worst of all of them."""
+
+    pcc: float = 1.0
+    relative_error: float = 0.0
+
+    def and_(self, other: Agreement) -> Agreement:
+        return Agreement(min(self.pcc, other.pcc), max(self.relative_error, other.relative_error))
+
+
+def agreement(got: Sequence[torch.Tensor], want: Sequence[torch.Tensor]) -> Agreement:
+    """Outputs against those of torch, one by one. Whole numbers are right or wrong.
+
+    >>> agreement([torch.tensor([1.0, 2.0]), torch.tensor(3)], [torch.tensor([1.0, 2.0]), torch.tensor(4)]).pcc
+    0.0
+    """
+    if len(got) != len(want):
+        raise AssertionError(f"the compiled model gives {len(got)} tensors, torch {len(want)}")
+    worst = Agreement()
+    for mine, theirs in zip(got, want):
+        if mine.shape != theirs.shape:
+            worst = worst.and_(Agreement(0.0, 1.0))
+        elif theirs.is_floating_point():
+            worst = worst.and_(Agreement(pcc(mine, theirs), relative_error(mine, theirs)))
+        elif not torch.equal(mine, theirs):
+            worst = worst.and_(Agreement(0.0))
+    return worst
 
 
 def pcc(one: torch.Tensor, other: torch.Tensor) -> float:

@@ -1,0 +1,287 @@
+"""A row says what really happened to a model, also when it failed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+
+from tests.results import subjects
+from tests.zoo.installed import need
+from torch_ttnn import metrics, zoo
+from torch_ttnn.backend import compile
+from torch_ttnn.options import TorchTtnnOption
+from torch_ttnn.results import Row, measure
+from torch_ttnn.results.described import fields_of
+from torch_ttnn.results.measure import Conditions, Subject, measure_model
+from torch_ttnn.results.portable import portable
+from torch_ttnn.results.record import Task, Variation
+from torch_ttnn.results.variations import Fates, variations
+from torch_ttnn.zoo import trained
+
+HERE = "tests.results.subjects:"
+SAME = ("status", "programs", "ops_before", "ops_remaining", "device_ops", "uploads", "downloads", "crossings_within",
+        "conversions", "host_ops", "moves", "fusions", "variations", "pcc", "relative_error", "gradient_pcc",
+        "gradients", "losses", "dram_peak", "l1_peak")  # fmt: skip
+
+
+def row(name: str, mode: str = "eval", **settings: object) -> Row:
+    settings.setdefault("calls", 1)
+    return Row.from_json(json.loads(json.dumps(measure_model(name, mode, **settings), allow_nan=False)))
+
+
+def compiled_programs(model: torch.nn.Module, *inputs: torch.Tensor) -> list:
+    options = TorchTtnnOption(cache_dir="")
+    with torch.no_grad():
+        compile(model.eval(), options=options)(*inputs)
+    return options.programs
+
+
+def outcomes(found: tuple[Variation, ...]) -> dict[tuple[str, str], int]:
+    counted: dict[tuple[str, str], int] = {}
+    for each in found:
+        name = each.op.removeprefix("aten.").removesuffix(".default")
+        counted[name, each.outcome] = counted.get((name, each.outcome), 0) + each.count
+    return counted
+
+
+def test_a_row_of_a_small_model() -> None:
+    found = row(HERE + "small", seed=3)
+    assert found.model == "tests.results.subjects.small"
+    assert (found.status, found.mode, found.source, found.seed) == ("device", "eval", "factory", 3)
+    assert found.inputs == "float32[4, 32]"
+    assert found.parameters == 32 * 64 + 64 + 2 * 64 + 64 * 8 + 8
+    assert found.programs == 1
+    assert (found.uploads, found.downloads, found.crossings_within) == (1, 1, 0)
+    assert found.ops_remaining == 0
+    assert not found.host_ops
+    assert {move.kind: move.count for move in found.moves if "torch" in move.kind} == {"from_torch": 1, "to_torch": 1}
+    assert found.ops_before == sum(each.count for each in found.variations)
+    assert found.ops_before_unique == len({each.op for each in found.variations})
+    assert found.pcc > 0.999
+    assert 0 < found.relative_error < 0.05
+    assert found.first_seconds > found.compiled_seconds > 0
+    assert found.original_seconds > 0
+    assert found.calls == 1
+    assert found.dram_peak >= found.weights > 0
+    assert found.l1_peak > 0
+    assert found.host_peak > 100 << 20
+    assert found.device == "emulator:n150"
+    assert {"torch", "ttnn", "torch_ttnn", "python", "sources", "precision"} <= set(found.versions)
+
+
+def test_what_stays_on_the_host_has_its_reason_and_its_line() -> None:
+    found = row(HERE + "sorting")
+    assert found.status == "host"
+    assert found.ops_remaining == sum(each.count for each in found.host_ops) > 0
+    assert found.crossings_within > 0
+    assert all(each.reason for each in found.host_ops)
+    assert any("subjects.py:" in each.source and "det" in each.source for each in found.host_ops)
+    assert not any(each.source.startswith("/") for each in found.host_ops), "no folder of this machine"
+    left = [each for each in found.variations if each.outcome == "host"]
+    assert sum(each.count for each in left) == found.ops_remaining
+    assert all(each.reason for each in left)
+
+
+def test_counts_are_those_of_metrics_and_explain() -> None:
+    programs = compiled_programs(subjects.Sorting(), torch.randn(4, 32))
+    fields, counted = fields_of(programs), metrics.counts(programs)
+    for name in ("ops_before", "uploads", "downloads", "crossings_within"):
+        assert fields[name] == getattr(counted, name)
+    assert fields["ops_remaining"] == len(counted.host_ops)
+    assert fields["device_ops"] + fields["conversions"] == counted.device_ops + sum(counted.conversions.values())
+
+
+def test_a_model_that_does_not_run_gives_a_row() -> None:
+    found = row(HERE + "broken")
+    assert found.status == "fails"
+    assert "no such layer" in found.reason
+    assert "\n" not in found.reason
+    assert "subjects.py" in found.details
+    assert found.inputs == "float32[4, 32]"
+    assert found.parameters > 0
+    assert found.pcc is None
+
+
+def test_of_a_model_that_the_compiler_fails_on_its_operations_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("the stage fails\nwith more to say")
+
+    monkeypatch.setattr("torch_ttnn.compiler.specialise.compile_graph", fail)
+    found = row(HERE + "small")
+    assert (found.status, found.programs) == ("fails", 0)
+    assert found.reason.endswith("the stage fails")
+    assert found.ops_before > 5
+    assert 2 < found.ops_before_unique < found.ops_before
+
+
+def test_an_unknown_mode_or_model_is_no_row() -> None:
+    with pytest.raises(ValueError, match="there is no mode 'fly'; say eval or train"):
+        measure_model("mnist-cnn", "fly")
+    with pytest.raises(zoo.UnknownModel):
+        measure_model("no-such-model")
+
+
+@pytest.mark.parametrize(
+    ("name", "mode"), [("mnist-cnn", "eval"), (HERE + "sorting", "eval"), (HERE + "small", "train")]
+)
+def test_twice_gives_the_same(name: str, mode: str) -> None:
+    once, again = row(name, mode), row(name, mode)
+    for field in SAME:
+        assert getattr(once, field) == getattr(again, field), field
+    assert again.original_losses == once.original_losses
+
+
+def test_batch_and_device_are_as_asked() -> None:
+    found = row("mnist-cnn", batch=3, device="emulator:p150")
+    assert (found.batch, found.inputs, found.device) == (3, "float32[3, 1, 28, 28]", "emulator:p150")
+
+
+def test_precision_and_threads_are_as_asked_and_noted() -> None:
+    before = torch.get_num_threads()
+    try:
+        exact = row(HERE + "small", precision="float32", threads=1)
+    finally:
+        torch.set_num_threads(before)
+    assert (exact.versions["precision"], exact.versions["threads"]) == ("float32", "1")
+    usual = row(HERE + "small")
+    assert (usual.versions["precision"], usual.versions["threads"]) == ("bfloat16", str(before))
+    assert exact.relative_error < usual.relative_error / 2
+
+
+@pytest.mark.parametrize(
+    ("got", "want", "pcc"),
+    [
+        ([torch.tensor([1.0, 2.0])], [torch.tensor([1.0, 2.0])], 1.0),
+        ([torch.tensor([1.0, 2.0])], [torch.tensor([2.0, 1.0])], -1.0),
+        ([torch.ones(3)], [torch.ones(2)], 0.0),
+        ([torch.tensor([1, 2])], [torch.tensor([1, 2])], 1.0),
+        ([torch.tensor([1, 2])], [torch.tensor([1, 3])], 0.0),
+        ([torch.tensor([1.0, float("nan")])], [torch.tensor([1.0, 2.0])], 0.0),
+        ([torch.ones(2), torch.zeros(2)], [torch.ones(2), torch.ones(2)], 0.0),
+    ],
+)
+def test_the_worst_output_counts(got: list, want: list, pcc: float) -> None:
+    assert metrics.agreement(got, want).pcc == pytest.approx(pcc)
+
+
+def test_another_number_of_outputs_is_an_error() -> None:
+    with pytest.raises(AssertionError, match="gives 1 tensors, torch 2"):
+        metrics.agreement([torch.ones(1)], [torch.ones(1)] * 2)
+
+
+# -- times ------------------------------------------------------------------------------------------------------------
+
+
+def test_slow_models_are_called_less_often() -> None:
+    taken = iter([5.0, 1.0, 5.0, 1.0, 5.0, 1.0])
+    times = metrics.in_turns([lambda: next(taken), lambda: next(taken)], calls=10, seconds=13)
+    assert times.calls == 2
+    assert times.medians == (5.0, 1.0)
+
+
+def test_the_first_round_warms_up() -> None:
+    taken = iter([9.0, 1.0, 2.0, 3.0])
+    assert metrics.in_turns([lambda: next(taken)], calls=3, warming=True).medians == (2.0,)
+    assert metrics.in_turns([lambda: 50.0], calls=3, seconds=60, warming=True).calls == 1, "too slow to warm up"
+
+
+def test_both_ways_are_called_in_turns_with_inputs_of_their_own() -> None:
+    entry = zoo.find("mnist-cnn")
+    subject = Subject(entry, entry.build(), Conditions(calls=2))
+    called = []
+    runs = [lambda inputs: called.append(("torch", inputs)), lambda inputs: called.append(("device", inputs))]
+    measure.warm_times(runs, subject)
+    assert [name for name, _ in called] == ["torch", "device"] * 3
+    first, second = called[0][1][0][0], called[1][1][0][0]
+    assert first is not second
+    assert torch.equal(first, second)
+
+
+# -- what became of each operation ------------------------------------------------------------------------------------
+
+
+def test_operations_that_were_fused_away_are_removed() -> None:
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.BatchNorm2d(8), torch.nn.ReLU())
+    found = variations(compiled_programs(model, torch.randn(1, 3, 8, 8)))
+    assert outcomes(found) == {
+        ("convolution", "converted"): 1,
+        ("_native_batch_norm_legit_no_training", "removed"): 1,
+        ("relu", "removed"): 1,
+    }
+
+
+def test_attention_counts_as_its_products() -> None:
+    need("transformers")
+    entry = zoo.find("distilbert-2L")
+    options = TorchTtnnOption(cache_dir="")
+    arguments, keywords = entry.inputs(0)
+    with torch.no_grad():
+        compile(entry.build(lively=False), options=options)(*arguments, **keywords)
+    found = outcomes(variations(options.programs))
+    assert not any(outcome == "host" for _, outcome in found)
+    assert found["_scaled_dot_product_flash_attention_for_cpu", "converted"] == 2
+    assert found["addmm", "converted"] == 2 * 4 + 1, "queries, keys and values are one product"
+    assert found["addmm", "removed"] == 2 * 2
+    assert ("gelu", "converted") not in found, "part of the product before it"
+
+
+def test_arguments_are_told_without_tensors_and_defaults() -> None:
+    model = torch.nn.Conv2d(3, 8, 3, stride=2)
+    met = variations(compiled_programs(model, torch.randn(1, 3, 9, 9)))
+    found = next(each for each in met if "convolution" in each.op)
+    assert found.inputs == "float32[1, 3, 9, 9], float32[8, 3, 3, 3], float32[8]"
+    assert "stride=[2, 2]" in found.arguments
+    assert "groups=1" in found.arguments, "which has no default"
+    assert "bias" not in found.arguments
+
+
+def test_a_fusion_that_stays_on_the_host_takes_its_operations_along() -> None:
+    (program,) = compiled_programs(torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU()), torch.ones(2, 8))
+    made = program.fusions[0]["made"]
+    origin = next(node for node in program.graph.nodes if getattr(node.meta.get("origin"), "name", "") == made)
+    origin.meta["reason"] = "for the sake of the test"
+    fates = Fates(program, {})
+    names = [node.name for node in program.captured.graph.nodes if "relu" in node.name or "addmm" in node.name]
+    assert [fates.of(name).outcome for name in names] == ["host", "host"]
+    assert fates.of(names[0]).reason == "for the sake of the test"
+
+
+# -- tasks, texts -----------------------------------------------------------------------------------------------------
+
+
+def test_tasks_are_done_by_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trained, "TASKS", {"mnist-cnn": "tests.results.test_measure:judged"})
+    assert row("mnist-cnn", task_items=7).tasks == (Task("digits", "accuracy, %", 7, 50.0, 51.0),)
+    assert row("mnist-cnn", tasks=False).tasks == ()
+
+
+def test_a_task_without_its_data_is_left_out_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trained, "TASKS", {"mnist-cnn": "tests.results.test_measure:without_data"})
+    found = row("mnist-cnn")
+    assert (found.status, found.tasks) == ("device", ())
+    assert found.details == "its task on real data was not done: no digits here: fetch them"
+
+
+def without_data(model: object, compiled: object, limit: int | None = None) -> list[Task]:
+    raise trained.DataError("no digits here: fetch them")
+
+
+def judged(model: object, compiled: object, limit: int | None = None) -> list[Task]:
+    assert callable(model)
+    assert compiled is not model
+    return [Task("digits", "accuracy, %", limit or 0, 50.0, 51.0)]
+
+
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [
+        ("/opt/x/lib/python3.11/site-packages/timm/a.py:3: x", "timm/a.py:3: x"),
+        ('File "/a/b/site-packages/c.py", line 2', 'File "c.py", line 2'),
+        (subjects.__file__ + ":9", "tests/results/subjects.py:9"),
+        ("1 / 2 and /etc", "1 / 2 and /etc"),
+    ],
+)
+def test_folders_of_this_machine_are_left_out(text: str, short: str) -> None:
+    assert portable(text) == short

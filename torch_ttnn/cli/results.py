@@ -1,0 +1,65 @@
+"""`torch-ttnn results`: pages from what `torch-ttnn metrics` measured."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+
+from torch_ttnn.cli import choices
+
+HELP = "make pages of the results: the README's table, the full table, a site"
+KEPT = os.path.join("results", "results.parquet")
+README, TABLE = "README.md", os.path.join("docs", "results.md")
+EPILOG = """\
+RESULTS is a Parquet file, or a folder that `torch-ttnn metrics` wrote. Nothing is written that is not asked for.
+
+--keep writes RESULTS to results/results.parquet, the file that is committed and that --check of `torch-ttnn metrics`
+compares with. --stale writes nothing and fails (exit code 1) if README.md or docs/results.md are not what RESULTS give.
+
+examples
+  torch-ttnn results --site site                       a page a model, a page an operation
+  torch-ttnn results metrics --site site --before results/results.parquet
+  torch-ttnn results metrics --keep --pages            after a whole run: the table of the project anew
+  torch-ttnn results --stale
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("results", nargs="?", default=KEPT, help=f"what was measured (default {KEPT})")
+    parser.add_argument("--pages", action="store_true", help=f"write the block in {README}, and {TABLE}")
+    parser.add_argument("--site", metavar="FOLDER", help="write a site of static pages")
+    parser.add_argument("--before", metavar="RESULTS", help="with --site: compare with these results, worse rows first")
+    parser.add_argument("--keep", action="store_true", help=f"write them to {KEPT}")
+    parser.add_argument("--stale", action="store_true", help="only say which pages are out of date")
+
+
+def run(options: argparse.Namespace) -> int:
+    from torch_ttnn.results import pages, store
+
+    if options.before and not options.site:
+        raise choices.BadChoice("--before compares on a page of the site: give --site FOLDER as well")
+    if not (options.pages or options.site or options.keep or options.stale):
+        raise choices.BadChoice("say what to make: --pages, --site FOLDER, --keep or --stale")
+    rows = store.read(options.results)
+    if not rows:
+        raise choices.BadChoice(f"{options.results} holds no rows")
+    if options.stale:
+        found = pages.check(rows, readme=README, results_md=TABLE)
+        for path in found:
+            print(f"out of date: {path}; `torch-ttnn results {options.results} --pages` writes it anew")
+        return 1 if found else 0
+    before = store.read(options.before) if options.before else None
+    written = [pathlib.Path(KEPT)] if options.keep else []
+    if options.keep:
+        store.write(rows, KEPT)
+    written += pages.write(
+        rows,
+        readme=README if options.pages else None,
+        results_md=TABLE if options.pages else None,
+        site=options.site,
+        before=before,
+    )
+    for path in written:
+        print(path)
+    return 0

@@ -1,0 +1,175 @@
+"""Jobs on a Ray cluster: each is a process of its own on some machine of it, watched there as jobs are watched here.
+
+A Ray worker only starts the process and waits, so limits, logs and reasons are the same as on this machine. Workers
+need torch_ttnn installed; texts of JSON go there and back. Variables of the environment go along whose names start with
+`TORCH_TTNN`, all others are those of the worker's machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import tempfile
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from typing import Any
+
+from torch_ttnn.jobs import isolated
+from torch_ttnn.jobs.executors import Events
+from torch_ttnn.jobs.job import Job, Limits, Outcome, Status
+from torch_ttnn.tracer.records import file_stem
+
+RETRIES = 1  # of a job whose worker or machine died under it
+PREFIX = "TORCH_TTNN"
+WAIT_SECONDS = 0.5
+ENDING_SECONDS = 10.0  # for a worker that was told to stop
+
+
+class RayError(RuntimeError):
+    """Ray is not there, or cannot give what was asked for; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class RayExecutor:
+    """Workers of a Ray cluster.
+
+    workers  jobs at a time; each takes `cpus` of the cluster's, and the memory of its limit if it has one
+    address  of the cluster ("auto", "ray://host:10001", "host:6379"); None uses the Ray that this process is connected
+             to, and else starts one on this machine for as long as the jobs take
+    preload  modules that are imported once on each worker, and not once a job
+    """
+
+    workers: int = 1
+    address: str | None = None
+    preload: tuple[str, ...] = ()
+    cpus: float = 1
+
+    def __post_init__(self) -> None:
+        if self.workers < 1:
+            raise ValueError(f"jobs need at least one worker, not {self.workers}")
+
+    def run(self, jobs: Sequence[Job], limits: Limits, logs: pathlib.Path) -> Events:
+        if not jobs:
+            return
+        logs.mkdir(parents=True, exist_ok=True)
+        with connected(self.address) as ray:
+            _require_room(ray, limits, self.cpus)
+            perform = ray.remote(_perform).options(
+                num_cpus=self.cpus, max_retries=RETRIES, retry_exceptions=False, **_memory(limits)
+            )
+            waiting = deque(jobs)
+            running: dict[Any, Job] = {}
+            try:
+                while waiting or running:
+                    while waiting and len(running) < self.workers:
+                        job = waiting.popleft()
+                        running[perform.remote(_order(job, limits, self))] = job
+                        yield job, None
+                    ended, _ = ray.wait(list(running), timeout=WAIT_SECONDS)
+                    for reference in ended:
+                        job = running.pop(reference)
+                        yield job, _outcome(ray, reference, job, logs)
+            finally:
+                _cancel(ray, list(running))
+
+
+# -- the cluster ------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def connected(address: str | None) -> Iterator[Any]:
+    """Ray, connected; what was connected here is disconnected afterwards."""
+    if find_spec("ray") is None:
+        raise RayError('jobs on a cluster need Ray, which is not installed: pip install "torch_ttnn[ray]"')
+    import ray
+
+    if ray.is_initialized():
+        yield ray
+        return
+    try:
+        ray.init(address=address or "local", include_dashboard=False, log_to_driver=False, configure_logging=False)
+    except Exception as error:  # Ray raises whatever its connection says
+        where = f"the cluster {address}" if address else "Ray on this machine"
+        raise RayError(f"{where} could not be reached or started: {str(error).splitlines()[0]}") from error
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def _require_room(ray: Any, limits: Limits, cpus: float) -> None:
+    """Refuse what no machine has: Ray would let such jobs wait for ever."""
+    nodes = [node.get("Resources", {}) for node in ray.nodes() if node.get("Alive")]
+    wanted = {"CPU": cpus, "memory": limits.memory or 0}
+    if any(all(node.get(name, 0) >= amount for name, amount in wanted.items()) for node in nodes):
+        return
+    there = ", ".join(f"{node.get('CPU', 0):g} CPUs and {node.get('memory', 0) / 2**30:.1f} GiB" for node in nodes)
+    asked = f"{cpus:g} CPUs" + (f" and {limits.memory / 2**30:.1f} GiB" if limits.memory else "")
+    raise RayError(f"no machine of the cluster has the {asked} that a job may take; they have {there or 'nothing'}")
+
+
+def _memory(limits: Limits) -> dict[str, int]:
+    return {"memory": limits.memory} if limits.memory else {}
+
+
+def _cancel(ray: Any, references: list[Any]) -> None:
+    """End workers with what they started: a job ends with the process that started it."""
+    for reference in references:
+        with suppress(Exception):  # it may be done, or its machine gone
+            ray.cancel(reference, force=True)
+    if references:
+        with suppress(Exception):
+            ray.wait(references, num_returns=len(references), timeout=ENDING_SECONDS)
+
+
+# -- what goes there and back -----------------------------------------------------------------------------------------
+
+
+def _order(job: Job, limits: Limits, executor: RayExecutor) -> str:
+    variables = {name: value for name, value in os.environ.items() if name.startswith(PREFIX)}
+    return json.dumps(
+        {
+            "job": {"name": job.name, "function": job.function, "arguments": dict(job.arguments)},
+            "limits": asdict(limits),
+            "preload": list(executor.preload),
+            "threads": max(1, int(executor.cpus)),
+            "environment": variables,
+        }
+    )
+
+
+def _perform(order: str) -> str:
+    """On a worker: the job in a process of its own; its outcome and its log."""
+    asked = json.loads(order)
+    with tempfile.TemporaryDirectory(prefix="torch_ttnn_job_") as folder:
+        log = pathlib.Path(folder) / "log.txt"
+        outcome = isolated.run(
+            Job(**asked["job"]),
+            Limits(**asked["limits"]),
+            log,
+            isolated.processes(asked["preload"]),
+            asked["threads"],
+            asked["environment"],
+        )
+        written = log.read_text(encoding="utf-8", errors="replace")
+    return json.dumps({**asdict(outcome), "status": outcome.status.value, "log": written})
+
+
+def _outcome(ray: Any, reference: Any, job: Job, logs: pathlib.Path) -> Outcome:
+    """What became of a job, whatever became of its worker."""
+    try:
+        content: Mapping[str, Any] = json.loads(ray.get(reference))
+    except ray.exceptions.RayTaskError as error:  # our own code failed there
+        reason = f"the worker could not run it: {error.cause or error}".splitlines()[0]
+        return Outcome(job.name, Status.ERROR, reason=reason, details=str(error))
+    except ray.exceptions.RayError as error:
+        kind, first = type(error).__name__, (str(error).strip() or "no message").splitlines()[0]
+        reason = f"its worker died, and so did the one that tried again ({kind}: {first})"
+        return Outcome(job.name, Status.CRASH, reason=reason, details=str(error))
+    (logs / f"{file_stem(job.name)}.txt").write_text(content["log"], encoding="utf-8")
+    given = {name: value for name, value in content.items() if name != "log"}
+    return Outcome(**{**given, "status": Status(content["status"])})

@@ -1,0 +1,174 @@
+"""Whether results got worse: rows of a run against those that are kept, field by field.
+
+Counts are exact, since a run is deterministic. Correlations may be lower by a tolerance, as other machines round
+otherwise. Times are compared only on request: they depend on the machine and on what else it does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from torch_ttnn.results.record import FAILS, STATUSES, Row, Task
+
+PCC_TOLERANCE = 1e-3
+POINTS = 0.5  # of accuracy that a task may lose
+CONDITIONS = ("device", "seed", "batch", "inputs", "reduced")  # rows that differ in these are not of the same thing
+
+
+@dataclass(frozen=True)
+class Change:
+    """A field of a row that is not what it was."""
+
+    key: str
+    field: str
+    before: Any
+    after: Any
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.field} {_text(self.before)} → {_text(self.after)}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What changed between the rows that are kept and those of a run."""
+
+    worse: tuple[Change, ...] = ()
+    better: tuple[Change, ...] = ()
+    vanished: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+    other_conditions: tuple[Change, ...] = ()
+    compared: int = 0
+
+    @property
+    def ok(self) -> bool:
+        return not self.worse and not self.vanished
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number of a row of which less is better; None where there is none."""
+
+    field: str
+    of: Callable[[Row], float | None]
+    shown: Callable[[Row], Any]
+    tolerance: float = 0.0
+
+
+def check(
+    measured: Iterable[Row],
+    kept: Iterable[Row],
+    *,
+    expected: Callable[[Row], bool] | None = None,
+    tolerance: float = PCC_TOLERANCE,
+    times: float | None = None,
+) -> Verdict:
+    """What got worse and what got better. `expected` says which of the kept rows the run should have (else none but
+    those that it has); `times` is the ratio by which compiled calls may be slower.
+
+    >>> check([Row("a", status="device", pcc=0.9)], [Row("a", status="device", pcc=0.999)]).worse[0].field
+    'pcc'
+    """
+    now = {row.key: row for row in measured}
+    before = {row.key: row for row in kept}
+    both = [key for key in before if key in now]
+    changes = [change for key in both for change in _changes(before[key], now[key], tolerance, times)]
+    return Verdict(
+        worse=tuple([change for change, is_worse in changes if is_worse]),
+        better=tuple([change for change, is_worse in changes if not is_worse]),
+        vanished=tuple([key for key in before if key not in now and expected is not None and expected(before[key])]),
+        new=tuple([key for key in now if key not in before]),
+        other_conditions=tuple([change for key in both for change in _conditions(before[key], now[key])]),
+        compared=len(both),
+    )
+
+
+def _changes(before: Row, now: Row, tolerance: float, times: float | None) -> Iterator[tuple[Change, bool]]:
+    """What changed in a row, and whether for the worse."""
+    fails = FAILS in (before.status, now.status)  # then there is no more to compare
+    for measure in [STATUS] if fails else [STATUS, *_numbers(tolerance), *_tasks(before), *_times(times)]:
+        old, new = measure.of(before), measure.of(now)
+        if old is None or new is None or abs(new - old) <= measure.tolerance:
+            continue
+        yield Change(now.key, measure.field, measure.shown(before), measure.shown(now)), new > old
+
+
+def _conditions(before: Row, now: Row) -> Iterator[Change]:
+    """What makes two rows hard to compare."""
+    for name in CONDITIONS:
+        if getattr(before, name) != getattr(now, name):
+            yield Change(now.key, name, getattr(before, name), getattr(now, name))
+    if len(before.tasks) != len(now.tasks) and now.status != FAILS:
+        yield Change(now.key, "tasks", len(before.tasks), len(now.tasks))
+
+
+# -- what is compared -------------------------------------------------------------------------------------------------
+
+
+def _told_status(row: Row) -> str:
+    return f"{row.status} ({row.reason})" if row.reason else row.status
+
+
+STATUS = Measure("status", lambda row: float(STATUSES.index(row.status)), _told_status)
+COUNTS = ("ops_remaining", "uploads", "downloads", "crossings_within", "conversions")
+CORRELATIONS = ("pcc", "gradient_pcc")
+
+
+def _numbers(tolerance: float) -> list[Measure]:
+    return [
+        *[Measure(name, _value(name), _value(name)) for name in COUNTS],
+        *[Measure(name, _distance(name), _value(name), tolerance) for name in CORRELATIONS],
+    ]
+
+
+def _value(name: str) -> Callable[[Row], Any]:
+    return lambda row: getattr(row, name)
+
+
+def _distance(name: str) -> Callable[[Row], float | None]:
+    """From 1, which is the best."""
+    return lambda row: 1 - getattr(row, name) if getattr(row, name) is not None else None
+
+
+def _tasks(before: Row) -> list[Measure]:
+    """Points that the device loses against torch: other items may be harder for both."""
+
+    def found(row: Row, name: str) -> Task | None:
+        return next((task for task in row.tasks if task.name == name), None)
+
+    def lost(name: str, row: Row) -> float | None:
+        task = found(row, name)
+        return None if task is None else task.torch - task.device
+
+    def reached(name: str, row: Row) -> float | None:
+        task = found(row, name)
+        return None if task is None else task.device
+
+    return [
+        Measure(f"task {task.name}", partial(lost, task.name), partial(reached, task.name), POINTS)
+        for task in before.tasks
+    ]
+
+
+def _times(ratio: float | None) -> list[Measure]:
+    """How much longer a compiled call takes than the original one, so that a slower machine does not count."""
+    if ratio is None:
+        return []
+    if not ratio >= 1:
+        raise ValueError(f"calls may be slower by a ratio of at least 1, not {ratio}")
+
+    def longer(row: Row) -> float | None:
+        return row.compiled_seconds / row.original_seconds if row.calls and row.original_seconds else None
+
+    def logarithm(row: Row) -> float | None:
+        found = longer(row)
+        return math.log(found) if found else None
+
+    return [Measure("compiled over original time", logarithm, longer, math.log(ratio))]
+
+
+def _text(value: Any) -> str:
+    return f"{value:.5g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,140 @@
+"""Rows of many models, each measured in a process of its own; what is done is not done again."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from torch_ttnn import jobs
+from torch_ttnn.results import store
+from torch_ttnn.results.measure import about, sources, versions
+from torch_ttnn.results.portable import portable
+from torch_ttnn.results.record import EVAL, FAILS, TRAIN, Row
+from torch_ttnn.zoo import ModelEntry, catalog
+
+FUNCTION = "torch_ttnn.results.measure:measure_model"
+PRELOAD = ("torch_ttnn.jobs.libraries", "torch_ttnn.results.training")
+BOTH = "both"
+MODES: Mapping[str, tuple[str, ...]] = {EVAL: (EVAL,), TRAIN: (TRAIN,), BOTH: (EVAL, TRAIN)}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which rows are wanted: of models that are alike in what is given, in which mode."""
+
+    mode: str = EVAL  # one of MODES
+    family: str | None = None
+    source: str | None = None
+    size: str | None = None  # "full" or "reduced"
+
+    def holds(self, model: ModelEntry | Row) -> bool:
+        """Whether a model, or a row of it, is of that kind."""
+        size = "reduced" if model.reduced else "full"
+        is_like = self.family in (None, model.family) and self.source in (None, model.source)
+        return is_like and self.size in (None, size)
+
+    def expects(self, row: Row) -> bool:
+        """Whether a run over all models has such a row."""
+        return row.mode in MODES[self.mode] and self.holds(row)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A row that is wanted."""
+
+    name: str  # that `catalog.resolve` knows
+    entry: ModelEntry
+    mode: str
+
+    @property
+    def key(self) -> str:
+        return Row(self.entry.name, self.mode).key
+
+
+@dataclass(frozen=True)
+class Collected:
+    """Rows in the order in which they were asked for; `stale` are those measured with other sources of the compiler."""
+
+    rows: list[Row]
+    stale: tuple[str, ...] = ()
+
+
+def asked(names: Iterable[str], choice: Choice, *, named: Iterable[str] = (), **arguments: Any) -> list[Asked]:
+    """The rows that are wanted of these models. Of those that were `named`, all; of others, a row of training only if
+    the zoo says that they take part in it."""
+    by_name = frozenset(named)
+    found: dict[str, Asked] = {}
+    for name in names:
+        entry = catalog.resolve(name, **arguments)
+        for mode in MODES[choice.mode] if choice.holds(entry) else ():
+            if mode == EVAL or entry.train or (name in by_name and choice.mode == TRAIN):
+                row = Asked(name, entry, mode)
+                found.setdefault(row.key, row)
+    return list(found.values())
+
+
+def collect(
+    wanted: Sequence[Asked],
+    folder: str | pathlib.Path,
+    arguments: Mapping[str, Any] | None = None,
+    *,
+    executor: jobs.Executor | None = None,
+    limits: jobs.Limits | None = None,
+    again: bool = False,
+    changed: bool = False,
+    watcher: jobs.Watcher | None = None,
+) -> Collected:
+    """Measure what is wanted. Rows lie in `folder/rows` as soon as they are known.
+
+    Rows that failed are measured again, and with `changed` also those of other sources of the compiler. `arguments`
+    are those of `measure.measure_model`.
+    """
+    folder = pathlib.Path(folder)
+    conditions = {name: version for name, version in versions().items() if name != "sources"}
+    outcomes = jobs.run(
+        [jobs.Job(each.key, FUNCTION, {"model": each.name, "mode": each.mode, **(arguments or {})}) for each in wanted],
+        folder / store.ROWS,
+        executor=executor or jobs.LocalExecutor(preload=PRELOAD if len(wanted) > 1 else ()),
+        limits=limits or jobs.Limits(),
+        conditions=conditions,
+        again=again,
+        valid=lambda outcome: _is_good(outcome, changed),
+        watcher=watcher,
+    )
+    rows = [_row(each, outcome) for each, outcome in zip(wanted, outcomes)]
+    stale = [row.key for row in rows if row.versions.get("sources") != sources()]
+    return Collected(rows, tuple(stale))
+
+
+def _is_good(outcome: jobs.Outcome, changed: bool) -> bool:
+    try:
+        row = Row.from_json(outcome.result)
+    except ValueError:  # of another version
+        return False
+    return row.status != FAILS and (not changed or row.versions.get("sources") == sources())
+
+
+def _row(wish: Asked, outcome: jobs.Outcome) -> Row:
+    """What a job gave, or why it gave nothing."""
+    if outcome.ok:
+        return Row.from_json(outcome.result)
+    return replace(
+        about(wish.entry),
+        mode=wish.mode,
+        status=FAILS,
+        reason=portable(outcome.reason),
+        details=portable(outcome.details),
+        host_peak=outcome.peak_memory,
+    )
+
+
+class Display(jobs.Display):
+    """Shows a model that fails as a failure, though its job has done well to say so."""
+
+    def ended(self, job: jobs.Job, outcome: jobs.Outcome) -> None:
+        result = outcome.result
+        if outcome.ok and isinstance(result, Mapping) and result.get("status") == FAILS:
+            outcome = replace(outcome, status=jobs.Status.ERROR, reason=str(result.get("reason", "")))
+        super().ended(job, outcome)

@@ -1,0 +1,325 @@
+"""The job `measure a model`: run by torch and compiled for the device, and all that is known of it in one row."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import pathlib
+import platform
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from importlib import metadata
+from typing import Any
+
+import torch
+import torch.fx
+from torch import nn
+
+import ttnn_emulator
+from torch_ttnn import devices
+from torch_ttnn.backend import compile
+from torch_ttnn.compiler.capture import boxed, compile_captured
+from torch_ttnn.jobs import passes
+from torch_ttnn.jobs.job import load
+from torch_ttnn.jobs.tracing import ONE_VALUE, Wanted
+from torch_ttnn.metrics import Times, agreement, elapsed, in_turns
+from torch_ttnn.options import TorchTtnnOption
+from torch_ttnn.results.described import fields_of
+from torch_ttnn.results.portable import portable
+from torch_ttnn.results.record import EVAL, FAILS, TRAIN, Row
+from torch_ttnn.results.variations import captured_variations, tensor_text
+from torch_ttnn.zoo import ModelEntry, tensors, trained
+from ttnn_emulator.api.recorded import ttnn_version
+
+# Inference as a user gets it. Gradients of deep networks with rectifiers are not determined in bfloat16, whoever
+# computes them: torch's own are correlated to its float32 ones by 0.88 in ResNet-18.
+PRECISIONS: Mapping[str, str] = {EVAL: "bfloat16", TRAIN: "float32"}
+CALLS = 5  # warm calls that are timed
+SECONDS = 60.0  # for all of them together; slow models are called less often
+# Of networks whose batch norms see one value an image: of two images, theirs would be 1 and -1 whatever the weights.
+TRAINING_BATCH = 8
+DETAIL_LINES = 30  # of a traceback
+LIBRARIES = ("torchvision", "timm", "transformers")
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """How a model is measured, whatever it is."""
+
+    seed: int = 0
+    device: str | None = None
+    precision: str = "bfloat16"  # of float32 tensors on the device
+    threads: int | None = None  # None takes as many as the process may
+    calls: int = CALLS
+    seconds: float = SECONDS
+    tasks: bool = True  # also do the model's task on real data, where it has one
+    task_items: int | None = None  # at most so many of its items
+
+    def options(self) -> TorchTtnnOption:
+        """Nothing is taken from the disk: a first run is a compile, and programs know their operations."""
+        return TorchTtnnOption(device=self.device, precision=self.precision, cache_dir="")
+
+
+@dataclass
+class Subject:
+    """A model that is being measured, and what is known of it so far."""
+
+    entry: ModelEntry
+    model: nn.Module
+    conditions: Conditions
+    options: TorchTtnnOption = field(default_factory=TorchTtnnOption)
+    known: dict[str, Any] = field(default_factory=dict)
+
+    def inputs(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Drawn anew: always the same, but a model may change what it is given, a cache say."""
+        return self.entry.inputs(self.conditions.seed)
+
+
+def measure_model(
+    model: str,
+    mode: str = EVAL,
+    *,
+    seed: int = 0,
+    device: str | None = None,
+    precision: str | None = None,
+    threads: int | None = None,
+    calls: int = CALLS,
+    seconds: float = SECONDS,
+    tasks: bool = True,
+    task_items: int | None = None,
+    **choices: Any,
+) -> dict[str, Any]:
+    """One row of results as JSON. `model` is a name of `zoo.catalog`; `choices` are batch, shape, length and layers.
+
+    `precision` is that of float32 tensors on the device, by default what `PRECISIONS` says of the mode. With another
+    number of threads torch adds up in another order, and the last digits of PCC are others.
+    A model that does not compile or run gives a row, too: its status is `fails`, and it has a reason.
+    """
+    if mode not in PRECISIONS:
+        raise ValueError(f"there is no mode {mode!r}; say {' or '.join(PRECISIONS)}")
+    conditions = Conditions(seed, device, precision or PRECISIONS[mode], threads, calls, seconds, tasks, task_items)
+    return measured(model, mode, conditions, **choices).to_json()
+
+
+def measured(model: str, mode: str, conditions: Conditions, **choices: Any) -> Row:
+    """The row of one model in one mode."""
+    wanted = Wanted(model=model, out="", backward=mode == TRAIN, seed=conditions.seed, **choices)
+    row = replace(about(wanted.entry), mode=mode, seed=conditions.seed, device=device_name(conditions.device))
+    if conditions.threads is not None:
+        torch.set_num_threads(conditions.threads)
+    settings = {"precision": conditions.precision, "threads": str(torch.get_num_threads())}
+    row = replace(row, versions={**row.versions, **settings})
+    try:
+        return replace(row, **_run(wanted.entry, mode, conditions), host_peak=host_peak())
+    except Exception as error:
+        if mode == TRAIN and wanted.entry.batch == 1 and choices.get("batch") is None and ONE_VALUE in str(error):
+            return measured(model, mode, conditions, **{**choices, "batch": TRAINING_BATCH})
+        known = getattr(error, "known", {})
+        return replace(row, **known, **_failure(error), host_peak=host_peak())
+
+
+def about(entry: ModelEntry) -> Row:
+    """What is known of a model before it is built."""
+    return Row(
+        model=entry.name,
+        family=entry.family,
+        source=entry.source,
+        task=entry.task,
+        reduced=entry.reduced,
+        batch=entry.batch,
+        versions=versions(),
+    )
+
+
+def _run(entry: ModelEntry, mode: str, conditions: Conditions) -> dict[str, Any]:
+    torch._dynamo.reset()
+    torch.manual_seed(conditions.seed)
+    subject = Subject(entry, entry.build(seed=conditions.seed), conditions, conditions.options())
+    subject.known = {"parameters": passes.parameters(subject.model), "inputs": inputs_text(*subject.inputs())}
+    try:
+        if mode == TRAIN:
+            from torch_ttnn.results.training import train
+
+            return {**subject.known, **train(subject)}
+        return {**subject.known, **infer(subject)}
+    except Exception as error:
+        _remember(error, subject, mode)
+        raise
+
+
+def infer(subject: Subject) -> dict[str, Any]:
+    """Inference both ways."""
+    model = subject.model
+    want = tensors(forward(model, subject.inputs()))
+    compiled = compile(model, options=subject.options)
+    got, first = _first(lambda inputs: tensors(forward(compiled, inputs)), subject.inputs())
+    near = agreement(got, want)
+    fields = fields_of(subject.options.programs) if subject.options.programs else nothing_captured()
+    times = warm_times([functools.partial(forward, model), functools.partial(forward, compiled)], subject)
+    return {
+        **fields,
+        "first_seconds": first,
+        **time_fields(times),
+        "pcc": finite(near.pcc),
+        "relative_error": finite(near.relative_error),
+        **task_fields(subject, compiled),
+    }
+
+
+def forward(model: Callable[..., Any], inputs: tuple[tuple[Any, ...], Mapping[str, Any]]) -> Any:
+    return passes.forward(model, *inputs)
+
+
+def nothing_captured() -> dict[str, Any]:
+    return {"status": FAILS, "reason": "torch.compile captured no operation of the model: nothing ran on the device"}
+
+
+def _first(call: Callable[[Any], Any], inputs: Any) -> tuple[Any, float]:
+    """The first call: what it gives, and the seconds it took to compile, prepare weights and run."""
+    found: list[Any] = []
+    seconds = elapsed(lambda: found.append(call(inputs)))
+    return found[0], seconds
+
+
+def warm_times(runs: Sequence[Callable[[Any], Any]], subject: Subject) -> Times:
+    """Medians of warm calls with the same inputs, in turns; drawing inputs is not counted."""
+
+    def timed(run: Callable[[Any], Any]) -> float:
+        inputs = subject.inputs()
+        return elapsed(lambda: run(inputs))
+
+    chosen = subject.conditions
+    return in_turns([functools.partial(timed, run) for run in runs], chosen.calls, chosen.seconds, warming=True)
+
+
+def time_fields(times: Times) -> dict[str, Any]:
+    original, compiled = times.medians
+    return {"original_seconds": original, "compiled_seconds": compiled, "calls": times.calls}
+
+
+def finite(value: float) -> float | None:
+    """A number that JSON can hold."""
+    return value if value == value and abs(value) != float("inf") else None
+
+
+# -- tasks with known answers -----------------------------------------------------------------------------------------
+
+
+def task_fields(subject: Subject, compiled: Any) -> dict[str, Any]:
+    """What the model gets right on real data, by torch and by the device; why not, if its data is not installed."""
+    address = trained.TASKS.get(subject.entry.name) if subject.conditions.tasks else None
+    if address is None:
+        return {}
+    try:
+        return {"tasks": tuple(load(address)(subject.model, compiled, limit=subject.conditions.task_items))}
+    except trained.DataError as error:
+        return {"details": portable(f"its task on real data was not done: {error}")}
+
+
+# -- failures ---------------------------------------------------------------------------------------------------------
+
+
+def _failure(error: Exception) -> dict[str, Any]:
+    cause = getattr(error, "inner_exception", error)  # what a backend raised is wrapped by torch.compile
+    message = f"{type(cause).__name__}: {(str(cause).strip() or 'no message').splitlines()[0]}"
+    lines = "".join(traceback.format_exception(type(error), error, error.__traceback__)).splitlines()
+    details = "\n".join(lines[-DETAIL_LINES:])
+    return {"status": FAILS, "reason": portable(message), "details": portable(details)}
+
+
+def _remember(error: Any, subject: Subject, mode: str) -> None:
+    """What is known of a model that failed: its programs if it was compiled, else at least its operations."""
+    known = dict(subject.known)
+    if subject.options.programs:
+        with suppress(Exception):  # the failure that is being told matters more
+            known |= fields_of(subject.options.programs)
+    else:
+        known |= _captured(subject, mode)
+    error.known = {name: value for name, value in known.items() if name != "status"}
+
+
+def _captured(subject: Subject, mode: str) -> dict[str, Any]:
+    """The operations of the graphs, computed by torch; nothing if even that does not go."""
+    graphs: list[torch.fx.GraphModule] = []
+
+    def keep(graph_module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[[list[Any]], Any]:
+        graphs.append(graph_module)
+        return boxed(lambda given: graph_module(*given))
+
+    def backend(graph_module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+        return compile_captured(graph_module, inputs, forward=keep, backward=keep, inference=keep)
+
+    torch._dynamo.reset()
+    with suppress(Exception):  # the failure that is being told matters more
+        once = passes.backward if mode == TRAIN else passes.forward
+        once(torch.compile(subject.model, backend=backend), *subject.inputs())
+    count, unique = captured_variations(graphs)
+    return {"ops_before": count, "ops_before_unique": unique}
+
+
+# -- conditions -------------------------------------------------------------------------------------------------------
+
+
+def inputs_text(arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> str:
+    """
+    >>> inputs_text((torch.ones(1, 3),), {"mask": torch.ones(1, 3, dtype=torch.bool)})
+    'float32[1, 3], mask=bool[1, 3]'
+    """
+    shown = [tensor_text(tensor) for argument in arguments for tensor in passes.leaves(argument)]
+    for name, value in keywords.items():
+        shown += [f"{name}={tensor_text(tensor)}" for tensor in passes.leaves(value)]
+    return ", ".join(shown)
+
+
+def device_name(device: str | None) -> str:
+    """
+    >>> device_name("emulator:n300")
+    'emulator:n300'
+    """
+    target = devices.resolve(device)
+    if target.is_emulator:
+        return f"emulator:{target.typing.board.name}"
+    number = str(device or "").partition(":")[2] or "0"
+    return f"ttnn:{number}"
+
+
+def versions() -> dict[str, str]:
+    """What a row was measured with; `sources` changes with every line of the compiler and the emulator."""
+    import torch_ttnn
+
+    found = {
+        "torch_ttnn": torch_ttnn.__version__,
+        "ttnn": ttnn_version(),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "sources": sources(),
+    }
+    for name in LIBRARIES:
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
+
+
+@functools.cache
+def sources() -> str:
+    """A digest of what decides how a model is compiled and computed."""
+    digest = hashlib.sha256()
+    for folder in (pathlib.Path(ttnn_emulator.__file__).parent, pathlib.Path(__file__).parents[1] / "compiler"):
+        for path in sorted(folder.rglob("*.py")):
+            digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def host_peak() -> int:
+    """Bytes that this process held at most."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        import psutil
+
+        return int(psutil.Process().memory_info().peak_wset)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

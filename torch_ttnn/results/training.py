@@ -1,0 +1,256 @@
+"""Training both ways: three steps of an optimizer, gradients compared parameter by parameter.
+
+**The network.** In train mode, its dropout (and whatever else leaves out parts at random) set to 0: torch's compiler
+draws random numbers in another order than eager torch does, so two runs with dropout cannot be compared. A row says so.
+
+**The weights.** Random ones of the zoo are such that signals lie a little above zero where they are rectified, as they
+do in trained networks; without that, errors of rounding grow from layer to layer (`zoo.initialisation`). The running
+statistics of batch norms see to it, which training does not use: here their biases do, by `LIFT` deviations. Weights
+that were trained stay as they are.
+
+**The loss.** The model's own, if it gives one; else the outputs times fixed random numbers, summed and divided by the
+root of their number.
+
+**The steps.** AdamW moves the weights of two copies, one with gradients of the device and one with torch's own: two
+trainings, whose losses are told. The gradients of each step are compared at the same weights, those of the copy that
+the device trains: torch computes them there as well, so that what differs is the gradients alone and not where three
+steps have led.
+
+**What is compared.** A gradient that is zero in exact arithmetic consists of rounding errors alone: that of a bias
+before a norm, or of the keys of attention. Those are left out whose root mean square, as torch gives it, is below
+`ZERO` of the largest of all parameters (float32 leaves some 1e-8 to 1e-7 of it). A correlation of one number does not
+exist: parameters of one value agree (1) or not (0), by `ONE_VALUE_ERROR`.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+
+from torch_ttnn.backend import compile
+from torch_ttnn.metrics import Agreement, agreement, elapsed, pcc, relative_error
+from torch_ttnn.results.described import fields_of
+from torch_ttnn.results.measure import Subject, finite, nothing_captured, time_fields, warm_times
+from torch_ttnn.results.record import Gradient
+from torch_ttnn.zoo import tensors, trained
+from torch_ttnn.zoo.initialisation import has_statistics
+
+STEPS = 3
+LEARNING_RATE = 1e-4
+ZERO = 1e-6  # of the largest gradient
+ONE_VALUE_ERROR = 0.05
+# The worst gradient of ResNet-18 (one image, float32 on the device) has a PCC of 0.983 with 0.5, 0.992 with 1.0 and
+# 0.985 with 1.5.
+LIFT = 1.0
+SHOWN = 10  # gradients that are kept in a row, the worst
+NO_DROPOUT = "Dropout is off, so that both ways compute the same."
+
+Inputs = tuple[tuple[Any, ...], Mapping[str, Any]]
+Model = Callable[..., Any]
+
+
+class NotTrainable(ValueError):
+    """A model that has no gradient to compare, or whose training leads nowhere."""
+
+
+@dataclass
+class Pass:
+    """Forward and backward once: outputs, loss, and gradients by the names of their parameters."""
+
+    outputs: list[torch.Tensor]
+    loss: float
+    gradients: dict[str, torch.Tensor]
+
+
+@dataclass
+class Found:
+    """What the steps have shown so far."""
+
+    near: Agreement = field(default_factory=Agreement)
+    first_seconds: float = 0.0
+    fields: dict[str, Any] = field(default_factory=nothing_captured)
+    gradients: dict[str, Agreement] = field(default_factory=dict)
+    losses: list[float] = field(default_factory=list)
+    original_losses: list[float] = field(default_factory=list)
+
+
+def train(subject: Subject) -> dict[str, Any]:
+    """Fields of a row of training."""
+    model = subject.model.train()
+    if subject.entry.name not in trained.TASKS:
+        lift(model)
+    if quieten(model):
+        subject.known["reduced"] = " ".join(filter(None, (subject.entry.reduced, NO_DROPOUT)))
+    compiled = compile(model, options=subject.options)
+    found = _steps(subject, compiled)
+    runs = [lambda inputs: _backward(model, inputs, subject), lambda inputs: _backward(compiled, inputs, subject)]
+    times = warm_times(runs, subject)
+    return {
+        **subject.known,
+        **found.fields,
+        "first_seconds": found.first_seconds,
+        **time_fields(times),
+        "pcc": finite(found.near.pcc),
+        "relative_error": finite(found.near.relative_error),
+        **gradient_fields(found.gradients),
+        "losses": tuple(found.losses),
+        "original_losses": tuple(found.original_losses),
+    }
+
+
+def _steps(subject: Subject, compiled: Model) -> Found:
+    """Three steps of both trainings."""
+    found = Found()
+    model, theirs = subject.model, copy.deepcopy(subject.model)
+    optimizers = [_optimizer(model), _optimizer(theirs)]
+    for step in range(STEPS):
+        with _kept_buffers(model):  # statistics of batch norms count one pass a step
+            wanted = one_pass(model, model, subject)
+        got, seconds = _timed_pass(compiled, model, subject)
+        if step == 0:
+            found.near, found.first_seconds = agreement(got.outputs, wanted.outputs), seconds
+            if subject.options.programs:
+                found.fields = fields_of(subject.options.programs)
+        for name, each in compare(got.gradients, wanted.gradients):
+            found.gradients[name] = found.gradients.get(name, Agreement()).and_(each)
+        found.losses.append(_checked(got.loss, "on the device", step))
+        found.original_losses.append(_checked(one_pass(theirs, theirs, subject).loss, "by torch", step))
+        for optimizer in optimizers:
+            optimizer.step()
+    return found
+
+
+def _optimizer(model: nn.Module) -> torch.optim.Optimizer:
+    return torch.optim.AdamW([each for each in model.parameters() if each.requires_grad], lr=LEARNING_RATE)
+
+
+def _checked(loss: float, where: str, step: int) -> float:
+    if not math.isfinite(loss):
+        raise NotTrainable(f"the loss of step {step + 1} {where} is {loss}")
+    return loss
+
+
+# -- one pass ---------------------------------------------------------------------------------------------------------
+
+
+def one_pass(call: Model, owner: nn.Module, subject: Subject) -> Pass:
+    """Gradients of the parameters of `owner`, which `call` is, compiled or not."""
+    owner.zero_grad(set_to_none=True)
+    output, loss = _backward(call, subject.inputs(), subject)
+    gradients = {name: each.grad for name, each in owner.named_parameters() if each.grad is not None}
+    # The next pass begins with new ones, so these can be kept as they are.
+    return Pass([each.detach() for each in tensors(output)], loss, gradients)
+
+
+def _timed_pass(call: Model, owner: nn.Module, subject: Subject) -> tuple[Pass, float]:
+    made: list[Pass] = []
+    seconds = elapsed(lambda: made.append(one_pass(call, owner, subject)))
+    return made[0], seconds
+
+
+def _backward(call: Model, inputs: Inputs, subject: Subject) -> tuple[Any, float]:
+    torch.manual_seed(subject.conditions.seed)  # for what is still drawn at random
+    arguments, keywords = inputs
+    output = call(*arguments, **keywords)
+    loss = loss_of(output, subject.conditions.seed)
+    loss.backward()
+    return output, loss.item()
+
+
+def loss_of(output: Any, seed: int) -> torch.Tensor:
+    """The model's own loss, or its outputs times fixed random numbers."""
+    own = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
+    if isinstance(own, torch.Tensor) and own.numel() == 1 and own.requires_grad:
+        return own.reshape(())
+    generator = torch.Generator(device="cpu").manual_seed(seed)
+    parts = [each.float() for each in tensors(output) if each.requires_grad]
+    if not parts:
+        raise NotTrainable("no output of the model depends on its parameters in a way that has a gradient")
+    weighed = [part * torch.randn(part.shape, generator=generator, device="cpu") for part in parts]
+    return torch.stack([each.sum() / math.sqrt(each.numel()) for each in weighed]).sum()
+
+
+@contextmanager
+def _kept_buffers(model: nn.Module) -> Iterator[None]:
+    """Buffers are afterwards what they were."""
+    before = [(each, each.detach().clone()) for each in model.buffers()]
+    yield
+    with torch.no_grad():
+        for each, value in before:
+            each.copy_(value)
+
+
+# -- the network ------------------------------------------------------------------------------------------------------
+
+
+def quieten(model: nn.Module) -> bool:
+    """Set every rate at which parts are left out at random to 0, in modules and their configs; whether any was not."""
+    changed = False
+    for module in model.modules():
+        is_dropout = "drop" in type(module).__name__.lower() or "stochasticdepth" in type(module).__name__.lower()
+        changed |= _zero_rates(module, ("p",) if is_dropout else ())
+        if hasattr(getattr(module, "config", None), "to_dict"):
+            changed |= _zero_rates(module.config, ())
+    return changed
+
+
+def _zero_rates(holder: Any, more: tuple[str, ...]) -> bool:
+    rates = [
+        name
+        for name, value in vars(holder).items()
+        if ("drop" in name or name in more) and isinstance(value, float) and value > 0
+    ]
+    for name in rates:
+        setattr(holder, name, 0.0)
+    return bool(rates)
+
+
+def lift(model: nn.Module) -> None:
+    """Move what batch norms give above zero, as their running statistics do in inference."""
+    with torch.no_grad():
+        for module in model.modules():
+            bias, weight = getattr(module, "bias", None), getattr(module, "weight", None)
+            if has_statistics(module) and isinstance(bias, nn.Parameter) and isinstance(weight, nn.Parameter):
+                bias.add_(LIFT * weight)
+
+
+# -- gradients --------------------------------------------------------------------------------------------------------
+
+
+def compare(got: Mapping[str, torch.Tensor], want: Mapping[str, torch.Tensor]) -> Iterator[tuple[str, Agreement]]:
+    """Gradients of the device against those of torch, without those that are zero but for rounding."""
+    largest = max((_size(each) for each in want.values()), default=0.0)
+    if largest == 0:
+        raise NotTrainable("all gradients are zero: there is nothing to compare")
+    for name, theirs in want.items():
+        if _size(theirs) < ZERO * largest:
+            continue
+        mine = got.get(name)
+        yield name, Agreement(0.0, 1.0) if mine is None else _agreement(mine, theirs)
+
+
+def _size(gradient: torch.Tensor) -> float:
+    return float(gradient.double().square().mean().sqrt()) if gradient.numel() else 0.0
+
+
+def _agreement(mine: torch.Tensor, theirs: torch.Tensor) -> Agreement:
+    error = relative_error(mine, theirs)
+    if theirs.numel() == 1:
+        return Agreement(1.0 if error <= ONE_VALUE_ERROR else 0.0, error)
+    return Agreement(pcc(mine, theirs), error)
+
+
+def gradient_fields(gradients: Mapping[str, Agreement]) -> dict[str, Any]:
+    """The worst of all parameters, and the ten worst by name."""
+    ordered = sorted(gradients, key=lambda name: (gradients[name].pcc, name))
+    shown = [
+        Gradient(name, gradients[name].pcc, finite(gradients[name].relative_error) or 1.0) for name in ordered[:SHOWN]
+    ]
+    return {"gradient_pcc": gradients[ordered[0]].pcc, "gradients": tuple(shown)}

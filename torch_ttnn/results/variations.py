@@ -1,0 +1,193 @@
+"""What became of every ATen operation of a program: converted, removed, or left to the host.
+
+Programs say of each of their calls which operation of the fused graph it is for, and the fusions say what they put in
+the place of what. An operation of the captured graph is then
+
+    host        if torch computes it in every call, or the fused operation that it became a part of
+    converted   if device calls are made for it. Of the operations that a fusion replaced, the one that computes most
+                stands for the device call that was made
+    removed     if nothing of it is left to do in a call: the others of a fusion, views that cost nothing, what is the
+                same as another operation, and what is worked out once from weights and constants
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+import torch.fx
+
+from torch_ttnn.compiler.brief import dtype_name
+from torch_ttnn.compiler.program import Program
+from torch_ttnn.report.data import kind_of
+from torch_ttnn.results.record import CONVERTED, HOST, REMOVED, Variation
+from torch_ttnn.tracer.calls import Call, jsonable, sizes
+from torch_ttnn.tracer.facts import flops_of
+from torch_ttnn.tracer.graphs import operations
+
+Node = torch.fx.Node
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What became of an operation."""
+
+    outcome: str
+    reason: str = ""
+
+
+def variations(programs: Iterable[Program]) -> tuple[Variation, ...]:
+    """All operations of the captured graphs by what they were called with and what became of them, counted."""
+    counted: Counter[Variation] = Counter()
+    for program in programs:
+        calls = dict(operations(program.captured))
+        fates = Fates(program, {node.name: _flops(call) for node, call in calls.items()})
+        for node, call in calls.items():
+            fate = fates.of(node.name)
+            counted[_variation(call, fate)] += 1
+    ordered = sorted(counted, key=lambda each: (each.op, each.inputs, each.arguments, each.outcome, each.reason))
+    return tuple([replace(each, count=counted[each]) for each in ordered])
+
+
+def captured_variations(graphs: Iterable[torch.fx.GraphModule]) -> tuple[int, int]:
+    """Of graphs that could not be compiled: how many operations, and how many different ones."""
+    names = [str(call.op) for graph in graphs for _, call in operations(graph)]
+    return len(names), len(set(names))
+
+
+def _variation(call: Call, fate: Fate) -> Variation:
+    return Variation(str(call.op), inputs_text(call), arguments_text(call), fate.outcome, reason=fate.reason)
+
+
+def inputs_text(call: Call) -> str:
+    return ", ".join(tensor_text(tensor) for _, tensor in call.inputs)
+
+
+def tensor_text(tensor: torch.Tensor) -> str:
+    """
+    >>> tensor_text(torch.ones(2, 3))
+    'float32[2, 3]'
+    """
+    return f"{dtype_name(tensor.dtype)}{list(sizes(tensor))}"
+
+
+def arguments_text(call: Call) -> str:
+    """What it was called with besides tensors; defaults and what is not given are left out."""
+    tensors = {name.partition("[")[0] for name, _ in call.inputs}
+    defaults = {each.name: each.default_value for each in call.op._schema.arguments if each.has_default_value()}
+    shown = [
+        f"{name}={_told(value)}"
+        for name, value in call.arguments.items()
+        if name not in tensors and not _is_default(value, defaults.get(name))
+    ]
+    return ", ".join(shown)
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    return value is None or (type(value) is type(default) and value == default)
+
+
+def _told(value: Any) -> str:
+    plain = jsonable(value)
+    return plain if isinstance(plain, str) else json.dumps(plain)
+
+
+def _flops(call: Call) -> int:
+    return 0 if call.op.is_view else flops_of(call)
+
+
+class Fates:
+    """What became of the operations of one program, by their names in the captured graph.
+
+    The program must have been compiled in this process: one from the disk does not know its operations any more.
+    """
+
+    def __init__(self, program: Program, flops: dict[str, int]) -> None:
+        self.fused = {node.name: node for node in program.lowered.values}  # the graph that was lowered
+        self.captured = {node.name: node for node in program.captured.graph.nodes}
+        self.reasons: dict[str, str] = {}
+        self.converted: set[str] = set()
+        for node in program.graph.nodes:
+            origin = node.meta.get("origin")
+            if isinstance(origin, Node) and "reason" in node.meta:
+                self.reasons[origin.name] = node.meta["reason"]
+            elif isinstance(origin, Node) and node.meta.get("path") and kind_of(node) == "device":
+                self.converted.add(origin.name)
+        self._replaced = dict(self._fates_in_fusions(program.fusions, flops))
+
+    def of(self, name: str) -> Fate:
+        if name in self.reasons:
+            return Fate(HOST, self.reasons[name])
+        if name in self.converted:
+            return Fate(CONVERTED)
+        if name in self.fused:
+            return Fate(REMOVED)
+        return self._replaced.get(name, Fate(REMOVED))
+
+    def _fates_in_fusions(self, fusions: Sequence[dict[str, Any]], flops: dict[str, int]) -> Iterator[tuple[str, Fate]]:
+        """Of operations that fusions replaced, so that they are not in the fused graph."""
+        looked_at = {name for fusion in fusions for name in fusion["nodes"]}
+        for made, names in self._groups(fusions, looked_at).items():
+            new = self._made(made, looked_at) - set(self.captured)
+            reasons = [self.reasons[name] for name in new if name in self.reasons]
+            chief = None if self.converted.isdisjoint(new) else max(names, key=lambda name: flops.get(name, 0))
+            for name in names:
+                if reasons:
+                    yield name, Fate(HOST, reasons[0])
+                else:
+                    yield name, Fate(CONVERTED if name == chief else REMOVED)
+
+    def _groups(self, fusions: Sequence[dict[str, Any]], looked_at: set[str]) -> dict[str, list[str]]:
+        """The name of what was made last: captured operations that it took the place of, through all fusions."""
+        last = dict(self._last(fusions))
+        groups: dict[str, list[str]] = {}
+        for number, fusion in enumerate(fusions):
+            own = [name for name in fusion["nodes"] if name in self.captured]
+            groups.setdefault(last[number], []).extend(own)
+        seen: set[str] = set(looked_at)
+        for made, names in groups.items():
+            names += self._gone_before([made, *names], seen)
+        gone = {
+            made: [name for name in dict.fromkeys(names) if name not in self.fused] for made, names in groups.items()
+        }
+        return {made: names for made, names in gone.items() if names}
+
+    def _gone_before(self, names: Sequence[str], seen: set[str]) -> list[str]:
+        """Operations before these that went with them: some fusions replace more than they looked at."""
+        found: list[str] = []
+        waiting = [self.captured[name] for name in names if name in self.captured]
+        while waiting:
+            for node in waiting.pop().all_input_nodes:
+                if node.op == "call_function" and node.name not in seen and node.name not in self.fused:
+                    seen.add(node.name)
+                    found.append(node.name)
+                    waiting.append(node)
+        return found
+
+    def _last(self, fusions: Sequence[dict[str, Any]]) -> Iterator[tuple[int, str]]:
+        """For every fusion what its result became: itself, or the result of a later fusion that replaced it."""
+        later: dict[str, str] = {}  # a name that was replaced: what it became in the end
+        for number in reversed(range(len(fusions))):
+            made = fusions[number]["made"]
+            became = later.get(made, made)
+            yield number, became
+            for name in fusions[number]["nodes"]:
+                later[name] = became
+
+    def _made(self, made: str, looked_at: set[str]) -> set[str]:
+        """A node of the fused graph with those before it that fusions wrote or looked at."""
+        found: set[str] = set()
+        waiting = [self.fused[made]] if made in self.fused else []
+        while waiting:
+            node = waiting.pop()
+            if node.name not in found and (node.name == made or self._is_of_fusion(node, looked_at)):
+                found.add(node.name)
+                waiting += node.all_input_nodes
+        return found
+
+    def _is_of_fusion(self, node: Node, looked_at: set[str]) -> bool:
+        return node.op == "call_function" and (node.name not in self.captured or node.name in looked_at)
