@@ -10,6 +10,7 @@ weights that changed; everything else into `main`, which runs on every call.
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
@@ -26,10 +27,10 @@ from torch_ttnn.compiler.arguments import DEVICE, call_with, leaves, mapped
 from torch_ttnn.compiler.brief import dtype_name
 from torch_ttnn.compiler.errors import StaysOnHost, refuse
 from torch_ttnn.compiler.forms import Form, Shape
-from torch_ttnn.compiler.value import TILE, Handle, Value, align
+from torch_ttnn.compiler.value import ROW_MAJOR, TILE, Handle, Value, align
 from torch_ttnn.devices import Target, library_function
 from torch_ttnn.options import TorchTtnnOption
-from ttnn_emulator import DataType, EmulatorError, Layout
+from ttnn_emulator import TILE_SIZE, DataType, EmulatorError, Layout
 
 INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 FLOATS = (torch.float32, torch.float16, torch.bfloat16)
@@ -45,6 +46,8 @@ DOWNLOADED = {
     DataType.BFLOAT4_B: torch.float32,
 }
 ATTENTION_CHUNK = 32  # rows; what the library takes when nothing is said
+MUCH_PADDING = 8  # times the elements that there are
+PADDED_LIMIT = 1 << 20  # elements of tiles, below which it does not matter
 CONSTANT_LIMIT = 1 << 22  # elements up to which a constant is worked out while compiling, for lowerings to look at
 
 
@@ -145,14 +148,18 @@ class Recorder(Namespace):
         if not once:
             args, kwargs = mapped(args, self._in_main), mapped(kwargs, self._in_main)
         try:
-            with ttnn_emulator.specs_only():
-                typed = call_with(function, args, kwargs, self._typed)
+            typed = self.typed(function, *args, **kwargs)
         except EmulatorError as error:
             raise StaysOnHost(str(error).splitlines()[0]) from error
         target = library_function(self.target.ttnn, path)
         node = graph.create_node("call_function", target, mapped(args, _node_of), mapped(kwargs, _node_of))
         node.meta.update(path=path, origin=self.origin, spec=typed)
         return self._handles(graph, node, typed)
+
+    def typed(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """What a call would give: specs of tensors, and nothing is written down."""
+        with ttnn_emulator.specs_only():
+            return call_with(function, args, kwargs, self._typed)
 
     def _handles(self, graph: torch.fx.Graph, node: torch.fx.Node, typed: Any) -> Any:
         if isinstance(typed, ttnn_emulator.Tensor):
@@ -241,7 +248,7 @@ class Recorder(Namespace):
         if value.is_static and value.dtype is torch.float32 and dtype is not DataType.FLOAT32:
             value = value.prepared(preparation.saturated)
         host = value.host()
-        layout = layout or TILE
+        layout = layout or (ROW_MAJOR if mostly_padding(value.shape) else TILE)
         graph = host.graph
         if value.is_bool or value.dtype in (torch.int16, torch.int8, torch.uint8, torch.float16):
             host_dtype = torch.bfloat16 if value.is_bool else torch.float32 if value.is_float else torch.int32
@@ -387,6 +394,15 @@ class Recorder(Namespace):
 
     def aligned(self, values: Sequence[Any], shape: Sequence[int]) -> tuple[list[Any], Form]:
         return align(values, shape)
+
+
+def mostly_padding(shape: Sequence[int]) -> bool:
+    """Whether tiles of it would be large and nearly empty: weights of convolutions, [out, in, 3, 3], are 113 times
+    what they hold."""
+    if len(shape) < 2:
+        return False
+    padded = math.prod(shape[:-2]) * math.prod([-(-size // TILE_SIZE) * TILE_SIZE for size in shape[-2:]])
+    return padded > PADDED_LIMIT and padded > MUCH_PADDING * math.prod(shape)
 
 
 def _node_of(item: Any) -> Any:

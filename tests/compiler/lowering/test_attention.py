@@ -33,6 +33,13 @@ def test_lengths_widths_and_scales(is_causal, scale, width, lengths):
     assert KERNEL in outcome.device_ops
 
 
+@pytest.mark.parametrize(("width", "by_kernel"), [(2560, True), (3136, False)])
+def test_rows_too_wide_for_the_memory_of_a_core(width, by_kernel):
+    """Attention over the channels of an image, whose rows are its pixels."""
+    outcome = check(lambda q, k, v: attention(q, k, v), *qkv(1, 1, 33, width), absolute=BOUND)
+    assert (KERNEL in outcome.device_ops) == by_kernel
+
+
 def test_keys_and_values_of_another_source():
     """Cross-attention is not self-attention."""
 

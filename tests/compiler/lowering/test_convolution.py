@@ -78,6 +78,21 @@ def test_weights_from_anywhere(form):
     assert "ttnn.matmul" in out.device_ops or operation == "linear"
 
 
+@pytest.mark.parametrize("bias", [True, False])
+def test_sliced_images_with_channels_that_are_no_whole_tiles(bias):
+    """The library slices these in rows, and prepares weights for tiles if images are given as such."""
+    torch.manual_seed(0)
+    narrow, deep = torch.nn.Conv2d(8, 144, 1), torch.nn.Conv2d(144, 144, 3, padding=1, groups=144, bias=bias)
+    given = [each.detach() for each in (narrow.weight, narrow.bias, *deep.parameters())]
+
+    def two(x, *weights):
+        pixels = F.conv2d(x, *weights[:2])
+        return F.conv2d(pixels, weights[2], weights[3] if bias else None, padding=1, groups=144)
+
+    out = check(two, torch.randn(10, 8, 56, 56), *given, statics=tuple(range(1, len(given) + 1)))
+    assert out.device_ops.count("ttnn.conv2d") == 1
+
+
 def test_no_bias():
     out = check(lambda x, w: F.conv2d(x, w), torch.randn(1, 6, 8, 8), torch.randn(4, 6, 3, 3), statics=(1,))
     assert "bias_tensor=None" in out.program.code

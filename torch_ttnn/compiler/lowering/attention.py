@@ -21,6 +21,9 @@ TILE_WIDTH = 32
 # What stands for -inf in a mask. The kernel takes the padding of tiles for the lowest float of all, so that must be
 # lower; whoever sees nothing else weighs all keys alike, as torch does for a row of its lowest floats.
 HIDDEN = -1e30
+# The kernel keeps rows of queries, keys, values and results in L1, 520 bytes a core for each number of their width:
+# beyond this it does not fit (attention over channels has as many numbers in a row as an image has pixels).
+WIDEST = 2560
 LOWEST_BIAS = -1e9  # at or below this an entry of an additive mask hides its key
 
 
@@ -115,7 +118,8 @@ def _is_causal(hidden: torch.Tensor, queries: int, keys: int) -> bool:
 
 def attend(ttnn: Any, q: Value, k: Value, v: Value, mask: Mask, scale: float) -> Value:
     """Attention of [batch, heads, length, width]; fewer heads of keys than of queries are shared."""
-    if ttnn.float_dtype is FLOAT32 or q.shape[0] != k.shape[0] or k.shape[3] != v.shape[3]:
+    fits = q.shape[0] == k.shape[0] and k.shape[3] == v.shape[3] and q.shape[3] <= WIDEST
+    if ttnn.float_dtype is FLOAT32 or not fits:
         made, _ = _by_products(ttnn, q, k, v, mask, scale, with_sums=False)
         return made
     width = q.shape[3]

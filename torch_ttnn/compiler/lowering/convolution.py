@@ -18,6 +18,8 @@ from torch_ttnn.compiler.lowering.registry import lowers
 from torch_ttnn.compiler.value import ROW_MAJOR, TILE, Handle, Value
 from ttnn_emulator import DataType
 
+TILE_EDGE = 32
+
 aten = torch.ops.aten
 
 # Functions that a convolution applies to its result, as the library calls them.
@@ -111,6 +113,10 @@ def in_plane(
     source = images.stored(ttnn, x, None, given.dtype)
     config = config_of(ttnn, given.dtype, activation)
     sizes = _sizes(plane)
+    if not _is_read_as_prepared(ttnn, source, plane, bias is not None, config):
+        source = images.stored(ttnn, x, ROW_MAJOR, given.dtype)
+        if not _is_read_as_prepared(ttnn, source, plane, bias is not None, config):
+            refuse("weights prepared for this convolution are not in the form in which it reads them")
     taps = weight.view((*weight.shape[:2], *plane.kernel))
     prepared, row = _prepared(ttnn, source, taps, bias, plane, sizes, config)
     return ttnn.conv2d(
@@ -177,6 +183,34 @@ def _sizes(plane: Convolution) -> dict[str, Any]:
         "padding": plane.padding,
         "dilation": plane.dilation,
     }
+
+
+def _is_read_as_prepared(ttnn: Any, source: Handle, plane: Convolution, has_bias: bool, config: Any) -> bool:
+    """Whether the convolution reads weights in the form that the library's preparation gives them.
+
+    Of channels that are no whole tiles it does not where it slices tiles: it slices rows then, which are not padded.
+    """
+    if plane.in_channels % TILE_EDGE == 0:
+        return True
+    shapes = (plane.out_channels, plane.in_channels // plane.groups, *plane.kernel), (1, 1, 1, plane.out_channels)
+    weight, row = (ttnn_emulator.spec_tensor(shape, plane.dtype, ROW_MAJOR) for shape in shapes)
+    settings = {
+        **_sizes(plane), "groups": plane.groups, "device": ttnn.device, "conv_config": config,
+        "compute_config": ttnn.accurate,
+    }  # fmt: skip
+    try:
+        prepared = ttnn.typed(
+            ttnn_emulator.prepare_conv_weights, weight_tensor=weight, weights_format="OIHW", has_bias=has_bias,
+            input_memory_config=ttnn.DRAM_MEMORY_CONFIG, input_layout=source.layout, input_dtype=plane.dtype,
+            output_dtype=plane.dtype, **settings,
+        )  # fmt: skip
+        _, (read, _) = ttnn.typed(
+            ttnn_emulator.conv2d, input_tensor=source, weight_tensor=weight, bias_tensor=row if has_bias else None,
+            dtype=plane.dtype, return_weights_and_bias=True, **settings,
+        )  # fmt: skip
+    except ttnn_emulator.EmulatorError:
+        return True  # what is wrong with it is told when it is recorded
+    return prepared.padded_shape == read.padded_shape
 
 
 def _prepared(

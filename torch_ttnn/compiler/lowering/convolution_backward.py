@@ -12,7 +12,7 @@ from torch_ttnn.compiler.lowering import images
 from torch_ttnn.compiler.lowering.conv_problem import Convolution
 from torch_ttnn.compiler.lowering.convolution import convolution, no_convolution
 from torch_ttnn.compiler.lowering.registry import lowers
-from torch_ttnn.compiler.lowering.windows import Windows, bordered, taps_of
+from torch_ttnn.compiler.lowering.windows import Windows, bordered, side_by_side, taps_of
 from torch_ttnn.compiler.value import ROW_MAJOR, TILE, Handle, Value
 from ttnn_emulator import DataType
 
@@ -103,15 +103,29 @@ def weight_gradient(ttnn: Any, given: Convolution, windows: Windows, x: Value, g
     groups, taps = given.groups, math.prod(given.kernel)
     inner, outer = given.in_channels // groups, given.out_channels // groups
     source = bordered(ttnn, images.videos(ttnn, x, ROW_MAJOR, given.dtype), windows.padding)
-    seen = taps_of(ttnn, source, windows)
-    joined = ttnn.concat(seen, dim=-1) if len(seen) > 1 else seen[0]
-    rows = math.prod(joined.shape[:-1])
-    left = by_group(ttnn, ttnn.reshaped(joined, (rows, taps, groups, inner)), groups, rows, taps * inner)
     pixels = images.stored(ttnn, gradient, TILE, given.dtype)
+    if groups > 1 and inner == outer == 1:
+        made = each_channel_alone(ttnn, taps_of(ttnn, source, windows), pixels)
+        return ttnn.value(made, (taps, groups), x.dtype).permute((1, 0)).view((groups, 1, *given.kernel))
+    joined = side_by_side(ttnn, source, windows)
+    rows = joined.shape[0]
+    left = by_group(ttnn, ttnn.reshaped(joined, (rows, taps, groups, inner)), groups, rows, taps * inner)
     right = by_group(ttnn, ttnn.reshaped(pixels, (rows, 1, groups, outer)), groups, rows, outer)
     made = ttnn.matmul(left, right, transpose_a=True, compute_kernel_config=ttnn.accurate)
     held = ttnn.value(made, (groups, taps, inner, outer), x.dtype)
     return held.permute((0, 3, 2, 1)).view((given.out_channels, inner, *given.kernel))
+
+
+def each_channel_alone(ttnn: Any, seen: Sequence[Handle], pixels: Handle) -> Handle:
+    """[taps, C]: a channel's taps times its own gradient, summed over pixels; products of matrices would be padding."""
+    rows, channels = pixels.shape[-2:]
+    gradient = ttnn.reshaped(pixels, (rows, channels))
+    totals = []
+    for each in seen:
+        part = ttnn.multiply(ttnn.tiled(ttnn.reshaped(each, (rows, channels))), gradient)
+        wide = ttnn.cast(part, DataType.FLOAT32)
+        totals.append(ttnn.sum(wide, dim=0, keepdim=True, compute_kernel_config=ttnn.accurate))
+    return ttnn.concat(totals, dim=0) if len(totals) > 1 else totals[0]
 
 
 def by_group(ttnn: Any, handle: Handle, groups: int, rows: int, width: int) -> Handle:

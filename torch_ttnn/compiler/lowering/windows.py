@@ -61,6 +61,12 @@ class Windows:
         return list(itertools.product(*[range(size) for size in self.kernel]))
 
     @property
+    def lie_beside(self) -> bool:
+        """Whether windows neither overlap nor leave gaps, as those of patch embeddings."""
+        dense = set(self.dilation) == {1} and not any(side for pair in self.padding for side in pair)
+        return dense and self.kernel == self.stride and len(self.sizes) <= 2
+
+    @property
     def see_nothing(self) -> bool:
         """Whether some window has all of its taps in the border."""
         for axis, (size, taps) in enumerate(zip(self.sizes, self.kernel)):
@@ -110,11 +116,31 @@ def taps_of(ttnn: Any, images: Handle, windows: Windows) -> list[Handle]:
     return seen
 
 
-def patches(ttnn: Any, images: Handle, windows: Windows) -> Handle:
-    """[N × output pixels, taps × C] of padded images, in tiles."""
+def side_by_side(ttnn: Any, images: Handle, windows: Windows) -> Handle:
+    """[N × output pixels, taps × C] of padded images, in rows."""
+    if windows.lie_beside and len(windows.taps) > 1:
+        return _cut_up(ttnn, images, windows)
     seen = taps_of(ttnn, images, windows)
     joined = ttnn.concat(seen, dim=-1) if len(seen) > 1 else seen[0]
-    return ttnn.tiled(ttnn.reshaped(joined, (math.prod(joined.shape[:-1]), joined.shape[-1])))
+    return ttnn.reshaped(joined, (math.prod(joined.shape[:-1]), joined.shape[-1]))
+
+
+def _cut_up(ttnn: Any, images: Handle, windows: Windows) -> Handle:
+    """Windows that lie beside each other need no slice for each tap: rows of pixels change places with rows of taps."""
+    batch, channels = images.shape[0], images.shape[-1]
+    used = [count * size for count, size in zip(windows.output, windows.kernel)]
+    if used != list(images.shape[1:-1]):
+        images = ttnn.slice(images, [0] * len(images.shape), [batch, *used, channels])
+    rows, columns = (1,) * (2 - len(used)) + windows.output
+    high, wide = (1,) * (2 - len(used)) + windows.kernel
+    lines = ttnn.reshaped(images, (batch * rows, high, columns, wide * channels))
+    swapped = ttnn.permute(lines, [0, 2, 1, 3]) if high > 1 else lines
+    return ttnn.reshaped(swapped, (batch * rows * columns, high * wide * channels))
+
+
+def patches(ttnn: Any, images: Handle, windows: Windows) -> Handle:
+    """[N × output pixels, taps × C] of padded images, in tiles."""
+    return ttnn.tiled(side_by_side(ttnn, images, windows))
 
 
 def spread_apart(ttnn: Any, x: Handle, steps: Sequence[int]) -> Handle:
