@@ -32,6 +32,7 @@ conformance: setup  ## ask the real ttnn afresh (on a mock card), print the scor
 bench: setup  ## speed, as ratios measured in one run
 	$(PY) benchmarks/emulator.py
 	$(PY) benchmarks/models.py
+	$(PY) benchmarks/tracer.py
 
 pictures: setup  ## draw the pictures of the documents anew
 	$(PIP) install -e ".[docs]"
