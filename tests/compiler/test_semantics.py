@@ -52,6 +52,44 @@ def test_an_input_changed_in_place_is_changed_for_the_caller():
 
 
 @torch.no_grad()
+def test_a_view_of_a_copy_is_no_view_of_the_input():
+    x = torch.ones(4, WIDTH)
+    copied, more = compiled(lambda x: (x.clone().view(WIDTH, 4), x + 1))(x)
+    copied.zero_()
+    assert torch.equal(x, torch.ones(4, WIDTH))
+    assert torch.equal(more, torch.full((4, WIDTH), 2.0))
+
+
+@torch.no_grad()
+def test_a_view_of_an_input_beside_work_for_the_device_in_warm_calls():
+    run = compiled(lambda x, n: (x.flatten(2).transpose(1, 2), n.flatten(), n * 2))
+    for start in range(3):
+        x, n = torch.randn(1, 8, 3, 4), torch.arange(start, start + 12).reshape(3, 4)
+        seen, flat, twice = run(x, n)
+        assert torch.equal(seen, x.flatten(2).transpose(1, 2))
+        assert torch.equal(flat, n.flatten())
+        assert torch.equal(twice, n * 2)
+
+
+@torch.no_grad()
+def test_what_only_rearranges_inputs_keeps_their_bits_and_does_not_cross():
+    """Flattened tokens, masks and images that a graph hands on, beside what it computes."""
+
+    def function(x, tokens, mask, y):
+        return x.reshape(2, -1).t(), tokens.reshape(-1), mask.t().contiguous(), y * 2
+
+    options = torch_ttnn.TorchTtnnOption()
+    given = (torch.randn(6, 4).t(), torch.randint(99, (5, 3)).t(), torch.rand(3, 4) > 0.5, torch.randn(4, WIDTH))
+    for _ in range(3):  # captured, traced, replayed
+        got = torch_ttnn.compile(function, options=options)(*given)
+        want = function(*given)
+        assert all(torch.equal(mine, theirs) for mine, theirs in zip(got[:3], want))
+        assert_near(got[3], want[3])
+    (program,) = options.programs
+    assert program.code.count("ttnn.from_torch(") == program.code.count("ttnn.to_torch(") == 1
+
+
+@torch.no_grad()
 def test_a_view_of_an_input_changed_in_place():
     def function(x):
         x[1:3].mul_(2)

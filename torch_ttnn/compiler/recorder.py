@@ -288,6 +288,10 @@ class Recorder(Namespace):
     def download(self, value: Value) -> torch.fx.Node:
         """Bring a device value to the host; there it is seen in torch's order, shape and dtype at no cost."""
         handle, form = value.stored()
+        if (source := self._uploaded_from(handle, value.dtype)) is not None:
+            whole = {"memory_format": torch.contiguous_format}
+            copy = self._host_call(self.main, torch.ops.aten.clone.default, (source,), whole)
+            return self._seen_on_host(copy, handle.shape, value.shape, form)
         graph = handle.node.graph
         kwargs: dict[str, Any] = {"dtype": value.dtype} if value.is_float else {}
         node = graph.create_node("call_function", self.target.ttnn.to_torch, (handle.node,), kwargs)
@@ -301,13 +305,39 @@ class Recorder(Namespace):
             made = torch.int32
         if made is not value.dtype:
             node = self._host_call(graph, torch.ops.aten._to_copy.default, (node,), {"dtype": value.dtype})
+        return self._seen_on_host(node, handle.shape, value.shape, form)
+
+    def _seen_on_host(self, node: torch.fx.Node, held: Shape, shape: Shape, form: Form) -> torch.fx.Node:
+        """A torch tensor that lies as `held`, in torch's order and shape."""
+        graph = node.graph
         if form.is_plain:
-            form = Form.plain(value.shape)
-        if handle.shape != form.held:
+            form = Form.plain(shape)
+        if held != form.held:
             node = self._host_call(graph, torch.ops.aten.view.default, (node, list(form.held)), {})
         if not form.is_plain:
             node = self._host_call(graph, torch.ops.aten.permute.default, (node, list(form.axes)), {})
         return node
+
+    def _uploaded_from(self, handle: Handle, dtype: torch.dtype) -> torch.fx.Node | None:
+        """The tensor of the host that this is an unchanged upload of, if it has this dtype: it need not come back."""
+        node = self._uploads[handle.node].node if handle.node in self._uploads else handle.node
+        if node.meta.get("path") != "ttnn.from_torch" or node.graph is not self.main:
+            return None
+        source = node.args[0]
+        if source.meta.get("move") == "part of an upload":  # type: ignore[union-attr]
+            source = source.args[0]  # type: ignore[union-attr]
+        return source if source.meta["val"].dtype is dtype else None  # type: ignore[union-attr, return-value]
+
+    def _to_torch(self, handle: Handle, value: Value) -> tuple[torch.fx.Node, torch.dtype]:
+        """The download itself, and the dtype that it gives."""
+        kwargs: dict[str, Any] = {"dtype": value.dtype} if value.is_float else {}
+        node = handle.node.graph.create_node("call_function", self.target.ttnn.to_torch, (handle.node,), kwargs)
+        made = value.dtype if value.is_float else DOWNLOADED[handle.dtype]
+        with self.fake_mode:
+            node.meta.update(
+                path="ttnn.to_torch", origin=self.origin, val=torch.empty(handle.shape, dtype=made, device="cpu")
+            )
+        return node, made
 
     def _host_call(self, graph: torch.fx.Graph, target: Any, args: tuple, kwargs: dict) -> torch.fx.Node:
         """A torch call that is part of a move."""
@@ -403,6 +433,14 @@ def mostly_padding(shape: Sequence[int]) -> bool:
         return False
     padded = math.prod(shape[:-2]) * math.prod([-(-size // TILE_SIZE) * TILE_SIZE for size in shape[-2:]])
     return padded > PADDED_LIMIT and padded > MUCH_PADDING * math.prod(shape)
+
+
+def _host_source(node: torch.fx.Node, dtype: torch.dtype) -> torch.fx.Node | None:
+    """The torch tensor of which a node is an upload, if it has that dtype."""
+    if node.meta.get("path") != "ttnn.from_torch":
+        return None
+    host = node.args[0]
+    return host if isinstance(host, torch.fx.Node) and host.meta["val"].dtype is dtype else None
 
 
 def _node_of(item: Any) -> Any:

@@ -33,10 +33,8 @@ class Parts:
         self.placeholders = [node for node, kind in kinds.items() if kind in ("input", "weight")]
         self.uploaded = [node for node in self.before if any(kinds[user] == "body" for user in node.users)]
         self.downloaded = [node for node in self.body if any(kinds[user] == "after" for user in node.users)]
-        self.kept = [node for node in self.uploaded if any(kinds[user] == "after" for user in node.users)]
         if any(kinds.get(node) == "before" for after in self.after for node in after.all_input_nodes):
-            # An uploaded input that is an output at once: rare, and then nothing is gained.
-            self.is_whole = self.is_whole and not self.kept
+            self.is_whole = False  # an uploaded input that is an output at once: rare, and then nothing is gained
 
     def _kind(self, node: torch.fx.Node, kinds: dict[torch.fx.Node, str], weights: dict[torch.fx.Node, int]) -> str:
         if node.op == "placeholder":

@@ -49,8 +49,10 @@ NO_THRESHOLD: Mapping[str, str] = {"rcnn": "box_score_thresh", "retinanet": "sco
 TRAINING_BATCH: Mapping[str, int] = {"inception_v3": 2}
 
 
-def entry(name: str, kind: str = "classification", family: str = "", **rest: Any) -> ModelEntry:
-    """A row for a model of torchvision by its name there."""
+def entry(
+    name: str, kind: str = "classification", family: str = "", settings: Mapping[str, Any] | None = None, **rest: Any
+) -> ModelEntry:
+    """A row for a model of torchvision by its name there; `settings` are those that differ from its own."""
     task = TASKS[kind]
     arguments = INPUTS.get(name, task.arguments)
     thresholds = {setting: 0.0 for part, setting in NO_THRESHOLD.items() if part in name}
@@ -58,6 +60,6 @@ def entry(name: str, kind: str = "classification", family: str = "", **rest: Any
         name=name,
         family=family or name.split("_")[0],
         task=task.description,
-        architecture=Torchvision(name, untrained={**task.untrained, **thresholds}),
+        architecture=Torchvision(name, settings or {}, untrained={**task.untrained, **thresholds}),
         **{"feed": takes(*arguments), "needs_values": task.needs_values, **rest},
     )

@@ -22,6 +22,14 @@ def test_views_alone_cost_nothing():
     assert moves(lambda x: x.unsqueeze(1).flatten(1).view(-1, 2, 3).squeeze(), numbers([4, 6])).device_ops == []
 
 
+def test_views_of_inputs_do_not_cross():
+    """Not even where others of the same inputs are computed with."""
+    whole = numbers([4, 6], torch.int64)
+    out = moves(lambda x, y, n: (x.view(6, 4).t(), y + 1, n.flatten(), x * 2), numbers([4, 6]), numbers([3, 5]), whole)
+    paths = [node.meta["path"] for node in out.program.graph.nodes if "path" in node.meta]
+    assert paths.count("ttnn.from_torch") == paths.count("ttnn.to_torch") == 2
+
+
 def test_channels_last_images_stay_so_through_pointwise_operations_and_views():
     out = check(lambda x: (x.permute(0, 3, 1, 2) * 2).flatten(2).transpose(1, 2) + 1, torch.randn(2, 5, 6, 32))
     assert out.device_ops == ["ttnn.multiply", "ttnn.add"]

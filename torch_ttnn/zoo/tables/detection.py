@@ -94,5 +94,11 @@ ENTRIES = (
     torchvision("ssd300_vgg16", "detection", family="ssd"),
     torchvision("ssdlite320_mobilenet_v3_large", "detection", family="ssd"),
     torchvision("fasterrcnn_mobilenet_v3_large_320_fpn", "detection", family="rcnn"),
-    torchvision("retinanet_resnet50_fpn", "detection", family="retinanet"),
+    torchvision(
+        "retinanet_resnet50_fpn",
+        "detection",
+        family="retinanet",
+        settings={"min_size": 320, "max_size": 480},
+        reduced="images of 320 × 426 in place of 800 × 1066.",
+    ),
 )

@@ -73,6 +73,7 @@ DPR = ModelEntry(
     task="question answering",
     architecture=Transformers("DPRReader", "DPRConfig", hub="facebook/dpr-reader-single-nq-base"),
     feed=takes(input_ids=Tokens(30522, 128, lowest=999), attention_mask=Padded(128)),
+    batch=4,  # passages, of which one is chosen
 )
 
 ELECTRA = ModelEntry(
