@@ -99,7 +99,7 @@ LINKS: Mapping[str, Link] = {
     "t5-base": Link("t5-base", ONE_STEP),
     "t5-large": Link("t5-large", ONE_STEP),
     "t5-small": Link("t5-small", ONE_STEP),
-    "textattack/albert-base-v2-imdb": Link("albert-imdb"),
+    "textattack/albert-base-v2-imdb": Link("albert-imdb", "batch 4 in place of 1"),
     "twmkn9/albert-base-v2-squad2": Link("albert-squad2"),
 }
 
