@@ -51,7 +51,7 @@ def bits(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def bound_of(device: Any, trace: Any) -> bound.BoundTrace | None:
-    return device.traces[trace]._replays._bound
+    return device.traces[trace].replays.bound
 
 
 def calls_compute(run: Any) -> bool:

@@ -80,6 +80,10 @@ class BoundTrace:
             run()
         self.hand_out()
 
+    def is_unchanged(self) -> bool:
+        """Whether the buffers that nobody has changed so far are as they were."""
+        return all(each.copy is not None or each.is_current() for each in self.outside)
+
     def hand_out(self) -> None:
         """Put copies of what others can read where they read it."""
         for storage, values in self.results:
@@ -91,9 +95,9 @@ class Replays:
 
     def __init__(self, programs: Sequence[Program]) -> None:
         self._programs = programs
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()  # held during a replay
         self._changing: set[int] = set()  # buffers from outside that the host has changed
-        self._bound: BoundTrace | None = None
+        self.bound: BoundTrace | None = None
 
     @functools.cached_property
     def _is_possible(self) -> bool:
@@ -108,18 +112,18 @@ class Replays:
         """Replay the trace bound; whether that was possible."""
         if device.num_devices != 1 or not device.holds_values or not self._is_possible:
             return False
-        if not self._lock.acquire(blocking=False):  # another thread is in the middle of a replay
+        if not self.lock.acquire(blocking=False):  # another thread is in the middle of a replay
             return False
         try:
-            bound = self._bound
+            bound = self.bound
             if bound is not None and bound.mode == mode.current() and self._are_current(bound):
                 bound.replay()
                 return True
-            self._bound = None
-            self._bound = self._bind()
-            return self._bound is not None
+            self.bound = None
+            self.bound = self._bind()
+            return self.bound is not None
         finally:
-            self._lock.release()
+            self.lock.release()
 
     def _are_current(self, bound: BoundTrace) -> bool:
         for each in bound.outside:
@@ -241,6 +245,14 @@ def _argument(value: Any, memory: dict[int, Held]) -> Any:
         if _shares_memory(view, owner.values):
             return Held(view, owner.constant)
     return Reshaped(owner, reshape)
+
+
+def memory_of(storage: Storage, bound: BoundTrace) -> Held | None:
+    """Where a bound trace keeps what a buffer, or a view of one, is to hold; None if there is no such place."""
+    if id(storage.root) not in bound.memory:
+        return None
+    found = _argument(storage, bound.memory)
+    return found if found.__class__ is Held and found.values.is_contiguous() else None
 
 
 def _shares_memory(one: torch.Tensor, other: torch.Tensor) -> bool:

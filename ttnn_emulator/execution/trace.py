@@ -63,7 +63,7 @@ class Trace:
     address: int = 0
 
     @functools.cached_property
-    def _replays(self) -> Replays:
+    def replays(self) -> Replays:
         return Replays(self.programs)
 
     def record(self, plan: Plan, inputs: Sequence[Any], outputs: Sequence[Storage]) -> None:
@@ -89,7 +89,7 @@ class Trace:
     def replay(self, device: MeshDevice) -> None:
         from ttnn_emulator.dispatch import execute
 
-        if self._replays.run(device):
+        if self.replays.run(device):
             return
         for program in self.programs:
             execute(program.plan, program.inputs, program.outputs, device)
