@@ -82,6 +82,18 @@ def zero_gradients() -> tuple[nn.Module, torch.Tensor]:
     return _with_inputs(ManyZeroGradients)
 
 
+class Normed(Small):
+    """With a batch norm."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.BatchNorm1d(64)  # type: ignore[assignment]
+
+
+def normed() -> tuple[nn.Module, torch.Tensor]:
+    return _with_inputs(Normed)
+
+
 def with_loss() -> tuple[nn.Module, torch.Tensor]:
     return _with_inputs(WithLoss)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -19,6 +20,7 @@ from torch_ttnn.results.portable import portable
 from torch_ttnn.results.record import Task, Variation
 from torch_ttnn.results.variations import Fates, variations
 from torch_ttnn.zoo import trained
+from torch_ttnn.zoo.entry import Judged
 
 HERE = "tests.results.subjects:"
 SAME = ("status", "programs", "ops_before", "ops_remaining", "device_ops", "uploads", "downloads", "crossings_within",
@@ -131,6 +133,51 @@ def test_twice_gives_the_same(name: str, mode: str) -> None:
     for field in SAME:
         assert getattr(once, field) == getattr(again, field), field
     assert again.original_losses == once.original_losses
+
+
+class Twice(torch.nn.Module):
+    """A part of a model, for want of a smaller one: the model, with one more output."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        found = self.model(x)
+        return found, 2 * found
+
+
+def test_where_only_a_part_can_be_compared_the_row_is_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    honest = measure.agreement
+    monkeypatch.setattr(measure, "agreement", lambda got, want: seen.append(len(got)) or honest(got, want))
+    entry = replace(zoo.find("mnist-cnn"), judged=Judged(Twice, "PCC is of a part."))
+    subject = Subject(entry, entry.build(), Conditions(calls=1), Conditions().options())
+    found = measure.infer(subject)
+    assert seen == [2], "the part's two outputs, not the model's one"
+    assert found["pcc"] > 0.999
+    assert found["compared"] == "PCC is of a part."
+    assert found["ops_before"] == row("mnist-cnn").ops_before, "counts are of the whole"
+
+
+def test_beside_a_low_pcc_stands_that_of_torch_in_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert row(HERE + "small").torch_pcc is None
+    monkeypatch.setattr(measure, "NEAR", 2.0)
+    found = row(HERE + "small")
+    assert 0.99 < found.torch_pcc < 1, "it is measured, and not exact"
+
+
+@pytest.mark.parametrize("name", ["ssdlite320_mobilenet_v3_large", "fasterrcnn_mobilenet_v3_large_320_fpn"])
+def test_scores_and_offsets_of_all_boxes(name: str) -> None:
+    need("torchvision")
+    entry = zoo.find(name)
+    model = entry.build(lively=False)
+    arguments, keywords = entry.inputs()
+    with torch.no_grad():
+        found = entry.judged.part(model)(*arguments, **keywords)
+    levels = 3 if "rcnn" in name else 0  # of the first stage of two
+    assert len(found) == 2 * levels + 2
+    assert all(each.isfinite().all() and each.std() > 0 for each in found)
 
 
 def test_batch_and_device_are_as_asked() -> None:

@@ -104,7 +104,10 @@ def test_the_page_says_what_was_measured_on_what():
 def test_what_differs_from_the_published_model_is_said():
     text = document([replace(ROW, reduced="2 layers in place of 12.")])
     assert lines(section(text, "Inference (1)"))[0][0] == "resnet18 †"
-    assert lines(section(text, "Models that differ")) == [["resnet18", "2 layers in place of 12."]]
+    text = document([replace(ROW, reduced="2 layers in place of 12.", compared="A part.")])
+    assert lines(section(text, "What differs")) == [["resnet18", "2 layers in place of 12. A part."]]
+    text = document([replace(ROW, reduced="2 layers in place of 12.")])
+    assert lines(section(text, "What differs")) == [["resnet18", "2 layers in place of 12."]]
 
 
 # -- against the older compiler ---------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from tests.results import subjects
 from tests.results.test_measure import HERE, row
 from torch_ttnn.metrics import Agreement
 from torch_ttnn.results.training import ZERO, NotTrainable, compare, gradient_fields, lift, loss_of, quieten
+from torch_ttnn.zoo.initialisation import LIFT
 
 
 def test_a_row_of_training() -> None:
@@ -29,14 +30,15 @@ def test_a_row_of_training() -> None:
     assert found.losses[2] < found.losses[1] < found.losses[0], "it learns"
     assert found.original_seconds > 0
     assert found.compiled_seconds > 0
-    assert found.reduced == ""
+    assert (found.reduced, found.compared) == ("", "")
+    assert found.torch_pcc is None, "asked for only where the device's is low"
     assert found.versions["precision"] == "float32"
 
 
 def test_dropout_is_off_and_the_row_says_so() -> None:
     found = row(HERE + "dropping", "train")
     assert found.gradient_pcc > 0.99
-    assert found.reduced == "Dropout is off, so that both ways compute the same."
+    assert found.compared == "Dropout is off, so that both ways compute the same."
 
 
 def test_a_wrong_gradient_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,6 +56,7 @@ def test_a_wrong_gradient_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     found = row(HERE + "small", "train")
     assert found.gradients[0].parameter == "second.weight"
     assert found.gradient_pcc < 0.97
+    assert found.torch_pcc is not None
 
 
 def test_gradients_that_are_zero_but_for_rounding_are_left_out() -> None:
@@ -110,8 +113,13 @@ def test_rates_are_set_to_zero_wherever_they_are() -> None:
 
 def test_batch_norms_are_lifted() -> None:
     norm = nn.BatchNorm2d(3)
-    lift(nn.Sequential(norm, nn.Linear(2, 2), nn.BatchNorm1d(2, affine=False)))
-    assert norm.bias.tolist() == [1.0] * 3
+    assert lift(nn.Sequential(norm, nn.Linear(2, 2), nn.BatchNorm1d(2, affine=False)))
+    assert norm.bias.tolist() == [LIFT] * 3, "as in inference"
+    assert not lift(nn.Linear(2, 2))
+
+
+def test_a_row_says_that_batch_norms_are_lifted() -> None:
+    assert row(HERE + "normed", "train").compared == f"Biases of batch norms are raised by {LIFT} deviations."
 
 
 def test_a_model_without_gradients_fails_with_the_reason() -> None:

@@ -67,6 +67,17 @@ def test_the_learning_rate_rises_and_falls(cifar10: Any) -> None:
     assert rates == pytest.approx([0.0, 0.2, 0.4, 0.2, 0.0])
 
 
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_convolutions_as_products(cifar10: Any, size: int) -> None:
+    layer, signal = torch.nn.Conv2d(5, 7, 3, padding=1, bias=False), torch.randn(4, 5, size, size, requires_grad=True)
+    found, wanted = cifar10.convolved(layer, signal), layer(signal)
+    assert torch.allclose(found, wanted, atol=1e-5)
+    upstream = torch.randn_like(wanted)
+    gradients = [torch.autograd.grad(each, [layer.weight, signal], upstream) for each in (found, wanted)]
+    for mine, theirs in zip(*gradients):
+        assert torch.allclose(mine, theirs, atol=1e-4)
+
+
 def test_training_goes_on_where_it_was_stopped(cifar10: Any, tmp_path: pathlib.Path) -> None:
     need("torchvision")
     recipe, data = replace(cifar10.Recipe(), sizes=(8, 8), batch=4), pictures(8)

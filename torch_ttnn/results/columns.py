@@ -11,7 +11,9 @@ from torch_ttnn.results.record import EVAL, FAILS, Row, Task
 
 CHANGED = "†"  # marks models that are smaller than published, or changed so that both ways can be compared
 
-MODEL = Column("Model", f"its name in the zoo; {CHANGED} if it differs from the published model")
+MODEL = Column(
+    "Model", f"its name in the zoo; {CHANGED} if it differs from the published model, or not all of it is compared"
+)
 STATUS = Column("Status", ", ".join(f"{md.SYMBOLS[status]} {text}" for status, text in md.MEANINGS.items()))
 SUCCESS = Column("Run Success", "whether the compiled model runs to its end")
 BATCH = Column("Batch", "items in a call", number=True)
@@ -48,7 +50,7 @@ MEMORY = Column("DRAM Peak", "the device's memory at its fullest, with the weigh
 
 Cell = Callable[[Row], str]
 CELLS: dict[Column, Cell] = {
-    MODEL: lambda row: md.plain(row.key) + (f" {CHANGED}" if row.reduced else ""),
+    MODEL: lambda row: md.plain(row.key) + (f" {CHANGED}" if row.reduced or row.compared else ""),
     STATUS: lambda row: md.SYMBOLS[row.status],
     SUCCESS: lambda row: "No" if row.status == FAILS else "Yes",
     BATCH: lambda row: f"{row.batch:,}",

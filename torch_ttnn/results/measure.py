@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import hashlib
 import pathlib
@@ -16,6 +17,7 @@ from typing import Any
 
 import torch
 import torch.fx
+import torch.utils._pytree as pytree
 from torch import nn
 
 import ttnn_emulator
@@ -25,11 +27,11 @@ from torch_ttnn.compiler.capture import boxed, compile_captured
 from torch_ttnn.jobs import passes
 from torch_ttnn.jobs.job import load
 from torch_ttnn.jobs.tracing import ONE_VALUE, Wanted
-from torch_ttnn.metrics import Times, agreement, elapsed, in_turns
+from torch_ttnn.metrics import Agreement, Times, agreement, elapsed, in_turns
 from torch_ttnn.options import TorchTtnnOption
 from torch_ttnn.results.described import fields_of
 from torch_ttnn.results.portable import portable
-from torch_ttnn.results.record import EVAL, FAILS, TRAIN, Row
+from torch_ttnn.results.record import EVAL, FAILS, NEAR, TRAIN, Row
 from torch_ttnn.results.variations import captured_variations, tensor_text
 from torch_ttnn.zoo import ModelEntry, tensors, trained
 from ttnn_emulator.api.recorded import ttnn_version
@@ -156,17 +158,45 @@ def infer(subject: Subject) -> dict[str, Any]:
     want = tensors(forward(model, subject.inputs()))
     compiled = compile(model, options=subject.options)
     got, first = _first(lambda inputs: tensors(forward(compiled, inputs)), subject.inputs())
-    near = agreement(got, want)
+    judged = subject.entry.judged
+    near = agreement(got, want) if judged is None else _of_part(judged.part(model), subject)
     fields = fields_of(subject.options.programs) if subject.options.programs else nothing_captured()
     times = warm_times([functools.partial(forward, model), functools.partial(forward, compiled)], subject)
     return {
         **fields,
         "first_seconds": first,
         **time_fields(times),
+        "compared": judged.told if judged else "",
         "pcc": finite(near.pcc),
         "relative_error": finite(near.relative_error),
+        "torch_pcc": _torch_pcc(subject) if near.pcc < NEAR else None,
         **task_fields(subject, compiled),
     }
+
+
+def _of_part(part: nn.Module, subject: Subject) -> Agreement:
+    """How near a part of the model comes, compiled for itself, to torch."""
+    compiled = compile(part, options=subject.conditions.options())
+    got = tensors(forward(compiled, subject.inputs()))
+    return agreement(got, tensors(forward(part, subject.inputs())))
+
+
+def _torch_pcc(subject: Subject) -> float | None:
+    """What torch itself reaches with weights and activations in bfloat16; None if the model does not run so."""
+    judged = subject.entry.judged
+    model = judged.part(subject.model) if judged else subject.model
+    want = tensors(forward(model, subject.inputs()))
+    coarse = copy.deepcopy(model).to(torch.bfloat16)
+    try:
+        return finite(agreement(tensors(forward(coarse, _in_bfloat16(subject.inputs()))), want).pcc)
+    except Exception:  # many models make float32 tensors on their way, which torch does not mix
+        return None
+
+
+def _in_bfloat16(inputs: Any) -> Any:
+    return pytree.tree_map_only(
+        torch.Tensor, lambda each: each.to(torch.bfloat16) if each.is_floating_point() else each, inputs
+    )
 
 
 def forward(model: Callable[..., Any], inputs: tuple[tuple[Any, ...], Mapping[str, Any]]) -> Any:

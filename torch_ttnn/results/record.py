@@ -15,6 +15,7 @@ VERSION = 1
 ON_DEVICE, WITH_HOST_OPS, FAILS = "device", "host", "fails"  # what became of a model
 STATUSES = (ON_DEVICE, WITH_HOST_OPS, FAILS)
 EVAL, TRAIN = "eval", "train"
+NEAR = 0.99  # a PCC from which on a result counts as right
 CONVERTED, REMOVED, HOST = "converted", "removed", "host"  # what became of an operation
 
 
@@ -93,6 +94,7 @@ class Row:
     source: str = ""  # torchvision, timm, transformers, ours
     task: str = ""
     reduced: str = ""  # a sentence that says what is smaller than published; empty for full size
+    compared: str = ""  # sentences that say what is compared, where it is not simply all that the model gives
     batch: int = 1
     inputs: str = ""  # float32[1, 3, 224, 224]
     parameters: int = 0
@@ -123,6 +125,7 @@ class Row:
 
     pcc: float | None = None  # the worst of all outputs, against float32 torch
     relative_error: float | None = None
+    torch_pcc: float | None = None  # where the device's is low: the same of torch itself in bfloat16
     tasks: tuple[Task, ...] = ()
 
     gradient_pcc: float | None = None  # training: the worst of all parameters in all steps

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from torch_ttnn.results import markdown as md
-from torch_ttnn.results.record import Row
-from torch_ttnn.results.summary import NEAR, ModeTotals, accuracy, totals
+from torch_ttnn.results.record import NEAR, Row
+from torch_ttnn.results.summary import ModeTotals, accuracy, totals
 
 EMULATOR = "emulator"
 NOTE = "<!-- Written from results/results.parquet by `torch-ttnn results --pages`; do not edit. -->"

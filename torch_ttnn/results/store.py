@@ -49,7 +49,7 @@ def read(path: str | os.PathLike) -> list[Row]:
     if path.is_dir():
         return rows(path)
     if not path.exists():
-        raise FileNotFoundError(f"there are no results at {path}; `torch-ttnn metrics --all zoo` makes some")
+        raise FileNotFoundError(f"there are no results at {path}; `torch-ttnn metrics --all` makes some")
     pq = _parquet()
     try:
         table = pq.read_table(path)

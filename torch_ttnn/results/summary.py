@@ -7,9 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from torch_ttnn.results.record import EVAL, FAILS, ON_DEVICE, TRAIN, WITH_HOST_OPS, Row
-
-NEAR = 0.99  # a PCC from which on a result counts as right
+from torch_ttnn.results.record import EVAL, FAILS, NEAR, ON_DEVICE, TRAIN, WITH_HOST_OPS, Row
 
 # Rows that the README shows, the most telling first; the first dozen of them that were measured are taken. One of each
 # kind of model that people ask for: convolutions and attention, reading, writing, seeing, hearing, drawing; training.

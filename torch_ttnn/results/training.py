@@ -5,7 +5,7 @@ draws random numbers in another order than eager torch does, so two runs with dr
 
 **The weights.** Random ones of the zoo are such that signals lie a little above zero where they are rectified, as they
 do in trained networks; without that, errors of rounding grow from layer to layer (`zoo.initialisation`). The running
-statistics of batch norms see to it, which training does not use: here their biases do, by `LIFT` deviations. Weights
+statistics of batch norms see to it, which training does not use: here their biases do, by as many deviations. Weights
 that were trained stay as they are.
 
 **The loss.** The model's own, if it gives one; else the outputs times fixed random numbers, summed and divided by the
@@ -38,19 +38,17 @@ from torch_ttnn.backend import compile
 from torch_ttnn.metrics import Agreement, agreement, elapsed, pcc, relative_error
 from torch_ttnn.results.described import fields_of
 from torch_ttnn.results.measure import Subject, finite, nothing_captured, time_fields, warm_times
-from torch_ttnn.results.record import Gradient
+from torch_ttnn.results.record import NEAR, Gradient
 from torch_ttnn.zoo import tensors, trained
-from torch_ttnn.zoo.initialisation import has_statistics
+from torch_ttnn.zoo.initialisation import LIFT, has_statistics
 
 STEPS = 3
 LEARNING_RATE = 1e-4
 ZERO = 1e-6  # of the largest gradient
 ONE_VALUE_ERROR = 0.05
-# The worst gradient of ResNet-18 (one image, float32 on the device) has a PCC of 0.983 with 0.5, 0.992 with 1.0 and
-# 0.985 with 1.5.
-LIFT = 1.0
 SHOWN = 10  # gradients that are kept in a row, the worst
 NO_DROPOUT = "Dropout is off, so that both ways compute the same."
+LIFTED = f"Biases of batch norms are raised by {LIFT} deviations."
 
 Inputs = tuple[tuple[Any, ...], Mapping[str, Any]]
 Model = Callable[..., Any]
@@ -84,10 +82,9 @@ class Found:
 def train(subject: Subject) -> dict[str, Any]:
     """Fields of a row of training."""
     model = subject.model.train()
-    if subject.entry.name not in trained.TASKS:
-        lift(model)
-    if quieten(model):
-        subject.known["reduced"] = " ".join(filter(None, (subject.entry.reduced, NO_DROPOUT)))
+    is_lifted = subject.entry.name not in trained.TASKS and lift(model)
+    told = [NO_DROPOUT] if quieten(model) else []
+    subject.known["compared"] = " ".join([*told, LIFTED] if is_lifted else told)
     compiled = compile(model, options=subject.options)
     found = _steps(subject, compiled)
     runs = [lambda inputs: _backward(model, inputs, subject), lambda inputs: _backward(compiled, inputs, subject)]
@@ -100,6 +97,7 @@ def train(subject: Subject) -> dict[str, Any]:
         "pcc": finite(found.near.pcc),
         "relative_error": finite(found.near.relative_error),
         **gradient_fields(found.gradients),
+        "torch_pcc": _torch_pcc(subject) if worst(found.gradients) < NEAR else None,
         "losses": tuple(found.losses),
         "original_losses": tuple(found.original_losses),
     }
@@ -212,13 +210,16 @@ def _zero_rates(holder: Any, more: tuple[str, ...]) -> bool:
     return bool(rates)
 
 
-def lift(model: nn.Module) -> None:
-    """Move what batch norms give above zero, as their running statistics do in inference."""
+def lift(model: nn.Module) -> bool:
+    """Move what batch norms give above zero, as their running statistics do in inference; whether there are any."""
+    found = False
     with torch.no_grad():
         for module in model.modules():
             bias, weight = getattr(module, "bias", None), getattr(module, "weight", None)
             if has_statistics(module) and isinstance(bias, nn.Parameter) and isinstance(weight, nn.Parameter):
                 bias.add_(LIFT * weight)
+                found = True
+    return found
 
 
 # -- gradients --------------------------------------------------------------------------------------------------------
@@ -245,6 +246,23 @@ def _agreement(mine: torch.Tensor, theirs: torch.Tensor) -> Agreement:
     if theirs.numel() == 1:
         return Agreement(1.0 if error <= ONE_VALUE_ERROR else 0.0, error)
     return Agreement(pcc(mine, theirs), error)
+
+
+def worst(gradients: Mapping[str, Agreement]) -> float:
+    return min(each.pcc for each in gradients.values())
+
+
+def _torch_pcc(subject: Subject) -> float | None:
+    """The worst gradient of torch itself when it multiplies in bfloat16 (`torch.autocast`), against its float32."""
+    model = subject.model
+    with _kept_buffers(model):
+        want = one_pass(model, model, subject)
+    try:
+        with _kept_buffers(model), torch.autocast("cpu", torch.bfloat16):
+            got = one_pass(model, model, subject)
+    except RuntimeError:  # some models mix their dtypes in ways that autocast does not allow
+        return None
+    return finite(worst(dict(compare(got.gradients, want.gradients))))
 
 
 def gradient_fields(gradients: Mapping[str, Agreement]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,14 @@ from torch_ttnn.zoo.sources import Architecture, Transformers
 from torch_ttnn.zoo.weights import load_weights
 
 SETTLING_BATCH = 4  # images from which running statistics are taken; one alone has no variance at 1 × 1 pixels
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A part of a model whose outputs tell how right the whole is."""
+
+    part: Callable[[nn.Module], nn.Module]
+    told: str  # a sentence that says what it is, and why
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,7 @@ class ModelEntry:
     reduced: str = ""  # a sentence that says what is smaller than in the published model; empty for real size
     batch: int = 1
     needs_values: bool = False  # whether its course depends on them: which boxes are kept, say
+    judged: Judged | None = None  # what is compared, where not all that it gives can be
     train: bool = False  # whether the results have a row of its training too
 
     @property

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from torch_ttnn.zoo.entry import ModelEntry
+from torch_ttnn.zoo.before_selection import TOLD, BeforeSelection
+from torch_ttnn.zoo.entry import Judged, ModelEntry
 from torch_ttnn.zoo.inputs import Argument, Clip, Listed, image, takes
 from torch_ttnn.zoo.sources import Torchvision
 
@@ -20,6 +21,7 @@ class Task:
     arguments: tuple[Argument, ...]
     untrained: Mapping[str, Any] = field(default_factory=dict)  # settings that only random weights need
     needs_values: bool = False
+    judged: Judged | None = None
 
 
 NO_DOWNLOAD = {"weights_backbone": None}  # else these are made with a trained backbone
@@ -28,7 +30,14 @@ TASKS: Mapping[str, Task] = {
     "classification": Task("", "image classification", (image(224),)),
     # The sizes at which torchvision evaluates them.
     "segmentation": Task("segmentation", "semantic segmentation", (image(520),), NO_DOWNLOAD),
-    "detection": Task("detection", "object detection", (Listed(image(480, 640)),), NO_DOWNLOAD, needs_values=True),
+    "detection": Task(
+        "detection",
+        "object detection",
+        (Listed(image(480, 640)),),
+        NO_DOWNLOAD,
+        needs_values=True,
+        judged=Judged(BeforeSelection, TOLD),
+    ),
     "video": Task("video", "video classification", (Clip(3, 16, 112, 112),)),
     "optical_flow": Task("optical_flow", "optical flow", (image(368, 496), image(368, 496))),
 }
@@ -61,5 +70,5 @@ def entry(
         family=family or name.split("_")[0],
         task=task.description,
         architecture=Torchvision(name, settings or {}, untrained={**task.untrained, **thresholds}),
-        **{"feed": takes(*arguments), "needs_values": task.needs_values, **rest},
+        **{"feed": takes(*arguments), "needs_values": task.needs_values, "judged": task.judged, **rest},
     )

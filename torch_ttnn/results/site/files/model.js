@@ -67,7 +67,7 @@ function more(row) {
     facts("Times", [["first run", seconds(row.first)], ["torch", seconds(row.original)], ["compiled", seconds(row.compiled)],
       ["compiled ÷ torch", row.original && row.compiled ? String(+(row.compiled / row.original).toPrecision(3)) : ""], ["medians of", row.calls ? row.calls + (row.calls === 1 ? " warm call" : " warm calls") : ""], ["device", row.device]]),
     facts("Accuracy", [["PCC of outputs", pccText(row.outputPcc)], ["relative error", row.error === null ? "" : small(row.error)],
-      ["PCC of gradients", row.mode === "train" ? pccText(row.pcc) : ""]]),
+      ["PCC of gradients", row.mode === "train" ? pccText(row.pcc) : ""], ["PCC of torch in bfloat16", row.torchPcc === null ? "" : pccText(row.torchPcc)]]),
     ...(row.peer ? [facts("The older compiler", [["verdict", pill(row.peer[0], row.peer[0])], ["in numbers", row.peer[1]]])] : []),
     facts("How it was measured", [["inputs", element("span", row.inputs, "shapes")], ["batch", String(row.batch)], ["parameters", row.parameters ? row.parameters.toLocaleString("en-US") : ""], ["programs", row.programs ? String(row.programs) : ""],
       ["seed", String(row.seed)], ...row.versions]),
@@ -100,7 +100,7 @@ function draw() {
   const row = data.rows.find(({ mode }) => mode === state.mode) || data.rows[0], rest = element("div", undefined, "facts");
   choices(modes, data.rows.map(({ mode }) => [mode, MODES[mode]]), row.mode, (mode) => { choice.set({ mode }); draw(); });
   rest.append(...more(row));
-  const changed = row.reduced ? [element("p", "It differs from the published model: " + row.reduced, "note")] : [];
+  const changed = row.reduced ? [element("p", "What differs from the published model, or is compared: " + row.reduced, "note")] : [];
   body.replaceChildren(...failure(row), ...changed, cards(row), ...tables(row), rest, ...variations(row));
 }
 
