@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-WIDEST_NAME = 24  # longer ones are folded where the terminal is narrow
+WIDEST_NAME = 10  # longer ones are folded where the terminal is narrow: 80 columns hold all the others
 Columns = Mapping[str, Callable[[Any], str]]  # heading -> text of an outcome that went well, or of a row
 
 
