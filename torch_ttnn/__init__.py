@@ -14,7 +14,7 @@ from torch_ttnn.explain import explain
 from torch_ttnn.export import export_code
 from torch_ttnn.options import TorchTtnnOption
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 __all__ = ["TorchTtnnOption", "backend", "check", "compile", "explain", "export_code", "tracer"]
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import itertools
 import json
 import pathlib
 import time
@@ -34,8 +35,7 @@ class Recipe:
 
     sizes: tuple[int, ...] = (16,) * 2 + (24,) * 3 + (32,) * 5  # the edge of the images, epoch by epoch
     batch: int = 256  # of all workers together
-    rate: float = 0.2  # the highest learning rate
-    warm: float = 0.2  # the share of steps in which the rate rises; then it falls to nothing
+    rates: tuple[tuple[float, float], ...] = ((0, 0.0), (2, 0.2), (10, 0.0))  # in lines between epochs that are done
     momentum: float = 0.9
     decay: float = 5e-4  # of weights, not of norms and biases
     smoothing: float = 0.1  # of labels
@@ -113,10 +113,12 @@ def convolved(convolution: nn.Conv2d, signal: torch.Tensor) -> torch.Tensor:
     return result.view(number, height, width, outputs).permute(0, 3, 1, 2)
 
 
-def rate_at(progress: float, recipe: Recipe) -> float:
-    """The learning rate: up in a line, down in a line."""
-    up, down = progress / recipe.warm, (1 - progress) / (1 - recipe.warm)
-    return recipe.rate * max(min(up, down), 0.0)
+def rate_at(epochs: float, recipe: Recipe) -> float:
+    """The learning rate when so many epochs are done."""
+    for (begin, first), (end, last) in itertools.pairwise(recipe.rates):
+        if begin < epochs <= end:
+            return first + (last - first) * (epochs - begin) / (end - begin)
+    return recipe.rates[0 if epochs <= recipe.rates[0][0] else -1][1]
 
 
 def augmented(pixels: torch.Tensor, mirrored: torch.Tensor, size: int, shift: int, generator: torch.Generator):
@@ -152,7 +154,7 @@ def train_epoch(state: State, recipe: Recipe, data: images.Images, worker: int, 
         loss.backward()
         share_gradients(state.model, workers)
         for group in state.optimizer.param_groups:
-            group["lr"] = rate_at((state.epoch + (step + 1) / steps) / recipe.epochs, recipe)
+            group["lr"] = rate_at(state.epoch + (step + 1) / steps, recipe)
         state.optimizer.step()
         done = state.epoch * steps + step
         keep = min(recipe.averaging, (1 + done) / (10 + done))  # the first weights are random and soon forgotten

@@ -62,9 +62,15 @@ def test_a_picture_is_moved_mirrored_and_scaled(cifar10: Any) -> None:
 
 
 def test_the_learning_rate_rises_and_falls(cifar10: Any) -> None:
-    recipe = replace(cifar10.Recipe(), rate=0.4, warm=0.25)
-    rates = [cifar10.rate_at(progress, recipe) for progress in (0.0, 0.125, 0.25, 0.625, 1.0)]
-    assert rates == pytest.approx([0.0, 0.2, 0.4, 0.2, 0.0])
+    recipe = replace(cifar10.Recipe(), rates=((0, 0.0), (1, 0.4), (3, 0.0), (3, 0.2), (4, 0.0)))
+    rates = [cifar10.rate_at(epochs, recipe) for epochs in (0.0, 0.5, 1.0, 2.0, 3.0, 3.5, 4.0)]
+    assert rates == pytest.approx([0.0, 0.2, 0.4, 0.2, 0.0, 0.1, 0.0])
+
+
+def test_the_recipe_has_a_rate_for_every_epoch(cifar10: Any) -> None:
+    recipe = cifar10.Recipe()
+    assert recipe.rates[-1] == (recipe.epochs, 0.0), "it ends with the last step"
+    assert all(cifar10.rate_at(epoch + 0.5, recipe) > 0 for epoch in range(recipe.epochs))
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])

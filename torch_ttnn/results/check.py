@@ -16,7 +16,8 @@ from torch_ttnn.results.record import FAILS, STATUSES, Row, Task
 
 PCC_TOLERANCE = 1e-3
 POINTS = 0.5  # of accuracy that a task may lose
-CONDITIONS = ("device", "seed", "batch", "inputs", "reduced", "compared")  # rows that differ in these are not of the same thing
+# Rows that differ in these are not of the same thing.
+CONDITIONS = ("device", "seed", "batch", "inputs", "reduced", "compared")
 
 
 @dataclass(frozen=True)
