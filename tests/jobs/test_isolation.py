@@ -11,7 +11,7 @@ import pytest
 
 from torch_ttnn import jobs
 from torch_ttnn.jobs import Job, Limits, LocalExecutor, Status
-from torch_ttnn.jobs.isolated import processes, run
+from torch_ttnn.jobs.isolated import Isolated, processes
 
 WORK = "tests.jobs.work:"
 MINUTE = Limits(seconds=60)
@@ -123,5 +123,6 @@ def test_jobs_share_the_cores(tmp_path: pathlib.Path) -> None:
 
 def test_torch_computes_in_a_process_that_was_forked_with_it_loaded(tmp_path: pathlib.Path) -> None:
     """A fork would lose threads of the server that were at work; loading alone starts none that matter."""
-    outcome = run(Job("it", WORK + "train"), Limits(seconds=60), tmp_path / "log.txt", processes(("torch_ttnn",)))
+    context = processes(("torch_ttnn",))
+    outcome = Isolated(Job("it", WORK + "train"), Limits(seconds=60), tmp_path / "log.txt", context).outcome()
     assert outcome.result == 512.0, outcome

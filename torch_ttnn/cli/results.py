@@ -7,9 +7,9 @@ import os
 import pathlib
 
 from torch_ttnn.cli import choices
+from torch_ttnn.cli.metrics import KEPT
 
 HELP = "make pages of the results: the README's table, the full table, a site"
-KEPT = os.path.join("results", "results.parquet")
 README, TABLE = "README.md", os.path.join("docs", "results.md")
 EPILOG = """\
 RESULTS is a Parquet file, or a folder that `torch-ttnn metrics` wrote. Nothing is written that is not asked for.

@@ -10,9 +10,8 @@ from typing import Any
 from torch_ttnn.compiler.errors import StaysOnHost
 from torch_ttnn.compiler.forms import Form, Shape
 from torch_ttnn.compiler.value import TILE, Handle
-from ttnn_emulator import DataType
+from ttnn_emulator import TILE_SIZE, DataType
 
-TILE_WIDTH = 32
 DTYPES = (DataType.BFLOAT16, DataType.FLOAT32, DataType.BFLOAT8_B)
 
 
@@ -40,7 +39,7 @@ def joined_heads(ttnn: Any, handle: Handle, form: Form, shape: Shape) -> Handle 
     if form.axes != (0, 2, 1, 3) or handle.shape[-2:] != form.held[-2:] or handle.dtype not in DTYPES:
         return None
     batch, heads, length, width = form.held
-    if shape not in ((batch, length, heads * width), (batch * length, heads * width)) or width % TILE_WIDTH:
+    if shape not in ((batch, length, heads * width), (batch * length, heads * width)) or width % TILE_SIZE:
         return None
     side_by_side = ttnn.tiled(ttnn.reshaped(handle, form.held))  # leading dimensions merge at no cost
     return ttnn.reshaped(ttnn.transformer.concatenate_heads(side_by_side), shape)
@@ -49,7 +48,7 @@ def joined_heads(ttnn: Any, handle: Handle, form: Form, shape: Shape) -> Handle 
 def _is_split(handle: Handle, held: Shape) -> bool:
     """Whether heads of whole tiles stand side by side in the last stored dimension."""
     heads, width = held[2:]
-    wide = handle.shape and handle.shape[-1] == heads * width and width % TILE_WIDTH == 0
+    wide = handle.shape and handle.shape[-1] == heads * width and width % TILE_SIZE == 0
     return bool(wide) and handle.layout is TILE and handle.dtype in DTYPES
 
 

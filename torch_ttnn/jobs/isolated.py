@@ -85,6 +85,16 @@ class Isolated:
             return self._ended(Outcome(self.job.name, Status.TIMEOUT, reason=reason))
         return None
 
+    def outcome(self) -> Outcome:
+        """Wait for the end of it, whatever that is."""
+        try:
+            while (found := self.poll()) is None:
+                multiprocessing.connection.wait(self.events, POLL_SECONDS)
+            return found
+        except BaseException:
+            self.stop()
+            raise
+
     def stop(self) -> None:
         """End the process and all that it started."""
         started = self._tree()
@@ -144,25 +154,6 @@ class Isolated:
                 return f"{found[3]} ({pathlib.Path(found[1]).name}:{found[2]})"
             time.sleep(0.05)
         return ""
-
-
-def run(
-    job: Job,
-    limits: Limits,
-    log: pathlib.Path,
-    context: Any,
-    threads: int | None = None,
-    environment: Mapping[str, str] | None = None,
-) -> Outcome:
-    """One job from start to end: what an executor on another machine calls. `environment` is added to that there."""
-    running = Isolated(job, limits, log, context, threads, environment)
-    try:
-        while (outcome := running.poll()) is None:
-            multiprocessing.connection.wait(running.events, POLL_SECONDS)
-        return outcome
-    except BaseException:
-        running.stop()
-        raise
 
 
 def _told(job: Job, message: dict[str, Any]) -> Outcome:

@@ -18,8 +18,8 @@ from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from typing import Any
 
-from torch_ttnn.jobs import isolated
 from torch_ttnn.jobs.executors import Events
+from torch_ttnn.jobs.isolated import Isolated, processes
 from torch_ttnn.jobs.job import Job, Limits, Outcome, Status
 from torch_ttnn.tracer.records import file_stem
 
@@ -147,14 +147,15 @@ def _perform(order: str) -> str:
     asked = json.loads(order)
     with tempfile.TemporaryDirectory(prefix="torch_ttnn_job_") as folder:
         log = pathlib.Path(folder) / "log.txt"
-        outcome = isolated.run(
+        running = Isolated(
             Job(**asked["job"]),
             Limits(**asked["limits"]),
             log,
-            isolated.processes(asked["preload"]),
+            processes(asked["preload"]),
             asked["threads"],
             asked["environment"],
         )
+        outcome = running.outcome()
         written = log.read_text(encoding="utf-8", errors="replace")
     return json.dumps({**asdict(outcome), "status": outcome.status.value, "log": written})
 

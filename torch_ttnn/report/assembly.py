@@ -13,7 +13,7 @@ from importlib import resources
 from typing import Any
 
 SHARED = "torch_ttnn.report"  # the package of the files that pages have in common
-SHARED_STYLE, SHARED_SCRIPT = "base.css", "parts.js"
+FRAME, SHARED_STYLE, SHARED_SCRIPT = "frame.html", "base.css", "parts.js"
 BLOCKS_STYLE, BLOCKS_SCRIPT = f"{SHARED}:blocks.css", f"{SHARED}:blocks.js"  # of pages with many tables and charts
 _MARK = re.compile(r"\{\{(\w+)\}\}")
 
@@ -22,13 +22,15 @@ def assemble(package: str, template: str, styles: Iterable[str], scripts: Iterab
     """The page as text. Styles and scripts are files of the package, after those that all pages share; those of
     another package are written `package:file`.
 
-    The template's marks `{{style}}`, `{{script}}` and `{{policy}}` are filled here, all others from `parts`, which
+    The template is what its body shows; the frame around it is that of all pages, and wants a `title`, a `generator`
+    and `data`. Its marks `{{style}}`, `{{script}}` and `{{policy}}` are filled here, all others from `parts`, which
     must be HTML already. Each mark is filled once, so that a text with such a mark in it is left as it is.
     """
     style = "\n".join([_file(SHARED, SHARED_STYLE), *[_file(package, name) for name in styles]])
     script = "\n" + "\n".join([_file(SHARED, SHARED_SCRIPT), *[_file(package, name) for name in scripts]])
     known: Mapping[str, str] = {**parts, "style": style, "script": script, "policy": _policy(script)}
-    return _MARK.sub(lambda mark: known[mark[1]], _file(package, template))
+    page = _file(SHARED, FRAME).replace("{{body}}", _file(package, template))
+    return _MARK.sub(lambda mark: known[mark[1]], page)
 
 
 def embedded(data: Any) -> str:

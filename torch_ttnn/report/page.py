@@ -13,7 +13,16 @@ from torch_ttnn.report.text import fit_text
 def render(report: Report) -> str:
     """The page as text."""
     data = {"programs": [_program(program) for program in report.programs]}
-    return assemble(__package__, "page.html", ["page.css"], ["page.js"], summary=_summary(report), data=embedded(data))
+    return assemble(
+        __package__,
+        "page.html",
+        ["page.css"],
+        ["page.js"],
+        generator="explain",
+        title="torch_ttnn: what became of the model",
+        summary=_summary(report),
+        data=embedded(data),
+    )
 
 
 def _summary(report: Report) -> str:

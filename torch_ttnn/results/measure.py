@@ -37,7 +37,7 @@ from torch_ttnn.zoo import ModelEntry, tensors, trained
 from ttnn_emulator.api.recorded import ttnn_version
 
 # Inference as a user gets it. Gradients of deep networks with rectifiers are not determined in bfloat16, whoever
-# computes them: torch's own are correlated to its float32 ones by 0.88 in ResNet-18.
+# computes them: torch's own are correlated to its float32 ones by 0.92 in ResNet-18 and by 0.30 in MobileNetV2.
 PRECISIONS: Mapping[str, str] = {EVAL: "bfloat16", TRAIN: "float32"}
 CALLS = 5  # warm calls that are timed
 SECONDS = 60.0  # for all of them together; slow models are called less often

@@ -32,7 +32,14 @@ def compare(
 def _page(title: str, runs: Sequence[Summary], titles: Sequence[str], script: str) -> str:
     data = embedded(page_data(runs, titles))
     return assemble(
-        PAGES, "page.html", STYLES, [*SCRIPTS, script], title=safe(title), summary=_summary(runs, titles), data=data
+        PAGES,
+        "page.html",
+        STYLES,
+        [*SCRIPTS, script],
+        generator="tracer",
+        title=safe(title),
+        summary=_summary(runs, titles),
+        data=data,
     )
 
 

@@ -93,19 +93,16 @@ def _writing(target: torch.Tensor, dtype: DataType) -> Write:
         return lambda values: target.copy_(formats.host_convert(values, dtype))
     is_narrow = target.dtype is torch.bfloat16
     loop = format_kernels.narrow_nearest_even_at if is_narrow else format_kernels.round_nearest_even_at
-    rounded = functools.partial(_rounded, loop, target.data_ptr(), target.numel(), (4, 2 if is_narrow else 4))
+    address, count, sizes = target.data_ptr(), target.numel(), (4, target.element_size())
 
     def write(values: torch.Tensor) -> None:
         if values.dtype is torch.bfloat16:
             target.copy_(values if is_narrow else formats.widened(values))
-        else:
-            rounded(values.float().contiguous())
+            return
+        source = values.float().contiguous()
+        formats.in_parts(loop, source.data_ptr(), address, count, sizes)
 
     return write
-
-
-def _rounded(loop: Any, target: int, count: int, sizes: tuple[int, int], values: torch.Tensor) -> None:
-    formats.in_parts(loop, values.data_ptr(), target, count, sizes)
 
 
 def _reading(held: Held, tensor: Tensor, dtype: torch.dtype | None) -> Read:

@@ -14,10 +14,9 @@ from torch_ttnn.compiler.fusion.nodes import VIEWS, Node, dtype_of, shape_of, so
 from torch_ttnn.compiler.fusion.projections import PATTERN, one_before
 from torch_ttnn.compiler.fusion.rewriting import Rewriter
 from torch_ttnn.compiler.fusion.rule import Fusion
+from ttnn_emulator import TILE_SIZE
 
 aten = torch.ops.aten
-
-TILE = 32  # the library splits heads whose width is a multiple of this
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,8 @@ def splits(match: Match) -> list[Split] | None:
 def fit_together(shapes: list[tuple[int, ...]]) -> bool:
     """Whether queries, keys and values [B, heads, S, D] of these shapes can be split off one value."""
     same = len({(batch, length, width) for batch, _, length, width in shapes}) == 1
-    return same and shapes[1] == shapes[2] and shapes[0][3] % TILE == 0
+    # The library splits heads whose width is whole tiles.
+    return same and shapes[1] == shapes[2] and shapes[0][3] % TILE_SIZE == 0
 
 
 def _split(rewriter: Rewriter, match: Match) -> Node | None:

@@ -12,12 +12,11 @@ import torch
 from torch_ttnn.compiler.errors import refuse
 from torch_ttnn.compiler.lowering.registry import lowers
 from torch_ttnn.compiler.value import TILE, Handle, Value
-from ttnn_emulator import DataType
+from ttnn_emulator import TILE_SIZE, DataType
 
 aten = torch.ops.aten
 
 BFLOAT16, FLOAT32 = DataType.BFLOAT16, DataType.FLOAT32
-TILE_WIDTH = 32
 # What stands for -inf in a mask. The kernel takes the padding of tiles for the lowest float of all, so that must be
 # lower; whoever sees nothing else weighs all keys alike, as torch does for a row of its lowest floats.
 HIDDEN = -1e30
@@ -123,7 +122,7 @@ def attend(ttnn: Any, q: Value, k: Value, v: Value, mask: Mask, scale: float) ->
         made, _ = _by_products(ttnn, q, k, v, mask, scale, with_sums=False)
         return made
     width = q.shape[3]
-    missing = -width % TILE_WIDTH
+    missing = -width % TILE_SIZE
     operands = [ttnn.cast(each.tile(), BFLOAT16) for each in (q, k, v)]
     if missing:
         operands = [ttnn.pad(each, [(0, 0), (0, 0), (0, 0), (0, missing)], 0.0) for each in operands]

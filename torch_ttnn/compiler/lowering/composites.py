@@ -13,12 +13,11 @@ from torch_ttnn.compiler.lowering import convolution as convolutions
 from torch_ttnn.compiler.lowering import products
 from torch_ttnn.compiler.lowering.registry import lowers, pointwise
 from torch_ttnn.compiler.value import Handle, Value
-from ttnn_emulator import DataType
+from ttnn_emulator import TILE_SIZE, DataType
 
 aten = torch.ops.aten
 
 BFLOAT16, FLOAT32 = DataType.BFLOAT16, DataType.FLOAT32
-TILE = 32
 
 
 @lowers(composites.linear)
@@ -112,7 +111,7 @@ def _is_whole(ttnn: Any, x: Value, cos: Value, sin: Value, width: int) -> bool:
     """What the library's kernel takes: whole heads in bfloat16, one table of positions for all of them."""
     table = (1, 1, *x.shape[-2:])
     fits = x.ndim == 4 and cos.shape == sin.shape == table and width == x.shape[-1]
-    return fits and (width == TILE or width % (2 * TILE) == 0) and x.device_dtype is BFLOAT16
+    return fits and (width == TILE_SIZE or width % (2 * TILE_SIZE) == 0) and x.device_dtype is BFLOAT16
 
 
 def _widened(ttnn: Any, x: Value, missing: int, fill: float) -> Any:

@@ -16,9 +16,7 @@ from torch_ttnn.compiler.lowering.conv_patches import activated, as_patches, for
 from torch_ttnn.compiler.lowering.conv_problem import Convolution
 from torch_ttnn.compiler.lowering.registry import lowers
 from torch_ttnn.compiler.value import ROW_MAJOR, TILE, Handle, Value
-from ttnn_emulator import DataType
-
-TILE_EDGE = 32
+from ttnn_emulator import TILE_SIZE, DataType
 
 aten = torch.ops.aten
 
@@ -190,7 +188,7 @@ def _is_read_as_prepared(ttnn: Any, source: Handle, plane: Convolution, has_bias
 
     Of channels that are no whole tiles it does not where it slices tiles: it slices rows then, which are not padded.
     """
-    if plane.in_channels % TILE_EDGE == 0:
+    if plane.in_channels % TILE_SIZE == 0:
         return True
     shapes = (plane.out_channels, plane.in_channels // plane.groups, *plane.kernel), (1, 1, 1, plane.out_channels)
     weight, row = (ttnn_emulator.spec_tensor(shape, plane.dtype, ROW_MAJOR) for shape in shapes)

@@ -107,6 +107,7 @@ class Site:
             "page.html",
             [BLOCKS_STYLE, "site.css"],
             [BLOCKS_SCRIPT, "site.js", *scripts],
+            generator="results",
             title=safe(title),
             links="\n".join(links),
             head=head,
