@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from ttnn_emulator.numerics import team
+from ttnn_emulator.numerics import openmp, team
 from ttnn_emulator.numerics.direct_convolution import LEAST_USE, DirectConvolution, convolve_pieces
 from ttnn_emulator.numerics.product import is_fast_here
 from ttnn_emulator.numerics.register_tile import COLUMNS, ROWS
@@ -95,7 +95,7 @@ def test_without_the_threads_of_torch_ours_do_it(monkeypatch):
     how = convolution(height=24, width=24, depth=32, channels=64)
     given = operands(how)
     many = convolved(how, *given)
-    monkeypatch.setattr(team, "_parallel", lambda: None)
+    monkeypatch.setattr(openmp, "parallel", lambda: None)
     assert team.size() == WORKERS
     assert torch.equal(convolved(how, *given), many)
 

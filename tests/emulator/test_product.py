@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from ttnn_emulator.enums import DataType
-from ttnn_emulator.numerics import attention, product, workers
+from ttnn_emulator.numerics import attention, product
 from ttnn_emulator.numerics.matmul import round_in_place
 from ttnn_emulator.numerics.matrix_unit import MathConfig
 from ttnn_emulator.numerics.mode import numerics
@@ -165,20 +165,6 @@ def test_large_attention(queries, keys):
             each.transpose(1, 2).contiguous().transpose(1, 2) for each in (query, key, value)
         ]  # heads side by side
         assert torch.equal(attention.whole_rows(how, *apart, mask, extra), made)
-
-
-def test_work_is_shared_and_errors_come_back():
-    done: list[int] = []
-    workers.share(done.append, [(number,) for number in range(20)])
-    assert sorted(done) == list(range(20))
-
-    def fails(number: int) -> None:
-        raise ValueError(str(number))
-
-    with pytest.raises(ValueError):
-        workers.share(fails, [(1,), (2,)])
-    assert [end - start for start, end in workers.cut(10, 100)] == [10]
-    assert sum(end - start for start, end in workers.cut(1000, 10)) == 1000
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)

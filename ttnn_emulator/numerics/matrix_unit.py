@@ -23,7 +23,7 @@ from ttnn_emulator.numerics.broadcasting import joined
 from ttnn_emulator.numerics.formats import bits_of, from_bits, masked
 from ttnn_emulator.numerics.matmul_kernels import ALL_IN_L1, KEEP, RELOAD, TILE
 from ttnn_emulator.numerics.mode import exactly
-from ttnn_emulator.numerics.workers import WORKERS, cut, pool, share
+from ttnn_emulator.numerics.workers import WORKERS, cut, share
 
 PHASES = {MathFidelity.LoFi: 1, MathFidelity.HiFi2: 2, MathFidelity.HiFi3: 3, MathFidelity.HiFi4: 4}
 
@@ -193,9 +193,9 @@ def _accumulate(
 
 def _in_threads(calls: list[tuple]) -> bool:
     """Whether every part could be done."""
-    done = [pool().submit(matmul_kernels.multiply, *call) for call in calls]
-    results = [each.result() for each in done]  # all of them: a part must not run on when this returns
-    return all(results)
+    found: list[bool] = []
+    share(lambda *call: found.append(matmul_kernels.multiply(*call)), calls)
+    return all(found)
 
 
 def _accumulate_any_range(in0: torch.Tensor, in1: torch.Tensor, sums: np.ndarray, keep: np.int32, end: tuple) -> None:

@@ -6,8 +6,6 @@ of threads would be in each other's way. Where torch's threads are not those of 
 
 from __future__ import annotations
 
-import ctypes
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,29 +15,15 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from ttnn_emulator.numerics import openmp
 from ttnn_emulator.numerics.workers import WORKERS, share
 
 _LONG = ir.IntType(64)
 
 
-@functools.cache
-def _parallel() -> Any:
-    """GNU OpenMP's entry for a parallel region, in the library that torch has loaded."""
-    try:
-        with open("/proc/self/maps", encoding="utf-8") as file:
-            found = {line.split()[-1] for line in file if "libgomp" in line}
-        function = ctypes.CDLL(found.pop()).GOMP_parallel if len(found) == 1 else None
-    except (OSError, AttributeError):
-        return None
-    if function is not None:
-        function.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint)
-        function.restype = None
-    return function
-
-
 def size() -> int:
     """Threads of a team, the caller among them."""
-    return torch.get_num_threads() if _parallel() is not None else WORKERS
+    return torch.get_num_threads() if openmp.parallel() is not None else WORKERS
 
 
 def calling(loop: Any, pieces: int, arguments: Sequence[int]) -> Callable[[], None]:
@@ -61,7 +45,7 @@ def calling(loop: Any, pieces: int, arguments: Sequence[int]) -> Callable[[], No
 
 def _beginning(loop: Any, pieces: int) -> Callable[[int], Any]:
     """What runs a task by its address and returns at its end."""
-    parallel = _parallel()
+    parallel = openmp.parallel()
     if pieces == 1 or size() == 1:
         return loop.ctypes
     if parallel is not None:

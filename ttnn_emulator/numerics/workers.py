@@ -1,7 +1,7 @@
 """Threads for compiled loops: the caller and its helpers take pieces of work one after the other until none is left.
 
-Pieces are handed out as they are asked for, so a core that something else keeps busy delays nobody. The caller works
-too: on a busy machine it does all of it rather than wait for a helper to wake up.
+Pieces are handed out as they are asked for, so a core that something else keeps busy delays the end by a piece at most.
+The helpers are torch's threads if they can be had (`openmp`), else some of our own.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
+
+from ttnn_emulator.numerics import openmp
 
 WORKERS = min(8, os.cpu_count() or 1)
 
@@ -31,6 +33,9 @@ def share(loop: Callable[..., Any], pieces: list[tuple]) -> None:
             loop(*piece)
         return
     waiting = iter(pieces)
+    if openmp.parallel() is not None:
+        openmp.call(functools.partial(_work, loop, waiting))
+        return
     helpers = [pool().submit(_work, loop, waiting) for _ in range(min(WORKERS, len(pieces)) - 1)]
     try:
         _work(loop, waiting)

@@ -1,0 +1,69 @@
+"""The threads that torch computes with: those of GNU OpenMP, where torch brings that.
+
+After their work they wait for more on their cores, for some milliseconds: threads of anyone else would share the cores
+with them meanwhile.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+_CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_lost = False
+
+
+def _after_fork() -> None:
+    global _lost
+    _lost = _lost or _entry.cache_info().currsize > 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def parallel() -> Any:
+    """GNU OpenMP's entry for a parallel region, in the library that torch has loaded.
+
+    None if it has loaded another, or if this process was forked off one that has used it: the library would wait for
+    threads that exist in the parent only.
+    """
+    return None if _lost else _entry()
+
+
+@functools.cache
+def _entry() -> Any:
+    """Other packages bring copies of that library, with threads of their own."""
+    try:
+        with open("/proc/self/maps", encoding="utf-8") as file:
+            loaded = {line.split(maxsplit=5)[-1].rstrip("\n") for line in file if "libgomp" in line}
+        own = os.path.dirname(torch.__file__)
+        found = [path for path in loaded if path.startswith(own)] or list(loaded)
+        function = ctypes.CDLL(found[0]).GOMP_parallel if len(found) == 1 else None
+    except (OSError, AttributeError):
+        return None
+    if function is not None:
+        function.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint)
+        function.restype = None
+    return function
+
+
+def call(function: Callable[[], Any]) -> None:
+    """Call it once on every thread, and return when all have: the first failure is raised then."""
+    failures: list[BaseException] = []
+
+    def guarded(_: int | None) -> None:
+        try:
+            function()
+        except BaseException as error:
+            failures.append(error)
+
+    entry = _CALLBACK(guarded)
+    parallel()(ctypes.cast(entry, ctypes.c_void_p), None, 0, 0)
+    if failures:
+        raise failures[0]
