@@ -13,11 +13,12 @@ from torch.nn import functional
 
 from ttnn_emulator.numerics import openmp, team
 from ttnn_emulator.numerics.direct_convolution import LEAST_USE, DirectConvolution, convolve_pieces
-from ttnn_emulator.numerics.product import is_fast_here
-from ttnn_emulator.numerics.register_tile import COLUMNS, ROWS
+from ttnn_emulator.numerics.processor import MULTIPLIES_FAST
+from ttnn_emulator.numerics.register_tile import COLUMNS
+from ttnn_emulator.numerics.window_tile import PIXELS
 from ttnn_emulator.numerics.workers import WORKERS
 
-pytestmark = pytest.mark.skipif(not is_fast_here(), reason="this processor takes torch's convolutions")
+pytestmark = pytest.mark.skipif(not MULTIPLIES_FAST, reason="this processor takes torch's convolutions")
 
 
 def convolution(batch=1, height=8, width=6, depth=3, kernel=(3, 3), stride=(1, 1), rows_apart=1, channels=COLUMNS):
@@ -63,7 +64,7 @@ def assert_rounded(got: torch.Tensor, want: torch.Tensor) -> None:
 @given(
     batch=st.integers(1, 3),
     height=st.integers(1, 5),
-    width=st.integers(ROWS, 20),
+    width=st.integers(PIXELS, 20),
     depth=st.integers(1, 9),
     kernel=st.tuples(st.integers(1, 4), st.integers(1, 4)),
     stride=st.tuples(st.integers(1, 3), st.integers(1, 3)),
@@ -135,8 +136,8 @@ def test_every_piece_is_done_again_in_every_call():
 def test_what_does_not_fit_is_left_to_torch():
     assert convolution(width=24).is_fit
     assert not convolution(channels=COLUMNS + 1).is_fit
-    assert not convolution(width=ROWS - 1).is_fit
-    assert not convolution(width=ROWS + 1).is_fit and (ROWS + 1) / (2 * ROWS) < LEAST_USE
+    assert not convolution(width=PIXELS - 1).is_fit
+    assert not convolution(width=PIXELS + 1).is_fit and (PIXELS + 1) / (2 * PIXELS) < LEAST_USE
     assert not convolution(height=512, width=504, depth=64, channels=256).is_fit
     assert not DirectConvolution((1, 30, 30, 3), (3, 3), (1, 1), (1, 2), (28, 26), 64).is_fit
     assert convolve_pieces.address

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -84,3 +85,13 @@ def test_integers_from_floats_on_the_host() -> None:
     assert formats.host_convert(values, DataType.INT32).tolist()[2] == -(2**31)
     assert formats.host_convert(values, DataType.UINT32).tolist()[2] == 3000000000
     assert formats.host_convert(values, DataType.UINT16).tolist()[:5] == [1, 0, 65535, 0, 65535]
+
+
+@pytest.mark.parametrize("shape", [(512, 512), (513, 700), (7, 40_000), (40_000, 5)], ids=str)
+def test_a_large_matrix_that_lies_columns_first_is_the_same_in_bfloat16(shape: tuple[int, int]) -> None:
+    values = torch.randn(shape[1], shape[0])
+    values[0, :3] = torch.tensor([float("nan"), float("inf"), 3.4e38])
+    made = formats.host_convert(values.mT, DataType.BFLOAT16)
+    assert made.is_contiguous()
+    plain = formats.host_convert(values.mT.contiguous(), DataType.BFLOAT16)
+    assert torch.equal(made.view(torch.int16), plain.view(torch.int16))

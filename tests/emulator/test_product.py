@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from ttnn_emulator.enums import DataType
-from ttnn_emulator.numerics import attention, product
+from ttnn_emulator.numerics import attention, processor, product
 from ttnn_emulator.numerics.matmul import round_in_place
 from ttnn_emulator.numerics.matrix_unit import MathConfig
 from ttnn_emulator.numerics.mode import numerics
@@ -18,6 +18,7 @@ from ttnn_emulator.numerics.product_kernels import RELU, ROUNDED
 from ttnn_emulator.numerics.softmax import softmax_rows
 
 ACCURATE = MathConfig(fp32_acc=True)
+UPPER_HALF = -0x10000
 SIZES = (
     (1, 8, 3),
     (1, 1030, 70),
@@ -38,10 +39,16 @@ def as_it_lies(values: torch.Tensor, how: str) -> torch.Tensor:
     return values.bfloat16() if "narrow" in how else values
 
 
-@pytest.fixture(params=["compiled", "torch's"])
+WAYS = ("pairs", "compiled", "torch's")
+
+
+@pytest.fixture(params=WAYS)
 def way(request, monkeypatch):
-    """Both ways to multiply: which one is taken depends on the processor."""
-    monkeypatch.setattr(product, "is_fast_here", lambda: request.param == "compiled")
+    """All ways to multiply: which one is taken depends on the processor, and on the operands."""
+    if request.param == "pairs" and not processor.MULTIPLIES_PAIRS:
+        pytest.skip("this processor does not multiply pairs of bfloat16")
+    monkeypatch.setattr(product, "MULTIPLIES_FAST", request.param != "torch's")
+    monkeypatch.setattr(product, "MULTIPLIES_PAIRS", request.param == "pairs")
 
 
 @pytest.mark.usefixtures("way")
@@ -53,6 +60,29 @@ def test_products_of_any_size_and_order_are_those_of_torch(size):
     for one, other in itertools.product(kinds, kinds):
         a, b = as_it_lies(left, one), as_it_lies(right, other)
         torch.testing.assert_close(product.multiply(a, b), (a.double() @ b.double()).float(), atol=2e-4, rtol=1e-5)
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_products_of_what_is_seen_as_bfloat16(size):
+    """The only ones that can be multiplied in pairs, in whatever they are held and however long the inner dimension."""
+    rows, inner, columns = size
+    kinds = ("plain", "turned", "narrow", "narrow turned")
+    left, right = torch.randn(rows, inner).bfloat16().float(), torch.randn(inner, columns).bfloat16().float()
+    wanted = (left.double() @ right.double()).float()
+    for one, other in itertools.product(kinds, kinds):
+        a, b = as_it_lies(left, one), as_it_lies(right, other)
+        made = product.multiply(a, b, masks=(UPPER_HALF, UPPER_HALF))
+        torch.testing.assert_close(made, wanted, atol=2e-4, rtol=1e-5)
+
+
+@pytest.mark.usefixtures("way")
+def test_infinities_meet_no_padding():
+    """An odd inner dimension is filled up with zeros, which would make infinity times zero of what is beside them."""
+    a, b = torch.ones(20, 33), torch.ones(33, 40)
+    a[3, 32], b[32, 5] = float("inf"), float("-inf")
+    made = product.multiply(a, b, masks=(UPPER_HALF, UPPER_HALF))
+    assert torch.equal(made, a @ b)
 
 
 @pytest.mark.usefixtures("way")
@@ -68,7 +98,7 @@ def test_batches_may_be_permuted_and_broadcast():
 def test_only_the_bits_under_the_masks_count(rows):
     a, b = torch.randn(rows, 30), torch.randn(30, 40)
     upper = [(each.view(torch.int32) & -0x10000).view(torch.float32) for each in (a, b)]
-    made = product.multiply(a, b, masks=(-0x10000, -0x10000))
+    made = product.multiply(a, b, masks=(UPPER_HALF, UPPER_HALF))
     torch.testing.assert_close(made, upper[0] @ upper[1], atol=1e-5, rtol=1e-5)
 
 
@@ -172,7 +202,7 @@ def test_large_attention(queries, keys):
 @pytest.mark.parametrize("columns", [1, 7, 8, 63, 64, 75, 200])
 def test_sums_of_a_row_do_not_depend_on_how_the_matrix_lies(dtype, mask, columns):
     """Columns that lie close go by tiles in registers, those of a wide matrix by lines: the same bits either way."""
-    if not product.is_fast_here():
+    if not processor.MULTIPLIES_FAST:
         pytest.skip("this processor takes torch's products")
     far = torch.randn(37, 5000).to(dtype)
     far[:, 3], far[0, 0] = float("inf"), float("nan")

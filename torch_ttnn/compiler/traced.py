@@ -14,6 +14,7 @@ import torch
 import torch.fx
 
 from torch_ttnn.compiler import emit
+from torch_ttnn.compiler.observers import unobserved
 from torch_ttnn.compiler.shortcut import Shortcut
 from torch_ttnn.devices import Target
 
@@ -87,6 +88,7 @@ class TracedProgram:
         ttnn.execute_trace(device, self._trace, cq_id=0, blocking=True)
         return self._download(ttnn, weights, inputs, self._results)
 
+    @unobserved()
     def _capture(self, weights: list[Any], inputs: Sequence[Any]) -> Any:
         self.release()
         ttnn, device = self._target.ttnn, self._target.device

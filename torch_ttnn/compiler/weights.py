@@ -18,6 +18,8 @@ import torch.fx
 from torch._C import _data_address  # type: ignore[attr-defined]
 
 from torch_ttnn.compiler.arguments import DeviceMarker, call_with
+from torch_ttnn.compiler.observers import unobserved
+from torch_ttnn.compiler.preparation import INSTEAD
 from torch_ttnn.devices import Target
 
 
@@ -132,7 +134,7 @@ class Weights:
         for k in which:
             self.tensors[k] = None  # its room is free before the new one is made
             env: dict[torch.fx.Node, Any] = {}
-            with torch.no_grad():
+            with torch.no_grad(), unobserved():
                 made = self._evaluate(self._made[k], env, inputs)
             if isinstance(made, torch.Tensor) and self._made[k].op == "placeholder":
                 made = made.detach()
@@ -153,7 +155,8 @@ class Weights:
                     return self._evaluate(item, env, inputs)
                 return self._target.device if isinstance(item, DeviceMarker) else item
 
-            result = call_with(node.target, node.args, node.kwargs, value_of)  # type: ignore[arg-type]
+            function = INSTEAD.get(node.target, node.target)
+            result = call_with(function, node.args, node.kwargs, value_of)  # type: ignore[arg-type]
         env[node] = result
         return result
 

@@ -27,14 +27,16 @@ from ttnn_emulator.numerics.matrix_unit import (
     BFLOAT16_BITS,
     PANEL_SPEED,
     PHASES,
+    UPPER_HALF,
     MathConfig,
     matmul,
     seen_bits,
 )
 from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.normalize import Core
+from ttnn_emulator.numerics.panels import NARROW as NARROW_BITS
+from ttnn_emulator.numerics.processor import MULTIPLIES_PAIRS
 from ttnn_emulator.numerics.product import SMALL
-from ttnn_emulator.numerics.product_kernels import NARROW as NARROW_BITS
 from ttnn_emulator.numerics.workers import WORKERS, cut, share
 
 NARROW = DataType.BFLOAT16
@@ -208,11 +210,12 @@ def whole_rows(
     quick = QUICK if in_32_bits else QUICK_NARROW
     how = ACCURATE if not kernel.streams and not kernel.exp_approx else quick
     slope = np.float32(float(steps.STEEPNESS) * kernel.scale)
+    seen = seen_bits(kernel.math, (BFLOAT16_BITS, BFLOAT16_BITS))
     end = (
         (keys, depth, width),
         (*(each.stride(-2) for each in (query, key, value)), 0 if mask is None else mask.stride(-2) * 4),
         tuple(np.int32(NARROW_BITS if each.dtype is torch.bfloat16 else 0) for each in (query, key, value)),
-        tuple(np.int32(each) for each in seen_bits(kernel.math, (BFLOAT16_BITS, BFLOAT16_BITS))),
+        tuple(np.int32(each) for each in (seen[0], _seen_of_powers(seen[0]), seen[1])), MULTIPLIES_PAIRS,
         simple and mask is None, kernel.offset, (np.float32(kernel.scale), slope, np.float32(steps.OFFSET), how),
         (UNPACKED if kernel.out is not DataType.BFLOAT16 else ROUNDED if in_32_bits else CUT),
     )  # fmt: skip
@@ -233,6 +236,11 @@ def whole_rows(
             pieces += [(one * heads + head, *part, *places, scores, out, *end) for part in rows]
     share(kernels.attend, pieces)
     return pack_out(kernel, made) if kernel.out is not DataType.BFLOAT16 else made
+
+
+def _seen_of_powers(mask: int) -> int:
+    """Powers are not rounded to bfloat16 here, so what fidelity leaves of such is all of them."""
+    return -1 if mask == int(UPPER_HALF) else mask
 
 
 def _in_rows(values: torch.Tensor) -> torch.Tensor:

@@ -12,7 +12,8 @@ import numpy as np
 from numba import float32, int32, njit
 
 from ttnn_emulator.numerics.addresses import floats
-from ttnn_emulator.numerics.product_kernels import pack_from, padded, rounded_bits
+from ttnn_emulator.numerics.panels import length_of, pack
+from ttnn_emulator.numerics.product_kernels import multiply_panels, rounded_bits
 from ttnn_emulator.numerics.register_tile import COLUMNS, ROWS, multiply_tile
 from ttnn_emulator.numerics.row_kernels import bits_of, exponentials, float_of, largest, rounded_even, total
 
@@ -68,7 +69,24 @@ def _write(source, share, target, packing):
 
 @njit(cache=True, nogil=True)
 def attend(
-    head, start, end, query, key, value, mask, sink, out, sizes, steps, shifts, masks, causal, offset, exp, packing
+    head,
+    start,
+    end,
+    query,
+    key,
+    value,
+    mask,
+    sink,
+    out,
+    sizes,
+    steps,
+    shifts,
+    masks,
+    pairs,
+    causal,
+    offset,
+    exp,
+    packing,
 ):
     """Queries `start` to `end` of one head.
 
@@ -77,7 +95,8 @@ def attend(
     sink       [heads, queries] scores, or none
     sizes      keys, depth, width
     steps      from row to row: values of query, key and value, bytes of the mask
-    masks      bits that are seen of queries and powers, and of keys and values
+    masks      bits that are seen of queries, of powers, and of keys and values
+    pairs      whether queries and keys are bfloat16 that are multiplied in pairs
     causal     a query sees keys up to its own number plus `offset`
     exp        scale, slope, offset of the exponential, and which one it is
     """
@@ -85,30 +104,31 @@ def attend(
     scale, slope, shift, how = exp
     columns, wide = -(-keys // COLUMNS) * COLUMNS, -(-width // COLUMNS) * COLUMNS
     most_rows = max(min(MOST_ROWS, ROOM // columns // ROWS * ROWS), ROWS)
-    right = np.empty(columns * padded(depth), np.int32)
-    place, step = (np.int64(0), np.int64(0)), COLUMNS * padded(depth)
-    pack_from(key, shifts[1], masks[1], keys, depth, (steps[1], 1), place, depth, right, COLUMNS, step)
-    weighted, step = np.empty(wide * padded(keys), np.int32), COLUMNS * padded(keys)
-    pack_from(value, shifts[2], masks[1], width, keys, (1, steps[2]), place, keys, weighted, COLUMNS, step)
-    left = np.empty(most_rows * padded(depth), np.int32)
+    deep, long = length_of(depth, pairs), length_of(keys, False)
+    right = np.empty(columns * deep, np.int32)
+    place = (np.int64(0), np.int64(0))
+    pack(key, shifts[1], masks[2], pairs, keys, depth, (steps[1], 1), place, depth, right, COLUMNS, COLUMNS * deep)
+    weighted = np.empty(wide * long, np.int32)
+    pack(value, shifts[2], masks[2], False, width, keys, (1, steps[2]), place, keys, weighted, COLUMNS, COLUMNS * long)
+    left = np.empty(most_rows * deep, np.int32)
     scores = np.empty((most_rows, columns), np.float32)
-    powers = np.empty(most_rows * padded(keys), np.float32)
+    powers = np.empty(most_rows * long, np.float32)
     made = np.empty((most_rows, wide), np.float32)
     shares = np.empty(most_rows, np.float32)
     for first in range(start, end, most_rows):
         rows = min(most_rows, end - first)
         panels = -(-rows // ROWS)
-        part = left[: panels * ROWS * padded(depth)]
-        place, step = (np.int64(first), np.int64(0)), ROWS * padded(depth)
-        pack_from(query, shifts[0], masks[0], end, depth, (steps[0], 1), place, depth, part, ROWS, step)
+        part = left[: panels * ROWS * deep]
+        place = (np.int64(first), np.int64(0))
+        pack(query, shifts[0], masks[0], pairs, end, depth, (steps[0], 1), place, depth, part, ROWS, ROWS * deep)
         seen = min(keys, first + rows + offset) if causal else keys
         for j in range(-(-seen // COLUMNS)):
-            b = right.ctypes.data + 4 * j * COLUMNS * padded(depth)
+            b = right.ctypes.data + 4 * j * COLUMNS * deep
             for panel in range(panels):
-                a = left.ctypes.data + 4 * panel * ROWS * padded(depth)
+                a = left.ctypes.data + 4 * panel * ROWS * deep
                 c = scores.ctypes.data + 4 * (panel * ROWS * columns + j * COLUMNS)
-                multiply_tile(padded(depth), a, b, c, columns, False)
-        length = padded(seen)
+                multiply_panels(pairs, deep, a, b, c, columns, False)
+        length = length_of(seen, False)
         if rows < panels * ROWS:
             powers[(panels - 1) * ROWS * length : panels * ROWS * length] = 0
         for row in range(rows):
@@ -122,9 +142,9 @@ def attend(
             if sink.size:
                 shares[row] += float32(math.exp((sink[head, first + row] - most) * scale))
             ours = powers[row // ROWS * ROWS * length : (row // ROWS + 1) * ROWS * length]
-            _pack_powers(line, masks[0], ours, row % ROWS, length)
+            _pack_powers(line, masks[1], ours, row % ROWS, length)
         for j in range(wide // COLUMNS):
-            b = weighted.ctypes.data + 4 * j * COLUMNS * padded(keys)
+            b = weighted.ctypes.data + 4 * j * COLUMNS * long
             for panel in range(panels):
                 a = powers.ctypes.data + 4 * panel * ROWS * length
                 c = made.ctypes.data + 4 * (panel * ROWS * wide + j * COLUMNS)

@@ -15,11 +15,11 @@ from numba import cfunc, njit, types
 
 from ttnn_emulator.numerics import team
 from ttnn_emulator.numerics.addresses import floats, longs
-from ttnn_emulator.numerics.product import is_fast_here
+from ttnn_emulator.numerics.processor import MULTIPLIES_FAST
 from ttnn_emulator.numerics.product_kernels import RELU, ROUNDED, finish_rows
-from ttnn_emulator.numerics.register_tile import COLUMNS, ROWS
+from ttnn_emulator.numerics.register_tile import COLUMNS
 from ttnn_emulator.numerics.team import next_piece
-from ttnn_emulator.numerics.window_tile import UNROLLED, multiply_windows, multiply_windows_one_by_one
+from ttnn_emulator.numerics.window_tile import PIXELS, UNROLLED, multiply_windows, multiply_windows_one_by_one
 
 MOST_WORK = 1 << 25  # multiplications, up to which this is faster than torch, also if images must be padded first
 LEAST_USE = 0.85  # of a tile's pixels, on average over a line: others are computed twice
@@ -40,8 +40,8 @@ def convolve_lines(first, last, images, filters, target, sizes, steps, bias, fin
         top = images + 4 * (line // lines * by_image + line % lines * down)
         made = target + 4 * line * width * channels
         for panel in range(0, channels, COLUMNS):
-            for tile in range(0, width, ROWS):
-                pixel = min(tile, width - ROWS)  # the last tile goes over some pixels once more
+            for tile in range(0, width, PIXELS):
+                pixel = min(tile, width - PIXELS)  # the last tile goes over some pixels once more
                 goal = made + 4 * (pixel * channels + panel)
                 for run in range(runs):
                     seen = top + 4 * (pixel * along + run * by_run)
@@ -84,9 +84,9 @@ class DirectConvolution:
     def is_fit(self) -> bool:
         """Whether it can be done here, and pays."""
         return (
-            is_fast_here()
+            MULTIPLIES_FAST
             and self.channels % COLUMNS == 0
-            and self.size[1] >= LEAST_USE * -(-self.size[1] // ROWS) * ROWS
+            and self.size[1] >= LEAST_USE * -(-self.size[1] // PIXELS) * PIXELS
             and self.dilation[1] == 1
             and self._work <= MOST_WORK
         )

@@ -16,7 +16,8 @@ from ttnn_emulator.numerics.line_tile import (
     wide_lines,
     wide_lines_masked,
 )
-from ttnn_emulator.numerics.product_kernels import NARROW, finish_rows
+from ttnn_emulator.numerics.panels import NARROW
+from ttnn_emulator.numerics.product_kernels import finish_rows
 from ttnn_emulator.numerics.team import next_piece
 
 MOST = 2  # rows: with more of them packing pays

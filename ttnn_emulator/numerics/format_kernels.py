@@ -6,8 +6,10 @@ import numpy as np
 from numba import int32, njit, uint16
 
 from ttnn_emulator.numerics.addresses import halves, words
+from ttnn_emulator.numerics.turned_tile import EDGE, turn_narrow
 
 BLOCK = 16  # values that share one exponent
+TURNED = 4 * EDGE  # rows and columns that are turned before the next: what is read and written of lines then is whole
 
 
 @njit(cache=True, nogil=True)
@@ -101,16 +103,36 @@ def widen_at(source, target, count):
         wide[i] = int32(raws[i]) << int32(16)
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _nearest_even(raw):
+    near = int32(raw + (int32(0x7FFF) + ((raw >> int32(16)) & int32(1))))
+    quiet = raw | int32(0x400000)
+    is_nan = (raw & int32(0x7FFFFFFF)) > int32(0x7F800000)
+    return uint16((quiet if is_nan else near) >> int32(16))
+
+
 @njit(cache=True, nogil=True)
 def narrow_nearest_even_at(source, target, count):
     """`round_nearest_even_at` with 16-bit results."""
     raws, rounded = words(source, count), halves(target, count)
     for i in range(count):
-        raw = raws[i]
-        near = int32(raw + (int32(0x7FFF) + ((raw >> int32(16)) & int32(1))))
-        quiet = raw | int32(0x400000)
-        is_nan = (raw & int32(0x7FFFFFFF)) > int32(0x7F800000)
-        rounded[i] = uint16((quiet if is_nan else near) >> int32(16))
+        rounded[i] = _nearest_even(raws[i])
+
+
+@njit(cache=True, nogil=True)
+def narrow_turned(first, last, source, target, rows, columns):
+    """Rows `first` to `last` of a target [rows, columns] whose source is [columns, rows], as above."""
+    raws, rounded = words(source, rows * columns), halves(target, rows * columns)
+    even, bottom = columns // EDGE * EDGE, first + (last - first) // EDGE * EDGE
+    for top in range(first, bottom, TURNED):
+        for left in range(0, even, TURNED):
+            for row in range(top, min(top + TURNED, bottom), EDGE):
+                for column in range(left, min(left + TURNED, even), EDGE):
+                    here, there = source + 4 * (column * rows + row), target + 2 * (row * columns + column)
+                    turn_narrow(here, 4 * rows, there, 2 * columns)
+    for row in range(first, last):
+        for column in range(even if row < bottom else 0, columns):
+            rounded[row * columns + column] = _nearest_even(raws[column * rows + row])
 
 
 @njit(cache=True, nogil=True)

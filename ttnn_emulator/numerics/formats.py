@@ -351,7 +351,7 @@ def host_convert(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
         # Bits are kept, NaN payloads and denormals included: nothing is computed on the host.
         if values.dtype is torch.bfloat16:
             return values
-        return _narrowed(format_kernels.narrow_nearest_even_at, _as_float32(values))
+        return _nearest_even(_as_float32(values))
     if dtype is DataType.FLOAT32:
         return _as_float32(values)
     high = INTEGER_RANGE[dtype][1]
@@ -359,6 +359,17 @@ def host_convert(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
     if dtype is DataType.INT32:
         return integers.to(torch.int32)
     return (integers & high).to(CARRIER[dtype])
+
+
+def _nearest_even(values: torch.Tensor) -> torch.Tensor:
+    """Rounded to bfloat16; a large matrix that lies columns first is turned on the way."""
+    if values.dim() != 2 or values.numel() < ONE_WORKER or not values.mT.is_contiguous():
+        return _narrowed(format_kernels.narrow_nearest_even_at, values)
+    result = in_large_pages(torch.empty(values.shape, dtype=torch.bfloat16))
+    rows, columns = values.shape
+    end = (address_of(values.mT), result.data_ptr(), rows, columns)
+    share(format_kernels.narrow_turned, [(*part, *end) for part in cut(rows, max(ONE_WORKER // columns, 1))])
+    return result
 
 
 def _truncated(values: torch.Tensor, dtype: DataType) -> torch.Tensor:

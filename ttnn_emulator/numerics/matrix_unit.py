@@ -138,9 +138,8 @@ def matmul_fast(
 
 def seen_bits(config: MathConfig, bits: tuple[int, int]) -> tuple[int, int]:
     """Masks of what the fidelity phases see of operands with so many significant bits."""
-    seen = operand_bits(config.fidelity, config.fp32_acc)
-    masks = (-1 if held <= most else ~((1 << (FLOAT32_BITS - most)) - 1) for most, held in zip(seen, bits))
-    return tuple(masks)  # type: ignore[return-value]
+    one, other = (mantissa_mask(min(each)) for each in zip(operand_bits(config.fidelity, config.fp32_acc), bits))
+    return one, other
 
 
 def matmul_exact(in0: torch.Tensor, in1: torch.Tensor, config: MathConfig) -> torch.Tensor:

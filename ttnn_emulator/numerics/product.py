@@ -1,6 +1,6 @@
 """Large matrix products in float32, on wide or narrow carriers; see `product_kernels`.
 
-On processors with vectors of more than 8 floats torch's own product is faster, so that is taken there.
+Where compiled loops find no vector instructions to use, torch's own product is taken.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
 import torch
 
@@ -20,7 +19,9 @@ from ttnn_emulator.numerics import product_kernels as kernels
 from ttnn_emulator.numerics.broadcasting import joined
 from ttnn_emulator.numerics.formats import masked
 from ttnn_emulator.numerics.pages import in_large_pages
-from ttnn_emulator.numerics.product_kernels import AS_IT_IS, NARROW, WIDE
+from ttnn_emulator.numerics.panels import NARROW, WIDE, length_of
+from ttnn_emulator.numerics.processor import MULTIPLIES_FAST, MULTIPLIES_PAIRS
+from ttnn_emulator.numerics.product_kernels import AS_IT_IS
 from ttnn_emulator.numerics.register_tile import COLUMNS, ROWS
 from ttnn_emulator.numerics.workers import cut, share
 
@@ -33,14 +34,8 @@ NARROW_RESULT, MANY_ROWS = 128, 256  # columns and rows with which threads take 
 NARROW_WORK = 1 << 24  # … of so many multiplications at least
 PAGE = 1024  # values: what two threads write is that far apart at least
 SCRATCH = 1 << 20  # values at least: a large page is in it wherever it begins
+LOWER_HALF = 0xFFFF  # what a float32 has and a bfloat16 has not
 NOTHING = np.empty(0, np.float32)
-
-
-@functools.cache
-def is_fast_here() -> bool:
-    """Whether the processor's vectors are those that the loops are written for."""
-    features = llvm.get_host_cpu_features()
-    return bool(features.get("avx2") and features.get("fma")) and not features.get("avx512f")
 
 
 def multiply(
@@ -67,7 +62,7 @@ def multiply(
         return made
     row = NOTHING if bias is None else _row(bias)
     function = NOTHING if table is None else table
-    if not is_fast_here():
+    if not MULTIPLIES_FAST:
         torch.matmul(_seen(a, masks[0]), _seen(b, masks[1]), out=made)
         if finish != AS_IT_IS or bias is not None:
             end = (made.data_ptr(), columns, 0, columns, row, finish, function)
@@ -126,7 +121,12 @@ def multiplying(
 
     None if they would have to be copied first. `bias` is float32 and contiguous.
     """
-    if not is_fast_here() or _walkable(a) is not a or _walkable(b) is not b or not a.shape[0] * a.shape[1] * b.shape[1]:
+    if (
+        not MULTIPLIES_FAST
+        or _walkable(a) is not a
+        or _walkable(b) is not b
+        or not a.shape[0] * a.shape[1] * b.shape[1]
+    ):
         return None
     made = torch.empty(a.shape[0], b.shape[1])
     row = NOTHING if bias is None else _row(bias)
@@ -185,8 +185,11 @@ def _matrices(
     _run(_steps(a, b, made, masks, bias, finish, table, _scratch.left, _scratch.right))
 
 
-def _room_for_left(rows: int, inner: int) -> int:
-    return -(-rows // ROWS) * ROWS * kernels.padded(inner)
+def _in_pairs(a: torch.Tensor, b: torch.Tensor, masks: tuple[int, int]) -> bool:
+    """Whether both operands are multiplied as bfloat16, and the processor has instructions for pairs of such."""
+    return MULTIPLIES_PAIRS and all(
+        each.dtype is torch.bfloat16 or not mask & LOWER_HALF for each, mask in zip((a, b), masks)
+    )
 
 
 def _steps(
@@ -203,6 +206,7 @@ def _steps(
     """The loops of a product one after the other; operands are packed into the room that is given for them."""
     rows, inner = a.shape
     columns = b.shape[1]
+    pairs = _in_pairs(a, b, masks)
     how = ((*a.stride(), *b.stride()), (_shift(a), _shift(b)), (_mask(masks[0]), _mask(masks[1])))
     if rows <= few_rows.MOST:
         given = (a.data_ptr(), b.data_ptr(), (rows, inner, columns), *how, made.data_ptr(), bias, finish, table)
@@ -211,23 +215,23 @@ def _steps(
     if columns <= NARROW_RESULT and rows >= MANY_ROWS and not bias.size and not table.size:
         step = a.element_size() * a.stride(0)
         pieces = [
-            (0, 1, a.data_ptr() + first * step, b.data_ptr(), made.data_ptr() + 4 * first * columns,
+            (0, 1, a.data_ptr() + first * step, b.data_ptr(), made.data_ptr() + 4 * first * columns, pairs,
              (last - first, inner, columns), (0, 0, 0), *how, finish)
             for first, last in cut(rows, max(NARROW_WORK // (inner * columns), ROWS))
         ]  # fmt: skip
         return [functools.partial(share, kernels.multiply_batches, pieces)]
     panels = -(-rows // ROWS)
-    left = room_for_left(_room_for_left(rows, inner))
+    left = room_for_left(panels * ROWS * length_of(inner, pairs))
     count = min(team.size(), -(-panels * ROWS * inner // ALONE))
-    operand = (a.data_ptr(), int(_shift(a)), masks[0], rows, inner, *a.stride())
+    operand = (a.data_ptr(), int(_shift(a)), masks[0], pairs, rows, inner, *a.stride())
     pack = team.calling(kernels.pack_left_pieces, count, (-(-panels // count), panels, *operand, left))
     step = _block(columns, rows * inner * columns)
     blocks = -(-columns // step)
     right = (b.data_ptr(), int(_shift(b)), masks[1], columns, *b.stride())
     end = (made.data_ptr(), finish, bias.ctypes.data, bias.size, table.ctypes.data, table.size)
-    each = -(-kernels.room_for_right(min(columns, step), inner) // PAGE) * PAGE
+    each = -(-kernels.room_for_right(min(columns, step), inner, pairs) // PAGE) * PAGE
     scratch = room_for_right(each * min(team.size(), blocks))
-    task = (step, left, rows, inner, *right, *end, scratch, 4 * each)
+    task = (step, left, pairs, rows, inner, *right, *end, scratch, 4 * each)
     return [pack, team.calling(kernels.multiply_pieces, blocks, task)]
 
 
@@ -268,7 +272,7 @@ def _batch(a: torch.Tensor, b: torch.Tensor, made: torch.Tensor, masks: tuple[in
     columns = b.shape[-1]
     steps = tuple(values.stride(0) * values.element_size() for values in (a, b, made.view(-1, rows, columns)))
     arguments = (
-        a.data_ptr(), b.data_ptr(), made.data_ptr(), (rows, inner, columns), steps,
+        a.data_ptr(), b.data_ptr(), made.data_ptr(), _in_pairs(a, b, masks), (rows, inner, columns), steps,
         (*a.stride()[1:], *b.stride()[1:]), (_shift(a), _shift(b)), (_mask(masks[0]), _mask(masks[1])), finish,
     )  # fmt: skip
     least = max(SMALL // (rows * inner * columns), 1)

@@ -12,26 +12,28 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from ttnn_emulator.numerics.register_tile import _LONG, _POINTER, _VECTOR, COLUMNS, ROWS, VECTORS, _long, _Tile
+from ttnn_emulator.numerics.register_tile import _LONG, _POINTER, _VECTOR, COLUMNS, VECTORS, _long, _Tile
+
+PIXELS = 6  # of a line at a time
 
 
 class _WindowTile(_Tile):
     """Writes the loop."""
 
     def __init__(self, builder: ir.IRBuilder, steps: int) -> None:
-        super().__init__(builder)
+        super().__init__(builder, rows=PIXELS)
         self._steps = steps
 
     def windows(self, count: ir.Value, left: ir.Value, apart: ir.Value, right: ir.Value) -> list[list[ir.Value]]:
-        """Sums of ROWS windows, whose values lie `apart` floats from each other, times `count` rows of COLUMNS."""
+        """Sums of PIXELS windows, whose values lie `apart` floats from each other, times `count` rows of COLUMNS."""
         builder = self.builder
-        pixels = [builder.gep(left, [builder.mul(apart, _long(row))]) for row in range(ROWS)]
+        pixels = [builder.gep(left, [builder.mul(apart, _long(row))]) for row in range(PIXELS)]
         before = builder.block
         body, after = builder.append_basic_block("inner"), builder.append_basic_block("done")
         builder.branch(body)
         builder.position_at_end(body)
         index = builder.phi(_LONG)
-        held = [[builder.phi(_VECTOR) for _ in range(VECTORS)] for _ in range(ROWS)]
+        held = [[builder.phi(_VECTOR) for _ in range(VECTORS)] for _ in range(PIXELS)]
         line = builder.gep(right, [builder.mul(index, _long(COLUMNS))])
         here = [builder.gep(each, [index]) for each in pixels]
         sums: list[list[ir.Value]] = held
@@ -53,7 +55,7 @@ class _WindowTile(_Tile):
 def _multiply_windows(steps: int) -> Any:
     """An intrinsic; `steps` of the loop are written out, and `count` is a multiple of them.
 
-    target [ROWS, COLUMNS], rows `stride` floats apart, = or, to `add`, += what windows see x filters, all by address.
+    target [PIXELS, COLUMNS], rows `stride` floats apart, = or, to `add`, += what windows see x filters, all by address.
     """
 
     def typed(context, count, left, apart, right, target, stride, add):

@@ -46,7 +46,7 @@ FLOAT_ROWS = (
     row("logaddexp", torch.logaddexp, 1.0, 3.0, floor=0.2),
     row("logaddexp2", torch.logaddexp2, 1.0, 3.0, floor=0.2),
     row("ldexp", lambda a, b: a * 2.0**b, 2.0, 4.0, low=0.5),
-    row("bias_gelu", lambda a, b: torch.nn.functional.gelu(a + b), 3.0, 16.0, floor=0.1),
+    row("bias_gelu", lambda a, b: torch.nn.functional.gelu(a.double() + b).float(), 3.0, 16.0, floor=0.1),
     row("logical_and", flag(torch.logical_and), 0.0, 0.0),
     row("logical_or", flag(torch.logical_or), 0.0, 0.0),
     row("logical_xor", flag(torch.logical_xor), 0.0, 0.0),
