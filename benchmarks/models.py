@@ -4,8 +4,10 @@
     python benchmarks/models.py --layers [8,16]   how compile time grows with depth, next to aot_eager
     python benchmarks/models.py --rss             peak memory of a warm BERT-Large run, each in a process of its own
 
-Every round runs all contenders, one after the other in a turning order, so that a change of the machine's speed meets
-all of them; times are medians of warm rounds. Compile time is the first call less a warm one, the better of two, after
+Every round runs all contenders, one after the other in a turning order and every second one backwards, so that a change
+of the machine's speed, or what the one before leaves in the caches, meets all of them; times are medians of warm rounds.
+Each has a copy of the model to itself: Inductor asks for its weights as if to write to them, and the copies that ours
+shares with the model to notice changed weights would be taken apart and made again in every round. Compile time is the first call less a warm one, the better of two, after
 one compile by aot_eager that is not counted: torch keeps what it learns about operators, and the first to compile would
 pay for all. Programs are not kept on disk meanwhile.
 """
@@ -13,6 +15,7 @@ pay for all. Programs are not kept on disk meanwhile.
 from __future__ import annotations
 
 import argparse
+import copy
 import gc
 import json
 import os
@@ -130,12 +133,13 @@ def compile_seconds(
 
 
 def interleaved(calls: dict[str, Call], rounds: int) -> dict[str, float]:
-    """Medians of all calls, in rounds that each start with another one."""
+    """Medians of all calls, in rounds that each start with another one and go the other way."""
     names = list(calls)
     times: dict[str, list[float]] = {name: [] for name in names}
     for turn in range(rounds):
         start = turn % len(names)
-        for name in names[start:] + names[:start]:
+        order = names[start:] + names[:start]
+        for name in order if turn % 2 == 0 else reversed(order):
             times[name].append(seconds_of(calls[name])[0])
     return {name: statistics.median(kept) for name, kept in times.items()}
 
@@ -150,7 +154,7 @@ def compare(name: str, backends: Sequence[str], rounds: int) -> Comparison:
     compiling = compile_seconds(model, backends, arguments, keywords)
     agreement = {EAGER: 1.0}
     for backend in backends:
-        calls[backend] = compiled_call(model, backend, arguments, keywords)
+        calls[backend] = compiled_call(copy.deepcopy(model), backend, arguments, keywords)
         agreement[backend] = lowest_pcc(calls[backend](), exact)
         calls[backend]()
     warm = interleaved(calls, rounds)

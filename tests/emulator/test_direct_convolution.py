@@ -21,7 +21,9 @@ from ttnn_emulator.numerics.workers import WORKERS
 pytestmark = pytest.mark.skipif(not MULTIPLIES_FAST, reason="this processor takes torch's convolutions")
 
 
-def convolution(batch=1, height=8, width=6, depth=3, kernel=(3, 3), stride=(1, 1), rows_apart=1, channels=COLUMNS):
+def convolution(
+    batch=1, height=8, width=PIXELS, depth=3, kernel=(3, 3), stride=(1, 1), rows_apart=1, channels=COLUMNS, narrow=False
+):
     """One whose output has `height` lines of `width` pixels."""
     images = (
         batch,
@@ -29,7 +31,7 @@ def convolution(batch=1, height=8, width=6, depth=3, kernel=(3, 3), stride=(1, 1
         (width - 1) * stride[1] + kernel[1],
         depth,
     )
-    return DirectConvolution(images, kernel, stride, (rows_apart, 1), (height, width), channels)
+    return DirectConvolution(images, kernel, stride, (rows_apart, 1), (height, width), channels, narrow)
 
 
 def operands(how: DirectConvolution, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -37,7 +39,7 @@ def operands(how: DirectConvolution, seed: int = 0) -> tuple[torch.Tensor, torch
     generator = torch.Generator().manual_seed(seed)
     shapes = how.images, (how.channels, how.images[3], *how.kernel), (how.channels,)
     images, filters, bias = (torch.randn(shape, generator=generator).bfloat16().float() for shape in shapes)
-    return images, filters, bias
+    return images.to(how.dtype), filters, bias
 
 
 def convolved(how: DirectConvolution, images: Any, filters: Any, bias: Any, relu: bool = False) -> torch.Tensor:
@@ -69,12 +71,13 @@ def assert_rounded(got: torch.Tensor, want: torch.Tensor) -> None:
     kernel=st.tuples(st.integers(1, 4), st.integers(1, 4)),
     stride=st.tuples(st.integers(1, 3), st.integers(1, 3)),
     rows_apart=st.integers(1, 3),
-    panels=st.integers(1, 3),
+    panels=st.integers(1, 5),
     relu=st.booleans(),
     biased=st.booleans(),
+    narrow=st.booleans(),
 )
-def test_results_are_torchs(batch, height, width, depth, kernel, stride, rows_apart, panels, relu, biased):
-    how = convolution(batch, height, width, depth, kernel, stride, rows_apart, panels * COLUMNS)
+def test_results_are_torchs(batch, height, width, depth, kernel, stride, rows_apart, panels, relu, biased, narrow):
+    how = convolution(batch, height, width, depth, kernel, stride, rows_apart, panels * COLUMNS, narrow)
     images, filters, bias = operands(how)
     row = bias if biased else None
     assert_rounded(convolved(how, images, filters, row, relu), by_torch(how, images, filters, row, relu))

@@ -253,12 +253,13 @@ class Convolution:
         bias: torch.Tensor | None,
         made: torch.Tensor,
     ) -> Callable[[], None]:
-        padded = self.windows.padded(pixels)
+        as_they_are = not any(self.windows.padding) and self.windows.spread == (1, 1) and direct.dtype is pixels.dtype
+        padded = pixels if as_they_are else torch.zeros(direct.images, dtype=direct.dtype)
         convolve = direct.binding(padded, filters, bias, made, relu=self._rectifies)
 
         def run(alive: Any = (filters, bias)) -> None:
             if padded is not pixels:
-                padded.copy_(self.windows.padded(pixels))
+                self.windows.pad_into(padded, pixels)
             convolve()
 
         return run
@@ -315,7 +316,7 @@ class Convolution:
         """Our own loops, if they are for this convolution."""
         if self.groups > 1 or not self._is_only_rounded or self._image_bits is not None:
             return None
-        direct = self.windows.directly(self.out_channels)
+        direct = self.windows.directly(self.out_channels, narrow=self.weight_dtype is not DataType.FLOAT32)
         return direct if direct.is_fit else None
 
     def _prepared(self, weight: torch.Tensor) -> torch.Tensor:
@@ -352,8 +353,7 @@ class Convolution:
             images = device_pack_block_float(flush(images), self.out_dtype)
         if self._direct is not None:
             made = torch.empty(self._pixels, self.out_channels)
-            padded = self.windows.padded(images).contiguous()
-            self._direct.binding(padded, filters, bias, made, relu=self._rectifies)()
+            self._bound_directly(self._direct, images.contiguous(), filters, bias, made)()
             return made
         if self._image_bits is not None:
             images = truncate_mantissa(images, self._image_bits)

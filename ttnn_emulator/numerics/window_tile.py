@@ -12,20 +12,21 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from ttnn_emulator.numerics.register_tile import _LONG, _POINTER, _VECTOR, COLUMNS, VECTORS, _long, _Tile
+from ttnn_emulator.numerics.processor import MULTIPLIES_PAIRS
+from ttnn_emulator.numerics.register_tile import _LONG, _POINTER, _VECTOR, COLUMNS, LANES, VECTORS, _long, _Tile
 
-PIXELS = 6  # of a line at a time
+PIXELS = 7 if LANES == 16 else 6  # of a line at a time: 7 goes into the sizes that networks like best
 
 
 class _WindowTile(_Tile):
     """Writes the loop."""
 
-    def __init__(self, builder: ir.IRBuilder, steps: int) -> None:
-        super().__init__(builder, rows=PIXELS)
+    def __init__(self, builder: ir.IRBuilder, steps: int, *, pairs: bool) -> None:
+        super().__init__(builder, rows=PIXELS, pairs=pairs)
         self._steps = steps
 
     def windows(self, count: ir.Value, left: ir.Value, apart: ir.Value, right: ir.Value) -> list[list[ir.Value]]:
-        """Sums of PIXELS windows, whose values lie `apart` floats from each other, times `count` rows of COLUMNS."""
+        """Sums of PIXELS windows, whose words lie `apart` words from each other, times `count` rows of COLUMNS."""
         builder = self.builder
         pixels = [builder.gep(left, [builder.mul(apart, _long(row))]) for row in range(PIXELS)]
         before = builder.block
@@ -52,7 +53,7 @@ class _WindowTile(_Tile):
         return sums
 
 
-def _multiply_windows(steps: int) -> Any:
+def _multiply_windows(steps: int, *, pairs: bool = False) -> Any:
     """An intrinsic; `steps` of the loop are written out, and `count` is a multiple of them.
 
     target [PIXELS, COLUMNS], rows `stride` floats apart, = or, to `add`, += what windows see x filters, all by address.
@@ -62,7 +63,7 @@ def _multiply_windows(steps: int) -> Any:
         def generate(target_context, builder, signature, arguments):
             count, left, apart, right, target, stride, add = arguments
             left, right, target = (builder.inttoptr(each, _POINTER) for each in (left, right, target))
-            tile = _WindowTile(builder, steps)
+            tile = _WindowTile(builder, steps, pairs=pairs)
             sums = tile.windows(count, left, apart, right)
             with builder.if_else(add) as (more, fresh):
                 with more:
@@ -79,3 +80,7 @@ def _multiply_windows(steps: int) -> Any:
 UNROLLED = 4
 multiply_windows = _multiply_windows(UNROLLED)
 multiply_windows_one_by_one = _multiply_windows(1)
+multiply_windows_of_pairs, multiply_windows_of_pairs_one_by_one = (
+    _multiply_windows(steps, pairs=True) if MULTIPLIES_PAIRS else multiply_windows  # which nobody calls then
+    for steps in (UNROLLED, 1)
+)

@@ -45,6 +45,15 @@ class Windows:
             return pad(images.permute(0, 3, 1, 2), around, mode="replicate").permute(0, 2, 3, 1)
         return pad(images, (0, 0, left, right, top, bottom)) if any(self.padding) else images
 
+    def pad_into(self, target: torch.Tensor, images: torch.Tensor) -> None:
+        """What `padded` gives, in memory that is zero where no image has been."""
+        if self.edges or self.spread != (1, 1):
+            target.copy_(self.padded(images))
+            return
+        _, height, width, _ = images.shape
+        top, _, left, _ = self.padding
+        target[:, top : top + height, left : left + width].copy_(images)
+
     def rows(self, images: torch.Tensor) -> torch.Tensor:
         """Images [N, H, W, C] → [pixels, kernel rows × kernel columns × C]."""
         source = self.padded(images).contiguous()
@@ -73,12 +82,13 @@ class Windows:
             size = tuple([(count - 1) * step + 1 + more for count, step, more in steps])  # type: ignore[assignment]
         return TorchConvolution((batch, channels, *size), self.stride, around, self.dilation, groups)
 
-    def directly(self, channels: int) -> DirectConvolution:
-        """Our own convolution of what `padded` gives, to so many channels."""
+    def directly(self, channels: int, *, narrow: bool) -> DirectConvolution:
+        """Our own convolution of what `padded` gives, to so many channels; see there."""
         batch, height, width, depth = self.images
         top, bottom, left, right = self.padding
         size = ((height - 1) * self.spread[0] + 1 + top + bottom, (width - 1) * self.spread[1] + 1 + left + right)
-        return DirectConvolution((batch, *size, depth), self.kernel, self.stride, self.dilation, self.size, channels)
+        images = (batch, *size, depth)
+        return DirectConvolution(images, self.kernel, self.stride, self.dilation, self.size, channels, narrow)
 
     def seen(self, images: torch.Tensor) -> torch.Tensor:
         """Images [N, H, W, C] as torch takes them."""
