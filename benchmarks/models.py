@@ -4,12 +4,12 @@
     python benchmarks/models.py --layers [8,16]   how compile time grows with depth, next to aot_eager
     python benchmarks/models.py --rss             peak memory of a warm BERT-Large run, each in a process of its own
 
-Every round runs all contenders, one after the other in a turning order and every second one backwards, so that a change
-of the machine's speed, or what the one before leaves in the caches, meets all of them; times are medians of warm rounds.
-Each has a copy of the model to itself: Inductor asks for its weights as if to write to them, and the copies that ours
-shares with the model to notice changed weights would be taken apart and made again in every round. Compile time is the first call less a warm one, the better of two, after
-one compile by aot_eager that is not counted: torch keeps what it learns about operators, and the first to compile would
-pay for all. Programs are not kept on disk meanwhile.
+Every round runs all contenders, one after the other in a turning order and every second one backwards: a change of the
+machine's speed, or what the one before leaves in the caches, meets all of them. Times are medians of warm rounds. Each
+has a copy of the model to itself: Inductor asks for weights as if to write to them, which takes apart what ours shares
+with the model to notice changed weights, and then both would copy all weights in every round. Compile time is the first
+call less a warm one, the better of two, after one compile by aot_eager that is not counted: torch keeps what it learns
+about operators, and the first to compile would pay for all. Programs are not kept on disk meanwhile.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+import math
+from collections.abc import Sequence
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
@@ -23,18 +23,51 @@ def saturated(tensor: torch.Tensor) -> torch.Tensor:
     return torch.where(tensor.isinf(), tensor, tensor.clamp(-LARGEST, LARGEST))
 
 
-def joined(tensors: Sequence[torch.Tensor], dim: int = 0) -> torch.Tensor:
-    """`torch.cat` by all threads: most of the time goes into memory that is touched for the first time."""
-    first = tensors[0]
-    if any(each.dtype is not first.dtype or each.dim() != first.dim() for each in tensors):
-        return torch.cat(list(tensors), dim)
-    shape = list(first.shape)
-    shape[dim] = sum(each.shape[dim] for each in tensors)
-    made = in_large_pages(first.new_empty(shape))
-    for part, each in zip(made.split([each.shape[dim] for each in tensors], dim), tensors):
-        part.copy_(each)
-    return made
+def selected(matrix: torch.Tensor, dim: int, index: torch.Tensor) -> torch.Tensor:
+    """`torch.index_select`; of a matrix that lies columns first, columns are taken whole."""
+    if _lies_columns_first(matrix):
+        return matrix.mT.index_select(1 - dim % 2, index).mT
+    return matrix.index_select(dim, index)
 
 
-# What weights are prepared with in place of an operation of ATen.
-INSTEAD: Mapping[Any, Callable[..., Any]] = {torch.ops.aten.cat.default: joined}
+def _lies_columns_first(tensor: torch.Tensor) -> bool:
+    return tensor.dim() == 2 and tensor.mT.is_contiguous() and not tensor.is_contiguous()
+
+
+class Room:
+    """Memory for weights that are joined on the way to one that is kept; the next one finds it again.
+
+    Memory that is touched for the first time takes longer than the copying.
+    """
+
+    def __init__(self) -> None:
+        self._held = torch.empty(0)
+        self._used = 0
+
+    def clear(self) -> None:
+        """What was joined so far is needed no more."""
+        self._used = 0
+
+    def joined(self, tensors: Sequence[torch.Tensor], dim: int = 0) -> torch.Tensor:
+        """`torch.cat`."""
+        if all(_lies_columns_first(each) for each in tensors):
+            return self.joined([each.mT for each in tensors], 1 - dim % 2).mT
+        first = tensors[0]
+        if any(each.dtype is not torch.float32 or each.dim() != first.dim() for each in tensors):
+            return torch.cat(list(tensors), dim)
+        shape = list(first.shape)
+        shape[dim] = sum(each.shape[dim] for each in tensors)
+        return torch.cat(list(tensors), dim, out=self._taken(math.prod(shape)).view(shape))
+
+    def _taken(self, count: int) -> torch.Tensor:
+        if self._used + count > self._held.numel():
+            if self._used:
+                return torch.empty(count)
+            self._held = in_large_pages(torch.empty(count))
+        self._used += count
+        return self._held[self._used - count : self._used]
+
+    def moved_out(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The tensor, in memory of its own."""
+        inside = self._held.numel() and tensor.untyped_storage().data_ptr() == self._held.untyped_storage().data_ptr()
+        return tensor.clone() if inside else tensor

@@ -19,7 +19,7 @@ from torch._C import _data_address  # type: ignore[attr-defined]
 
 from torch_ttnn.compiler.arguments import DeviceMarker, call_with
 from torch_ttnn.compiler.observers import unobserved
-from torch_ttnn.compiler.preparation import INSTEAD
+from torch_ttnn.compiler.preparation import Room, selected
 from torch_ttnn.devices import Target
 
 
@@ -131,17 +131,19 @@ class Weights:
             self._watches[number] = Watch(inputs[number], when_gone)
 
     def _prepare(self, which: Sequence[int], inputs: Sequence[Any]) -> None:
+        room = Room()
         for k in which:
             self.tensors[k] = None  # its room is free before the new one is made
             env: dict[torch.fx.Node, Any] = {}
             with torch.no_grad(), unobserved():
-                made = self._evaluate(self._made[k], env, inputs)
-            if isinstance(made, torch.Tensor) and self._made[k].op == "placeholder":
-                made = made.detach()
+                made = self._evaluate(self._made[k], env, inputs, room)
+                if isinstance(made, torch.Tensor):
+                    made = made.detach() if self._made[k].op == "placeholder" else room.moved_out(made)
+            room.clear()
             self.tensors[k] = made
             self.uploads += 1
 
-    def _evaluate(self, node: torch.fx.Node, env: dict[torch.fx.Node, Any], inputs: Sequence[Any]) -> Any:
+    def _evaluate(self, node: torch.fx.Node, env: dict[torch.fx.Node, Any], inputs: Sequence[Any], room: Room) -> Any:
         if node in env:
             return env[node]
         if node.op == "placeholder":
@@ -152,13 +154,19 @@ class Weights:
 
             def value_of(item: Any) -> Any:
                 if isinstance(item, torch.fx.Node):
-                    return self._evaluate(item, env, inputs)
+                    return self._evaluate(item, env, inputs, room)
                 return self._target.device if isinstance(item, DeviceMarker) else item
 
-            function = INSTEAD.get(node.target, node.target)
-            result = call_with(function, node.args, node.kwargs, value_of)  # type: ignore[arg-type]
+            result = call_with(self._function(node.target, room), node.args, node.kwargs, value_of)  # type: ignore[arg-type]
         env[node] = result
         return result
+
+    def _function(self, target: Any, room: Room) -> Callable[..., Any]:
+        """What computes an operation on weights."""
+        if target is torch.ops.aten.index_select.default:
+            return selected
+        # On a card, who knows how long a driver reads what it is given.
+        return room.joined if target is torch.ops.aten.cat.default and self._target.is_emulator else target
 
 
 def _dependencies(graph: torch.fx.Graph, numbers: dict[torch.fx.Node, int]) -> dict[torch.fx.Node, frozenset[int]]:
