@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from ttnn_emulator.numerics import openmp, team
 from ttnn_emulator.numerics.direct_convolution import LEAST_USE, DirectConvolution, convolve_pieces
+from ttnn_emulator.numerics.endings import RELU, ROUNDED
 from ttnn_emulator.numerics.processor import MULTIPLIES_FAST
 from ttnn_emulator.numerics.register_tile import COLUMNS
 from ttnn_emulator.numerics.window_tile import PIXELS
@@ -45,7 +46,7 @@ def operands(how: DirectConvolution, seed: int = 0) -> tuple[torch.Tensor, torch
 def convolved(how: DirectConvolution, images: Any, filters: Any, bias: Any, relu: bool = False) -> torch.Tensor:
     made = torch.full((how.images[0] * how.size[0] * how.size[1], how.channels), torch.nan)
     packed = how.packed(filters.permute(2, 3, 1, 0).reshape(-1, how.channels))
-    how.binding(images, packed, bias, made, relu=relu)()
+    how.binding(images, packed, bias, made, RELU if relu else ROUNDED)()
     return made
 
 
@@ -128,7 +129,7 @@ def test_every_piece_is_done_again_in_every_call():
     images, filters, bias = operands(how)
     made = torch.empty(24 * 24, 64)
     packed = how.packed(filters.permute(2, 3, 1, 0).reshape(-1, 64))
-    run = how.binding(images, packed, bias, made, relu=False)
+    run = how.binding(images, packed, bias, made, ROUNDED)
     for seed in range(3):
         images.copy_(operands(how, seed)[0])
         made.fill_(torch.nan)

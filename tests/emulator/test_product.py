@@ -10,11 +10,10 @@ import torch
 
 from ttnn_emulator.enums import DataType
 from ttnn_emulator.numerics import attention, processor, product
-from ttnn_emulator.numerics.matmul import round_in_place
+from ttnn_emulator.numerics.endings import RELU, ROUNDED, round_in_place
 from ttnn_emulator.numerics.matrix_unit import MathConfig
 from ttnn_emulator.numerics.mode import numerics
 from ttnn_emulator.numerics.normalize import Operand, norm_rows
-from ttnn_emulator.numerics.product_kernels import RELU, ROUNDED
 from ttnn_emulator.numerics.softmax import softmax_rows
 
 ACCURATE = MathConfig(fp32_acc=True)
@@ -109,10 +108,10 @@ def test_bias_rounding_and_activation_follow_the_product(rows):
     sums = product.multiply(a, b, bias=bias)
     torch.testing.assert_close(sums, a @ b + bias, atol=1e-4, rtol=1e-5)
     rounded = round_in_place(sums.clone())
-    assert torch.equal(product.multiply(a, b, bias=bias, finish=ROUNDED), rounded)
-    assert torch.equal(product.multiply(a, b, bias=bias, finish=RELU), rounded.clamp(min=0.0))
+    assert torch.equal(product.multiply(a, b, bias=bias, ending=ROUNDED), rounded)
+    assert torch.equal(product.multiply(a, b, bias=bias, ending=RELU), rounded.clamp(min=0.0))
     negated = (-(np.arange(65536, dtype=np.uint32) << 16).view(np.float32)).astype(np.float32)
-    assert torch.equal(product.multiply(a, b, bias=bias, finish=ROUNDED, table=negated), -rounded)
+    assert torch.equal(product.multiply(a, b, bias=bias, ending=ROUNDED, table=negated), -rounded)
 
 
 def test_a_product_does_not_keep_what_was_in_its_scratch():

@@ -12,8 +12,9 @@ import numpy as np
 from numba import float32, int32, njit
 
 from ttnn_emulator.numerics.addresses import floats
+from ttnn_emulator.numerics.endings import rounded_bits
 from ttnn_emulator.numerics.panels import length_of, pack
-from ttnn_emulator.numerics.product_kernels import multiply_panels, rounded_bits
+from ttnn_emulator.numerics.product_kernels import multiply_panels
 from ttnn_emulator.numerics.register_tile import COLUMNS, ROWS, multiply_tile
 from ttnn_emulator.numerics.row_kernels import bits_of, exponentials, float_of, largest, rounded_even, total
 

@@ -18,8 +18,8 @@ import torch
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType
 from ttnn_emulator.errors import ChipFault
-from ttnn_emulator.numerics.conv_kernels import round_at
 from ttnn_emulator.numerics.direct_convolution import DirectConvolution
+from ttnn_emulator.numerics.endings import ending_of, round_at, round_in_place
 from ttnn_emulator.numerics.formats import (
     bits_of,
     device_pack_block_float,
@@ -30,7 +30,7 @@ from ttnn_emulator.numerics.formats import (
     version_of,
     wide,
 )
-from ttnn_emulator.numerics.matmul import Kernel, round_in_place
+from ttnn_emulator.numerics.matmul import Kernel
 from ttnn_emulator.numerics.matrix_unit import (
     BFLOAT16_BITS,
     FLOAT32_BITS,
@@ -225,7 +225,7 @@ class Convolution:
             or images.numel() != volume_of(self.windows.images)
         ):
             return None
-        if not self._is_only_rounded or self._image_bits is not None or self._is_exact:
+        if self._ending is None or self._image_bits is not None or self._is_exact:
             return None
         filters = self._prepared(weight)
         row = None if bias is None else self._bias_for_torch(bias)
@@ -234,14 +234,14 @@ class Convolution:
         if self._direct is not None:
             return self._bound_directly(self._direct, pixels, filters, row, made), made
         seen = self.windows.seen(pixels) if self.windows.is_plain else None
-        target, count, relu = made.data_ptr(), made.numel(), self._rectifies
+        target, count, ending = made.data_ptr(), made.numel(), self._ending
         convolve, rest = self._in_torch.call(filters, row)
 
         def run() -> None:
             result = convolve(self.windows.seen(pixels) if seen is None else seen, *rest)
             if not result.is_contiguous(memory_format=torch.channels_last):
                 result = result.contiguous(memory_format=torch.channels_last)
-            in_parts(round_at, result.data_ptr(), target, count, (4, 4), relu)
+            in_parts(round_at, result.data_ptr(), target, count, (4, 4), ending)
 
         return run, made
 
@@ -255,7 +255,8 @@ class Convolution:
     ) -> Callable[[], None]:
         as_they_are = not any(self.windows.padding) and self.windows.spread == (1, 1) and direct.dtype is pixels.dtype
         padded = pixels if as_they_are else torch.zeros(direct.images, dtype=direct.dtype)
-        convolve = direct.binding(padded, filters, bias, made, relu=self._rectifies)
+        assert self._ending is not None
+        convolve = direct.binding(padded, filters, bias, made, self._ending)
 
         def run(alive: Any = (filters, bias)) -> None:
             if padded is not pixels:
@@ -276,14 +277,10 @@ class Convolution:
     def _is_exact(self) -> bool:
         return is_exact(1, self._pixels, self._columns[0].size, self.out_channels, self.math.fidelity)
 
-    @property
-    def _rectifies(self) -> bool:
-        return self.activation is not None and self.activation.name == "relu"
-
-    @property
-    def _is_only_rounded(self) -> bool:
-        """Whether nothing happens to a sum but a `relu` and being rounded to bfloat16."""
-        return (self.activation is None or self._rectifies) and self.out_dtype is DataType.BFLOAT16
+    @functools.cached_property
+    def _ending(self) -> int | None:
+        """How sums become the output, if nothing happens to them but being rounded and rectified."""
+        return ending_of(self.activation) if self.out_dtype is DataType.BFLOAT16 else None
 
     @property
     def _image_bits(self) -> int | None:
@@ -314,7 +311,7 @@ class Convolution:
     @functools.cached_property
     def _direct(self) -> DirectConvolution | None:
         """Our own loops, if they are for this convolution."""
-        if self.groups > 1 or not self._is_only_rounded or self._image_bits is not None:
+        if self.groups > 1 or self._ending is None or self._image_bits is not None:
             return None
         direct = self.windows.directly(self.out_channels, narrow=self.weight_dtype is not DataType.FLOAT32)
         return direct if direct.is_fit else None
@@ -359,8 +356,8 @@ class Convolution:
             images = truncate_mantissa(images, self._image_bits)
         result = self._in_torch(self.windows.seen(images), filters, bias)
         sums = result.permute(0, 2, 3, 1).reshape(-1, self.out_channels)
-        if self._is_only_rounded:
-            return round_in_place(sums, relu=self._rectifies)
+        if self._ending is not None:
+            return round_in_place(sums, self._ending)
         if not self.math.fp32_acc:
             sums = round_in_place(sums)
         result = finished(sums, self.activation, self.out_dtype, self.math.fp32_acc)

@@ -14,8 +14,8 @@ from ttnn_emulator.numerics.broadcasting import shape_of
 from ttnn_emulator.numerics.conv import Windows, finished, fitted_matrix, volume_of
 from ttnn_emulator.numerics.conv_kernels import accumulate_products
 from ttnn_emulator.numerics.elementwise_kernels import add_16bit, add_32bit
+from ttnn_emulator.numerics.endings import round_in_place
 from ttnn_emulator.numerics.formats import bits_of, device_pack_block_float, flush, from_bits, pack
-from ttnn_emulator.numerics.matmul import round_in_place
 from ttnn_emulator.numerics.matrix_unit import PHASES, TF32_BITS, UPPER_HALF, MathConfig
 from ttnn_emulator.numerics.mode import exactly
 

@@ -1,24 +1,10 @@
-"""Compiled loops of convolutions: sums on their way out, and those that keep every channel by itself."""
+"""Compiled loops of convolutions that keep every channel by itself."""
 
 from __future__ import annotations
 
-from numba import int32, njit
+from numba import njit
 
-from ttnn_emulator.numerics.addresses import words
 from ttnn_emulator.numerics.matrix_kernels import _accumulate
-from ttnn_emulator.numerics.product_kernels import rounded_bits
-
-
-@njit(cache=True, nogil=True)
-def round_at(source, target, count, relu):
-    """Sums as the packer leaves them in bfloat16, after a `relu`, by address."""
-    raws, rounded = words(source, count), words(target, count)
-    if relu:
-        for i in range(count):
-            rounded[i] = rounded_bits(max(raws[i], int32(0)))
-    else:
-        for i in range(count):
-            rounded[i] = rounded_bits(raws[i])
 
 
 @njit(cache=True, nogil=True)

@@ -16,8 +16,8 @@ from numba import cfunc, njit, types
 
 from ttnn_emulator.numerics import team
 from ttnn_emulator.numerics.addresses import floats, longs
+from ttnn_emulator.numerics.endings import end_rows
 from ttnn_emulator.numerics.processor import MULTIPLIES_FAST, MULTIPLIES_PAIRS
-from ttnn_emulator.numerics.product_kernels import RELU, ROUNDED, finish_rows
 from ttnn_emulator.numerics.register_tile import COLUMNS
 from ttnn_emulator.numerics.team import next_piece
 from ttnn_emulator.numerics.window_tile import (
@@ -36,7 +36,7 @@ NOTHING = np.empty(0, np.float32)
 
 
 @njit(cache=True, nogil=True)
-def convolve_lines(lines_done, panels_done, images, filters, target, pairs, sizes, steps, bias, finish):
+def convolve_lines(lines_done, panels_done, images, filters, target, pairs, sizes, steps, bias, ending):
     """Some lines of the outputs of all images, and some of their channels; all is given by address.
 
     lines_done   the first of the lines, and the one after the last
@@ -58,9 +58,7 @@ def convolve_lines(lines_done, panels_done, images, filters, target, pairs, size
                     seen = top + 4 * (pixel * along + run * by_run)
                     matrix = filters + 4 * (first * runs + run * COLUMNS) * length
                     _multiply(pairs, length, seen, along, matrix, goal, channels, run > 0)
-            finish_rows(
-                line * width, (line + 1) * width, target, channels, first, first + COLUMNS, bias, finish, NOTHING
-            )
+            end_rows(line * width, (line + 1) * width, target, channels, first, first + COLUMNS, bias, ending, NOTHING)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -82,7 +80,7 @@ def convolve_pieces(task):
     given = longs(task, 13)
     pieces, lines, line_step, panels, panel_step = given[1], given[3], given[4], given[5], given[6]
     images, filters, target, bias = given[7], given[8], given[9], given[10]
-    finish, pairs = given[11], given[12] != 0
+    ending, pairs = given[11], given[12] != 0
     sizes, steps = longs(task + 8 * 13, 5), longs(task + 8 * 18, 4)
     row = floats(bias, sizes[2] if bias else 0)
     across = -(-lines // line_step)
@@ -92,7 +90,7 @@ def convolve_pieces(task):
             break
         line, panel = piece % across * line_step, piece // across * panel_step
         these, those = (line, min(line + line_step, lines)), (panel, min(panel + panel_step, panels))
-        convolve_lines(these, those, images, filters, target, pairs, sizes, steps, row, finish)
+        convolve_lines(these, those, images, filters, target, pairs, sizes, steps, row, ending)
 
 
 @dataclass(frozen=True)
@@ -144,11 +142,11 @@ class DirectConvolution:
         return words.permute(2, 0, 3, 1).to(self.dtype).contiguous()
 
     def binding(
-        self, images: torch.Tensor, filters: torch.Tensor, bias: torch.Tensor | None, made: torch.Tensor, *, relu: bool
+        self, images: torch.Tensor, filters: torch.Tensor, bias: torch.Tensor | None, made: torch.Tensor, ending: int
     ) -> Callable[[], None]:
-        """A function that convolves what `images` hold by then into `made` [pixels, channels], rounded to bfloat16.
+        """A function that convolves what `images` hold by then into `made` [pixels, channels].
 
-        Whoever calls it keeps them alive.
+        `ending` is what becomes of sums. Whoever calls it keeps the operands alive.
         """
         batch, height, width, _ = self.images
         held = 2 if self.in_pairs else 1
@@ -159,7 +157,7 @@ class DirectConvolution:
         operands = (images.data_ptr(), filters.data_ptr(), made.data_ptr(), 0 if bias is None else bias.data_ptr())
         sizes = (*self.size, self.channels, self.kernel[0], self.kernel[1] * depth)
         steps = (height * line, self.stride[0] * line, self.stride[1] * depth, self.dilation[0] * line)
-        end = (RELU if relu else ROUNDED, self.in_pairs)
+        end = (ending, self.in_pairs)
         task = (lines, line_step, panels, panel_step, *operands, *end, *sizes, *steps)
         return team.calling(convolve_pieces, pieces, task)
 

@@ -6,6 +6,7 @@ import numpy as np
 from numba import cfunc, int32, njit, types
 
 from ttnn_emulator.numerics.addresses import floats, halves, longs, words
+from ttnn_emulator.numerics.endings import end_rows
 from ttnn_emulator.numerics.line_tile import (
     LANES,
     VECTORS,
@@ -17,7 +18,6 @@ from ttnn_emulator.numerics.line_tile import (
     wide_lines_masked,
 )
 from ttnn_emulator.numerics.panels import NARROW
-from ttnn_emulator.numerics.product_kernels import finish_rows
 from ttnn_emulator.numerics.team import next_piece
 
 MOST = 2  # rows: with more of them packing pays
@@ -121,7 +121,7 @@ def _product(x, matrix, shift, mask, inner_stride, column_stride, first, sums):
 
 
 @njit(cache=True, nogil=True)
-def multiply_rows(first, last, left, right, sizes, strides, shifts, masks, target, bias, finish, table):
+def multiply_rows(first, last, left, right, sizes, strides, shifts, masks, target, bias, ending, table):
     """[rows, inner] @ [inner, columns], columns `first` to `last`.
 
     sizes    rows, inner, columns
@@ -141,18 +141,18 @@ def multiply_rows(first, last, left, right, sizes, strides, shifts, masks, targe
         else:
             wide = words(right, room)
             _product(x, wide, int32(0), masks[1], inner_stride, column_stride, first, sums)
-    finish_rows(0, rows, target, columns, first, last, bias, finish, table)
+    end_rows(0, rows, target, columns, first, last, bias, ending, table)
 
 
 @cfunc(types.void(types.int64), cache=True)
 def multiply_pieces(task):
     """`multiply_rows` of some columns after some others, until all are done.
 
-    The task goes on with: columns of a piece, operands and target, how sums are finished, addresses and sizes of bias
+    The task goes on with: columns of a piece, operands and target, how sums are endinged, addresses and sizes of bias
     and table, sizes, strides, shifts and masks.
     """
     given = longs(task, 21)
-    pieces, step, left, right, target, finish = given[1], given[3], given[4], given[5], given[6], given[7]
+    pieces, step, left, right, target, ending = given[1], given[3], given[4], given[5], given[6], given[7]
     bias, table = floats(given[8], given[9]), floats(given[10], given[11])
     sizes = given[12], given[13], given[14]
     strides = given[15], given[16], given[17], given[18]
@@ -163,4 +163,4 @@ def multiply_pieces(task):
         if piece >= pieces:
             break
         last = min((piece + 1) * step, sizes[2])
-        multiply_rows(piece * step, last, left, right, sizes, strides, shifts, masks, target, bias, finish, table)
+        multiply_rows(piece * step, last, left, right, sizes, strides, shifts, masks, target, bias, ending, table)

@@ -94,30 +94,40 @@ def rational(x2: Float, numerator: tuple[float, ...], denominator: tuple[float, 
 # The unit compares by subtracting and looking at the result's sign and at whether its bits are all zero.
 
 
-def _difference(a: Float, b: Float | float) -> Int:
-    if isinstance(b, float):
-        return bits(a) if b == 0.0 else bits(sub(a, np.float32(b)))
-    return bits(sub(a, b))
+# A difference from a constant whose last place is no denormal is never flushed to zero, so its sign is that of the
+# order of the two, NaN included, and need not be computed.
+
+SEPARABLE = 2.0**-100  # constants that are at least that large are such
+
+
+def _compared(compare: Callable[[Int, Int], np.ndarray], a: Float, b: Float | float) -> np.ndarray:
+    if not isinstance(b, float):
+        return compare(bits(sub(a, b)), np.int32(0))
+    if b == 0.0:
+        return compare(bits(a), np.int32(0))
+    if SEPARABLE <= abs(b) < np.inf:
+        return compare(total_order(a), total_order(np.float32(b)))
+    return compare(bits(sub(a, np.float32(b))), np.int32(0))
 
 
 def less(a: Float, b: Float | float) -> np.ndarray:
-    return _difference(a, b) < 0
+    return _compared(np.less, a, b)
 
 
 def at_least(a: Float, b: Float | float) -> np.ndarray:
-    return _difference(a, b) >= 0
+    return _compared(np.greater_equal, a, b)
 
 
 def greater(a: Float, b: Float | float) -> np.ndarray:
-    return _difference(a, b) > 0
+    return _compared(np.greater, a, b)
 
 
 def at_most(a: Float, b: Float | float) -> np.ndarray:
-    return _difference(a, b) <= 0
+    return _compared(np.less_equal, a, b)
 
 
 def equal(a: Float, b: Float | float) -> np.ndarray:
-    return _difference(a, b) == 0
+    return _compared(np.equal, a, b)
 
 
 def integer_less(a: Int, b: Int) -> np.ndarray:

@@ -15,9 +15,9 @@ import numpy as np
 import torch
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType
+from ttnn_emulator.numerics.endings import AS_IT_IS, ROUNDED, ending_of, round_in_place
 from ttnn_emulator.numerics.formats import bits_of, device_pack_block_float, flush, from_bits, pack, wide
 from ttnn_emulator.numerics.functions import Activation, table_of_chain
-from ttnn_emulator.numerics.matmul_kernels import round_and_flush, round_and_rectify
 from ttnn_emulator.numerics.matrix_unit import (
     BFLOAT16_BITS,
     FLOAT32_BITS,
@@ -30,12 +30,8 @@ from ttnn_emulator.numerics.matrix_unit import (
     seen_bits,
 )
 from ttnn_emulator.numerics.product import multiply, multiplying
-from ttnn_emulator.numerics.product_kernels import AS_IT_IS, ROUNDED
-from ttnn_emulator.numerics.product_kernels import RELU as FINISH_RELU
 from ttnn_emulator.numerics.reduce_kernels import add_bits
-from ttnn_emulator.numerics.workers import cut, share
 
-ONE_WORKER = 1 << 20  # elements below which threads cost more than they save
 RELU = "relu"
 PLAIN = (DataType.BFLOAT16, DataType.FLOAT32)  # what the loops of a product end with
 
@@ -162,19 +158,19 @@ class Kernel:
 
     def _fast(self, a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
         right = b.mT if self.transpose_b else b
-        is_row = bias is not None and bias.numel() == right.shape[-1]
-        at_once = self._ends_with_table and (bias is None or is_row)
-        if bias is not None and not is_row:
-            sums = multiply(a, right, masks=self._masks).add_(bias)
-            sums = round_in_place(sums) if self._rounds_sums else sums
+        ending, table = self._end
+        if bias is None or bias.numel() == right.shape[-1]:
+            sums = multiply(a, right, masks=self._masks, bias=bias, ending=ending, table=table)
+            at_once = self._ends_at_once
         else:
-            finish, table = self._end
-            sums = multiply(a, right, masks=self._masks, bias=bias, finish=finish, table=table)
+            sums = multiply(a, right, masks=self._masks).add_(bias)
+            sums = sums if ending == AS_IT_IS else round_in_place(sums, ending)
+            at_once = self._ends_at_once and table is None
         if at_once:
             return sums
-        if self._rounds_sums and self.activation is None and self.out in BLOCK_FLOAT_DTYPES:
+        if ending != AS_IT_IS and self.activation is None and self.out in BLOCK_FLOAT_DTYPES:
             return device_pack_block_float(sums, self.out)
-        return sums if self._is_packed else self._finished(sums)
+        return self._finished(sums)
 
     def bind(self, carriers: Sequence[torch.Tensor], constant: Sequence[bool]) -> Any:
         """See `Bindable`: products of two matrices that end with rounded sums, or with sums as they are."""
@@ -187,34 +183,25 @@ class Kernel:
             return None
         if bias is not None and (bias.numel() != right.shape[-1] or not _is_plain(bias)):
             return None
-        finish, table = self._end
-        if (not self._ends_with_table and self.activation is not None) or self.out not in PLAIN:
+        ending, table = self._end
+        if not self._ends_at_once and (self.activation is not None or self.out not in PLAIN):
             return None
         left, matrix = a.reshape(a.shape[-2:]), right.reshape(right.shape[-2:])
-        made = multiplying(left, matrix, masks=self._masks, bias=bias, finish=finish, table=table)
+        made = multiplying(left, matrix, masks=self._masks, bias=bias, ending=ending, table=table)
         return None if made is None else (made[0], made[1].reshape(*a.shape[:-2], *made[1].shape))
 
-    @property
+    @functools.cached_property
     def _end(self) -> tuple[int, np.ndarray | None]:
         """What the loop of a product does to a sum, and the function that it looks up."""
-        if self._ends_with_table and self.activation is not None:
-            return (FINISH_RELU, None) if self.activation.name == RELU else (ROUNDED, self._table)
-        return (ROUNDED, None) if self._rounds_sums else (AS_IT_IS, None)
+        ending = ending_of(self.activation)
+        if self._ends_at_once:
+            return (ROUNDED, self._table) if ending is None else (ending, None)
+        return (AS_IT_IS if self.math.fp32_acc else ROUNDED), None
 
-    @property
-    def _rounds_sums(self) -> bool:
-        """Whether a sum is a bfloat16 before anything else happens to it."""
-        return not self.math.fp32_acc or self._is_packed
-
-    @property
-    def _is_packed(self) -> bool:
-        """Whether to round the sum is all that is left to do."""
-        return self.activation is None and self.out is DataType.BFLOAT16
-
-    @property
-    def _ends_with_table(self) -> bool:
+    @functools.cached_property
+    def _ends_at_once(self) -> bool:
         """Whether what comes out depends on nothing but the rounded sum."""
-        return not self.math.fp32_acc and self.out is DataType.BFLOAT16
+        return self.out is DataType.BFLOAT16 and (not self.math.fp32_acc or ending_of(self.activation) is not None)
 
     @functools.cached_property
     def _table(self) -> np.ndarray:
@@ -224,14 +211,3 @@ class Kernel:
 
 def _is_plain(values: torch.Tensor) -> bool:
     return values.dtype is torch.float32 and values.is_contiguous()
-
-
-def round_in_place(values: torch.Tensor, *, relu: bool = False) -> torch.Tensor:
-    """Round float32 values to bfloat16, half away from zero, and flush them as the packer does, after a `relu`."""
-    flat = values.numpy().reshape(-1).view(np.int32)
-    loop = round_and_rectify if relu else round_and_flush
-    if flat.size <= ONE_WORKER:
-        loop(flat)
-    else:
-        share(loop, [(flat[first:last],) for first, last in cut(flat.size, ONE_WORKER)])
-    return values

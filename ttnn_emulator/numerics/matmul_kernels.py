@@ -334,31 +334,3 @@ def multiply(in0, in1, transposed, start, end, keep, result, phases, fp32_acc, b
                 lift,
             )
     return True
-
-
-# -- the packer -------------------------------------------------------------------------------------------------------
-
-_ROUND_LOCALS = dict.fromkeys("raw size sign".split(), int32)
-
-
-@njit(cache=True, nogil=True, locals=_ROUND_LOCALS)
-def round_and_flush(bits):
-    """float32 bit patterns to bfloat16, half away from zero; NaN to infinity, denormals and -0 to +0."""
-    for i in range(bits.size):
-        raw = bits[i]
-        size = raw & int32(0x7FFFFFFF)
-        sign = raw & int32(-0x80000000)
-        size = min(size, int32(0x7F800000))
-        size = (size + int32(0x8000)) & int32(-0x10000)
-        size = min(size, int32(0x7F800000))
-        bits[i] = size | sign if size >= int32(0x00800000) else int32(0)
-
-
-@njit(cache=True, nogil=True, locals=_ROUND_LOCALS)
-def round_and_rectify(bits):
-    """The same of what is positive; the rest becomes zero."""
-    for i in range(bits.size):
-        raw = max(bits[i], int32(0))
-        size = (min(raw, int32(0x7F800000)) + int32(0x8000)) & int32(-0x10000)
-        size = min(size, int32(0x7F800000))
-        bits[i] = size if size >= int32(0x00800000) else int32(0)

@@ -17,16 +17,16 @@ import torch
 from ttnn_emulator.numerics import few_rows, team
 from ttnn_emulator.numerics import product_kernels as kernels
 from ttnn_emulator.numerics.broadcasting import joined
+from ttnn_emulator.numerics.endings import AS_IT_IS, end_rows
 from ttnn_emulator.numerics.formats import masked
 from ttnn_emulator.numerics.pages import in_large_pages
 from ttnn_emulator.numerics.panels import NARROW, WIDE, length_of
 from ttnn_emulator.numerics.processor import MULTIPLIES_FAST, MULTIPLIES_PAIRS
-from ttnn_emulator.numerics.product_kernels import AS_IT_IS
 from ttnn_emulator.numerics.register_tile import COLUMNS, ROWS
 from ttnn_emulator.numerics.workers import cut, share
 
 BLOCK = 512  # columns of the right operand that one worker packs at a time
-ALONE = 1 << 17  # values that are packed or finished before threads cost more than they save
+ALONE = 1 << 17  # values that are packed or endinged before threads cost more than they save
 SMALL = 1 << 18  # multiplications below which one thread does all
 READ = 1 << 21  # values of a matrix that one thread reads before others are woken, where each is used once or twice
 TOGETHER = 1 << 18  # such values from which on torch's threads share them, if they are awake
@@ -44,13 +44,13 @@ def multiply(
     *,
     masks: tuple[int, int] = (-1, -1),
     bias: torch.Tensor | None = None,
-    finish: int = AS_IT_IS,
+    ending: int = AS_IT_IS,
     table: np.ndarray | None = None,
 ) -> torch.Tensor:
     """a [..., M, K] @ b [..., K, N], any strides. `masks` are the bits that are seen of each operand's values.
 
     bias    [N], added to every row
-    finish  AS_IT_IS, ROUNDED to bfloat16, or so rounded and then RELU
+    ending  what becomes of sums; see `endings`
     table   a function of what is rounded
     """
     rows, inner = a.shape[-2:]
@@ -64,19 +64,19 @@ def multiply(
     function = NOTHING if table is None else table
     if not MULTIPLIES_FAST:
         torch.matmul(_seen(a, masks[0]), _seen(b, masks[1]), out=made)
-        if finish != AS_IT_IS or bias is not None:
-            end = (made.data_ptr(), columns, 0, columns, row, finish, function)
-            share(kernels.finish_rows, [(*part, *end) for part in cut(made.numel() // columns, ALONE // columns + 1)])
+        if ending != AS_IT_IS or bias is not None:
+            end = (made.data_ptr(), columns, 0, columns, row, ending, function)
+            share(end_rows, [(*part, *end) for part in cut(made.numel() // columns, ALONE // columns + 1)])
     elif one and a.shape[:-2] == batch:
         left = a if a.dim() == 2 else a.reshape(-1, inner)
         right = b if b.dim() == 2 else b.reshape(inner, columns)
-        _matrices(left, right, made, masks, row, finish, function)
+        _matrices(left, right, made, masks, row, ending, function)
     elif bias is None and table is None:
-        _batch(a.expand(*batch, rows, inner), b.expand(*batch, inner, columns), made, masks, finish)
+        _batch(a.expand(*batch, rows, inner), b.expand(*batch, inner, columns), made, masks, ending)
     else:
         pairs = zip(_each(a.expand(*batch, rows, inner)), _each(b.expand(*batch, inner, columns)), _each(made))
         for left, right, target in pairs:
-            _matrices(left, right, target, masks, row, finish, function)
+            _matrices(left, right, target, masks, row, ending, function)
     return made
 
 
@@ -114,7 +114,7 @@ def multiplying(
     *,
     masks: tuple[int, int] = (-1, -1),
     bias: torch.Tensor | None = None,
-    finish: int = AS_IT_IS,
+    ending: int = AS_IT_IS,
     table: np.ndarray | None = None,
 ) -> tuple[Callable[[], Any], torch.Tensor] | None:
     """`multiply` of two matrices that stay where they are: a function, and the memory that it fills.
@@ -131,8 +131,8 @@ def multiplying(
     made = torch.empty(a.shape[0], b.shape[1])
     row = NOTHING if bias is None else _row(bias)
     if a.shape[0] <= few_rows.MOST and b.numel() >= TOGETHER:
-        return _rows_in_team(a, b, made, masks, row, finish, NOTHING if table is None else table), made
-    given = (a, b, made, masks, row, finish, NOTHING if table is None else table)
+        return _rows_in_team(a, b, made, masks, row, ending, NOTHING if table is None else table), made
+    given = (a, b, made, masks, row, ending, NOTHING if table is None else table)
     rooms: list[torch.Tensor] = []
 
     def room(count: int) -> int:
@@ -148,7 +148,7 @@ def _rows_in_team(
     made: torch.Tensor,
     masks: tuple[int, int],
     bias: np.ndarray,
-    finish: int,
+    ending: int,
     table: np.ndarray,
 ) -> Callable[[], Any]:
     columns = b.shape[1]
@@ -158,7 +158,7 @@ def _rows_in_team(
     seen = (masks[0] & 0xFFFFFFFF) | masks[1] << 32
     ends = (bias.ctypes.data, bias.size, table.ctypes.data, table.size)
     sizes, strides = (*a.shape, columns), (*a.stride(), *b.stride())
-    task = (step, a.data_ptr(), b.data_ptr(), made.data_ptr(), finish, *ends, *sizes, *strides, shifts, seen)
+    task = (step, a.data_ptr(), b.data_ptr(), made.data_ptr(), ending, *ends, *sizes, *strides, shifts, seen)
     run = team.calling(few_rows.multiply_pieces, pieces, task)
     return functools.partial(_call, run, (bias, table))
 
@@ -178,11 +178,11 @@ def _matrices(
     made: torch.Tensor,  # [..., columns], all rows one after the other
     masks: tuple[int, int],
     bias: np.ndarray,
-    finish: int,
+    ending: int,
     table: np.ndarray,
 ) -> None:
     a, b = _walkable(a), _walkable(b)
-    _run(_steps(a, b, made, masks, bias, finish, table, _scratch.left, _scratch.right))
+    _run(_steps(a, b, made, masks, bias, ending, table, _scratch.left, _scratch.right))
 
 
 def _in_pairs(a: torch.Tensor, b: torch.Tensor, masks: tuple[int, int]) -> bool:
@@ -198,7 +198,7 @@ def _steps(
     made: torch.Tensor,
     masks: tuple[int, int],
     bias: np.ndarray,
-    finish: int,
+    ending: int,
     table: np.ndarray,
     room_for_left: Callable[[int], int],
     room_for_right: Callable[[int], int],
@@ -209,14 +209,14 @@ def _steps(
     pairs = _in_pairs(a, b, masks)
     how = ((*a.stride(), *b.stride()), (_shift(a), _shift(b)), (_mask(masks[0]), _mask(masks[1])))
     if rows <= few_rows.MOST:
-        given = (a.data_ptr(), b.data_ptr(), (rows, inner, columns), *how, made.data_ptr(), bias, finish, table)
+        given = (a.data_ptr(), b.data_ptr(), (rows, inner, columns), *how, made.data_ptr(), bias, ending, table)
         parts = [(*part, *given) for part in cut(columns, max(READ // inner, 64))]
         return [functools.partial(share, few_rows.multiply_rows, parts)]
     if columns <= NARROW_RESULT and rows >= MANY_ROWS and not bias.size and not table.size:
         step = a.element_size() * a.stride(0)
         pieces = [
             (0, 1, a.data_ptr() + first * step, b.data_ptr(), made.data_ptr() + 4 * first * columns, pairs,
-             (last - first, inner, columns), (0, 0, 0), *how, finish)
+             (last - first, inner, columns), (0, 0, 0), *how, ending)
             for first, last in cut(rows, max(NARROW_WORK // (inner * columns), ROWS))
         ]  # fmt: skip
         return [functools.partial(share, kernels.multiply_batches, pieces)]
@@ -228,7 +228,7 @@ def _steps(
     step = _block(columns, rows * inner * columns)
     blocks = -(-columns // step)
     right = (b.data_ptr(), int(_shift(b)), masks[1], columns, *b.stride())
-    end = (made.data_ptr(), finish, bias.ctypes.data, bias.size, table.ctypes.data, table.size)
+    end = (made.data_ptr(), ending, bias.ctypes.data, bias.size, table.ctypes.data, table.size)
     each = -(-kernels.room_for_right(min(columns, step), inner, pairs) // PAGE) * PAGE
     scratch = room_for_right(each * min(team.size(), blocks))
     task = (step, left, pairs, rows, inner, *right, *end, scratch, 4 * each)
@@ -266,14 +266,14 @@ def _block(columns: int, work: int) -> int:
     return -(-columns // (parts * COLUMNS)) * COLUMNS
 
 
-def _batch(a: torch.Tensor, b: torch.Tensor, made: torch.Tensor, masks: tuple[int, int], finish: int) -> None:
+def _batch(a: torch.Tensor, b: torch.Tensor, made: torch.Tensor, masks: tuple[int, int], ending: int) -> None:
     a, b = (_walkable(_each(values)) for values in (a, b))
     count, rows, inner = a.shape
     columns = b.shape[-1]
     steps = tuple(values.stride(0) * values.element_size() for values in (a, b, made.view(-1, rows, columns)))
     arguments = (
         a.data_ptr(), b.data_ptr(), made.data_ptr(), _in_pairs(a, b, masks), (rows, inner, columns), steps,
-        (*a.stride()[1:], *b.stride()[1:]), (_shift(a), _shift(b)), (_mask(masks[0]), _mask(masks[1])), finish,
+        (*a.stride()[1:], *b.stride()[1:]), (_shift(a), _shift(b)), (_mask(masks[0]), _mask(masks[1])), ending,
     )  # fmt: skip
     least = max(SMALL // (rows * inner * columns), 1)
     share(kernels.multiply_batches, [(*part, *arguments) for part in cut(count, least)])

@@ -11,13 +11,13 @@ import numpy as np
 from numba import cfunc, int32, njit, types
 
 from ttnn_emulator.numerics.addresses import floats, longs, words
+from ttnn_emulator.numerics.endings import AS_IT_IS, end_rows
 from ttnn_emulator.numerics.panels import length_of, pack
 from ttnn_emulator.numerics.register_tile import COLUMNS, ROWS, multiply_tile, multiply_tile_of_pairs
 from ttnn_emulator.numerics.team import next_piece, own_number
 
 INNER = 8192 // COLUMNS  # words of the inner dimension at a time: a right panel then fills the first-level cache
 PANELS = 16  # panels of the left operand at a time: half of the second-level cache
-AS_IT_IS, ROUNDED, RELU = 0, 1, 2  # what becomes of a sum
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -40,40 +40,6 @@ def pack_left(address, shift, mask, pairs, rows, inner, row_stride, inner_stride
 
 
 @njit(cache=True, nogil=True, inline="always")
-def rounded_bits(raw):
-    """float32 bits to bfloat16, half away from zero; NaN to infinity, denormals and -0 to +0."""
-    size = min(int32(raw & int32(0x7FFFFFFF)), int32(0x7F800000))
-    size = min(int32(int32(size + int32(0x8000)) & int32(-0x10000)), int32(0x7F800000))
-    return int32(size | int32(raw & int32(-0x80000000))) if size >= int32(0x00800000) else int32(0)
-
-
-@njit(cache=True, nogil=True)
-def _finish(line, bits, bias, finish, table):
-    """Bias, rounding and activation of a line; `bits` are its bit patterns."""
-    if bias.size:
-        for j in range(line.size):
-            line[j] += bias[j]
-    if finish != AS_IT_IS:
-        for j in range(line.size):
-            bits[j] = rounded_bits(bits[j])
-    if finish == RELU:
-        for j in range(line.size):
-            bits[j] = max(bits[j], int32(0))
-    if table.size:
-        for j in range(line.size):
-            line[j] = table[np.uint32(bits[j]) >> np.uint32(16)]
-
-
-@njit(cache=True, nogil=True)
-def finish_rows(first, last, target, columns, start, end, bias, finish, table):
-    """`_finish` of columns `start` to `end` of some rows."""
-    part = bias[start:end] if bias.size else bias
-    for row in range(first, last):
-        at = target + 4 * (row * columns + start)
-        _finish(floats(at, end - start), words(at, end - start), part, finish, table)
-
-
-@njit(cache=True, nogil=True, inline="always")
 def room_for_right(columns, inner, pairs):
     """Words that `multiply_block` packs of the right operand. Panels are set apart, or they share cache lines."""
     return -(-columns // COLUMNS) * (min(length_of(inner, pairs), INNER) + 1) * COLUMNS
@@ -82,7 +48,7 @@ def room_for_right(columns, inner, pairs):
 @njit(cache=True, nogil=True)
 def multiply_block(
     scratch, left, pairs, rows, inner, right, shift, mask, columns, inner_stride, column_stride, block, target, bias,
-    finish, table,
+    ending, table,
 ):  # fmt: skip
     """All rows times columns `block[0]` to `block[1]` of the right operand; `left` is packed, `target` [rows, columns].
 
@@ -115,8 +81,8 @@ def multiply_block(
                     else:
                         multiply_panels(pairs, length, a, b, corner.ctypes.data, COLUMNS, False)
                         _move_corner(corner, c, columns, high, wide, first > 0)
-            if first + count == inner and (finish != AS_IT_IS or bias.size):
-                finish_rows(top * ROWS, min(bottom * ROWS, rows), target, columns, start, end, bias, finish, table)
+            if first + count == inner and (ending != AS_IT_IS or bias.size):
+                end_rows(top * ROWS, min(bottom * ROWS, rows), target, columns, start, end, bias, ending, table)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -137,7 +103,7 @@ def _move_corner(corner, target, stride, rows, columns, add):
 
 
 @njit(cache=True, nogil=True)
-def multiply_batches(first, last, left, right, target, pairs, sizes, steps, strides, shifts, masks, finish):
+def multiply_batches(first, last, left, right, target, pairs, sizes, steps, strides, shifts, masks, ending):
     """Whole matrices `first` to `last` of a batch.
 
     sizes    rows, inner, columns
@@ -154,7 +120,7 @@ def multiply_batches(first, last, left, right, target, pairs, sizes, steps, stri
         pack_left(a, shifts[0], masks[0], pairs, rows, inner, strides[0], strides[1], 0, panels, packed.ctypes.data)
         multiply_block(
             scratch.ctypes.data, packed.ctypes.data, pairs, rows, inner, b, shifts[1], masks[1], columns, strides[2],
-            strides[3], (np.int64(0), columns), c, nothing, finish, nothing,
+            strides[3], (np.int64(0), columns), c, nothing, ending, nothing,
         )  # fmt: skip
 
 
@@ -185,7 +151,7 @@ def multiply_pieces(task):
     """`multiply_block` of some columns after some others, until all are done.
 
     The task goes on with: columns of a piece; the packed left operand, whether in pairs, its rows and inner dimension;
-    the right one, its shift, mask, columns and the strides of both dimensions; the target, how it is finished, address
+    the right one, its shift, mask, columns and the strides of both dimensions; the target, how it ends, address
     and size of bias and table; memory to pack the right operand into, and how much of it each thread takes.
     """
     given = longs(task, 22)

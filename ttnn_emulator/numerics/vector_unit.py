@@ -122,7 +122,7 @@ def less(a: Float, b: Float) -> np.ndarray:
 def total_order(value: Float) -> Int:
     """An integer that orders floats by sign and magnitude, as SFPSWAP does."""
     raw = bits(value)
-    return np.where(raw < 0, raw ^ np.int32(0x7FFFFFFF), raw)
+    return raw ^ ((raw >> np.int32(31)) & np.int32(0x7FFFFFFF))
 
 
 def minimum(a: Float, b: Float) -> Float:

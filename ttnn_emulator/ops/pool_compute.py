@@ -13,8 +13,8 @@ from torch.nn.functional import pad
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType
 from ttnn_emulator.numerics.addresses import address_of
 from ttnn_emulator.numerics.copies import contiguous
+from ttnn_emulator.numerics.endings import round_in_place
 from ttnn_emulator.numerics.formats import CARRIER, device_pack_block_float, flush, pack
-from ttnn_emulator.numerics.matmul import round_in_place
 from ttnn_emulator.numerics.matrix_unit import PHASES, MathConfig
 from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.pool_kernels import largest
