@@ -47,6 +47,8 @@ def test_what_counts_in_a_mean(ceil_mode, count_include_pad, divisor, precision)
     options = {"ceil_mode": ceil_mode, "count_include_pad": count_include_pad, "divisor_override": divisor}
     check(lambda x: F.avg_pool2d(x, 3, 2, 1, **options), exact(2, 5, 9, 10), precision=precision)
     check(lambda x: F.avg_pool3d(x, 2, 2, 1, **options), exact(1, 5, 5, 6, 7), precision=precision)
+    many = {"precision": precision, "absolute": 5e-3}  # taps, of which only sums of products can be had
+    check(lambda x: F.avg_pool3d(x, (3, 5, 6), (1, 2, 2), (1, 2, 3), **options), torch.randn(1, 5, 5, 11, 12), **many)
 
 
 @pytest.mark.parametrize("size", [(3, 2), (5, 1), (4, 6)])

@@ -14,7 +14,7 @@ from torch_ttnn.compiler.errors import StaysOnHost, refuse
 from torch_ttnn.compiler.lowering import images
 from torch_ttnn.compiler.lowering.linear_maps import along_images, averaging
 from torch_ttnn.compiler.lowering.registry import lowers
-from torch_ttnn.compiler.lowering.windows import Windows, bordered, spread, taps_of
+from torch_ttnn.compiler.lowering.windows import MOST_TAPS, Windows, bordered, spread, taps_of
 from torch_ttnn.compiler.value import ROW_MAJOR, TILE, Handle, Value
 from ttnn_emulator import DataType
 
@@ -178,7 +178,7 @@ def mean(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Value:
-    """The library's pool, or the sum of slices: in float32, and in three dimensions."""
+    """The library's pool, or the sum of slices: in float32, and in three dimensions. Many slices are products."""
     shape, rank = tuple(output_of(ttnn).shape), RANKS[ttnn.origin.target]
     source = batched(x, rank)
     windows = Windows.of(source.shape[2:], kernel, stride or kernel, padding, (1,), shape[-rank:])
@@ -192,6 +192,9 @@ def mean(
                 divisor_override=divisor_override,
                 compute_kernel_config=ttnn.accurate,
             )
+    if made is None and len(windows.taps) > MOST_TAPS:
+        matrices = means_of(windows, spread(padding, rank), count_include_pad, divisor_override)
+        return unbatched(along_images(ttnn, source, matrices), shape)
     if made is None:
         made = sum_of_slices(ttnn, source, windows, dtype)
         shares = shares_of(windows, spread(padding, rank), count_include_pad, divisor_override)
@@ -214,13 +217,33 @@ def shares_of(windows: Windows, padding: Sequence[int], count_include_pad: bool,
     rank = len(windows.sizes)
     counts = torch.ones((1,) * rank)
     for axis, pad in enumerate(padding):
-        start = rows_of(windows, axis, -pad)
-        end = (start + windows.kernel[axis]).clamp(max=windows.sizes[axis] + pad)
-        if not count_include_pad:
-            start, end = start.clamp(min=0), end.clamp(max=windows.sizes[axis])
-        counts = counts * (end - start).view([-1 if each == axis else 1 for each in range(rank)])
+        along = counts_along(windows, axis, pad, count_include_pad)
+        counts = counts * along.view([-1 if each == axis else 1 for each in range(rank)])
     shares = 1 / counts if divisor is None else torch.full_like(counts, 1 / divisor)
     return shares.view(1, *shares.shape, 1)
+
+
+def counts_along(windows: Windows, axis: int, pad: int, count_include_pad: bool) -> torch.Tensor:
+    """How many pixels of one dimension each window has."""
+    start = rows_of(windows, axis, -pad)
+    end = (start + windows.kernel[axis]).clamp(max=windows.sizes[axis] + pad)
+    if not count_include_pad:
+        start, end = start.clamp(min=0), end.clamp(max=windows.sizes[axis])
+    return end - start
+
+
+def means_of(
+    windows: Windows, padding: Sequence[int], count_include_pad: bool, divisor: int | None
+) -> list[torch.Tensor]:
+    """For each dimension a matrix [output, size]: a mean over windows is one over each of their dimensions in turn."""
+    matrices = []
+    for axis, pad in enumerate(padding):
+        start = rows_of(windows, axis, -pad)[:, None]
+        pixels = torch.arange(windows.sizes[axis])
+        seen = ((pixels >= start) & (pixels < start + windows.kernel[axis])).float()
+        counts = counts_along(windows, axis, pad, count_include_pad)[:, None]
+        matrices.append(seen / counts if divisor is None else seen / (divisor if axis == 0 else 1))
+    return matrices
 
 
 @lowers(aten._adaptive_avg_pool2d.default, aten._adaptive_avg_pool3d.default, when=no_pool)
