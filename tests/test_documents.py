@@ -63,11 +63,17 @@ def test_the_example_script_prints_what_is_shown() -> None:
 
 
 def test_make_run_prints_what_is_shown() -> None:
-    """Counts are the same, PCC is near, times are whatever the machine takes."""
+    """Host operations and moves are the same, calls and PCC are near, times are whatever the machine takes.
+
+    How many operations a model is captured as changes with the releases of transformers and torchvision.
+    """
     shown, printed = block_after("`make run` prints:"), make("run")
     rows = [_rows(text) for text in (shown, printed)]
-    assert [row[:5] for row in rows[0]] == [row[:5] for row in rows[1]], printed
+    assert [(row[0], *row[3:5]) for row in rows[0]] == [(row[0], *row[3:5]) for row in rows[1]], printed
     for ours, theirs in zip(*rows):
+        assert [int(each) for each in ours[1:3]] == pytest.approx([int(each) for each in theirs[1:3]], rel=0.05), (
+            printed
+        )
         assert float(ours[5]) == pytest.approx(float(theirs[5]), abs=1e-3)
     assert [row[0] for row in rows[0]] == ["resnet18", "bert-large-qa"]
     assert all(row[3] == "0" for row in rows[1])

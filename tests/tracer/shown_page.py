@@ -9,13 +9,19 @@ from typing import Any
 from torch_ttnn.tracer.summary import ModelPhase, ModelSummary, OpSummary, Summary
 
 
+def settled(tab: Any) -> Any:
+    """The page, when it shows what its address asks for: it draws a moment after the address changes."""
+    tab.wait_for_function("() => document.body.dataset.shown === (location.hash || '#')")
+    return tab
+
+
 def names(tab: Any) -> list[str]:
     """The first column of the list: operations, or models."""
-    return tab.locator("main .whole tbody td:first-child").all_inner_texts()
+    return settled(tab).locator("main .whole tbody td:first-child").all_inner_texts()
 
 
 def heads(tab: Any) -> list[str]:
-    return [each.strip() for each in tab.locator("main th").all_inner_texts()]
+    return [each.strip() for each in settled(tab).locator("main th").all_inner_texts()]
 
 
 def column(tab: Any, title: str) -> Any:
@@ -24,13 +30,13 @@ def column(tab: Any, title: str) -> Any:
 
 def table(tab: Any, title: str) -> list[list[str]]:
     """The cells of one of the smaller tables."""
-    rows = tab.get_by_role("region", name=title, exact=True).locator("tbody tr").all()
+    rows = settled(tab).get_by_role("region", name=title, exact=True).locator("tbody tr").all()
     return [row.locator("td").all_inner_texts() for row in rows]
 
 
 def row_of(tab: Any, name: str) -> Any:
     """The cells of the line of an operation or a model."""
-    return tab.locator("main tr", has=tab.get_by_text(name, exact=True)).locator("td")
+    return settled(tab).locator("main tr", has=tab.get_by_text(name, exact=True)).locator("td")
 
 
 def await_rows(tab: Any, wanted: int) -> None:
@@ -45,7 +51,7 @@ def looks_right(tab: Any, views: Sequence[str]) -> None:
         tab.set_viewport_size({"width": width, "height": 800})
         for view in views:
             tab.goto(tab.url.split("#")[0] + view)
-            assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), (view, width)
+            assert settled(tab).evaluate("document.documentElement.scrollWidth <= innerWidth"), (view, width)
         grounds.append(tab.evaluate("getComputedStyle(document.body).backgroundColor"))
     assert grounds == ["rgb(251, 251, 250)", "rgb(21, 25, 28)"]
 

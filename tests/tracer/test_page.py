@@ -12,7 +12,18 @@ import pytest
 
 from tests.browser import opened
 from tests.tracer.invented import REASONS, op_name, summary
-from tests.tracer.shown_page import await_rows, column, heads, looks_right, names, row_of, run_of, table, written
+from tests.tracer.shown_page import (
+    await_rows,
+    column,
+    heads,
+    looks_right,
+    names,
+    row_of,
+    run_of,
+    settled,
+    table,
+    written,
+)
 from torch_ttnn.tracer import page
 from torch_ttnn.tracer.summary import OpSummary
 from torch_ttnn.tracer.verdicts import lowered_share, places
@@ -230,7 +241,7 @@ def test_models_sort_and_open(shown: Any):
     rows = table(shown, "operations")
     assert {row[0]: int(row[1].replace(",", "")) for row in rows} == used
     shown.get_by_role("link", name=rows[0][0], exact=True).click()
-    assert shown.inner_text("main h2.name") == rows[0][0]
+    assert settled(shown).inner_text("main h2.name") == rows[0][0]
 
 
 def test_models_are_found_by_what_they_use(shown: Any):

@@ -69,6 +69,7 @@ function draw() {
 function moved(event) {
   const known = here() === written;
   written = null;
+  document.body.dataset.shown = here(); /* the address that is shown, for whoever waits until it is */
   if (known) return;
   const before = new URL(event.oldURL).hash || "#", main = byId("main");
   if (!inDetail()) scrolled.set(before, main.querySelector(".table")?.scrollTop);
@@ -84,6 +85,7 @@ function start() {
   read();
   list = inDetail() ? linkTo({ view: state.view }) : address(state);
   draw();
+  document.body.dataset.shown = here();
   addEventListener("hashchange", moved);
   byId("find").oninput = (event) => adjust({ find: event.target.value });
   byId("scope").onchange = (event) => adjust({ in: event.target.value });
