@@ -33,13 +33,16 @@ from ttnn_emulator.files import replacing
 class Recipe:
     """Everything that the weights depend on besides the data."""
 
-    sizes: tuple[int, ...] = (16,) * 2 + (24,) * 3 + (32,) * 5  # the edge of the images, epoch by epoch
+    sizes: tuple[int, ...] = (16,) * 2 + (24,) * 6 + (32,) * 16  # the edge of the images, epoch by epoch
     batch: int = 256  # of all workers together
-    rates: tuple[tuple[float, float], ...] = ((0, 0.0), (2, 0.2), (10, 0.0))  # in lines between epochs that are done
+    # The learning rate goes in lines between these: when so many epochs are done, it is so much.
+    rates: tuple[tuple[float, float], ...] = ((0, 0.0), (4, 0.2), (24, 0.0))
     momentum: float = 0.9
     decay: float = 5e-4  # of weights, not of norms and biases
     smoothing: float = 0.1  # of labels
     shift: int = 3  # pixels that an image is moved at most
+    hidden: int = 8  # the edge of a square that is hidden in every image
+    narrow: bool = True  # whether products are of bfloat16: half of the time where the processor has them
     averaging: float = 0.995  # how much of the running average a step keeps
     seed: int = 0
 
@@ -121,15 +124,18 @@ def rate_at(epochs: float, recipe: Recipe) -> float:
     return recipe.rates[0 if epochs <= recipe.rates[0][0] else -1][1]
 
 
-def augmented(pixels: torch.Tensor, mirrored: torch.Tensor, size: int, shift: int, generator: torch.Generator):
-    """A batch moved by a few pixels, mirrored where told, and of the wanted size."""
-    number, edge = len(pixels), pixels.shape[-1]
+def augmented(pixels: torch.Tensor, mirrored: torch.Tensor, size: int, recipe: Recipe, generator: torch.Generator):
+    """A batch moved by a few pixels, mirrored where told, with a square hidden, and of the wanted size."""
+    number, edge, shift = len(pixels), pixels.shape[-1], recipe.shift
     wide = functional.pad(networks.cifar_input(pixels), [shift] * 4, mode="reflect")
     rows, columns = torch.randint(0, 2 * shift + 1, (2, number, 1), generator=generator)
     along = torch.arange(edge)
     columns = torch.where(mirrored[:, None], columns + edge - 1 - along, columns + along)
     each = torch.arange(number)[:, None, None]
     moved = wide[each, :, (rows + along)[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+    corners = torch.randint(1 - recipe.hidden, edge, (2, number, 1), generator=generator)
+    high, across = (along >= corners) & (along < corners + recipe.hidden)
+    moved = moved * ~(high[:, None, :, None] & across[:, None, None, :])
     if size != edge:
         moved = functional.interpolate(moved, size=(size, size), mode="bilinear", antialias=True)
     return moved.contiguous(memory_format=torch.channels_last)
@@ -148,8 +154,10 @@ def train_epoch(state: State, recipe: Recipe, data: images.Images, worker: int, 
     state.model.train()
     for step in range(steps):
         chosen = order[step * recipe.batch : (step + 1) * recipe.batch][worker::workers]
-        batch = augmented(data.pixels[chosen], mirrored[chosen], recipe.sizes[state.epoch], recipe.shift, own)
-        loss = functional.cross_entropy(state.model(batch), data.labels[chosen], label_smoothing=recipe.smoothing)
+        batch = augmented(data.pixels[chosen], mirrored[chosen], recipe.sizes[state.epoch], recipe, own)
+        with torch.autocast("cpu", torch.bfloat16, enabled=recipe.narrow):
+            scores = state.model(batch).float()
+        loss = functional.cross_entropy(scores, data.labels[chosen], label_smoothing=recipe.smoothing)
         state.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         share_gradients(state.model, workers)

@@ -148,7 +148,7 @@ def multiply_rows(first, last, left, right, sizes, strides, shifts, masks, targe
 def multiply_pieces(task):
     """`multiply_rows` of some columns after some others, until all are done.
 
-    The task goes on with: columns of a piece, operands and target, how sums are endinged, addresses and sizes of bias
+    The task goes on with: columns of a piece, operands and target, how sums end, addresses and sizes of bias
     and table, sizes, strides, shifts and masks.
     """
     given = longs(task, 21)

@@ -26,7 +26,7 @@ from ttnn_emulator.numerics.register_tile import COLUMNS, ROWS
 from ttnn_emulator.numerics.workers import cut, share
 
 BLOCK = 512  # columns of the right operand that one worker packs at a time
-ALONE = 1 << 17  # values that are packed or endinged before threads cost more than they save
+ALONE = 1 << 17  # values that are packed or ended before threads cost more than they save
 SMALL = 1 << 18  # multiplications below which one thread does all
 READ = 1 << 21  # values of a matrix that one thread reads before others are woken, where each is used once or twice
 TOGETHER = 1 << 18  # such values from which on torch's threads share them, if they are awake

@@ -17,6 +17,7 @@ __all__ = ["TASKS", "DataError", "PackageMissing"]
 # Of a model in the zoo, the function that does its task both ways: (model, compiled, limit=None) -> list[Task]
 TASKS: Mapping[str, str] = {
     "mnist-cnn-trained": "torch_ttnn.zoo.trained.tasks:digits",
+    "resnet18-cifar10": "torch_ttnn.zoo.trained.tasks:pictures",
     "minilm-l6-trained": "torch_ttnn.zoo.trained.tasks:reverse_dictionary",
     "efficientnet-lite0-trained": "torch_ttnn.zoo.trained.tasks:photographs",
 }

@@ -20,6 +20,12 @@ from torch_ttnn.zoo.weights import load_weights
 SENTENCE_TOKENS = 32
 
 
+class OfTorchvision(Ours):
+    """A network of torchvision with a change of our own."""
+
+    source: ClassVar[str] = "torchvision"
+
+
 class OfTransformers(Ours):
     """A network of transformers within one of our own."""
 
@@ -51,6 +57,14 @@ ENTRIES = (
         Ours(networks.mnist_net),
         takes(image(networks.EDGE, channels=1)),
         load=load_published("mnist-cnn-trained"),
+    ),
+    TrainedEntry(
+        "resnet18-cifar10",
+        "resnet",
+        "image classification",
+        OfTorchvision(networks.cifar_resnet18),
+        takes(image(networks.EDGE)),
+        load=load_published("resnet18-cifar10"),
     ),
     TrainedEntry(
         "minilm-l6-trained",
