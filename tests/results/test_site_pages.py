@@ -260,6 +260,7 @@ def test_search_finds_models_and_operations_from_every_page(browser: Any, folder
         assert tab.locator("ul.found a").all_inner_texts() == ["aten.convolution.default"]
         tab.fill("#anywhere", HOSTED.model)
         tab.get_by_role("link", name=HOSTED.model, exact=True).click()
+        tab.wait_for_url(f"**/models/{HOSTED.model}.html")
         assert tab.inner_text("h1") == HOSTED.model
         context.close()
 
