@@ -41,11 +41,13 @@ def pictures(number: int) -> Images:
 
 def test_a_picture_is_moved_mirrored_and_scaled(cifar10: Any) -> None:
     pixels, mirrored = pictures(6).pixels, torch.tensor([False, True] * 3)
-    still = cifar10.augmented(pixels, mirrored, size=32, shift=0, generator=torch.Generator())
+    plain = replace(cifar10.Recipe(), shift=0, hidden=0)
+    still = cifar10.augmented(pixels, mirrored, 32, plain, torch.Generator())
     expected = networks.cifar_input(pixels)
     assert torch.equal(still[0::2], expected[0::2])
     assert torch.equal(still[1::2], expected[1::2].flip(3))
-    moved = cifar10.augmented(pixels, mirrored, size=32, shift=2, generator=torch.Generator().manual_seed(0))
+    moving = replace(plain, shift=2)
+    moved = cifar10.augmented(pixels, mirrored, 32, moving, torch.Generator().manual_seed(0))
     inner = slice(2, -2)
     places = [
         [
@@ -58,7 +60,24 @@ def test_a_picture_is_moved_mirrored_and_scaled(cifar10: Any) -> None:
     ]
     assert all(len(found) == 1 for found in places)
     assert len({found[0] for found in places}) > 1, "each picture is moved in its own way"
-    assert cifar10.augmented(pixels, mirrored, size=16, shift=2, generator=torch.Generator()).shape == (6, 3, 16, 16)
+    assert cifar10.augmented(pixels, mirrored, 16, moving, torch.Generator()).shape == (6, 3, 16, 16)
+
+
+def test_a_square_of_each_picture_is_hidden(cifar10: Any) -> None:
+    pixels, mirrored = pictures(40).pixels, torch.zeros(40, dtype=torch.bool)
+    recipe = replace(cifar10.Recipe(), shift=0, hidden=8)
+    made = cifar10.augmented(pixels, mirrored, 32, recipe, torch.Generator().manual_seed(0))
+    hidden = (made == 0).all(1)
+    corners = set()
+    for one, other, where in zip(made, networks.cifar_input(pixels), hidden):
+        rows, columns = where.any(1).nonzero().flatten(), where.any(0).nonzero().flatten()
+        high, across = int(rows[-1] - rows[0]) + 1, int(columns[-1] - columns[0]) + 1
+        assert high <= 8 and across <= 8 and int(where.sum()) == high * across
+        assert high == 8 or rows[0] == 0 or rows[-1] == 31, "it is whole, or over the edge"
+        assert across == 8 or columns[0] == 0 or columns[-1] == 31
+        assert torch.equal(one[:, ~where], other[:, ~where])
+        corners.add((int(rows[0]), int(columns[0])))
+    assert len(corners) > 20
 
 
 def test_the_learning_rate_rises_and_falls(cifar10: Any) -> None:
@@ -86,7 +105,7 @@ def test_convolutions_as_products(cifar10: Any, size: int) -> None:
 
 def test_training_goes_on_where_it_was_stopped(cifar10: Any, tmp_path: pathlib.Path) -> None:
     need("torchvision")
-    recipe, data = replace(cifar10.Recipe(), sizes=(8, 8), batch=4), pictures(8)
+    recipe, data = replace(cifar10.Recipe(), sizes=(16, 16), batch=4), pictures(8)
 
     def epoch(state: Any) -> None:
         cifar10.train_epoch(state, recipe, data, worker=0, workers=1)
@@ -101,7 +120,7 @@ def test_training_goes_on_where_it_was_stopped(cifar10: Any, tmp_path: pathlib.P
     assert resumed.epoch == 2
     for name in ("model", "average"):
         one, other = (getattr(state, name).state_dict() for state in (whole, resumed))
-        assert all(torch.equal(values, other[key]) for key, values in one.items()), name
+        assert all(values.isfinite().all() and torch.equal(values, other[key]) for key, values in one.items()), name
     start = cifar10.fresh(recipe).model.state_dict()
     assert not torch.equal(start["fc.weight"], whole.model.state_dict()["fc.weight"])
 
