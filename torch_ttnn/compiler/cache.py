@@ -20,6 +20,7 @@ import torch
 import torch.fx
 
 import ttnn_emulator
+from torch_ttnn.collector import collector_paused
 from torch_ttnn.compiler.lower import Lowered
 from torch_ttnn.compiler.serialise import NotSerialisable, from_document, to_document
 from torch_ttnn.devices import Target
@@ -78,9 +79,11 @@ def _sources() -> str:
     if not _sources_digest:
         digest = hashlib.sha256()
         for package in (Path(__file__).parents[1], Path(ttnn_emulator.__file__).parent):
-            for path in sorted(package.rglob("*.py")):
-                status = path.stat()
-                digest.update(f"{path}:{status.st_size}:{status.st_mtime_ns}".encode())
+            for folder, within, names in os.walk(package):
+                within.sort()
+                for path in [os.path.join(folder, name) for name in sorted(names) if name.endswith(".py")]:
+                    status = os.stat(path)
+                    digest.update(f"{path}:{status.st_size}:{status.st_mtime_ns}".encode())
         _sources_digest = digest.hexdigest()
     return _sources_digest
 
@@ -94,7 +97,8 @@ def load(place: Path, key: str, target: Target) -> tuple[Lowered, dict[str, Any]
     try:
         document = json.loads(path.read_text())
         constants = safetensors.torch.load_file(path.with_suffix(".safetensors")) if document["constants"] else {}
-        return from_document(document["lowered"], constants, target), document["facts"]
+        with collector_paused():
+            return from_document(document["lowered"], constants, target), document["facts"]
     except FileNotFoundError:
         return None
     except (

@@ -43,8 +43,6 @@ class Program:
             lowered.prepare, [made for made, _ in lowered.weights], lowered.statics, target, options.load_params_once
         )
         self.weight_places = places
-        self.source = emit.forward_source(lowered.main, places)
-        self._forward = emit.compiled(self.source, "forward")
         self.parts = self._traceable_parts(options)
         self._traced = TracedProgram(self.parts, places, target) if self.parts is not None else None
         if self._traced is not None:
@@ -60,6 +58,16 @@ class Program:
         bounds = index_bounds.of_inputs(captured.graph)
         own = [node.meta["number"] for node in lowered.main.nodes if node.op == "placeholder" and node not in places]
         self._bounds = [(number, bounds[number]) for number in own if number in bounds]
+
+    @functools.cached_property
+    def _forward(self) -> Callable[..., Any]:
+        """The whole graph as one function, for whoever runs it without a trace."""
+        return emit.compiled(self.source, "forward")
+
+    @property
+    def source(self) -> str:
+        """The program as it runs."""
+        return emit.forward_source(self.graph, self.weight_places)
 
     @property
     def code(self) -> str:

@@ -254,4 +254,10 @@ def _val_out(val: torch.Tensor) -> list[Any]:
 
 def _val_in(record: list[Any]) -> torch.Tensor:
     shape, stride, dtype = record
+    return _without_values(tuple(shape), tuple(stride), dtype)
+
+
+@functools.lru_cache(maxsize=1024)
+def _without_values(shape: tuple[int, ...], stride: tuple[int, ...], dtype: str) -> torch.Tensor:
+    """Layers are alike, so a few of these describe all values of a graph; nobody changes them."""
     return torch.empty_strided(shape, stride, dtype=getattr(torch, dtype), device="meta")

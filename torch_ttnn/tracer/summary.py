@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import json
 import math
 import pathlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from torch_ttnn.collector import collector_paused
 from torch_ttnn.tracer import records
 from torch_ttnn.tracer.records import BACKWARD, FORWARD, NOT_JSONABLE, BadTrace, Record, TensorFact, Trace
 from torch_ttnn.tracer.verdicts import place
@@ -237,16 +236,3 @@ def cut(text: str) -> str:
         return text
     digest = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:8]
     return f"{text[:LONGEST_TEXT]}… ({len(text)} characters, {digest})"
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """Without Python's search for cycles, which finds none in traces, and takes as long as reading them."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
