@@ -3,6 +3,7 @@
     python benchmarks/models.py [--models bert-large-qa,gpt2] [--rounds N] [--no-inductor] [--threads N] [--json FILE]
     python benchmarks/models.py --layers [8,16]   how compile time grows with depth, next to aot_eager
     python benchmarks/models.py --rss             peak memory of a warm BERT-Large run, each in a process of its own
+    python benchmarks/models.py --kept            our stages in a first process, and in a second that finds its programs
 
 Every round runs all contenders, one after the other in a turning order and every second one backwards: a change of the
 machine's speed, or what the one before leaves in the caches, meets all of them. Times are medians of warm rounds. Each
@@ -24,6 +25,7 @@ import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -34,7 +36,7 @@ from rich.console import Console
 from rich.table import Table
 from torch._inductor.utils import fresh_cache
 
-import torch_ttnn  # noqa: F401 - registers backend="ttnn"
+import torch_ttnn
 from torch_ttnn import zoo
 from ttnn_emulator.files import replacing
 
@@ -201,13 +203,39 @@ def warm_run(contender: str) -> dict[str, float]:
 
 
 def compare_memory(contenders: Sequence[str]) -> dict[str, dict[str, float]]:
+    return {contender: in_a_fresh_process("--rss-of", contender) for contender in contenders}
+
+
+def in_a_fresh_process(*arguments: str) -> Any:
+    """What this script prints last when it is run so."""
+    command = [sys.executable, __file__, *arguments, "--threads", str(torch.get_num_threads())]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def stage_seconds(name: str, folder: str) -> dict[str, float]:
+    """In a fresh process: how long our own stages took, over all graphs of a model."""
+    entry = zoo.find(name)
+    model = entry.build()
+    arguments, keywords = entry.inputs(seed=0, **CASES.get(name, {}))
+    options = torch_ttnn.TorchTtnnOption(cache_dir=folder)
+    torch.compile(model, backend="ttnn", options=options)(*arguments, **keywords)  # type: ignore[call-overload]
+    found: dict[str, float] = {}
+    for program in options.programs:
+        for stage, seconds in program.seconds.items():
+            if stage != "capture":  # torch's own: Dynamo and AOTAutograd
+                found[stage] = found.get(stage, 0.0) + seconds
+    return found
+
+
+def compare_processes(names: Sequence[str], rounds: int) -> dict[str, list[dict[str, float]]]:
+    """The stages of each model's first process, and of as many more as there are rounds."""
     found = {}
-    for contender in contenders:
-        command = [sys.executable, __file__, "--rss-of", contender, "--threads", str(torch.get_num_threads())]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr}")
-        found[contender] = json.loads(done.stdout.splitlines()[-1])
+    for name in names:
+        with tempfile.TemporaryDirectory() as folder:
+            found[name] = [in_a_fresh_process("--stages-of", name, folder) for _ in range(1 + rounds)]
     return found
 
 
@@ -248,6 +276,14 @@ def memory_table(found: dict[str, dict[str, float]]) -> Table:
     return table
 
 
+def kept_table(found: dict[str, list[dict[str, float]]]) -> Table:
+    table = Table("model", "first process", "a later one", "/ first", title="Our own stages, programs kept on disk")
+    for name, (first, *later) in found.items():
+        before, after = sum(first.values()), statistics.median(sum(stages.values()) for stages in later)
+        table.add_row(name, shown_seconds(before), shown_seconds(after), shown_ratio(after / before))
+    return table
+
+
 def arguments_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", default=",".join(CASES), help="names of the zoo, with commas between them")
@@ -258,9 +294,13 @@ def arguments_parser() -> argparse.ArgumentParser:
         "--layers", nargs="?", const=DEPTHS, help=f"measure compile times of a small BERT of so many layers ({DEPTHS})"
     )
     parser.add_argument("--rss", action="store_true", help="measure peak memory in fresh processes")
+    parser.add_argument(
+        "--kept", action="store_true", help="measure our stages in processes one after another"
+    )
     parser.add_argument("--json", type=pathlib.Path, help="write the measurements there too")
     parser.add_argument("--backend", default="ttnn", help=argparse.SUPPRESS)  # another one, to try this script
     parser.add_argument("--rss-of", help=argparse.SUPPRESS)  # what the fresh processes of --rss run
+    parser.add_argument("--stages-of", nargs=2, help=argparse.SUPPRESS)  # and those of --kept
     return parser
 
 
@@ -269,6 +309,10 @@ def measure(options: argparse.Namespace, console: Console) -> Any:
         memory = compare_memory((EAGER, options.backend))
         console.print(memory_table(memory))
         return memory
+    if options.kept:
+        stages = compare_processes(options.models.split(","), options.rounds)
+        console.print(kept_table(stages))
+        return stages
     peers = [AOT_EAGER] if options.no_inductor or options.layers else [AOT_EAGER, INDUCTOR]
     backends = list(dict.fromkeys([*peers, options.backend]))
     warm_up_compilers(backends)
@@ -289,6 +333,9 @@ def main() -> int:
     with torch.no_grad():
         if options.rss_of:
             print(json.dumps(warm_run(options.rss_of)))
+            return 0
+        if options.stages_of:
+            print(json.dumps(stage_seconds(*options.stages_of)))
             return 0
         with fresh_cache():  # what Inductor compiled in an earlier run is no help
             measured = measure(options, Console())

@@ -114,6 +114,8 @@ def test_the_benchmarks_run() -> None:
     assert "matmul 1024³" in run(sys.executable, "benchmarks/emulator.py", "--rounds", "1")
     models = run(sys.executable, "benchmarks/models.py", "--rounds", "1", "--models", "mnist-cnn", "--no-inductor")
     assert "mnist-cnn" in models
+    kept = run(sys.executable, "benchmarks/models.py", "--kept", "--rounds", "1", "--models", "mnist-cnn")
+    assert "a later one" in kept and "mnist-cnn" in kept
 
 
 @pytest.mark.parametrize("target", re.findall(r"`make (\w+)`", README))

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Without the search for cycles: among what is read from a file it finds none, and takes as long as the reading."""
+    """Without the search for cycles: in what is read or compiled it finds few, and takes as long as the work itself."""
     if not gc.isenabled():
         yield
         return

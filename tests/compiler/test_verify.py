@@ -98,6 +98,12 @@ def give_a_weight_another_spec(graph: torch.fx.Graph) -> str:
     return "specs"
 
 
+def call_a_function_without_a_name(graph: torch.fx.Graph) -> str:
+    inverse = next(each for each in graph.nodes if "reason" in each.meta)
+    inverse.target = lambda *args: torch.linalg.inv_ex(*args)
+    return "names"
+
+
 BREAKS = [
     forget_the_spec,
     forget_the_reason,
@@ -110,6 +116,7 @@ BREAKS = [
     take_an_output_that_is_not_there,
     lose_the_number_of_an_input,
     give_a_weight_another_spec,
+    call_a_function_without_a_name,
 ]
 
 
@@ -137,6 +144,13 @@ def test_a_call_that_the_table_refuses_is_found_in_full():
     matmul.update_kwarg("transpose_b", "yes")
     with pytest.raises(VerifyError, match=f"{matmul.name} breaks the rule 'types'"):
         verify(graph, full=True)
+
+
+def test_a_program_that_would_be_kept_as_another_is_found(monkeypatch):
+    program = program_of()
+    monkeypatch.setattr("torch_ttnn.compiler.serialise._options_in", lambda options, nodes: {"dtype": "another"})
+    with pytest.raises(VerifyError, match=r"graph is kept on disk as another: .*another"):
+        verify_compilation(program)
 
 
 def test_crossings_in_the_middle_are_found():

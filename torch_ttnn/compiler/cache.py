@@ -10,7 +10,7 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ import torch
 import torch.fx
 
 import ttnn_emulator
-from torch_ttnn.collector import collector_paused
 from torch_ttnn.compiler.lower import Lowered
 from torch_ttnn.compiler.serialise import NotSerialisable, from_document, to_document
 from torch_ttnn.devices import Target
@@ -30,7 +29,7 @@ from ttnn_emulator.files import replacing
 log = logging.getLogger("torch_ttnn")
 
 VARIABLE = "TORCH_TTNN_CACHE_DIR"
-FORMAT = 1
+FORMAT = 2
 OPTIONS_THAT_MATTER = ("precision", "weights", "accept", "fuse")
 MOST_PROGRAMS = 1000  # kept in one folder; the oldest go
 MAX_CONSTANT_BYTES = 64 << 20  # a graph with more is not kept
@@ -79,16 +78,23 @@ def _sources() -> str:
     if not _sources_digest:
         digest = hashlib.sha256()
         for package in (Path(__file__).parents[1], Path(ttnn_emulator.__file__).parent):
-            for folder, within, names in os.walk(package):
-                within.sort()
-                for path in [os.path.join(folder, name) for name in sorted(names) if name.endswith(".py")]:
-                    status = os.stat(path)
-                    digest.update(f"{path}:{status.st_size}:{status.st_mtime_ns}".encode())
+            digest.update("\n".join(sorted(_stamps(package))).encode())
         _sources_digest = digest.hexdigest()
     return _sources_digest
 
 
 _sources_digest = ""
+
+
+def _stamps(folder: str | Path) -> Iterator[str]:
+    """Path, size and time of each Python file below a folder."""
+    with os.scandir(folder) as found:
+        for entry in found:
+            if entry.name.endswith(".py"):
+                status = entry.stat()
+                yield f"{entry.path}:{status.st_size}:{status.st_mtime_ns}"
+            elif entry.name != "__pycache__" and entry.is_dir():
+                yield from _stamps(entry.path)
 
 
 def load(place: Path, key: str, target: Target) -> tuple[Lowered, dict[str, Any]] | None:
@@ -97,8 +103,7 @@ def load(place: Path, key: str, target: Target) -> tuple[Lowered, dict[str, Any]
     try:
         document = json.loads(path.read_text())
         constants = safetensors.torch.load_file(path.with_suffix(".safetensors")) if document["constants"] else {}
-        with collector_paused():
-            return from_document(document["lowered"], constants, target), document["facts"]
+        return from_document(document["lowered"], constants, target), document["facts"]
     except FileNotFoundError:
         return None
     except (

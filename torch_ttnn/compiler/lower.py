@@ -14,6 +14,7 @@ from torch_ttnn.compiler.arguments import leaves, mapped
 from torch_ttnn.compiler.brief import dtype_name
 from torch_ttnn.compiler.errors import CompileError, StaysOnHost
 from torch_ttnn.compiler.lowering import registry
+from torch_ttnn.compiler.nodes import call_node
 from torch_ttnn.compiler.recorder import Recorder
 from torch_ttnn.compiler.source import source_line
 from torch_ttnn.compiler.value import Handle, Value
@@ -182,9 +183,8 @@ class _Lowering:
     # -- the host -----------------------------------------------------------------------------------------------------
 
     def _on_host(self, node: torch.fx.Node, args: tuple, kwargs: dict[str, Any], reason: str) -> Any:
-        made = self.recorder.main.create_node(
-            "call_function", node.target, self._as_host_nodes(args), self._as_host_nodes(kwargs)
-        )
+        function: Any = node.target
+        made = call_node(self.recorder.main, function, self._as_host_nodes(args), self._as_host_nodes(kwargs))
         made.meta.update(val=node.meta["val"], origin=node, reason=reason, source=source_line(node))
         return self._host_values(made, node.meta["val"])
 
@@ -207,7 +207,7 @@ class _Lowering:
             return node
         made = []
         for index, each in enumerate(val):
-            item = self.recorder.main.create_node("call_function", operator.getitem, (node, index))
+            item = call_node(self.recorder.main, operator.getitem, (node, index))
             item.meta.update(val=each, origin=self.recorder.origin)
             made.append(self._host_values(item, each))
         return tuple(made)

@@ -13,6 +13,7 @@ import torch
 import torch.fx
 from torch.utils._python_dispatch import _disable_current_modes
 
+from torch_ttnn.collector import collector_paused
 from torch_ttnn.compiler import cache
 from torch_ttnn.compiler.dump import dumped
 from torch_ttnn.compiler.fusion import fuse
@@ -80,7 +81,8 @@ STAGES: list[tuple[str, Callable[[Compilation], None]]] = [
 
 def compile_graph(compilation: Compilation) -> Program:
     """Run all stages, or take what they gave before from the disk, and make the program."""
-    with _disable_current_modes():  # AOTAutograd compiles under its fake mode; what we make here is real
+    # AOTAutograd compiles under its fake mode; what we make here is real, and hardly any of it garbage.
+    with _disable_current_modes(), collector_paused():
         place = cache.folder(compilation.options)
         key = ""
         if place is not None:

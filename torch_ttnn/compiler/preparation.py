@@ -3,16 +3,45 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
 from ttnn_emulator.numerics.pages import in_large_pages
 
+# By the names that a program on disk knows them by; ATen operators may prepare weights too, and need no entry.
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "add": torch.add,
+    "broadcast_to": torch.broadcast_to,
+    "constant_pad_nd": torch.constant_pad_nd,
+    "flip": torch.flip,
+    "mul": torch.mul,
+    "neg": torch.neg,
+    "permute": torch.permute,
+    "repeat_interleave": torch.repeat_interleave,
+    "reshape": torch.reshape,
+    "rsqrt": torch.rsqrt,
+    "tile": torch.tile,
+    "to": torch.Tensor.to,
+}
+NAMES: dict[Callable[..., Any], str] = {function: name for name, function in FUNCTIONS.items()}
+
+
+def prepares(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """Enter a function of ours that makes what a program keeps from weights and constants."""
+    name = function.__name__
+    if name in FUNCTIONS:
+        raise ValueError(f"{name} is entered twice")
+    FUNCTIONS[name], NAMES[function] = function, name
+    return function
+
+
 LARGEST = torch.finfo(torch.bfloat16).max
 
 
+@prepares
 def saturated(tensor: torch.Tensor) -> torch.Tensor:
     """Finite values stay finite in bfloat16: masks are often filled with the least float32, which would become -inf."""
     if isinstance(tensor, FakeTensor) or tensor.is_meta or not tensor.numel():

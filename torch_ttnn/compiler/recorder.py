@@ -27,6 +27,7 @@ from torch_ttnn.compiler.arguments import DEVICE, call_with, leaves, mapped
 from torch_ttnn.compiler.brief import dtype_name
 from torch_ttnn.compiler.errors import StaysOnHost, refuse
 from torch_ttnn.compiler.forms import Form, Shape
+from torch_ttnn.compiler.nodes import call_node
 from torch_ttnn.compiler.value import ROW_MAJOR, TILE, Handle, Value, align
 from torch_ttnn.devices import Target, library_function
 from torch_ttnn.options import TorchTtnnOption
@@ -152,7 +153,7 @@ class Recorder(Namespace):
         except EmulatorError as error:
             raise StaysOnHost(str(error).splitlines()[0]) from error
         target = library_function(self.target.ttnn, path)
-        node = graph.create_node("call_function", target, mapped(args, _node_of), mapped(kwargs, _node_of))
+        node = call_node(graph, target, mapped(args, _node_of), mapped(kwargs, _node_of))
         node.meta.update(path=path, origin=self.origin, spec=typed)
         return self._handles(graph, node, typed)
 
@@ -168,7 +169,7 @@ class Recorder(Namespace):
             return None
         made = []
         for index, tensor in enumerate(typed):
-            item = graph.create_node("call_function", operator.getitem, (node, index))
+            item = call_node(graph, operator.getitem, (node, index))
             item.meta.update(origin=self.origin, spec=tensor)
             made.append(self._handles(graph, item, tensor))
         return type(typed)(made) if type(typed) in (list, tuple) else tuple(made)
@@ -253,11 +254,11 @@ class Recorder(Namespace):
         if value.is_bool or value.dtype in (torch.int16, torch.int8, torch.uint8, torch.float16):
             host_dtype = torch.bfloat16 if value.is_bool else torch.float32 if value.is_float else torch.int32
             val = host.meta["val"]
-            host = graph.create_node("call_function", torch.ops.aten._to_copy.default, (host,), {"dtype": host_dtype})
+            host = call_node(graph, torch.ops.aten._to_copy.default, (host,), {"dtype": host_dtype})
             with self.fake_mode:
                 host.meta.update(val=val.to(host_dtype), move="part of an upload", origin=self.origin)
         kwargs: dict[str, Any] = {"dtype": dtype, "layout": layout, "device": DEVICE}
-        node = graph.create_node("call_function", self.target.ttnn.from_torch, (host,), kwargs)
+        node = call_node(graph, self.target.ttnn.from_torch, (host,), kwargs)
         typed = ttnn_emulator.spec_tensor(value.shape, dtype, layout, device=self.target.typing)
         node.meta.update(path="ttnn.from_torch", origin=self.origin, spec=typed)
         return Handle(node, typed)
@@ -294,7 +295,7 @@ class Recorder(Namespace):
             return self._seen_on_host(copy, handle.shape, value.shape, form)
         graph = handle.node.graph
         kwargs: dict[str, Any] = {"dtype": value.dtype} if value.is_float else {}
-        node = graph.create_node("call_function", self.target.ttnn.to_torch, (handle.node,), kwargs)
+        node = call_node(graph, self.target.ttnn.to_torch, (handle.node,), kwargs)
         made = value.dtype if value.is_float else DOWNLOADED[handle.dtype]
         with self.fake_mode:
             node.meta.update(
@@ -331,7 +332,7 @@ class Recorder(Namespace):
     def _to_torch(self, handle: Handle, value: Value) -> tuple[torch.fx.Node, torch.dtype]:
         """The download itself, and the dtype that it gives."""
         kwargs: dict[str, Any] = {"dtype": value.dtype} if value.is_float else {}
-        node = handle.node.graph.create_node("call_function", self.target.ttnn.to_torch, (handle.node,), kwargs)
+        node = call_node(handle.node.graph, self.target.ttnn.to_torch, (handle.node,), kwargs)
         made = value.dtype if value.is_float else DOWNLOADED[handle.dtype]
         with self.fake_mode:
             node.meta.update(
@@ -341,7 +342,7 @@ class Recorder(Namespace):
 
     def _host_call(self, graph: torch.fx.Graph, target: Any, args: tuple, kwargs: dict) -> torch.fx.Node:
         """A torch call that is part of a move."""
-        node = graph.create_node("call_function", target, args, kwargs)
+        node = call_node(graph, target, args, kwargs)
         with self.fake_mode:
             node.meta["val"] = call_with(target, args, kwargs, _val_of)
         node.meta.update(move="part of a download", origin=self.origin)
@@ -363,9 +364,7 @@ class Recorder(Namespace):
         """The same for given arguments. `val` is what torch says comes out, if that is known already."""
         if any(isinstance(item, Value) and not item.is_static for item in leaves((args, kwargs))):
             raise ValueError("only static values can be prepared")
-        node = self.prepare_graph.create_node(
-            "call_function", function, mapped(args, _host_node_of), mapped(kwargs, _host_node_of)
-        )
+        node = call_node(self.prepare_graph, function, mapped(args, _host_node_of), mapped(kwargs, _host_node_of))
         if val is None:
             with self.fake_mode:
                 val = call_with(function, node.args, node.kwargs, _val_of)
@@ -378,7 +377,7 @@ class Recorder(Namespace):
             return Value(self, val.shape, val.dtype, host=node, is_static=True)
         made = []
         for index, each in enumerate(val):
-            item = self.prepare_graph.create_node("call_function", operator.getitem, (node, index))
+            item = call_node(self.prepare_graph, operator.getitem, (node, index))
             item.meta.update(val=each, origin=self.origin)
             made.append(self._static_values(item) if isinstance(each, torch.Tensor) else None)
         return tuple(made)

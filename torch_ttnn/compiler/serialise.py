@@ -1,14 +1,20 @@
 """Lowered graphs as JSON, and back: what the cache on disk holds.
 
-A file on disk may have been written by anybody, so reading one gives names and literals only: functions of `ttnn`, ATen
-and this package, torch's own tensor functions, and enumerations and configs of `ttnn`.
+Layers are alike, so what nodes have in common stands once, in tables: the functions they call, their options, their
+modules, and notes (shapes, reasons, lines of the model). A node is a short list that points into these and names its
+arguments by their places in the graph.
+
+A file on disk may have been written by anybody, so reading one gives names and literals only: operations of `ttnn`,
+ATen operators, fused operators and functions that prepare weights, none of which touches a file; enumerations and
+configs of `ttnn`. What becomes part of a program's source is checked.
 """
 
 from __future__ import annotations
 
 import ast
+import enum
 import functools
-import importlib
+import json
 import operator
 from typing import Any
 
@@ -17,13 +23,19 @@ import torch.fx
 
 import ttnn_emulator
 from torch_ttnn.compiler import emit
-from torch_ttnn.compiler.arguments import DEVICE, DeviceMarker
+from torch_ttnn.compiler.arguments import DEVICE, DeviceMarker, leaves
 from torch_ttnn.compiler.brief import dtype_name
+from torch_ttnn.compiler.fusion.composites import COMPOSITES, is_composite
 from torch_ttnn.compiler.lower import Lowered
+from torch_ttnn.compiler.nodes import call_node
+from torch_ttnn.compiler.preparation import FUNCTIONS, NAMES
 from torch_ttnn.compiler.source import module_path
 from torch_ttnn.devices import Target, library_function
+from ttnn_emulator.table import OPERATIONS
 
-PLAIN_META = ("path", "number", "reason", "source", "move")
+PLAIN_NOTES = ("reason", "source", "move")
+NAMESPACES = ("aten", "prims", "torchvision")
+TOUCH_FILES = ("aten.from_file.default", "aten.from_file.out", "ttnn.as_tensor", "ttnn.dump_tensor", "ttnn.load_tensor")
 
 
 class NotSerialisable(Exception):
@@ -32,137 +44,194 @@ class NotSerialisable(Exception):
 
 def to_document(lowered: Lowered) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     """The graphs as JSON, and the constants that lowerings made up."""
-    constants: dict[str, torch.Tensor] = {}
+    writer = _Writer()
+    main, here = writer.graph(lowered.main)
+    prepare, there = writer.graph(lowered.prepare)
     document = {
-        "main": [_node_out(node, constants) for node in lowered.main.nodes],
-        "prepare": [_node_out(node, constants) for node in lowered.prepare.nodes],
-        "weights": [[made.name, here.name] for made, here in lowered.weights],
-        "inputs": [None if node is None else node.name for node in lowered.inputs],
-        "statics": [[number, node.name] for number, node in lowered.statics.items()],
+        "tables": {name: [json.loads(text) for text in table] for name, table in writer.tables.items()},
+        "main": main,
+        "prepare": prepare,
+        "weights": [[there[made], here[placeholder]] for made, placeholder in lowered.weights],
+        "inputs": [None if node is None else here[node] for node in lowered.inputs],
+        "statics": [[number, there[node]] for number, node in lowered.statics.items()],
     }
-    return document, constants
+    return document, writer.constants
 
 
 def from_document(document: dict[str, Any], constants: dict[str, torch.Tensor], target: Target) -> Lowered:
     """The graphs again, for this target."""
-    main, here = _graph_in(document["main"], constants, target)
-    prepare, there = _graph_in(document["prepare"], constants, target)
-    weights = [(there[made], here[name]) for made, name in document["weights"]]
+    reader = _Reader(document["tables"], constants, target)
+    main, here = reader.graph(document["main"])
+    prepare, there = reader.graph(document["prepare"])
+    weights = [(there[made], here[placeholder]) for made, placeholder in document["weights"]]
     for made, placeholder in weights:
         placeholder.meta["prepared"] = made
     return Lowered(
         main,
         prepare,
         weights,
-        [None if name is None else here[name] for name in document["inputs"]],
-        {number: there[name] for number, name in document["statics"]},
+        [None if place is None else here[place] for place in document["inputs"]],
+        {number: there[place] for number, place in document["statics"]},
     )
 
 
 # -- nodes -----------------------------------------------------------------------------------------------------------
 
 
-def _node_out(node: torch.fx.Node, constants: dict[str, torch.Tensor]) -> dict[str, Any]:
-    record: dict[str, Any] = {"op": node.op, "name": node.name}
-    if node.op == "call_function":
-        record["target"] = _target_out(node)
-    if node.args:
-        record["args"] = _argument_out(tuple(node.args))["tuple"]
-    if node.kwargs:
-        record["kwargs"] = {name: _argument_out(item) for name, item in node.kwargs.items()}
-    meta = {name: node.meta[name] for name in PLAIN_META if name in node.meta}
-    origin = node.meta.get("origin")
-    if origin is not None:
-        meta["module"] = module_path(origin)
+class _Writer:
+    """Nodes as [operation or target, name, arguments, options, note, module, number]."""
+
+    def __init__(self) -> None:
+        self.tables: dict[str, dict[str, int]] = {"targets": {}, "options": {}, "notes": {}, "modules": {}}
+        self.constants: dict[str, torch.Tensor] = {}
+
+    def graph(self, graph: torch.fx.Graph) -> tuple[list[Any], dict[torch.fx.Node, int]]:
+        places: dict[torch.fx.Node, int] = {}
+        records = []
+        for node in graph.nodes:
+            records.append(self._node(node, places))
+            places[node] = len(places)
+        return records, places
+
+    def _node(self, node: torch.fx.Node, places: dict[torch.fx.Node, int]) -> list[Any]:
+        if "constant" in node.meta:
+            self.constants[node.name] = node.meta["constant"].detach()
+        options: Any = {name: _argument_out(item, places) for name, item in node.kwargs.items()}
+        if not any(isinstance(item, torch.fx.Node) for item in leaves(node.kwargs)):
+            options = self._place("options", options)
+        return [
+            self._place("targets", target_name(node)) if node.op == "call_function" else node.op,
+            node.name,
+            [_argument_out(item, places) for item in node.args],
+            options,
+            self._place("notes", _note_out(node)),
+            self._place("modules", module_path(node.meta["origin"]) if node.meta.get("origin") is not None else ""),
+            node.meta.get("number"),
+        ]
+
+    def _place(self, table: str, item: Any) -> int:
+        return self.tables[table].setdefault(json.dumps(item), len(self.tables[table]))
+
+
+class _Reader:
+    def __init__(self, tables: dict[str, list[Any]], constants: dict[str, torch.Tensor], target: Target) -> None:
+        self._paths = tables["targets"]
+        self._targets = [target_from(name, target) for name in self._paths]
+        self._options = [_options_in(each, []) for each in tables["options"]]
+        self._notes = [_note_in(each, target) for each in tables["notes"]]
+        self._modules = [_line(each) for each in tables["modules"]]
+        self._constants = constants
+
+    def graph(self, records: list[list[Any]]) -> tuple[torch.fx.Graph, list[torch.fx.Node]]:
+        graph = torch.fx.Graph()
+        nodes: list[torch.fx.Node] = []
+        for kind, name, args, options, note, module, number in records:
+            arguments = tuple([_argument_in(item, nodes) for item in args])
+            keywords = self._options[options] if isinstance(options, int) else _options_in(options, nodes)
+            if isinstance(kind, int):
+                node = call_node(graph, self._targets[kind], arguments, keywords, name)
+                if self._paths[kind].startswith("ttnn."):
+                    node.meta["path"] = self._paths[kind]
+            else:
+                node = graph.create_node(kind, name, arguments, keywords, name)
+                if kind == "get_attr":
+                    node.meta["constant"] = self._constants[name]
+            node.meta.update(self._notes[note])
+            node.meta["module"] = self._modules[module]
+            if number is not None:
+                node.meta["number"] = operator.index(number)
+            nodes.append(node)
+        return graph, nodes
+
+
+def _note_out(node: torch.fx.Node) -> dict[str, Any]:
+    """What else is known of a node."""
+    note = {name: node.meta[name] for name in PLAIN_NOTES if name in node.meta}
     if "spec" in node.meta:
-        meta["spec"] = _spec_out(node.meta["spec"])
+        note["spec"] = _spec_out(node.meta["spec"])
     elif isinstance(node.meta.get("val"), torch.Tensor):
-        meta["val"] = _val_out(node.meta["val"])
+        note["val"] = _val_out(node.meta["val"])
     if "vals" in node.meta:
-        meta["vals"] = [_val_out(each) if isinstance(each, torch.Tensor) else None for each in node.meta["vals"]]
-    if "constant" in node.meta:
-        constants[node.name] = node.meta["constant"].detach()
-    record["meta"] = meta
-    return record
+        note["vals"] = [_val_out(each) if isinstance(each, torch.Tensor) else None for each in node.meta["vals"]]
+    return note
 
 
-def _graph_in(
-    records: list[dict[str, Any]], constants: dict[str, torch.Tensor], target: Target
-) -> tuple[torch.fx.Graph, dict[str, torch.fx.Node]]:
-    graph = torch.fx.Graph()
-    nodes: dict[str, torch.fx.Node] = {}
-    for record in records:
-        args = tuple([_argument_in(item, nodes) for item in record.get("args", ())])
-        kwargs = {name: _argument_in(item, nodes) for name, item in record.get("kwargs", {}).items()}
-        name = record["name"]
-        found = target_from(record["target"], target) if "target" in record else name
-        node = graph.create_node(record["op"], found, args, kwargs, name=name)
-        meta = record["meta"]
-        node.meta.update(meta)
-        if "spec" in meta:
-            node.meta["spec"] = _spec_in(meta["spec"], target)
-        if "val" in meta:
-            node.meta["val"] = _val_in(meta["val"])
-        if "vals" in meta:
-            node.meta["vals"] = [None if each is None else _val_in(each) for each in meta["vals"]]
-        if name in constants and record["op"] == "get_attr":
-            node.meta["constant"] = constants[name]
-        nodes[name] = node
-    return graph, nodes
+def _note_in(note: dict[str, Any], target: Target) -> dict[str, Any]:
+    made = {name: note[name] for name in PLAIN_NOTES if name in note}
+    if "spec" in note:
+        made["spec"] = _spec_in(note["spec"], target)
+    if "val" in note:
+        made["val"] = _val_in(note["val"])
+    if "vals" in note:
+        made["vals"] = [None if each is None else _val_in(each) for each in note["vals"]]
+    return made
+
+
+def _line(text: str) -> str:
+    """What becomes a comment in a program must not go on as something else."""
+    if len(text.splitlines()) > 1:
+        raise ValueError(f"{text!r} is more than one line")
+    return text
 
 
 # -- targets ---------------------------------------------------------------------------------------------------------
 
 
-def _target_out(node: torch.fx.Node) -> str:
-    if node.meta.get("path"):
-        return node.meta["path"]
+def target_name(node: torch.fx.Node) -> str:
+    """The name by which `target_from` finds what a node calls."""
     target: Any = node.target
-    if target is operator.getitem:
-        return "getitem"
-    if isinstance(target, torch._ops.OpOverload):
-        return str(target)
-    is_torchs = getattr(torch, getattr(target, "__name__", ""), None) is target
-    name = f"torch:{target.__name__}" if is_torchs else f"{target.__module__}:{target.__qualname__}"
-    try:
-        if _imported(name) is target:
-            return name
-    except (ImportError, AttributeError):
-        pass
-    raise NotSerialisable(f"{target!r} has no name to find it by")
+    if node.meta.get("path"):
+        name = node.meta["path"]
+    elif target is operator.getitem:
+        name = "getitem"
+    elif isinstance(target, torch._ops.OpOverload):
+        name = str(target)
+    elif is_composite(target):
+        name = f"composites.{target.__name__}"
+    elif target in NAMES:
+        name = f"prepare.{NAMES[target]}"
+    else:
+        raise NotSerialisable(f"{target!r} has no name to find it by")
+    if not _is_known(name):
+        raise NotSerialisable(f"{name} is not among the functions that a kept program may call")
+    return name
 
 
 def target_from(name: str, target: Target) -> Any:
+    """The function of this name, if it is one that a program may call."""
+    if not _is_known(name):
+        raise NotSerialisable(f"{name} is not among the functions that a kept program may call")
     if name == "getitem":
         return operator.getitem
-    if name.startswith("ttnn."):
+    space, _, rest = name.partition(".")
+    if space == "ttnn":
         return library_function(target.ttnn, name)
-    return _imported(name) if ":" in name else operator.attrgetter(name)(torch.ops)
+    tables = {"composites": COMPOSITES, "prepare": FUNCTIONS}
+    return tables[space][rest] if space in tables else operator.attrgetter(name)(torch.ops)
 
 
 @functools.cache
-def _imported(name: str) -> Any:
-    """A function by its name: one of this package, or one of torch's on tensors."""
-    module, _, path = name.partition(":")
-    if module == "torch" and path in dir(torch._C._VariableFunctions):
-        return getattr(torch, path)
-    if module.startswith("torch_ttnn.compiler.") and "_" not in (path[:1], path.rpartition(".")[2][:1]):
-        return operator.attrgetter(path)(importlib.import_module(module))
-    raise NotSerialisable(f"{name} is neither a function of this package nor one of torch's on tensors")
+def _is_known(name: str) -> bool:
+    if name in TOUCH_FILES:
+        return False
+    space, _, rest = name.partition(".")
+    if space in NAMESPACES:
+        return isinstance(operator.attrgetter(name)(torch.ops), torch._ops.OpOverload)
+    known = {"ttnn": name in OPERATIONS, "composites": rest in COMPOSITES, "prepare": rest in FUNCTIONS}
+    return name == "getitem" or known.get(space, False)
 
 
 # -- arguments -------------------------------------------------------------------------------------------------------
 
 
-def _argument_out(item: Any) -> Any:
+def _argument_out(item: Any, places: dict[torch.fx.Node, int]) -> Any:
+    """A node as the list of its place alone; whatever JSON has no word for as a dict."""
     if isinstance(item, torch.fx.Node):
-        return {"node": item.name}
-    if isinstance(item, tuple):
-        return {"tuple": [_argument_out(each) for each in item]}
-    if isinstance(item, list):
-        return [_argument_out(each) for each in item]
+        return [places[item]]
+    if isinstance(item, tuple | list):
+        return {"tuple" if isinstance(item, tuple) else "list": [_argument_out(each, places) for each in item]}
     if isinstance(item, dict):
-        return {"dict": {name: _argument_out(each) for name, each in item.items()}}
+        return {"dict": {name: _argument_out(each, places) for name, each in item.items()}}
     if isinstance(item, DeviceMarker):
         return {"device": True}
     if item is None or isinstance(item, bool | int | float | str):
@@ -170,19 +239,26 @@ def _argument_out(item: Any) -> Any:
     return {"source": emit.literal(item)}
 
 
-def _argument_in(item: Any, nodes: dict[str, torch.fx.Node]) -> Any:
+def _argument_in(item: Any, nodes: list[torch.fx.Node]) -> Any:
     if isinstance(item, list):
-        return [_argument_in(each, nodes) for each in item]
+        return nodes[item[0]]
     if not isinstance(item, dict):
         return item
     ((kind, inner),) = item.items()
-    if kind == "node":
-        return nodes[inner]
     if kind == "tuple":
         return tuple([_argument_in(each, nodes) for each in inner])
+    if kind == "list":
+        return [_argument_in(each, nodes) for each in inner]
     if kind == "dict":
-        return {name: _argument_in(each, nodes) for name, each in inner.items()}
+        return _options_in(inner, nodes)
     return DEVICE if kind == "device" else object_from(inner)
+
+
+def _options_in(options: dict[str, Any], nodes: list[torch.fx.Node]) -> dict[str, Any]:
+    for name in options:
+        if not name.isidentifier():  # it becomes part of the source
+            raise ValueError(f"{name!r} is not the name of an argument")
+    return {name: _argument_in(item, nodes) for name, item in options.items()}
 
 
 @functools.lru_cache(maxsize=4096)
@@ -192,7 +268,7 @@ def object_from(source: str) -> Any:
 
 
 def _value_of(node: ast.AST) -> Any:
-    """Literals, names of enumerations and dtypes, and calls of classes; nothing else."""
+    """Literals, members of enumerations, dtypes, and records made of these; nothing else."""
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
@@ -202,19 +278,46 @@ def _value_of(node: ast.AST) -> Any:
         return tuple(items) if isinstance(node, ast.Tuple) else items
     if isinstance(node, ast.Set):
         return {_value_of(each) for each in node.elts}
-    if isinstance(node, ast.Name) and node.id in _ROOTS:
-        return _ROOTS[node.id]
-    if isinstance(node, ast.Attribute) and not node.attr.startswith("_"):
-        return getattr(_value_of(node.value), node.attr)
     if isinstance(node, ast.Call):
-        made_by = _value_of(node.func)
-        if isinstance(made_by, type):
+        record = _RECORDS.get(ast.unparse(node.func))
+        if record is not None:
             args = [_value_of(each) for each in node.args]
-            return made_by(*args, **{str(each.arg): _value_of(each.value) for each in node.keywords})
+            return record(*args, **{str(each.arg): _value_of(each.value) for each in node.keywords})
+    if isinstance(node, ast.Attribute):
+        named = _named(ast.unparse(node))
+        if named is not None:
+            return named
     raise ValueError(f"{ast.unparse(node)} does not belong in a kept program")
 
 
-_ROOTS: dict[str, Any] = {"ttnn": ttnn_emulator, "torch": torch, "float": float, "slice": slice}
+def _named(path: str) -> Any:
+    """A member of an enumeration, a dtype or a memory config by its name; None if it is anything else."""
+    root, _, rest = path.partition(".")
+    if root not in _ROOTS or rest.startswith("_") or "._" in rest:
+        return None
+    found = _ROOTS[root]
+    for name in rest.split("."):
+        is_open = found is _ROOTS[root] or isinstance(found, enum.EnumMeta)
+        found = getattr(found, name, None) if is_open else None
+    return found if isinstance(found, _NAMED) else None
+
+
+_ROOTS: dict[str, Any] = {"ttnn": ttnn_emulator, "torch": torch}
+_NAMED = (enum.Enum, ttnn_emulator.MemoryConfig, torch.dtype, torch.layout, torch.memory_format)
+_RECORDS: dict[str, Any] = {"float": float, "slice": slice, "torch.device": torch.device} | {
+    f"ttnn.{name}": getattr(ttnn_emulator, name)
+    for name in (
+        "Conv2dConfig",
+        "CoreCoord",
+        "CoreRange",
+        "CoreRangeSet",
+        "MemoryConfig",
+        "SDPAProgramConfig",
+        "ShardSpec",
+        "UnaryWithParam",
+        "WormholeComputeKernelConfig",
+    )
+}
 
 
 # -- specs and shapes ------------------------------------------------------------------------------------------------

@@ -6,6 +6,8 @@ types every call again through the table of operations; that costs as much as lo
 
 from __future__ import annotations
 
+import itertools
+import json
 import operator
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -15,11 +17,14 @@ import torch
 import torch.fx
 
 import ttnn_emulator
+from torch_ttnn.compiler import emit
 from torch_ttnn.compiler.arguments import DeviceMarker, call_with, leaves
 from torch_ttnn.compiler.brief import brief
 from torch_ttnn.compiler.errors import VerifyError
+from torch_ttnn.compiler.lower import Lowered
 from torch_ttnn.compiler.memory import spec_tensors, specs_of
-from torch_ttnn.devices import library_function
+from torch_ttnn.compiler.serialise import NotSerialisable, from_document, target_name, to_document
+from torch_ttnn.devices import Target, library_function
 from ttnn_emulator import EmulatorError, Tensor
 
 CAPTURED, MAIN, PREPARE = "captured", "main", "prepare"
@@ -56,6 +61,26 @@ def verify_compilation(compilation: Any, *, full: bool = False) -> None:
     for made, here in lowered.weights:
         if made.graph is not lowered.prepare or here.graph is not lowered.main:
             raise VerifyError(f"the weight {here} is not a value of prepare ({made}) seen by main")
+    _verify_kept(lowered, compilation.target)
+
+
+def _verify_kept(lowered: Lowered, target: Target) -> None:
+    """What the cache on disk would keep must be read as the same program."""
+    try:
+        document, constants = to_document(lowered)
+    except NotSerialisable:  # an operator of the user's own; ours have names, says a rule
+        return
+    read = from_document(json.loads(json.dumps(document)), constants, target)
+    for kind, made, again in (("main", lowered.main, read.main), ("prepare", lowered.prepare, read.prepare)):
+        for one, other in itertools.zip_longest(_described(made), _described(again)):
+            if one != other:
+                raise VerifyError(f"the {kind} graph is kept on disk as another: {one} is read as {other}")
+
+
+def _described(graph: torch.fx.Graph) -> Iterator[tuple]:
+    for node in graph.nodes:
+        function = node.target if node.op == "call_function" else node.meta.get("number")
+        yield node.op, node.name, function, emit.literal(tuple(node.args)), emit.literal(dict(node.kwargs))
 
 
 def graphs_of(compilation: Any) -> dict[str, torch.fx.Graph]:
@@ -240,6 +265,16 @@ def _stray_download(node: torch.fx.Node) -> Broken:
         yield node, f"it goes to {names}, not to an output or a host operation"
 
 
+def _names(graph: torch.fx.Graph) -> Broken:
+    """Every function of ours has a name by which the cache on disk finds it again."""
+    for node in graph.nodes:
+        if node.op == "call_function" and not isinstance(node.target, torch._ops.OpOverload):
+            try:
+                target_name(node)
+            except NotSerialisable as error:
+                yield node, str(error)
+
+
 Rule = Callable[[torch.fx.Graph], Broken]
 RULES: list[tuple[str, tuple[str, ...], Rule]] = [
     ("order", (CAPTURED, MAIN, PREPARE), _order),
@@ -252,6 +287,7 @@ RULES: list[tuple[str, tuple[str, ...], Rule]] = [
     ("inputs", (MAIN, PREPARE), _inputs),
     ("results", (MAIN,), _results),
     ("moves", (MAIN,), _moves),
+    ("names", (MAIN, PREPARE), _names),
 ]
 
 

@@ -14,6 +14,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from torch_ttnn.compiler.fusion.nodes import VIEWS, dtype_of, shape_of
 from torch_ttnn.compiler.lowering.registry import is_random
+from torch_ttnn.compiler.nodes import call_node
 
 aten = torch.ops.aten
 Node = torch.fx.Node
@@ -57,7 +58,7 @@ class Rewriter:
     def call(self, target: Any, *args: Any, val: Any, **kwargs: Any) -> Node:
         """A call before `place`; `val` is what it gives: a node like it, (shape, dtype), or a list of these."""
         with self.graph.inserting_before(self.place):
-            node = self.graph.create_node("call_function", target, args, kwargs)
+            node = call_node(self.graph, target, args, kwargs)
         for name in ORIGIN:
             if name in self.place.meta:
                 node.meta[name] = self.place.meta[name]

@@ -11,6 +11,7 @@ import torch
 
 from torch_ttnn.compiler.errors import refuse
 from torch_ttnn.compiler.lowering.registry import lowers
+from torch_ttnn.compiler.preparation import prepares
 from torch_ttnn.compiler.value import TILE, Handle, Value
 from ttnn_emulator import TILE_SIZE, DataType
 
@@ -95,10 +96,12 @@ def _blind(mask: torch.Tensor) -> torch.Tensor:
     return hidden.all(-1, keepdim=True)
 
 
+@prepares
 def _sight(mask: torch.Tensor) -> torch.Tensor:
     return (~_blind(mask)).to(torch.float32)
 
 
+@prepares
 def _additive(mask: torch.Tensor) -> torch.Tensor:
     if mask.dtype is torch.bool:
         return torch.zeros(mask.shape, dtype=torch.float32, device=mask.device).masked_fill(~mask, HIDDEN)

@@ -118,7 +118,7 @@ def _widened(ttnn: Any, x: Value, missing: int, fill: float) -> Any:
     if not missing:
         return x
     if x.is_static:
-        return x.prepared(torch.nn.functional.pad, [0, missing], "constant", fill)
+        return x.prepared(torch.constant_pad_nd, [0, missing], fill)
     return ttnn.pad(x.tile(), [(0, 0)] * (x.ndim - 1) + [(0, missing)], fill)
 
 

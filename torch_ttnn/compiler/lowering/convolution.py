@@ -15,6 +15,7 @@ from torch_ttnn.compiler.lowering import images
 from torch_ttnn.compiler.lowering.conv_patches import activated, as_patches, forward_weight, transposed_source
 from torch_ttnn.compiler.lowering.conv_problem import Convolution
 from torch_ttnn.compiler.lowering.registry import lowers
+from torch_ttnn.compiler.nodes import call_node
 from torch_ttnn.compiler.value import ROW_MAJOR, TILE, Handle, Value
 from ttnn_emulator import TILE_SIZE, DataType
 
@@ -248,7 +249,7 @@ def on_host(ttnn: Any, value: Value, dtype: DataType) -> Handle:
     """A static value as a tensor of the library that stays on the host: preparations take those."""
     node = value.host()
     options: dict[str, Any] = {"dtype": dtype, "layout": ROW_MAJOR}
-    made = node.graph.create_node("call_function", ttnn.target.ttnn.from_torch, (node,), options)
+    made = call_node(node.graph, ttnn.target.ttnn.from_torch, (node,), options)
     typed = ttnn_emulator.spec_tensor(value.shape, dtype, ROW_MAJOR)
     made.meta.update(path="ttnn.from_torch", origin=ttnn.origin, spec=typed)
     return Handle(made, typed)

@@ -18,6 +18,7 @@ from torch_ttnn.compiler.lowering.joining import join
 from torch_ttnn.compiler.lowering.registry import lowers
 from torch_ttnn.compiler.lowering.repeating import expanded, interleaved, repeated
 from torch_ttnn.compiler.lowering.slicing import cut
+from torch_ttnn.compiler.preparation import prepares
 from torch_ttnn.compiler.value import Handle, Value
 from ttnn_emulator import DataType
 
@@ -97,6 +98,7 @@ def flat_index(ttnn: Any, index: Value, shape: Sequence[int]) -> Handle:
     return index.row_major(DataType.INT32)
 
 
+@prepares
 def _flattened(index: torch.Tensor, shape: list[int]) -> torch.Tensor:
     return index.expand(shape).reshape(-1).to(torch.int32)
 
@@ -118,6 +120,7 @@ def linear_index(
     return ttnn.value(total, (math.prod(shape),), torch.int32)
 
 
+@prepares
 def _linear(indices: list[torch.Tensor], sizes: list[int], shape: list[int]) -> torch.Tensor:
     total = torch.zeros(shape, dtype=torch.int64)
     for each, size in zip(indices, sizes):
