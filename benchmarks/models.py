@@ -294,9 +294,7 @@ def arguments_parser() -> argparse.ArgumentParser:
         "--layers", nargs="?", const=DEPTHS, help=f"measure compile times of a small BERT of so many layers ({DEPTHS})"
     )
     parser.add_argument("--rss", action="store_true", help="measure peak memory in fresh processes")
-    parser.add_argument(
-        "--kept", action="store_true", help="measure our stages in processes one after another"
-    )
+    parser.add_argument("--kept", action="store_true", help="measure our stages in processes one after another")
     parser.add_argument("--json", type=pathlib.Path, help="write the measurements there too")
     parser.add_argument("--backend", default="ttnn", help=argparse.SUPPRESS)  # another one, to try this script
     parser.add_argument("--rss-of", help=argparse.SUPPRESS)  # what the fresh processes of --rss run

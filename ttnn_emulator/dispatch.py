@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from typing import Any
+
+import torch
 
 from ttnn_emulator.api.binding import Overload
 from ttnn_emulator.boards import Board, default_board_name, find_board
@@ -13,7 +16,7 @@ from ttnn_emulator.device import MeshDevice, ProgramCache
 from ttnn_emulator.enums import BufferType
 from ttnn_emulator.errors import DeviceMismatch, EmulatorError, InvalidArgument, OutOfMemory
 from ttnn_emulator.execution import listeners
-from ttnn_emulator.numerics.formats import wide
+from ttnn_emulator.numerics.formats import CARRIER, wide
 from ttnn_emulator.spec import Spec
 from ttnn_emulator.storage import Placement, SpecStorage, Storage
 from ttnn_emulator.table import Operation, Plan
@@ -54,6 +57,9 @@ class _Prepared:
             self.outputs, self.wrap = (outputs,), Tensor
         else:
             self.outputs, self.wrap = tuple(outputs), plan.wrap or type(outputs)
+        computes = plan.compute is not None and plan.shares is None and not plan.across
+        if computes and self.outputs and not any(spec.volume for spec in self.outputs):
+            self.plan = plan = dataclasses.replace(plan, compute=_nothing_in(self.outputs))
         self.placements = [
             Placement.of(spec, device) if device is not None and spec.on_device else None for spec in self.outputs
         ]
@@ -69,6 +75,11 @@ class _Prepared:
             and device.num_devices == 1
             and device.holds_values
         )
+
+
+def _nothing_in(specs: Sequence[Spec]) -> Callable[..., list[torch.Tensor]]:
+    """Computes results without values, whatever their inputs hold."""
+    return lambda *_: [torch.empty(tuple(spec.shape), dtype=CARRIER[spec.dtype]) for spec in specs]
 
 
 def current_board() -> Board:

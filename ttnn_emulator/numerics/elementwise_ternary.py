@@ -77,6 +77,6 @@ def prepare_where(condition: DataType, out: DataType) -> Compute:
         values = torch.where(raw != 0, chosen, other)
         if out in FLOAT_DTYPES and values.is_floating_point():
             return formats.pack(values, out, from_fp32=out is DataType.FLOAT32)
-        return values.to(formats.CARRIER[out])
+        return formats.wrap_integer(values, out) if out in formats.INTEGER_RANGE else values.to(formats.CARRIER[out])
 
     return compute

@@ -13,6 +13,7 @@ from ttnn_emulator.errors import require
 from ttnn_emulator.grid import CoreCoord, CoreRange, CoreRangeSet
 from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
 from ttnn_emulator.numerics.casts import repacked
+from ttnn_emulator.numerics.formats import CARRIER
 from ttnn_emulator.ops._common import require_on_device
 from ttnn_emulator.ops._flow import Flow, Step
 from ttnn_emulator.ops._memory_flow import page_alignment_of
@@ -145,7 +146,9 @@ def tilize_padded_flow(
     config, dtype = memory_config or spec.memory_config, dtype or spec.dtype
     if math.prod(spec.padded_shape) == 0:
         require_on_device(spec)
-        return flow.into(Spec.of(padded, dtype, Layout.TILE, config))
+        return flow.into(
+            Spec.of(padded, dtype, Layout.TILE, config), lambda _: torch.zeros(padded, dtype=CARRIER[dtype])
+        )
     if spec.rank > 4:
         inner = tilize_padded_flow(squeezed_to_4d(flow), to_rank(padded, 4), config, dtype, run=run)
         return reshape_flow(inner, spec.shape)

@@ -8,6 +8,7 @@ from ttnn_emulator.enums import DataType, MathFidelity
 from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.numerics import reduce as numeric
+from ttnn_emulator.numerics.formats import CARRIER
 from ttnn_emulator.numerics.matrix_unit import MathConfig
 from ttnn_emulator.numerics.normalize import Core
 from ttnn_emulator.numerics.ordering import best_of_rows
@@ -73,7 +74,9 @@ def _nothing(spec: Spec, shape: tuple[int, ...], config: MemoryConfig | None, ou
     if output is not None:
         require(output.shape == shape, f"the output must be {list(shape)}, not {list(output.shape)}")
     out = output or spec.with_(shape=shape, memory_config=config or spec.memory_config)
-    return Plan(out, lambda *_: torch.zeros(out.shape), reads=("input_tensor",), into=into(output))
+    return Plan(
+        out, lambda *_: torch.zeros(out.shape, dtype=CARRIER[out.dtype]), reads=("input_tensor",), into=into(output)
+    )
 
 
 def _first_share(

@@ -233,6 +233,9 @@ def avg_pool2d(
 # -- adaptive pools ---------------------------------------------------------------------------------------------------
 
 
+MOST_WINDOWS = 1 << 20  # along one side; more pixels than any image that fits into the device's memory has
+
+
 def adaptive_window(batch: int, size: Pair, output: Pair) -> Window:
     """One window for all outputs, with padding at the borders; refused where no single window does it."""
     wanted = [_spans(extent, count) for extent, count in zip(size, output)]
@@ -273,7 +276,7 @@ def _equal_windows(batch: int, size: Pair, output: Pair, lengths: list[list[int]
 
 def _spans(extent: int, count: int) -> list[Pair]:
     """First and last pixels of the windows that PyTorch's adaptive pools take along one dimension."""
-    require(count > 0, f"output_size must be greater than 0, it is {count}")
+    require(0 < count <= MOST_WINDOWS, f"output_size must lie between 1 and {MOST_WINDOWS:,}, it is {count}")
     return [(number * extent // count, -(-(number + 1) * extent // count)) for number in range(count)]
 
 
