@@ -32,6 +32,9 @@ conformance: setup  ## ask the real ttnn afresh (on a mock card), print the scor
 bench: setup  ## speed, as ratios measured in one run
 	$(PY) benchmarks/emulator.py
 	$(PY) benchmarks/models.py
+	$(PY) benchmarks/models.py --layers
+	$(PY) benchmarks/models.py --rss
+	$(PY) benchmarks/models.py --kept --rounds 3
 	$(PY) benchmarks/tracer.py
 
 pictures: setup  ## draw the pictures of the documents anew
