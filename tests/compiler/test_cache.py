@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import ast
+import copy
+import dataclasses
 import inspect
 import json
 import logging
+import random
 import sys
+from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import nn
 
 import torch_ttnn
 from torch_ttnn import zoo
-from torch_ttnn.compiler import specialise
+from torch_ttnn.compiler import cache, pipeline, specialise
 from torch_ttnn.compiler.serialise import TOUCH_FILES, NotSerialisable, object_from, target_from
 from ttnn_emulator.table import OPERATIONS
 
@@ -72,12 +79,15 @@ def test_other_options_and_boards_do_not(tmp_path, change):
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"lowered": {"main": []}}', '{"constants": false, "lowered": 3}'])
 def test_a_spoilt_file_is_named_and_compiled_anew(tmp_path, content, caplog):
     run(tmp_path)
-    for path in tmp_path.glob("*.json"):
+    for path in tmp_path.glob("*.jsonl"):
         path.write_text(content)
     with caplog.at_level(logging.WARNING, "torch_ttnn"):
         _, made = run(tmp_path)
     assert "cannot be read" in caplog.text
     assert "lower" in made.seconds
+
+
+CODE = "open('marker', 'w')"
 
 
 def call_another(name):
@@ -127,15 +137,113 @@ def test_a_hostile_file_runs_nothing(tmp_path, edit, monkeypatch):
     monkeypatch.chdir(tmp_path)
     kept = tmp_path / "kept"
     expected, _ = run(kept)
-    (path,) = kept.glob("*.json")
-    document = json.loads(path.read_text())
-    edit(document["lowered"], "open('marker', 'w')")
-    path.write_text(json.dumps(document))
+    (path,) = kept.glob("*.jsonl")
+    document = json.loads(cache.unsealed(path.read_text()))
+    edit(document["lowered"], CODE)
+    path.write_text(cache.sealed(json.dumps(document)))
     outputs, made = run(kept)
     assert made.code
     assert "lower" in made.seconds or edit is name_a_node  # FX itself makes names of it that are harmless
     assert not (tmp_path / "marker").exists()
     assert torch.equal(outputs[0], expected[0])
+
+
+@given(place=st.floats(0, 1, exclude_max=True), byte=st.integers(0, 255))
+def test_a_file_with_another_byte_is_not_read(kept_program, place, byte):
+    compilation, path, document = kept_program
+    content = bytearray(cache.sealed(json.dumps(document)).encode())
+    number = int(place * len(content))
+    changed = content[number] != byte
+    content[number] = byte
+    path.write_bytes(content)
+    program = pipeline._kept(dataclasses.replace(compilation, seconds={}), path.parent)
+    assert (program is None) == changed
+
+
+def test_constants_that_were_changed_are_not_used(tmp_path, caplog):
+    class Scaled(nn.Module):
+        def forward(self, x):
+            return x * torch.tensor([1.0, 2.0] * 16)
+
+    expected, _ = run(tmp_path, Scaled())
+    (path,) = tmp_path.glob("*.safetensors")
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    outputs, made = run(tmp_path, Scaled())
+    assert "lower" in made.seconds and "not what was written" in caplog.text
+    assert torch.equal(outputs, expected)
+
+
+class Damage:
+    """A document with some of its parts replaced, renamed, shuffled or lost."""
+
+    PARTS = (None, -1, 10**6, 1.5, True, "", CODE, [], [CODE], {}, {CODE: 1}, {"source": CODE}, [0], [[]])
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+
+    def done_to(self, document: Any) -> Any:
+        for _ in range(self.random.randint(1, 3)):
+            self._spoil(*self._place(document))
+        return document
+
+    def _place(self, holder: Any) -> tuple[Any, Any]:
+        while True:
+            key = self.random.choice(list(holder) if isinstance(holder, dict) else range(len(holder)))
+            inner = holder[key]
+            if not isinstance(inner, dict | list) or not inner or self.random.random() < 0.1:
+                return holder, key
+            holder = inner
+
+    def _spoil(self, holder: Any, key: Any) -> None:
+        pick = self.random.random()
+        if pick < 0.2:
+            del holder[key]
+        elif pick < 0.3 and isinstance(holder, list):
+            self.random.shuffle(holder)
+        elif pick < 0.5 and isinstance(holder, dict):
+            holder[CODE] = holder.pop(key)
+        else:
+            holder[key] = self.random.choice(self.PARTS)
+
+
+@pytest.fixture(scope="module")
+def kept_program(tmp_path_factory):
+    """A compilation, and the file and the document of its program."""
+    place = tmp_path_factory.mktemp("kept")
+    seen = []
+    compile_graph = specialise.compile_graph
+
+    def watched(compilation):
+        seen.append(compilation)
+        return compile_graph(compilation)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(specialise, "compile_graph", watched)
+        run(place)
+    (path,) = place.glob("*.jsonl")
+    return seen[0], path, json.loads(cache.unsealed(path.read_text()))
+
+
+@given(seed=st.integers(0, 2**32))
+def test_whatever_somebody_writes_into_a_file_brings_no_code(kept_program, seed):
+    compilation, path, document = kept_program
+    path.write_text(cache.sealed(json.dumps(Damage(seed).done_to(copy.deepcopy(document)))))
+    program = pipeline._kept(dataclasses.replace(compilation, seconds={}), path.parent)
+    if program is None:
+        return
+    try:
+        source = program.source + program.code
+    except Exception:  # no source, no harm
+        return
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call):
+            function = ast.unparse(node.func)
+            assert function.startswith(("ttnn.", "torch.ops.aten.", "composites.")) or function in LITERALS
+
+
+LITERALS = ("float", "slice", "torch.device")
 
 
 @pytest.mark.parametrize(
@@ -242,7 +350,7 @@ def test_the_oldest_programs_go(tmp_path, monkeypatch):
     monkeypatch.setattr("torch_ttnn.compiler.cache.MOST_PROGRAMS", 2)
     for width in (8, 16, 24):
         run(tmp_path, nn.Sequential(nn.Linear(32, width)))
-    assert len(list(tmp_path.glob("*.json"))) == 2
+    assert len(list(tmp_path.glob("*.jsonl"))) == 2
     _, found = run(tmp_path, nn.Sequential(nn.Linear(32, 24)))
     assert "lower" not in found.seconds
 

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import safetensors
 import safetensors.torch
 import torch
 import torch.fx
@@ -29,7 +28,7 @@ from ttnn_emulator.files import replacing
 log = logging.getLogger("torch_ttnn")
 
 VARIABLE = "TORCH_TTNN_CACHE_DIR"
-FORMAT = 2
+FORMAT = 3
 OPTIONS_THAT_MATTER = ("precision", "weights", "accept", "fuse")
 MOST_PROGRAMS = 1000  # kept in one folder; the oldest go
 MAX_CONSTANT_BYTES = 64 << 20  # a graph with more is not kept
@@ -98,25 +97,18 @@ def _stamps(folder: str | Path) -> Iterator[str]:
 
 
 def load(place: Path, key: str, target: Target) -> tuple[Lowered, dict[str, Any]] | None:
-    """A program kept before, with what was noted about it; None if there is none, or it cannot be read."""
-    path = place / f"{key}.json"
+    """A program kept before, with what was noted about it; None if there is none. A spoilt file raises anything."""
+    path = path_of(place, key)
     try:
-        document = json.loads(path.read_text())
-        constants = safetensors.torch.load_file(path.with_suffix(".safetensors")) if document["constants"] else {}
-        return from_document(document["lowered"], constants, target), document["facts"]
+        document = json.loads(unsealed(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return None
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        NotSerialisable,
-        safetensors.SafetensorError,
-    ) as error:
-        log.warning("the kept program %s cannot be read (%s); compiling anew", path, error)
-        return None
+    constants = {}
+    if document["constants"]:
+        content = path.with_suffix(".safetensors").read_bytes()
+        _require_same(content, document["constants"])
+        constants = safetensors.torch.load(content)
+    return from_document(document["lowered"], constants, target), document["facts"]
 
 
 def store(place: Path, key: str, lowered: Lowered, facts: dict[str, Any]) -> None:
@@ -129,23 +121,55 @@ def store(place: Path, key: str, lowered: Lowered, facts: dict[str, Any]) -> Non
     if sum(each.nbytes for each in constants.values()) > MAX_CONSTANT_BYTES:
         log.info("a program is not kept on disk: its constants take more than %d MiB", MAX_CONSTANT_BYTES >> 20)
         return
+    whole = {name: tensor.contiguous().clone() for name, tensor in constants.items()}
+    content = safetensors.torch.save(whole) if whole else b""
+    checksum = hashlib.sha256(content).hexdigest() if content else None
+    path = path_of(place, key)
     try:
         place.mkdir(parents=True, exist_ok=True)
-        if constants:
-            with replacing(place / f"{key}.safetensors") as temporary:
-                whole = {name: tensor.contiguous().clone() for name, tensor in constants.items()}
-                safetensors.torch.save_file(whole, temporary)
-        with replacing(place / f"{key}.json") as temporary:
-            text = json.dumps({"lowered": document, "constants": bool(constants), "facts": facts})
-            temporary.write_text(text)
+        if content:
+            with replacing(path.with_suffix(".safetensors")) as temporary:
+                temporary.write_bytes(content)
+        with replacing(path) as temporary:
+            text = json.dumps({"lowered": document, "constants": checksum, "facts": facts})
+            temporary.write_text(sealed(text), encoding="utf-8")
         _prune(place)
     except OSError as error:
         log.warning("a program could not be kept in %s: %s", place, error)
 
 
+def path_of(place: Path, key: str) -> Path:
+    return place / f"{key}.jsonl"
+
+
+def sealed(text: str) -> str:
+    """A line of JSON after another that has its checksum: what was damaged is not read."""
+    return json.dumps({"sha256": hashlib.sha256(text.encode()).hexdigest()}) + "\n" + text
+
+
+def unsealed(text: str) -> str:
+    """What was sealed.
+
+    >>> unsealed(sealed("[1, 2]"))
+    '[1, 2]'
+    >>> unsealed(sealed("[1, 2]").replace("2]", "3]"))
+    Traceback (most recent call last):
+        ...
+    ValueError: it is not what was written
+    """
+    seal, _, rest = text.partition("\n")
+    _require_same(rest.encode(), json.loads(seal)["sha256"])
+    return rest
+
+
+def _require_same(content: bytes, checksum: str) -> None:
+    if hashlib.sha256(content).hexdigest() != checksum:
+        raise ValueError("it is not what was written")
+
+
 def _prune(place: Path) -> None:
     """Drop the oldest programs beyond the limit; another process may be doing the same."""
-    kept = list(place.glob("*.json"))
+    kept = list(place.glob("*.jsonl"))
     if len(kept) <= MOST_PROGRAMS:
         return
     for path in sorted(kept, key=_age)[: len(kept) - MOST_PROGRAMS]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -26,6 +28,8 @@ from torch_ttnn.compiler.verify import verify_compilation
 from torch_ttnn.devices import Target
 from torch_ttnn.options import TorchTtnnOption
 
+log = logging.getLogger("torch_ttnn")
+
 VERIFY = "TORCH_TTNN_VERIFY"  # "1" verifies graphs after every stage, "full" also types every call again
 
 
@@ -43,6 +47,7 @@ class Compilation:
     ops_before: int = 0
     fusions: list[Any] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
+    key: str = ""  # of the cache on disk
 
 
 def _normalise(compilation: Compilation) -> None:
@@ -80,38 +85,59 @@ STAGES: list[tuple[str, Callable[[Compilation], None]]] = [
 
 
 def compile_graph(compilation: Compilation) -> Program:
-    """Run all stages, or take what they gave before from the disk, and make the program."""
+    """Take the program that the stages gave before from the disk, or run all of them."""
     # AOTAutograd compiles under its fake mode; what we make here is real, and hardly any of it garbage.
     with _disable_current_modes(), collector_paused():
         place = cache.folder(compilation.options)
-        key = ""
-        if place is not None:
-            with _timed(compilation, "cache"):
-                key = cache.key_of(
-                    compilation.captured, compilation.static_inputs, compilation.target, compilation.options
-                )
-                kept = cache.load(place, key, compilation.target)
-            if kept is not None:
-                compilation.lowered, facts = kept
-                compilation.ops_before, compilation.fusions = facts["ops_before"], facts["fusions"]
-        if compilation.lowered is None:
-            for number, (name, stage) in enumerate(STAGES, 1):
-                with dumped(compilation, number, name, last=number == len(STAGES)), _timed(compilation, name):
-                    stage(compilation)
-                _verify(compilation)
-            assert compilation.lowered is not None
-            if place is not None:
-                with _timed(compilation, "cache"):
-                    facts = {"ops_before": compilation.ops_before, "fusions": compilation.fusions}
-                    cache.store(place, key, compilation.lowered, facts)
-        with _timed(compilation, "program"):
-            program = Program(compilation.lowered, compilation.captured, compilation.target, compilation.options)
+        program = _kept(compilation, place) if place is not None else None
+        if program is None:
+            program = _compiled(compilation, place)
     program.seconds, program.ops_before, program.fusions = (
         compilation.seconds,
         compilation.ops_before,
         compilation.fusions,
     )
     return program
+
+
+def _kept(compilation: Compilation, place: Path) -> Program | None:
+    """The program that was kept for this graph; None if there is none, or its file is spoilt."""
+    with _timed(compilation, "cache"):
+        compilation.key = cache.key_of(
+            compilation.captured, compilation.static_inputs, compilation.target, compilation.options
+        )
+    try:
+        with _timed(compilation, "cache"):
+            kept = cache.load(place, compilation.key, compilation.target)
+        if kept is None:
+            return None
+        lowered, facts = kept
+        program = _program(compilation, lowered)
+        compilation.ops_before, compilation.fusions = facts["ops_before"], facts["fusions"]
+    except Exception as error:  # whatever stands in a file, a model compiles
+        path = cache.path_of(place, compilation.key)
+        log.warning("the kept program %s cannot be read (%s: %s); compiling anew", path, type(error).__name__, error)
+        return None
+    compilation.lowered = lowered
+    return program
+
+
+def _compiled(compilation: Compilation, place: Path | None) -> Program:
+    for number, (name, stage) in enumerate(STAGES, 1):
+        with dumped(compilation, number, name, last=number == len(STAGES)), _timed(compilation, name):
+            stage(compilation)
+        _verify(compilation)
+    assert compilation.lowered is not None
+    if place is not None:
+        with _timed(compilation, "cache"):
+            facts = {"ops_before": compilation.ops_before, "fusions": compilation.fusions}
+            cache.store(place, compilation.key, compilation.lowered, facts)
+    return _program(compilation, compilation.lowered)
+
+
+def _program(compilation: Compilation, lowered: Lowered) -> Program:
+    with _timed(compilation, "program"):
+        return Program(lowered, compilation.captured, compilation.target, compilation.options)
 
 
 def _verify(compilation: Compilation) -> None:

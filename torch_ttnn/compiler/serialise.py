@@ -62,6 +62,8 @@ def from_document(document: dict[str, Any], constants: dict[str, torch.Tensor], 
     """The graphs again, for this target."""
     reader = _Reader(document["tables"], constants, target)
     main, here = reader.graph(document["main"])
+    if any(node.target in NAMES for node in main.nodes if node.op == "call_function"):
+        raise ValueError("functions that prepare weights have no place in what runs on every call")
     prepare, there = reader.graph(document["prepare"])
     weights = [(there[made], here[placeholder]) for made, placeholder in document["weights"]]
     for made, placeholder in weights:
