@@ -19,9 +19,12 @@ from hypothesis import strategies as st
 from torch import nn
 
 import torch_ttnn
+import ttnn_emulator
 from torch_ttnn import zoo
 from torch_ttnn.compiler import cache, pipeline, specialise
+from torch_ttnn.compiler.errors import ProgramError
 from torch_ttnn.compiler.serialise import TOUCH_FILES, NotSerialisable, object_from, target_from
+from torch_ttnn.compiler.source import source_line
 from ttnn_emulator.table import OPERATIONS
 
 
@@ -47,16 +50,32 @@ def run(place, model=None, **more):
     return outputs, options.programs[0]
 
 
+def line_of(node):
+    return source_line(node.meta["origin"]) if "origin" in node.meta else ""
+
+
 def test_a_kept_program_is_the_same_program(tmp_path):
     first, made = run(tmp_path)
     second, found = run(tmp_path)
     assert "lower" in made.seconds and "lower" not in found.seconds
     assert found.source == made.source
+    assert found.code == made.code and "# norm" in found.code  # it knows the modules of the model
+    assert [line_of(node) for node in found.graph.nodes] == [line_of(node) for node in made.graph.nodes]
     for one, other in zip(first, second):
         assert torch.equal(one, other)
     assert [node.meta.get("reason") for node in found.graph.nodes] == [
         node.meta.get("reason") for node in made.graph.nodes
     ]
+
+
+def test_an_error_of_a_kept_program_names_the_line_of_the_model(tmp_path, monkeypatch):
+    def fails(*args, **kwargs):
+        raise RuntimeError("no more")
+
+    run(tmp_path)
+    monkeypatch.setattr(ttnn_emulator, "softmax", fails)
+    with pytest.raises(ProgramError, match=r"no more\n.*ttnn\.softmax\((.|\n)*test_cache.py:\d+: y = torch.softmax"):
+        run(tmp_path)
 
 
 def test_other_weights_use_the_kept_program(tmp_path):
@@ -111,10 +130,6 @@ def number_an_input(lowered, code):
         record[6] = f"{code}] or inputs[0"
 
 
-def end_a_comment(lowered, code):
-    lowered["tables"]["modules"] = [f"layer\n    {code}" for _ in lowered["tables"]["modules"]]
-
-
 def make_an_object(lowered, _):
     lowered["tables"]["options"] = [{"x": {"source": "torch.hub.zipfile.ZipFile('marker', 'w')"}}]
 
@@ -129,7 +144,6 @@ def make_an_object(lowered, _):
         name_an_option,
         name_a_node,
         number_an_input,
-        end_a_comment,
         make_an_object,
     ],
 )

@@ -28,7 +28,7 @@ from ttnn_emulator.files import replacing
 log = logging.getLogger("torch_ttnn")
 
 VARIABLE = "TORCH_TTNN_CACHE_DIR"
-FORMAT = 3
+FORMAT = 4
 OPTIONS_THAT_MATTER = ("precision", "weights", "accept", "fuse")
 MOST_PROGRAMS = 1000  # kept in one folder; the oldest go
 MAX_CONSTANT_BYTES = 64 << 20  # a graph with more is not kept
@@ -96,7 +96,7 @@ def _stamps(folder: str | Path) -> Iterator[str]:
                 yield from _stamps(entry.path)
 
 
-def load(place: Path, key: str, target: Target) -> tuple[Lowered, dict[str, Any]] | None:
+def load(place: Path, key: str, target: Target, captured: torch.fx.Graph) -> tuple[Lowered, dict[str, Any]] | None:
     """A program kept before, with what was noted about it; None if there is none. A spoilt file raises anything."""
     path = path_of(place, key)
     try:
@@ -108,7 +108,7 @@ def load(place: Path, key: str, target: Target) -> tuple[Lowered, dict[str, Any]
         content = path.with_suffix(".safetensors").read_bytes()
         _require_same(content, document["constants"])
         constants = safetensors.torch.load(content)
-    return from_document(document["lowered"], constants, target), document["facts"]
+    return from_document(document["lowered"], constants, target, captured), document["facts"]
 
 
 def store(place: Path, key: str, lowered: Lowered, facts: dict[str, Any]) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import torch.fx
 
+PLACE = "place"  # in a node's meta: where what it was made of stands in the captured graph
+
 
 def call_node(
     graph: torch.fx.Graph,

@@ -10,6 +10,7 @@ from torch.fx._lazy_graph_module import _make_graph_module, _use_lazy_graph_modu
 
 from torch_ttnn.compiler.arguments import frozen
 from torch_ttnn.compiler.lowering.registry import is_random
+from torch_ttnn.compiler.nodes import PLACE
 
 aten = torch.ops.aten
 
@@ -20,7 +21,7 @@ def normalise(captured: torch.fx.GraphModule) -> torch.fx.GraphModule:
     graph = torch.fx.Graph()
     copies: dict[torch.fx.Node, torch.fx.Node] = {}
     seen: dict[Any, torch.fx.Node] = {}
-    for node in captured.graph.nodes:
+    for place, node in enumerate(captured.graph.nodes):
         if node not in wanted and node.op != "placeholder":
             continue
         if node.op == "output":
@@ -29,6 +30,7 @@ def normalise(captured: torch.fx.GraphModule) -> torch.fx.GraphModule:
         twin = seen.get(key) if key is not None else None
         if twin is None:
             twin = graph.node_copy(node, copies.__getitem__)
+            twin.meta[PLACE] = place
             if node.target is aten.cat.default:
                 twin = _without_empty(node, twin)
             if key is not None:

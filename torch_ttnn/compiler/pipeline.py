@@ -108,7 +108,7 @@ def _kept(compilation: Compilation, place: Path) -> Program | None:
         )
     try:
         with _timed(compilation, "cache"):
-            kept = cache.load(place, compilation.key, compilation.target)
+            kept = cache.load(place, compilation.key, compilation.target, compilation.captured.graph)
         if kept is None:
             return None
         lowered, facts = kept

@@ -1,8 +1,9 @@
 """Lowered graphs as JSON, and back: what the cache on disk holds.
 
-Layers are alike, so what nodes have in common stands once, in tables: the functions they call, their options, their
-modules, and notes (shapes, reasons, lines of the model). A node is a short list that points into these and names its
-arguments by their places in the graph.
+Layers are alike, so what nodes have in common stands once, in tables: the functions they call, their options, and notes
+(shapes, reasons, moves). A node is a short list that points into these and names by their places its arguments in the
+graph, and what it was made of in the captured one: that is at hand when a program is read, and knows the line of the
+model.
 
 A file on disk may have been written by anybody, so reading one gives names and literals only: operations of `ttnn`,
 ATen operators, fused operators and functions that prepare weights, none of which touches a file; enumerations and
@@ -27,9 +28,8 @@ from torch_ttnn.compiler.arguments import DEVICE, DeviceMarker, leaves
 from torch_ttnn.compiler.brief import dtype_name
 from torch_ttnn.compiler.fusion.composites import COMPOSITES, is_composite
 from torch_ttnn.compiler.lower import Lowered
-from torch_ttnn.compiler.nodes import call_node
+from torch_ttnn.compiler.nodes import PLACE, call_node
 from torch_ttnn.compiler.preparation import FUNCTIONS, NAMES
-from torch_ttnn.compiler.source import module_path
 from torch_ttnn.devices import Target, library_function
 from ttnn_emulator.table import OPERATIONS
 
@@ -58,9 +58,11 @@ def to_document(lowered: Lowered) -> tuple[dict[str, Any], dict[str, torch.Tenso
     return document, writer.constants
 
 
-def from_document(document: dict[str, Any], constants: dict[str, torch.Tensor], target: Target) -> Lowered:
-    """The graphs again, for this target."""
-    reader = _Reader(document["tables"], constants, target)
+def from_document(
+    document: dict[str, Any], constants: dict[str, torch.Tensor], target: Target, captured: torch.fx.Graph
+) -> Lowered:
+    """The graphs again, for this target and the same captured graph."""
+    reader = _Reader(document["tables"], constants, target, list(captured.nodes))
     main, here = reader.graph(document["main"])
     if any(node.target in NAMES for node in main.nodes if node.op == "call_function"):
         raise ValueError("functions that prepare weights have no place in what runs on every call")
@@ -81,10 +83,10 @@ def from_document(document: dict[str, Any], constants: dict[str, torch.Tensor], 
 
 
 class _Writer:
-    """Nodes as [operation or target, name, arguments, options, note, module, number]."""
+    """Nodes as [operation or target, name, arguments, options, note, origin, number]."""
 
     def __init__(self) -> None:
-        self.tables: dict[str, dict[str, int]] = {"targets": {}, "options": {}, "notes": {}, "modules": {}}
+        self.tables: dict[str, dict[str, int]] = {"targets": {}, "options": {}, "notes": {}}
         self.constants: dict[str, torch.Tensor] = {}
 
     def graph(self, graph: torch.fx.Graph) -> tuple[list[Any], dict[torch.fx.Node, int]]:
@@ -98,6 +100,7 @@ class _Writer:
     def _node(self, node: torch.fx.Node, places: dict[torch.fx.Node, int]) -> list[Any]:
         if "constant" in node.meta:
             self.constants[node.name] = node.meta["constant"].detach()
+        origin = node.meta.get("origin")
         options: Any = {name: _argument_out(item, places) for name, item in node.kwargs.items()}
         if not any(isinstance(item, torch.fx.Node) for item in leaves(node.kwargs)):
             options = self._place("options", options)
@@ -107,7 +110,7 @@ class _Writer:
             [_argument_out(item, places) for item in node.args],
             options,
             self._place("notes", _note_out(node)),
-            self._place("modules", module_path(node.meta["origin"]) if node.meta.get("origin") is not None else ""),
+            origin.meta.get(PLACE) if origin is not None else None,
             node.meta.get("number"),
         ]
 
@@ -116,18 +119,24 @@ class _Writer:
 
 
 class _Reader:
-    def __init__(self, tables: dict[str, list[Any]], constants: dict[str, torch.Tensor], target: Target) -> None:
+    def __init__(
+        self,
+        tables: dict[str, list[Any]],
+        constants: dict[str, torch.Tensor],
+        target: Target,
+        captured: list[torch.fx.Node],
+    ) -> None:
         self._paths = tables["targets"]
         self._targets = [target_from(name, target) for name in self._paths]
         self._options = [_options_in(each, []) for each in tables["options"]]
         self._notes = [_note_in(each, target) for each in tables["notes"]]
-        self._modules = [_line(each) for each in tables["modules"]]
         self._constants = constants
+        self._captured = captured
 
     def graph(self, records: list[list[Any]]) -> tuple[torch.fx.Graph, list[torch.fx.Node]]:
         graph = torch.fx.Graph()
         nodes: list[torch.fx.Node] = []
-        for kind, name, args, options, note, module, number in records:
+        for kind, name, args, options, note, origin, number in records:
             arguments = tuple([_argument_in(item, nodes) for item in args])
             keywords = self._options[options] if isinstance(options, int) else _options_in(options, nodes)
             if isinstance(kind, int):
@@ -139,7 +148,8 @@ class _Reader:
                 if kind == "get_attr":
                     node.meta["constant"] = self._constants[name]
             node.meta.update(self._notes[note])
-            node.meta["module"] = self._modules[module]
+            if origin is not None:
+                node.meta["origin"] = self._captured[origin]
             if number is not None:
                 node.meta["number"] = operator.index(number)
             nodes.append(node)
@@ -167,13 +177,6 @@ def _note_in(note: dict[str, Any], target: Target) -> dict[str, Any]:
     if "vals" in note:
         made["vals"] = [None if each is None else _val_in(each) for each in note["vals"]]
     return made
-
-
-def _line(text: str) -> str:
-    """What becomes a comment in a program must not go on as something else."""
-    if len(text.splitlines()) > 1:
-        raise ValueError(f"{text!r} is more than one line")
-    return text
 
 
 # -- targets ---------------------------------------------------------------------------------------------------------

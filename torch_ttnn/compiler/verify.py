@@ -61,16 +61,16 @@ def verify_compilation(compilation: Any, *, full: bool = False) -> None:
     for made, here in lowered.weights:
         if made.graph is not lowered.prepare or here.graph is not lowered.main:
             raise VerifyError(f"the weight {here} is not a value of prepare ({made}) seen by main")
-    _verify_kept(lowered, compilation.target)
+    _verify_kept(lowered, compilation.target, compilation.captured.graph)
 
 
-def _verify_kept(lowered: Lowered, target: Target) -> None:
+def _verify_kept(lowered: Lowered, target: Target, captured: torch.fx.Graph) -> None:
     """What the cache on disk would keep must be read as the same program."""
     try:
         document, constants = to_document(lowered)
     except NotSerialisable:  # an operator of the user's own; ours have names, says a rule
         return
-    read = from_document(json.loads(json.dumps(document)), constants, target)
+    read = from_document(json.loads(json.dumps(document)), constants, target, captured)
     for kind, made, again in (("main", lowered.main, read.main), ("prepare", lowered.prepare, read.prepare)):
         for one, other in itertools.zip_longest(_described(made), _described(again)):
             if one != other:

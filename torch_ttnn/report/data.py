@@ -277,7 +277,7 @@ def _view(node: torch.fx.Node, kind: str) -> NodeView:
         inputs=tuple([each.name for each in inputs if kind_of(each) != "weight"]),
         weights=tuple([f"{each.name} {_spec_text(each)}" for each in inputs if kind_of(each) == "weight"]),
         spec=_spec_text(node),
-        module=module_path(origin) if isinstance(origin, torch.fx.Node) else node.meta.get("module", ""),
+        module=module_path(origin) if isinstance(origin, torch.fx.Node) else "",
         source=model_line(node) if node.op == "call_function" else "",
         note=node.meta.get("reason", ""),
     )

@@ -78,11 +78,9 @@ def _host_call(node: Node) -> Record:
 
 
 def _origin(node: Node) -> tuple[str, str]:
-    """Source line and module. A program from the disk has no captured nodes, but notes of them."""
+    """Source line and module."""
     origin = node.meta.get("origin")
-    if isinstance(origin, Node):
-        return source_line(origin), module_path(origin)
-    return node.meta.get("source", ""), node.meta.get("module", "")
+    return (source_line(origin), module_path(origin)) if isinstance(origin, Node) else ("", "")
 
 
 # -- values of nodes --------------------------------------------------------------------------------------------------

@@ -14,12 +14,12 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from torch_ttnn.compiler.fusion.nodes import VIEWS, dtype_of, shape_of
 from torch_ttnn.compiler.lowering.registry import is_random
-from torch_ttnn.compiler.nodes import call_node
+from torch_ttnn.compiler.nodes import PLACE, call_node
 
 aten = torch.ops.aten
 Node = torch.fx.Node
 
-ORIGIN = ("stack_trace", "nn_module_stack", "source_fn_stack")  # what tells the line of the model
+ORIGIN = ("stack_trace", "nn_module_stack", "source_fn_stack", PLACE)  # what tells the line of the model
 
 
 class Rewriter:
