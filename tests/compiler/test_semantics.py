@@ -438,6 +438,36 @@ def test_a_key_value_cache_in_a_buffer():
 
 
 @torch.no_grad()
+def test_a_buffer_that_every_call_writes_is_no_weight():
+    """Weights that changed are prepared again, and a trace is captured again: not for every token."""
+
+    class Counted(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(WIDTH, WIDTH)
+            self.register_buffer("total", torch.zeros(1, WIDTH))
+
+        def forward(self, x):
+            self.total += self.layer(x)
+            return self.total * 2
+
+    model = Counted()
+    twin = copy.deepcopy(model)
+    options = torch_ttnn.TorchTtnnOption()
+    function = torch.compile(model, backend="ttnn", options=options)
+    traces = []
+    for step in range(4):
+        if step == 2:
+            model.total.zero_(), twin.total.zero_()
+        x = torch.randn(1, WIDTH)
+        assert_near(function(x), twin(x))
+        traces.append((options.programs[0].weights.uploads, options.programs[0]._traced._trace))
+    assert_near(model.total, twin.total)
+    assert len(set(traces)) == 1
+    assert len(options.programs[0].lowered.statics) == 2
+
+
+@torch.no_grad()
 @pytest.mark.parametrize("dynamic", [True, None], ids=["dynamic", "automatic"])
 def test_changing_shapes(dynamic):
     model = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU())
@@ -445,6 +475,17 @@ def test_changing_shapes(dynamic):
     for batch in (1, 3, 5, 3, 8):
         x = torch.randn(batch, 7, WIDTH)
         assert_near(function(x), model(x))
+
+
+@torch.no_grad()
+def test_graphs_of_changing_shapes_are_those_of_fixed_ones():
+    found = []
+    for dynamic in (False, True):
+        torch._dynamo.reset()
+        options = torch_ttnn.TorchTtnnOption()
+        torch.compile(nn.Linear(WIDTH, WIDTH), backend="ttnn", dynamic=dynamic, options=options)(torch.ones(3, WIDTH))
+        found.append([node.target for node in options.programs[0].captured.graph.nodes if node.op == "call_function"])
+    assert found[0] == found[1]
 
 
 @torch.no_grad()

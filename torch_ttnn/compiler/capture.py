@@ -59,8 +59,12 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
 
 
 def static_inputs() -> list[int]:
-    """Which inputs of the graph being compiled are parameters and buffers of the model."""
+    """Which inputs of the graph being compiled are parameters and buffers of the model that the graph only reads.
+
+    What it writes to (a cache of keys and values, statistics) is another value on every call, as other inputs are.
+    """
     context = torch._guards.TracingContext.try_get()
     if context is None or context.fw_metadata is None:
         return []
-    return list(context.fw_metadata.static_input_indices)
+    known = context.fw_metadata.input_info
+    return [number for number in context.fw_metadata.static_input_indices if not known[number].mutates_data]

@@ -94,7 +94,7 @@ def _is_symbolic(item: Any) -> bool:
 def _concrete(graph_module: torch.fx.GraphModule, inputs: Sequence[Any]) -> tuple[torch.fx.GraphModule, list[Any]]:
     """The graph traced again for these very sizes."""
     mode = FakeTensorMode(allow_non_fake_inputs=True)
-    fakes = [mode.from_tensor(each) if isinstance(each, torch.Tensor) else each for each in inputs]
+    fakes = [mode.from_tensor(each.detach()) if isinstance(each, torch.Tensor) else each for each in inputs]
     with mode, torch.no_grad():
         traced = make_fx(torch.fx.Interpreter(graph_module).run, tracing_mode="real")(*fakes)
     return traced, fakes
