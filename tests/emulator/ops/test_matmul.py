@@ -239,9 +239,10 @@ def test_any_sizes(m, k, n, batch, bias, seed, dtype):
     with ttnn.open_device(device_id=0) as device:
         ours, reference = run(row, dtype, seed, device)
     assert list(ours.shape) == list(reference.shape)
-    # The largest error that the operands' 10 bits (float32) or the result's 8 (bfloat16) can bring about.
+    # The largest error that the operands' 10 bits and what is cut off partial products (float32), or the result's
+    # 8 bits (bfloat16) can bring about.
     terms = row.twin(*[values(shape, -2, 2, "float32", seed + number).abs() for number, shape in enumerate(row.shapes)])
-    bound = 2.01 * 2.0**-10 * terms if dtype == "float32" else 2.0**-8 * (reference.abs().max() + 1.0)
+    bound = 4.0 * 2.0**-10 * terms if dtype == "float32" else 2.0**-8 * (reference.abs().max() + 1.0)
     assert torch.all((ours - reference).abs() <= bound)
 
 
