@@ -66,5 +66,5 @@ def static_inputs() -> list[int]:
     context = torch._guards.TracingContext.try_get()
     if context is None or context.fw_metadata is None:
         return []
-    known = context.fw_metadata.input_info
-    return [number for number in context.fw_metadata.static_input_indices if not known[number].mutates_data]
+    written = {number for number, info in enumerate(context.fw_metadata.input_info) if info.mutates_data}
+    return [number for number in context.fw_metadata.static_input_indices if number not in written]
