@@ -468,6 +468,18 @@ def test_a_buffer_that_every_call_writes_is_no_weight():
 
 
 @torch.no_grad()
+def test_a_program_whose_trace_has_no_room_runs_without_one(caplog):
+    model = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU())
+    with ttnn_emulator.open_device(device_id=0, l1_small_size=16384, trace_region_size=64) as device:
+        function = compiled(model, device=device)
+        for _ in range(3):
+            x = torch.randn(3, WIDTH)
+            assert_near(function(x), model(x))
+        assert caplog.text.count("without a trace") == 1
+        assert "trace region of 64 B" in caplog.text
+
+
+@torch.no_grad()
 @pytest.mark.parametrize("dynamic", [True, None], ids=["dynamic", "automatic"])
 def test_changing_shapes(dynamic):
     model = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU())

@@ -7,6 +7,7 @@ every program of the device compiled, so it follows the first plain run.
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +18,8 @@ from torch_ttnn.compiler import emit
 from torch_ttnn.compiler.observers import unobserved
 from torch_ttnn.compiler.shortcut import Shortcut
 from torch_ttnn.devices import Target
+
+log = logging.getLogger("torch_ttnn")
 
 
 class Parts:
@@ -61,6 +64,7 @@ class TracedProgram:
 
     def __init__(self, parts: Parts, weights: dict[torch.fx.Node, int], target: Target) -> None:
         self._target = target
+        self._has_room = True  # for what a trace takes on the device
         self._made_from: list[Any] | None = None
         self._trace: Any = None
         self._buffers: Sequence[Any] = ()
@@ -71,6 +75,8 @@ class TracedProgram:
         )
 
     def __call__(self, weights: list[Any], inputs: Sequence[Any]) -> Any:
+        if not self._has_room:
+            return self._without_trace(weights, inputs)
         if self._made_from is None or any(one is not other for one, other in zip(self._made_from, weights)):
             return self._capture(weights, inputs)
         if self._shortcut is None:
@@ -88,14 +94,26 @@ class TracedProgram:
         ttnn.execute_trace(device, self._trace, cq_id=0, blocking=True)
         return self._download(ttnn, weights, inputs, self._results)
 
-    @unobserved()
-    def _capture(self, weights: list[Any], inputs: Sequence[Any]) -> Any:
-        self.release()
+    def _without_trace(self, weights: list[Any], inputs: Sequence[Any]) -> Any:
         ttnn, device = self._target.ttnn, self._target.device
         self._buffers = self._upload(ttnn, device, inputs)
         results = self._body(ttnn, device, weights, self._buffers)
-        outputs = self._download(ttnn, weights, inputs, results)
-        del results
+        return self._download(ttnn, weights, inputs, results)
+
+    @unobserved()
+    def _capture(self, weights: list[Any], inputs: Sequence[Any]) -> Any:
+        self.release()
+        outputs = self._without_trace(weights, inputs)
+        try:
+            self._record(weights)
+        except RuntimeError as error:  # the program itself has just run
+            self.release()
+            self._has_room = False
+            log.warning("a program runs without a trace from now on, call by call: %s", error)
+        return outputs
+
+    def _record(self, weights: list[Any]) -> None:
+        ttnn, device = self._target.ttnn, self._target.device
         trace = ttnn.begin_trace_capture(device, cq_id=0)
         try:
             self._results = self._body(ttnn, device, weights, self._buffers)
@@ -103,7 +121,6 @@ class TracedProgram:
             ttnn.end_trace_capture(device, trace, cq_id=0)
             self._trace = trace
         self._made_from = list(weights)
-        return outputs
 
     def release(self) -> None:
         """Give the buffers back; the next call captures anew."""
