@@ -267,9 +267,9 @@ def _is_view(spec: Spec, shape: Dims, config: MemoryConfig) -> bool:
     return not spec.is_tile or old == new or not (old % TILE_SIZE or new % TILE_SIZE)
 
 
-def _regroup(flow: Flow, shape: Dims, out: Spec) -> Flow:
+def _regroup(flow: Flow, shape: Dims, out: Spec, *, l1_bytes: int = 0) -> Flow:
     require(flow.spec.dtype in MOVABLE, f"values of {flow.spec.dtype} cannot be regrouped, only {_names(MOVABLE)} can")
-    return flow.into(out, reshaped(shape))
+    return flow.into(out, reshaped(shape), l1_bytes=l1_bytes)
 
 
 def _names(dtypes: frozenset[DataType]) -> str:
@@ -287,13 +287,23 @@ def _reshape_rows(flow: Flow, shape: Dims, padded: Dims, config: MemoryConfig, s
         flow = unshard_flow(flow, MemoryConfig(INTERLEAVED, source.buffer_type))
     flat, flat_padded = (math.prod(shape[:-1]), shape[-1]), (math.prod(padded[:-1]), padded[-1])
     between = MemoryConfig(INTERLEAVED, config.buffer_type) if config.is_sharded() else config
-    flow = _regroup(flow, flat, padded_spec(flat, flat_padded, spec.dtype, spec.layout, between))
+    staged = _staging_bytes(old[1], flat[1], ROW_MAJOR_BYTES[spec.dtype], to_dram=not between.is_l1)
+    flow = _regroup(flow, flat, padded_spec(flat, flat_padded, spec.dtype, spec.layout, between), l1_bytes=staged)
     if config.is_sharded():
         require(not subgrid, "sub_core_grids does not go with shards")
         target = derived_shards(config, flow.spec, explicit=False, source=source.shard_spec)
         if target.is_sharded():
             flow = shard_flow(flow, target)
     return perform_view(flow, shape, padded)
+
+
+def _staging_bytes(source: int, target: int, element: int, *, to_dram: bool) -> int:
+    """L1 that rows of so many elements take on their way: two of the old ones and one of the new, for each kernel."""
+    old, new = source * element, target * element
+    reading, writing = 2 * (round_up(old, 64) + 64), round_up(new, 64) + 16
+    whole = old % new == 0 or new % old == 0
+    kernels = 2 if whole and (new % 16 == 0 or not to_dram) else 1
+    return kernels * (reading + writing)
 
 
 def _reshape_tiles(flow: Flow, shape: Dims, config: MemoryConfig, explicit: bool, subgrid: bool) -> Flow:

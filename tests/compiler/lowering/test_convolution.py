@@ -103,6 +103,13 @@ def test_large_kernels_with_weights_of_the_call_stay_on_the_host():
     assert out.host_ops == {"aten.convolution.default": "a kernel of 81 taps is not written out as so many slices"}
 
 
+def test_photographs_are_never_one_row():
+    """A row of all pixels of a channel would have to fit into L1."""
+    image, weight = torch.randn(1, 3, 800, 1066), torch.randn(8, 3, 16, 16) / 30
+    out = check(lambda x, w: F.conv2d(x, w, stride=16), image, weight, statics=(1,))
+    assert "852800]" not in out.program.code
+
+
 def test_images_stay_with_channels_last():
     """No permutation between convolutions, pools and pointwise operations."""
 

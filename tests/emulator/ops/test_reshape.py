@@ -172,3 +172,12 @@ def test_a_repeat_into_a_given_tensor(device: Any) -> None:
 def test_a_second_minus_one_is_refused(device: Any) -> None:
     with pytest.raises(InvalidArgument, match="more than one -1"):
         ttnn.reshape(upload(torch.rand(4, 6), "bfloat16", "TILE", device), [-1, -1])
+
+
+def test_rows_that_do_not_fit_into_l1_are_refused(device: Any) -> None:
+    """The library's answer on a mock card: 3411232 B for the new row and 8960 B for old ones, of 1393312 B."""
+    image = ttnn.from_torch(torch.zeros(1, 3, 800, 1066), dtype=ttnn.bfloat16, device=device)
+    with pytest.raises(ttnn.OutOfMemory, match=r"ttnn.reshape: .*need 3420192 B of L1"):
+        ttnn.reshape(image, (1, 3, 1, 852800))
+    fits = ttnn.from_torch(torch.zeros(1, 3, 512, 512), dtype=ttnn.bfloat16, device=device)
+    assert tuple(ttnn.reshape(fits, (1, 3, 1, 262144)).shape) == (1, 3, 1, 262144)

@@ -15,6 +15,7 @@ import torch
 from torch_ttnn.compiler.forms import Form, Shape
 from torch_ttnn.compiler.value import ROW_MAJOR, TILE, Handle, Value
 
+WIDEST = 1 << 17  # pixels: to move a row of all of them, the library holds it in L1 several times over
 NARROW = 16  # channels up to which tiles, 32 wide, would be mostly padding
 
 
@@ -50,6 +51,9 @@ def arranged(ttnn: Any, x: Value, shape: Sequence[int], layout: Any, dtype: Any)
     if narrow and not is_stored(x):
         x.row_major()  # uploaded so if it is on the host still, and moved in rows
         x = x if x.base().layout is ROW_MAJOR else ttnn.value(x.row_major(), x.shape, x.dtype)
+        if math.prod(x.shape[2:]) > WIDEST:
+            turned = ttnn.permute(x.row_major(), list(channels_last(x.ndim)))
+            x = value(ttnn, turned, x.shape[0], x.shape[2:], x.dtype)
     seen = x.permute(channels_last(x.ndim)).view(shape)
     layout = layout or (seen.base().layout if is_stored(x) else ROW_MAJOR if narrow else TILE)
     return seen.tile(dtype) if layout is TILE else seen.row_major(dtype)
