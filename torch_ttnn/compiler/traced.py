@@ -76,7 +76,9 @@ class TracedProgram:
 
     def __call__(self, weights: list[Any], inputs: Sequence[Any]) -> Any:
         if not self._has_room:
-            return self._without_trace(weights, inputs)
+            outputs = self._without_trace(weights, inputs)
+            self._buffers = ()
+            return outputs
         if self._made_from is None or any(one is not other for one, other in zip(self._made_from, weights)):
             return self._capture(weights, inputs)
         if self._shortcut is None:
