@@ -49,14 +49,14 @@ class Blocks:
         if self.rows:
             tiles = torch.nn.functional.pad(values, (0, -values.shape[-1] % TILE)).unflatten(-1, (-1, TILE))
             return core.row_sums(chained(core, list(tiles.unbind(-2))), scaler)
-        return self.statistic(scalar_total(core, chained(core, list(_tiles(values).unbind(1))), scaler))
+        return self.statistic(scalar_total(core, chained(core, list(tiles_of(values).unbind(1))), scaler))
 
     @property
     def mean_scaler(self) -> float:
         return numeric.scaler_of(1.0 / self.count if self.rows else 1.0 / math.sqrt(self.count))
 
 
-def _tiles(values: torch.Tensor) -> torch.Tensor:
+def tiles_of(values: torch.Tensor) -> torch.Tensor:
     """[norms, ..., height, width] → [norms, tiles, 32, 32], zeros around."""
     height, width = values.shape[-2:]
     planes = torch.nn.functional.pad(values, (0, -width % TILE, 0, -height % TILE))
@@ -145,7 +145,7 @@ def block_norm_weight_gradients(
 def _over_norms(core: Core, values: torch.Tensor, blocks: Blocks, channels: int | None) -> torch.Tensor:
     if channels is not None:  # group norm: a plane a channel, over the batch
         planes = values.reshape(-1, channels, *blocks.shape[-2:]).transpose(0, 1)
-        return core.packed(scalar_total(core, chained(core, list(_tiles(planes).unbind(1)))), BF16)
+        return core.packed(scalar_total(core, chained(core, list(tiles_of(planes).unbind(1)))), BF16)
     if not blocks.rows:
         return core.packed(chained(core, list(values.unbind(0))), BF16)
     tiles = torch.nn.functional.pad(values, (0, 0, 0, -values.shape[0] % TILE)).unflatten(0, (-1, TILE))

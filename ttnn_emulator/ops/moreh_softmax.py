@@ -12,7 +12,7 @@ from ttnn_emulator.enums import DataType, MathFidelity
 from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import MemoryConfig
 from ttnn_emulator.numerics.matrix_unit import MathConfig
-from ttnn_emulator.numerics.moreh_norms import softmax_gradient
+from ttnn_emulator.numerics.moreh_norms import softmax_gradient, tiles_of
 from ttnn_emulator.numerics.softmax import softmax_general
 from ttnn_emulator.ops._common import into, math_config, require_on_device, require_tile
 from ttnn_emulator.ops.moreh_checks import TILE, settings_of
@@ -75,20 +75,12 @@ def _written(values: torch.Tensor, out: Spec) -> torch.Tensor:
     """The kernel does not look at the output's shape: its tiles take those of the result, in order."""
     if tuple(values.shape) == tuple(out.shape):
         return values
-    made, kept = _tiles(values), _tiles(values.new_zeros(tuple(out.shape)))
+    made, kept = (tiles_of(each[None, None, None])[0] for each in (values, values.new_zeros(tuple(out.shape))))
     count = min(len(made), len(kept))
     kept[:count] = made[:count]
     *batches, height, width = (1, 1, *out.shape)
     rows = kept.unflatten(0, (math.prod(batches), div_up(height, TILE), div_up(width, TILE))).transpose(-2, -3)
     return rows.flatten(-2).flatten(1, 2)[:, :height, :width].reshape(tuple(out.shape))
-
-
-def _tiles(values: torch.Tensor) -> torch.Tensor:
-    values = values[None, None]
-    height, width = values.shape[-2:]
-    whole = torch.nn.functional.pad(values, (0, -width % TILE, 0, -height % TILE)).flatten(0, -3)
-    split = whole.unflatten(-1, (-1, TILE)).unflatten(-3, (-1, TILE))
-    return split.transpose(-2, -3).reshape(-1, TILE, TILE)
 
 
 def _line_bytes(spec: Spec, place: int, config: MathConfig) -> int:
