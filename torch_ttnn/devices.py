@@ -3,61 +3,85 @@
 from __future__ import annotations
 
 import atexit
-import importlib.util
-import logging
-import operator
 import os
 import threading
 import weakref
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import Any
 
 import ttnn_emulator
-
-log = logging.getLogger("torch_ttnn")
+from torch_ttnn import card
+from torch_ttnn.compiler.border import Border, CallListener
+from ttnn_emulator.twin import twin_of
 
 VARIABLE = "TORCH_TTNN_DEVICE"
 L1_SMALL_BYTES = 32768  # convolutions and pools keep their index tables there
 TRACE_BYTES = 64 << 20
+SIZES: dict[str, Any] = {"l1_small_size": L1_SMALL_BYTES, "trace_region_size": TRACE_BYTES}
 
 
-@dataclass(frozen=True)
 class Target:
     """Where programs run. `typing` is the emulated device that types them: the same one, or a twin of the card."""
 
-    ttnn: ModuleType
-    device: Any
-    typing: Any
+    def __init__(self, library: ModuleType, device: Any, typing: Any) -> None:
+        self.border = Border(library, device)
+        self.typing = typing
+        self.is_emulator = library is ttnn_emulator
+
+    @property
+    def ttnn(self) -> Any:
+        return self.border.library
+
+    @property
+    def device(self) -> Any:
+        return self.border.device
 
     @property
     def lock(self) -> threading.RLock:
         """Held while a program runs: what a device is told while a trace is captured becomes part of that trace."""
         with _lock:
-            return _locks.setdefault(self.device, threading.RLock())
+            if self.is_emulator:
+                return _locks.setdefault(self.device, threading.RLock())
+            # A device of the library cannot be weakly referenced; its id is used for no other one in this process.
+            return _locks_of_cards.setdefault(self.device.id(), threading.RLock())
 
     @property
-    def is_emulator(self) -> bool:
-        return self.ttnn is ttnn_emulator
+    def is_mock(self) -> bool:
+        """Whether the card is a mock, which types every call and computes nothing."""
+        return not self.is_emulator and card.is_mock()
 
     @property
     def is_open(self) -> bool:
-        return not self.is_emulator or self.device.is_open
+        if self.border.is_closed:
+            return False
+        if self.is_emulator:
+            return self.device.is_open
+        if self.device.id() in _closed_cards:
+            return False
+        try:  # nothing else of the library tells whether its user closed a device
+            self.ttnn.get_memory_view(self.device, self.ttnn.BufferType.L1_SMALL)
+        except RuntimeError:
+            _closed_cards.add(self.device.id())
+            return False
+        return True
 
     @property
     def name(self) -> str:
-        kind = "emulated" if self.is_emulator else "real"
+        kind = "emulated" if self.is_emulator else "mock" if self.is_mock else "real"
         return f"{kind} {self.typing.board.name}"
 
-
-def library_function(library: ModuleType, path: str) -> Any:
-    """What programs call by this path in one of the libraries, for example `ttnn.transformer.concatenate_heads`."""
-    return operator.attrgetter(path.removeprefix("ttnn."))(library)
+    def listening(self, listener: CallListener) -> AbstractContextManager[None]:
+        """Report every call of the library that programs on this target make."""
+        return self.border.listening(listener)
 
 
 _lock = threading.Lock()
 _opened: dict[str, Target] = {}
 _locks: weakref.WeakKeyDictionary[Any, threading.RLock] = weakref.WeakKeyDictionary()
+_locks_of_cards: dict[int, threading.RLock] = {}
+_closed_cards: set[int] = set()
+_cards: dict[int, Target] = {}  # around devices of the library that users opened, by their ids
 
 
 def resolve(wanted: Any = None) -> Target:
@@ -65,16 +89,19 @@ def resolve(wanted: Any = None) -> Target:
     if wanted is None:
         wanted = os.environ.get(VARIABLE) or None
     if wanted is None:
-        wanted = "ttnn" if _has_card() else "emulator"
+        wanted = "ttnn" if card.is_present() else "emulator"
     if not isinstance(wanted, str):
         return _around(wanted)
     kind, _, detail = wanted.partition(":")
     if kind not in ("emulator", "ttnn"):
         raise ValueError(f'no device is called {wanted!r}; say "emulator", "emulator:<board>", "ttnn" or "ttnn:<id>"')
+    if kind == "ttnn" and detail and not detail.isdigit():
+        raise ValueError(f'no device is called {wanted!r}; cards are numbered: "ttnn", "ttnn:0", "ttnn:1"')
+    name = f"ttnn:{int(detail or 0)}" if kind == "ttnn" else wanted
     with _lock:
-        found = _opened.get(wanted)
+        found = _opened.get(name)
         if found is None or not found.is_open:
-            found = _opened[wanted] = _open_emulator(detail) if kind == "emulator" else _open_card(detail)
+            found = _opened[name] = _open_emulator(detail) if kind == "emulator" else _open_card(int(detail or 0))
         return found
 
 
@@ -86,53 +113,54 @@ def _around(device: Any) -> Target:
     module = type(device).__module__.split(".")[0]
     if module not in ("ttnn", "tt_lib"):
         raise TypeError(f"device must be an open ttnn device or a name, not {type(device).__name__}")
-    import ttnn
-
-    return Target(ttnn, device, _twin(device))
+    with _lock:
+        for number in [number for number, target in _cards.items() if not target.is_open]:
+            del _cards[number]
+        if device.id() in _closed_cards:
+            raise card.CardError("the device given to the compiler is closed; open one and compile with it")
+        if device.id() not in _cards:
+            library = card.library()
+            card.check_version()
+            _cards[device.id()] = Target(library, device, _twin(library, device))
+        return _cards[device.id()]
 
 
 def _open_emulator(board: str) -> Target:
-    device = ttnn_emulator.open_device(
-        device_id=0, board=board or None, l1_small_size=L1_SMALL_BYTES, trace_region_size=TRACE_BYTES
-    )
+    device = ttnn_emulator.open_device(device_id=0, board=board or None, **SIZES)
     return Target(ttnn_emulator, device, device)
 
 
-def _open_card(device_id: str) -> Target:
+def _open_card(device_id: int) -> Target:
+    library, device = card.open_card(device_id, **SIZES)
+    return Target(library, device, twin_of(library, device))
+
+
+def _twin(library: ModuleType, device: Any) -> Any:
     try:
-        import ttnn
-    except ImportError:
-        raise RuntimeError(
-            "the device ttnn was asked for, but the package is not installed: pip install ttnn"
-        ) from None
-    device = ttnn.open_device(
-        device_id=int(device_id or 0), l1_small_size=L1_SMALL_BYTES, trace_region_size=TRACE_BYTES
-    )
-    return Target(ttnn, device, _twin(device))
+        return twin_of(library, device)
+    except RuntimeError as error:
+        _closed_cards.add(device.id())
+        raise card.CardError("the device given to the compiler is closed; open one and compile with it") from error
 
 
-def _twin(device: Any) -> Any:
-    """An emulated board that types programs for a card; it holds no values."""
-    board = "p150" if "blackhole" in str(device.arch()).lower() else "n150"
-    return ttnn_emulator.open_device(
-        device_id=0, board=board, l1_small_size=L1_SMALL_BYTES, trace_region_size=TRACE_BYTES, holds_values=False
-    )
-
-
-def _has_card() -> bool:
-    if importlib.util.find_spec("ttnn") is None:
-        return False
-    try:
-        import ttnn
-
-        return ttnn.GetNumAvailableDevices() > 0
-    except Exception as error:  # the library raises whatever its driver says; without a card the emulator answers
-        log.info("ttnn is installed but finds no device (%s); using the emulator", error)
-        return False
+def _close(target: Target) -> None:
+    if target.is_open:
+        if not target.is_emulator:
+            _closed_cards.add(target.device.id())
+        target.ttnn.close_device(target.device)
 
 
 @atexit.register
 def _close_all() -> None:
+    """Close what was opened by name.
+
+    Dynamo keeps compiled programs until the very end. What they hold of the library goes before, as the library
+    complains of every object that it finds then.
+    """
+    for target in _cards.values():
+        target.border.close()
     for target in _opened.values():
-        if target.is_open:
-            target.ttnn.close_device(target.device)
+        if not target.is_emulator:
+            target.border.release_programs()
+        _close(target)
+        target.border.close()

@@ -88,7 +88,6 @@ class TorchTtnnOption:
     native_integration: bool = False
     programs: list[Program] = field(default_factory=list, init=False, repr=False)
     compiled: int = field(default=0, init=False, repr=False)
-    _out_fx_graphs: list[torch.fx.Graph] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.accept = _names("accept", self.accept)
@@ -128,16 +127,19 @@ class TorchTtnnOption:
             raise TypeError(f"unknown option {', '.join(map(repr, unknown))}; known are {', '.join(known)}")
         return cls(**given)
 
+    @property
+    def _out_fx_graphs(self) -> list[torch.fx.Graph]:
+        """The graphs of the programs; what they call are functions of the library that the device belongs to."""
+        return [program.target.border.bound(program.graph) for program in self.programs]
+
     def keep(self, program: Program) -> None:
         """Note a program that was compiled with these options."""
         self.programs.append(program)
-        self._out_fx_graphs.append(program.graph)
         self.compiled += 1
 
     def forget(self, program: Program) -> None:
         """Let go of a program that others replace."""
         self.programs.remove(program)
-        self._out_fx_graphs.remove(program.graph)
 
 
 def _names(option: str, given: Any) -> tuple[str, ...]:

@@ -62,6 +62,11 @@ def board_names() -> list[str]:
     return list(_table()["boards"])
 
 
+def dispatch_grids(name: str) -> dict[str, tuple[int, int]]:
+    """The grid of cores that a board has for programs, by where commands are dispatched from."""
+    return {how: tuple(grid) for how, grid in _table()["boards"][name]["grids"].items()}
+
+
 @functools.cache
 def find_board(name: str, dispatch: str | None = None) -> Board:
     """The board of this name, with its cores dispatched in the given or its usual way."""

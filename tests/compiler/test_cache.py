@@ -266,7 +266,7 @@ LITERALS = ("float", "slice", "torch.device")
 )
 def test_only_functions_on_tensors_are_found_by_name(name):
     with pytest.raises(NotSerialisable, match="may call"):
-        target_from(name, None)
+        target_from(name)
 
 
 def test_no_operation_that_takes_a_file_is_found_by_name():

@@ -52,8 +52,9 @@ def key_of(graph_module: torch.fx.GraphModule, statics: Sequence[int], target: T
     def add(*items: Any) -> None:
         digest.update(repr(items).encode())
 
-    add(FORMAT, torch.__version__, _sources(), target.typing.board.name, target.is_emulator, list(statics))
-    add(target.typing.num_devices, *[getattr(options, name) for name in OPTIONS_THAT_MATTER])
+    device = target.typing  # the same for a card and an emulated device like it
+    add(FORMAT, torch.__version__, _sources(), device.board, device.l1_small_size, list(statics))
+    add(device.num_devices, *[getattr(options, name) for name in OPTIONS_THAT_MATTER])
     for node in graph_module.graph.nodes:
         add(node.op, str(node.target), node.name, node.args, node.kwargs, _described(node.meta.get("val")))
         if node.op == "get_attr":

@@ -19,7 +19,8 @@ import torch.fx
 import ttnn_emulator
 from torch_ttnn.compiler import emit
 from torch_ttnn.compiler.arguments import DeviceMarker, call_with, leaves, mapped
-from torch_ttnn.devices import TRACE_BYTES, library_function
+from torch_ttnn.compiler.border import library_function
+from torch_ttnn.devices import TRACE_BYTES
 from ttnn_emulator import BufferType, EmulatorError, MeshDevice, Tensor
 from ttnn_emulator.boards import board_names, find_board
 from ttnn_emulator.execution.listeners import Listener, OperationEvent, listening

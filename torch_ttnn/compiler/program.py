@@ -96,7 +96,7 @@ class Program:
         try:
             if self._traced is not None:
                 return self._traced(weights, inputs)
-            return self._forward(self.target.ttnn, self.target.device, weights, inputs)
+            return self._forward(self.target.border.ttnn, self.target.device, weights, inputs)
         except Exception as error:
             raise _told(error, self.graph) from error
 

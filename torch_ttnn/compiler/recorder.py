@@ -29,7 +29,7 @@ from torch_ttnn.compiler.errors import StaysOnHost, refuse
 from torch_ttnn.compiler.forms import Form, Shape
 from torch_ttnn.compiler.nodes import call_node
 from torch_ttnn.compiler.value import ROW_MAJOR, TILE, Handle, Value, align
-from torch_ttnn.devices import Target, library_function
+from torch_ttnn.devices import Target
 from torch_ttnn.options import TorchTtnnOption
 from ttnn_emulator import TILE_SIZE, DataType, EmulatorError, Layout
 
@@ -152,8 +152,7 @@ class Recorder(Namespace):
             typed = self.typed(function, *args, **kwargs)
         except EmulatorError as error:
             raise StaysOnHost(str(error).splitlines()[0]) from error
-        target = library_function(self.target.ttnn, path)
-        node = call_node(graph, target, mapped(args, _node_of), mapped(kwargs, _node_of))
+        node = call_node(graph, function, mapped(args, _node_of), mapped(kwargs, _node_of))
         node.meta.update(path=path, origin=self.origin, spec=typed)
         return self._handles(graph, node, typed)
 
@@ -258,7 +257,7 @@ class Recorder(Namespace):
             with self.fake_mode:
                 host.meta.update(val=val.to(host_dtype), move="part of an upload", origin=self.origin)
         kwargs: dict[str, Any] = {"dtype": dtype, "layout": layout, "device": DEVICE}
-        node = call_node(graph, self.target.ttnn.from_torch, (host,), kwargs)
+        node = call_node(graph, ttnn_emulator.from_torch, (host,), kwargs)
         typed = ttnn_emulator.spec_tensor(value.shape, dtype, layout, device=self.target.typing)
         node.meta.update(path="ttnn.from_torch", origin=self.origin, spec=typed)
         return Handle(node, typed)
@@ -295,7 +294,7 @@ class Recorder(Namespace):
             return self._seen_on_host(copy, handle.shape, value.shape, form)
         graph = handle.node.graph
         kwargs: dict[str, Any] = {"dtype": value.dtype} if value.is_float else {}
-        node = call_node(graph, self.target.ttnn.to_torch, (handle.node,), kwargs)
+        node = call_node(graph, ttnn_emulator.to_torch, (handle.node,), kwargs)
         made = value.dtype if value.is_float else DOWNLOADED[handle.dtype]
         with self.fake_mode:
             node.meta.update(
@@ -332,7 +331,7 @@ class Recorder(Namespace):
     def _to_torch(self, handle: Handle, value: Value) -> tuple[torch.fx.Node, torch.dtype]:
         """The download itself, and the dtype that it gives."""
         kwargs: dict[str, Any] = {"dtype": value.dtype} if value.is_float else {}
-        node = call_node(handle.node.graph, self.target.ttnn.to_torch, (handle.node,), kwargs)
+        node = call_node(handle.node.graph, ttnn_emulator.to_torch, (handle.node,), kwargs)
         made = value.dtype if value.is_float else DOWNLOADED[handle.dtype]
         with self.fake_mode:
             node.meta.update(

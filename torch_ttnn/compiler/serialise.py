@@ -25,12 +25,13 @@ import torch.fx
 import ttnn_emulator
 from torch_ttnn.compiler import emit
 from torch_ttnn.compiler.arguments import DEVICE, DeviceMarker, leaves
+from torch_ttnn.compiler.border import library_function
 from torch_ttnn.compiler.brief import dtype_name
 from torch_ttnn.compiler.fusion.composites import COMPOSITES, is_composite
 from torch_ttnn.compiler.lower import Lowered
 from torch_ttnn.compiler.nodes import PLACE, call_node
 from torch_ttnn.compiler.preparation import FUNCTIONS, NAMES
-from torch_ttnn.devices import Target, library_function
+from torch_ttnn.devices import Target
 from ttnn_emulator.table import OPERATIONS
 
 PLAIN_NOTES = ("reason", "source", "move")
@@ -127,7 +128,7 @@ class _Reader:
         captured: list[torch.fx.Node],
     ) -> None:
         self._paths = tables["targets"]
-        self._targets = [target_from(name, target) for name in self._paths]
+        self._targets = [target_from(name) for name in self._paths]
         self._options = [_options_in(each, []) for each in tables["options"]]
         self._notes = [_note_in(each, target) for each in tables["notes"]]
         self._constants = constants
@@ -202,7 +203,7 @@ def target_name(node: torch.fx.Node) -> str:
     return name
 
 
-def target_from(name: str, target: Target) -> Any:
+def target_from(name: str) -> Any:
     """The function of this name, if it is one that a program may call."""
     if not _is_known(name):
         raise NotSerialisable(f"{name} is not among the functions that a kept program may call")
@@ -210,7 +211,7 @@ def target_from(name: str, target: Target) -> Any:
         return operator.getitem
     space, _, rest = name.partition(".")
     if space == "ttnn":
-        return library_function(target.ttnn, name)
+        return library_function(ttnn_emulator, name)
     tables = {"composites": COMPOSITES, "prepare": FUNCTIONS}
     return tables[space][rest] if space in tables else operator.attrgetter(name)(torch.ops)
 

@@ -19,12 +19,13 @@ import torch.fx
 import ttnn_emulator
 from torch_ttnn.compiler import emit
 from torch_ttnn.compiler.arguments import DeviceMarker, call_with, leaves
+from torch_ttnn.compiler.border import library_function
 from torch_ttnn.compiler.brief import brief
 from torch_ttnn.compiler.errors import VerifyError
 from torch_ttnn.compiler.lower import Lowered
 from torch_ttnn.compiler.memory import spec_tensors, specs_of
 from torch_ttnn.compiler.serialise import NotSerialisable, from_document, target_name, to_document
-from torch_ttnn.devices import Target, library_function
+from torch_ttnn.devices import Target
 from ttnn_emulator import EmulatorError, Tensor
 
 CAPTURED, MAIN, PREPARE = "captured", "main", "prepare"

@@ -17,7 +17,7 @@ import torch
 import torch.fx
 from torch._C import _data_address  # type: ignore[attr-defined]
 
-from torch_ttnn.compiler.arguments import DeviceMarker, call_with
+from torch_ttnn.compiler.arguments import call_with
 from torch_ttnn.compiler.observers import unobserved
 from torch_ttnn.compiler.preparation import Room, selected
 from torch_ttnn.devices import Target
@@ -86,6 +86,7 @@ class Weights:
         self._is_prepared = False
         self.tensors: list[Any] = [None] * len(self._made)
         self.when_released: Callable[[], None] = lambda: None
+        target.border.holders.add(self)
         self.uploads = 0  # how often anything was prepared; a test reads it
 
     def current(self, inputs: Sequence[Any]) -> list[Any]:
@@ -155,14 +156,17 @@ class Weights:
             def value_of(item: Any) -> Any:
                 if isinstance(item, torch.fx.Node):
                     return self._evaluate(item, env, inputs, room)
-                return self._target.device if isinstance(item, DeviceMarker) else item
+                return self._target.border.argument(item)
 
-            result = call_with(self._function(node.target, room), node.args, node.kwargs, value_of)  # type: ignore[arg-type]
+            result = call_with(self._function(node, room), node.args, node.kwargs, value_of)
         env[node] = result
         return result
 
-    def _function(self, target: Any, room: Room) -> Callable[..., Any]:
+    def _function(self, node: torch.fx.Node, room: Room) -> Callable[..., Any]:
         """What computes an operation on weights."""
+        if "path" in node.meta:
+            return self._target.border.function(node.meta["path"])
+        target: Any = node.target
         if target is torch.ops.aten.index_select.default:
             return selected
         # On a card, who knows how long a driver reads what it is given.

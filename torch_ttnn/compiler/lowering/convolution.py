@@ -249,7 +249,7 @@ def on_host(ttnn: Any, value: Value, dtype: DataType) -> Handle:
     """A static value as a tensor of the library that stays on the host: preparations take those."""
     node = value.host()
     options: dict[str, Any] = {"dtype": dtype, "layout": ROW_MAJOR}
-    made = call_node(node.graph, ttnn.target.ttnn.from_torch, (node,), options)
+    made = call_node(node.graph, ttnn_emulator.from_torch, (node,), options)
     typed = ttnn_emulator.spec_tensor(value.shape, dtype, ROW_MAJOR)
     made.meta.update(path="ttnn.from_torch", origin=ttnn.origin, spec=typed)
     return Handle(made, typed)

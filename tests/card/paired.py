@@ -1,0 +1,88 @@
+"""Two libraries as one: every call is made on both, results are compared by their specs, values are the emulator's.
+
+With the real library on a mock card as the first, a program is checked call for call by the library itself, while tests
+compare values as usual. With the emulator as both, what is proved is that nothing but objects of the given library
+reaches it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+import ttnn_emulator
+from torch_ttnn.compiler.border import is_description
+from ttnn_emulator.conformance import exchange
+
+PLAIN = (str, int, float, bool, type(None), torch.dtype)
+OWN = ("id",)  # what each library decides for itself
+
+
+class Paired:
+    """An object of the real library and its emulated counterpart."""
+
+    def __init__(self, real: Any, emulated: Any, path: str) -> None:
+        self.real, self.emulated, self.path = real, emulated, path
+
+    def __getattr__(self, name: str) -> Any:
+        return paired(getattr(self.real, name), getattr(self.emulated, name), f"{self.path}.{name}")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        mine = self.real(*side(args, "real", self.path), **side(kwargs, "real", self.path))
+        other = self.emulated(*side(args, "emulated", self.path), **side(kwargs, "emulated", self.path))
+        return paired(mine, other, self.path)
+
+    def __getitem__(self, index: Any) -> Any:
+        return paired(self.real[index], self.emulated[index], f"{self.path}[{index}]")
+
+    def __iter__(self) -> Iterator[Any]:
+        mine, other = list(self.real), list(self.emulated)
+        assert len(mine) == len(other), self.path
+        return iter([paired(a, b, self.path) for a, b in zip(mine, other)])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Paired) and self.emulated == other.emulated
+
+    def __hash__(self) -> int:
+        return hash(self.emulated)
+
+
+def paired(real: Any, emulated: Any, path: str) -> Any:
+    """Both results of one call, or what they have in common."""
+    if path.rpartition(".")[2] in OWN and isinstance(real, int):
+        return real
+    if isinstance(emulated, PLAIN):
+        assert real == emulated, f"{path} gives {real!r} by the library, {emulated!r} by the emulator"
+        return emulated
+    if isinstance(emulated, torch.Tensor):
+        assert (real.shape, real.dtype) == (emulated.shape, emulated.dtype), path
+        return emulated
+    if isinstance(emulated, (list, tuple)) and isinstance(real, (list, tuple)):
+        assert len(real) == len(emulated), path
+        return type(emulated)([paired(a, b, path) for a, b in zip(real, emulated)])
+    if isinstance(emulated, ttnn_emulator.Tensor):
+        theirs, ours = described(real), described(emulated)
+        assert theirs == ours, f"{path} gives {theirs} by the library, {ours} by the emulator"
+    return Paired(real, emulated, path)
+
+
+def side(item: Any, which: str, path: str) -> Any:
+    """An argument as one of the two libraries gets it."""
+    if isinstance(item, Paired):
+        return getattr(item, which)
+    if isinstance(item, (list, tuple)):
+        return type(item)([side(each, which, path) for each in item])
+    if isinstance(item, dict):
+        return {name: side(each, which, path) for name, each in item.items()}
+    assert not is_description(item), f"{path} got {item!r}, which is the emulator's own"
+    return item
+
+
+def described(tensor: Any) -> Any:
+    """Shape, padded shape, dtype, layout and memory of a tensor of either library."""
+    library = ttnn_emulator
+    if not isinstance(tensor, ttnn_emulator.Tensor):
+        import ttnn as library
+    return exchange.describe(library, tensor)
