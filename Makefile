@@ -5,7 +5,7 @@ TORCH_INDEX ?=
 PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 PY = $(VENV)/bin/python
 
-.PHONY: run test lint sweep conformance bench pictures setup clean help
+.PHONY: run test lint sweep conformance card bench pictures setup clean help
 
 help:  ## show the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -28,6 +28,16 @@ conformance: setup  ## ask the real ttnn afresh (on a mock card), print the scor
 	$(PY) -m ttnn_emulator.conformance compare --fresh
 	$(PY) -m ttnn_emulator.conformance golden
 	$(PY) -m torch_ttnn.check_models
+
+# The environment of the real library: made once, shared with `conformance`. 7 GB, most of it torch.
+ON_MOCK_CARD = TORCH_INDEX=$(TORCH_INDEX) $(PY) -m ttnn_emulator.conformance run --install ".[dev,models,reports]" --install "numpy<2"
+
+card: setup  ## run compiled programs on the real ttnn with mock cards: tests of the compiler, then every model of the zoo
+	$(ON_MOCK_CARD) --board n150 -- -m pytest --card tests/compiler/test_semantics.py tests/compiler/test_text_models.py \
+		tests/compiler/test_vision_models.py tests/compiler/test_models.py
+	$(ON_MOCK_CARD) --board n150 -- -m pytest tests/card
+	$(ON_MOCK_CARD) --board n300 -- -m pytest tests/card/test_paths.py
+	$(ON_MOCK_CARD) --board p150 -- -m pytest tests/card/test_paths.py
 
 bench: setup  ## speed, as ratios measured in one run
 	$(PY) benchmarks/emulator.py

@@ -9,6 +9,7 @@ import torch
 from hypothesis import HealthCheck, settings
 
 import ttnn_emulator as ttnn
+from torch_ttnn import card, devices
 
 COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 settings.register_profile("default", max_examples=12, derandomize=True, **COMMON)
@@ -17,11 +18,21 @@ settings.register_profile("sweep", max_examples=400, **COMMON)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--sweep", action="store_true", help="run slow tests and many more generated examples")
+    parser.addoption(
+        "--card",
+        action="store_true",
+        help="run compiled programs on the real ttnn with a mock card as well, every call on both; values are compared",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     os.environ["TORCH_TTNN_CACHE_DIR"] = ""  # programs are compiled, not found on this machine's disk
     os.environ["TORCH_TTNN_VERIFY"] = "full" if config.getoption("--sweep") else "1"
+    if config.getoption("--card"):
+        from tests.card.paired import open_paired
+
+        card.open_card = open_paired
+        os.environ[devices.VARIABLE] = "ttnn"
     settings.load_profile("sweep" if config.getoption("--sweep") else "default")
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 import pathlib
+import subprocess
 import sys
 from typing import Any
 
@@ -11,8 +13,9 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from ttnn_emulator.api.recorded import ttnn_version
 from ttnn_emulator.conformance import case as words
-from ttnn_emulator.conformance import recorded
+from ttnn_emulator.conformance import environment, mock_card, recorded
 from ttnn_emulator.conformance.cases import board_of, cases_of, families
 from ttnn_emulator.conformance.compare import EmulatedTtnn, Score, agree, score
 from ttnn_emulator.conformance.real import RealTtnn
@@ -141,6 +144,16 @@ def api(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def run(arguments: argparse.Namespace) -> int:
+    """Run Python with the real library on a mock card: `run script.py`, or `run -- -m pytest tests/card`."""
+    python = environment.ttnn_python(ttnn_version(), arguments.install)
+    folder = environment.cache_folder() / f"mock-{ttnn_version()}-{arguments.board}"
+    mock = mock_card.prepare(folder, environment.package_folder(python), arguments.board)
+    here = {"PYTHONPATH": os.pathsep.join(filter(None, [os.getcwd(), os.environ.get("PYTHONPATH")]))}
+    command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
+    return subprocess.run([python, *command], env={**os.environ, **mock, **here}).returncode
+
+
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m ttnn_emulator.conformance", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="command")
@@ -173,6 +186,12 @@ def main(argv: list[str] | None = None) -> int:
 
     each = commands.add_parser("api", help=api.__doc__, description=api.__doc__)
     each.set_defaults(run=api)
+
+    each = commands.add_parser("run", help=run.__doc__, description=run.__doc__)
+    each.add_argument("--board", choices=mock_card.CLUSTERS, default="n150", help="the mock card")
+    each.add_argument("--install", action="append", default=[], metavar="REQUIREMENT", help="needed beside the library")
+    each.add_argument("command", nargs=argparse.REMAINDER, help="what Python is given: a script, or -m and a module")
+    each.set_defaults(run=run)
 
     arguments = parser.parse_args(argv)
     return arguments.run(arguments)

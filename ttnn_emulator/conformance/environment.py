@@ -7,9 +7,13 @@ import pathlib
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
+
+from ttnn_emulator.files import replacing
 
 WHEEL_PYTHONS = ("3.12", "3.10")  # the versions that ttnn 0.81.1 has wheels for
 PYTHON_VARIABLE = "TTNN_PYTHON"
+TORCH_INDEX_VARIABLE = "TORCH_INDEX"  # where torch is taken from, if not from the usual registry
 
 
 class NoFittingPython(RuntimeError):
@@ -72,21 +76,47 @@ def _folder(version: str) -> pathlib.Path:
     return cache_folder() / f"ttnn-{version}"
 
 
-def ttnn_python(version: str) -> str:
-    """A Python with `ttnn` of this version, made on first use (a download of some 150 MB)."""
+def ttnn_python(version: str, requirements: Sequence[str] = ()) -> str:
+    """A Python with `ttnn` of this version, made on first use (a download of some 150 MB).
+
+    `requirements` are installed beside it, in one go so that versions fit together; with torch these are gigabytes. A
+    Python that the user names is taken as it is.
+    """
     existing = existing_python(version)
-    if existing:
+    if existing and (os.environ.get(PYTHON_VARIABLE) or _has(version, requirements)):
         return existing
     folder = _folder(version)
     python = folder / "bin" / "python"
-    base = find_python()
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    subprocess.run([base, "-m", "venv", str(folder)], check=True)
-    subprocess.run(
-        [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"ttnn=={version}"], check=True
-    )
+    if not existing:
+        base = find_python()
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run([base, "-m", "venv", str(folder)], check=True)
+    install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    index = os.environ.get(TORCH_INDEX_VARIABLE)
+    if requirements and index:
+        subprocess.run([*install, "--index-url", index, "torch>=2.11,<2.14"], check=True)
+    subprocess.run([*install, f"ttnn=={version}", *requirements], check=True)
+    if requirements:
+        with replacing(_stamp(version)) as temporary:
+            temporary.write_text(_described(requirements), encoding="utf-8")
     return str(python)
+
+
+def _stamp(version: str) -> pathlib.Path:
+    """Says what was installed beside the library."""
+    return _folder(version) / "installed.txt"
+
+
+def _has(version: str, requirements: Sequence[str]) -> bool:
+    stamp = _stamp(version)
+    return not requirements or (stamp.exists() and stamp.read_text(encoding="utf-8") == _described(requirements))
+
+
+def _described(requirements: Sequence[str]) -> str:
+    """The requirements, with the project files that some of them name."""
+    projects = [pathlib.Path(each.partition("[")[0]) / "pyproject.toml" for each in requirements]
+    return "\n".join([*requirements, *[each.read_text(encoding="utf-8") for each in projects if each.exists()]])
 
 
 def package_folder(python: str) -> str:
