@@ -32,11 +32,6 @@ class Paired:
     def __getattr__(self, name: str) -> Any:
         return paired(getattr(self.real, name), getattr(self.emulated, name), f"{self.path}.{name}")
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        mine = self.real(*side(args, "real", self.path), **side(kwargs, "real", self.path))
-        other = self.emulated(*side(args, "emulated", self.path), **side(kwargs, "emulated", self.path))
-        return paired(mine, other, self.path)
-
     def __getitem__(self, index: Any) -> Any:
         return paired(self.real[index], self.emulated[index], f"{self.path}[{index}]")
 
@@ -50,6 +45,21 @@ class Paired:
 
     def __hash__(self) -> int:
         return hash(self.emulated)
+
+
+class PairedCallable(Paired):
+    """A function or class of both libraries."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        mine = self.real(*side(args, "real", self.path), **side(kwargs, "real", self.path))
+        other = self.emulated(*side(args, "emulated", self.path), **side(kwargs, "emulated", self.path))
+        return paired(mine, other, self.path)
+
+
+class PairedClass(PairedCallable):
+    """A class of both libraries, which says so to `isinstance(…, type)`."""
+
+    __class__ = type  # type: ignore[assignment]
 
 
 def paired(real: Any, emulated: Any, path: str) -> Any:
@@ -68,12 +78,13 @@ def paired(real: Any, emulated: Any, path: str) -> Any:
     if isinstance(emulated, ttnn_emulator.Tensor):
         theirs, ours = described(real), described(emulated)
         assert theirs == ours, f"{path} gives {theirs} by the library, {ours} by the emulator"
-    return Paired(real, emulated, path)
+    kind = PairedClass if isinstance(emulated, type) else PairedCallable if callable(emulated) else Paired
+    return kind(real, emulated, path)
 
 
 def side(item: Any, which: str, path: str) -> Any:
     """An argument as one of the two libraries gets it."""
-    if isinstance(item, Paired):
+    if issubclass(type(item), Paired):
         return getattr(item, which)
     if isinstance(item, (list, tuple)):
         return type(item)([side(each, which, path) for each in item])
