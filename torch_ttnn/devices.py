@@ -10,6 +10,8 @@ from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import Any
 
+import torch
+
 import ttnn_emulator
 from torch_ttnn import card
 from torch_ttnn.compiler.border import Border, CallListener
@@ -50,6 +52,12 @@ class Target:
     def is_mock(self) -> bool:
         """Whether the card is a mock, which types every call and computes nothing."""
         return not self.is_emulator and card.is_mock()
+
+    @property
+    def can_trace(self) -> bool:
+        """Whether traces can be captured. To try it on a mock card ends the process, inside the library; nor does slow
+        dispatch have traces."""
+        return self.is_emulator or not (self.is_mock or os.environ.get("TT_METAL_SLOW_DISPATCH_MODE"))
 
     @property
     def is_open(self) -> bool:
@@ -115,7 +123,7 @@ def _around(device: Any) -> Target:
         raise TypeError(f"device must be an open ttnn device or a name, not {type(device).__name__}")
     with _lock:
         for number in [number for number, target in _cards.items() if not target.is_open]:
-            del _cards[number]
+            _cards.pop(number).border.close()
         if device.id() in _closed_cards:
             raise card.CardError("the device given to the compiler is closed; open one and compile with it")
         if device.id() not in _cards:
@@ -154,9 +162,11 @@ def _close(target: Target) -> None:
 def _close_all() -> None:
     """Close what was opened by name.
 
-    Dynamo keeps compiled programs until the very end. What they hold of the library goes before, as the library
-    complains of every object that it finds then.
+    Dynamo keeps compiled programs, and options with devices in them, until the very end. What they hold of the library
+    goes before, as the library complains of every object that it finds then.
     """
+    if _cards or _closed_cards:
+        torch._dynamo.reset()
     for target in _cards.values():
         target.border.close()
     for target in _opened.values():

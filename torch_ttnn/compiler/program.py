@@ -15,7 +15,7 @@ from torch_ttnn.compiler import emit, index_bounds
 from torch_ttnn.compiler.errors import ProgramError
 from torch_ttnn.compiler.index_bounds import Bounds
 from torch_ttnn.compiler.lower import Lowered
-from torch_ttnn.compiler.source import source_line
+from torch_ttnn.compiler.source import failed_call
 from torch_ttnn.compiler.traced import Parts, TracedProgram
 from torch_ttnn.compiler.weights import Weights
 from torch_ttnn.devices import Target
@@ -88,21 +88,28 @@ class Program:
         # Entering no_grad takes a while, and AOTAutograd mostly has done so.
         without_gradients = torch.no_grad() if torch.is_grad_enabled() else contextlib.nullcontext()
         with self._lock, without_gradients, self._numerics():
-            weights = self.weights.current(inputs)
-            outputs = self._run(weights, inputs)
+            outputs = self._run(inputs)
         return [finish(each) if finish is not None else each for finish, each in zip(self._outputs, outputs)]
 
-    def _run(self, weights: list[Any], inputs: Sequence[Any]) -> Any:
+    def _run(self, inputs: Sequence[Any]) -> Any:
         try:
+            weights = self.weights.current(inputs)
             if self._traced is not None:
                 return self._traced(weights, inputs)
             return self._forward(self.target.border.ttnn, self.target.device, weights, inputs)
         except Exception as error:
+            if not self.target.is_open:
+                raise ProgramError(
+                    "the device that this program was compiled for is closed; open one and compile again"
+                ) from error
             raise _told(error, self.graph) from error
 
     def _traceable_parts(self, options: TorchTtnnOption) -> Parts | None:
         """The graph cut in three, if warm calls are to run as a trace and can."""
         wanted = self.target.is_emulator if options.trace is None else options.trace
+        if wanted and not self.target.can_trace:
+            log.warning("a %s cannot capture traces: programs run call by call", self.target.name)
+            return None
         parts = Parts(self.graph, self.weight_places) if wanted else None
         return parts if parts is not None and parts.is_whole and parts.body else None
 
@@ -125,11 +132,7 @@ def _told(error: Exception, graph: torch.fx.Graph) -> Exception:
     node = next((each for each in graph.nodes if each.name == name), None)
     if node is None:
         return error
-    origin = node.meta.get("origin")
-    message = f"{error}\n  in {line.strip()}"
-    if origin is not None:
-        message += f"\n  for {origin.target} at {source_line(origin) or 'an unknown line of the model'}"
-    return ProgramError(message)
+    return failed_call(error, line, node.meta.get("origin"))
 
 
 def _lies_within(tensor: torch.Tensor, bounds: Bounds) -> bool:

@@ -6,6 +6,8 @@ import re
 
 import torch.fx
 
+from torch_ttnn.compiler.errors import ProgramError
+
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\S+)\n\s*([^\n]*)')
 
 
@@ -25,3 +27,11 @@ def module_path(node: torch.fx.Node) -> str:
         return ""
     path = next(reversed(stack.values()))[0]
     return re.sub(r"^L\['\w+'\]\.?", "", str(path)).replace("_modules['", "").replace("']", "").strip(".")
+
+
+def failed_call(error: BaseException, call: str, origin: torch.fx.Node | None) -> ProgramError:
+    """An error of a call of a program, with the line of the model that the call comes from."""
+    message = f"{error}\n  in {call.strip()}"
+    if origin is not None:
+        message += f"\n  for {origin.target} at {source_line(origin) or 'an unknown line of the model'}"
+    return ProgramError(message)

@@ -17,9 +17,12 @@ import torch
 import torch.fx
 from torch._C import _data_address  # type: ignore[attr-defined]
 
+from torch_ttnn.compiler import emit
 from torch_ttnn.compiler.arguments import call_with
+from torch_ttnn.compiler.errors import ProgramError
 from torch_ttnn.compiler.observers import unobserved
 from torch_ttnn.compiler.preparation import Room, selected
+from torch_ttnn.compiler.source import failed_call
 from torch_ttnn.devices import Target
 
 
@@ -158,7 +161,15 @@ class Weights:
                     return self._evaluate(item, env, inputs, room)
                 return self._target.border.argument(item)
 
-            result = call_with(self._function(node, room), node.args, node.kwargs, value_of)
+            try:
+                result = call_with(self._function(node, room), node.args, node.kwargs, value_of)
+            except ProgramError:  # of a call within
+                raise
+            except Exception as error:
+                name = node.meta.get("path") or str(node.target)
+                raise failed_call(
+                    error, emit.call_text(name, node.args, node.kwargs), node.meta.get("origin")
+                ) from error
         env[node] = result
         return result
 
