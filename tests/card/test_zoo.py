@@ -12,6 +12,7 @@ import torch.utils._pytree as pytree
 from tests.card.heard import Heard, first_difference
 from torch_ttnn import TorchTtnnOption, devices, zoo
 from torch_ttnn.card import is_mock
+from torch_ttnn.compiler.pipeline import VERIFY
 
 pytestmark = pytest.mark.skipif(not is_mock(), reason="needs the real ttnn and a mock card: run by `make card`")
 
@@ -45,7 +46,9 @@ def laid_out(outputs: Any) -> list[Any]:
 
 
 @pytest.fixture(autouse=True)
-def little_memory():
+def unverified(monkeypatch: pytest.MonkeyPatch):
+    """The stages are verified by other tests; here it would take a third of the time."""
+    monkeypatch.setenv(VERIFY, "")
     yield
     gc.collect()
 

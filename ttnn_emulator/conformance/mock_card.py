@@ -28,6 +28,8 @@ CLUSTERS: dict[str, dict[str, Any]] = {
     },
     "p150": {"arch": "blackhole", "chips": 1, "links": [], "harvested": 3, "eth": 288, "pcie": 2, "type": "p150"},
 }
+# Variables that only a card of several chips needs: such a mock has no fast dispatch.
+OF_SEVERAL_CHIPS = ("TT_METAL_SLOW_DISPATCH_MODE", CHIPS_VARIABLE)
 FIRST_BOARD_ID = 72059269368820857
 
 COMPILER = r"""#!/bin/sh
@@ -79,8 +81,7 @@ def prepare(folder: str | os.PathLike, ttnn_package: str | os.PathLike, board: s
         "LOGURU_LEVEL": "ERROR",
     }
     if CLUSTERS[board]["chips"] > 1:
-        environment["TT_METAL_SLOW_DISPATCH_MODE"] = "1"
-        environment[CHIPS_VARIABLE] = str(CLUSTERS[board]["chips"])
+        environment.update(zip(OF_SEVERAL_CHIPS, ("1", str(CLUSTERS[board]["chips"]))))
     return environment
 
 

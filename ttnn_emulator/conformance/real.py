@@ -30,7 +30,8 @@ class RealTtnn:
         self.version = environment.installed_version(self.python)
         self._folder = tempfile.TemporaryDirectory(prefix="ttnn-mock-")
         package = environment.package_folder(self.python)
-        self._environment = {**os.environ, **mock_card.prepare(self._folder.name, package, board)}
+        inherited = {name: value for name, value in os.environ.items() if name not in mock_card.OF_SEVERAL_CHIPS}
+        self._environment = {**inherited, **mock_card.prepare(self._folder.name, package, board)}
         self._process: subprocess.Popen | None = None
 
     def start(self, script: pathlib.Path | None = None) -> subprocess.Popen:
