@@ -98,7 +98,7 @@ def check_version() -> None:
 # (libtt-umd.so, libtt_metal.so); which of them apply is decided from the top.
 REASONS: tuple[tuple[str, str], ...] = (
     (
-        r"firmware (bundle )?version .*(older|mismatch|newer)|minimum (compatible|supported) version",
+        r"(?i)firmware (bundle )?version .*(older|mismatch|newer)|minimum (compatible|supported) version",
         "the card's firmware does not fit this release of ttnn. Update it with tt-flash, or install a release of ttnn "
         "that fits it",
     ),

@@ -106,25 +106,40 @@ def check_programs(
     programs: Iterable[Any], *, python: str | None = None, names: Sequence[str] = (), install: bool = False
 ) -> Check:
     """The same for programs that are compiled already; calls that several of them share are asked once."""
-    programs = list(programs)
-    python = python or real_python(install=install)
-    result = Check(environment.installed_version(python))
-    partners: dict[str, _Partner] = {}
-    try:
+    with Checker(python or real_python(install=install)) as checker:
+        checker.put(programs, names)
+        return checker.result
+
+
+class Checker:
+    """One release of the real library, asked about any number of programs; every distinct call is put once."""
+
+    def __init__(self, python: str) -> None:
+        self.result = Check(environment.installed_version(python))
+        self._python = python
+        self._partners: dict[str, _Partner] = {}
+
+    def __enter__(self) -> Checker:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for partner in self._partners.values():
+            partner.close()
+
+    def put(self, programs: Iterable[Any], names: Sequence[str] = ()) -> list[Finding]:
+        """What the library said of the calls of these programs."""
+        before = len(self.result.findings)
         for number, program in enumerate(programs):
             board = _mock_board(program.target.typing.board)
-            if board not in partners:
-                partners[board] = _Partner(python, board)
+            if board not in self._partners:
+                self._partners[board] = _Partner(self._python, board)
             name = names[number] if number < len(names) else f"program {number + 1}"
             for graph in (program.lowered.prepare, program.lowered.main):
                 for node in graph.nodes:
                     if "path" in node.meta:
-                        _check_call(node, name, partners[board], result)
-        result.asked = sum(partner.asked for partner in partners.values())
-    finally:
-        for partner in partners.values():
-            partner.close()
-    return result
+                        _check_call(node, name, self._partners[board], self.result)
+        self.result.asked = sum(partner.asked for partner in self._partners.values())
+        return self.result.findings[before:]
 
 
 def real_python(install: bool = False) -> str:

@@ -110,10 +110,11 @@ def golden(arguments: argparse.Namespace) -> int:
 def report(arguments: argparse.Namespace) -> int:
     """Write docs/conformance.md from the recorded answers and the golden vectors."""
     from ttnn_emulator.conformance import golden as vectors
-    from ttnn_emulator.conformance.report import page
+    from ttnn_emulator.conformance.report import page, releases_in
 
     scores = {family: score(family) for family in recorded.recorded_families()}
-    text = page(scores, vectors.judge_all())
+    releases = releases_in(arguments.file.read_text(encoding="utf-8")) if arguments.file.exists() else ""
+    text = page(scores, vectors.judge_all(), releases)
     with replacing(arguments.file) as temporary:
         temporary.write_text(text, encoding="utf-8")
     console.print(f"wrote {arguments.file}")

@@ -66,7 +66,7 @@ def installed_version(python: str) -> str:
 def existing_python(version: str) -> str:
     """A Python that has `ttnn` of this version already; empty if there is none."""
     given = os.environ.get(PYTHON_VARIABLE)
-    if given:
+    if given and installed_version(given) == version:
         return given
     python = _folder(version) / "bin" / "python"
     return str(python) if python.exists() and installed_version(str(python)) == version else ""
@@ -83,7 +83,7 @@ def ttnn_python(version: str, requirements: Sequence[str] = ()) -> str:
     Python that the user names is taken as it is.
     """
     existing = existing_python(version)
-    if existing and (os.environ.get(PYTHON_VARIABLE) or _has(version, requirements)):
+    if existing and (existing == os.environ.get(PYTHON_VARIABLE) or _has(version, requirements)):
         return existing
     folder = _folder(version)
     python = folder / "bin" / "python"

@@ -29,10 +29,48 @@ BARS = {
 }
 
 
-def page(scores: Mapping[str, Score], results: Sequence[Result]) -> str:
-    """The whole document, from the score of every family and the result of every golden vector."""
+RELEASES_BEGIN, RELEASES_END = "<!-- releases: begin -->", "<!-- releases: end -->"
+
+
+def page(scores: Mapping[str, Score], results: Sequence[Result], releases: str = "") -> str:
+    """The whole document, from the score of every family and the result of every golden vector.
+
+    `releases` is the table that stands between marks, which others write (`releases_in`).
+    """
     families = [family_section(family, scores[family]) for family in sorted(scores)]
-    return "\n".join([HEADER.format(version=ttnn_version()) + _summary(scores), golden_section(results), *families])
+    parts = [HEADER.format(version=ttnn_version()) + _summary(scores), golden_section(results)]
+    return "\n".join([*parts, releases_section(releases), *families])
+
+
+def releases_section(table: str) -> str:
+    return "\n".join(
+        [
+            "## Releases of the library",
+            "",
+            "Written by `python -m torch_ttnn.check_models --ttnn VERSION … --page docs/conformance.md`.",
+            "",
+            f"{RELEASES_BEGIN}\n{table}\n{RELEASES_END}",
+            "",
+        ]
+    )
+
+
+def releases_in(text: str) -> str:
+    """The table of releases of a page, empty if it has none.
+
+    >>> releases_in(releases_section("| ttnn |"))
+    '| ttnn |'
+    """
+    return text.partition(RELEASES_BEGIN)[2].partition(RELEASES_END)[0].strip()
+
+
+def with_releases(text: str, table: str) -> str:
+    """A page with another table of releases."""
+    before, begun, rest = text.partition(RELEASES_BEGIN)
+    _, ended, after = rest.partition(RELEASES_END)
+    if not begun or not ended:
+        raise ValueError(f"there are no marks {RELEASES_BEGIN} and {RELEASES_END} to write between")
+    return f"{before}{RELEASES_BEGIN}\n{table}\n{RELEASES_END}{after}"
 
 
 def _summary(scores: Mapping[str, Score]) -> str:
