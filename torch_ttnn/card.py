@@ -31,6 +31,11 @@ class CardError(TorchTtnnError):
     """A card was asked for and cannot be used."""
 
 
+def is_stand_in() -> bool:
+    """Whether the library works on something that stands in for a card: a mock or a simulator."""
+    return any(map(os.environ.get, STAND_INS))
+
+
 def is_mock() -> bool:
     """Whether the library works on a mock card: it checks and types every call, and computes nothing."""
     return bool(os.environ.get(STAND_INS[0])) and not os.environ.get(STAND_INS[1])
@@ -41,7 +46,7 @@ def is_present() -> bool:
 
     The library logs a page when it finds none, so it is asked only where a driver or a stand-in makes one likely.
     """
-    if importlib.util.find_spec("ttnn") is None or not (_device_files() or any(map(os.environ.get, STAND_INS))):
+    if importlib.util.find_spec("ttnn") is None or not (_device_files() or is_stand_in()):
         return False
     try:
         return library().GetNumAvailableDevices() > 0

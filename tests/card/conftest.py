@@ -9,7 +9,7 @@ import torch
 
 from torch_ttnn import card, devices
 
-HAS_LIBRARY = importlib.util.find_spec("ttnn") is not None and card.is_mock()
+HAS_LIBRARY = importlib.util.find_spec("ttnn") is not None and card.is_stand_in()
 
 
 @pytest.fixture

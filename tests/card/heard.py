@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
+import torch.utils._pytree as pytree
 
 from tests.card.paired import described
+from torch_ttnn import card
 from torch_ttnn.compiler.arguments import leaves
 from torch_ttnn.compiler.border import is_description
 from torch_ttnn.devices import Target
@@ -51,3 +53,14 @@ def first_difference(one: Heard, other: Heard) -> str:
     if len(one.calls) != len(other.calls):
         return f"{len(one.calls)} calls on the card, {len(other.calls)} on the emulator"
     return ""
+
+
+def assert_alike(got: Any, want: Any) -> None:
+    """Outputs of a card and of the emulator: shapes, dtypes and strides, and values where the card computes any."""
+    ours, theirs = ([each for each in pytree.tree_leaves(one) if isinstance(each, torch.Tensor)] for one in (got, want))
+    assert [(each.shape, each.dtype, each.stride()) for each in ours] == [
+        (each.shape, each.dtype, each.stride()) for each in theirs
+    ]
+    if not card.is_mock():
+        for one, other in zip(ours, theirs):
+            torch.testing.assert_close(one, other, rtol=0.05, atol=0.05 * float(other.abs().max()))

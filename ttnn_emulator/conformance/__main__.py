@@ -146,10 +146,12 @@ def api(arguments: argparse.Namespace) -> int:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run Python with the real library on a mock card: `run script.py`, or `run -- -m pytest tests/card`."""
+    """Run Python with the real library, on a mock card or on the simulator that TT_METAL_SIMULATOR names."""
     python = environment.ttnn_python(ttnn_version(), arguments.install)
-    folder = environment.cache_folder() / f"mock-{ttnn_version()}-{arguments.board}"
-    mock = mock_card.prepare(folder, environment.package_folder(python), arguments.board)
+    mock = {}
+    if not os.environ.get(mock_card.SIMULATOR_VARIABLE):
+        folder = environment.cache_folder() / f"mock-{ttnn_version()}-{arguments.board}"
+        mock = mock_card.prepare(folder, environment.package_folder(python), arguments.board)
     here = {"PYTHONPATH": os.pathsep.join(filter(None, [os.getcwd(), os.environ.get("PYTHONPATH")]))}
     command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
     return subprocess.run([python, *command], env={**os.environ, **mock, **here}).returncode
@@ -191,7 +193,7 @@ def main(argv: list[str] | None = None) -> int:
     each = commands.add_parser("run", help=run.__doc__, description=run.__doc__)
     each.add_argument("--board", choices=mock_card.CLUSTERS, default="n150", help="the mock card")
     each.add_argument("--install", action="append", default=[], metavar="REQUIREMENT", help="needed beside the library")
-    each.add_argument("command", nargs=argparse.REMAINDER, help="what Python is given: a script, or -m and a module")
+    each.add_argument("command", nargs=argparse.REMAINDER, help="a script with its arguments, or -- -m and a module")
     each.set_defaults(run=run)
 
     arguments = parser.parse_args(argv)

@@ -14,6 +14,8 @@ from typing import Any
 
 from ttnn_emulator.conformance.server import CHIPS_VARIABLE
 
+SIMULATOR_VARIABLE = "TT_METAL_SIMULATOR"  # of the library: a functional simulator, which computes values
+
 # One card each: chips, which of them sit on the host's bus, which rows or columns of cores are switched off.
 CLUSTERS: dict[str, dict[str, Any]] = {
     "n150": {"arch": "wormhole_b0", "chips": 1, "links": [], "harvested": 64, "eth": 0, "pcie": 0, "type": "n150"},
