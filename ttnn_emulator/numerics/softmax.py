@@ -21,17 +21,19 @@ def softmax_rows(
     scale: float | None = None,
     mask: torch.Tensor | None = None,
     mask_dtype: DataType = DataType.BFLOAT16,
+    piece: int | None = None,
 ) -> torch.Tensor:
     """The kernel for the last of four dimensions. With a mask the values are scaled and the mask is added before.
 
-    `bulk` is the format of the buffers that hold whole rows; a row's sum waits in an intermediate one.
+    `bulk` is the format of the buffers that hold whole rows; a row's sum waits in an intermediate one. `piece` is how
+    many tiles the kernel for wide rows takes at a time: the sums of the pieces are added by the vector unit.
     """
     core = Core.of(config, values.numel())
     x = core.source(values, dtype)
     if mask is not None:
         factor = numeric.scaler_of(1.0 if scale is None else scale)
         x = core.add(core.through(core.mul(x, torch.tensor(factor)), bulk), core.source(mask, mask_dtype))
-        if stable:
+        if stable or piece is not None:
             x = core.through(x, bulk)
     if not core.exact and config.approx and bulk is DataType.BFLOAT16:
         return compiled(kernels.softmax_rows, x, dtype, core, stable)
@@ -42,8 +44,18 @@ def softmax_rows(
         x = core.sub(x, core.through(largest, bulk))
     powers = core.through(core.apply("exp", x, approx=config.approx), bulk)
     precise = core.wide or not config.approx
-    inverse = core.through(core.apply("recip", core.row_sums(powers), approx=not precise))
+    total = core.row_sums(powers) if piece is None else _sum_of_pieces(core, powers, piece * numeric.TILE)
+    inverse = core.through(core.apply("recip", total, approx=not precise))
     return core.packed(core.mul(powers, inverse), dtype)
+
+
+def _sum_of_pieces(core: Core, powers: torch.Tensor, width: int) -> torch.Tensor:
+    """softmax_large_tensor.cpp: each piece's sum plus the sum so far, which waits in a buffer between them."""
+    first, *rest = powers.split(width, -1)
+    total = core.through(core.row_sums(first))
+    for part in rest:
+        total = core.through(core.vector("add", core.row_sums(part), total))
+    return total
 
 
 def softmax_general(
