@@ -40,8 +40,7 @@ def softmax_rows(
     if not core.exact:
         return compiled(kernels.accurate_softmax_rows, x, dtype, core)
     if stable:
-        largest = numeric.extreme(x, -1, largest=True).unsqueeze(-1)
-        x = core.sub(x, core.through(largest, bulk))
+        x = core.sub(x, core.through(_largest_of_rows(core, x), bulk))
     powers = core.through(core.apply("exp", x, approx=config.approx), bulk)
     precise = core.wide or not config.approx
     total = core.row_sums(powers) if piece is None else _sum_of_pieces(core, powers, piece * numeric.TILE)
@@ -93,9 +92,14 @@ def softmax_general(
     return core.packed(core.mul(powers, inverse), dtype)
 
 
+def _largest_of_rows(core: Core, x: torch.Tensor) -> torch.Tensor:
+    """The matrix unit adds 0 when it turns a row of extremes into a column: NaN becomes infinity, a denormal 0."""
+    return core.add(numeric.extreme(x, -1, largest=True).unsqueeze(-1), torch.zeros(()))
+
+
 def _largest(core: Core, x: torch.Tensor, dim: int, dtype: DataType) -> torch.Tensor:
     """The largest along `dim`, kept with size 1. In the last two dimensions tile padding takes part, as zeros."""
-    found = numeric.extreme(x, dim, largest=True).unsqueeze(dim)
+    found = _largest_of_rows(core, x) if dim == -1 else numeric.extreme(x, dim, largest=True).unsqueeze(dim)
     if dim >= -2 and x.shape[dim] % numeric.TILE:
         found = torch.maximum(found, torch.zeros(()))
     return core.packed(found, dtype if dim < -2 else core.middle)
