@@ -132,9 +132,8 @@ ERF_BF16_DENOMINATOR = (1.0, 5.7439188334e-01, 1.3675764810e-01, 8.2844606784e-0
 def erf(x: Float, *, approx: bool, fp32: bool, halves: bool = False) -> Float:
     x = within(x, 10.0)
     squared = mul(x, x)
-    numerator, denominator = ERF_BF16_NUMERATOR, ERF_BF16_DENOMINATOR
-    if fp32 and not halves:
-        numerator, denominator = ERF_NUMERATOR, ERF_DENOMINATOR
+    wide = fp32 and not halves
+    numerator, denominator = (ERF_NUMERATOR, ERF_DENOMINATOR) if wide else (ERF_BF16_NUMERATOR, ERF_BF16_DENOMINATOR)
     top = mul(polynomial(squared, *numerator), x)
     inverse = reciprocal(polynomial(squared, *denominator), steps=1 if approx else 2)
     return between(mul(top, inverse), -1.0, 1.0)

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ttnn_emulator.api.config_types import UnaryWithParam
+from ttnn_emulator.enums import ALL_ENUMS
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.numerics.functions import Activation, activation_of
+from ttnn_emulator.numerics.functions import BY_NAME, Activation, activation_of
 from ttnn_emulator.ops.unary_kinds import WITH_PARAMETERS, WITHOUT_PARAMETERS
 
 LEFT_OUT = frozenset({"hardswish", "lgamma", "logit", "logsigmoid"})
@@ -91,4 +92,11 @@ def fused(given: Any) -> Activation:
 
 
 def as_unary(given: Any) -> UnaryWithParam:
-    return given if isinstance(given, UnaryWithParam) else UnaryWithParam(given)
+    """A function by its name, by its kind, or as it is."""
+    if isinstance(given, UnaryWithParam):
+        return given
+    if not isinstance(given, str):
+        return UnaryWithParam(given)
+    require(given in BY_NAME, f"no elementwise function is called {given!r}")
+    name, params = BY_NAME[given]
+    return UnaryWithParam(ALL_ENUMS["UnaryOpType"][name.upper()], *params)

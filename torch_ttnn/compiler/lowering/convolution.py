@@ -142,7 +142,8 @@ def _no_bias(weight: Value) -> Value:
     A depthwise convolution along a line without a bias has a kernel of its own, which does not fetch index tables from
     DRAM and has no place for an activation; with a bias it runs as any other.
     """
-    return weight.view((weight.shape[0], -1)).prepared(torch.select, 1, 0).prepared(torch.zeros_like)
+    row = weight.view((weight.shape[0], -1)).prepared(aten.select.int, 1, 0)
+    return row.prepared(aten.zeros_like.default)
 
 
 def transposed_in_plane(
