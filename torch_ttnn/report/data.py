@@ -31,12 +31,12 @@ ATEN_CASTS = ("aten._to_copy", "aten.to.", "prims.convert_element_type")
 # What results are in each mode of the emulator, and what the next better one costs (docs/numerics.md).
 NUMERICS = {
     "fast": (
-        "results are from fast numerics: rounded between operations as on the chip, computed within them in float32; "
+        "results are from fast numerics: rounded between operations as on the chip, computed within them in float32;\n"
         'options={"numerics": "exact"} gives the chip\'s own bits and takes some 10 to 100 times as long'
     ),
     "auto": (
-        "results are from auto numerics: the chip's own bits where an operation has up to 8 million products, beyond "
-        "that rounded between operations as on the chip and computed within them in float32"
+        "results are from auto numerics: the chip's own bits where an operation has up to 8 million products,\n"
+        "beyond that rounded between operations as on the chip and computed within them in float32"
     ),
     "exact": "results are from exact numerics: the chip's own bits, in every operation",
 }
