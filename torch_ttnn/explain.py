@@ -91,7 +91,7 @@ def explain(model: Callable[..., Any], *args: Any, options: Any = None, **kwargs
     """
     start = time.perf_counter()
     captured = capture(model, args, kwargs, options)
-    return explanation_of(captured.found, time.perf_counter() - start, captured.notes)
+    return explanation_of(captured.found, time.perf_counter() - start, captured.notes, captured.options.numerics)
 
 
 def capture(model: Callable[..., Any], args: tuple, kwargs: dict[str, Any], options: Any = None) -> Captured:
@@ -113,17 +113,21 @@ def arguments_of(inputs: Any) -> tuple[tuple, dict[str, Any]]:
 
 
 def explanation_of(
-    programs: Sequence[tuple[str, Program]], elapsed: float | None = None, notes: Sequence[str] = ()
+    programs: Sequence[tuple[str, Program]],
+    elapsed: float | None = None,
+    notes: Sequence[str] = (),
+    numerics: str = "",
 ) -> Explanation:
-    """The explanation of programs that are there already, each with its name."""
+    """The explanation of programs that are there already, each with its name; `numerics` is the emulator's mode."""
     seconds = total_seconds([program.seconds for _, program in programs])
     if elapsed is not None:
         seconds = {"capture": max(elapsed - sum(seconds.values()), 0.0), **seconds}
     start = time.perf_counter()
     described = [describe(program, measure(program), name) for name, program in programs]
     seconds["memory"] = time.perf_counter() - start
-    target = programs[0][1].target.name
-    return Explanation(Report(described, seconds, target, tuple(notes)), [program for _, program in programs])
+    target = programs[0][1].target
+    report = Report(described, seconds, target.name, tuple(notes), numerics if target.is_emulator else "")
+    return Explanation(report, [program for _, program in programs])
 
 
 def _fresh_caller() -> Callable[..., Any]:

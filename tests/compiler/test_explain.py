@@ -28,7 +28,7 @@ def inference():
 
 def test_json_has_exactly_these_keys():
     told = explain(transformer(1), X).to_json()
-    assert set(told) == {"programs", "memory", "compile_seconds", "versions"}
+    assert set(told) == {"programs", "memory", "compile_seconds", "numerics", "versions"}
     (program,) = told["programs"]
     assert set(program) == {"device_ops", "host_ops", "moves", "fusions", "ops_before", "code"}
     assert set(told["memory"]) == {"dram_peak", "l1_peak", "weights"}
@@ -169,3 +169,15 @@ def test_llama_70b_in_two_gib():
     weights, kibibytes = map(int, done.stdout.split()[-2:])
     assert 131 << 30 < weights < 133 << 30  # 70.6 billion weights in bfloat16, and their padding
     assert kibibytes < 2 << 20
+
+
+@pytest.mark.parametrize("mode", ["fast", "auto", "exact"])
+def test_it_says_which_numerics_results_are_from(mode, tmp_path):
+    explanation = explain(nn.ReLU(), torch.randn(64, 64), options={"numerics": mode})
+    assert explanation.to_json()["numerics"] == mode
+    assert f"results are from {mode} numerics" in " ".join(str(explanation).split())
+    assert f"results are from {mode} numerics" in explanation.to_html()
+
+
+def test_fast_is_the_default_and_tells_what_exact_costs():
+    assert "takes" in str(explain(nn.ReLU(), torch.randn(64, 64))).split("exact")[1]

@@ -26,7 +26,7 @@ def publish(program: Program, number: int, options: TorchTtnnOption) -> None:
     if options.metrics_path:
         folder = Path(options.metrics_path)
         folder.mkdir(parents=True, exist_ok=True)
-        report = explanation_of([(f"graph {number}", program)]).to_json()
+        report = explanation_of([(f"graph {number}", program)], numerics=options.numerics).to_json()
         with replacing(folder / f"graph_{number}.json") as temporary:
             temporary.write_text(json.dumps(report, indent=1))
     if options.export_code:

@@ -28,6 +28,20 @@ _CALLER = f"{Path(__file__).parent.parent / 'explain.py'}:"  # `explain` calls t
 ATEN_CASTS = ("aten._to_copy", "aten.to.", "prims.convert_element_type")
 
 
+# What results are in each mode of the emulator, and what the next better one costs (docs/numerics.md).
+NUMERICS = {
+    "fast": (
+        "results are from fast numerics: rounded between operations as on the chip, computed within them in float32;\n"
+        'options={"numerics": "exact"} gives the chip\'s own bits and takes some 10 to 100 times as long'
+    ),
+    "auto": (
+        "results are from auto numerics: the chip's own bits where an operation has up to 8 million products,\n"
+        "beyond that rounded between operations as on the chip and computed within them in float32"
+    ),
+    "exact": "results are from exact numerics: the chip's own bits, in every operation",
+}
+
+
 @dataclass(frozen=True)
 class HostOp:
     """An ATen operation left to torch."""
@@ -96,6 +110,7 @@ class Report:
     compile_seconds: dict[str, float]
     target: str = ""
     notes: tuple[str, ...] = ()
+    numerics: str = ""  # the mode of the emulator that results are from; of a card, none
 
     @property
     def memory(self) -> Memory:
@@ -120,6 +135,7 @@ class Report:
             "programs": [_program_json(program) for program in self.programs],
             "memory": {"dram_peak": memory.dram_peak, "l1_peak": memory.l1_peak, "weights": memory.weights},
             "compile_seconds": dict(self.compile_seconds),
+            "numerics": self.numerics,
             "versions": self.versions,
         }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from torch_ttnn.report.assembly import assemble, card, embedded, safe
-from torch_ttnn.report.data import ProgramReport, Report, bytes_text
+from torch_ttnn.report.data import NUMERICS, ProgramReport, Report, bytes_text
 from torch_ttnn.report.layout import place
 from torch_ttnn.report.text import fit_text
 
@@ -40,10 +40,12 @@ def _summary(report: Report) -> str:
     ]
     boards = [f'<li class="{"fits" if fit.fits else "lacks"}">{safe(fit_text(fit))}</li>' for fit in report.fits]
     notes = [f'<p class="note">{safe(each)}</p>' for each in (*report.notes, *memory.problems)]
+    mode = [f'<p class="quiet">{safe(NUMERICS[report.numerics])}</p>'] if report.numerics else []
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     return "\n".join(
         [
             f'<p class="quiet">{len(report.programs)} program(s) for the {safe(report.target)}; {safe(versions)}</p>',
+            *mode,
             '<div class="cards">',
             *[card(*each) for each in cards],
             "</div>",

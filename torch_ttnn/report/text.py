@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from torch_ttnn.compiler.memory import Fit
-from torch_ttnn.report.data import Move, ProgramReport, Report, bytes_text
+from torch_ttnn.report.data import NUMERICS, Move, ProgramReport, Report, bytes_text
 
 _INSTALLED = re.compile(r"^\S*/site-packages/")
 SHOWN = 12  # rows of a table in the summary; the page and the JSON have them all
@@ -22,6 +22,8 @@ SHOWN = 12  # rows of a table in the summary; the page and the JSON have them al
 def summary(report: Report) -> Group:
     """What `rich` prints."""
     parts: list[Any] = [Text(f"{len(report.programs)} program(s) for the {report.target}", style="bold")]
+    if report.numerics:
+        parts.append(Text(NUMERICS[report.numerics]))
     for program in report.programs:
         parts += list(_program(program))
     parts += [_memory(report), *[Text(note, style="yellow") for note in report.notes]]

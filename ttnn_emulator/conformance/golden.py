@@ -1,7 +1,10 @@
 """Golden vectors: what the chip's own kernels answer, bit for bit, and how near the emulator comes.
 
 Each vector is a line of `golden/<set>.jsonl` (its code, inputs and outputs) with its bit patterns in
-`golden/<set>.npz.xz`. They were made by the released kernels of `ttnn` on the open-source Wormhole simulator.
+`golden/<set>.npz.xz`. They were made by the released kernels of `ttnn` on the open-source Wormhole simulator:
+`wormhole` with the operations' defaults, `compiled` with the settings of our compiled programs. They are judged in the
+exact mode of the emulator. An input is kept as its bits, or as what makes them: `all16` (all bfloat16 patterns) or
+`normal` with a seed, a shape and a checksum.
 """
 
 from __future__ import annotations
@@ -11,7 +14,8 @@ import io
 import json
 import lzma
 import pathlib
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +27,7 @@ from ttnn_emulator.conformance.exchange import memory_config
 from ttnn_emulator.conformance.server import L1_SMALL_SIZE
 from ttnn_emulator.host import from_torch_tensor
 from ttnn_emulator.numerics.formats import CARRIER, wide
+from ttnn_emulator.numerics.mode import numerics
 from ttnn_emulator.tensor import values_of
 
 FOLDER = pathlib.Path(__file__).parent / "golden"
@@ -63,9 +68,9 @@ class Vector:
         return MOVED if last in MOVES else ACCUMULATED if last in ACCUMULATES else ELEMENTWISE
 
     def make_input(self, name: str, device: Any) -> Any:
-        dtype_name, layout, memory, *special = self.inputs[name]
+        dtype_name, layout, memory, *recipe = self.inputs[name]
         dtype = getattr(ttnn, dtype_name)
-        bits = np.arange(65536, dtype=np.uint16).reshape(256, 256) if special else self.arrays[f"{self.name}/{name}"]
+        bits = made_by(recipe, dtype) if recipe else self.arrays[f"{self.name}/{name}"]
         options: dict[str, Any] = {"layout": getattr(ttnn, f"{layout}_LAYOUT")}
         if memory != "host":
             options |= {"device": device, "memory_config": memory_config(ttnn, memory)}
@@ -76,6 +81,22 @@ class Vector:
         dtype = getattr(ttnn, self.outputs[number])
         values = as_torch(self.arrays[f"{self.name}/out{number}"], dtype)
         return wide(values) if dtype.name.startswith(("BFLOAT", "FLOAT")) else values.to(CARRIER[dtype])
+
+
+def made_by(recipe: Sequence[Any], dtype: Any) -> np.ndarray:
+    """The bits of an input that is not stored."""
+    kind, *rest = recipe
+    if kind == "all16":
+        return np.arange(65536, dtype=np.uint16).reshape(256, 256)
+    seed, shape, checksum = rest
+    values = torch.from_numpy(np.random.default_rng(seed).standard_normal(shape, dtype=np.float32))
+    if dtype is ttnn.float32:
+        bits = values.numpy().view(np.uint32)
+    else:
+        bits = values.bfloat16().view(torch.int16).numpy().view(np.uint16)
+    if zlib.crc32(bits.tobytes()) != checksum:
+        raise ValueError(f"this version of numpy draws other numbers from the seed {seed}")
+    return bits
 
 
 def as_torch(bits: np.ndarray, dtype: Any) -> torch.Tensor:
@@ -212,11 +233,12 @@ def judge_all(names: list[str] | None = None, only: str = "") -> list[Result]:
     """Judge all vectors of the given sets, or those whose name or operation contains `only`."""
     device = ttnn.open_device(device_id=0, l1_small_size=L1_SMALL_SIZE)
     try:
-        return [
-            judge(vector, device)
-            for name in names or sets()
-            for vector in vectors(name)
-            if only in vector.name or only == vector.op
-        ]
+        with numerics("exact"):
+            return [
+                judge(vector, device)
+                for name in names or sets()
+                for vector in vectors(name)
+                if only in vector.name or only == vector.op
+            ]
     finally:
         ttnn.close_device(device)

@@ -44,7 +44,7 @@ WORK = 24  # fused multiply-adds that a kernel takes on average
 TABLES_KEPT = 256
 
 # Kernels that do not write what they do not change: a denormal stays, where a store would flush it.
-LEAVES_ALONE = frozenset({"identity", "hardshrink", "softplus", "threshold"})
+LEAVES_ALONE = frozenset({"identity", "hardshrink", "softplus", "fused softplus", "threshold"})
 STORES_BITS = frozenset({"bitwise_not"})  # as integers: denormals stay
 
 
@@ -113,7 +113,7 @@ class Activation:
 MODE_ONLY = {
     "gelu": True,
     "exp": False,
-    "erf": False,
+    "erf": True,
     "log": False,
     "log2": False,
     "log10": False,

@@ -7,6 +7,7 @@ own, so that a product with it, or a sum, is rounded by itself. All other a × b
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -46,6 +47,15 @@ def kernel(*names: str) -> Callable[[Callable[..., Float]], Callable[..., Float]
         return function
 
     return wrap
+
+
+def fused(*functions: Callable[..., Float]) -> None:
+    """Register what is left of kernels inside of other operations: there they take the polynomials for bfloat16.
+
+    The macro INP_FLOAT32 chooses the others, and elementwise operations of one tensor alone define it.
+    """
+    for function in functions:
+        KERNELS[f"fused {function.__name__}"] = functools.partial(function, halves=True)
 
 
 def is_immediate(value: Any) -> bool:

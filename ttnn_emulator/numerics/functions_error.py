@@ -8,6 +8,7 @@ from ttnn_emulator.numerics.functions_basis import (
     at_least,
     between,
     equal,
+    fused,
     greater,
     half_precision,
     kernel,
@@ -128,10 +129,11 @@ ERF_BF16_DENOMINATOR = (1.0, 5.7439188334e-01, 1.3675764810e-01, 8.2844606784e-0
 
 
 @kernel("erf")
-def erf(x: Float, *, approx: bool, fp32: bool) -> Float:
+def erf(x: Float, *, approx: bool, fp32: bool, halves: bool = False) -> Float:
     x = within(x, 10.0)
     squared = mul(x, x)
-    numerator, denominator = (ERF_NUMERATOR, ERF_DENOMINATOR) if fp32 else (ERF_BF16_NUMERATOR, ERF_BF16_DENOMINATOR)
+    wide = fp32 and not halves
+    numerator, denominator = (ERF_NUMERATOR, ERF_DENOMINATOR) if wide else (ERF_BF16_NUMERATOR, ERF_BF16_DENOMINATOR)
     top = mul(polynomial(squared, *numerator), x)
     inverse = reciprocal(polynomial(squared, *denominator), steps=1 if approx else 2)
     return between(mul(top, inverse), -1.0, 1.0)
@@ -228,7 +230,8 @@ I1_ASYMPTOTE = (
 
 
 @kernel("i1")
-def i1(x: Float, *, approx: bool, fp32: bool) -> Float:
+def i1(x: Float, *, approx: bool, fp32: bool, halves: bool = False) -> Float:
+    fp32 = fp32 and not halves  # the rounding of the result follows the dtype here too
     x = within(x, 88.5)
     squared = mul(x, x)
     inverse = reciprocal(polynomial(squared, *I1_DENOMINATOR[fp32]), steps=2)
@@ -239,3 +242,6 @@ def i1(x: Float, *, approx: bool, fp32: bool) -> Float:
     outer = set_sign(mul(mul(power, root), polynomial(mul(root, root), *I1_ASYMPTOTE)), x)
     result = np.where(greater(size, 10.0), outer, inner)
     return result if fp32 else round_to_bf16(result)
+
+
+fused(erf, i1)

@@ -12,6 +12,7 @@ from ttnn_emulator.numerics.functions_basis import (
     at_most,
     between,
     equal,
+    fused,
     greater,
     half_precision,
     kernel,
@@ -215,22 +216,22 @@ EXPM1_CLAMPED = {
 
 
 @kernel("elu")
-def elu(x: Float, alpha: float, *, approx: bool, fp32: bool) -> Float:
-    result = np.where(at_least(x, 0.0), x, times(expm1_clamped(x, fp32), alpha))
+def elu(x: Float, alpha: float, *, approx: bool, fp32: bool, halves: bool = False) -> Float:
+    result = np.where(at_least(x, 0.0), x, times(expm1_clamped(x, fp32 and not halves), alpha))
     return result if fp32 else round_to_bf16(result)
 
 
 @kernel("celu")
-def celu(x: Float, alpha: float, *, approx: bool, fp32: bool) -> Float:
+def celu(x: Float, alpha: float, *, approx: bool, fp32: bool, halves: bool = False) -> Float:
     inverse = float(np.float32(1.0) / np.float32(alpha))
-    result = np.where(at_least(x, 0.0), x, times(expm1_clamped(times(x, inverse), fp32), alpha))
+    result = np.where(at_least(x, 0.0), x, times(expm1_clamped(times(x, inverse), fp32 and not halves), alpha))
     return result if fp32 else round_to_bf16(result)
 
 
 @kernel("selu")
-def selu(x: Float, scale: float, alpha: float, *, approx: bool, fp32: bool) -> Float:
+def selu(x: Float, scale: float, alpha: float, *, approx: bool, fp32: bool, halves: bool = False) -> Float:
     product = float(np.float32(scale) * np.float32(alpha))
-    result = np.where(at_least(x, 0.0), times(x, scale), times(expm1_clamped(x, fp32), product))
+    result = np.where(at_least(x, 0.0), times(x, scale), times(expm1_clamped(x, fp32 and not halves), product))
     return result if fp32 else round_to_bf16(result)
 
 
@@ -259,12 +260,13 @@ SOFTPLUS_POLYNOMIAL = {
 
 
 @kernel("softplus")
-def softplus(x: Float, beta: float, threshold: float, *, approx: bool, fp32: bool) -> Float:
+def softplus(x: Float, beta: float, threshold: float, *, approx: bool, fp32: bool, halves: bool = False) -> Float:
     inverse = float(np.float32(1.0) / np.float32(beta))
     t = times(x, beta)
     size = set_sign(t, 0)
-    rest = polynomial(size, *SOFTPLUS_POLYNOMIAL[fp32])
-    if fp32:
+    wide = fp32 and not halves
+    rest = polynomial(size, *SOFTPLUS_POLYNOMIAL[wide])
+    if wide:
         e = exp_below_zero(set_sign(size, 1))
         tail = mul(e, times_plus(e, times_plus(e, 0.333333343, -0.5), 1.0))
     else:
@@ -320,3 +322,6 @@ def xielu(x: Float, alpha_p: float, alpha_n: float, *, approx: bool, fp32: bool)
     negative = np.where(at_least(x, np.float32(-1e-6)), tiny, np.where(greater(x, -0.5), small, large))
     result = np.where(greater(x, 0.0), positive, negative)
     return result if fp32 else round_to_bf16(result)
+
+
+fused(elu, celu, selu, softplus)

@@ -66,3 +66,6 @@ FLOAT32: dict[str, Callable[..., Values]] = {
 
 def _whole(x: Values, rounding: float) -> Values:
     return torch.trunc(x) if rounding == 1.0 else torch.floor(x)
+
+
+FLOAT32 |= {f"fused {name}": FLOAT32[name] for name in ("celu", "elu", "erf", "selu")}

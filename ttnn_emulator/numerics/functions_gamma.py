@@ -11,6 +11,7 @@ from ttnn_emulator.numerics.functions_basis import (
     at_least,
     at_most,
     equal,
+    fused,
     greater,
     kernel,
     less,
@@ -112,8 +113,8 @@ DIGAMMA_UPPER = (
 
 
 @kernel("digamma")
-def digamma(x: Float, *, approx: bool, fp32: bool) -> Float:
-    if fp32:
+def digamma(x: Float, *, approx: bool, fp32: bool, halves: bool = False) -> Float:
+    if fp32 and not halves:
         upper = at_least(x, 51.005)
         top, bottom = (
             np.where(upper, polynomial(x, *above), polynomial(x, *below))
@@ -129,6 +130,8 @@ def digamma(x: Float, *, approx: bool, fp32: bool) -> Float:
     asymptote = np.where((bits(x) & 0x7FFFFFFF) == 0x7F800000, INFINITY, asymptote)
     return np.where(greater(x, 102.0), asymptote, result)
 
+
+fused(digamma)
 
 # -- polygamma --------------------------------------------------------------------------------------------------------
 

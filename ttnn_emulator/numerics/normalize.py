@@ -155,10 +155,12 @@ def norm_rows(
     bias: Operand | None = None,
     activation: Callable[[torch.Tensor, bool], torch.Tensor] | None = None,
     block: int | None = None,
+    unit_rows: Callable[[Core], torch.Tensor] | None = None,
 ) -> torch.Tensor:
     """The last dimension brought to unit variance, `centred` also to zero mean, then × weight + bias.
 
-    `block` is the width of a shard: every core takes the mean of its own, and one core the mean of those.
+    `block` is the width of a shard: every core takes the mean of its own, and one core the mean of those. `unit_rows`
+    takes the place of all steps before the weight: another kernel's way to them, bit for bit.
     """
     core = Core.of(config, x.values.numel())
     at_once = not core.exact and activation is None
@@ -166,18 +168,21 @@ def norm_rows(
     added = NO_ROWS
     if residual is not None and at_once and core.wide:
         added = _rows(residual.values)
-    elif residual is not None:
+    elif residual is not None and (at_once or unit_rows is None):
         values = core.through(core.add(values, core.source(residual.values, residual.dtype)))
     if at_once:
         rows = [NO_ROWS[0] if each is None else _row(core, each) for each in (weight, bias)]
         shift = np.float32(numeric.scaler_of(epsilon))
         return compiled(kernels.norm_rows, values, x.dtype, core, shift, centred, core.wide, operands=(added, *rows))
-    if centred:
-        values = core.through(core.sub(values, core.through(_mean(core, values, block))))
-    variance = core.through(_mean(core, core.through(core.mul(values, values)), block))
-    shifted = core.add(variance, torch.tensor(numeric.scaler_of(epsilon)))
-    inverse = core.through(core.apply("rsqrt", shifted, approx=config.approx))
-    made = core.mul(values, inverse)
+    if unit_rows is not None:
+        made = unit_rows(core)
+    else:
+        if centred:
+            values = core.through(core.sub(values, core.through(_mean(core, values, block))))
+        variance = core.through(_mean(core, core.through(core.mul(values, values)), block))
+        shifted = core.add(variance, torch.tensor(numeric.scaler_of(epsilon)))
+        inverse = core.through(core.apply("rsqrt", shifted, approx=config.approx))
+        made = core.mul(values, inverse)
     for step, operand in ((core.mul, weight), (core.add, bias)):
         if operand is not None:
             made = step(core.through(made), core.source(operand.values, operand.dtype))

@@ -21,29 +21,40 @@ def softmax_rows(
     scale: float | None = None,
     mask: torch.Tensor | None = None,
     mask_dtype: DataType = DataType.BFLOAT16,
+    piece: int | None = None,
 ) -> torch.Tensor:
     """The kernel for the last of four dimensions. With a mask the values are scaled and the mask is added before.
 
-    `bulk` is the format of the buffers that hold whole rows; a row's sum waits in an intermediate one.
+    `bulk` is the format of the buffers that hold whole rows; a row's sum waits in an intermediate one. `piece` is how
+    many tiles the kernel for wide rows takes at a time: the sums of the pieces are added by the vector unit.
     """
     core = Core.of(config, values.numel())
     x = core.source(values, dtype)
     if mask is not None:
         factor = numeric.scaler_of(1.0 if scale is None else scale)
         x = core.add(core.through(core.mul(x, torch.tensor(factor)), bulk), core.source(mask, mask_dtype))
-        if stable:
+        if stable or piece is not None:
             x = core.through(x, bulk)
     if not core.exact and config.approx and bulk is DataType.BFLOAT16:
         return compiled(kernels.softmax_rows, x, dtype, core, stable)
     if not core.exact:
         return compiled(kernels.accurate_softmax_rows, x, dtype, core)
     if stable:
-        largest = numeric.extreme(x, -1, largest=True).unsqueeze(-1)
-        x = core.sub(x, core.through(largest, bulk))
+        x = core.sub(x, core.through(_largest_of_rows(core, x), bulk))
     powers = core.through(core.apply("exp", x, approx=config.approx), bulk)
     precise = core.wide or not config.approx
-    inverse = core.through(core.apply("recip", core.row_sums(powers), approx=not precise))
+    total = core.row_sums(powers) if piece is None else _sum_of_pieces(core, powers, piece * numeric.TILE)
+    inverse = core.through(core.apply("recip", total, approx=not precise))
     return core.packed(core.mul(powers, inverse), dtype)
+
+
+def _sum_of_pieces(core: Core, powers: torch.Tensor, width: int) -> torch.Tensor:
+    """softmax_large_tensor.cpp: each piece's sum plus the sum so far, which waits in a buffer between them."""
+    first, *rest = powers.split(width, -1)
+    total = core.through(core.row_sums(first))
+    for part in rest:
+        total = core.through(core.vector("add", core.row_sums(part), total))
+    return total
 
 
 def softmax_general(
@@ -81,9 +92,14 @@ def softmax_general(
     return core.packed(core.mul(powers, inverse), dtype)
 
 
+def _largest_of_rows(core: Core, x: torch.Tensor) -> torch.Tensor:
+    """The matrix unit adds 0 when it turns a row of extremes into a column: NaN becomes infinity, a denormal 0."""
+    return core.add(numeric.extreme(x, -1, largest=True).unsqueeze(-1), torch.zeros(()))
+
+
 def _largest(core: Core, x: torch.Tensor, dim: int, dtype: DataType) -> torch.Tensor:
     """The largest along `dim`, kept with size 1. In the last two dimensions tile padding takes part, as zeros."""
-    found = numeric.extreme(x, dim, largest=True).unsqueeze(dim)
+    found = _largest_of_rows(core, x) if dim == -1 else numeric.extreme(x, dim, largest=True).unsqueeze(dim)
     if dim >= -2 and x.shape[dim] % numeric.TILE:
         found = torch.maximum(found, torch.zeros(()))
     return core.packed(found, dtype if dim < -2 else core.middle)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ttnn_emulator.enums import MathFidelity
+from ttnn_emulator.dispatch import current_board, current_device
+from ttnn_emulator.enums import BufferType, MathFidelity
 from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import MemoryConfig
 from ttnn_emulator.numerics.matrix_unit import MathConfig
@@ -34,6 +35,16 @@ def dim_of(dim: int, spec: Spec) -> int:
     """A dimension counted from the front; out of range is refused."""
     require(-spec.rank <= dim < max(spec.rank, 1), f"dimension {dim} is out of range for a tensor of rank {spec.rank}")
     return normalize_dim(dim, max(spec.rank, 1))
+
+
+def free_l1() -> int:
+    """Bytes of L1 a core below the lowest tensor there, on the device that the call being prepared will run on."""
+    device = current_device()
+    if device is None:
+        return current_board().l1_bank_bytes
+    memory = device.memory(BufferType.L1)
+    lowest = memory.lowest_used_address
+    return memory.bank_bytes if lowest is None else lowest - memory.base
 
 
 def math_config(

@@ -22,7 +22,7 @@ from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
 from ttnn_emulator.numerics import casts, elementwise, elementwise_bound
 from ttnn_emulator.numerics.formats import CARRIER, round_bf16_nearest_even
-from ttnn_emulator.numerics.functions import activation
+from ttnn_emulator.ops._fused import fault_of, fused, raising, require_fusable
 from ttnn_emulator.ops._shards import fresh_shards, lacks_shards
 from ttnn_emulator.ops.binary_buffers import buffer_bytes
 from ttnn_emulator.shapes import TILE_SIZE
@@ -219,7 +219,7 @@ def promoted(dtype: DataType, other: DataType) -> DataType:
 
 def activation_names(activations: Sequence[UnaryWithParam]) -> tuple[tuple, ...]:
     """Functions as the computation takes them: name and parameters; `~` ends the name of an approximate mode."""
-    found = (activation(item) for item in activations)
+    found = (fused(item) for item in activations)
     return tuple((each.name + "~" * each.approx, *each.params) for each in found)
 
 
@@ -293,6 +293,9 @@ def plan_binary(
         out = Spec.of(shape, out_dtype, Layout.ROW_MAJOR if rows_stay else Layout.TILE, config)
         if back_to_rows:
             out = out.with_(layout=Layout.ROW_MAJOR)
+    before = (*input_tensor_a_activations, *input_tensor_b_activations)
+    for each in (*before, *activations):
+        require_fusable(each, packs_relu=each not in before)
     before_a, before_b = activation_names(input_tensor_a_activations), activation_names(input_tensor_b_activations)
     left_dtype, right_dtype, vector = _dtypes_in_kernel(
         kind, a.dtype, b_spec.dtype if b_spec is not None else None, fast
@@ -311,6 +314,9 @@ def plan_binary(
         before_b=before_b,
         after=after + activation_names(activations),
     )
+    fault = fault_of(*before, *activations)
+    if fault is not None and compute is not None:
+        compute = raising(fault)
     own_a, own_b, between = elementwise.functions_of_operands(kind, a.dtype, vector)
     l1_bytes = buffer_bytes(
         a,

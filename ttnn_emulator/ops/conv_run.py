@@ -13,9 +13,9 @@ from ttnn_emulator.enums import FLOAT_DTYPES, DataType, Layout
 from ttnn_emulator.errors import ChipFault
 from ttnn_emulator.numerics.conv import BlockOrder, Convolution
 from ttnn_emulator.numerics.conv_depthwise import Depthwise
-from ttnn_emulator.numerics.functions import activation
 from ttnn_emulator.numerics.matrix_unit import MathConfig
 from ttnn_emulator.numerics.windows import Windows
+from ttnn_emulator.ops._fused import fault_of, fused, require_fusable
 from ttnn_emulator.ops.conv_dram import Outcome
 from ttnn_emulator.ops.conv_plan import Fold
 from ttnn_emulator.ops.conv_product import product_of
@@ -101,7 +101,7 @@ def _convolution(outcome: Outcome, math: MathConfig, windows: Windows) -> Convol
         between,
         problem.out_channels,
         problem.groups,
-        activation(settings.activation) if settings.activation is not None else None,
+        fused(settings.activation) if settings.activation is not None else None,
         settings.output_layout is Layout.ROW_MAJOR,
     )
 
@@ -144,6 +144,27 @@ def _after_fold(convolve: Compute, fold: Fold | None, outcome: Outcome) -> Compu
     return run
 
 
+def _fault(outcome: Outcome) -> ChipFault | None:
+    """What the kernels of convolutions do wrong with settings that the library accepts."""
+    run, problem = outcome.run, outcome.problem
+    function = run.settings.activation
+    if run.product is not None:
+        return None  # the function is applied by the matmul's kernel or after it
+    if problem.depthwise_1d and run.settings.config_tensors_in_dram:
+        # reader_depthwise_conv1d.cpp reads its indices from L1 and never fetches them
+        return ChipFault(
+            "a 1D depthwise convolution without a bias reads garbage with config_tensors_in_dram=True",
+            hint="Give it a bias, of zeros if need be, or config_tensors_in_dram=False.",
+        )
+    if problem.depthwise_1d and function is not None:
+        # compute_depthwise_conv1d.cpp has no place for it
+        return ChipFault(
+            f"a 1D depthwise convolution without a bias leaves its activation {function.op_type.name} out",
+            hint="Apply it to the result, or give a bias, of zeros if need be.",
+        )
+    return None if function is None else fault_of(function)
+
+
 def convolution_plan(
     outcome: Outcome,
     weight: Spec,
@@ -158,6 +179,10 @@ def convolution_plan(
 ) -> Plan:
     """Prepare weights where they are not, compute, hand back what was asked for."""
     run, shape = outcome.run, outcome.output.shape
+    if run.settings.activation is not None:
+        in_kernel = run.product is None
+        require_fusable(run.settings.activation, typed=not in_kernel, packs_relu=in_kernel)
+    fault = _fault(outcome)
     prepared = functools.cache(lambda: computation(outcome, math))  # not needed for specs alone
     new_weight, new_bias = run.weight is not weight, bias is not None and run.bias is not bias
     transposed = outcome.problem.window.transposed
@@ -165,9 +190,11 @@ def convolution_plan(
     misfit = not new_weight and _is_misfit(outcome)
     integers = [each for each in _dtypes(outcome) if each not in FLOAT_DTYPES]
 
-    is_plain = not (new_weight or new_bias or misfit or integers or with_weights)
+    is_plain = not (new_weight or new_bias or misfit or integers or with_weights or fault)
 
     def compute(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor | None) -> Any:
+        if fault is not None:
+            raise fault.with_traceback(None)
         if integers and x.any():
             raise ChipFault(f"the card takes the bits of {integers[0]} for those of floats in a convolution")
         if misfit and w.any():

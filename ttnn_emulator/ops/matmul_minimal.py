@@ -14,11 +14,12 @@ from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import MemoryConfig
 from ttnn_emulator.numerics import vector_unit
 from ttnn_emulator.numerics.formats import pack
-from ttnn_emulator.numerics.functions import Activation, activation
+from ttnn_emulator.numerics.functions import Activation
 from ttnn_emulator.numerics.matmul import Kernel
 from ttnn_emulator.numerics.matrix_unit import MathConfig
 from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.ops._common import math_config, memory_of
+from ttnn_emulator.ops._fused import fault_of, fused, raising, require_fusable
 from ttnn_emulator.ops.matmul_device import dest_tiles
 from ttnn_emulator.shapes import TILE_SIZE, Tile, div_up, round_up
 from ttnn_emulator.spec import Spec, tile_bytes
@@ -141,6 +142,8 @@ def _multiply(
     if swiglu:
         require(function is None, "fuse_swiglu takes no other activation")
         require(width // chunks % PAIR == 0, f"{width} columns in {chunks} chunks are not whole pairs of tiles")
+    if function is not None:
+        require_fusable(function)
     if blocks is not None:
         _require_blocks(blocks, config, full_sync)
     inner_block = blocks[1] if blocks is not None else BLOCK
@@ -156,6 +159,8 @@ def _multiply(
         return [part.contiguous() for part in result.split(out_width, dim=-1)] if chunks > 1 else [result]
 
     l1_bytes = _l1_bytes(input, weight, bias, spec, config, blocks, swiglu)
+    fault = None if function is None else fault_of(function)
+    compute = compute if fault is None else raising(fault)
     return Plan([spec] * chunks, compute, tuple(reads), l1_bytes=l1_bytes)
 
 
@@ -178,7 +183,7 @@ def _product(
         weight.dtype,
         DataType.FLOAT32 if swiglu else out,
         between=DataType.FLOAT32 if config.fp32_acc else DataType.BFLOAT16,
-        activation=activation(function) if function is not None else None,
+        activation=fused(function) if function is not None else None,
         through_l1=not swiglu or bias is not None,
         adds_last=swiglu and bias is None,
     )

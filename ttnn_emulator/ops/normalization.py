@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import DataType, Layout, MathFidelity
 from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import MemoryConfig
 from ttnn_emulator.numerics.functions import Activation
 from ttnn_emulator.numerics.matrix_unit import MathConfig
 from ttnn_emulator.numerics.normalize import Operand, norm_rows
-from ttnn_emulator.ops._common import math_config, memory_of
+from ttnn_emulator.numerics.normalize_wide import norm_wide_rows
+from ttnn_emulator.ops._common import free_l1, math_config, memory_of
 from ttnn_emulator.ops.normalization_checks import (
     TILE,
     default_program,
@@ -66,6 +67,10 @@ def norm(
     readers = {name: row_reader(width, spec) for name, spec in (("weight", weight), ("bias", bias)) if spec is not None}
     dtypes = {"weight": weight, "bias": bias, "residual": residual}
     block = tensor.shard_spec.shape[1] if tensor.is_sharded and tensor.shard_spec is not None else None
+    l1_bytes, wide = (
+        (0, False) if tensor.is_sharded else _buffers(tensor, kind, config, weight, bias, residual, memory_config)
+    )
+    order = (4 if config.fp32_acc else 8) if tensor.layout is Layout.ROW_MAJOR else None
 
     def compute(values: torch.Tensor, *others: torch.Tensor) -> torch.Tensor:
         operands = {}
@@ -73,18 +78,25 @@ def norm(
             spec = dtypes[name]
             assert spec is not None
             operands[name] = Operand(readers[name](other) if name in readers else other.to(torch.float32), spec.dtype)
+        x, centred = Operand(values, dtype), kind == LAYER_NORM
+        unit_rows = None
+        if wide:
+            added = operands.get("residual")
+            unit_rows = partial(
+                norm_wide_rows, x=x, config=config, epsilon=epsilon, centred=centred, residual=added, order=order
+            )
         return norm_rows(
-            Operand(values, dtype),
+            x,
             config,
             epsilon,
-            centred=kind == LAYER_NORM,
+            centred=centred,
             activation=activation,
             block=block,
+            unit_rows=unit_rows,
             **operands,
         )
 
     into = ("tensor",) if is_sharded_program(program) and program.inplace else ()
-    l1_bytes = 0 if tensor.is_sharded else _buffers(tensor, kind, config, weight, bias, residual, memory_config)
     return Plan(out, compute, reads=("tensor", *names), into=into, l1_bytes=l1_bytes)
 
 
@@ -109,8 +121,11 @@ def _buffers(
     bias: Spec | None,
     residual: Spec | None,
     memory: MemoryConfig,
-) -> int:
-    """Bytes of circular buffers a core; rows that would fill L1 are worked on in pieces."""
+) -> tuple[int, bool]:
+    """Bytes of circular buffers a core, and whether the kernel for wide rows runs: where they would fill the free L1.
+
+    That kernel reads the row again for each of its steps, and takes no weights in ROW_MAJOR layout with tiles.
+    """
     block = 4 if config.fp32_acc else 8
     own = tile_bytes(tensor.tile, tensor.dtype)
     middle = 4096 if config.fp32_acc else 2048
@@ -118,22 +133,27 @@ def _buffers(
     row_major = tensor.layout is Layout.ROW_MAJOR
     weights = [tile_bytes(each.tile, each.dtype) for each in (weight, bias) if each is not None]
 
-    def total(row: int) -> int:
-        amount = own * (2 * block if residual is not None else row) + own * (row if row_major else 2 * block)
+    def total(row: int, large: bool) -> int:
+        line = block if large else row  # of tiles made of, or made into, rows
+        amount = own * (line if row_major else 2 * block if residual is not None else row)
+        amount += own * (line if row_major else 2 * block)
         amount += 2 * 2048 + 2 * 2048 + 2 * middle + row * middle + 8 * middle
         if kind == LAYER_NORM:
             amount += 2 * middle + row * middle
         if residual is not None:
             amount += 2 * block * tile_bytes(residual.tile, residual.dtype) + row * middle
+        if large:
+            amount += middle + (row * middle if kind == RMS_NORM and residual is None else 0)
         if weights:
             amount += 2 * block * middle + row * sum(weights)
         return amount + (4 * block * own if row_major else 0)
 
-    needed = total(row)
-    if needed < 0.95 * current_board().l1_bytes:
-        return needed
+    needed = total(row, large=False)
+    by_rows = not row_major and any(each is not None and not each.is_tile for each in (weight, bias))
+    if needed < 0.95 * free_l1() or by_rows:
+        return needed, False
     pieces = PIECE_TILES[bool(weights) or tensor.dtype is DataType.FLOAT32] * 2048 // middle
-    return total(min(row, pieces))
+    return total(pieces, large=True), True
 
 
 def _run(

@@ -10,10 +10,10 @@ from ttnn_emulator.enums import DataType, Layout, MathFidelity
 from ttnn_emulator.errors import require
 from ttnn_emulator.grid import CoreRange, CoreRangeSet
 from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
-from ttnn_emulator.numerics.functions import activation as activation_by
 from ttnn_emulator.numerics.matrix_unit import MathConfig
 from ttnn_emulator.numerics.normalize import Operand, norm_by_statistics, row_statistics
 from ttnn_emulator.ops._common import math_config, memory_of, require_on_device, require_tile
+from ttnn_emulator.ops._fused import fault_of, fused, require_fusable
 from ttnn_emulator.ops.normalization import LAYER_NORM, RMS_NORM, norm, row_reader
 from ttnn_emulator.ops.normalization_checks import (
     NORM_DTYPES,
@@ -297,7 +297,13 @@ def dit_rms_norm_unary_fused(
     """rms_norm with an elementwise function on top."""
     spec = input_tensor._spec
     program = program_config if program_config is not None else default_program(spec.shard_spec)
-    function = activation_by(activation) if activation is not None else None
+    function = None
+    if activation is not None:
+        require_fusable(activation)
+        fault = fault_of(activation)
+        if fault is not None:
+            raise fault
+        function = fused(activation)
     operands = (weight, bias, residual_input_tensor)
     memory = memory_of(memory_config, spec)
     config = math_config(compute_kernel_config, fidelity=MathFidelity.HiFi4, approx=True, fp32_acc=False)

@@ -16,10 +16,11 @@ from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout, ShardOrien
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.grid import CoreCoord, CoreRange, CoreRangeSet
 from ttnn_emulator.memory_config import MemoryConfig, NdShardSpec, ShardDistributionStrategy
-from ttnn_emulator.numerics import functions
+from ttnn_emulator.numerics import format_kernels, functions
 from ttnn_emulator.numerics import reduce as numeric
 from ttnn_emulator.numerics import vector_unit as v
-from ttnn_emulator.numerics.formats import BLOCK, pack, truncate_bf16, wrap_integer
+from ttnn_emulator.numerics.addresses import address_of
+from ttnn_emulator.numerics.formats import BLOCK, in_parts, pack, truncate_bf16, wrap_integer
 from ttnn_emulator.numerics.matrix_unit import MathConfig, mantissa_mask, truncate_mantissa
 from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.stages import Stages
@@ -210,6 +211,8 @@ def _bind(tensor: Spec, step: Step, dtype: DataType, carriers: Sequence[torch.Te
         values = stages.masked(values, mantissa_mask(11 if fp32 else 8))
     if step.math != SUM:
         found = numeric.finding_extremes(stages, values, largest=step.math == MAX and not step.negate)
+        if found is not None and tensor.dtype is DataType.FLOAT32:
+            found = stages.loop(_leaving_register(step), found, in_place=True)
     elif step.vector:
         found = numeric.adding_by_vector_unit(stages, values)
     else:
@@ -312,6 +315,9 @@ def _extremes(tensor: Spec, step: Step) -> Callable[[torch.Tensor], torch.Tensor
             values = truncate_mantissa(values, cut)
         for axis in axes:
             values = numeric.extreme(values, axis, largest=largest)
+        if tensor.dtype is DataType.FLOAT32:
+            values = values.contiguous()
+            in_parts(_leaving_register(step), address_of(values), address_of(values), values.numel())
         return values
 
     def compute(values: torch.Tensor) -> torch.Tensor:
@@ -326,6 +332,15 @@ def _extremes(tensor: Spec, step: Step) -> Callable[[torch.Tensor], torch.Tensor
         return _kept(step, result)
 
     return compute
+
+
+def _leaving_register(step: Step) -> Callable[..., None]:
+    """What becomes of a float32 found along the way: no denormal is stored, and the matrix unit adds 0 to a row's.
+
+    It turns a row's extremes into a column by that addition (llk_math_reduce.h: reduce_row_perform_transpose), which
+    makes infinities of NaNs; the vector unit and the extremes of columns keep them.
+    """
+    return format_kernels.flush_at if step.axis == W and not step.vector else format_kernels.drop_denormals_at
 
 
 def _require_unharmed(values: torch.Tensor, result: torch.Tensor, found: Callable) -> None:

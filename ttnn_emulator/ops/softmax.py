@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 
-from ttnn_emulator.boards import Board
 from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import Arch, DataType, Layout, MathFidelity, ShardOrientation
 from ttnn_emulator.errors import require
@@ -25,7 +24,9 @@ from ttnn_emulator.table import Plan, composite, operation, ttnn
 TILE = 32
 TAKEN = (DataType.FLOAT32, DataType.BFLOAT16, DataType.BFLOAT8_B)
 SMALL_KERNEL_LIMIT = 512 * 1024  # L1 up to which the general kernels keep a whole line of tiles
-LARGE_KERNEL_TILES = 80
+LARGE_KERNEL_TILES = 80  # softmax_program_factory_attention_optimized.cpp: large_kernel_cb_size
+ESTIMATED_SINGLES = 5  # there: single_tile_cb_count
+PADDING_MASK = 2048  # bytes of the tile that hides padding
 
 
 # -- checks -----------------------------------------------------------------------------------------------------------
@@ -127,8 +128,9 @@ def _rows_plan(
     out = spec if in_place else spec.with_(layout=Layout.TILE, memory_config=memory)
     shape = _four(spec.shape)
     options: dict[str, Any] = {"into": ("input_tensor",)} if in_place else {}
-    options["l1_bytes"] = 0 if is_sharded_program(program) else _rows_buffers(spec, mask, config, bulk, stable)
-    settings: dict[str, Any] = {"stable": stable, "bulk": bulk, "scale": scale}
+    sharded = is_sharded_program(program)
+    options["l1_bytes"], piece = (0, None) if sharded else _rows_buffers(spec, mask, config, bulk, stable)
+    settings: dict[str, Any] = {"stable": stable, "bulk": bulk, "scale": scale, "piece": piece}
     if mask is None:
         return Plan(
             out,
@@ -164,8 +166,13 @@ def _mask_reader(shape: tuple[int, ...], mask: Spec, causal: bool) -> Callable[[
     return read
 
 
-def _rows_buffers(spec: Spec, mask: Spec | None, config: MathConfig, bulk: DataType, stable: bool) -> int:
-    """Bytes of circular buffers a core; where they would fill L1, the kernel that works in pieces has fixed sizes."""
+def _rows_buffers(
+    spec: Spec, mask: Spec | None, config: MathConfig, bulk: DataType, stable: bool
+) -> tuple[int, int | None]:
+    """Bytes of circular buffers a core, and the tiles of a row that the kernel for wide rows takes at a time.
+
+    That kernel runs where the library's rough sum of the buffers is past 90 % of L1.
+    """
     tiles = div_up(spec.shape[-1], TILE)
     block = 4 if config.fp32_acc else 8
     if tiles % block:
@@ -176,21 +183,26 @@ def _rows_buffers(spec: Spec, mask: Spec | None, config: MathConfig, bulk: DataT
     line = round_up(tiles, block)
     own, wide = tile_bytes(spec.tile, spec.dtype), tile_bytes(spec.tile, bulk)
     single = 4096 if config.fp32_acc else 2048
-    mask_tile = tile_bytes(mask.tile, mask.dtype) if mask is not None else 2048
+    mask_tile = tile_bytes(mask.tile, mask.dtype) if mask is not None else 0
     reads_line = stable and mask is None and not padded
-    total = own * (line if reads_line else 2 * block) + 2 * block * own + single + single
-    total += (4096 if spec.dtype is DataType.FLOAT32 else 2048) + line * wide + mask_tile
-    if stable:
-        total += wide
+    once = 2 * block * own + 2 * single + (4096 if spec.dtype is DataType.FLOAT32 else 2048) + PADDING_MASK
+    once += wide if stable else 0
+    estimate = own * (line if reads_line else 2 * block) + line * wide + 2 * block * own + ESTIMATED_SINGLES * wide
+    total = own * (line if reads_line else 2 * block) + line * wide + once
     if stable and not reads_line:
+        estimate += line * wide
         total += line * wide
     if mask is not None:
-        total += (line + block) * wide + 2048 + line * mask_tile
-    board: Board = current_board()
-    if total <= 0.9 * board.l1_bytes:
-        return total
-    line = LARGE_KERNEL_TILES // block * block
-    return line * own + 2 * block * own + 6 * single + 2 * line * wide + mask_tile + wide
+        extra = (line + block) * wide + 2048 + line * mask_tile
+        estimate += extra
+        total += extra
+    if estimate <= 0.9 * current_board().l1_bytes:
+        return total, None
+    piece = LARGE_KERNEL_TILES // block * block
+    total = piece * own + 2 * piece * wide + once + 2 * single + wide
+    if mask is not None:
+        total += piece * wide + 2048 + piece * mask_tile
+    return total, piece
 
 
 # -- operations -------------------------------------------------------------------------------------------------------

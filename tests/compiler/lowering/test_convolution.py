@@ -6,7 +6,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from tests.compiler.against_torch import BOUNDS, assert_like, check
 from torch_ttnn import devices
-from torch_ttnn.compiler.lowering.convolution import ACTIVATIONS
+from torch_ttnn.compiler.lowering.convolution import ACTIVATIONS, LEFT_OUT
 from torch_ttnn.compiler.pipeline import Compilation, compile_graph
 from torch_ttnn.options import TorchTtnnOption
 
@@ -136,4 +136,20 @@ def test_an_activation_is_part_of_the_convolution(activation, kernel):
     function = getattr(F, activation)
     expected = function(F.conv2d(*operands, padding=kernel // 2))
     assert_like(program(operands)[0], expected, *BOUNDS["bfloat16"])
-    assert f"ttnn.{activation}(" not in program.code
+    alone = activation in LEFT_OUT and kernel > 1
+    assert (f"ttnn.{activation}(" in program.code) == alone
+    assert (f"UnaryOpType.{ACTIVATIONS[activation][0]}" in program.code) != alone
+
+
+@pytest.mark.parametrize("activation", [None, *ACTIVATIONS])
+@pytest.mark.parametrize("groups", [1, 32])
+@pytest.mark.parametrize("rank", [1, 2])
+def test_no_convolution_is_emitted_that_the_card_computes_wrongly(rank, groups, activation):
+    """The emulator raises `ChipFault` for them, and what the library leaves out is named in no program."""
+    torch.manual_seed(0)
+    operands = torch.randn(1, 32, *(9,) * rank), torch.randn(32, 32 // groups, *(3,) * rank) * 0.03
+    convolve, function = (F.conv1d, F.conv2d)[rank - 1], getattr(F, activation or "", lambda x: x)
+    out = check(lambda x, w: function(convolve(x, w, padding=1, groups=groups)), *operands, statics=(1,))
+    assert not any(f"UnaryOpType.{ACTIVATIONS[name][0]}" in out.program.code for name in LEFT_OUT)
+    if rank == 1 and groups == 32:
+        assert "bias_tensor=weight_" in out.program.code

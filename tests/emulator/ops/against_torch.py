@@ -17,6 +17,7 @@ import torch
 from hypothesis import strategies as st
 
 import ttnn_emulator as ttnn
+from ttnn_emulator.execution import listeners
 
 SHAPES: tuple[tuple[int, ...], ...] = ((32, 64), (5, 33), (3, 45, 70), (2, 3, 17, 40), (7,), (1, 2, 3, 5, 33))
 LEAST_PCC = {"float32": 0.9999, "bfloat16": 0.999, "bfloat8_b": 0.99, "bfloat4_b": 0.9}
@@ -108,3 +109,12 @@ def _volume(shape: tuple[int, ...]) -> int:
     for size in shape:
         total *= size
     return total
+
+
+class Buffers(listeners.Listener):
+    """Hears how many bytes of circular buffers a core the largest program takes."""
+
+    found = 0
+
+    def ended(self, event: listeners.OperationEvent) -> None:
+        self.found = max(self.found, event.l1_bytes)

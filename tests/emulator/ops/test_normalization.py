@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 import ttnn_emulator as ttnn
-from tests.emulator.ops.against_torch import Row, check, pcc, shapes, stored, upload, values
+from tests.emulator.ops.against_torch import Buffers, Row, check, pcc, shapes, stored, upload, values
+from ttnn_emulator.execution import listeners
 from ttnn_emulator.numerics.mode import numerics
 
 EPSILON = 1e-5
@@ -252,3 +253,58 @@ def test_rows_without_any_spread_are_computed_too(name, device):
     for mode in ("fast", "exact"):
         with numerics(mode):
             assert stored(getattr(ttnn, name)(x, epsilon=0.0)).shape == (32, 64)
+
+
+# operation, dtype, width, weight, bias and residual, bytes of circular buffers by the library's own accounting
+WIDE = (
+    ("layer_norm", "bfloat16", 3712, "", 1261568),
+    ("layer_norm", "bfloat16", 3840, "", 651264),
+    ("layer_norm", "bfloat16", 2688, "wb", 512000),
+    ("layer_norm", "bfloat16", 2304, "wbr", 602112),
+    ("layer_norm", "float32", 3072, "r", 503808),
+    ("rms_norm", "bfloat16", 6400, "", 643072),
+    ("rms_norm", "bfloat16", 4736, "w", 446464),
+    ("rms_norm", "bfloat16", 3712, "wr", 421888),
+    ("rms_norm", "float32", 2944, "wbr", 528384),
+)
+ACCURATE = ttnn.WormholeComputeKernelConfig(
+    math_fidelity=ttnn.MathFidelity.HiFi3, math_approx_mode=False, fp32_dest_acc_en=True, packer_l1_acc=True
+)
+
+
+@pytest.fixture(scope="module")
+def card():
+    opened = ttnn.open_device(device_id=0, l1_small_size=32768)
+    yield opened
+    ttnn.close_device(opened)
+
+
+@pytest.mark.parametrize(("name", "dtype", "width", "operands", "expected"), WIDE)
+def test_wide_rows_take_another_kernel(name, dtype, width, operands, expected, card):
+    """It holds pieces of the row, and squares deviations where they stand: its bits are other ones."""
+    x = torch.randn(1, 5, width, generator=torch.Generator().manual_seed(0))
+    row = torch.ones(width)
+    given = {"w": ("weight", row, "bfloat16"), "b": ("bias", row, "bfloat16"), "r": ("residual_input_tensor", x, dtype)}
+    others = {key: upload(value, kind, "TILE", card) for key, value, kind in map(given.__getitem__, operands)}
+    with listeners.listening(Buffers()) as heard, numerics("exact"):
+        made = getattr(ttnn, name)(
+            upload(x, dtype, "TILE", card), epsilon=EPSILON, compute_kernel_config=ACCURATE, **others
+        )
+    assert heard.found == expected
+    twin = x + x if "r" in operands else x
+    twin = layer_norm(twin) if name == "layer_norm" else rms_norm(twin)
+    assert pcc(stored(made), twin + ("b" in operands)) > 0.9999
+
+
+def test_tensors_in_l1_leave_less_room_for_rows(card):
+    x = upload(torch.ones(1, 1, 3072), "bfloat16", "TILE", card)
+    held = ttnn.zeros(
+        (1, 1, 8192, 2048),
+        dtype=ttnn.bfloat16,
+        layout=ttnn.TILE_LAYOUT,
+        device=card,
+        memory_config=ttnn.L1_MEMORY_CONFIG,
+    )
+    made = ttnn.layer_norm(x, epsilon=EPSILON, compute_kernel_config=ACCURATE)  # 1 MB for whole rows would clash
+    assert made.shape == (1, 1, 3072)
+    ttnn.deallocate(held)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import ttnn_emulator as ttnn
 from tests.emulator.ops.against_torch import Row, check, each_dtype, shapes, stored, upload, values
 from ttnn_emulator.errors import ChipFault
+from ttnn_emulator.numerics.mode import numerics
 from ttnn_emulator.numerics.reduce import extreme as extreme_of
 
 SUMS = {"bfloat16": 4.0, "float32": 2.0**8, "bfloat8_b": 2.0}
@@ -231,3 +232,13 @@ def test_what_the_library_refuses(device):
             ttnn.sum(x, dim=dim)
     with pytest.raises(RuntimeError):
         ttnn.mean(upload(torch.ones(32, 64), "int32", "TILE", device))
+
+
+@pytest.mark.parametrize("dim", [-1, -2])
+@pytest.mark.parametrize(("name", "tiny"), [("max", 1e-40), ("max", -1e-40), ("min", 1e-40), ("min", -1e-40)])
+def test_extremes_of_float32_are_no_denormals(name, tiny, dim, device):
+    x = upload(torch.full((64, 64), tiny), "float32", "TILE", device)
+    for mode in ("exact", "fast"):
+        with numerics(mode):
+            made = stored(getattr(ttnn, name)(x, dim=dim))
+        assert torch.equal(made, torch.zeros_like(made)), mode

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ttnn_emulator as ttnn
-from tests.emulator.ops.against_torch import Row, check, pcc, shapes, stored, upload, values
+from tests.emulator.ops.against_torch import Buffers, Row, check, pcc, shapes, stored, upload, values
+from ttnn_emulator.execution import listeners
 from ttnn_emulator.numerics.mode import numerics
 
 # The default exponential of bfloat16 is a rough one; float32 goes through registers that hold 11 bits of it.
@@ -158,3 +159,49 @@ def test_values_out_of_the_ordinary_are_computed_too(special, stable, device):
     for mode in ("fast", "exact"):
         with numerics(mode):
             assert stored(ttnn.softmax(held, dim=-1, numeric_stable=stable)).shape == (32, 64)
+
+
+def test_nan_of_float32_takes_all_and_leaves_nothing(device):
+    """The matrix unit makes an infinity of it, from which the NaN is far enough for an infinite power."""
+    x = torch.linspace(-3, 3, 64).repeat(32, 1)
+    x[:, 5] = torch.nan
+    with numerics("exact"):
+        made = stored(ttnn.softmax(upload(x, "float32", "TILE", device), dim=-1, compute_kernel_config=ACCURATE))
+    assert torch.equal(made, torch.zeros(32, 64))
+
+
+ACCURATE = ttnn.WormholeComputeKernelConfig(
+    math_fidelity=ttnn.MathFidelity.HiFi3, math_approx_mode=False, fp32_dest_acc_en=True, packer_l1_acc=True
+)
+
+
+# width, stable, with a mask, bytes of circular buffers by the library's own accounting
+WIDE = (
+    (6144, True, False, 1212416),
+    (7168, True, False, 864256),
+    (9216, False, False, 1224704),
+    (10240, False, False, 860160),
+    (5120, True, True, 1357824),
+    (5120, False, True, 1353728),
+)
+
+
+@pytest.mark.parametrize(("width", "stable", "masked", "expected"), WIDE)
+def test_wide_rows_are_worked_on_in_pieces(width, stable, masked, expected, device):
+    x = upload(torch.zeros(1, 1, 32, width), "bfloat16", "TILE", device)
+    options = {"compute_kernel_config": ACCURATE, "numeric_stable": stable}
+    with listeners.listening(Buffers()) as heard:
+        if masked:
+            ttnn.scale_mask_softmax(x, 0.5, x, **options)
+        else:
+            ttnn.softmax(x, dim=-1, **options)
+    assert heard.found == expected
+
+
+def test_pieces_are_summed_by_the_vector_unit(device):
+    """Sums of 80 tiles wait in 19 bits, so that what is added last of all weighs less than it should."""
+    width = 3 * 80 * 32
+    x = upload(torch.zeros(32, width), "bfloat16", "TILE", device)
+    with numerics("exact"):
+        made = stored(ttnn.softmax(x, dim=-1, compute_kernel_config=ACCURATE))
+    assert torch.allclose(made, torch.full((32, width), 1 / width), rtol=0.01)

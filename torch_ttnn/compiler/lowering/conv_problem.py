@@ -80,6 +80,12 @@ class Convolution:
         return plain and self.groups == 1 and not self.transposed
 
     @property
+    def is_depthwise_line(self) -> bool:
+        """Every channel by itself, along the width of images one pixel high."""
+        alone = self.groups == self.in_channels == self.out_channels
+        return alone and self.sizes[0] == 1 and self.kernel[0] == 1
+
+    @property
     def is_blocks(self) -> bool:
         """A transposed convolution in the plane whose windows neither overlap nor leave gaps."""
         beside = self.kernel == self.stride and set(self.dilation) == {1}

@@ -32,6 +32,7 @@ ACTIVATIONS: dict[str, tuple[str, list[float]]] = {
     "hardswish": ("HARDSWISH", []),
     "hardsigmoid": ("HARDSIGMOID", []),
 }
+LEFT_OUT = ("hardswish",)  # by the library's kernel, without a word: these are operations of their own after it
 
 
 def no_convolution(ttnn: Any, x: Value, weight: Value, *rest: Any, **options: Any) -> str | None:
@@ -110,7 +111,10 @@ def in_plane(
     """`ttnn.conv2d` with weights prepared once."""
     plane = given if given.rank == 2 else given.in_plane()
     source = images.stored(ttnn, x, None, given.dtype)
-    config = config_of(ttnn, given.dtype, activation)
+    after = activation if activation in LEFT_OUT else None
+    config = config_of(ttnn, given.dtype, None if after else activation)
+    if bias is None and plane.is_depthwise_line:
+        bias = _no_bias(weight)
     sizes = _sizes(plane)
     if not _is_read_as_prepared(ttnn, source, plane, bias is not None, config):
         source = images.stored(ttnn, x, ROW_MAJOR, given.dtype)
@@ -118,7 +122,7 @@ def in_plane(
             refuse("weights prepared for this convolution are not in the form in which it reads them")
     taps = weight.view((*weight.shape[:2], *plane.kernel))
     prepared, row = _prepared(ttnn, source, taps, bias, plane, sizes, config)
-    return ttnn.conv2d(
+    made = ttnn.conv2d(
         input_tensor=source,
         weight_tensor=prepared,
         bias_tensor=row,
@@ -129,6 +133,17 @@ def in_plane(
         conv_config=config,
         compute_config=ttnn.accurate,
     )
+    return activated(ttnn, made, after)
+
+
+def _no_bias(weight: Value) -> Value:
+    """Zeros, one a channel.
+
+    A depthwise convolution along a line without a bias has a kernel of its own, which does not fetch index tables from
+    DRAM and has no place for an activation; with a bias it runs as any other.
+    """
+    row = weight.view((weight.shape[0], -1)).prepared(aten.select.int, 1, 0)
+    return row.prepared(aten.zeros_like.default)
 
 
 def transposed_in_plane(
