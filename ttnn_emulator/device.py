@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ttnn_emulator.allocator import BankedMemory, MemoryView
+from ttnn_emulator.api.binding import TYPES
 from ttnn_emulator.boards import Board, board_names, default_board_name, find_board
 from ttnn_emulator.core_numbers import CoreNumbers
 from ttnn_emulator.enums import ALL_ENUMS, Arch, BufferType
@@ -262,6 +263,15 @@ class MeshDevice(SubDevices, CoreNumbers):
     def reshape(self, shape: MeshShape) -> None:
         require(shape.mesh_size() == self.num_devices, f"{self.shape} cannot be reshaped to {shape}")
         self.shape = shape
+
+    def get_system_mesh_id(self) -> int:
+        """The number of the mesh on this host, of which there is one."""
+        return 0
+
+    def get_fabric_node_id(self, coord: MeshCoordinate) -> Any:
+        """Mesh and chip, as the fabric between chips calls them."""
+        types = TYPES.classes
+        return types["FabricNodeId"](types["MeshId"](0), self._device_ids[coord.number_in(self.shape)])
 
     def quiesce_devices(self) -> None:
         """Wait until nothing is under way; the emulator runs every call to its end."""

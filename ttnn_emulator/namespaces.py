@@ -12,6 +12,7 @@ import sys
 import types
 from typing import Any
 
+from ttnn_emulator.api.binding import TYPES
 from ttnn_emulator.api.recorded import operation_names, public_names, recorded_names
 from ttnn_emulator.library import SUPPLIED
 from ttnn_emulator.table import OPERATIONS, AbsentValue, MissingOperation, absent, find
@@ -26,9 +27,6 @@ class Namespace(types.ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         full = f"{self.__name__}.{name}"
-        kind = public_names().get(full, "")
-        if kind[:2] == "= " and _is_here(kind[2:]):
-            return self._keep(name, attribute(kind[2:]))
         return self._keep(name, look_up(full))
 
     def _keep(self, name: str, value: Any) -> Any:
@@ -52,6 +50,9 @@ def namespace(full_name: str) -> Namespace:
 def look_up(full_name: str) -> Any:
     """What stands under a name of the library; unknown names raise AttributeError."""
     home, _, name = full_name.rpartition(".")
+    kind = public_names().get(full_name, "")
+    if kind[:2] == "= " and _is_here(kind[2:]):
+        return attribute(kind[2:])
     for module in SUPPLIED.get(home, ()):
         given = vars(importlib.import_module(module))
         if name in given and (full_name in public_names() or name in given.get("LIBRARY_PRIVATE", ())):
@@ -60,9 +61,14 @@ def look_up(full_name: str) -> Any:
         return namespace(full_name)
     if full_name in OPERATIONS or full_name in operation_names():
         return find(full_name)
-    kind = public_names().get(full_name, "")
     if kind[:2] in ("= ", "~ "):
         return attribute(kind[2:])
+    if kind == "class" and name in TYPES.classes:
+        return TYPES.classes[name]
+    at_top = public_names().get(f"ttnn.{name}", "module")
+    if home != "ttnn" and kind and at_top != "module" and _is_here(f"ttnn.{name}"):
+        # A value, or the bound function behind one of ours: `ttnn.types.bfloat16`, `ttnn._ttnn.device.get_arch_name`.
+        return attribute(f"ttnn.{name}")
     return absent(full_name)
 
 

@@ -20,6 +20,7 @@ from ttnn_emulator.numerics import formats
 from ttnn_emulator.shapes import TILE_SIZE, Shape, Tile, round_up
 from ttnn_emulator.spec import ROW_MAJOR_BYTES, Spec
 from ttnn_emulator.storage import SpecStorage, Storage, page_alignment
+from ttnn_emulator.tensor_facts import TensorFacts
 
 if TYPE_CHECKING:
     from ttnn_emulator.device import MeshDevice
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _tensor_ids = itertools.count(1)
 
 
-class Tensor:
+class Tensor(TensorFacts):
     """A tensor on the host or on a device. Made by `from_torch`, creation operations, and every operation."""
 
     __slots__ = ("_spec", "_storage", "_device", "_id", "topology", "__weakref__")

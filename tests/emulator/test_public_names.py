@@ -12,6 +12,7 @@ import torch
 
 import ttnn_emulator as ttnn
 from ttnn_emulator.api.recorded import public_names
+from ttnn_emulator.conformance import lacking
 from ttnn_emulator.namespaces import attribute
 from ttnn_emulator.table import AbsentValue, MissingOperation
 
@@ -59,6 +60,40 @@ SAME = [(name, kind[2:]) for name, kind in public_names().items() if kind.starts
 def test_two_names_of_one_object_are_the_same_here_too() -> None:
     assert [pair for pair in SAME if attribute(pair[0]) is not attribute(pair[1])] == []
     assert ttnn.sub is ttnn.subtract and ttnn.divide is ttnn.div
+
+
+def test_every_lacking_name_has_a_reason() -> None:
+    found, unexplained = lacking.grouped(lacking.lacking_names())
+    assert unexplained == []
+    assert [group for group, names in found.items() if not names] == []
+
+
+# Classes of the library that are here without all of their members.
+INCOMPLETE = {
+    "ttnn.CoreCoord", "ttnn.CoreRange", "ttnn.NdShardSpec", "ttnn.CppTensorToMesh", "ttnn.Device", "ttnn.FabricType",
+    "ttnn.MeshCoordinate", "ttnn.TensorSpec", "ttnn.experimental.fabric_mux.Config",
+    "ttnn._ttnn.layer_completion.LayerCompletionRouter", "ttnn._ttnn.operations.complex.ComplexTensor",
+}  # fmt: skip
+
+
+def test_classes_have_the_members_of_the_library() -> None:
+    assert set(lacking.lacking_members()) <= INCOMPLETE
+    assert ttnn.NOC.NOC_0.value == 0
+    assert ttnn.FabricRouterConfig().max_packet_payload_size_bytes is None
+    with pytest.raises(ttnn.NotEmulated, match=r"KernelDescriptor\.clear_runtime_args"):
+        ttnn.KernelDescriptor.clear_runtime_args(None)
+
+
+def test_nothing_is_offered_that_the_library_lacks() -> None:
+    assert set(lacking.own_names()) <= lacking.OWN_NAMES
+
+
+def test_values_and_bound_functions_are_those_of_the_top() -> None:
+    assert ttnn.types.bfloat16 is ttnn.bfloat16
+    assert ttnn._ttnn.device.get_arch_name() == "wormhole_b0"
+    assert ttnn._ttnn.operations.binary.add is ttnn.add
+    assert ttnn.types.BlackholeComputeKernelConfig is ttnn.WormholeComputeKernelConfig
+    assert ttnn.ttnn is ttnn
 
 
 # -- dtypes and tensors -----------------------------------------------------------------------------------------------

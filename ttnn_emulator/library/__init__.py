@@ -5,9 +5,20 @@ from __future__ import annotations
 HERE = "ttnn_emulator.library"
 # Which modules of ours supply the names of a module of the library; the first that has a name wins.
 SUPPLIED: dict[str, tuple[str, ...]] = {
-    "ttnn": (f"{HERE}.counter_channel", f"{HERE}.global_circular_buffer", "ttnn_emulator.sub_devices"),
+    "ttnn": (
+        f"{HERE}.counter_channel",
+        f"{HERE}.global_circular_buffer",
+        "ttnn_emulator.sub_devices",
+        f"{HERE}.tensor_topology",
+        f"{HERE}.device_names",
+        f"{HERE}.group_norm_parameters",
+    ),
     "ttnn.core": ("ttnn_emulator.queries",),
-    "ttnn.device": ("ttnn_emulator.device", "ttnn_emulator.queries"),
+    "ttnn.device": ("ttnn_emulator.device", "ttnn_emulator.queries", f"{HERE}.device_names"),
+    "ttnn._ttnn.device": (f"{HERE}.device_names", "ttnn_emulator.device"),
+    "ttnn.operations.normalization": (f"{HERE}.group_norm_parameters",),
+    "ttnn._ttnn.graph": ("ttnn_emulator.execution.graph",),
+    "ttnn._ttnn.global_semaphore": ("ttnn_emulator.fabric",),
     "ttnn.graph": ("ttnn_emulator.execution.graph",),
     "ttnn.dot_access": (f"{HERE}.dot_access",),
     "ttnn.model_preprocessing": (f"{HERE}.model_preprocessing",),
