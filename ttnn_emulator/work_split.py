@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ttnn_emulator.device import MeshDevice
@@ -113,12 +114,22 @@ def get_optimal_dram_bank_to_logical_worker_assignment(device: MeshDevice, noc: 
     return device.get_optimal_dram_bank_to_logical_worker_assignment(noc)
 
 
+def _shards_of(tensor: Any, config: Any) -> int:
+    """How many shards the tensor has; cores beyond that hold none."""
+    if config.nd_shard_spec is not None and config.created_with_nd_shard_spec:
+        shape, parts = list(tensor.padded_shape), list(config.nd_shard_spec.shard_shape)
+        shape = [math.prod(shape[: len(shape) - len(parts) + 1]), *shape[len(shape) - len(parts) + 1 :]]
+    else:
+        shape, parts = list(tensor._spec.physical_shape), list(config.shard_spec.shape)
+    return math.prod(-(-size // part) for size, part in zip(shape, parts))
+
+
 def get_optimal_worker_cores_for_sharded_tensor(tensor: Any, noc: Any = None) -> list[CoreCoord]:
     """The cores that hold a tensor's shards, in their order; for shards in DRAM, the cores near their banks."""
     config = tensor.memory_config()
     shards = config.shard_spec or config.nd_shard_spec
     require(shards is not None, "the tensor is not sharded")
-    cores = shards.grid.cores(shards.orientation is ShardOrientation.ROW_MAJOR)
+    cores = shards.grid.cores(shards.orientation is ShardOrientation.ROW_MAJOR)[: _shards_of(tensor, config)]
     if config.is_l1:
         return cores
     banks = get_optimal_dram_bank_to_logical_worker_assignment(tensor.device(), noc)

@@ -47,3 +47,25 @@ def test_only_the_named_shards_are_written(device, rows) -> None:
     interleaved = ttnn.from_torch(torch.zeros(rows, 32), layout=ttnn.TILE_LAYOUT, device=device)
     with pytest.raises(RuntimeError, match="must be sharded"):
         ttnn.copy_host_to_device_tensor_partial(new, interleaved, one)
+
+
+def test_shards_survive_a_file(device, tmp_path) -> None:
+    tensor = ttnn.from_torch(torch.ones(64, 32), layout=ttnn.TILE_LAYOUT, device=device, memory_config=sharded(2, 32))
+    ttnn.dump_tensor(tmp_path / "a.tensorbin", tensor)
+    assert ttnn.load_tensor(tmp_path / "a.tensorbin").memory_config() == tensor.memory_config()
+    assert ttnn.load_tensor(tmp_path / "a.tensorbin", device=device).memory_config() == tensor.memory_config()
+
+
+def test_specs_of_tensors_take_shards_in_place_of_a_layout() -> None:
+    grid = ttnn.CoreRangeSet([ttnn.CoreRange(ttnn.CoreCoord(0, 0), ttnn.CoreCoord(1, 1))])
+    shards = ttnn.NdShardSpec([1, 32, 32], grid)
+    spec = ttnn.TensorSpec([2, 64, 64], ttnn.bfloat16, ttnn.TILE_LAYOUT, shards, ttnn.BufferType.L1)
+    assert spec.memory_config.buffer_type is ttnn.BufferType.L1
+    assert list(spec.memory_config.nd_shard_spec.shard_shape) == [1, 32, 32]
+    plain = ttnn.TensorSpec([2, 64, 64], ttnn.bfloat16, ttnn.TILE_LAYOUT, ttnn.BufferType.L1)
+    assert plain.memory_config == ttnn.L1_MEMORY_CONFIG
+
+
+def test_only_cores_with_shards_are_named(device) -> None:
+    tensor = ttnn.from_torch(torch.ones(64, 32), layout=ttnn.TILE_LAYOUT, device=device, memory_config=sharded(4, 32))
+    assert [str(core) for core in ttnn.get_optimal_worker_cores_for_sharded_tensor(tensor)] == ["0-0", "0-1"]
