@@ -12,9 +12,11 @@ from __future__ import annotations
 import sys as _sys
 from typing import Any
 
-from ttnn_emulator.api.known_types import QueueId, SubDeviceId, register_known_types
+from ttnn_emulator.api.known_types import QueueId, SubDeviceId
+from ttnn_emulator.api.known_types import register_known_types as _register_known_types
+from ttnn_emulator.api.recorded import recorded_names as _recorded_names
 
-_records = register_known_types()
+_records = _register_known_types()
 
 from ttnn_emulator import host as _host  # noqa: E402,F401  (registers from_torch, to_device, …)
 from ttnn_emulator import ops as _ops  # noqa: E402,F401  (registers all operations)
@@ -45,15 +47,14 @@ from ttnn_emulator.device import (  # noqa: E402
     get_l1_alignment,
     get_max_worker_l1_unreserved_size,
     get_memory_view,
-    is_blackhole,
-    is_wormhole_b0,
     manage_device,
     open_device,
     open_mesh_device,
     synchronize_device,
 )
 from ttnn_emulator.dispatch import specs_only  # noqa: E402
-from ttnn_emulator.enums import ALL_ENUMS, DataType, Layout, StorageType  # noqa: E402
+from ttnn_emulator.enums import ALL_ENUMS as _ALL_ENUMS  # noqa: E402
+from ttnn_emulator.enums import DataType, Layout, StorageType  # noqa: E402
 from ttnn_emulator.errors import (  # noqa: E402
     ChipFault,
     DeviceMismatch,
@@ -157,7 +158,10 @@ from ttnn_emulator.mesh import (  # noqa: E402
     replicate_tensor_to_mesh_mapper,
     shard_tensor_to_mesh_mapper,
 )
-from ttnn_emulator.namespaces import nested_namespaces, register_as_ttnn, top_level_operations  # noqa: E402
+from ttnn_emulator.namespaces import look_up as _look_up  # noqa: E402
+from ttnn_emulator.namespaces import nested_namespaces as _nested_namespaces  # noqa: E402
+from ttnn_emulator.namespaces import register_as_ttnn as _register_as_ttnn  # noqa: E402
+from ttnn_emulator.namespaces import top_level_operations as _top_level_operations  # noqa: E402
 from ttnn_emulator.printing import set_printoptions  # noqa: E402
 from ttnn_emulator.queries import (  # noqa: E402
     SetRootDir,
@@ -194,7 +198,6 @@ from ttnn_emulator.queries import (  # noqa: E402
 )
 from ttnn_emulator.shapes import TILE_SIZE, Shape, Tile  # noqa: E402
 from ttnn_emulator.spec import Spec  # noqa: E402
-from ttnn_emulator.table import find as _find  # noqa: E402
 from ttnn_emulator.tensor import Tensor, spec_tensor  # noqa: E402
 from ttnn_emulator.tensor_spec import TensorSpec  # noqa: E402
 from ttnn_emulator.work_split import (  # noqa: E402
@@ -223,12 +226,16 @@ DEVICE_STORAGE_TYPE = StorageType.DEVICE
 CppTensorToMesh = TensorToMesh = MeshMapper
 CppMeshToTensor = MeshToTensor = MeshComposer
 
-globals().update(ALL_ENUMS)
-globals().update(_records)
-globals().update(top_level_operations())
-globals().update(nested_namespaces() | {"graph": graph})
-BlackholeComputeKernelConfig = DeviceComputeKernelConfig = _records["WormholeComputeKernelConfig"]
-_slice_types = ALL_ENUMS["SliceTypeEnum"]
+_known = _recorded_names()["modules"]["ttnn"]
+globals().update({name: made for name, made in (_ALL_ENUMS | _records).items() if name in _known})
+globals().update(_top_level_operations())
+_modules = _nested_namespaces()
+globals().update(_modules)
+# `from ttnn_emulator.dot_access import …` works as `from ttnn.dot_access import …` does.
+for _name, _module in _modules.items():
+    _sys.modules.setdefault(f"{__name__}.{_name}", _module)
+DeviceComputeKernelConfig = _records["WormholeComputeKernelConfig"]
+_slice_types = _ALL_ENUMS["SliceTypeEnum"]
 Conv2dDRAMSliceHeight = Op2DDRAMSliceHeight = _slice_types.DRAMSliceHeight
 Conv2dDRAMSliceWidth = Op2DDRAMSliceWidth = _slice_types.DRAMSliceWidth
 Conv2dL1Full = Op2DL1Full = _slice_types.L1Full
@@ -239,9 +246,9 @@ def __getattr__(name: str) -> Any:
     """What `ttnn` offers and we lack says so when it is called."""
     if name.startswith("__"):
         raise AttributeError(f"module 'ttnn_emulator' has no attribute {name!r}")
-    return _find(f"ttnn.{name}")
+    return _look_up(f"ttnn.{name}")
 
 
 def install_as_ttnn() -> None:
     """Make `import ttnn` give the emulator in this process, as `python -m ttnn_emulator` does for a script."""
-    register_as_ttnn(_sys.modules[__name__])
+    _register_as_ttnn(_sys.modules[__name__])

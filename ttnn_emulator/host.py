@@ -467,6 +467,7 @@ def dump_tensor(file_name: str | pathlib.Path, tensor: Tensor, *, mode: Any = No
     }
     spec = host._spec
     metadata = {"dtype": spec.dtype.name, "layout": spec.layout.name, "tile": json.dumps(spec.tile.tile_shape)}
+    metadata["memory_config"] = tensor._spec.memory_config.to_json()
     with replacing(path) as temporary:
         save_file(pieces, temporary, metadata=metadata)
 
@@ -483,12 +484,16 @@ def load_tensor(file_name: str | pathlib.Path, *, device: MeshDevice | None = No
             metadata = file.metadata() or {}
             dtype, layout = DataType[metadata["dtype"]], Layout[metadata["layout"]]
             tile = tuple(json.loads(metadata["tile"]))
+            placed = metadata.get("memory_config")  # files of older versions have none
+            config = DRAM_MEMORY_CONFIG if placed is None else MemoryConfig.from_json(placed)
             values = [file.get_tensor(str(number)) for number in range(len(file.keys()))]
     except Exception as error:
         raise RuntimeError(f"{path} is not a tensor file written by ttnn.dump_tensor: {error}") from error
-    spec = Spec.of(values[0].shape, dtype, layout, on_device=False, tile=Tile(tile) if layout is Layout.TILE else None)
+    spec = Spec.of(
+        values[0].shape, dtype, layout, config, on_device=False, tile=Tile(tile) if layout is Layout.TILE else None
+    )
     host = Tensor.of(spec, Storage(values), None)
-    return host if device is None else to_device(host, device)
+    return host if device is None else to_device(host, device, memory_config=config)
 
 
 @composite("ttnn.as_tensor")

@@ -15,7 +15,7 @@ from typing import Any
 from ttnn_emulator.enums import ALL_ENUMS, BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import require
 from ttnn_emulator.grid import CoreRange, CoreRangeSet
-from ttnn_emulator.memory_config import MemoryConfig, NdShardSpec, ShardDistributionStrategy, ShardSpec
+from ttnn_emulator.memory_config import MemoryConfig, NdShardSpec, ShardDistributionStrategy
 from ttnn_emulator.shapes import Shape, Tile, div_up, normalize_dim, round_up
 from ttnn_emulator.spec import ROW_MAJOR_BYTES, Spec
 
@@ -39,13 +39,22 @@ class TensorSpec(metaclass=_IsSpec):
         shape: Sequence[int],
         dtype: DataType,
         layout: Layout,
-        memory_layout: TensorMemoryLayout | None = None,
-        shard_spec: ShardSpec | None = None,
+        memory_layout: Any = None,
+        shard_spec: Any = None,
         buffer_type: BufferType = BufferType.DRAM,
         tile: Tile | None = None,
         *,
         nd_shard_spec: NdShardSpec | None = None,
     ) -> Spec:
+        # TensorSpec(shape, dtype, layout, nd_shard_spec, buffer_type) and (shape, dtype, layout, buffer_type, tile)
+        if isinstance(memory_layout, NdShardSpec):
+            nd_shard_spec, memory_layout = memory_layout, None
+            if isinstance(shard_spec, BufferType):
+                buffer_type, shard_spec = shard_spec, None
+        elif isinstance(memory_layout, BufferType):
+            buffer_type, memory_layout = memory_layout, None
+            if isinstance(shard_spec, Tile):
+                tile, shard_spec = shard_spec, None
         if nd_shard_spec is not None:
             config = MemoryConfig(buffer_type, nd_shard_spec)
         else:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from ttnn_emulator.boards import near_dram
 from ttnn_emulator.device import MeshDevice
 from ttnn_emulator.enums import ShardOrientation
-from ttnn_emulator.errors import NotEmulated, require
+from ttnn_emulator.errors import require
 from ttnn_emulator.grid import CoreCoord, CoreRange, CoreRangeSet
 
 Split = tuple[int, CoreRangeSet, CoreRangeSet, CoreRangeSet, int, int]
@@ -111,10 +111,17 @@ def num_cores_to_corerangeset_in_subcoregrids(
 
 def get_optimal_dram_bank_to_logical_worker_assignment(device: MeshDevice, noc: Any = None) -> list[CoreCoord]:
     """For every bank of DRAM the core that reads it over the fewest hops."""
-    cores = near_dram(device.board.name)
-    if cores is None:
-        raise NotEmulated(f"which cores of {device.board.name} lie near which bank of DRAM is not known")
-    return [CoreCoord(x, y) for x, y in cores]
+    return device.get_optimal_dram_bank_to_logical_worker_assignment(noc)
+
+
+def _shards_of(tensor: Any, config: Any) -> int:
+    """How many shards the tensor has; cores beyond that hold none."""
+    if config.nd_shard_spec is not None and config.created_with_nd_shard_spec:
+        shape, parts = list(tensor.padded_shape), list(config.nd_shard_spec.shard_shape)
+        shape = [math.prod(shape[: len(shape) - len(parts) + 1]), *shape[len(shape) - len(parts) + 1 :]]
+    else:
+        shape, parts = list(tensor._spec.physical_shape), list(config.shard_spec.shape)
+    return math.prod(-(-size // part) for size, part in zip(shape, parts))
 
 
 def get_optimal_worker_cores_for_sharded_tensor(tensor: Any, noc: Any = None) -> list[CoreCoord]:
@@ -122,7 +129,7 @@ def get_optimal_worker_cores_for_sharded_tensor(tensor: Any, noc: Any = None) ->
     config = tensor.memory_config()
     shards = config.shard_spec or config.nd_shard_spec
     require(shards is not None, "the tensor is not sharded")
-    cores = shards.grid.cores(shards.orientation is ShardOrientation.ROW_MAJOR)
+    cores = shards.grid.cores(shards.orientation is ShardOrientation.ROW_MAJOR)[: _shards_of(tensor, config)]
     if config.is_l1:
         return cores
     banks = get_optimal_dram_bank_to_logical_worker_assignment(tensor.device(), noc)

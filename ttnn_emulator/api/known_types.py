@@ -78,4 +78,6 @@ def register_known_types() -> dict[str, type[ConfigRecord]]:
     TYPES.register("GlobalSemaphoreArg", GlobalSemaphore, implicit=_semaphores)
     TYPES.register("QueueId", QueueId, implicit=_queue)
     TYPES.register("SubDeviceId", SubDeviceId, implicit=_queue)
-    return make_config_types()
+    made = make_config_types()
+    TYPES.register("BlackholeComputeKernelConfig", made["WormholeComputeKernelConfig"])
+    return made
