@@ -131,7 +131,17 @@ class Operation:
         return dispatch.call_device_operation if self.kind == "device" else dispatch.call_composite
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if kwargs and ("queue_id" in kwargs or "cq_id" in kwargs):
+            return self._on_queue(args, kwargs)
         return self._run(self, args, kwargs)
+
+    def _on_queue(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """Every operation takes the number of a command queue, under either name, beside its own parameters."""
+        from ttnn_emulator.execution.queues import queue_of
+
+        number = kwargs.pop("queue_id" if "queue_id" in kwargs else "cq_id")
+        with queue_of(number, (*args, *kwargs.values())):
+            return self._run(self, args, kwargs)
 
     def bind(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Overload, tuple]:
         """The overload that takes these arguments, and the values of all its parameters."""
