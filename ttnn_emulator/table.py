@@ -109,6 +109,13 @@ class Operation:
         self._accepts = frozenset(parameter.name for parameter in parameters)
         self._taking_tensors: dict[int, Overload] = {}
 
+    @property
+    def golden_function(self) -> Callable[..., Any] | None:
+        """What it computes in torch, where that is known."""
+        from ttnn_emulator.golden_functions import TWINS
+
+        return TWINS.get(self.name)
+
     @functools.cached_property
     def overloads(self) -> tuple[Overload, ...]:
         return overloads_of(self.name)
@@ -186,6 +193,11 @@ def operation(name: str, *aliases: str, ignores: Sequence[str] = ()) -> Callable
 def composite(name: str, *aliases: str, ignores: Sequence[str] = ()) -> Callable[[Callable], Operation]:
     """Register an operation that is made of other operations, or that moves tensors about."""
     return _register(name, aliases, kind="composite", ignores=ignores)
+
+
+def same(alias: str, name: str) -> None:
+    """A second name of an operation: not a copy of it but the object itself."""
+    OPERATIONS[alias] = OPERATIONS[name]
 
 
 def internal(name: str) -> Callable[[Callable], Operation]:
@@ -295,5 +307,6 @@ __all__ = [
     "find",
     "internal",
     "operation",
+    "same",
     "ttnn",
 ]

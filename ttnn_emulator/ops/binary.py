@@ -8,15 +8,13 @@ from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES
 from ttnn_emulator.errors import require
 from ttnn_emulator.ops.binary_ng import plan_binary
 from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Operation, Plan, operation
+from ttnn_emulator.table import Operation, Plan, operation, same
 
 # Name → kind of the device operation. Each takes two tensors or a tensor and a number.
 PLAIN = {
     "add": "ADD",
     "subtract": "SUB",
-    "sub": "SUB",
     "multiply": "MUL",
-    "mul": "MUL",
     "rsub": "RSUB",
     "logaddexp": "LOGADDEXP",
     "logaddexp2": "LOGADDEXP2",
@@ -42,7 +40,7 @@ PLAIN = {
 IN_PLACE = {
     f"{name}_": PLAIN[name]
     for name in (
-        "add subtract sub multiply mul rsub logaddexp logaddexp2 ldexp squared_difference eq ne lt le gt ge "
+        "add subtract multiply rsub logaddexp logaddexp2 ldexp squared_difference eq ne lt le gt ge "
         "logical_and logical_or logical_xor"
     ).split(" ")
 }
@@ -95,3 +93,5 @@ for _name, _kind in PLAIN.items():
     _register(_name, _kind, in_place=False)
 for _name, _kind in IN_PLACE.items():
     _register(_name, _kind, in_place=True)
+for _alias, _name in (("sub", "subtract"), ("mul", "multiply"), ("sub_", "subtract_"), ("mul_", "multiply_")):
+    same(f"ttnn.{_alias}", f"ttnn.{_name}")
