@@ -106,6 +106,10 @@ class DispatchCoreConfig:
     """Which cores dispatch work: their type and axis decide how large the compute grid is."""
 
     def __init__(self, type: Any = None, axis: Any = None, fabric_tensix_config: Any = None) -> None:
+        if getattr(type, "name", None) == "ETH" and getattr(axis, "name", None) == "COL":
+            raise InvalidArgument(
+                "Ethernet cores dispatch by rows: the COL axis is not supported for ETH dispatch core type"
+            )
         self.type = type
         self.axis = axis
         self.fabric_tensix_config = fabric_tensix_config

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from ttnn_emulator import padding_values
 from ttnn_emulator.api.binding import Overload
 from ttnn_emulator.boards import Board, default_board_name, find_board
 from ttnn_emulator.device import MeshDevice, ProgramCache
@@ -71,6 +72,7 @@ class _Prepared:
             and len(self.into) <= 1
             and plan.compute is not None
             and not plan.across
+            and plan.padding is None
             and device is not None
             and device.num_devices == 1
             and device.holds_values
@@ -359,6 +361,10 @@ def _wrap(prepared: _Prepared, storages: Sequence[Storage], values: tuple, devic
         given = _given(prepared, number, values)
         if given is None:
             given = Tensor.of(spec, storage, device if spec.on_device else None)
+        else:
+            padding_values.forget(storage)
+        if prepared.plan.padding is not None:
+            padding_values.note(storage, prepared.plan.padding)
         tensors.append(given)
     return tensors[0] if prepared.wrap is Tensor else prepared.wrap(tensors)
 
@@ -369,6 +375,9 @@ def _view(prepared: _Prepared, source: Tensor) -> Tensor:
     if storage.__class__ is SpecStorage:
         return Tensor.of(spec, SpecStorage(storage.device), source._device)
     view = _SharedStorage.of(storage, prepared.plan.compute)
+    if prepared.plan.padding is not None:
+        padding_values.note(storage, prepared.plan.padding)
+        padding_values.note(view, prepared.plan.padding)
     return Tensor.of(spec, view, source._device)
 
 

@@ -13,6 +13,7 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
+from ttnn_emulator import padding_values
 from ttnn_emulator.device import MeshDevice
 from ttnn_emulator.enums import ALL_ENUMS, BLOCK_FLOAT_DTYPES, FLOAT_DTYPES, DataType, Layout
 from ttnn_emulator.errors import InvalidArgument, require
@@ -21,7 +22,7 @@ from ttnn_emulator.files import replacing
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.mesh import MeshComposer, MeshMapper, as_composer, as_mapper
 from ttnn_emulator.numerics import formats
-from ttnn_emulator.shapes import Tile
+from ttnn_emulator.shapes import TILE_SIZE, Tile
 from ttnn_emulator.spec import Spec
 from ttnn_emulator.storage import Storage
 from ttnn_emulator.table import composite, ttnn
@@ -73,6 +74,7 @@ def tensor_from_arguments(
         tile=tile,
         mesh_mapper=mesh_mapper,
         col_tilize=kwargs.get("col_tilize", False),
+        pad_value=pad_value,
     )
 
 
@@ -120,6 +122,7 @@ def from_torch_tensor(
     tile: Tile | None = None,
     mesh_mapper: Any = None,
     col_tilize: bool = False,
+    pad_value: float | None = None,
 ) -> Tensor:
     dtype = dtype if dtype is not None else default_dtype(tensor.dtype)
     if tensor.is_complex():
@@ -153,6 +156,8 @@ def from_torch_tensor(
     else:
         made = Tensor.of(spec, _upload(spec, device, values), device)
     made.topology = mapper
+    if spec.padded_shape != spec.shape:
+        padding_values.note(made._storage, pad_value or 0.0)
     return made
 
 
@@ -227,6 +232,7 @@ def from_torch(
         tile=tile,
         mesh_mapper=mesh_mapper,
         col_tilize=col_tilize,
+        pad_value=pad_value,
     )
 
 
@@ -275,7 +281,9 @@ def to_device(tensor: Tensor, device: MeshDevice, memory_config: MemoryConfig | 
     if tensor._spec.on_device:
         require(tensor._device is device, "the tensor lives on another device already")
         return tensor
-    spec = tensor._spec.with_(on_device=True, memory_config=memory_config or tensor._spec.memory_config)
+    spec = tensor._spec
+    kept = {"alignment": spec.alignment} if memory_config is None else {}
+    spec = spec.with_(on_device=True, memory_config=memory_config or spec.memory_config, **kept)
     if device.holds_values:
         storage = _upload(spec, device, values_of(tensor))
     else:
@@ -283,6 +291,7 @@ def to_device(tensor: Tensor, device: MeshDevice, memory_config: MemoryConfig | 
         storage = Storage.on_device(spec, device)
     made = Tensor.of(spec, storage, device)
     made.topology = tensor.topology
+    padding_values.carry(tensor._storage, storage)
     return made
 
 
@@ -297,6 +306,7 @@ def from_device(tensor: Tensor, blocking: bool = True) -> Tensor:
     host = Storage([value.clone() for value in values] if values is not None else None)
     made = Tensor.of(tensor._spec.with_(on_device=False), host, None)
     made.topology = tensor.topology
+    padding_values.carry(tensor._storage, host)
     return made
 
 
@@ -364,6 +374,8 @@ def copy_host_to_device_tensor(host_tensor: Tensor, device_tensor: Tensor) -> No
         values = values * device.num_devices
     if device.holds_values:
         device_tensor._storage.values = [_own(_device_carrier(value, host_tensor.dtype), value) for value in values]
+    padding_values.forget(device_tensor._storage)
+    padding_values.carry(host_tensor._storage, device_tensor._storage)
 
 
 @composite("ttnn.copy_device_to_host_tensor")
@@ -431,18 +443,65 @@ def _host_slice(tensor: Tensor, starts: Sequence[int], ends: Sequence[int]) -> T
 
 
 def pad_host(tensor: Tensor, shape: Sequence[int], start: Sequence[int], value: float) -> Tensor:
-    require(not tensor._spec.on_device and tensor.layout is Layout.ROW_MAJOR, "only row-major host tensors are padded")
-    pieces = []
+    """A buffer of the padded shape with the values at `start`; the logical shape stays, as a window on its beginning."""
+    if tensor.layout is not Layout.ROW_MAJOR:
+        return tensor
+    require(not tensor._spec.on_device, "Tensor must be on host for padding")
+    spec = tensor._spec
+    require(
+        len(shape) == len(start) == spec.rank and all(s + n <= size for s, n, size in zip(start, spec.shape, shape)),
+        f"{list(spec.shape)} from {list(start)} on does not fit {list(shape)}",
+    )
+    padded = []
     for values in values_of(tensor):
-        padded = torch.full(tuple(shape), value, dtype=values.dtype)
-        padded[tuple(slice(s, s + n) for s, n in zip(start, values.shape))] = values
-        pieces.append(padded)
-    return Tensor.of(tensor._spec.with_(shape=tuple(shape)), Storage(pieces), None)
+        whole = torch.full(tuple(shape), value, dtype=values.dtype)
+        whole[tuple(slice(s, s + n) for s, n in zip(start, values.shape))] = values
+        padded.append(whole)
+    window = tuple(slice(0, size) for size in spec.shape)
+    storage = Storage([whole[window].clone() for whole in padded])
+    padding_values.note(storage, padded)
+    return Tensor.of(spec.with_(alignment=tuple(shape)), storage, None)
+
+
+def pad_host_to_tile(tensor: Tensor, value: float) -> Tensor:
+    if tensor.layout is not Layout.ROW_MAJOR:
+        return tensor
+    require(not tensor._spec.on_device, "Tensor must be on host for pad_to_tile conversion")
+    storage = Storage(values_of(tensor))
+    padding_values.note(storage, value)
+    made = Tensor.of(tensor._spec.with_(alignment=(TILE_SIZE, TILE_SIZE)), storage, None)
+    made.topology = tensor.topology
+    return made
 
 
 def unpad_host(tensor: Tensor, start: Sequence[int], end: Sequence[int]) -> Tensor:
-    require(not tensor._spec.on_device, "only host tensors are unpadded here")
-    return _host_slice(tensor, start, end)
+    spec = tensor._spec
+    require(not spec.on_device, "Tensor must be on host for unpadding")
+    require(spec.layout is Layout.ROW_MAJOR, "Tensor layout must be ROW_MAJOR for unpadding")
+    inside = all(0 <= first < last <= size for first, last, size in zip(start, end, spec.padded_shape))
+    require(inside, f"{list(start)} to {list(end)} is not within {list(spec.padded_shape)}")
+    if all(last <= size for last, size in zip(end, spec.shape)):
+        return _host_slice(tensor, start, end)
+    index = tuple(slice(first, last) for first, last in zip(start, end))
+    whole = padding_values.padded_carriers(tensor._storage, spec, values_of(tensor))
+    pieces = [values[index].clone() for values in whole]
+    return Tensor.of(Spec.of(pieces[0].shape, spec.dtype, spec.layout, on_device=False), Storage(pieces), None)
+
+
+def unpad_host_from_tile(tensor: Tensor, shape: Sequence[int]) -> Tensor:
+    padded = tensor._spec.padded_shape
+    require(all(size % TILE_SIZE == 0 for size in padded[-2:]), f"{list(padded)} does not end with whole tiles")
+    require(
+        all(size < asked + TILE_SIZE for size, asked in zip(padded[-2:], tuple(shape)[-2:])),
+        f"from {list(padded)} to {list(shape)} more than the padding of a tile is cut",
+    )
+    return unpad_host(tensor, [0] * len(shape), list(shape))
+
+
+def to_torch_padded(tensor: Tensor) -> torch.Tensor:
+    host = from_device(tensor)
+    (whole,) = padding_values.padded_carriers(host._storage, host._spec, values_of(host))
+    return formats.to_torch_dtype(whole, host.dtype).clone()
 
 
 # -- files ------------------------------------------------------------------------------------------------------------

@@ -76,6 +76,7 @@ class Plan:
     across    `compute` sees all chips of the mesh: it takes and gives lists with one carrier a chip
     l1_bytes  circular buffers that the program keeps in the L1 of every core it uses
     narrow    `compute` takes narrow carriers too: it moves values, or widens them itself where it has to
+    padding   what fills the padding of the outputs, where it is known and somebody may read it
     wrap      makes what the caller gets from the list of output tensors; by default outputs come back as they stand
     """
 
@@ -88,6 +89,7 @@ class Plan:
     across: bool = False
     narrow: bool = False
     wrap: Callable[[list[Any]], Any] | None = None
+    padding: float | None = None
 
 
 class Operation:

@@ -62,7 +62,9 @@ def _all(values: Any, activations: Any, like: Any = None) -> Any:
     return functools.reduce(activated, activations, values)
 
 
-def _arithmetic(function: Callable[[Any, Any], torch.Tensor], prepare: Callable[[Any, Any], tuple[Any, Any]]) -> Callable:
+def _arithmetic(
+    function: Callable[[Any, Any], torch.Tensor], prepare: Callable[[Any, Any], tuple[Any, Any]]
+) -> Callable:
     """With activations before and after."""
 
     def run(
@@ -130,8 +132,10 @@ def _in_place(function: Callable[..., torch.Tensor]) -> Callable:
     return golden(lambda a, b: a.copy_(function(a, b)))
 
 
-def isclose(a: torch.Tensor, b: Any, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> torch.Tensor:
-    if isinstance(b, torch.Tensor) and a.dtype is not b.dtype or a.dtype is torch.int32:
+def isclose(
+    a: torch.Tensor, b: Any, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> torch.Tensor:
+    if (isinstance(b, torch.Tensor) and a.dtype is not b.dtype) or a.dtype is torch.int32:
         integers = torch.int32 in (a.dtype, b.dtype)
         common = torch.float32 if integers else torch.promote_types(a.dtype, b.dtype)
         a, b = a.to(common), b.to(common)
@@ -175,12 +179,12 @@ def mac(a: Any, b: Any, c: Any) -> torch.Tensor:
 
 
 def where(predicate: torch.Tensor, true_value: Any, false_value: Any) -> torch.Tensor:
-    chosen = [true_value, false_value]
-    dtype = next((x.dtype for x in chosen if isinstance(x, torch.Tensor)), predicate.dtype)
     if not is_unsigned(predicate):
-        return torch.where(predicate != 0, *chosen)
-    wide = [x.to(torch.int64) if isinstance(x, torch.Tensor) else x for x in chosen]
-    return torch.where(predicate.to(torch.int64) != 0, *wide).to(dtype)
+        return torch.where(predicate != 0, true_value, false_value)
+    tensors = [x for x in (true_value, false_value) if isinstance(x, torch.Tensor)]
+    yes, no = (x.to(torch.int64) if isinstance(x, torch.Tensor) else x for x in (true_value, false_value))
+    chosen: torch.Tensor = torch.where(predicate.to(torch.int64) != 0, yes, no)
+    return chosen.to(tensors[0].dtype if tensors else predicate.dtype)
 
 
 def lerp(a: torch.Tensor, end: torch.Tensor, weight: Any) -> torch.Tensor:
@@ -188,7 +192,8 @@ def lerp(a: torch.Tensor, end: torch.Tensor, weight: Any) -> torch.Tensor:
 
 
 def bcast(a: torch.Tensor, b: torch.Tensor, math_op: Any, dim: Any = None) -> torch.Tensor:
-    return {"ADD": torch.add, "SUB": torch.sub, "MUL": torch.mul}[math_op.name](a, b)
+    functions: dict[str, Callable[..., torch.Tensor]] = {"ADD": torch.add, "SUB": torch.sub, "MUL": torch.mul}
+    return functions[math_op.name](a, b)
 
 
 _COMPARISONS = {name: getattr(torch, name) for name in ("eq", "ne", "gt", "ge", "lt", "le")}
@@ -208,9 +213,7 @@ _ARITHMETIC = {
     **{name: golden(lambda a, b, function=function: function(a, b), typed=True) for name, function in _PLAIN.items()},
     "bias_gelu": golden(lambda a, b: functional.gelu(a + b), typed=True),
 }
-_IN_PLACE = (
-    "add subtract rsub multiply divide squared_difference ldexp logaddexp logaddexp2 bias_gelu".split(" ")
-)
+_IN_PLACE = "add subtract rsub multiply divide squared_difference ldexp logaddexp logaddexp2 bias_gelu".split(" ")
 
 BINARY: dict[str, Callable] = {
     **_ARITHMETIC,
@@ -239,9 +242,11 @@ BINARY: dict[str, Callable] = {
     "where": golden(where),
     "lerp": golden(lerp),
     "addcmul": golden(
-        lambda a, b, c, *, value=1: on_unsigned(lambda x, y, z, v: x + v * y * z)(a, b, c, value)
-        if is_unsigned(a)
-        else torch.addcmul(a, b, c, value=value)
+        lambda a, b, c, *, value=1: (
+            on_unsigned(lambda x, y, z, v: x + v * y * z)(a, b, c, value)
+            if is_unsigned(a)
+            else torch.addcmul(a, b, c, value=value)
+        )
     ),
     "addcdiv": golden(lambda a, b, c, *, value=1: torch.addcdiv(a, b, c, value=value)),
     "snake_beta": golden(lambda x, alpha, beta: x + torch.sin(alpha * x) ** 2 / beta),

@@ -72,7 +72,9 @@ def argmax(input_tensor: torch.Tensor, dim: int | None = None, keepdim: bool = F
     return torch.argmax(values, dim=dim, keepdim=keepdim)
 
 
-def prod(input_tensor: torch.Tensor, dim: int | None = None, keepdim: bool = False, *, dims: Any = None) -> torch.Tensor:
+def prod(
+    input_tensor: torch.Tensor, dim: int | None = None, keepdim: bool = False, *, dims: Any = None
+) -> torch.Tensor:
     if dims is not None:
         for each in dims:
             input_tensor = torch.prod(input_tensor, dim=each, keepdim=True)
@@ -223,7 +225,10 @@ STRUCTURE: dict[str, Callable] = {
     "transformer.split_query_key_value_and_split_heads": golden(split_heads),
     "transformer.concatenate_heads": golden(concatenate_heads),
     "embedding": golden(embedding),
-    "matmul": golden(lambda a, b, *, transpose_a=False, transpose_b=False: torch.matmul(
-        a.mT if transpose_a else a, b.mT if transpose_b else b
-    ), typed=True),
+    "matmul": golden(
+        lambda a, b, *, transpose_a=False, transpose_b=False: torch.matmul(
+            a.mT if transpose_a else a, b.mT if transpose_b else b
+        ),
+        typed=True,
+    ),
 }

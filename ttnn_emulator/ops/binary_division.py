@@ -116,7 +116,7 @@ def remainder(**given: Any) -> Plan:
         return run("REMAINDER", given)
     divisor = as_number(right)
     if left.dtype is UINT32:
-        require(isinstance(divisor, int) and divisor > 0, f"the divisor of uint32 is a positive integer, not {right}")
+        require(isinstance(divisor, int) and divisor > 0, f"Divisor must be positive and whole for uint32, not {right}")
     return _by_number("REMAINDER", given, divisor)
 
 

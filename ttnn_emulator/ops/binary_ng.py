@@ -200,7 +200,7 @@ def tiled(spec: Spec) -> Spec:
 
 def require_dtypes(kind: str, a: DataType, b: DataType | None) -> None:
     allowed = DTYPES[kind]
-    require(a in allowed, f"{kind} does not take a first operand of {a}")
+    require(a in allowed, f"a first operand of {a} is not supported for binary operation {kind}")
     if b is None:
         return
     if kind in QUANTIZING:
@@ -209,7 +209,7 @@ def require_dtypes(kind: str, a: DataType, b: DataType | None) -> None:
     require(b in allowed, f"{kind} does not take a second operand of {b}")
     mixed = kind in MIXED and a in FLOAT_DTYPES and b in FLOAT_DTYPES
     close = kind == "ISCLOSE" and {a, b} <= {DataType.FLOAT32, DataType.BFLOAT16}
-    require(a is b or mixed or close, f"{kind} does not take {a} together with {b}")
+    require(a is b or mixed or close, f"Mixed dtype is not supported for binary operation {kind}: {a} with {b}")
 
 
 def promoted(dtype: DataType, other: DataType) -> DataType:

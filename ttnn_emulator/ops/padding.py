@@ -49,7 +49,10 @@ def pad(
             all(len(side) == 2 and side[0] >= 0 and side[1] >= 0 for side in padding),
             f"padding {list(padding)} must be pairs of numbers that are not negative",
         )
-    require(len(padding) <= spec.rank, f"{len(padding)} pairs of padding exceed the rank {spec.rank}")
+    require(
+        len(padding) <= spec.rank,
+        f"padding len can't be larger than input tensor rank: {len(padding)} pairs, rank {spec.rank}",
+    )
     sides: Sides = ((0, 0),) * (spec.rank - len(padding)) + tuple((side[0], side[1]) for side in padding)
     if not any(before or after for before, after in sides):
         return input_tensor
@@ -108,7 +111,7 @@ class _Padding:
 
     def tiles(self, tensor: Tensor, sides: Sides, memory_config: MemoryConfig | None) -> Tensor:
         spec = tensor._spec
-        require(not any(before for before, _ in sides), "tiles are padded behind only, not in front")
+        require(not any(before for before, _ in sides), "on device tile padding does not support front padding")
         shape = tuple(size + after for size, (_, after) in zip(spec.shape, sides))
         if not spec.on_device:
             if _whole(shape) == spec.padded_shape:

@@ -237,7 +237,10 @@ def manual_seed(seeds: Any = 0, *, device: MeshDevice | None = None, user_ids: A
     require(by_tensor or device is not None, "a device is needed when the seed is a number")
     require(by_tensor or seeds >= 0, f"a seed of {seeds} is negative")
     if isinstance(seeds, Spec):
-        require(not isinstance(user_ids, int), "seeds in a tensor need users in a tensor")
+        require(
+            not isinstance(user_ids, int),
+            "Seeds were provided as a tensor, so user_ids must not be provided as a scalar.",
+        )
         _require_numbers(seeds, "seeds")
         if isinstance(user_ids, Spec):
             _require_numbers(user_ids, "users")
