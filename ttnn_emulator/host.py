@@ -443,7 +443,7 @@ def _host_slice(tensor: Tensor, starts: Sequence[int], ends: Sequence[int]) -> T
 
 
 def pad_host(tensor: Tensor, shape: Sequence[int], start: Sequence[int], value: float) -> Tensor:
-    """A buffer of the padded shape with the values at `start`; the logical shape stays, as a window on its beginning."""
+    """A buffer of the padded shape with the values at `start`; the logical shape, a window on its start, stays."""
     if tensor.layout is not Layout.ROW_MAJOR:
         return tensor
     require(not tensor._spec.on_device, "Tensor must be on host for padding")

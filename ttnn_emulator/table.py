@@ -21,7 +21,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,6 +76,8 @@ class Plan:
     across    `compute` sees all chips of the mesh: it takes and gives lists with one carrier a chip
     l1_bytes  circular buffers that the program keeps in the L1 of every core it uses
     narrow    `compute` takes narrow carriers too: it moves values, or widens them itself where it has to
+    program   what the library hashes of this call where that is less than all of it, the name of the program first:
+              calls that agree in it share a cached program. `NO_PROGRAM` is for tensors that the host fills.
     padding   what fills the padding of the outputs, where it is known and somebody may read it
     wrap      makes what the caller gets from the list of output tensors; by default outputs come back as they stand
     """
@@ -90,6 +92,10 @@ class Plan:
     narrow: bool = False
     wrap: Callable[[list[Any]], Any] | None = None
     padding: float | None = None
+    program: Hashable | None = None
+
+
+NO_PROGRAM = ("none",)
 
 
 class Operation:
@@ -301,6 +307,7 @@ __all__ = [
     "Bind",
     "Bindable",
     "MissingOperation",
+    "NO_PROGRAM",
     "Operation",
     "Plan",
     "absent",

@@ -216,7 +216,7 @@ class Tensor:
         return unpad_host(self, output_tensor_start, output_tensor_end)
 
     def pad_to_tile(self, pad_value: float, /) -> Tensor:
-        """A row-major host tensor whose buffer ends with whole tiles; its logical shape stays. Tiles stay as they are."""
+        """A row-major host tensor whose buffer ends with whole tiles; its logical shape stays. Tiles stay so."""
         from ttnn_emulator.host import pad_host_to_tile
 
         return pad_host_to_tile(self, pad_value)

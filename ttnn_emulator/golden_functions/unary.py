@@ -198,8 +198,8 @@ UNARY: dict[str, Callable] = {
     "eqz": of_one(lambda x: x == 0),
     "nez": of_one(lambda x: x != 0),
     **{
-        f"{name}z": of_one(on_unsigned(lambda x, compare=getattr(torch, name): compare(x, 0)))
-        for name in ("gt", "ge", "lt", "le")
+        f"{name}z": of_one(on_unsigned(lambda x, compare=compare: compare(x, 0)))
+        for name, compare in (("gt", torch.gt), ("ge", torch.ge), ("lt", torch.lt), ("le", torch.le))
     },
     "identity": of_one(torch.clone),
     "swish": of_one(functional.silu),

@@ -61,7 +61,7 @@ def _rounded(plan: Plan, rounding: str) -> Plan:
         whole = apply_function(rounding, quotient(*operands), fp32_dest=wide)
         return formats.pack(whole, dtype, from_fp32=wide)
 
-    return replace(plan, compute=compute)
+    return replace(plan, compute=compute, program=(plan.program, rounding))
 
 
 @operation("ttnn.divide_")

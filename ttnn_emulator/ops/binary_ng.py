@@ -23,6 +23,7 @@ from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardS
 from ttnn_emulator.numerics import casts, elementwise, elementwise_bound
 from ttnn_emulator.numerics.formats import CARRIER, round_bf16_nearest_even
 from ttnn_emulator.numerics.functions import activation
+from ttnn_emulator.ops._common import hashed
 from ttnn_emulator.ops._shards import fresh_shards, lacks_shards
 from ttnn_emulator.ops.binary_buffers import buffer_bytes
 from ttnn_emulator.shapes import TILE_SIZE
@@ -321,7 +322,29 @@ def plan_binary(
         functions=(bool(before_a) or own_a, bool(before_b) or own_b),
         between=between,
     )
-    return Plan(out, compute, reads=tuple(names), into=() if output is None else (output_name,), l1_bytes=l1_bytes)
+    program = (
+        "binary",
+        (
+            kind,
+            fast,
+            accurate_asked,
+            number_first,
+            parameters,
+            before_a,
+            before_b,
+            after + activation_names(activations),
+        ),
+        *(hashed(spec) for spec in (a, b_spec, out)),
+        None if b_spec is None else _turns(a.shape, b_spec.shape),
+    )
+    into = () if output is None else (output_name,)
+    return Plan(out, compute, reads=tuple(names), into=into, l1_bytes=l1_bytes, program=program)
+
+
+def _turns(a: Sequence[int], b: Sequence[int]) -> tuple:
+    """Which operand is repeated along the height and the width of tiles: each way has kernels of its own."""
+    sizes = [(1, 1, *shape)[-2:] for shape in (a, b)]
+    return tuple((one == 1 and other != 1, other == 1 and one != 1) for one, other in zip(*sizes))
 
 
 def _dtypes_in_kernel(kind: str, a: DataType, b: DataType | None, fast: bool) -> tuple[DataType, DataType, bool]:

@@ -227,7 +227,8 @@ def dropout(
         kept = torch.rand(values.shape, generator=_generator(seed)) >= probability
         return formats.store(torch.where(kept, values * scale, 0.0), out.dtype)
 
-    return Plan(out, compute, reads=("input_tensor",), into=() if output_tensor is None else ("output_tensor",))
+    into = () if output_tensor is None else ("output_tensor",)
+    return Plan(out, compute, reads=("input_tensor",), into=into, program=("dropout", spec, out, probability, scale))
 
 
 @operation("ttnn.manual_seed", ignores=("sub_core_grids",))
