@@ -126,11 +126,6 @@ class Tensor:
             raise ValueError(f"a value of {self.dtype} has no size of its own: 16 of them share an exponent")
         return ROW_MAJOR_BYTES[self.dtype]
 
-    def __len__(self) -> int:
-        if not self._spec.shape:
-            raise TypeError("a tensor of rank 0 has no length")
-        return self._spec.shape[0]
-
     # -- its buffer -----------------------------------------------------------------------------------------------
 
     def buffer_address(self) -> int:

@@ -182,7 +182,7 @@ def where(predicate: torch.Tensor, true_value: Any, false_value: Any) -> torch.T
     if not is_unsigned(predicate):
         return torch.where(predicate != 0, true_value, false_value)
     tensors = [x for x in (true_value, false_value) if isinstance(x, torch.Tensor)]
-    yes, no = (x.to(torch.int64) if isinstance(x, torch.Tensor) else x for x in (true_value, false_value))
+    yes, no = (x.to(torch.int64) if is_unsigned(x) else x for x in (true_value, false_value))
     chosen: torch.Tensor = torch.where(predicate.to(torch.int64) != 0, yes, no)
     return chosen.to(tensors[0].dtype if tensors else predicate.dtype)
 
