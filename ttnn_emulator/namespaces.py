@@ -28,10 +28,6 @@ class Namespace(types.ModuleType):
         kind = public_names().get(full, "")
         if kind[:2] == "= " and _is_here(kind[2:]):
             return self._keep(name, attribute(kind[2:]))
-        for module in SUPPLIED.get(self.__name__, ()):
-            given = vars(importlib.import_module(module))
-            if name in given and (full in public_names() or name in given.get("LIBRARY_PRIVATE", ())):
-                return self._keep(name, given[name])
         return self._keep(name, look_up(full))
 
     def _keep(self, name: str, value: Any) -> Any:
@@ -53,7 +49,12 @@ def namespace(full_name: str) -> Namespace:
 
 
 def look_up(full_name: str) -> Any:
-    """What stands under a name of the library that no module of `library/` supplies."""
+    """What stands under a name of the library; unknown names raise AttributeError."""
+    home, _, name = full_name.rpartition(".")
+    for module in SUPPLIED.get(home, ()):
+        given = vars(importlib.import_module(module))
+        if name in given and (full_name in public_names() or name in given.get("LIBRARY_PRIVATE", ())):
+            return given[name]
     if full_name in recorded_names()["modules"] or _holds_operations(full_name):
         return namespace(full_name)
     if full_name in OPERATIONS or full_name in operation_names():

@@ -22,8 +22,8 @@ NOT_IMPORTED = tuple("ttnn." + name for name in ("operations.", "_ttnn", "ttnn",
 # Operators count as members; what every class has does not.
 OPERATORS = {f"__{name}__" for name in (
     "add radd sub rsub mul rmul truediv rtruediv neg pos matmul rmatmul pow rpow mod rmod floordiv rfloordiv and or "
-    "xor invert lshift rshift eq ne lt le gt ge iadd isub imul itruediv getitem setitem iter len contains hash call int "
-    "index enter exit bool repr str").split()}
+    "xor invert lshift rshift eq ne lt le gt ge iadd isub imul itruediv getitem setitem iter len contains hash call "
+    "int index enter exit bool repr str").split()}
 PLAIN = (int, float, str, bool, tuple, list, dict, set, frozenset, type(None))
 
 for package in PACKAGES:

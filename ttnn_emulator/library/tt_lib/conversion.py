@@ -57,7 +57,7 @@ def convert_tt_tensor_to_pt_tensor(tt_tensor: Tensor, output_format: dict[str, A
 
 
 def convert_pt_tensor_to_tt_tensor(pt_tensor: torch.Tensor, output_format: dict[str, Any]) -> Tensor:
-    """A tensor of four dimensions or more, in tiles if it divides into them, on the device if its rows can lie there."""
+    """A tensor of four dimensions or more, in tiles if it divides into them, on the device if rows can lie there."""
     shape = [1] * (4 - pt_tensor.ndim) + list(pt_tensor.shape)
     values = pt_tensor.bfloat16() if pt_tensor.dtype == torch.float32 else pt_tensor
     made = Tensor(values.reshape(shape))
