@@ -7,6 +7,7 @@ Which names a module has is recorded from the library (`api/public_names.json`).
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
 import types
 from typing import Any
@@ -106,3 +107,6 @@ def register_as_ttnn(package: types.ModuleType) -> None:
     same = {name: name for name in recorded_names()["modules"]}
     for name, recorded in (recorded_names()["importable"] | same).items():
         sys.modules.setdefault(name, package if recorded == "ttnn" else namespace(recorded))
+    # The wheel brings its profiler along; scripts put signposts into their profiles.
+    if importlib.util.find_spec("tracy") is None:
+        sys.modules["tracy"] = importlib.import_module("ttnn_emulator.library.tracy")

@@ -135,7 +135,7 @@ def _pages(device: MeshDevice, tensor: Tensor) -> Iterator[BufferPageInfo]:
             reported[bank],
             page,
             first + row * size,
-            tensor.buffer_page_size(),
+            page_size,
             config.buffer_type,
         )
 
