@@ -31,6 +31,14 @@ ROWS = {
     "memory": ([A], [lambda a: ttnn.add(a, a), lambda a: ttnn.add(a, a, memory_config=ttnn.L1_MEMORY_CONFIG)], [1, 1]),
     "unary": ([A, B], [lambda a, b: ttnn.relu(a), lambda a, b: ttnn.relu(b), lambda a, b: ttnn.exp(a)], [1, 0, 1]),
     "parameters": ([A], [lambda a: ttnn.leaky_relu(a, 0.1), lambda a: ttnn.leaky_relu(a, 0.2)], [1, 1]),
+    "cores": (
+        [A],
+        [
+            lambda a, end=end: ttnn.add(a, a, sub_core_grids=ttnn.CoreRangeSet([ttnn.CoreRange((0, 0), end)]))
+            for end in ((1, 1), (2, 2))
+        ],
+        [1, 1],
+    ),
     "where": ([A], [lambda a: ttnn.where(a, 1.0, a), lambda a: ttnn.where(a, 2.0, a)], [1, 0]),
     "addcmul": ([A], [lambda a: ttnn.addcmul(a, a, a, value=1.0), lambda a: ttnn.addcmul(a, a, a, value=2.0)], [1, 0]),
     "dropout": (
