@@ -116,7 +116,8 @@ def remainder(**given: Any) -> Plan:
         return run("REMAINDER", given)
     divisor = as_number(right)
     if left.dtype is UINT32:
-        require(isinstance(divisor, int) and divisor > 0, f"Divisor must be positive and whole for uint32, not {right}")
+        require(isinstance(divisor, int), f"uint32 takes an integer scalar divisor, not {right}")
+        require(divisor > 0, f"Divisor must be positive for uint32, not {right}")
     return _by_number("REMAINDER", given, divisor)
 
 
