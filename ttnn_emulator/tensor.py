@@ -201,31 +201,31 @@ class Tensor:
 
     def pad(self, output_tensor_shape: Sequence[int], input_tensor_start: Sequence[int], pad_value: float, /) -> Tensor:
         """Pad a row-major host tensor. Its logical shape stays, and is what lies at the start of the padded one."""
-        from ttnn_emulator.host import pad_host
+        from ttnn_emulator.host_padding import pad_host
 
         return pad_host(self, output_tensor_shape, input_tensor_start, pad_value)
 
     def unpad(self, output_tensor_start: Sequence[int], output_tensor_end: Sequence[int], /) -> Tensor:
         """Cut a row-major host tensor."""
-        from ttnn_emulator.host import unpad_host
+        from ttnn_emulator.host_padding import unpad_host
 
         return unpad_host(self, output_tensor_start, output_tensor_end)
 
     def pad_to_tile(self, pad_value: float, /) -> Tensor:
         """A row-major host tensor whose buffer ends with whole tiles; its logical shape stays. Tiles stay so."""
-        from ttnn_emulator.host import pad_host_to_tile
+        from ttnn_emulator.host_padding import pad_host_to_tile
 
         return pad_host_to_tile(self, pad_value)
 
     def unpad_from_tile(self, output_tensor_shape: Sequence[int], /) -> Tensor:
         """A row-major host tensor without the padding that makes whole tiles of its last two dimensions."""
-        from ttnn_emulator.host import unpad_host_from_tile
+        from ttnn_emulator.host_padding import unpad_host_from_tile
 
         return unpad_host_from_tile(self, output_tensor_shape)
 
     def to_torch_with_padded_shape(self) -> torch.Tensor:
         """The values with the padding around them, where that is known."""
-        from ttnn_emulator.host import to_torch_padded
+        from ttnn_emulator.host_padding import to_torch_padded
 
         return to_torch_padded(self)
 

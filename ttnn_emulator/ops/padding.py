@@ -12,7 +12,7 @@ from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, BufferType, DataType, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import require
 from ttnn_emulator.grid import CoreRangeSet
-from ttnn_emulator.host import pad_host
+from ttnn_emulator.host_padding import enlarge_host
 from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
 from ttnn_emulator.numerics.formats import INTEGER_RANGE, round_bf16_nearest_even, upper_halves
 from ttnn_emulator.ops._shards import HEIGHT, cuts_width
@@ -106,7 +106,7 @@ class _Padding:
         if shape == spec.shape:
             return tensor
         if not spec.on_device:
-            return pad_host(tensor, shape, [before for before, _ in sides], self.value)
+            return enlarge_host(tensor, shape, [before for before, _ in sides], self.value)
         return self._into(tensor, shape, tuple(before for before, _ in sides), memory_config)
 
     def tiles(self, tensor: Tensor, sides: Sides, memory_config: MemoryConfig | None) -> Tensor:
@@ -116,7 +116,7 @@ class _Padding:
         if not spec.on_device:
             if _whole(shape) == spec.padded_shape:
                 return tensor
-            return pad_host(tensor, _whole(shape), (0,) * spec.rank, self.value)
+            return enlarge_host(tensor, _whole(shape), (0,) * spec.rank, self.value)
         require(
             spec.rank > 1 or _whole(shape) == _whole(spec.shape), f"a row of tiles cannot grow to {shape[-1]} elements"
         )
