@@ -136,7 +136,11 @@ class DispatchCoreConfig:
 
 
 class ProgramCache:
-    """Prepared plans, one for every distinct call: operation, specs of its tensors, other arguments."""
+    """Prepared plans, one for every distinct call: operation, specs of its tensors, other arguments.
+
+    `programs` are what the library would keep of them: views and tensors that the host fills launch nothing, and calls
+    that differ in shapes or numbers alone may share a program.
+    """
 
     def __init__(self) -> None:
         self.enabled = True
@@ -144,9 +148,11 @@ class ProgramCache:
         self.hits = 0
         self.misses = 0
         self.plans: dict[Any, Any] = {}
+        self.programs: set[Any] = set()
 
     def clear(self) -> None:
         self.plans.clear()
+        self.programs.clear()
 
 
 class MeshDevice(SubDevices, CoreNumbers):
@@ -231,7 +237,7 @@ class MeshDevice(SubDevices, CoreNumbers):
         self.program_cache.clear()
 
     def num_program_cache_entries(self) -> int:
-        return len(self.program_cache.plans)
+        return len(self.program_cache.programs)
 
     def set_program_cache_misses_allowed(self, allowed: bool) -> None:
         self.program_cache.misses_allowed = allowed

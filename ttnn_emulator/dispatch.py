@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from ttnn_emulator import padding_values
 from ttnn_emulator.api.binding import Overload
 from ttnn_emulator.boards import Board, default_board_name, find_board
 from ttnn_emulator.device import MeshDevice, ProgramCache
@@ -19,7 +20,7 @@ from ttnn_emulator.execution import listeners
 from ttnn_emulator.numerics.formats import CARRIER, wide
 from ttnn_emulator.spec import Spec
 from ttnn_emulator.storage import Placement, SpecStorage, Storage
-from ttnn_emulator.table import Operation, Plan
+from ttnn_emulator.table import NO_PROGRAM, Operation, Plan
 from ttnn_emulator.tensor import Tensor
 
 
@@ -71,6 +72,7 @@ class _Prepared:
             and len(self.into) <= 1
             and plan.compute is not None
             and not plan.across
+            and plan.padding is None
             and device is not None
             and device.num_devices == 1
             and device.holds_values
@@ -194,18 +196,32 @@ def _find_plan(op: Operation, overload: Overload, values: tuple, device: MeshDev
     if found is not None:
         cache.hits += 1
         return found
-    if not cache.misses_allowed:
-        raise InvalidArgument("this call is not in the program cache, and misses are not allowed on this device")
     if device is not None and device.capturing is not None:
         raise InvalidArgument(
             "cannot load a new program during trace capture",
             hint="Run the same calls once before begin_trace_capture, with the program cache enabled.",
         )
-    cache.misses += 1
     prepared = _prepare(op, overload, values, device)
+    program = _program_of(key, prepared)
+    if program is not None and program not in cache.programs:
+        if not cache.misses_allowed:
+            raise InvalidArgument("this call is not in the program cache, and misses are not allowed on this device")
+        if cache.enabled:
+            cache.programs.add(program)
+    cache.misses += 1
     if cache.enabled:
         cache.plans[key] = prepared
     return prepared
+
+
+def _program_of(key: tuple, prepared: _Prepared) -> Any:
+    """What the library's program cache knows the call by; None if it launches nothing."""
+    plan = prepared.plan
+    if plan.compute is None or prepared.shares is not None or plan.program is NO_PROGRAM:
+        return None
+    if not any(prepared.placements) or not any(spec.volume for spec in prepared.outputs):
+        return None
+    return key if plan.program is None else plan.program
 
 
 def _prepare(op: Operation, overload: Overload, values: tuple, device: MeshDevice | None) -> _Prepared:
@@ -361,6 +377,10 @@ def _wrap(prepared: _Prepared, storages: Sequence[Storage], values: tuple, devic
         given = _given(prepared, number, values)
         if given is None:
             given = Tensor.of(spec, storage, device if spec.on_device else None)
+        else:
+            padding_values.forget(storage)
+        if prepared.plan.padding is not None:
+            padding_values.note(storage, prepared.plan.padding)
         tensors.append(given)
     return tensors[0] if prepared.wrap is Tensor else prepared.wrap(tensors)
 
@@ -371,6 +391,9 @@ def _view(prepared: _Prepared, source: Tensor) -> Tensor:
     if storage.__class__ is SpecStorage:
         return Tensor.of(spec, SpecStorage(storage.device), source._device)
     view = _SharedStorage.of(storage, prepared.plan.compute)
+    if prepared.plan.padding is not None:
+        padding_values.note(storage, prepared.plan.padding)
+        padding_values.note(view, prepared.plan.padding)
     return Tensor.of(spec, view, source._device)
 
 

@@ -19,13 +19,23 @@ class CoreCoord:
     x: int
     y: int
 
-    def __init__(self, x: int | Sequence[int], y: int | None = None) -> None:
+    def __init__(self, x: int | Sequence[int], y: int | None = None, /) -> None:
         if y is None:
-            if isinstance(x, int):
-                raise TypeError("CoreCoord takes x and y, or one pair of them")
+            if not isinstance(x, tuple | list) or len(x) != 2:
+                raise TypeError(f"CoreCoord takes x and y, or one pair of them, not {x!r}")
             x, y = x
+        if not (isinstance(x, int) and isinstance(y, int)) or x < 0 or y < 0:
+            raise TypeError(f"CoreCoord takes two integers from 0 on, not {x!r} and {y!r}")
         object.__setattr__(self, "x", x)
         object.__setattr__(self, "y", y)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, CoreCoord):
+            return self.x == other.x and self.y == other.y
+        return (self.x, self.y) == tuple(other) if isinstance(other, tuple | list) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self.x, self.y))
 
     def __repr__(self) -> str:
         return f"{self.x}-{self.y}"
@@ -36,14 +46,23 @@ class CoreCoord:
     __str__ = __repr__
 
 
-@dataclass(frozen=True)
+Coordinates = CoreCoord | tuple[int, int] | Sequence[int]  # a pair stands for a core wherever the library takes one
+
+
+def as_core(given: Coordinates) -> CoreCoord:
+    return given if isinstance(given, CoreCoord) else CoreCoord(given)
+
+
+@dataclass(frozen=True, init=False)
 class CoreRange:
     """All cores of the rectangle from `start` to `end`, both included."""
 
     start: CoreCoord
     end: CoreCoord
 
-    def __post_init__(self) -> None:
+    def __init__(self, start: Coordinates, end: Coordinates) -> None:
+        object.__setattr__(self, "start", as_core(start))
+        object.__setattr__(self, "end", as_core(end))
         if self.end.x < self.start.x or self.end.y < self.start.y:
             raise InvalidArgument(f"CoreRange: end core {self.end} must not lie before start core {self.start}")
 
@@ -54,8 +73,8 @@ class CoreRange:
         extent = self.grid_size()
         return extent.x * extent.y
 
-    def contains(self, other: CoreCoord | CoreRange) -> bool:
-        inner = CoreRange(other, other) if isinstance(other, CoreCoord) else other
+    def contains(self, other: Coordinates | CoreRange) -> bool:
+        inner = other if isinstance(other, CoreRange) else CoreRange(other, other)
         return (
             self.start.x <= inner.start.x
             and self.start.y <= inner.start.y
@@ -86,14 +105,12 @@ class CoreRange:
 class CoreRangeSet:
     """Disjoint core ranges, in the order given (a Python set comes sorted, as the library sorts it)."""
 
-    def __init__(self, ranges: Iterable[CoreRange] | CoreRange) -> None:
-        items: list[CoreRange]
-        if isinstance(ranges, CoreRange):
-            items = [ranges]
-        elif isinstance(ranges, CoreRangeSet):
-            items = ranges.ranges()
-        else:
-            items = sorted(ranges, key=_row_order) if isinstance(ranges, set | frozenset) else list(ranges)
+    def __init__(self, ranges: Iterable[CoreRange], /) -> None:
+        items = list(ranges)
+        if not all(isinstance(item, CoreRange) for item in items):
+            raise TypeError(f"CoreRangeSet takes core ranges, not {items}")
+        if isinstance(ranges, set | frozenset):
+            items.sort(key=_row_order)
         for index, first in enumerate(items):
             for second in items[index + 1 :]:
                 if first.intersects(second):
@@ -122,8 +139,8 @@ class CoreRangeSet:
             CoreCoord(max(r.end.x for r in self._ranges), max(r.end.y for r in self._ranges)),
         )
 
-    def contains(self, other: CoreCoord | CoreRange | CoreRangeSet) -> bool:
-        inner = other._ranges if isinstance(other, CoreRangeSet) else (other,)
+    def contains(self, other: Coordinates | CoreRange | CoreRangeSet) -> bool:
+        inner: Sequence[Coordinates | CoreRange] = other._ranges if isinstance(other, CoreRangeSet) else (other,)
         return all(any(outer.contains(item) for outer in self._ranges) for item in inner)
 
     def cores(self, row_wise: bool = True) -> list[CoreCoord]:
@@ -198,7 +215,8 @@ def _range_fields(core_range: CoreRange) -> dict[str, dict[str, int]]:
 
 
 def _range_of(fields: dict[str, dict[str, int]]) -> CoreRange:
-    return CoreRange(CoreCoord(**fields["start"]), CoreCoord(**fields["end"]))
+    start, end = fields["start"], fields["end"]
+    return CoreRange((start["x"], start["y"]), (end["x"], end["y"]))
 
 
 def _row_order(core_range: CoreRange) -> tuple[int, int]:
@@ -220,9 +238,9 @@ class CoreGrid:
         return f"ttnn.CoreGrid(x={self.x}, y={self.y})"
 
 
-def num_cores_to_corerangeset(target_num_cores: int, grid_size: CoreCoord, row_wise: bool = False) -> CoreRangeSet:
+def num_cores_to_corerangeset(target_num_cores: int, grid_size: Coordinates, row_wise: bool = False) -> CoreRangeSet:
     """The first `target_num_cores` cores of a grid, row by row or column by column, in as few ranges as possible."""
-    grid_size = grid_size if isinstance(grid_size, CoreCoord) else CoreCoord(*grid_size)
+    grid_size = as_core(grid_size)
     total = grid_size.x * grid_size.y
     if not 0 < target_num_cores <= total:
         raise InvalidArgument(f"num_cores_to_corerangeset: {target_num_cores} cores do not fit a grid of {total}")

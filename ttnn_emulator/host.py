@@ -13,6 +13,7 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
+from ttnn_emulator import padding_values
 from ttnn_emulator.device import MeshDevice
 from ttnn_emulator.enums import ALL_ENUMS, BLOCK_FLOAT_DTYPES, FLOAT_DTYPES, DataType, Layout
 from ttnn_emulator.errors import InvalidArgument, require
@@ -73,6 +74,7 @@ def tensor_from_arguments(
         tile=tile,
         mesh_mapper=mesh_mapper,
         col_tilize=kwargs.get("col_tilize", False),
+        pad_value=pad_value,
     )
 
 
@@ -120,6 +122,7 @@ def from_torch_tensor(
     tile: Tile | None = None,
     mesh_mapper: Any = None,
     col_tilize: bool = False,
+    pad_value: float | None = None,
 ) -> Tensor:
     dtype = dtype if dtype is not None else default_dtype(tensor.dtype)
     if tensor.is_complex():
@@ -153,6 +156,8 @@ def from_torch_tensor(
     else:
         made = Tensor.of(spec, _upload(spec, device, values), device)
     made.topology = mapper
+    if spec.padded_shape != spec.shape:
+        padding_values.note(made._storage, pad_value or 0.0)
     return made
 
 
@@ -227,6 +232,7 @@ def from_torch(
         tile=tile,
         mesh_mapper=mesh_mapper,
         col_tilize=col_tilize,
+        pad_value=pad_value,
     )
 
 
@@ -275,7 +281,9 @@ def to_device(tensor: Tensor, device: MeshDevice, memory_config: MemoryConfig | 
     if tensor._spec.on_device:
         require(tensor._device is device, "the tensor lives on another device already")
         return tensor
-    spec = tensor._spec.with_(on_device=True, memory_config=memory_config or tensor._spec.memory_config)
+    spec = tensor._spec
+    kept = {"alignment": spec.alignment} if memory_config is None else {}
+    spec = spec.with_(on_device=True, memory_config=memory_config or spec.memory_config, **kept)
     if device.holds_values:
         storage = _upload(spec, device, values_of(tensor))
     else:
@@ -283,6 +291,7 @@ def to_device(tensor: Tensor, device: MeshDevice, memory_config: MemoryConfig | 
         storage = Storage.on_device(spec, device)
     made = Tensor.of(spec, storage, device)
     made.topology = tensor.topology
+    padding_values.carry(tensor._storage, storage)
     return made
 
 
@@ -297,6 +306,7 @@ def from_device(tensor: Tensor, blocking: bool = True) -> Tensor:
     host = Storage([value.clone() for value in values] if values is not None else None)
     made = Tensor.of(tensor._spec.with_(on_device=False), host, None)
     made.topology = tensor.topology
+    padding_values.carry(tensor._storage, host)
     return made
 
 
@@ -364,6 +374,8 @@ def copy_host_to_device_tensor(host_tensor: Tensor, device_tensor: Tensor) -> No
         values = values * device.num_devices
     if device.holds_values:
         device_tensor._storage.values = [_own(_device_carrier(value, host_tensor.dtype), value) for value in values]
+    padding_values.forget(device_tensor._storage)
+    padding_values.carry(host_tensor._storage, device_tensor._storage)
 
 
 @composite("ttnn.copy_device_to_host_tensor")
@@ -383,7 +395,7 @@ def _require_same(host: Tensor, device: Tensor) -> None:
         )
 
 
-# -- indexing and host padding ----------------------------------------------------------------------------------------
+# -- indexing --------------------------------------------------------------------------------------------------------
 
 
 def get_item(tensor: Tensor, slices: Any) -> Tensor:
@@ -418,31 +430,16 @@ def get_item(tensor: Tensor, slices: Any) -> Tensor:
         result = ttnn.slice(tensor, starts, ends, steps)
     else:
         require(all(step == 1 for step in steps), "Host tensors cannot be accessed with non-unit stride")
-        result = _host_slice(tensor, starts, ends)
+        result = host_slice(tensor, starts, ends)
     for shift, dim in enumerate(squeezed):
         result = ttnn.squeeze(result, dim - shift)
     return result
 
 
-def _host_slice(tensor: Tensor, starts: Sequence[int], ends: Sequence[int]) -> Tensor:
+def host_slice(tensor: Tensor, starts: Sequence[int], ends: Sequence[int]) -> Tensor:
     index = tuple(slice(start, end) for start, end in zip(starts, ends))
     pieces = [values[index].clone() for values in values_of(tensor)]
     return Tensor.of(tensor._spec.with_(shape=tuple(pieces[0].shape)), Storage(pieces), None)
-
-
-def pad_host(tensor: Tensor, shape: Sequence[int], start: Sequence[int], value: float) -> Tensor:
-    require(not tensor._spec.on_device and tensor.layout is Layout.ROW_MAJOR, "only row-major host tensors are padded")
-    pieces = []
-    for values in values_of(tensor):
-        padded = torch.full(tuple(shape), value, dtype=values.dtype)
-        padded[tuple(slice(s, s + n) for s, n in zip(start, values.shape))] = values
-        pieces.append(padded)
-    return Tensor.of(tensor._spec.with_(shape=tuple(shape)), Storage(pieces), None)
-
-
-def unpad_host(tensor: Tensor, start: Sequence[int], end: Sequence[int]) -> Tensor:
-    require(not tensor._spec.on_device, "only host tensors are unpadded here")
-    return _host_slice(tensor, start, end)
 
 
 # -- files ------------------------------------------------------------------------------------------------------------

@@ -41,6 +41,8 @@ class ShardSpec:
         shard_shape: Sequence[int],
         shard_orientation: ShardOrientation = ShardOrientation.ROW_MAJOR,
     ) -> None:
+        if not isinstance(grid, CoreRangeSet):
+            raise TypeError(f"ShardSpec: grid is a CoreRangeSet, not {grid!r}")
         if len(shard_shape) != 2:
             raise TypeError(f"ShardSpec: shard_shape has 2 values, not {len(shard_shape)}")
         object.__setattr__(self, "grid", grid)

@@ -21,7 +21,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,6 +76,9 @@ class Plan:
     across    `compute` sees all chips of the mesh: it takes and gives lists with one carrier a chip
     l1_bytes  circular buffers that the program keeps in the L1 of every core it uses
     narrow    `compute` takes narrow carriers too: it moves values, or widens them itself where it has to
+    program   what the library hashes of this call where that is less than all of it, the name of the program first:
+              calls that agree in it share a cached program. `NO_PROGRAM` is for tensors that the host fills.
+    padding   what fills the padding of the outputs, where it is known and somebody may read it
     wrap      makes what the caller gets from the list of output tensors; by default outputs come back as they stand
     """
 
@@ -88,6 +91,11 @@ class Plan:
     across: bool = False
     narrow: bool = False
     wrap: Callable[[list[Any]], Any] | None = None
+    padding: float | None = None
+    program: Hashable | None = None
+
+
+NO_PROGRAM = ("none",)
 
 
 class Operation:
@@ -108,6 +116,13 @@ class Operation:
         self._takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
         self._accepts = frozenset(parameter.name for parameter in parameters)
         self._taking_tensors: dict[int, Overload] = {}
+
+    @property
+    def golden_function(self) -> Callable[..., Any] | None:
+        """What it computes in torch, where that is known."""
+        from ttnn_emulator.golden_functions import TWINS
+
+        return TWINS.get(self.name)
 
     @functools.cached_property
     def overloads(self) -> tuple[Overload, ...]:
@@ -131,7 +146,17 @@ class Operation:
         return dispatch.call_device_operation if self.kind == "device" else dispatch.call_composite
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if kwargs and ("queue_id" in kwargs or "cq_id" in kwargs):
+            return self._on_queue(args, kwargs)
         return self._run(self, args, kwargs)
+
+    def _on_queue(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """Every operation takes the number of a command queue, under either name, beside its own parameters."""
+        from ttnn_emulator.execution.queues import queue_of
+
+        number = kwargs.pop("queue_id" if "queue_id" in kwargs else "cq_id")
+        with queue_of(number, (*args, *kwargs.values())):
+            return self._run(self, args, kwargs)
 
     def bind(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Overload, tuple]:
         """The overload that takes these arguments, and the values of all its parameters."""
@@ -176,6 +201,11 @@ def operation(name: str, *aliases: str, ignores: Sequence[str] = ()) -> Callable
 def composite(name: str, *aliases: str, ignores: Sequence[str] = ()) -> Callable[[Callable], Operation]:
     """Register an operation that is made of other operations, or that moves tensors about."""
     return _register(name, aliases, kind="composite", ignores=ignores)
+
+
+def same(alias: str, name: str) -> None:
+    """A second name of an operation: not a copy of it but the object itself."""
+    OPERATIONS[alias] = OPERATIONS[name]
 
 
 def internal(name: str) -> Callable[[Callable], Operation]:
@@ -277,6 +307,7 @@ __all__ = [
     "Bind",
     "Bindable",
     "MissingOperation",
+    "NO_PROGRAM",
     "Operation",
     "Plan",
     "absent",
@@ -285,5 +316,6 @@ __all__ = [
     "find",
     "internal",
     "operation",
+    "same",
     "ttnn",
 ]

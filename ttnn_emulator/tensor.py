@@ -17,7 +17,7 @@ from ttnn_emulator.enums import DataType, Layout, StorageType
 from ttnn_emulator.errors import InvalidArgument, require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.numerics import formats
-from ttnn_emulator.shapes import TILE_SIZE, Shape, Tile, round_up
+from ttnn_emulator.shapes import Shape, Tile, round_up
 from ttnn_emulator.spec import ROW_MAJOR_BYTES, Spec
 from ttnn_emulator.storage import SpecStorage, Storage, page_alignment
 from ttnn_emulator.tensor_facts import TensorFacts
@@ -128,11 +128,6 @@ class Tensor(TensorFacts):
             raise ValueError(f"a value of {self.dtype} has no size of its own: 16 of them share an exponent")
         return ROW_MAJOR_BYTES[self.dtype]
 
-    def __len__(self) -> int:
-        if not self._spec.shape:
-            raise TypeError("a tensor of rank 0 has no length")
-        return self._spec.shape[0]
-
     # -- its buffer -----------------------------------------------------------------------------------------------
 
     def buffer_address(self) -> int:
@@ -160,22 +155,25 @@ class Tensor(TensorFacts):
     # -- moving ---------------------------------------------------------------------------------------------------
 
     def to(self, *args: Any, **kwargs: Any) -> Tensor:
-        """`to(device, memory_config)`, `to(layout)` or `to(dtype)`."""
+        """`to(device, mem_config, cq_id)` or `to(target_layout)`."""
         from ttnn_emulator.table import ttnn
 
-        target = args[0] if args else next(iter(kwargs.values()), None)
+        name = (
+            "target_layout" if isinstance(args[0] if args else None, Layout) or "target_layout" in kwargs else "device"
+        )
+        names = ("target_layout",) if name == "target_layout" else ("device", "mem_config", "cq_id")
+        given = dict(zip(names, args), **kwargs)
+        target = given.get(name)
+        if len(args) > len(names) or set(given) - set(names) or isinstance(target, DataType) or target is None:
+            raise TypeError(f"Tensor.to takes (device, mem_config, cq_id) or (target_layout), not {args} and {kwargs}")
         if isinstance(target, Layout):
             return ttnn.to_layout(self, target)
-        if isinstance(target, DataType):
-            return ttnn.to_dtype(self, target)
-        rest = {key: value for key, value in kwargs.items() if key in ("memory_config", "mem_config", "cq_id")}
-        config = args[1] if len(args) > 1 else rest.get("memory_config", rest.get("mem_config"))
-        return ttnn.to_device(self, target, memory_config=config)
+        return ttnn.to_device(self, target, memory_config=given.get("mem_config"), cq_id=given.get("cq_id"))
 
     def cpu(self, blocking: bool = True, cq_id: Any = None) -> Tensor:
         from ttnn_emulator.table import ttnn
 
-        return ttnn.from_device(self)
+        return ttnn.from_device(self, cq_id=cq_id)
 
     def to_torch(self, dtype: Any = None, *, mesh_composer: Any = None, **_: Any) -> torch.Tensor:
         from ttnn_emulator.host import to_torch
@@ -202,28 +200,35 @@ class Tensor(TensorFacts):
         dims = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
         return ttnn.reshape(self, list(dims))
 
-    def pad(self, output_tensor_shape: Sequence[int], input_tensor_start: Sequence[int], pad_value: float) -> Tensor:
-        """Pad a row-major host tensor."""
-        from ttnn_emulator.host import pad_host
+    def pad(self, output_tensor_shape: Sequence[int], input_tensor_start: Sequence[int], pad_value: float, /) -> Tensor:
+        """Pad a row-major host tensor. Its logical shape stays, and is what lies at the start of the padded one."""
+        from ttnn_emulator.host_padding import pad_host
 
         return pad_host(self, output_tensor_shape, input_tensor_start, pad_value)
 
-    def unpad(self, output_tensor_start: Sequence[int], output_tensor_end: Sequence[int]) -> Tensor:
+    def unpad(self, output_tensor_start: Sequence[int], output_tensor_end: Sequence[int], /) -> Tensor:
         """Cut a row-major host tensor."""
-        from ttnn_emulator.host import unpad_host
+        from ttnn_emulator.host_padding import unpad_host
 
         return unpad_host(self, output_tensor_start, output_tensor_end)
 
-    def pad_to_tile(self, pad_value: float) -> Tensor:
-        """A row-major host tensor whose buffer ends with whole tiles. Its logical shape stays; padding is not read."""
-        require(self._device is None and self.layout is Layout.ROW_MAJOR, "only a row-major host tensor is padded so")
-        made = Tensor.of(self._spec.with_(alignment=(TILE_SIZE, TILE_SIZE)), self._storage, None)
-        made.topology = self.topology
-        return made
+    def pad_to_tile(self, pad_value: float, /) -> Tensor:
+        """A row-major host tensor whose buffer ends with whole tiles; its logical shape stays. Tiles stay so."""
+        from ttnn_emulator.host_padding import pad_host_to_tile
 
-    def unpad_from_tile(self, output_tensor_shape: Sequence[int]) -> Tensor:
-        """A row-major host tensor cut to a smaller shape from its upper left."""
-        return self.unpad([0] * len(output_tensor_shape), list(output_tensor_shape))
+        return pad_host_to_tile(self, pad_value)
+
+    def unpad_from_tile(self, output_tensor_shape: Sequence[int], /) -> Tensor:
+        """A row-major host tensor without the padding that makes whole tiles of its last two dimensions."""
+        from ttnn_emulator.host_padding import unpad_host_from_tile
+
+        return unpad_host_from_tile(self, output_tensor_shape)
+
+    def to_torch_with_padded_shape(self) -> torch.Tensor:
+        """The values with the padding around them, where that is known."""
+        from ttnn_emulator.host_padding import to_torch_padded
+
+        return to_torch_padded(self)
 
     def device_coords(self) -> list[Any]:
         """The coordinates of the chips that hold it, row by row."""

@@ -135,7 +135,7 @@ def width_sharded(spec: Spec, grid: CoreRangeSet, orientation: ShardOrientation 
 
 def block_sharded(spec: Spec, grid: CoreRangeSet | CoreRange, orientation: ShardOrientation = ROW_MAJOR) -> Spec:
     """One block a core of a rectangle of cores."""
-    cores = grid if isinstance(grid, CoreRangeSet) else CoreRangeSet(grid)
+    cores = grid if isinstance(grid, CoreRangeSet) else CoreRangeSet([grid])
     require(cores.size() == 1, f"block sharding needs one rectangle of cores, not {cores}")
     extent = cores.bounding_box().grid_size()
     down, across = (extent.y, extent.x) if orientation is ROW_MAJOR else (extent.x, extent.y)

@@ -8,7 +8,7 @@ from typing import Any
 from ttnn_emulator.device import MeshDevice
 from ttnn_emulator.enums import ShardOrientation
 from ttnn_emulator.errors import require
-from ttnn_emulator.grid import CoreCoord, CoreRange, CoreRangeSet
+from ttnn_emulator.grid import Coordinates, CoreCoord, CoreRange, CoreRangeSet, as_core
 
 Split = tuple[int, CoreRangeSet, CoreRangeSet, CoreRangeSet, int, int]
 
@@ -96,9 +96,10 @@ def split_work_to_cores(
 
 
 def num_cores_to_corerangeset_in_subcoregrids(
-    start_core: CoreCoord, target_num_cores: int, sub_core_grids: CoreRangeSet, row_wise: bool = False
+    start_core: Coordinates, target_num_cores: int, sub_core_grids: CoreRangeSet, row_wise: bool = False
 ) -> CoreRangeSet:
     """So many cores of a set, from `start_core` on."""
+    start_core = as_core(start_core)
     cores = sub_core_grids.cores(row_wise)
     require(start_core in cores, f"core {start_core} is not one of {sub_core_grids}")
     chosen = cores[cores.index(start_core) :][:target_num_cores]

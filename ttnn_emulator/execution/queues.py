@@ -18,6 +18,7 @@ from ttnn_emulator.errors import InvalidArgument, require
 if TYPE_CHECKING:
     from ttnn_emulator.device import MeshDevice
 
+QUEUE_NUMBERS = 256  # the library keeps them in a byte
 _event_ids = itertools.count(1)
 
 
@@ -83,6 +84,26 @@ def command_queue(cq_id: int) -> Iterator[None]:
         yield
     finally:
         pop_current_command_queue_id_for_thread()
+
+
+@contextlib.contextmanager
+def queue_of(cq_id: Any, arguments: Sequence[Any]) -> Iterator[None]:
+    """The queue that one call names; the device of its tensors must have it. None leaves the current one."""
+    if cq_id is None:
+        yield
+        return
+    if not isinstance(cq_id, int) or not 0 <= cq_id < QUEUE_NUMBERS:
+        raise TypeError(f"the number of a command queue is an integer from 0 to {QUEUE_NUMBERS - 1}, not {cq_id!r}")
+    for device in {id(device): device for device in map(_device_of, arguments) if device is not None}.values():
+        require_queue(device, cq_id)
+    with command_queue(cq_id):
+        yield
+
+
+def _device_of(argument: Any) -> MeshDevice | None:
+    if isinstance(argument, list | tuple):
+        return next((device for device in map(_device_of, argument) if device is not None), None)
+    return argument if hasattr(argument, "num_command_queues") else getattr(argument, "_device", None)
 
 
 def push_current_command_queue_id_for_thread(cq_id: int) -> None:

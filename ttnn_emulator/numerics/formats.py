@@ -27,6 +27,7 @@ from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, FLOAT_DTYPES, DataType
 from ttnn_emulator.numerics import format_kernels
 from ttnn_emulator.numerics.addresses import address_of
 from ttnn_emulator.numerics.format_kernels import BLOCK
+from ttnn_emulator.numerics.host_casts import truncated
 from ttnn_emulator.numerics.pages import in_large_pages
 from ttnn_emulator.numerics.workers import cut, share
 
@@ -359,7 +360,7 @@ def host_convert(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
         return _nearest_even(_as_float32(values))
     if dtype is DataType.FLOAT32:
         return _as_float32(values)
-    integers = _truncated(values, dtype) if values.is_floating_point() else values.to(torch.int64)
+    integers = truncated(values, dtype) if values.is_floating_point() else values.to(torch.int64)
     return wrap_integer(integers, dtype)
 
 
@@ -372,19 +373,6 @@ def _nearest_even(values: torch.Tensor) -> torch.Tensor:
     end = (address_of(values.mT), result.data_ptr(), rows, columns)
     share(format_kernels.narrow_turned, [(*part, *end) for part in cut(rows, max(ONE_WORKER // columns, 1))])
     return result
-
-
-def _truncated(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
-    """Floats cut to integers as x86 casts them: out of range gives the least int32, uint16 saturates."""
-    low, high = INTEGER_RANGE[dtype]
-    whole = values.double().trunc().nan_to_num(float(-(2**31)), posinf=float(2**62), neginf=float(-(2**62)))
-    integers = whole.to(torch.int64)
-    if dtype is DataType.UINT16:
-        return integers.clamp(low, high)
-    if dtype is DataType.UINT32:
-        return integers
-    least = -(2**31)
-    return torch.where((integers < least) | (integers > 2**31 - 1), torch.full_like(integers, least), integers)
 
 
 def _as_float32(values: torch.Tensor) -> torch.Tensor:

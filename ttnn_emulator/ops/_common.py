@@ -64,3 +64,11 @@ def math_config(
         return MathConfig(fidelity, fp32_acc, approx, l1_acc, inner_block)
     chosen = given.math_fidelity if given.math_fidelity is not MathFidelity.Invalid else MathFidelity.LoFi
     return MathConfig(chosen, given.fp32_dest_acc_en, given.math_approx_mode, given.packer_l1_acc, inner_block)
+
+
+def hashed(spec: Spec | None, *, rows: bool = False) -> tuple | None:
+    """What elementwise programs are compiled for: the shape counts where shards, or with `rows` pages, depend on it."""
+    if spec is None:
+        return None
+    shape = spec.padded_shape if spec.is_sharded or (rows and not spec.is_tile) else None
+    return spec.dtype, spec.layout, spec.memory_config, spec.tile, shape

@@ -291,7 +291,11 @@ def permute_flow(flow: Flow, order: Sequence[int], config: MemoryConfig | None, 
     """`ttnn.permute` on a flow."""
     spec = flow.spec
     rank = spec.rank
-    require(len(order) == rank, f"{list(order)} does not order the {rank} dimensions of the tensor")
+    require(
+        len(order) == rank,
+        "The number of dimensions in the tensor input does not match the length of the desired ordering: "
+        f"{rank} and {list(order)}",
+    )
     require_on_device(spec)
     dims = tuple(_position(dim, rank) for dim in order)
     if _changes_nothing(spec, dims):

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES
 from ttnn_emulator.errors import require
 from ttnn_emulator.ops.binary_ng import plan_binary
 from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Operation, Plan, operation
+from ttnn_emulator.table import Operation, Plan, operation, same
 
 # Name → kind of the device operation. Each takes two tensors or a tensor and a number.
 PLAIN = {
     "add": "ADD",
     "subtract": "SUB",
-    "sub": "SUB",
     "multiply": "MUL",
-    "mul": "MUL",
     "rsub": "RSUB",
     "logaddexp": "LOGADDEXP",
     "logaddexp2": "LOGADDEXP2",
@@ -42,7 +41,7 @@ PLAIN = {
 IN_PLACE = {
     f"{name}_": PLAIN[name]
     for name in (
-        "add subtract sub multiply mul rsub logaddexp logaddexp2 ldexp squared_difference eq ne lt le gt ge "
+        "add subtract multiply rsub logaddexp logaddexp2 ldexp squared_difference eq ne lt le gt ge "
         "logical_and logical_or logical_xor"
     ).split(" ")
 }
@@ -66,8 +65,8 @@ def _operands(given: dict[str, Any]) -> tuple[list[str], list[Any]]:
 
 def run(kind: str, given: dict[str, Any], *, in_place: bool = False, after: tuple[tuple, ...] = ()) -> Plan:
     """Plan a call from its bound arguments. `after` are functions of the result that come with the operation."""
-    for name in WHERE_IT_RUNS:
-        given.pop(name, None)
+    cores, part = (given.pop(name, None) for name in WHERE_IT_RUNS)
+    require(cores is None or part is None, "Cannot specify both sub_core_grids and sub_device_id")
     asked = given.pop("fast_and_approximate_mode", None)
     names, (left, right) = _operands(given)
     given |= _fast(kind, asked, [left, right]) | {"after": after}
@@ -77,10 +76,12 @@ def run(kind: str, given: dict[str, Any], *, in_place: bool = False, after: tupl
     else:
         given["output"] = given.pop("output_tensor", None)
     if isinstance(left, Spec) and isinstance(right, Spec):
-        return plan_binary(kind, left, right, names=names, **given)
-    if isinstance(left, Spec):
-        return plan_binary(kind, left, right, names=names[:1], **given)
-    return plan_binary(kind, right, left, names=names[1:], number_first=True, **given)
+        plan = plan_binary(kind, left, right, names=names, **given)
+    elif isinstance(left, Spec):
+        plan = plan_binary(kind, left, right, names=names[:1], **given)
+    else:
+        plan = plan_binary(kind, right, left, names=names[1:], number_first=True, **given)
+    return plan if cores is None and part is None else replace(plan, program=(plan.program, cores, part))
 
 
 def _register(name: str, kind: str, *, in_place: bool) -> Operation:
@@ -95,3 +96,5 @@ for _name, _kind in PLAIN.items():
     _register(_name, _kind, in_place=False)
 for _name, _kind in IN_PLACE.items():
     _register(_name, _kind, in_place=True)
+for _alias, _name in (("sub", "subtract"), ("mul", "multiply"), ("sub_", "subtract_"), ("mul_", "multiply_")):
+    same(f"ttnn.{_alias}", f"ttnn.{_name}")

@@ -15,7 +15,7 @@ from ttnn_emulator.ops.binary import run
 from ttnn_emulator.ops.binary_ng import INT32, UINT32, Number, as_number
 from ttnn_emulator.ops.binary_scalar import plan_with_number
 from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, composite, operation, ttnn
+from ttnn_emulator.table import Plan, composite, operation, same, ttnn
 
 INTEGER_ROUNDING = {"floor": "DIV_FLOOR", "trunc": "DIV_TRUNC"}
 
@@ -27,7 +27,7 @@ def _divides_integers(given: dict[str, Any]) -> bool:
     return dtypes == {INT32} and not fractions
 
 
-@operation("ttnn.divide", "ttnn.div")
+@operation("ttnn.divide")
 def divide(**given: Any) -> Plan:
     """a ÷ b; integers give float32, or integers if rounded."""
     rounding = given.pop("rounding_mode", None)
@@ -45,6 +45,10 @@ def divide(**given: Any) -> Plan:
     return plan if rounding is None else _rounded(plan, rounding)
 
 
+same("ttnn.div", "ttnn.divide")
+divide.python_fully_qualified_name = "ttnn.div"  # of its two names the library keeps this one
+
+
 def _rounded(plan: Plan, rounding: str) -> Plan:
     """The quotient, packed, goes through the kernel of floor or trunc and is packed again."""
     out, quotient = plan.outputs, plan.compute
@@ -57,13 +61,16 @@ def _rounded(plan: Plan, rounding: str) -> Plan:
         whole = apply_function(rounding, quotient(*operands), fp32_dest=wide)
         return formats.pack(whole, dtype, from_fp32=wide)
 
-    return replace(plan, compute=compute)
+    return replace(plan, compute=compute, program=(plan.program, rounding))
 
 
-@operation("ttnn.divide_", "ttnn.div_")
+@operation("ttnn.divide_")
 def divide_in_place(**given: Any) -> Plan:
     """a ÷ b, into a."""
     return run("DIV", given, in_place=True)
+
+
+same("ttnn.div_", "ttnn.divide_")
 
 
 @composite("ttnn.floor_div")
@@ -109,7 +116,8 @@ def remainder(**given: Any) -> Plan:
         return run("REMAINDER", given)
     divisor = as_number(right)
     if left.dtype is UINT32:
-        require(isinstance(divisor, int) and divisor > 0, f"the divisor of uint32 is a positive integer, not {right}")
+        require(isinstance(divisor, int), f"uint32 takes an integer scalar divisor, not {right}")
+        require(divisor > 0, f"Divisor must be positive for uint32, not {right}")
     return _by_number("REMAINDER", given, divisor)
 
 

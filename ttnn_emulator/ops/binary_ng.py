@@ -22,6 +22,7 @@ from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
 from ttnn_emulator.numerics import casts, elementwise, elementwise_bound
 from ttnn_emulator.numerics.formats import CARRIER, round_bf16_nearest_even
+from ttnn_emulator.ops._common import hashed
 from ttnn_emulator.ops._fused import fault_of, fused, raising, require_fusable
 from ttnn_emulator.ops._shards import fresh_shards, lacks_shards
 from ttnn_emulator.ops.binary_buffers import buffer_bytes
@@ -200,7 +201,7 @@ def tiled(spec: Spec) -> Spec:
 
 def require_dtypes(kind: str, a: DataType, b: DataType | None) -> None:
     allowed = DTYPES[kind]
-    require(a in allowed, f"{kind} does not take a first operand of {a}")
+    require(a in allowed, f"a first operand of {a} is not supported for binary operation {kind}")
     if b is None:
         return
     if kind in QUANTIZING:
@@ -209,7 +210,7 @@ def require_dtypes(kind: str, a: DataType, b: DataType | None) -> None:
     require(b in allowed, f"{kind} does not take a second operand of {b}")
     mixed = kind in MIXED and a in FLOAT_DTYPES and b in FLOAT_DTYPES
     close = kind == "ISCLOSE" and {a, b} <= {DataType.FLOAT32, DataType.BFLOAT16}
-    require(a is b or mixed or close, f"{kind} does not take {a} together with {b}")
+    require(a is b or mixed or close, f"Mixed dtype is not supported for binary operation {kind}: {a} with {b}")
 
 
 def promoted(dtype: DataType, other: DataType) -> DataType:
@@ -327,7 +328,29 @@ def plan_binary(
         functions=(bool(before_a) or own_a, bool(before_b) or own_b),
         between=between,
     )
-    return Plan(out, compute, reads=tuple(names), into=() if output is None else (output_name,), l1_bytes=l1_bytes)
+    program = (
+        "binary",
+        (
+            kind,
+            fast,
+            accurate_asked,
+            number_first,
+            parameters,
+            before_a,
+            before_b,
+            after + activation_names(activations),
+        ),
+        *(hashed(spec) for spec in (a, b_spec, out)),
+        None if b_spec is None else _turns(a.shape, b_spec.shape),
+    )
+    into = () if output is None else (output_name,)
+    return Plan(out, compute, reads=tuple(names), into=into, l1_bytes=l1_bytes, program=program)
+
+
+def _turns(a: Sequence[int], b: Sequence[int]) -> tuple:
+    """Which operand is repeated along the height and the width of tiles: each way has kernels of its own."""
+    sizes = [(1, 1, *shape)[-2:] for shape in (a, b)]
+    return tuple((one == 1 and other != 1, other == 1 and one != 1) for one, other in zip(*sizes))
 
 
 def _dtypes_in_kernel(kind: str, a: DataType, b: DataType | None, fast: bool) -> tuple[DataType, DataType, bool]:

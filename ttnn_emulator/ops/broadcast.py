@@ -21,15 +21,21 @@ def broadcast_to(
 ) -> Plan:
     """A tensor repeated along its dimensions of size 1, and along new ones in front."""
     shape = tuple(output_shape)
-    require(input.rank <= len(shape), f"{list(input.shape)} has more dimensions than {list(shape)}")
-    require(len(shape) <= MOST_DIMENSIONS, f"{list(shape)} has more than {MOST_DIMENSIONS} dimensions")
+    require(
+        input.rank <= len(shape),
+        f"{list(input.shape)}: output_shape must be at least as large as the broadcast shape, not {list(shape)}",
+    )
+    require(len(shape) <= MOST_DIMENSIONS, f"{list(shape)} must be at most {MOST_DIMENSIONS}D")
     require(len(shape) >= 2, f"{list(shape)} has less than two dimensions")
     for ours, wanted in zip(reversed(input.shape), reversed(shape)):
-        require(ours in (wanted, 1), f"{list(input.shape)} cannot be broadcast to {list(shape)}")
+        require(ours in (wanted, 1), f"size {ours} cannot be broadcast to output dimension {wanted}: {list(shape)}")
     require_tile(input)
     require_on_device(input)
     config = memory_of(memory_config, input)
-    require(not input.is_sharded and not config.is_sharded(), "input and output must be interleaved")
+    require(
+        not input.is_sharded and not config.is_sharded(),
+        "bcast_to: Invalid input memory config or output memory config, both must be interleaved",
+    )
     if output is not None:
         require(output.shape == shape, f"the output is {list(output.shape)}, asked for is {list(shape)}")
         require(output.layout is input.layout, f"the output must be in {input.layout}, it is in {output.layout}")

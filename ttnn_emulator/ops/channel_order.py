@@ -50,7 +50,10 @@ def convert_to_hwc(input: Spec, *, memory_config: MemoryConfig | None = None, dt
     require_on_device(input)
     config, shape = input.memory_config, input.shape
     step = L1_ALIGNMENT // ROW_MAJOR_BYTES[input.dtype]
-    require(memory_config is not None or not config.is_dram, "an input in DRAM needs a memory_config for the output")
+    require(
+        memory_config is not None or not config.is_dram,
+        "When input tensor is in DRAM, output memory_config must be explicitly specified",
+    )
     placed = memory_config if memory_config is not None else _rows_for(input, step)
     target = placed.shard_spec
     require(target is not None, "the output must be sharded by height")

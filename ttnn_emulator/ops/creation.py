@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +18,7 @@ from ttnn_emulator.numerics import formats
 from ttnn_emulator.numerics.formats import CARRIER, INTEGER_RANGE
 from ttnn_emulator.ops._shards import fresh_shards, lacks_shards
 from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.table import NO_PROGRAM, Plan, operation
 
 Number = int | float
 
@@ -28,7 +29,8 @@ DEVICE_FILLED = frozenset({DataType.BFLOAT16, DataType.FLOAT32, DataType.BFLOAT8
 def filled(spec: Spec, value: Number, into: tuple[str, ...] = ()) -> Plan:
     """A plan that makes a tensor of one value, converted as the host does."""
     scalar = host_number(value, spec.dtype)
-    return Plan(spec, lambda: torch.full(spec.shape, scalar, dtype=CARRIER[spec.dtype]), reads=(), into=into)
+    values = functools.partial(torch.full, spec.shape, scalar, dtype=CARRIER[spec.dtype])
+    return Plan(spec, values, reads=(), into=into, program=NO_PROGRAM)
 
 
 def host_number(value: Number, dtype: DataType) -> Number:
@@ -235,7 +237,7 @@ def arange(
 
 def _given(spec: Spec, values: torch.Tensor) -> Plan:
     carrier = formats.wide(formats.host_convert(values, spec.dtype)).reshape(spec.shape)
-    return Plan(spec, lambda: carrier.clone(), reads=())
+    return Plan(spec, lambda: carrier.clone(), reads=(), program=NO_PROGRAM)
 
 
 @operation("ttnn.from_buffer")

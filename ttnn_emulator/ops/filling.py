@@ -71,7 +71,7 @@ def indexed_fill(
 ) -> Tensor:
     """The first input with the slices of the second in the places along `dim` that the ids name."""
     a, b, ids = input_tensor_a._spec, input_tensor_b._spec, batch_id._spec
-    require(-a.rank <= dim < a.rank, f"dimension {dim} is out of range for a tensor of rank {a.rank}")
+    require(-a.rank <= dim < a.rank, f"dimension {dim} is out of bounds for rank {a.rank}")
     dim %= a.rank
     require(a.rank == b.rank, f"both inputs must be of one rank, not {a.rank} and {b.rank}")
     require(

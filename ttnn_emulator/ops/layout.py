@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, FLOAT_DTYPES, DataType, Layout
@@ -43,6 +44,10 @@ def layout_flow(
         return flow
     require(layout in (Layout.ROW_MAJOR, Layout.TILE), f"{layout} is no layout of a tensor")
     if not spec.on_device:
+        if spec.dtype in BLOCK_FLOAT_DTYPES and layout is Layout.ROW_MAJOR:
+            # The library leaves whole tiles of block floats as they are and fails to cut others.
+            require(spec.shape == spec.padded_shape, "Tensor layout must be ROW_MAJOR for unpadding")
+            return flow
         out = spec.with_(layout=layout)
         return flow.into(out)
     config = memory_config or spec.memory_config
@@ -97,7 +102,16 @@ def to_layout(
 ) -> Plan:
     """The tensor in rows or in tiles; as it is if it is laid out so already."""
     run = Run(subgrid=sub_core_grids)
-    return layout_flow(Flow(tensor), layout, dtype, memory_config, pad_value=pad_value, run=run).plan("tensor")
+    flow = layout_flow(Flow(tensor), layout, dtype, memory_config, pad_value=pad_value, run=run)
+    fills = layout is Layout.TILE and tensor.layout is not layout
+    return _filled(flow.plan("tensor"), pad_value if fills else None)
+
+
+def _filled(plan: Plan, value: Any) -> Plan:
+    """The plan with what it leaves in the padding of its output, if that has any."""
+    out = plan.outputs
+    assert isinstance(out, Spec)
+    return plan if value is None or out.padded_shape == out.shape else replace(plan, padding=float(value))
 
 
 @operation("ttnn.tilize", ignores=("use_low_perf",))
@@ -116,10 +130,11 @@ def tilize(
     return flow.plan("input_tensor")
 
 
-@operation("ttnn.tilize_with_val_padding", ignores=("pad_value",))
+@operation("ttnn.tilize_with_val_padding")
 def tilize_with_val_padding(
     input_tensor: Spec,
     output_tensor_shape: Shape,
+    pad_value: Any = 0.0,
     *,
     memory_config: MemoryConfig | None = None,
     dtype: DataType | None = None,
@@ -129,7 +144,7 @@ def tilize_with_val_padding(
     """Rows to tiles, filled up to a padded shape."""
     run = Run(use_multicore, sub_core_grids)
     flow = tilize_padded_flow(Flow(input_tensor), tuple(output_tensor_shape), memory_config, dtype, run=run)
-    return flow.plan("input_tensor")
+    return _filled(flow.plan("input_tensor"), pad_value)
 
 
 @operation("ttnn.tilize_with_zero_padding")
@@ -146,7 +161,8 @@ def tilize_with_zero_padding(
     if input_tensor.volume == 0:  # an empty result has the padded shape itself, at the rank of the input
         padded = padded[len(padded) - input_tensor.rank :]
     run = Run(use_multicore, sub_core_grids)
-    return tilize_padded_flow(Flow(input_tensor), padded, memory_config, output_dtype, run=run).plan("input_tensor")
+    flow = tilize_padded_flow(Flow(input_tensor), padded, memory_config, output_dtype, run=run)
+    return _filled(flow.plan("input_tensor"), 0.0)
 
 
 def _rounded(shape: Dims) -> Dims:
@@ -183,7 +199,7 @@ def untilize_with_unpadding(
 
 @operation("ttnn.fill_implicit_tile_padding", ignores=("memory_config",))
 def fill_implicit_tile_padding(input_tensor: Spec, fill_value: Any) -> Plan:
-    """Fill the padding of tiles, in place; here padding holds no values, so only the checks are left."""
+    """Fill the padding of tiles, in place."""
     spec = input_tensor
     flow = Flow(spec)
     if last(spec.shape) % 32 == 0 and last(spec.shape, 2) % 32 == 0:
@@ -195,4 +211,4 @@ def fill_implicit_tile_padding(input_tensor: Spec, fill_value: Any) -> Plan:
     require(spec.dtype is not DataType.UINT8, "tiles of uint8 cannot be filled")
     if spec.dtype in BLOCK_FLOAT_DTYPES:
         flow = typecast_flow(flow, spec.dtype)
-    return flow.plan("input_tensor")
+    return _filled(flow.plan("input_tensor"), fill_value)

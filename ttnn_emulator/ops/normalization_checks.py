@@ -132,7 +132,7 @@ def _require_filled_box(spec: Spec, program: Any, staged: bool) -> None:
     )
     require(not staged, "the distributed norms take rectangular grids only")
     by_rows = shards.orientation is ShardOrientation.ROW_MAJOR
-    first = CoreRangeSet(CoreRange(box.start, box.end)).cores(row_wise=by_rows)[: shards.grid.num_cores()]
+    first = CoreRangeSet([CoreRange(box.start, box.end)]).cores(row_wise=by_rows)[: shards.grid.num_cores()]
     require(
         all(shards.grid.contains(core) for core in first),
         f"the grid {shards.grid} must fill its bounding box from the start",

@@ -108,7 +108,7 @@ def _staged_output(tensor: Spec, residual: Spec | None, program: Any, memory: Me
     shards = tensor.shard_spec
     assert shards is not None
     first = shards.grid.bounding_box().start
-    made = ShardSpec(CoreRangeSet(CoreRange(first, first)), (shards.shape[0], width), shards.orientation)
+    made = ShardSpec(CoreRangeSet([CoreRange(first, first)]), (shards.shape[0], width), shards.orientation)
     config = MemoryConfig(memory.memory_layout, memory.buffer_type, made)
     return Spec.of((*tensor.shape[:3], width), DataType.BFLOAT16, Layout.TILE, config)
 

@@ -99,7 +99,7 @@ def determine_expected_group_norm_sharded_config_and_grid_size(
     by_rows = is_height_sharded or is_row_major
     orientation = ShardOrientation.ROW_MAJOR if by_rows else ShardOrientation.COL_MAJOR
     layout = TensorMemoryLayout.HEIGHT_SHARDED if is_height_sharded else TensorMemoryLayout.BLOCK_SHARDED
-    cores = CoreRangeSet(CoreRange(CoreCoord(0, 0), CoreCoord(grid_x - 1, grid_y - 1)))
+    cores = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(grid_x - 1, grid_y - 1))])
     shards = ShardSpec(cores, (height, width) if by_rows else (width, height), orientation)
     return MemoryConfig(layout, BufferType.L1, shards), CoreGrid(x=grid_x, y=grid_y)
 

@@ -12,7 +12,7 @@ from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, BufferType, DataType, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import require
 from ttnn_emulator.grid import CoreRangeSet
-from ttnn_emulator.host import pad_host
+from ttnn_emulator.host_padding import enlarge_host
 from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
 from ttnn_emulator.numerics.formats import INTEGER_RANGE, round_bf16_nearest_even, upper_halves
 from ttnn_emulator.ops._shards import HEIGHT, cuts_width
@@ -49,7 +49,10 @@ def pad(
             all(len(side) == 2 and side[0] >= 0 and side[1] >= 0 for side in padding),
             f"padding {list(padding)} must be pairs of numbers that are not negative",
         )
-    require(len(padding) <= spec.rank, f"{len(padding)} pairs of padding exceed the rank {spec.rank}")
+    require(
+        len(padding) <= spec.rank,
+        f"padding len can't be larger than input tensor rank: {len(padding)} pairs, rank {spec.rank}",
+    )
     sides: Sides = ((0, 0),) * (spec.rank - len(padding)) + tuple((side[0], side[1]) for side in padding)
     if not any(before or after for before, after in sides):
         return input_tensor
@@ -103,17 +106,17 @@ class _Padding:
         if shape == spec.shape:
             return tensor
         if not spec.on_device:
-            return pad_host(tensor, shape, [before for before, _ in sides], self.value)
+            return enlarge_host(tensor, shape, [before for before, _ in sides], self.value)
         return self._into(tensor, shape, tuple(before for before, _ in sides), memory_config)
 
     def tiles(self, tensor: Tensor, sides: Sides, memory_config: MemoryConfig | None) -> Tensor:
         spec = tensor._spec
-        require(not any(before for before, _ in sides), "tiles are padded behind only, not in front")
+        require(not any(before for before, _ in sides), "on device tile padding does not support front padding")
         shape = tuple(size + after for size, (_, after) in zip(spec.shape, sides))
         if not spec.on_device:
             if _whole(shape) == spec.padded_shape:
                 return tensor
-            return pad_host(tensor, _whole(shape), (0,) * spec.rank, self.value)
+            return enlarge_host(tensor, _whole(shape), (0,) * spec.rank, self.value)
         require(
             spec.rank > 1 or _whole(shape) == _whole(spec.shape), f"a row of tiles cannot grow to {shape[-1]} elements"
         )

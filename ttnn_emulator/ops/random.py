@@ -13,8 +13,11 @@ import numpy as np
 import torch
 
 from ttnn_emulator.device import MeshDevice
+from ttnn_emulator.dispatch import current_device
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import require
+from ttnn_emulator.execution.core_generators import cores_of_users, seed_cores
+from ttnn_emulator.grid import CoreRangeSet
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.numerics import formats
 from ttnn_emulator.ops._common import require_on_device, require_tile
@@ -227,17 +230,27 @@ def dropout(
         kept = torch.rand(values.shape, generator=_generator(seed)) >= probability
         return formats.store(torch.where(kept, values * scale, 0.0), out.dtype)
 
-    return Plan(out, compute, reads=("input_tensor",), into=() if output_tensor is None else ("output_tensor",))
+    into = () if output_tensor is None else ("output_tensor",)
+    return Plan(out, compute, reads=("input_tensor",), into=into, program=("dropout", spec, out, probability, scale))
 
 
-@operation("ttnn.manual_seed", ignores=("sub_core_grids",))
-def manual_seed(seeds: Any = 0, *, device: MeshDevice | None = None, user_ids: Any = None) -> Plan:
-    """Seed the generators of cores for later operations; gives a tensor without a meaning."""
+@operation("ttnn.manual_seed")
+def manual_seed(
+    seeds: Any = 0,
+    *,
+    device: MeshDevice | None = None,
+    user_ids: Any = None,
+    sub_core_grids: CoreRangeSet | None = None,
+) -> Plan:
+    """Seed the generators of all cores, or of the users' cores, for later calls; gives a tensor without a meaning."""
     by_tensor = isinstance(seeds, Spec)
     require(by_tensor or device is not None, "a device is needed when the seed is a number")
     require(by_tensor or seeds >= 0, f"a seed of {seeds} is negative")
     if isinstance(seeds, Spec):
-        require(not isinstance(user_ids, int), "seeds in a tensor need users in a tensor")
+        require(
+            not isinstance(user_ids, int),
+            "Seeds were provided as a tensor, so user_ids must not be provided as a scalar.",
+        )
         _require_numbers(seeds, "seeds")
         if isinstance(user_ids, Spec):
             _require_numbers(user_ids, "users")
@@ -246,7 +259,21 @@ def manual_seed(seeds: Any = 0, *, device: MeshDevice | None = None, user_ids: A
     elif isinstance(user_ids, int):
         require(0 <= user_ids <= LAST_USER, f"user {user_ids} is not one of 0 to {LAST_USER}")
     spec = Spec.of((1,), DataType.UINT32, Layout.ROW_MAJOR)
-    return Plan(spec, lambda *_: torch.zeros(1, dtype=torch.int64), reads=())
+    chip = current_device()
+    assert chip is not None
+    grid = chip.board.grid
+    cores = cores_of_users(grid, sub_core_grids, grid[0] * grid[1])
+
+    def compute(*given: torch.Tensor) -> torch.Tensor:
+        tensors = [values.reshape(-1).tolist() for values in given]
+        numbers = tensors.pop(0) if by_tensor else None
+        users = tensors.pop(0) if tensors else range(len(cores)) if user_ids is None else [user_ids]
+        chosen = [cores[user] for user in users if user < len(cores)]
+        seed_cores(chip, chosen, numbers if numbers is not None else [seeds] * len(chosen))
+        return torch.zeros(1, dtype=torch.int64)
+
+    named = (("seeds", seeds), ("user_ids", user_ids))
+    return Plan(spec, compute, reads=tuple(name for name, value in named if isinstance(value, Spec)))
 
 
 def _require_numbers(spec: Spec, name: str) -> None:

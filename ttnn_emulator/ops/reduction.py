@@ -330,7 +330,7 @@ def _in_layout(tensor: Tensor, layout: Layout | None) -> Tensor:
         return tensor
     require(
         layout is not Layout.ROW_MAJOR or tensor._spec.dtype not in BLOCK_FLOAT_DTYPES,
-        f"a {tensor._spec.dtype} result has no ROW_MAJOR layout",
+        f"a {tensor._spec.dtype} result has no ROW_MAJOR layout: block-float formats only exist in TILE layout",
     )
     return ttnn.to_layout(tensor, layout)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import torch
 
+from ttnn_emulator.dispatch import current_device
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import require
+from ttnn_emulator.execution.core_generators import cores_of_users, draw, seed_cores
 from ttnn_emulator.grid import CoreRangeSet
 from ttnn_emulator.numerics.formats import CARRIER, round_bf16_nearest_even
 from ttnn_emulator.numerics.ordering import best_of_rows
@@ -34,7 +36,7 @@ def sampling(
 ) -> Plan:
     """One token a user. `temp` multiplies the values; k = 1 takes the largest.
 
-    The draws follow `seed` but are not those of the card, whose random generator this is not.
+    A seed other than 0 seeds the generator of every user's core, as `ttnn.manual_seed` does; without one they go on.
     """
     values, indices = input_values_tensor, input_indices_tensor
     for spec in (values, indices, k, p, temp):
@@ -58,6 +60,10 @@ def sampling(
         require(output_tensor.shape == (1, 1, 1, users), f"the output must have shape [1, 1, 1, {users}]")
     out = output_tensor or Spec.of((1, 1, 1, users), DataType.UINT32, Layout.ROW_MAJOR, values.memory_config)
 
+    device = current_device()
+    assert device is not None
+    cores = cores_of_users(device.board.grid, sub_core_grids, users)
+
     def compute(
         given: torch.Tensor, tokens: torch.Tensor, most: torch.Tensor, mass: torch.Tensor, scale: torch.Tensor
     ) -> torch.Tensor:
@@ -67,8 +73,9 @@ def sampling(
             rows = torch.nn.functional.pad(rows, (0, TILE_SIZE), value=-torch.inf)
             places = torch.nn.functional.pad(places, (0, TILE_SIZE))
         best, found = best_of_rows(rows, places, CHOICES, DataType.BFLOAT16, largest=True)
-        generator = torch.Generator().manual_seed(seed) if seed is not None else None
-        draws = torch.randint(0, LATTICE, (users,), generator=generator) / LATTICE
+        if seed:
+            seed_cores(device, cores, [seed] * users)
+        draws = draw(device, cores, LATTICE) / LATTICE
         allowed = torch.arange(CHOICES) < most.reshape(-1, 1)
         weighed = torch.where(allowed, best * scale.reshape(-1, 1), -torch.inf)
         chances = round_bf16_nearest_even(torch.softmax(weighed, dim=-1))

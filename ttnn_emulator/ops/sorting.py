@@ -87,7 +87,8 @@ def _require_sort_outputs(spec: Spec, values: Spec, indices: Spec) -> None:
         require(given.shape == spec.shape, f"outputs must have shape {list(spec.shape)}, not {list(given.shape)}")
     require(values.dtype is spec.dtype, f"the values must be {spec.dtype}, not {values.dtype}")
     allowed = (DataType.UINT32,) if spec.dtype in WIDE_INDEX_DTYPES else (DataType.UINT16, DataType.UINT32)
-    require(indices.dtype in allowed, f"the indices of {spec.dtype} cannot be {indices.dtype}")
+    names = " or ".join(dtype.name for dtype in allowed)
+    require(indices.dtype in allowed, f"indices must be {names} when input dtype is {spec.dtype.name}")
 
 
 def _already_sorted(
@@ -230,8 +231,11 @@ def topk(
         require_on_device(given._spec, "an output tensor")
         require(given._spec.shape == shape, f"outputs must have shape {list(shape)}, not {list(given._spec.shape)}")
     if indices_tensor is not None:
-        require(indices_tensor._spec.shape == spec.shape, "the indices must have the shape of the input")
-        require(last, "indices can be given for the last dimension only")
+        require(
+            indices_tensor._spec.shape == spec.shape,
+            f"Indices tensor has incorrect shape: {list(indices_tensor._spec.shape)} for {list(spec.shape)}",
+        )
+        require(last, "indices are only supported for a reduction on the last dimension")
     config = memory_config if memory_config is not None else spec.memory_config
     if spec.rank == 0 or spec.volume == 0 or k == 0:
         return _trivial_topk(input_tensor, shape, config, output_tensor)
@@ -273,8 +277,8 @@ def _require_topk_outputs(spec: Spec, out: Sequence[Tensor] | None) -> None:
     if out is None:
         return
     values, indices = out[0]._spec, out[1]._spec
-    require(values.dtype is spec.dtype, f"the values must be {spec.dtype}, not {values.dtype}")
-    require(indices.dtype in TOPK_INDEX_DTYPES, f"indices cannot be {indices.dtype}")
+    require(values.dtype is spec.dtype, f"Preallocated values must be {spec.dtype}, not {values.dtype}")
+    require(indices.dtype in TOPK_INDEX_DTYPES, f"Preallocated indices cannot be {indices.dtype}")
 
 
 def _topk_restored(result: Tensor, spec: Spec, dim: int, k: int, whole: int, config: MemoryConfig) -> Tensor:
@@ -304,12 +308,12 @@ def choose(
     spec, width = input_tensor, input_tensor.padded_shape[-1]
     require(not memory_config.is_sharded(), "the output must not be sharded")
     require(spec.is_tile, "the input must be in TILE layout")
-    require(spec.dtype in TOPK_DTYPES, f"the input must be bfloat16, bfloat8_b or float32, not {spec.dtype}")
+    require(spec.dtype in TOPK_DTYPES, f"Input tensor must be BFLOAT16, BFLOAT8_B, or FLOAT32, not {spec.dtype}")
     if indices is not None:
         require(indices.dtype in TOPK_INDEX_DTYPES, f"indices cannot be {indices.dtype}")
         require(
             spec.dtype is not DataType.FLOAT32 or indices.dtype is not DataType.UINT16,
-            "indices of float32 must be of 32 bits",
+            "Optional indices tensor must be UINT32 when input tensor is FLOAT32",
         )
     if sub_core_grids is not None:
         box, grid = sub_core_grids.bounding_box(), current_board().grid

@@ -172,7 +172,8 @@ def _where_with_number(
         flags = cast(flags) if cast is not None else flags
         return (select(flags, held, x) if number_is_true else select(flags, x, held)).reshape(out.shape)
 
-    return Plan(out, compute, reads=plan.reads, into=plan.into)
+    program = ("where", number_is_true, condition, tensor, out)
+    return Plan(out, compute, reads=plan.reads, into=plan.into, program=program)
 
 
 def _where_of_numbers(
@@ -226,7 +227,8 @@ def joined(
             third = next(values) if c is not None else held[1]
             return join(first, second, third)
 
-    return Plan(out, compute, reads=names, into=into(output_tensor))
+    operands_seen = tuple(None if spec is None else (spec, spec.shape) for spec in (a, b, c))
+    return Plan(out, compute, reads=names, into=into(output_tensor), program=("ternary", kind, operands_seen, out))
 
 
 def _integer_addcmul(dtype: DataType, value: Number) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -90,7 +91,7 @@ def alt_complex_rotate90(
         turned = torch.stack((-pairs[..., 1::2], pairs[..., 0::2]), dim=-1).reshape(pairs.shape)
         return pack(turned[..., : x.shape[-1] if x.dim() else 1].reshape(x.shape), out, from_fp32=wide)
 
-    return Plan(plan.outputs, compute, plan.reads, plan.into, l1_bytes=plan.l1_bytes)
+    return replace(plan, compute=compute)
 
 
 # -- angles -----------------------------------------------------------------------------------------------------------
@@ -201,7 +202,7 @@ def sigmoid(
     plan = unary_plan(input_tensor, [function], memory_config, output_tensor, sub_core_grids)
     if vector_mode == LEFT_FACES:
         compute = _on_left_faces(plan.compute, input_tensor.is_tile)
-        return Plan(plan.outputs, compute, plan.reads, plan.into, l1_bytes=plan.l1_bytes)
+        return replace(plan, compute=compute, program=(plan.program, vector_mode))
     return plan
 
 

@@ -46,7 +46,7 @@ def clamp(
     output_tensor: Tensor | None = None,
 ) -> Tensor:
     """Every element between two numbers, or between the elements of two tensors."""
-    require(min is not None or max is not None, "one of min and max must be given")
+    require(min is not None or max is not None, "Only one of 'min' or 'max' can be None. Please provide one value")
     if isinstance(min, Tensor) or isinstance(max, Tensor):
         return _clamp_to_tensors(input_tensor, min, max, memory_config)
     if isinstance(min, int) or isinstance(max, int):

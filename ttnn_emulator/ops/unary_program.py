@@ -25,7 +25,7 @@ from ttnn_emulator.numerics.formats import pack
 from ttnn_emulator.numerics.functions import Activation, apply_chain, table_of_chain
 from ttnn_emulator.numerics.functions_integer import integer_function
 from ttnn_emulator.numerics.lookup import apply_table, applying_table
-from ttnn_emulator.ops._common import into, require_on_device
+from ttnn_emulator.ops._common import hashed, into, require_on_device
 from ttnn_emulator.ops._shards import fresh_shards, lacks_shards
 from ttnn_emulator.ops.unary_kinds import DEDICATED, INTEGER_ONLY, INTEGERS
 from ttnn_emulator.shapes import DEFAULT_TILE, TILE_SIZE, div_up, round_up
@@ -59,6 +59,7 @@ def unary_plan(
         reads=("input_tensor",),
         into=into(output_tensor),
         l1_bytes=0 if native else _buffer_bytes(source, out, chain),
+        program=("unary", tuple(chain), hashed(source, rows=True), hashed(out), sub_core_grids),
     )
 
 

@@ -11,7 +11,7 @@ from ttnn_emulator.memory_config import MemoryConfig
 from ttnn_emulator.numerics.formats import pack
 from ttnn_emulator.numerics.functions_trigonometry import snake
 from ttnn_emulator.numerics.vector_unit import store_bf16, store_fp32
-from ttnn_emulator.ops._common import into, require_tile
+from ttnn_emulator.ops._common import into
 from ttnn_emulator.ops.ternary import ternary_output
 from ttnn_emulator.spec import Spec
 from ttnn_emulator.table import Plan, operation
@@ -28,16 +28,20 @@ def snake_beta(
 ) -> Plan:
     """x + sin²(α x) ÷ β."""
     dtype, shape = input_tensor.dtype, input_tensor.shape
-    require(dtype in (DataType.BFLOAT16, DataType.FLOAT32), f"snake_beta takes bfloat16 or float32, not {dtype}")
+    require(dtype in (DataType.BFLOAT16, DataType.FLOAT32), f"snake_beta takes BFLOAT16 or FLOAT32, not {dtype}")
     for name, spec in (("the input", input_tensor), ("alpha", alpha), ("beta", beta)):
-        require(spec.dtype is dtype, f"{name} is {spec.dtype}, the input {dtype}")
-        require_tile(spec, name)
-    require(len(shape) >= 2, f"the input must have rank 2 at least, not shape {list(shape)}")
+        require(spec.dtype is dtype, f"{name} has dtype {spec.dtype}, the input {dtype}")
+        require(spec.is_tile, f"{name} must have tile layout, it is in {spec.layout}")
+    require(len(shape) >= 2, f"snake_beta needs input rank >= 2, not shape {list(shape)}")
     lifted = alpha.shape if len(alpha.shape) >= 2 else (1, *alpha.shape)
     lifted_beta = beta.shape if len(beta.shape) >= 2 else (1, *beta.shape)
-    require(lifted == lifted_beta, f"alpha has shape {list(alpha.shape)}, beta {list(beta.shape)}")
+    require(lifted == lifted_beta, f"alpha.shape == beta.shape is needed: {list(alpha.shape)}, {list(beta.shape)}")
     by_channel = lifted[-1] == shape[-1] and all(size == 1 for size in lifted[:-1])
-    require(lifted == shape or by_channel, f"alpha of shape {list(alpha.shape)} does not go with {list(shape)}")
+    require(
+        lifted == shape or by_channel,
+        f"alpha of shape {list(alpha.shape)} does not broadcast to {list(shape)}: input.W == alpha.W is needed, "
+        "and a non-1 size only on the last dim",
+    )
     out = ternary_output((input_tensor, alpha, beta), dtype, memory_config, output_tensor)
     fp32 = out.dtype is DataType.FLOAT32
     store = store_fp32 if fp32 else store_bf16

@@ -233,3 +233,31 @@ def test_what_the_library_refuses(device: Any) -> None:
     ):
         with pytest.raises(RuntimeError):
             refused()
+
+
+# -- integral images --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("shape", [(1, 3, 32, 32), (1, 5, 40, 48), (1, 50, 33, 32)])
+def test_integral_images_sum_both_ways(shape: tuple[int, ...], dtype: str, device: Any) -> None:
+    values = numbers(*shape).abs()
+    x = ttnn.from_torch(values, dtype=getattr(ttnn, dtype), layout=ttnn.TILE_LAYOUT, device=device)
+    made = ttnn.experimental.intimg(x)
+    assert (made.dtype, made.memory_config()) == (x.dtype, x.memory_config())
+    expected = values.double().cumsum(1).cumsum(2)
+    assert torch.allclose(stored(made).double(), expected, rtol=0.05 if dtype == "bfloat16" else 0.005, atol=0.01)
+
+
+@pytest.mark.parametrize(
+    "shape, dtype, message",
+    [
+        ((2, 3, 32, 32), "bfloat16", "one batch"),
+        ((3, 32, 32), "bfloat16", "4D"),
+        ((1, 3, 32, 32), "bfloat8_b", "bf16 and fp32"),
+    ],
+)
+def test_other_images_have_no_integral(shape: tuple[int, ...], dtype: str, message: str, device: Any) -> None:
+    x = ttnn.from_torch(torch.ones(shape), dtype=getattr(ttnn, dtype), layout=ttnn.TILE_LAYOUT, device=device)
+    with pytest.raises(RuntimeError, match=message):
+        ttnn.experimental.intimg(x)
