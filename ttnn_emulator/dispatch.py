@@ -105,15 +105,27 @@ def specs_only():
 
 def call_composite(op: Operation, args: tuple, kwargs: dict[str, Any]) -> Any:
     if not op.overloads:
-        return _observed(op, lambda: op.function(*args, **kwargs), args, kwargs)
+        result = _observed(op, lambda: op.function(*args, **kwargs), args, kwargs)
+        return _own_handle(result, (*args, *kwargs.values()))
     overload, values = op.bind(args, kwargs)
     named = op.arguments(overload.names, values)
     try:
-        return _observed(op, lambda: op.function(**named), (), named)
+        return _own_handle(_observed(op, lambda: op.function(**named), (), named), values)
     except EmulatorError as error:
         raise _placed(error, op, overload, values) from None
     except Exception as error:
         raise _refused(error, op, overload, values) from error
+
+
+def _own_handle(result: Any, values: Sequence[Any]) -> Any:
+    """What nothing had to be done for comes back as a second handle, never as the argument itself."""
+    if result.__class__ is Tensor:
+        for value in values:
+            if value is result:
+                return result.another_handle()
+    elif result.__class__ is list or result.__class__ is tuple:
+        return result.__class__([_own_handle(item, values) for item in result])
+    return result
 
 
 def _observed(op: Operation, run: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
@@ -358,8 +370,9 @@ def _wrap(prepared: _Prepared, storages: Sequence[Storage], values: tuple, devic
     for number, (spec, storage) in enumerate(zip(prepared.outputs, storages)):
         given = _given(prepared, number, values)
         if given is None:
-            given = Tensor.of(spec, storage, device if spec.on_device else None)
-        tensors.append(given)
+            tensors.append(Tensor.of(spec, storage, device if spec.on_device else None))
+        else:
+            tensors.append(given.another_handle())
     return tensors[0] if prepared.wrap is Tensor else prepared.wrap(tensors)
 
 

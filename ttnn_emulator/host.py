@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pathlib
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,11 +20,12 @@ from ttnn_emulator.files import replacing
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.mesh import MeshComposer, MeshMapper, as_composer, as_mapper
 from ttnn_emulator.numerics import formats
+from ttnn_emulator.ownership import give_back
 from ttnn_emulator.shapes import Tile
 from ttnn_emulator.spec import Spec
 from ttnn_emulator.storage import Storage
 from ttnn_emulator.table import composite, ttnn
-from ttnn_emulator.tensor import Tensor, caller, values_of
+from ttnn_emulator.tensor import Tensor, values_of
 
 DumpTensorMode = ALL_ENUMS["DumpTensorMode"]
 
@@ -303,10 +303,7 @@ def from_device(tensor: Tensor, blocking: bool = True) -> Tensor:
 @composite("ttnn.deallocate")
 def deallocate(tensor: Tensor, force: bool = True) -> None:
     """Give a device tensor's buffer back at once."""
-    # Held by: the tensor, and the argument of getrefcount.
-    if not force and sys.getrefcount(tensor._storage) > 2:
-        return
-    tensor._storage.release(f"ttnn.deallocate at {caller()}")
+    give_back(tensor, force)
 
 
 @composite("ttnn.allocate_tensor_on_device")

@@ -149,11 +149,18 @@ class Tensor:
         alignment = page_alignment(self._device, self._spec.memory_config.buffer_type)
         return round_up(self._spec.page_bytes, alignment)
 
-    def deallocate(self, force: bool = True) -> None:
-        """Give the buffer back now. Without `force`, only if no view shares it."""
-        if not force and sys.getrefcount(self._storage) > 2:
-            return
-        self._storage.release(f"ttnn.deallocate ({caller()})")
+    def deallocate(self, force: bool = False) -> None:
+        """Give the buffer back now. Without `force`, only if no other tensor shares it."""
+        from ttnn_emulator.ownership import give_back
+
+        give_back(self, force)
+
+    def another_handle(self) -> Tensor:
+        """A second tensor over the same buffer, under the same id: an operation never gives its argument itself."""
+        made = Tensor.of(self._spec, self._storage, self._device)
+        made._id = self.tensor_id
+        made.topology = self.topology
+        return made
 
     # -- moving ---------------------------------------------------------------------------------------------------
 
