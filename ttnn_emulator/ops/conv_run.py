@@ -201,6 +201,7 @@ def convolution_plan(
         l1_bytes=run.l1_bytes,
         narrow=True,
         wrap=_handed_back(size[1] if one_dimension else size, with_size, with_weights),
+        stages=outcome.stages,
     )
 
 
