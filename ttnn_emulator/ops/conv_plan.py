@@ -53,6 +53,7 @@ class Run:
     fold          how the input was folded into channels, if it was
     product       the matrix product that this convolution is, if it is one
     stages        how L1 is taken and given back
+    pixels_fit    the shards are as wide as weights of in_channels are padded to
     """
 
     output: Spec
@@ -67,6 +68,7 @@ class Run:
     fold: Fold | None = None
     product: Product | None = None
     stages: tuple[Stage, ...] = ()
+    pixels_fit: bool = True
 
 
 @dataclass(frozen=True)
@@ -427,7 +429,8 @@ def _as_convolution(run: Run, placed: Placed, channels: int) -> tuple[Run, int, 
     # A transposed convolution keeps its sharded input to the end.
     kept = held if problem.window.transposed and not settings.deallocate_activation else 0
     needed = max(held + halo, kept + halo + sizes.output + sizes.circular)
-    return replace(run, output=output, l1_bytes=needed), halo, sizes.circular
+    fit = shard_width * placed.inputs.channels == channels
+    return replace(run, output=output, l1_bytes=needed, pixels_fit=fit), halo, sizes.circular
 
 
 def _splits(run: Run, placed: Placed, channels: int) -> bool:
