@@ -62,13 +62,23 @@ def board_names() -> list[str]:
     return list(_table()["boards"])
 
 
+def _entry(name: str) -> dict:
+    """A board by its name, or by its name and grid if fewer of its cores are switched off: `p150-13x10`."""
+    boards = _table()["boards"]
+    if name in boards:
+        return boards[name]
+    base, _, grid = name.partition("-")
+    variants = boards.get(base, {}).get("variants", {})
+    if grid not in variants:
+        known = [*boards, *(f"{board}-{each}" for board in boards for each in boards[board].get("variants", ()))]
+        raise InvalidArgument(f"no board is called {name!r}", hint=f"known boards: {', '.join(known)}")
+    return boards[base] | variants[grid]
+
+
 @functools.cache
 def find_board(name: str, dispatch: str | None = None) -> Board:
     """The board of this name, with its cores dispatched in the given or its usual way."""
-    table = _table()
-    if name not in table["boards"]:
-        raise InvalidArgument(f"no board is called {name!r}", hint=f"known boards: {', '.join(table['boards'])}")
-    entry = table["boards"][name]
+    table, entry = _table(), _entry(name)
     chip = dict(table["chips"][entry["chip"]])
     dispatch = dispatch or entry["dispatch"]
     if dispatch not in entry["grids"]:
@@ -87,7 +97,7 @@ def find_board(name: str, dispatch: str | None = None) -> Board:
 
 def near_dram(name: str) -> list[list[int]] | None:
     """For every bank of DRAM the core (column, row) that reads it over the fewest hops, where that was recorded."""
-    return _table()["boards"][name].get("near_dram")
+    return _entry(name).get("near_dram")
 
 
 def default_board_name() -> str:

@@ -28,6 +28,7 @@ CLUSTERS: dict[str, dict[str, Any]] = {
     },
     "p150": {"arch": "blackhole", "chips": 1, "links": [], "harvested": 3, "eth": 288, "pcie": 2, "type": "p150"},
 }
+CLUSTERS |= {"p150-12x10": CLUSTERS["p150"] | {"harvested": 1}, "p150-13x10": CLUSTERS["p150"] | {"harvested": 0}}
 FIRST_BOARD_ID = 72059269368820857
 
 COMPILER = r"""#!/bin/sh
