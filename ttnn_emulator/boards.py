@@ -62,6 +62,12 @@ def board_names() -> list[str]:
     return list(_table()["boards"])
 
 
+def names_with_grids() -> list[str]:
+    """All that a board can be called, those with fewer cores switched off included."""
+    boards = _table()["boards"]
+    return [*boards, *(f"{board}-{grid}" for board in boards for grid in boards[board].get("variants", ()))]
+
+
 def _entry(name: str) -> dict:
     """A board by its name, or by its name and grid if fewer of its cores are switched off: `p150-13x10`."""
     boards = _table()["boards"]
@@ -70,8 +76,7 @@ def _entry(name: str) -> dict:
     base, _, grid = name.partition("-")
     variants = boards.get(base, {}).get("variants", {})
     if grid not in variants:
-        known = [*boards, *(f"{board}-{each}" for board in boards for each in boards[board].get("variants", ()))]
-        raise InvalidArgument(f"no board is called {name!r}", hint=f"known boards: {', '.join(known)}")
+        raise InvalidArgument(f"no board is called {name!r}", hint=f"known boards: {', '.join(names_with_grids())}")
     return boards[base] | variants[grid]
 
 

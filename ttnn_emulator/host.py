@@ -25,7 +25,7 @@ from ttnn_emulator.shapes import Tile
 from ttnn_emulator.spec import Spec
 from ttnn_emulator.storage import Storage
 from ttnn_emulator.table import composite, ttnn
-from ttnn_emulator.tensor import Tensor, values_of
+from ttnn_emulator.tensor import Tensor, read_back, values_of
 
 DumpTensorMode = ALL_ENUMS["DumpTensorMode"]
 
@@ -242,7 +242,7 @@ def to_torch(
 ) -> torch.Tensor:
     """The values as a torch tensor of the logical shape; `torch_rank` drops leading ones."""
     require_not_capturing(tensor._device, "Reads")
-    pieces = values_of(tensor)
+    stored = pieces = read_back(tensor)
     if dtype is not torch.float32 or tensor.dtype not in FLOAT_DTYPES:  # else the carriers are what is asked for
         pieces = [formats.to_torch_dtype(values, tensor.dtype) for values in pieces]
     shape = tensor._spec.shape
@@ -256,10 +256,9 @@ def to_torch(
         )
     else:
         result = pieces[0]
-    stored = values_of(tensor)[0]
     if dtype is not None and result.dtype is not dtype:
         result = result.to(dtype)
-    elif result.untyped_storage().data_ptr() == stored.untyped_storage().data_ptr():
+    elif result.untyped_storage().data_ptr() == stored[0].untyped_storage().data_ptr():
         result = result.clone(memory_format=torch.contiguous_format)
     result = result.contiguous()  # carriers may be views, which nobody is to see from outside
     if torch_rank is not None:
@@ -286,6 +285,10 @@ def to_device(tensor: Tensor, device: MeshDevice, memory_config: MemoryConfig | 
     return made
 
 
+def _holds_values(tensor: Tensor) -> bool:
+    return tensor._device is None or tensor._device.holds_values
+
+
 @composite("ttnn.from_device")
 def from_device(tensor: Tensor, blocking: bool = True) -> Tensor:
     """Copy a tensor to the host, keeping its layout and dtype."""
@@ -293,8 +296,8 @@ def from_device(tensor: Tensor, blocking: bool = True) -> Tensor:
         return tensor
     tensor._storage.require_allocated()
     require_not_capturing(tensor._device, "Reads")
-    values = tensor._storage.values
-    host = Storage([value.clone() for value in values] if values is not None else None)
+    held = tensor._storage.values is not None or not _holds_values(tensor)
+    host = Storage([value.clone() for value in read_back(tensor)] if held else None)
     made = Tensor.of(tensor._spec.with_(on_device=False), host, None)
     made.topology = tensor.topology
     return made
@@ -369,7 +372,7 @@ def copy_device_to_host_tensor(device_tensor: Tensor, host_tensor: Tensor, block
     require(not host_tensor._spec.on_device, "host_tensor must be on the host")
     require(device_tensor._spec.on_device, "device_tensor must be on a device")
     _require_same(host_tensor, device_tensor)
-    host_tensor._storage.values = [value.clone() for value in values_of(device_tensor)]
+    host_tensor._storage.values = [value.clone() for value in read_back(device_tensor)]
 
 
 def _require_same(host: Tensor, device: Tensor) -> None:
@@ -458,6 +461,7 @@ def dump_tensor(file_name: str | pathlib.Path, tensor: Tensor, *, mode: Any = No
     """
     path = pathlib.Path(file_name)
     _require_extension(path)
+    require(_holds_values(tensor), f"{tensor.brief()} has no values to write: its device holds none")
     host = from_device(tensor)
     pieces = {
         str(number): formats.narrow(values, host.dtype).contiguous() for number, values in enumerate(values_of(host))

@@ -326,6 +326,17 @@ def values_of(tensor: Tensor) -> list[torch.Tensor]:
     return storage.values
 
 
+def read_back(tensor: Tensor) -> list[torch.Tensor]:
+    """What the host reads of a tensor, one carrier a chip: zeros from a device that holds no values."""
+    device, storage = tensor._device, tensor._storage
+    if device is None or device.holds_values or storage.values is not None or storage.__class__ is SpecStorage:
+        return values_of(tensor)
+    storage.require_allocated()
+    device.note_reading_zeros()
+    spec = tensor._spec
+    return [torch.zeros(spec.shape, dtype=formats.CARRIER[spec.dtype]) for _ in range(device.num_devices)]
+
+
 def spec_tensor(
     shape: Sequence[int],
     dtype: DataType,
