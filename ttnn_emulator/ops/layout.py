@@ -43,6 +43,9 @@ def layout_flow(
         return flow
     require(layout in (Layout.ROW_MAJOR, Layout.TILE), f"{layout} is no layout of a tensor")
     if not spec.on_device:
+        if spec.dtype in BLOCK_FLOAT_DTYPES:  # these exist in tiles alone: the library leaves whole ones as they are
+            require(spec.shape == spec.padded_shape, f"padding of {spec.dtype} on the host cannot be cut off")
+            return flow
         out = spec.with_(layout=layout)
         return flow.into(out)
     config = memory_config or spec.memory_config

@@ -246,3 +246,13 @@ def test_shards_that_do_not_hold_the_tensor_are_refused(device: Any) -> None:
     config = ttnn.MemoryConfig(ttnn.TensorMemoryLayout.HEIGHT_SHARDED, ttnn.BufferType.L1, shards)
     with pytest.raises(InvalidArgument, match="do not fit on 2 cores"):
         ttnn.to_memory_config(x, config)
+
+
+def test_block_floats_on_the_host_stay_in_tiles() -> None:
+    whole = ttnn.from_torch(torch.randn(32, 64), ttnn.bfloat8_b, layout=ttnn.TILE_LAYOUT)
+    for same in (whole.to(ttnn.ROW_MAJOR_LAYOUT), ttnn.to_layout(whole, ttnn.ROW_MAJOR_LAYOUT)):
+        assert (same.layout, same.dtype) == (ttnn.TILE_LAYOUT, ttnn.bfloat8_b)
+        assert torch.equal(ttnn.to_torch(same), ttnn.to_torch(whole))
+    odd = ttnn.from_torch(torch.randn(40, 40), ttnn.bfloat8_b, layout=ttnn.TILE_LAYOUT)
+    with pytest.raises(ttnn.InvalidArgument, match="cannot be cut off"):
+        odd.to(ttnn.ROW_MAJOR_LAYOUT)
