@@ -7,7 +7,7 @@ import runpy
 import sys
 
 import ttnn_emulator
-from ttnn_emulator.boards import BOARD_VARIABLE, board_names
+from ttnn_emulator.boards import BOARD_VARIABLE, names_with_grids
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -17,9 +17,9 @@ def main(argv: list[str] | None = None) -> int:
             "Run a script that says `import ttnn` on an emulated card, unchanged. A real ttnn, if one is installed, is "
             "left alone: only this process sees the emulator in its place."
         ),
-        epilog=f"The board is {BOARD_VARIABLE} or n150; there are {', '.join(board_names())}.",
+        epilog=f"The board is {BOARD_VARIABLE} or n150; there are {', '.join(names_with_grids())}.",
     )
-    parser.add_argument("--board", choices=board_names(), help="the card to emulate")
+    parser.add_argument("--board", choices=names_with_grids(), help="the card to emulate")
     parser.add_argument("--demo", action="store_true", help="show the emulated device at work")
     parser.add_argument("script", nargs="?", help="the script to run")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="its own arguments")

@@ -64,16 +64,31 @@ def board_names() -> list[str]:
 
 def dispatch_grids(name: str) -> dict[str, tuple[int, int]]:
     """The grid of cores that a board has for programs, by where commands are dispatched from."""
-    return {how: tuple(grid) for how, grid in _table()["boards"][name]["grids"].items()}
+    return {how: tuple(grid) for how, grid in _entry(name)["grids"].items()}
+
+
+def names_with_grids() -> list[str]:
+    """All that a board can be called, those with fewer cores switched off included."""
+    boards = _table()["boards"]
+    return [*boards, *(f"{board}-{grid}" for board in boards for grid in boards[board].get("variants", ()))]
+
+
+def _entry(name: str) -> dict:
+    """A board by its name, or by its name and grid if fewer of its cores are switched off: `p150-13x10`."""
+    boards = _table()["boards"]
+    if name in boards:
+        return boards[name]
+    base, _, grid = name.partition("-")
+    variants = boards.get(base, {}).get("variants", {})
+    if grid not in variants:
+        raise InvalidArgument(f"no board is called {name!r}", hint=f"known boards: {', '.join(names_with_grids())}")
+    return boards[base] | variants[grid]
 
 
 @functools.cache
 def find_board(name: str, dispatch: str | None = None) -> Board:
     """The board of this name, with its cores dispatched in the given or its usual way."""
-    table = _table()
-    if name not in table["boards"]:
-        raise InvalidArgument(f"no board is called {name!r}", hint=f"known boards: {', '.join(table['boards'])}")
-    entry = table["boards"][name]
+    table, entry = _table(), _entry(name)
     chip = dict(table["chips"][entry["chip"]])
     dispatch = dispatch or entry["dispatch"]
     if dispatch not in entry["grids"]:
@@ -92,12 +107,12 @@ def find_board(name: str, dispatch: str | None = None) -> Board:
 
 def near_dram(name: str) -> list[list[int]] | None:
     """For every bank of DRAM the core (column, row) that reads it over the fewest hops, where that was recorded."""
-    return _table()["boards"][name].get("near_dram")
+    return _entry(name).get("near_dram")
 
 
 def l1_banks(name: str) -> list[tuple[int, int]] | None:
     """The core (column, row) of every bank of L1 with the usual dispatch, where that was recorded."""
-    found = _table()["boards"][name].get("l1_banks")
+    found = _entry(name).get("l1_banks")
     return None if found is None else [(x, y) for x, y in found]
 
 

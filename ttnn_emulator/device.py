@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import logging
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -24,6 +25,8 @@ DispatchCoreAxis = ALL_ENUMS["DispatchCoreAxis"]
 DEFAULT_L1_SMALL_SIZE = 0
 DEFAULT_TRACE_REGION_SIZE = 0
 MAX_CARDS = 64
+
+logger = logging.getLogger(__name__)
 
 _ids = itertools.count(1)
 _default_device: MeshDevice | None = None
@@ -187,6 +190,7 @@ class MeshDevice(SubDevices, CoreNumbers):
         self.submeshes: list[MeshDevice] = []
         self._device_ids = device_ids
         self._id = next(_ids)
+        self._read_zeros = False
 
     # -- identity -------------------------------------------------------------------------------------------------
 
@@ -281,6 +285,12 @@ class MeshDevice(SubDevices, CoreNumbers):
 
     def quiesce_devices(self) -> None:
         """Wait until nothing is under way; the emulator runs every call to its end."""
+
+    def note_reading_zeros(self) -> None:
+        """Say once that nothing was computed here."""
+        if not self._read_zeros:
+            self._read_zeros = True
+            logger.warning("device %d holds no values: what is read from it is zeros", self._id)
 
     # -- lifetime -------------------------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from ttnn_emulator.errors import DeviceMismatch, EmulatorError, InvalidArgument,
 from ttnn_emulator.execution import listeners
 from ttnn_emulator.numerics.formats import CARRIER, wide
 from ttnn_emulator.spec import Spec
+from ttnn_emulator.staging import Free, Rehearsal
 from ttnn_emulator.storage import Placement, SpecStorage, Storage
 from ttnn_emulator.table import NO_PROGRAM, Operation, Plan
 from ttnn_emulator.tensor import Tensor
@@ -38,11 +39,12 @@ _host_cache = ProgramCache()
 class _Prepared:
     """A plan with the names of its parameters resolved to positions."""
 
-    __slots__ = ("plan", "reads", "into", "shares", "outputs", "wrap", "placements", "is_plain")
+    __slots__ = ("plan", "names", "reads", "into", "shares", "outputs", "wrap", "placements", "is_plain")
 
     def __init__(self, plan: Plan, overload: Overload, device: MeshDevice | None) -> None:
         names = overload.names
         self.plan = plan
+        self.names = names
         written = {name for name in plan.into if name is not None}
         reads = plan.reads
         if reads is None:
@@ -107,15 +109,27 @@ def specs_only():
 
 def call_composite(op: Operation, args: tuple, kwargs: dict[str, Any]) -> Any:
     if not op.overloads:
-        return _observed(op, lambda: op.function(*args, **kwargs), args, kwargs)
+        result = _observed(op, lambda: op.function(*args, **kwargs), args, kwargs)
+        return _own_handle(result, (*args, *kwargs.values()))
     overload, values = op.bind(args, kwargs)
     named = op.arguments(overload.names, values)
     try:
-        return _observed(op, lambda: op.function(**named), (), named)
+        return _own_handle(_observed(op, lambda: op.function(**named), (), named), values)
     except EmulatorError as error:
         raise _placed(error, op, overload, values) from None
     except Exception as error:
         raise _refused(error, op, overload, values) from error
+
+
+def _own_handle(result: Any, values: Sequence[Any]) -> Any:
+    """What nothing had to be done for comes back as a second handle, never as the argument itself."""
+    if result.__class__ is Tensor:
+        for value in values:
+            if value is result:
+                return result.another_handle()
+    elif result.__class__ is list or result.__class__ is tuple:
+        return result.__class__([_own_handle(item, values) for item in result])
+    return result
 
 
 def _observed(op: Operation, run: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
@@ -255,7 +269,11 @@ def _run(prepared: _Prepared, values: tuple, device: MeshDevice | None) -> Any:
                 if placement is not None:
                     listeners.buffer_allocated(SpecStorage(device), placement)
         storages = [_target(prepared, n, values) or SpecStorage(device) for n in range(len(prepared.outputs))]
+        if plan.stages and not state.specs_only:
+            _free_specs(prepared, values)
         return _wrap(prepared, storages, values, device)
+    if plan.stages:
+        return _run_staged(prepared, inputs, values, device)  # type: ignore[arg-type]
     if plan.l1_bytes and device is not None:
         _require_l1(plan.l1_bytes, device)
     if prepared.is_plain and device.capturing is None and not _is_given(prepared, values):  # type: ignore[union-attr]
@@ -272,6 +290,35 @@ def _run(prepared: _Prepared, values: tuple, device: MeshDevice | None) -> Any:
     elif plan.compute is not None and (device is None or device.holds_values):
         execute(plan, inputs, storages, device)
     return _wrap(prepared, storages, values, device)
+
+
+def _run_staged(prepared: _Prepared, inputs: list, values: tuple, device: MeshDevice) -> Any:
+    """A call of several programs: memory comes and goes in their order."""
+    plan, names = prepared.plan, prepared.names
+    sources = {names[slot]: values[slot]._storage for slot in prepared.reads if isinstance(values[slot], Tensor)}
+    rehearsal = Rehearsal(device, _require_l1).run(plan.stages, sources, prepared.placements)
+    storages = []
+    for number, placement in enumerate(prepared.placements):
+        storage = _target(prepared, number, values) or rehearsal.outputs.get(number)
+        if storage is None:
+            storage = Storage(None) if placement is None else Storage.placed(placement, device)
+        storages.append(storage)
+    try:
+        if device.capturing is not None:
+            device.capturing.record(plan, inputs, storages)
+        elif plan.compute is not None and device.holds_values:
+            execute(plan, inputs, storages, device)
+    finally:
+        rehearsal.end_inputs()
+    return _wrap(prepared, storages, values, device)
+
+
+def _free_specs(prepared: _Prepared, values: tuple) -> None:
+    """Tensors without values take no memory, yet are freed as others are."""
+    freed = {stage.name for stage in prepared.plan.stages if isinstance(stage, Free)}
+    for slot in prepared.reads:
+        if prepared.names[slot] in freed and isinstance(values[slot], Tensor):
+            values[slot]._storage.release("the call that took it as its input and was told to free it")
 
 
 def _is_given(prepared: _Prepared, values: tuple) -> bool:
@@ -379,6 +426,7 @@ def _wrap(prepared: _Prepared, storages: Sequence[Storage], values: tuple, devic
             given = Tensor.of(spec, storage, device if spec.on_device else None)
         else:
             padding_values.forget(storage)
+            given = given.another_handle()
         if prepared.plan.padding is not None:
             padding_values.note(storage, prepared.plan.padding)
         tensors.append(given)

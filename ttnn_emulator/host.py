@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pathlib
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,11 +21,12 @@ from ttnn_emulator.files import replacing
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.mesh import MeshComposer, MeshMapper, as_composer, as_mapper
 from ttnn_emulator.numerics import formats
+from ttnn_emulator.ownership import give_back
 from ttnn_emulator.shapes import Tile
 from ttnn_emulator.spec import Spec
 from ttnn_emulator.storage import Storage
 from ttnn_emulator.table import composite, ttnn
-from ttnn_emulator.tensor import Tensor, caller, values_of
+from ttnn_emulator.tensor import Tensor, read_back, values_of
 
 DumpTensorMode = ALL_ENUMS["DumpTensorMode"]
 
@@ -248,7 +248,7 @@ def to_torch(
 ) -> torch.Tensor:
     """The values as a torch tensor of the logical shape; `torch_rank` drops leading ones."""
     require_not_capturing(tensor._device, "Reads")
-    pieces = values_of(tensor)
+    stored = pieces = read_back(tensor)
     if dtype is not torch.float32 or tensor.dtype not in FLOAT_DTYPES:  # else the carriers are what is asked for
         pieces = [formats.to_torch_dtype(values, tensor.dtype) for values in pieces]
     shape = tensor._spec.shape
@@ -262,10 +262,9 @@ def to_torch(
         )
     else:
         result = pieces[0]
-    stored = values_of(tensor)[0]
     if dtype is not None and result.dtype is not dtype:
         result = result.to(dtype)
-    elif result.untyped_storage().data_ptr() == stored.untyped_storage().data_ptr():
+    elif result.untyped_storage().data_ptr() == stored[0].untyped_storage().data_ptr():
         result = result.clone(memory_format=torch.contiguous_format)
     result = result.contiguous()  # carriers may be views, which nobody is to see from outside
     if torch_rank is not None:
@@ -295,6 +294,10 @@ def to_device(tensor: Tensor, device: MeshDevice, memory_config: MemoryConfig | 
     return made
 
 
+def _holds_values(tensor: Tensor) -> bool:
+    return tensor._device is None or tensor._device.holds_values
+
+
 @composite("ttnn.from_device")
 def from_device(tensor: Tensor, blocking: bool = True) -> Tensor:
     """Copy a tensor to the host, keeping its layout and dtype."""
@@ -302,8 +305,8 @@ def from_device(tensor: Tensor, blocking: bool = True) -> Tensor:
         return tensor
     tensor._storage.require_allocated()
     require_not_capturing(tensor._device, "Reads")
-    values = tensor._storage.values
-    host = Storage([value.clone() for value in values] if values is not None else None)
+    held = tensor._storage.values is not None or not _holds_values(tensor)
+    host = Storage([value.clone() for value in read_back(tensor)] if held else None)
     made = Tensor.of(tensor._spec.with_(on_device=False), host, None)
     made.topology = tensor.topology
     padding_values.carry(tensor._storage, host)
@@ -313,10 +316,7 @@ def from_device(tensor: Tensor, blocking: bool = True) -> Tensor:
 @composite("ttnn.deallocate")
 def deallocate(tensor: Tensor, force: bool = True) -> None:
     """Give a device tensor's buffer back at once."""
-    # Held by: the tensor, and the argument of getrefcount.
-    if not force and sys.getrefcount(tensor._storage) > 2:
-        return
-    tensor._storage.release(f"ttnn.deallocate at {caller()}")
+    give_back(tensor, force)
 
 
 @composite("ttnn.allocate_tensor_on_device")
@@ -384,7 +384,7 @@ def copy_device_to_host_tensor(device_tensor: Tensor, host_tensor: Tensor, block
     require(not host_tensor._spec.on_device, "host_tensor must be on the host")
     require(device_tensor._spec.on_device, "device_tensor must be on a device")
     _require_same(host_tensor, device_tensor)
-    host_tensor._storage.values = [value.clone() for value in values_of(device_tensor)]
+    host_tensor._storage.values = [value.clone() for value in read_back(device_tensor)]
 
 
 def _require_same(host: Tensor, device: Tensor) -> None:
@@ -458,6 +458,7 @@ def dump_tensor(file_name: str | pathlib.Path, tensor: Tensor, *, mode: Any = No
     """
     path = pathlib.Path(file_name)
     _require_extension(path)
+    require(_holds_values(tensor), f"{tensor.brief()} has no values to write: its device holds none")
     host = from_device(tensor)
     pieces = {
         str(number): formats.narrow(values, host.dtype).contiguous() for number, values in enumerate(values_of(host))

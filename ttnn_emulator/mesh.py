@@ -250,9 +250,9 @@ def as_composer(value: Any) -> MeshComposer | None:
 def get_device_tensors(tensor: Any) -> list[Any]:
     """One tensor for every chip."""
     from ttnn_emulator.storage import Storage
-    from ttnn_emulator.tensor import Tensor, values_of
+    from ttnn_emulator.tensor import Tensor, read_back
 
-    return [Tensor.of(tensor._spec, Storage([values], None), tensor._device) for values in values_of(tensor)]
+    return [Tensor.of(tensor._spec, Storage([values], None), tensor._device) for values in read_back(tensor)]
 
 
 def from_host_shards(tensors: Sequence[Any], mesh_shape: MeshShape) -> Any:
@@ -312,10 +312,10 @@ def aggregate_tensor(tensors: Any, composer: MeshComposer) -> Any:
     """Host tensors joined into one."""
     from ttnn_emulator.host import from_torch_tensor
     from ttnn_emulator.numerics.formats import to_torch_dtype
-    from ttnn_emulator.tensor import values_of
+    from ttnn_emulator.tensor import read_back
 
     items = list(tensors) if isinstance(tensors, list | tuple) else [tensors]
-    pieces = [to_torch_dtype(values, item.dtype) for item in items for values in values_of(item)]
+    pieces = [to_torch_dtype(values, item.dtype) for item in items for values in read_back(item)]
     return from_torch_tensor(composer.join(pieces), items[0].dtype, layout=items[0].layout)
 
 

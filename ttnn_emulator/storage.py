@@ -74,9 +74,10 @@ class Storage:
             return
         self.freed_by = by
         self.values = None
-        self._give_back()
+        self.give_room_back()
 
-    def _give_back(self) -> None:
+    def give_room_back(self) -> None:
+        """Free the buffer's memory. Its values stay: who reads them still may, before `release`."""
         memory = self.memory
         if memory is None:
             return
@@ -92,7 +93,7 @@ class Storage:
             raise UseAfterFree("the tensor is not allocated: its device was closed")
 
     def __del__(self) -> None:
-        self._give_back()
+        self.give_room_back()
 
 
 class SpecStorage(Storage):

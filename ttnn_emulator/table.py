@@ -29,6 +29,7 @@ from ttnn_emulator.api.binding import NoMatch, Overload, bind, make_overload, ov
 from ttnn_emulator.api.recorded import operation_names, public_names
 from ttnn_emulator.errors import NotEmulated
 from ttnn_emulator.spec import Spec
+from ttnn_emulator.staging import Stage
 from ttnn_emulator.tensor import Tensor
 
 ONLY_TENSORS = {Tensor}
@@ -75,6 +76,7 @@ class Plan:
     shares    name of the parameter whose buffer the output is a view of
     across    `compute` sees all chips of the mesh: it takes and gives lists with one carrier a chip
     l1_bytes  circular buffers that the program keeps in the L1 of every core it uses
+    stages    what is taken and given back in L1, in order, where that is more than outputs and circular buffers
     narrow    `compute` takes narrow carriers too: it moves values, or widens them itself where it has to
     program   what the library hashes of this call where that is less than all of it, the name of the program first:
               calls that agree in it share a cached program. `NO_PROGRAM` is for tensors that the host fills.
@@ -93,6 +95,7 @@ class Plan:
     wrap: Callable[[list[Any]], Any] | None = None
     padding: float | None = None
     program: Hashable | None = None
+    stages: tuple[Stage, ...] = ()
 
 
 NO_PROGRAM = ("none",)

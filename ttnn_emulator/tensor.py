@@ -146,11 +146,18 @@ class Tensor(TensorFacts):
         alignment = page_alignment(self._device, self._spec.memory_config.buffer_type)
         return round_up(self._spec.page_bytes, alignment)
 
-    def deallocate(self, force: bool = True) -> None:
-        """Give the buffer back now. Without `force`, only if no view shares it."""
-        if not force and sys.getrefcount(self._storage) > 2:
-            return
-        self._storage.release(f"ttnn.deallocate ({caller()})")
+    def deallocate(self, force: bool = False) -> None:
+        """Give the buffer back now. Without `force`, only if no other tensor shares it."""
+        from ttnn_emulator.ownership import give_back
+
+        give_back(self, force)
+
+    def another_handle(self) -> Tensor:
+        """A second tensor over the same buffer, under the same id: an operation never gives its argument itself."""
+        made = Tensor.of(self._spec, self._storage, self._device)
+        made._id = self.tensor_id
+        made.topology = self.topology
+        return made
 
     # -- moving ---------------------------------------------------------------------------------------------------
 
@@ -339,6 +346,17 @@ def values_of(tensor: Tensor) -> list[torch.Tensor]:
             hint="It was made without values, or in a trace that has not been executed yet.",
         )
     return storage.values
+
+
+def read_back(tensor: Tensor) -> list[torch.Tensor]:
+    """What the host reads of a tensor, one carrier a chip: zeros from a device that holds no values."""
+    device, storage = tensor._device, tensor._storage
+    if device is None or device.holds_values or storage.values is not None or storage.__class__ is SpecStorage:
+        return values_of(tensor)
+    storage.require_allocated()
+    device.note_reading_zeros()
+    spec = tensor._spec
+    return [torch.zeros(spec.shape, dtype=formats.CARRIER[spec.dtype]) for _ in range(device.num_devices)]
 
 
 def spec_tensor(

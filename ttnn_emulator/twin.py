@@ -6,7 +6,7 @@ import dataclasses
 from types import ModuleType
 from typing import Any
 
-from ttnn_emulator.boards import Board, board_names, dispatch_grids, find_board
+from ttnn_emulator.boards import Board, dispatch_grids, find_board, names_with_grids
 from ttnn_emulator.device import MeshDevice, MeshShape
 from ttnn_emulator.enums import Arch
 from ttnn_emulator.errors import InvalidArgument
@@ -43,12 +43,12 @@ def board_like(arch: str, grid: tuple[int, int], cluster: str = "") -> Board:
     >>> board_like("BLACKHOLE", (9, 10), "P150").grid
     (9, 10)
     """
-    known = [find_board(name, how) for name in board_names() for how in dispatch_grids(name)]
+    known = [find_board(name, how) for name in names_with_grids() for how in dispatch_grids(name)]
     alike = [board for board in known if board.arch.name == arch]
     if not alike:
         raise InvalidArgument(
             f"no board with the architecture {arch} is known", hint=f"known are {', '.join(each.name for each in Arch)}"
         )
     wanted = BOARD_OF_CLUSTER.get(cluster, cluster.lower())
-    best = max(alike, key=lambda board: (board.name == wanted, board.grid == grid))
+    best = max(alike, key=lambda board: (board.name.partition("-")[0] == wanted, board.grid == grid))
     return best if best.grid == grid else dataclasses.replace(best, grid=grid)

@@ -242,6 +242,27 @@ def test_operations_run_on_specs_alone() -> None:
             ttnn.matmul(x, ttnn.relu(x))
 
 
+def test_a_device_without_values_gives_zeros_and_says_so(caplog) -> None:
+    with ttnn.open_device(device_id=0, holds_values=False) as device:
+        host = ttnn.from_torch(torch.ones(5, 33), dtype=ttnn.bfloat16)
+        weight = ttnn.to_device(ttnn.to_layout(host, ttnn.TILE_LAYOUT), device)
+        for _ in range(2):
+            read = ttnn.to_torch(weight)
+            assert (read.shape, read.dtype, read.any().item()) == ((5, 33), torch.bfloat16, False)
+        assert sum("holds no values" in record.message for record in caplog.records) == 1
+        again = ttnn.from_torch(ttnn.to_torch(ttnn.relu(weight)).T, layout=ttnn.TILE_LAYOUT, device=device)
+        assert list(ttnn.matmul(weight, again).shape) == [5, 5]
+        assert not ttnn.to_torch(ttnn.from_device(weight)).any()
+        assert ttnn.to_torch(host).all()
+
+
+def test_zeros_of_a_device_without_values_are_not_written_to_files(tmp_path) -> None:
+    with ttnn.open_device(device_id=0, holds_values=False) as device:
+        weight = upload(torch.ones(64, 64), device)
+        with pytest.raises(ttnn.InvalidArgument, match="no values to write"):
+            ttnn.dump_tensor(tmp_path / "weight.tensorbin", weight)
+
+
 def test_specs_only_block_leaves_memory_alone(device) -> None:
     source = upload(torch.ones(64, 64), device)
     used = ttnn.get_memory_view(device, ttnn.BufferType.DRAM).total_bytes_allocated_per_bank

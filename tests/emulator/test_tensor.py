@@ -143,6 +143,100 @@ def test_deallocate_without_force_keeps_what_a_view_shares(device) -> None:
     assert not view.is_allocated()
 
 
+def _tiles(device, **kwargs) -> ttnn.Tensor:
+    return ttnn.from_torch(torch.ones(1, 1, 64, 64), ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=device, **kwargs)
+
+
+SAME_BUFFER = {
+    "add_": lambda x: ttnn.add_(x, 1.0),
+    "softmax_in_place": ttnn.softmax_in_place,
+    "output_tensor": lambda x: ttnn.multiply(x, 2.0, output_tensor=x),
+    "to_memory_config": lambda x: ttnn.to_memory_config(x, ttnn.DRAM_MEMORY_CONFIG),
+    "to_layout": lambda x: ttnn.to_layout(x, ttnn.TILE_LAYOUT),
+    "to_device": lambda x: ttnn.to_device(x, x.device()),
+    "reshape": lambda x: ttnn.reshape(x, x.shape),
+}
+
+
+@pytest.mark.parametrize("name", SAME_BUFFER)
+def test_results_in_the_same_buffer_are_second_handles(name: str, device) -> None:
+    first = _tiles(device)
+    second = SAME_BUFFER[name](first)
+    assert second is not first and second.buffer_address() == first.buffer_address()
+    first.deallocate()
+    assert first.is_allocated() and second.is_allocated()
+    del first
+    second.deallocate()
+    assert not second.is_allocated()
+
+
+def test_a_second_handle_has_the_id_of_the_first(device) -> None:
+    tensor = _tiles(device)
+    assert ttnn.add_(tensor, 1.0).tensor_id == tensor.tensor_id
+
+
+def test_sharded_in_place_norm_survives_its_input(device) -> None:
+    grid = ttnn.CoreGrid(x=2, y=2)
+    config = ttnn.create_sharded_memory_config((64, 64), grid, ttnn.ShardStrategy.BLOCK)
+    program = ttnn.LayerNormShardedMultiCoreProgramConfig(
+        compute_with_storage_grid_size=(2, 2), subblock_w=1, block_h=1, block_w=1, inplace=True
+    )
+    given = _tiles(device, memory_config=config)
+    normal = ttnn.layer_norm(given, program_config=program, memory_config=config)
+    given.deallocate()
+    del given
+    assert torch.equal(ttnn.to_torch(normal), torch.zeros(1, 1, 64, 64, dtype=torch.bfloat16))
+
+
+def test_the_last_view_gives_the_buffer_back(device) -> None:
+    tensor = _tiles(device)
+    view = ttnn.reshape(ttnn.reshape(tensor, (64, 64)), (1, 64, 64))
+    view.deallocate()
+    assert view.is_allocated()
+    del tensor
+    view.deallocate()
+    assert not view.is_allocated()
+
+
+def test_host_tensors_keep_their_values_when_deallocated() -> None:
+    tensor = ttnn.from_torch(torch.ones(2, 2))
+    ttnn.deallocate(tensor)
+    assert tensor.is_allocated() and ttnn.to_torch(tensor).sum() == 4
+
+
+def test_only_unshared_tensors_move(device) -> None:
+    tensor = _tiles(device)
+    view = ttnn.reshape(tensor, (64, 64))
+    assert ttnn.move(tensor).buffer_address() == view.buffer_address()
+    config = ttnn.create_sharded_memory_config((64, 64), ttnn.CoreGrid(x=2, y=1), ttnn.ShardStrategy.HEIGHT)
+    sharded = _tiles(device, memory_config=config)
+    view = ttnn.reshape(sharded, (64, 64))
+    with pytest.raises(ttnn.InvalidArgument, match="another tensor shares"):
+        ttnn.move(sharded)
+    assert view.is_allocated()
+
+
+def test_a_trace_does_not_own_what_it_reads(device) -> None:
+    given = _tiles(device)
+
+    def run() -> ttnn.Tensor:
+        middle = ttnn.exp(given)
+        result = ttnn.multiply(ttnn.reshape(middle, (64, 64)), 2.0)
+        middle.deallocate()
+        assert not middle.is_allocated()
+        return result
+
+    run()
+    trace = ttnn.begin_trace_capture(device, cq_id=0)
+    result = run()
+    ttnn.end_trace_capture(device, trace, cq_id=0)
+    ttnn.execute_trace(device, trace, cq_id=0)
+    torch.testing.assert_close(ttnn.to_torch(result)[0, 0].float(), torch.tensor(2 * 2.71875))
+    given.deallocate()
+    assert not given.is_allocated()
+    ttnn.release_trace(device, trace)
+
+
 @pytest.mark.parametrize("name", [*DTYPES, "bfloat8_b", "bfloat4_b"])
 def test_files(name: str, tmp_path, device) -> None:
     values = (torch.randn(3, 40) * 20).abs()

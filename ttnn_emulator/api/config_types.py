@@ -10,7 +10,7 @@ import copy
 import functools
 from typing import Any, ClassVar
 
-from ttnn_emulator.api.binding import TYPES, NoMatch, Overload, bind, make_overload
+from ttnn_emulator.api.binding import TYPES, Converter, NoMatch, Overload, bind, make_overload
 from ttnn_emulator.api.recorded import recorded_api, recorded_names
 from ttnn_emulator.enums import ALL_ENUMS
 from ttnn_emulator.errors import NotEmulated
@@ -51,6 +51,10 @@ class ConfigRecord:
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self._fields:
             raise AttributeError(f"{type(self).__name__} has no field {name!r}; it has {', '.join(self._fields)}")
+        try:
+            value = _field_converter(type(self), name)(value)  # type: ignore[arg-type]
+        except NoMatch:
+            raise TypeError(f"{type(self).__name__}.{name} cannot be {value!r}") from None
         object.__setattr__(self, name, value)
 
     def _values(self) -> tuple:
@@ -85,6 +89,13 @@ def _not_emulated(name: str) -> Any:
 
     method.__name__ = name.rsplit(".", 1)[-1]
     return method
+
+
+@functools.cache
+def _field_converter(cls: Any, name: str) -> Converter:
+    """Turns what a field is set to into what the constructor makes of it, a list into a function to fuse, say."""
+    types = [item[2] for parameters in cls._recorded for item in parameters if item[0] == name]
+    return TYPES.converter(" | ".join(dict.fromkeys(types)))
 
 
 def make_config_types() -> dict[str, type[ConfigRecord]]:
@@ -126,10 +137,11 @@ class UnaryWithParam:
     __slots__ = ("op_type", "params")
 
     def __init__(self, op_type: Any, *params: float) -> None:
-        if isinstance(op_type, tuple) and not params:
+        if isinstance(op_type, list | tuple) and not params and len(op_type) == 2:
             op_type, *rest = op_type
             params = tuple(rest)
-        if not isinstance(op_type, ALL_ENUMS["UnaryOpType"]) or len(params) > 2:
+        known = isinstance(op_type, ALL_ENUMS["UnaryOpType"]) and len(params) <= 2
+        if not known or not all(isinstance(value, int | float) for value in params):
             raise TypeError(f"UnaryWithParam takes a UnaryOpType and up to two numbers, not {op_type!r}, {params!r}")
         self.op_type = op_type
         self.params = tuple(float(value) for value in params)
@@ -146,9 +158,10 @@ class UnaryWithParam:
 
 
 def _as_unary(value: Any) -> UnaryWithParam:
-    if isinstance(value, ALL_ENUMS["UnaryOpType"]):
-        return UnaryWithParam(value)
-    if isinstance(value, tuple) and value and isinstance(value[0], ALL_ENUMS["UnaryOpType"]):
+    """A function alone, or a pair of a function and a number, which may be a list."""
+    alone = isinstance(value, ALL_ENUMS["UnaryOpType"])
+    pair = isinstance(value, list | tuple) and len(value) == 2 and isinstance(value[0], ALL_ENUMS["UnaryOpType"])
+    if alone or (pair and isinstance(value[1], int | float)):
         return UnaryWithParam(value)
     raise NoMatch
 

@@ -32,6 +32,7 @@ CLUSTERS: dict[str, dict[str, Any]] = {
 }
 # Variables that only a card of several chips needs: such a mock has no fast dispatch.
 OF_SEVERAL_CHIPS = ("TT_METAL_SLOW_DISPATCH_MODE", CHIPS_VARIABLE)
+CLUSTERS |= {"p150-12x10": CLUSTERS["p150"] | {"harvested": 1}, "p150-13x10": CLUSTERS["p150"] | {"harvested": 0}}
 FIRST_BOARD_ID = 72059269368820857
 
 COMPILER = r"""#!/bin/sh

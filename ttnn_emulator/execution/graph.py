@@ -86,7 +86,6 @@ class GraphRecorder(listeners.Listener):
         self.buffers: dict[int, int] = {}  # id of a storage → its node
         self.cores: dict[int, Placement] = {}
         self.began = time.perf_counter_ns()
-        self.kept: list[Any] = []  # keeps ids unique while capturing
         self.open.append(self.add("capture_start", None))
 
     def add(self, kind: str, params: Any, connections: list[int] | None = None, **more: Any) -> int:
@@ -131,7 +130,6 @@ class GraphRecorder(listeners.Listener):
         self.nodes[end]["connections"] = [self._tensor(tensor) for tensor in _tensors_in([event.result])]
 
     def allocated(self, storage: Storage, placement: Placement) -> None:
-        self.kept.append(storage)
         params = {
             "size": placement.total_bytes,
             "type": placement.memory.buffer_type.name,
@@ -143,7 +141,7 @@ class GraphRecorder(listeners.Listener):
         self.add("buffer_allocate", params, [node])
 
     def freed(self, storage: Storage) -> None:
-        node = self.buffers.get(id(storage))
+        node = self.buffers.pop(id(storage), None)
         placement = storage.placement
         if placement is not None:
             params = {
@@ -169,7 +167,6 @@ class GraphRecorder(listeners.Listener):
                     "type": spec.memory_config.buffer_type.name if spec.on_device else "HOST",
                 },
             )
-            self.kept.append(tensor)
         return self.tensors[tensor.tensor_id]
 
 

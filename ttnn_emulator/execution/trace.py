@@ -69,6 +69,15 @@ class Trace:
     def record(self, plan: Plan, inputs: Sequence[Any], outputs: Sequence[Storage]) -> None:
         self.programs.append(Program(plan, [_stored(value) for value in inputs], list(outputs)))
 
+    def storages(self) -> Iterator[Storage]:
+        """Every reference that the trace has to a buffer."""
+        for program in self.programs:
+            yield from storages_in([program.outputs, program.inputs, program.last_read])
+        bound = self.replays.bound if "replays" in self.__dict__ else None
+        if bound is not None:
+            yield from (each.storage for each in bound.outside)
+            yield from (storage for storage, _ in bound.results)
+
     @property
     def size(self) -> int:
         return BYTES_PER_PROGRAM * len(self.programs)
@@ -122,6 +131,20 @@ def _release_forgotten(programs: Sequence[Program]) -> None:
             ours[id(storage.owner)] += 1  # type: ignore[attr-defined]
         elif id(storage) in written:
             storage.release("the end of its last tensor while a trace was captured")
+
+
+def references_to(storage: Storage, traces: Sequence[Trace]) -> int:
+    """How often traces refer to a buffer, by themselves or through views that nobody else has."""
+    return _references(storage, [each for trace in traces for each in trace.storages()])
+
+
+def _references(storage: Storage, held: Sequence[Storage]) -> int:
+    count = sum(each is storage for each in held)
+    for view in {id(each): each for each in held if each.root is not each and each.owner is storage}.values():  # type: ignore[attr-defined]
+        ours = 2 * sum(each is view for each in held)  # in the trace and in `held`
+        # Besides, the dictionary, the loop's variable and the argument of getrefcount refer to the view.
+        count += sys.getrefcount(view) - ours - _references(view, held) < REFERENCES_HERE
+    return count
 
 
 def _owners(storage: Storage) -> Iterator[Storage]:

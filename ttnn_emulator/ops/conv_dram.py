@@ -25,15 +25,20 @@ from ttnn_emulator.ops.conv_slicing import (
 )
 from ttnn_emulator.ops.conv_window import TILE, Pair, Sides
 from ttnn_emulator.spec import Spec
+from ttnn_emulator.staging import Stage
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A planned convolution: its result, the whole problem, and the run that computes it or its first slice."""
+    """A planned convolution: its result, the whole problem, and the run that computes it or its first slice.
+
+    `stages` tell how a convolution in one piece takes L1; of slices only the first is checked, by its sum.
+    """
 
     output: Spec
     run: Run
     problem: Problem
+    stages: tuple[Stage, ...] = ()
 
 
 class SlicedConvolution(Sliceable):
@@ -127,7 +132,7 @@ def plan_convolution(
     """Choose between L1 and slices in DRAM as the library does."""
     if (slicing is not None and slicing.kind is WHOLE) or (slicing is None and x.memory_config.is_l1):
         run = plan_in_l1(x, weight, bias, problem, settings, memory_config, math)
-        return Outcome(run.output, run, run.problem)
+        return Outcome(run.output, run, run.problem, run.stages)
     require(
         not settings.override_output_sharding_config,
         "override_output_sharding_config does not go with an input that is sliced in DRAM",
@@ -142,7 +147,7 @@ def plan_convolution(
         x = x.with_(on_device=True, memory_config=DRAM_MEMORY_CONFIG)
     if problem.as_matmul:
         run = plan_in_l1(x, weight, bias, problem, settings, memory_config, math)
-        outcome = Outcome(run.output, run, run.problem)
+        outcome = Outcome(run.output, run, run.problem, run.stages)
     else:
         op = SlicedConvolution(problem, settings.with_(weights_dtype=settings.weights_dtype or weight.dtype))
         outcome = plan_slices(op, x, weight, bias, slicing, math)

@@ -28,10 +28,13 @@ from ttnn_emulator.ops.conv_blocks import (
 )
 from ttnn_emulator.ops.conv_product import Product, plan_product
 from ttnn_emulator.ops.conv_sharding import BLOCK, HEIGHT, ROWS, WIDTH, Cores
+from ttnn_emulator.ops.conv_stages import Course
 from ttnn_emulator.ops.conv_weights import Preparation
 from ttnn_emulator.ops.conv_window import TILE, Pair, Sides, Window
+from ttnn_emulator.ops.layout import layout_flow
 from ttnn_emulator.shapes import DEFAULT_TILE, div_up, round_up
 from ttnn_emulator.spec import ROW_MAJOR_BYTES, Spec, tile_bytes
+from ttnn_emulator.staging import Free, Stage
 from ttnn_emulator.storage import Storage
 from ttnn_emulator.table import ttnn
 from ttnn_emulator.tensor import Tensor
@@ -49,6 +52,8 @@ class Run:
     problem       what is computed in the end, after folding
     fold          how the input was folded into channels, if it was
     product       the matrix product that this convolution is, if it is one
+    stages        how L1 is taken and given back
+    pixels_fit    the shards are as wide as weights of in_channels are padded to
     """
 
     output: Spec
@@ -62,6 +67,8 @@ class Run:
     l1_bytes: int = 0
     fold: Fold | None = None
     product: Product | None = None
+    stages: tuple[Stage, ...] = ()
+    pixels_fit: bool = True
 
 
 @dataclass(frozen=True)
@@ -168,13 +175,17 @@ def place_input(x: Spec, problem: Problem, settings: Settings, auto_sharded: boo
 
 def flattened(x: Spec) -> Spec:
     """[N, H, W, C] → [1, 1, N × H × W, C]."""
+    return flattened_flow(x).spec
+
+
+def flattened_flow(x: Spec) -> Flow:
     require(x.rank == 4, f"the input must have rank 4, not shape {list(x.shape)}")
     shape, padded = x.shape, x.padded_shape
     return reshape_flow(
         Flow(x),
         (1, 1, shape[0] * shape[1] * shape[2], shape[3]),
         (1, 1, padded[0] * padded[1] * padded[2], padded[3]),
-    ).spec
+    )
 
 
 def _wanted_placement(x: Spec, problem: Problem, settings: Settings) -> tuple[MemoryConfig, bool]:
@@ -255,12 +266,14 @@ def plan_in_l1(
 ) -> Run:
     """Check one convolution whose input is, or is brought, in L1."""
     stride, transposed = problem.window.stride, problem.window.transposed
+    course = Course("input_tensor", x, settings.deallocate_activation)
     fold: Fold | None = None
     if not transposed:
         settings = settings.with_(enable_kernel_stride_folding=folds(settings, x, problem.window))
         if settings.enable_kernel_stride_folding and stride != (1, 1):
             fold = Fold(stride, problem.window.padding)
             x = fold_input(x, problem.window, problem.in_channels)
+            course.copy("folded", x)
             problem = replace(fold_problem(problem), layout=x.layout, in_dtype=x.dtype)
     if settings.enable_activation_reuse:
         settings = settings.with_(enable_act_double_buffer=False, enable_weights_double_buffer=False)
@@ -302,10 +315,46 @@ def plan_in_l1(
         product = plan_product(placed.spec, placed.inputs, blocks, problem, settings, weight, bias, math)
         run = replace(run, output=product.how.output, product=product, l1_bytes=product.how.l1_bytes)
     else:
-        run = _as_convolution(run, placed, channels)
-    if memory_config is not None and memory_config != run.output.memory_config:
-        run = replace(run, output=memory_flow(Flow(run.output), memory_config).spec)
-    return run
+        run, halo, circular = _as_convolution(run, placed, channels)
+    made = output = run.output
+    if memory_config is not None and memory_config != made.memory_config:
+        output = memory_flow(Flow(made), memory_config).spec
+    _place(course, placed, problem)
+    if problem.as_matmul:
+        frees = settings.deallocate_activation and x.on_device and x.memory_config.is_l1
+        course.frees = frees
+        course.tilize()
+        course.compute([made], [output], run.l1_bytes)
+        if frees and course.in_l1:
+            course.stages.append(Free(course.name))
+    else:
+        if _has_halo(placed, problem):
+            drops = settings.deallocate_activation or (course.is_copy and not transposed)
+            cores = placed.inputs.grid.num_cores()
+            course.gather(halo, cores, frees=drops, moves=settings.reallocate_halo_output)
+        course.compute([made], [output], circular)
+    course.hand_out([made], [output])
+    return replace(run, output=output, stages=tuple(course.stages))
+
+
+def _place(course: Course, placed: Placed, problem: Problem) -> None:
+    """The way of the input to where the kernel reads it."""
+    flat = flattened_flow(course.spec)
+    if flat.moved:
+        course.copy("flat", flat.spec, frees=False, drops=False)
+    elif course.spec.on_device:
+        course.spec = flat.spec
+    if placed.spec.layout is not course.spec.layout and course.spec.on_device:
+        tiles = layout_flow(Flow(course.spec), placed.spec.layout).spec
+        course.copy("tiled", tiles, moves=True)
+    if placed.moved:
+        course.copy("sharded", placed.spec, moves=True)
+
+
+def _has_halo(placed: Placed, problem: Problem) -> bool:
+    """Whole rows of channels that have no border are read where they are."""
+    rows_of_channels = placed.inputs.scheme is WIDTH and placed.spec.layout is Layout.ROW_MAJOR
+    return problem.window.transposed or not rows_of_channels or problem.window.total_padding != (0, 0)
 
 
 def prepared(
@@ -330,7 +379,8 @@ def prepared(
     return weight, bias
 
 
-def _as_convolution(run: Run, placed: Placed, channels: int) -> Run:
+def _as_convolution(run: Run, placed: Placed, channels: int) -> tuple[Run, int, int]:
+    """The run with its output, and the bytes a core of the halo and of circular buffers."""
     problem, settings, blocks = run.problem, run.settings, run.blocks
     config = output_memory_config(problem, placed.outputs)
     assert config.shard_spec is not None
@@ -378,7 +428,9 @@ def _as_convolution(run: Run, placed: Placed, channels: int) -> Run:
     held = placed.spec.bytes_per_bank(1, L1_STEP) if placed.moved else 0
     # A transposed convolution keeps its sharded input to the end.
     kept = held if problem.window.transposed and not settings.deallocate_activation else 0
-    return replace(run, output=output, l1_bytes=max(held + halo, kept + halo + sizes.output + sizes.circular))
+    needed = max(held + halo, kept + halo + sizes.output + sizes.circular)
+    fit = shard_width * placed.inputs.channels == channels
+    return replace(run, output=output, l1_bytes=needed, pixels_fit=fit), halo, sizes.circular
 
 
 def _splits(run: Run, placed: Placed, channels: int) -> bool:

@@ -16,6 +16,8 @@ from ttnn_emulator.numerics.conv_depthwise import Depthwise
 from ttnn_emulator.numerics.matrix_unit import MathConfig
 from ttnn_emulator.numerics.windows import Windows
 from ttnn_emulator.ops._fused import fault_of, fused, require_fusable
+from ttnn_emulator.ops.conv_blocks import Problem
+from ttnn_emulator.ops.conv_channels import multiplied_channels, with_channels
 from ttnn_emulator.ops.conv_dram import Outcome
 from ttnn_emulator.ops.conv_plan import Fold
 from ttnn_emulator.ops.conv_product import product_of
@@ -53,9 +55,10 @@ def windows_of(window: Window, channels: int, *, edges: bool) -> Windows:
 
 def computation(outcome: Outcome, math: MathConfig) -> Compute:
     """(input, prepared weights, prepared bias or None) → the result."""
-    run, problem = outcome.run, outcome.problem
+    run = outcome.run
     if run.product is not None:
-        return _after_fold(product_of(run.product, problem.out_dtype), run.fold, outcome)
+        return _after_fold(product_of(run.product, outcome.problem.out_dtype), run.fold, outcome)
+    problem = multiplied_channels(run, outcome.problem)
     windows = windows_of(problem.window, problem.in_channels, edges=_repeats_edges(outcome))
     if problem.depthwise_1d:
         return Depthwise(
@@ -68,12 +71,13 @@ def computation(outcome: Outcome, math: MathConfig) -> Compute:
             repeats=run.preparation.tall_rows * TILE if problem.groups > 1 else 1,
             whole_window=run.preparation.whole_window,
         ).compute()
-    return _after_fold(_convolution(outcome, math, windows).compute(), run.fold, outcome)
+    convolve = _convolution(outcome, problem, math, windows).compute()
+    return _after_fold(convolve, run.fold, outcome) if run.fold is not None else with_channels(convolve, run, problem)
 
 
-def _convolution(outcome: Outcome, math: MathConfig, windows: Windows) -> Convolution:
+def _convolution(outcome: Outcome, problem: Problem, math: MathConfig, windows: Windows) -> Convolution:
     """The convolution of a plan that is one of all channels together."""
-    run, problem = outcome.run, outcome.problem
+    run = outcome.run
     settings, window = run.settings, problem.window
     scheme, cores = run.inputs.scheme, run.inputs.channels
     in_one = settings.full_inner_dim if scheme is BLOCK else settings.enable_activation_reuse
@@ -108,11 +112,12 @@ def _convolution(outcome: Outcome, math: MathConfig, windows: Windows) -> Convol
 
 def _binding(outcome: Outcome, math: MathConfig) -> Bind | None:
     """See `Bindable`: a convolution of all channels together, with prepared weights."""
-    run, problem = outcome.run, outcome.problem
-    if run.product is not None or run.fold is not None or problem.depthwise_1d:
+    run = outcome.run
+    if run.product is not None or run.fold is not None or outcome.problem.depthwise_1d:
         return None
+    problem = multiplied_channels(run, outcome.problem)
     windows = functools.partial(windows_of, problem.window, problem.in_channels, edges=_repeats_edges(outcome))
-    prepared = functools.cache(lambda: _convolution(outcome, math, windows()))
+    prepared = functools.cache(lambda: _convolution(outcome, problem, math, windows()))
 
     def bind(carriers: Sequence[torch.Tensor | None], constant: Sequence[bool]) -> Any:
         made = prepared().bind(carriers, constant)
@@ -228,6 +233,7 @@ def convolution_plan(
         l1_bytes=run.l1_bytes,
         narrow=True,
         wrap=_handed_back(size[1] if one_dimension else size, with_size, with_weights),
+        stages=outcome.stages,
     )
 
 

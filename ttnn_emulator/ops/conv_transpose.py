@@ -125,7 +125,7 @@ def plan_transposed(
 
     def in_l1(source: Spec) -> Outcome:
         run = plan_in_l1(source, weight, bias, problem, settings, memory_config, math)
-        return Outcome(run.output, run, problem)
+        return Outcome(run.output, run, problem, run.stages)
 
     in_one = slicing is not None and (slicing.kind is WHOLE or slicing.count == 1)
     if in_one or (slicing is None and x.on_device and x.memory_config.is_l1):

@@ -15,7 +15,7 @@ from ttnn_emulator.ops.conv import padding_of, pair, sizes, slicing_of
 from ttnn_emulator.ops.conv_slicing import Slicing
 from ttnn_emulator.ops.conv_window import TILE, Pair, Window
 from ttnn_emulator.ops.pool_compute import binding, computation
-from ttnn_emulator.ops.pool_plan import plan_pool
+from ttnn_emulator.ops.pool_plan import KEEPS_INPUT, Freeing, plan_pool
 from ttnn_emulator.ops.pool_sharding import Pool
 from ttnn_emulator.spec import Spec
 from ttnn_emulator.table import Plan, bindable, composite, internal, ttnn
@@ -32,20 +32,20 @@ class Asked:
     slicing: Slicing | None = None
     scheme: TensorMemoryLayout | None = None
     compute: Any = None
-    frees_input: bool = False
+    freeing: Freeing = KEEPS_INPUT
 
 
 @internal("ttnn.pool2d")
 def _pool(x: Spec, pool: Pool, asked: Asked) -> Plan:
     """One pool on the device."""
-    pooled = plan_pool(x, pool, current_board().grid, asked.memory_config, asked.slicing, asked.scheme)
+    pooled = plan_pool(x, pool, current_board().grid, asked.memory_config, asked.slicing, asked.scheme, asked.freeing)
     wide = pool.average and pooled.large
     math = math_config(asked.compute, fidelity=MathFidelity.HiFi4, approx=False, fp32_acc=wide)
     outputs = pooled.outputs if pool.indices else pooled.outputs[0]
     compute = bindable(computation(pool, math, pooled.large), binding(pool))
     if pooled.misplaced:
         compute = _refusing_misplaced(compute)
-    return Plan(outputs, compute, reads=("x",), l1_bytes=pooled.l1_bytes)
+    return Plan(outputs, compute, reads=("x",), l1_bytes=pooled.l1_bytes, stages=pooled.stages)
 
 
 def _refusing_misplaced(compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -68,10 +68,7 @@ def run_pool(x: Tensor, pool: Pool, asked: Asked) -> Any:
     x = _as_images(x, pool)
     if pool.average and asked.scheme is None and _is_whole_image(x._spec, pool):
         return _whole_image_average(x, pool, asked)
-    result = _pool(x, pool, asked)
-    if asked.frees_input and not x._spec.memory_config.is_dram and x._spec.is_sharded:
-        ttnn.deallocate(x)
-    return result
+    return _pool(x, pool, asked)
 
 
 def _as_images(x: Tensor, pool: Pool) -> Tensor:
@@ -148,7 +145,7 @@ def _window(
     return window.with_ceil_pad() if ceil_mode and min(window.stride) > 0 else window
 
 
-@composite("ttnn.max_pool2d", ignores=("reallocate_halo_output",))
+@composite("ttnn.max_pool2d")
 def max_pool2d(
     input_tensor: Tensor,
     batch_size: int,
@@ -165,6 +162,7 @@ def max_pool2d(
     dram_slice_config: Any = None,
     applied_shard_scheme: TensorMemoryLayout | None = None,
     deallocate_input: bool = False,
+    reallocate_halo_output: bool = True,
     return_indices: bool = False,
     dtype: DataType = DataType.BFLOAT16,
     output_layout: Layout = Layout.ROW_MAJOR,
@@ -181,11 +179,16 @@ def max_pool2d(
         indices=return_indices,
         tables_in_dram=config_tensor_in_dram,
     )
-    asked = Asked(memory_config, slicing_of(dram_slice_config), applied_shard_scheme, frees_input=deallocate_input)
+    asked = Asked(
+        memory_config,
+        slicing_of(dram_slice_config),
+        applied_shard_scheme,
+        freeing=Freeing(deallocate_input, reallocate_halo_output),
+    )
     return run_pool(input_tensor, pool, asked)
 
 
-@composite("ttnn.avg_pool2d", ignores=("reallocate_halo_output",))
+@composite("ttnn.avg_pool2d")
 def avg_pool2d(
     input_tensor: Tensor,
     batch_size: int,
@@ -204,6 +207,7 @@ def avg_pool2d(
     applied_shard_scheme: TensorMemoryLayout | None = None,
     compute_kernel_config: Any = None,
     deallocate_input: bool = False,
+    reallocate_halo_output: bool = True,
     dtype: DataType = DataType.BFLOAT16,
     output_layout: Layout = Layout.ROW_MAJOR,
     config_tensor_in_dram: bool = False,
@@ -225,7 +229,7 @@ def avg_pool2d(
         slicing_of(dram_slice_config),
         applied_shard_scheme,
         compute_kernel_config,
-        deallocate_input,
+        Freeing(deallocate_input, reallocate_halo_output),
     )
     return run_pool(input_tensor, pool, asked)
 
@@ -280,7 +284,7 @@ def _spans(extent: int, count: int) -> list[Pair]:
     return [(number * extent // count, -(-(number + 1) * extent // count)) for number in range(count)]
 
 
-@composite("ttnn.adaptive_avg_pool2d", ignores=("reallocate_output",))
+@composite("ttnn.adaptive_avg_pool2d")
 def adaptive_avg_pool2d(
     input_tensor: Tensor,
     batch_size: int,
@@ -294,6 +298,7 @@ def adaptive_avg_pool2d(
     applied_shard_scheme: TensorMemoryLayout | None = None,
     compute_kernel_config: Any = None,
     deallocate_input: bool = False,
+    reallocate_output: bool = True,
 ) -> Tensor:
     """Means over as many windows as `output_size` says."""
     window = adaptive_window(batch_size, (input_h, input_w), pair(output_size, "output_size"))
@@ -303,12 +308,12 @@ def adaptive_avg_pool2d(
         slicing_of(dram_slice_config),
         applied_shard_scheme,
         compute_kernel_config,
-        deallocate_input,
+        Freeing(deallocate_input, reallocate_output),
     )
     return run_pool(input_tensor, pool, asked)
 
 
-@composite("ttnn.adaptive_max_pool2d", ignores=("reallocate_output",))
+@composite("ttnn.adaptive_max_pool2d")
 def adaptive_max_pool2d(
     input_tensor: Tensor,
     batch_size: int,
@@ -321,11 +326,17 @@ def adaptive_max_pool2d(
     dram_slice_config: Any = None,
     applied_shard_scheme: TensorMemoryLayout | None = None,
     deallocate_input: bool = False,
+    reallocate_output: bool = True,
 ) -> Tensor:
     """Largest values of as many windows as `output_size` says."""
     window = adaptive_window(batch_size, (input_h, input_w), pair(output_size, "output_size"))
     pool = Pool(window, channels, False, DataType.BFLOAT16, Layout.ROW_MAJOR)
-    asked = Asked(memory_config, slicing_of(dram_slice_config), applied_shard_scheme, frees_input=deallocate_input)
+    asked = Asked(
+        memory_config,
+        slicing_of(dram_slice_config),
+        applied_shard_scheme,
+        freeing=Freeing(deallocate_input, reallocate_output),
+    )
     return run_pool(input_tensor, pool, asked)
 
 

@@ -22,6 +22,7 @@ from ttnn_emulator.ops.conv_slicing import (
     output_slices,
     require_countable,
 )
+from ttnn_emulator.ops.conv_stages import Course
 from ttnn_emulator.ops.conv_window import TILE, Pair, Window
 from ttnn_emulator.ops.pool_sharding import (
     Pool,
@@ -35,6 +36,7 @@ from ttnn_emulator.ops.pool_sharding import (
 )
 from ttnn_emulator.shapes import round_up
 from ttnn_emulator.spec import Spec, padded_spec
+from ttnn_emulator.staging import Stage
 
 MOST_ROWS = 0xFFFF  # positions within a core are kept in 16 bits
 
@@ -51,6 +53,18 @@ class Pooled:
     l1_bytes: int
     large: bool
     misplaced: bool
+    stages: tuple[Stage, ...] = ()  # of a pool in one piece
+
+
+@dataclass(frozen=True)
+class Freeing:
+    """What a pool is told about memory: to give its input back, and to move up what it gathered."""
+
+    frees_input: bool = False
+    moves_halo: bool = True
+
+
+KEEPS_INPUT = Freeing()
 
 
 def plan_in_l1(
@@ -59,12 +73,14 @@ def plan_in_l1(
     grid: tuple[int, int],
     memory_config: MemoryConfig | None = None,
     scheme: TensorMemoryLayout | None = None,
+    freeing: Freeing = Freeing(),
 ) -> Pooled:
     """Check a pool whose input is, or is brought, in L1."""
     _require_dtype(pool)
     require_window(x, pool)
     window = pool.window
     config = x.memory_config
+    course = Course("x", x, freeing.frees_input)
     held = 0
     if config.shard_spec is None:
         padded = x.padded_shape
@@ -78,6 +94,7 @@ def plan_in_l1(
             flat = Spec.of((*flat.shape[:3], channels + missing), flat.dtype, flat.layout, flat.memory_config)
         placed = memory_flow(Flow(flat), wanted).spec
         held = placed.bytes_per_bank(1, 16)
+        course.copy("sharded", placed, frees=False)
     else:
         require(scheme is None, "an input that is sharded takes no applied_shard_scheme")
         require(config.shard_spec.orientation is ROWS, "shards of a pool's input must be in row-major order")
@@ -95,11 +112,16 @@ def plan_in_l1(
     halo = halo_rows * placed.shard_spec.shape[1] * 2
     sizes = buffers(pool, DataType.BFLOAT16, cores.channels, out.shard_spec.shape)
     needed = max(held + halo, halo + sizes.total)
+    made = list(outputs)
     if memory_config is not None and memory_config != outputs[0].memory_config:
         outputs = tuple(memory_flow(Flow(output), memory_config).spec for output in outputs)
+    frees = freeing.frees_input or x.memory_config.is_dram
+    course.gather(halo, cores.grid.num_cores(), frees=frees, moves=freeing.moves_halo)
+    course.compute(made, list(outputs), sizes.own)
+    course.hand_out(made, list(outputs))
     width, out_width = placed.shard_spec.shape[1], out.shard_spec.shape[1]
     misplaced = cores.channels > 1 and width != out_width and pool.channels > min(width, out_width)
-    return Pooled(outputs, needed, is_large(pool, cores.channels), misplaced)
+    return Pooled(outputs, needed, is_large(pool, cores.channels), misplaced, tuple(course.stages))
 
 
 def _require_dtype(pool: Pool) -> None:
@@ -247,16 +269,17 @@ def plan_pool(
     memory_config: MemoryConfig | None,
     slicing: Slicing | None,
     scheme: TensorMemoryLayout | None,
+    freeing: Freeing,
 ) -> Pooled:
     """Choose between L1 and slices in DRAM as the library does."""
     whole = slicing is not None and (slicing.kind is WHOLE or slicing.count == 1)
     if pool.indices or whole or x.memory_config.is_l1:
-        return plan_in_l1(x, pool, grid, memory_config, scheme)
+        return plan_in_l1(x, pool, grid, memory_config, scheme, freeing)
     pool.window.require_output()
     op = SlicedPool(pool, grid, x, scheme)
     chosen = choose_slicing(op, slicing, free_l1())
     if chosen.count == 1:
-        return plan_in_l1(x, pool, grid, memory_config, scheme)
+        return plan_in_l1(x, pool, grid, memory_config, scheme, freeing)
     _require_slices(pool.window, chosen)
     window = pool.window
     shape = (window.batch, *window.size, pool.channels)

@@ -17,6 +17,7 @@ from ttnn_emulator.ops._common import require_on_device
 from ttnn_emulator.ops._flow import Flow
 from ttnn_emulator.ops._memory_flow import clone_flow, copy_flow, memory_flow, reshard_flow, shard_flow, unshard_flow
 from ttnn_emulator.ops._shards import BLOCK, HEIGHT, WIDTH
+from ttnn_emulator.ownership import has_other_owners
 from ttnn_emulator.shapes import div_up
 from ttnn_emulator.spec import Spec
 from ttnn_emulator.storage import Storage
@@ -250,6 +251,9 @@ def _moved(tensor: Tensor, config: MemoryConfig | None) -> Tensor:
             config = MemoryConfig(config.memory_layout, config.buffer_type, spec.shard_spec)
         out = spec.with_(memory_config=config, alignment=spec.alignment)
     tensor._storage.require_allocated()
+    if has_other_owners(tensor):
+        require(not spec.is_sharded, "shards that another tensor shares cannot be moved")
+        return tensor
     values = tensor._storage.values
     tensor._storage.release("ttnn.move")
     return Tensor.of(out, Storage.on_device(out, device, values), device)

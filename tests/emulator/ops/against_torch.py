@@ -44,6 +44,11 @@ class Row:
         return self.name
 
 
+def same_buffer(one: Any, other: Any) -> bool:
+    """Whether two tensors are two handles on one buffer, as a result and the tensor that was given for it are."""
+    return one is not other and one._storage is other._storage
+
+
 def each_dtype(rows: Iterable[Any], dtypes: Sequence[str] = ("bfloat16", "float32")) -> pytest.MarkDecorator:
     """A test of every row in each of these dtypes that it is made for."""
     pairs = [(row, dtype) for row in rows for dtype in dtypes if dtype in row.dtypes]

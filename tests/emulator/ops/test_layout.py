@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ttnn_emulator as ttnn
-from tests.emulator.ops.against_torch import Row, check, each_dtype, shapes, stored, upload
+from tests.emulator.ops.against_torch import Row, check, each_dtype, same_buffer, shapes, stored, upload
 from ttnn_emulator.errors import ChipFault, InvalidArgument
 
 EXACT = {"bfloat16": 0.0, "float32": 0.0}
@@ -192,7 +192,7 @@ def test_a_host_tensor_is_cast_on_the_host(device: Any) -> None:
 def test_a_cast_into_a_given_tensor(device: Any) -> None:
     x = upload(torch.rand(5, 33) * 9, "float32", "TILE", device)
     out = upload(torch.zeros(5, 33), "int32", "TILE", device)
-    assert ttnn.typecast(x, ttnn.int32, output_tensor=out) is out
+    assert same_buffer(ttnn.typecast(x, ttnn.int32, output_tensor=out), out)
     assert torch.equal(stored(out), stored(x).trunc().to(torch.int64))
 
 
@@ -246,3 +246,13 @@ def test_shards_that_do_not_hold_the_tensor_are_refused(device: Any) -> None:
     config = ttnn.MemoryConfig(ttnn.TensorMemoryLayout.HEIGHT_SHARDED, ttnn.BufferType.L1, shards)
     with pytest.raises(InvalidArgument, match="do not fit on 2 cores"):
         ttnn.to_memory_config(x, config)
+
+
+def test_block_floats_on_the_host_stay_in_tiles() -> None:
+    whole = ttnn.from_torch(torch.randn(32, 64), ttnn.bfloat8_b, layout=ttnn.TILE_LAYOUT)
+    for same in (whole.to(ttnn.ROW_MAJOR_LAYOUT), ttnn.to_layout(whole, ttnn.ROW_MAJOR_LAYOUT)):
+        assert (same.layout, same.dtype) == (ttnn.TILE_LAYOUT, ttnn.bfloat8_b)
+        assert torch.equal(ttnn.to_torch(same), ttnn.to_torch(whole))
+    odd = ttnn.from_torch(torch.randn(40, 40), ttnn.bfloat8_b, layout=ttnn.TILE_LAYOUT)
+    with pytest.raises(ttnn.InvalidArgument, match="cannot be cut off"):
+        odd.to(ttnn.ROW_MAJOR_LAYOUT)
