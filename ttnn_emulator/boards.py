@@ -13,6 +13,7 @@ from ttnn_emulator.errors import InvalidArgument
 
 DEFAULT_BOARD = "n150"
 BOARD_VARIABLE = "TTNN_EMULATOR_BOARD"
+OF_ONE_GRID = ("grids", "l1_banks", "near_dram")  # facts of a board that other grids do not share
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,8 @@ def _entry(name: str) -> dict:
     variants = boards.get(base, {}).get("variants", {})
     if grid not in variants:
         raise InvalidArgument(f"no board is called {name!r}", hint=f"known boards: {', '.join(names_with_grids())}")
-    return boards[base] | variants[grid]
+    shared = {key: value for key, value in boards[base].items() if key not in OF_ONE_GRID}
+    return shared | variants[grid]
 
 
 @functools.cache
