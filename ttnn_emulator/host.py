@@ -24,7 +24,7 @@ from ttnn_emulator.numerics import formats
 from ttnn_emulator.ownership import give_back
 from ttnn_emulator.shapes import Tile
 from ttnn_emulator.spec import Spec
-from ttnn_emulator.storage import Storage
+from ttnn_emulator.storage import SpecStorage, Storage
 from ttnn_emulator.table import composite, ttnn
 from ttnn_emulator.tensor import Tensor, read_back, values_of
 
@@ -305,7 +305,8 @@ def from_device(tensor: Tensor, blocking: bool = True) -> Tensor:
         return tensor
     tensor._storage.require_allocated()
     require_not_capturing(tensor._device, "Reads")
-    held = tensor._storage.values is not None or not _holds_values(tensor)
+    is_spec = isinstance(tensor._storage, SpecStorage)  # typed, never made: there is nothing to read, zeros neither
+    held = tensor._storage.values is not None or not (is_spec or _holds_values(tensor))
     host = Storage([value.clone() for value in read_back(tensor)] if held else None)
     made = Tensor.of(tensor._spec.with_(on_device=False), host, None)
     made.topology = tensor.topology
