@@ -108,6 +108,16 @@ from ttnn_emulator.grid import (  # noqa: E402
     corerange_to_cores,
     num_cores_to_corerangeset,
 )
+from ttnn_emulator.library.config import (  # noqa: E402
+    CONFIG,
+    CONFIG_OVERRIDES,
+    CONFIG_PATH,
+    Config,
+    load_config_from_dictionary,
+    load_config_from_json_file,
+    manage_config,
+    save_config_to_json_file,
+)
 from ttnn_emulator.memory_config import (  # noqa: E402
     DRAM_MEMORY_CONFIG,
     L1_BLOCK_SHARDED_MEMORY_CONFIG,
@@ -150,10 +160,6 @@ from ttnn_emulator.mesh import (  # noqa: E402
 from ttnn_emulator.namespaces import nested_namespaces, register_as_ttnn, top_level_operations  # noqa: E402
 from ttnn_emulator.printing import set_printoptions  # noqa: E402
 from ttnn_emulator.queries import (  # noqa: E402
-    CONFIG,
-    CONFIG_OVERRIDES,
-    CONFIG_PATH,
-    Config,
     SetRootDir,
     create_layer_norm_reciprocals,
     disable_asynchronous_slow_dispatch,
@@ -176,12 +182,8 @@ from ttnn_emulator.queries import (  # noqa: E402
     is_sharded,
     is_tensor_storage_on_device,
     layernorm_default_compute_config,
-    load_config_from_dictionary,
-    load_config_from_json_file,
-    manage_config,
     pearson_correlation_coefficient,
     rmsnorm_default_compute_config,
-    save_config_to_json_file,
     start_tracy_zone,
     stop_tracy_zone,
     tile_size,

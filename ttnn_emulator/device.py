@@ -162,6 +162,7 @@ class MeshDevice:
         self.capturing: Any = None  # the trace being captured, if any
         self.is_open = True
         self.lock = threading.RLock()
+        self.submeshes: list[MeshDevice] = []
         self._device_ids = device_ids
         self._id = next(_ids)
 
@@ -224,7 +225,7 @@ class MeshDevice:
     def create_submesh(self, shape: MeshShape, offset: Any = None) -> MeshDevice:
         """A smaller mesh of this board with memory of its own."""
         require(shape.mesh_size() <= self.num_devices, f"a submesh of {shape} does not fit into {self.shape}")
-        return MeshDevice(
+        made = MeshDevice(
             self.board,
             shape=shape,
             device_ids=self._device_ids[: shape.mesh_size()],
@@ -233,6 +234,12 @@ class MeshDevice:
             num_command_queues=self.num_command_queues,
             holds_values=self.holds_values,
         )
+        self.submeshes.append(made)
+        return made
+
+    def get_submeshes(self) -> list[MeshDevice]:
+        """Those made of this mesh."""
+        return list(self.submeshes)
 
     def create_submeshes(self, shape: MeshShape) -> list[MeshDevice]:
         return [self.create_submesh(shape) for _ in range(self.num_devices // shape.mesh_size())]

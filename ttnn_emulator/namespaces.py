@@ -8,7 +8,15 @@ from typing import Any
 
 from ttnn_emulator import device, queries
 from ttnn_emulator.api.recorded import operation_names, public_names
+from ttnn_emulator.library import cluster, tracer
+from ttnn_emulator.library.system_mesh import SystemMeshDescriptor
 from ttnn_emulator.table import OPERATIONS, absent, find
+
+
+def _public(module: types.ModuleType) -> dict[str, Any]:
+    """Names that a module of ours defines or gives on."""
+    return {name: value for name, value in vars(module).items() if not name.startswith("_")}
+
 
 # Names that stand in a module only.
 ONLY_THERE: dict[str, dict[str, Any]] = {
@@ -22,6 +30,9 @@ ONLY_THERE: dict[str, dict[str, Any]] = {
         "is_asynchronous_slow_dispatch_enabled": queries.is_asynchronous_slow_dispatch_enabled,
     },
 }
+ONLY_THERE["ttnn.cluster"] = _public(cluster)
+ONLY_THERE["ttnn.tracer"] = _public(tracer)
+ONLY_THERE["ttnn._ttnn.multi_device"] = {"SystemMeshDescriptor": SystemMeshDescriptor}
 # Modules whose other names also stand directly in `ttnn`.
 SAME_NAMES = frozenset(f"ttnn.{name}" for name in ("core", "device", "distributed", "profiler", "types"))
 
@@ -38,7 +49,7 @@ class Namespace(types.ModuleType):
         if self.__name__ in SAME_NAMES and name in vars(package):
             return vars(package)[name]
         nested = f"{full}."
-        if any(known.startswith(nested) for known in operation_names()):
+        if full in ONLY_THERE or any(known.startswith(nested) for known in operation_names()):
             return namespace(full)
         if full in operation_names():
             return find(full)
@@ -67,7 +78,8 @@ def top_level_operations() -> dict[str, Any]:
 
 def nested_namespaces() -> dict[str, Namespace]:
     """The first-level modules of the library in which scripts look names up."""
-    firsts = sorted({name.split(".")[1] for name in (*operation_names(), *public_names()) if name.count(".") > 1})
+    known = (*operation_names(), *public_names(), *(f"{module}." for module in ONLY_THERE))
+    firsts = sorted({name.split(".")[1] for name in known if name.count(".") > 1})
     return {first: namespace(f"ttnn.{first}") for first in firsts}
 
 

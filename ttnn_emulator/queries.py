@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import faulthandler
-import json
-import pathlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -259,62 +255,3 @@ def tracy_message(message: str, color: int = 0) -> None:
 
 def tracy_frame() -> None:
     """A frame for a profiler that is not there."""
-
-
-@contextmanager
-def manage_config(name: str, value: Any) -> Iterator[None]:
-    """One setting of `ttnn.CONFIG` for the length of a block."""
-    before = getattr(CONFIG, name)
-    setattr(CONFIG, name, value)
-    try:
-        yield
-    finally:
-        setattr(CONFIG, name, before)
-
-
-class Config:
-    """The library's own settings. They can be set and read; the emulator logs and reports by other means."""
-
-    __slots__ = (
-        "cache_path", "model_cache_path", "tmp_dir", "enable_model_cache", "enable_fast_runtime_mode",
-        "validate_program_args", "throw_exception_on_fallback", "enable_logging", "enable_graph_report",
-        "enable_graph_python_stack_traces", "enable_detailed_buffer_report", "enable_detailed_tensor_report",
-        "enable_comparison_mode", "comparison_mode_should_raise_exception", "comparison_mode_pcc", "root_report_path",
-        "report_name", "strict_ccl_topology",
-    )  # fmt: skip
-
-    def __init__(self) -> None:
-        for name in self.__slots__:
-            setattr(self, name, False)
-        self.cache_path = "~/.cache/ttnn"
-        self.model_cache_path = "~/.cache/ttnn/models"
-        self.tmp_dir = "/tmp/ttnn"
-        self.enable_fast_runtime_mode = True
-        self.comparison_mode_pcc = 0.9999
-        self.root_report_path = "generated/ttnn/reports"
-        self.report_name: str | None = None
-
-    def __repr__(self) -> str:
-        return "Config{" + ",".join(f"{name}={getattr(self, name)}" for name in self.__slots__) + "}"
-
-
-def load_config_from_dictionary(config: dict[str, Any], from_file: bool = False) -> None:
-    """Set those settings of `ttnn.CONFIG` that are named; unknown names are an error."""
-    for name, value in config.items():
-        if name not in Config.__slots__:
-            raise ValueError(f"{name} is not a setting of ttnn.CONFIG")
-        setattr(CONFIG, name, value)
-
-
-def load_config_from_json_file(json_path: str | pathlib.Path) -> None:
-    load_config_from_dictionary(json.loads(pathlib.Path(json_path).read_text(encoding="utf-8")), from_file=True)
-
-
-def save_config_to_json_file(json_path: str | pathlib.Path) -> None:
-    settings = {name: getattr(CONFIG, name) for name in Config.__slots__}
-    pathlib.Path(json_path).write_text(json.dumps(settings, indent=4), encoding="utf-8")
-
-
-CONFIG = Config()
-CONFIG_PATH: str | None = None
-CONFIG_OVERRIDES: str | None = None

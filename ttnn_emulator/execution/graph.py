@@ -19,6 +19,11 @@ from ttnn_emulator import dispatch
 from ttnn_emulator.enums import ALL_ENUMS, BufferType
 from ttnn_emulator.execution import listeners
 from ttnn_emulator.files import replacing
+from ttnn_emulator.library.comparison_records import (  # noqa: F401  (names of ttnn.graph)
+    has_comparison_records,
+    record_tensor_comparison_data,
+    reset_comparison_records_data,
+)
 from ttnn_emulator.storage import Placement, Storage
 from ttnn_emulator.tensor import Tensor
 
