@@ -209,6 +209,9 @@ def from_torch(
     """
     if tensor is None:
         return None
+    if col_tilize:
+        require(spec is None, "col_tilize=True is not supported with spec")
+        require(layout in (None, Layout.TILE), "col_tilize=True requires layout to be None or ttnn.TILE_LAYOUT")
     if spec is not None:
         require(tuple(spec.shape) == tuple(tensor.shape), "spec and tensor must have the same shape")
         require(
