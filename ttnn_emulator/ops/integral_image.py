@@ -1,73 +1,73 @@
-"""Sums of everything above and to the left: `intimg`."""
+"""Integral images: sums over all rows above and all columns to the left, channels last."""
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Callable
 
 import numpy as np
 import torch
 
-from ttnn_emulator.enums import DataType, Layout, MathFidelity
+from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.numerics import vector_unit
-from ttnn_emulator.numerics.attention_steps import stored
-from ttnn_emulator.numerics.matrix_unit import MathConfig
-from ttnn_emulator.numerics.normalize import Core
+from ttnn_emulator.numerics.elementwise import Setting, copied_in, prepare
+from ttnn_emulator.numerics.formats import pack
+from ttnn_emulator.numerics.vector_unit import add, store_bf16, store_fp32
 from ttnn_emulator.ops._common import require_on_device
 from ttnn_emulator.shapes import TILE_SIZE
-from ttnn_emulator.spec import Spec, tile_bytes
+from ttnn_emulator.spec import Spec
 from ttnn_emulator.table import Plan, operation
 
-BLOCK_DEPTH = 48  # rows of the image that are added up at a time (intimg_program_factory.cpp, BLOCK_DEPTH)
-DEEP_BUFFERS, SMALL_BUFFERS = 6, 3  # of BLOCK_DEPTH tiles each, and of two (the same file, `dfbs`)
+BLOCK_DEPTH = 48  # rows that are summed before the sum so far is added: BLOCK_DEPTH in intimg_program_factory.cpp
 
 
 @operation("ttnn.experimental.intimg")
 def intimg(input_tensor: Spec) -> Plan:
-    """[1, H, W, C]: every element with all above it and to the left of it, in tiles of columns and channels."""
+    """Running sums along dimensions 1 and 2 of an image with its channels last."""
     spec = input_tensor
     require_on_device(spec)
-    require(spec.rank == 4, f"intimg supports only 4D tensors, this one has rank {spec.rank}")
-    require(spec.shape[0] == 1, f"intimg supports only one batch, not {spec.shape[0]}")
-    require(spec.is_tile, f"only tile layout is supported, not {spec.layout}")
+    require(spec.rank == 4, f"intimg supports only 4D tensors, not {list(spec.shape)}")
+    require(spec.shape[0] == 1, f"intimg supports only one batch, found {spec.shape[0]}")
+    require(spec.layout is Layout.TILE, f"only tile layout is supported, not {spec.layout}")
     require(spec.dtype in (DataType.BFLOAT16, DataType.FLOAT32), f"only bf16 and fp32 are supported, not {spec.dtype}")
-    wide = spec.dtype is DataType.FLOAT32
-    core = Core.of(MathConfig(MathFidelity.HiFi4, wide), spec.volume)
     out = Spec.of(spec.shape, spec.dtype, Layout.TILE, spec.memory_config)
-    l1_bytes = (DEEP_BUFFERS * BLOCK_DEPTH + SMALL_BUFFERS * 2) * tile_bytes(spec.tile, spec.dtype)
-    return Plan(out, functools.partial(_integrate, core, spec.dtype), l1_bytes=l1_bytes)
+    join = prepare("ADD", Setting(spec.dtype, spec.dtype, spec.dtype, vector=False))
+
+    def compute(values: torch.Tensor) -> torch.Tensor:
+        summed = _down(values, join)
+        result = torch.empty_like(summed)
+        for start in range(0, summed.shape[2], TILE_SIZE):
+            rows = _within_tiles(summed[:, :, start : start + TILE_SIZE], spec.dtype)
+            if start:
+                rows = join(rows, result[:, :, start - 1 : start].expand_as(rows).contiguous())
+            result[:, :, start : start + TILE_SIZE] = rows
+        return result
+
+    return Plan(out, compute)
 
 
-def _integrate(core: Core, dtype: DataType, image: torch.Tensor) -> torch.Tensor:
-    columns = image.shape[2]
-    padded = torch.nn.functional.pad(image[0], (0, 0, 0, -columns % TILE_SIZE))
-    summed = torch.stack(_down(core, dtype, padded))
-    strips = [_across(core, dtype, strip) for strip in summed.split(TILE_SIZE, 1)]
-    for number in range(1, len(strips)):
-        before = core.source(strips[number - 1][:, -1:], dtype)
-        strips[number] = core.packed(core.add(core.source(strips[number], dtype), before), dtype)
-    return torch.cat(strips, 1)[:, :columns].unsqueeze(0).contiguous()
+def _down(values: torch.Tensor, join: Callable[..., torch.Tensor]) -> torch.Tensor:
+    """Tiles added one to the next along dimension 1, packed every time; blocks of them follow one another."""
+    result = torch.empty_like(values)
+    for start in range(0, values.shape[1], BLOCK_DEPTH):
+        end = min(start + BLOCK_DEPTH, values.shape[1])
+        total = torch.zeros_like(values[:, start])
+        for row in range(start, end):
+            total = join(values[:, row].contiguous(), total)
+            result[:, row] = total
+        if start:
+            before = result[:, start - 1 : start].expand_as(result[:, start:end]).contiguous()
+            result[:, start:end] = join(before, result[:, start:end].contiguous())
+    return result
 
 
-def _down(core: Core, dtype: DataType, image: torch.Tensor) -> list[torch.Tensor]:
-    """Sums of rows, a block of rows by itself; then the last row of the block before is added."""
-    rows: list[torch.Tensor] = []
-    for block in image.split(BLOCK_DEPTH):
-        carried = core.source(rows[-1], dtype) if rows else None
-        total = torch.zeros(image.shape[1:])
-        for row in block:
-            total = core.packed(core.add(core.source(row, dtype), core.source(total, dtype)), dtype)
-            kept = core.through(total, dtype)  # copied through the destination register into the next buffer
-            rows.append(kept if carried is None else core.packed(core.add(carried, kept), dtype))
-    return rows
-
-
-def _across(core: Core, dtype: DataType, strip: torch.Tensor) -> torch.Tensor:
-    """Sums along the columns of one tile: the vector unit keeps the running sum in 32 bits."""
-    values = core.source(strip, dtype).numpy()
-    made = np.empty_like(values)
-    total = np.zeros_like(values[:, 0])
-    for column in range(values.shape[1]):
-        total = vector_unit.add(values[:, column], total)
-        made[:, column] = stored(total, core.wide)
-    return core.packed(torch.from_numpy(made), dtype)
+def _within_tiles(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
+    """The vector unit's running sum down the rows of a tile; it goes on in 32 bits, each row is stored as it passes."""
+    wide = dtype is DataType.FLOAT32
+    rows = copied_in(values.contiguous(), dtype, fp32=wide, vector=False).movedim(2, 0).contiguous().numpy()
+    total = np.zeros_like(rows[0])
+    sums = np.empty_like(rows)
+    for number, row in enumerate(rows):
+        total = add(total, row)
+        sums[number] = total
+    stored = store_fp32(sums) if wide else store_bf16(sums)
+    return pack(torch.from_numpy(stored).movedim(0, 2).contiguous(), dtype, from_fp32=wide)
