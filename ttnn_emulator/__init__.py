@@ -157,6 +157,7 @@ from ttnn_emulator.mesh import (  # noqa: E402
     replicate_tensor_to_mesh_mapper,
     shard_tensor_to_mesh_mapper,
 )
+from ttnn_emulator.namespaces import look_up as _look_up  # noqa: E402
 from ttnn_emulator.namespaces import nested_namespaces, register_as_ttnn, top_level_operations  # noqa: E402
 from ttnn_emulator.printing import set_printoptions  # noqa: E402
 from ttnn_emulator.queries import (  # noqa: E402
@@ -194,7 +195,6 @@ from ttnn_emulator.queries import (  # noqa: E402
 )
 from ttnn_emulator.shapes import TILE_SIZE, Shape, Tile  # noqa: E402
 from ttnn_emulator.spec import Spec  # noqa: E402
-from ttnn_emulator.table import find as _find  # noqa: E402
 from ttnn_emulator.tensor import Tensor, spec_tensor  # noqa: E402
 from ttnn_emulator.tensor_spec import TensorSpec  # noqa: E402
 from ttnn_emulator.work_split import (  # noqa: E402
@@ -226,7 +226,11 @@ CppMeshToTensor = MeshToTensor = MeshComposer
 globals().update(ALL_ENUMS)
 globals().update(_records)
 globals().update(top_level_operations())
-globals().update(nested_namespaces() | {"graph": graph})
+_modules = nested_namespaces()
+globals().update(_modules)
+# `from ttnn_emulator.dot_access import …` works as `from ttnn.dot_access import …` does.
+for _name, _module in _modules.items():
+    _sys.modules.setdefault(f"{__name__}.{_name}", _module)
 BlackholeComputeKernelConfig = DeviceComputeKernelConfig = _records["WormholeComputeKernelConfig"]
 _slice_types = ALL_ENUMS["SliceTypeEnum"]
 Conv2dDRAMSliceHeight = Op2DDRAMSliceHeight = _slice_types.DRAMSliceHeight
@@ -239,7 +243,7 @@ def __getattr__(name: str) -> Any:
     """What `ttnn` offers and we lack says so when it is called."""
     if name.startswith("__"):
         raise AttributeError(f"module 'ttnn_emulator' has no attribute {name!r}")
-    return _find(f"ttnn.{name}")
+    return _look_up(f"ttnn.{name}")
 
 
 def install_as_ttnn() -> None:

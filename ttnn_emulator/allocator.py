@@ -12,7 +12,7 @@ import threading
 from dataclasses import dataclass
 
 from ttnn_emulator.enums import BufferType
-from ttnn_emulator.errors import OutOfMemory
+from ttnn_emulator.errors import InvalidArgument, OutOfMemory
 from ttnn_emulator.shapes import round_up
 
 
@@ -45,6 +45,7 @@ class BankedMemory:
         self._free: list[tuple[int, int]] = [(0, bank_bytes)] if bank_bytes else []  # (start, end), sorted, disjoint
         self._used: dict[int, int] = {}
         self._allocated = 0
+        self._kept = 0
         self._lock = threading.Lock()
 
     def allocate(self, total_bytes: int, bytes_per_bank: int, banks_used: int) -> int:
@@ -69,6 +70,24 @@ class BankedMemory:
             self._allocated += size
             self.peak = max(self.peak, self._allocated)
         return self.base + offset
+
+    def keep_lowest(self, size: int) -> None:
+        """Take the lowest bytes of every bank out of use."""
+        with self._lock:
+            start, end = self._free[0] if self._free else (0, 0)
+            if start != 0 or end < size:
+                raise InvalidArgument(f"the lowest {size} B of {self.buffer_type.name} are in use")
+            self._free[:1] = [(size, end)] if end > size else []
+            self._kept = size
+
+    def give_lowest_back(self) -> None:
+        """Use them again."""
+        with self._lock:
+            if self._free and self._free[0][0] == self._kept:
+                self._free[0] = (0, self._free[0][1])
+            elif self._kept:
+                self._free.insert(0, (0, self._kept))
+            self._kept = 0
 
     def _find(self, size: int) -> int | None:
         order = range(len(self._free)) if self.bottom_up else range(len(self._free) - 1, -1, -1)

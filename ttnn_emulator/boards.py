@@ -90,6 +90,12 @@ def near_dram(name: str) -> list[list[int]] | None:
     return _table()["boards"][name].get("near_dram")
 
 
+def l1_banks(name: str) -> list[tuple[int, int]] | None:
+    """The core (column, row) of every bank of L1 with the usual dispatch, where that was recorded."""
+    found = _table()["boards"][name].get("l1_banks")
+    return None if found is None else [(x, y) for x, y in found]
+
+
 def default_board_name() -> str:
     """`TTNN_EMULATOR_BOARD`, or the n150."""
     return os.environ.get(BOARD_VARIABLE, DEFAULT_BOARD)

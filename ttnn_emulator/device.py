@@ -10,10 +10,12 @@ from typing import Any
 
 from ttnn_emulator.allocator import BankedMemory, MemoryView
 from ttnn_emulator.boards import Board, board_names, default_board_name, find_board
+from ttnn_emulator.core_numbers import CoreNumbers
 from ttnn_emulator.enums import ALL_ENUMS, Arch, BufferType
 from ttnn_emulator.errors import InvalidArgument, require
 from ttnn_emulator.grid import CoreCoord, CoreGrid
 from ttnn_emulator.shapes import div_up, round_up
+from ttnn_emulator.sub_devices import SubDevices
 
 DispatchCoreType = ALL_ENUMS["DispatchCoreType"]
 DispatchCoreAxis = ALL_ENUMS["DispatchCoreAxis"]
@@ -106,17 +108,30 @@ class DispatchCoreConfig:
     """Which cores dispatch work: their type and axis decide how large the compute grid is."""
 
     def __init__(self, type: Any = None, axis: Any = None, fabric_tensix_config: Any = None) -> None:
-        self.type = type
-        self.axis = axis
-        self.fabric_tensix_config = fabric_tensix_config
+        board = find_board(default_board_name())
+        by_ethernet = board.dispatch == "eth" and axis is None
+        self.type = type or (DispatchCoreType.ETH if by_ethernet else DispatchCoreType.WORKER)
+        blackhole = board.arch is Arch.BLACKHOLE
+        # Blackhole dispatches from rows only where the fabric's multiplexers take the columns.
+        with_mux = fabric_tensix_config is not None and fabric_tensix_config.name == "MUX"
+        usual = DispatchCoreAxis.COL if blackhole and not with_mux else DispatchCoreAxis.ROW
+        self.axis = axis or (DispatchCoreAxis.ROW if self.type is DispatchCoreType.ETH else usual)
+        on_columns = self.type is DispatchCoreType.ETH and self.axis is DispatchCoreAxis.COL
+        require(not on_columns, "COL axis is not supported for ETH dispatch core type")
+        on_rows = blackhole and self.axis is DispatchCoreAxis.ROW and self.type is DispatchCoreType.WORKER
+        require(
+            with_mux or not on_rows,
+            "ROW dispatch core axis is not supported for blackhole arch unless fabric tensix MUX is enabled",
+        )
+        self._as_board = type is None and axis is None
 
     def dispatch_name(self) -> str | None:
         """The key into a board's table of grids, or None for the board's usual dispatch."""
-        if self.type is not None and self.type.name == "ETH":
+        if self._as_board:
+            return None
+        if self.type is DispatchCoreType.ETH:
             return "eth"
-        if self.axis is not None:
-            return "worker_col" if self.axis.name == "COL" else "worker_row"
-        return "worker_row" if self.type is not None and self.type.name == "WORKER" else None
+        return "worker_col" if self.axis is DispatchCoreAxis.COL else "worker_row"
 
 
 class ProgramCache:
@@ -133,7 +148,7 @@ class ProgramCache:
         self.plans.clear()
 
 
-class MeshDevice:
+class MeshDevice(SubDevices, CoreNumbers):
     """One or more chips that run the same program on their own data, with memory kept in lockstep."""
 
     def __init__(

@@ -13,8 +13,8 @@ import torch
 from ttnn_emulator.api.binding import Overload
 from ttnn_emulator.boards import Board, default_board_name, find_board
 from ttnn_emulator.device import MeshDevice, ProgramCache
-from ttnn_emulator.enums import BufferType
-from ttnn_emulator.errors import DeviceMismatch, EmulatorError, InvalidArgument, OutOfMemory
+from ttnn_emulator.enums import BufferType, DataType
+from ttnn_emulator.errors import DeviceMismatch, EmulatorError, InvalidArgument, NotEmulated, OutOfMemory
 from ttnn_emulator.execution import listeners
 from ttnn_emulator.numerics.formats import CARRIER, wide
 from ttnn_emulator.spec import Spec
@@ -210,6 +210,8 @@ def _find_plan(op: Operation, overload: Overload, values: tuple, device: MeshDev
 
 def _prepare(op: Operation, overload: Overload, values: tuple, device: MeshDevice | None) -> _Prepared:
     named = op.arguments(overload.names, [_as_spec(value) for value in values])
+    if any(value.__class__ is Spec and value.dtype is DataType.INT8 for value in named.values()):
+        raise NotEmulated("tensors of int8 can be made, moved and read back; no operation on the device is emulated")
     before, state.device = state.device, device
     try:
         return _Prepared(op.function(**named), overload, device)

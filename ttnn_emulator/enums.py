@@ -20,6 +20,20 @@ class ApiEnum(enum.Enum):
     __hash__ = object.__hash__
 
 
+class FabricType(enum.IntEnum):
+    """How chips are wired; a set of bits, which the library binds as numbers."""
+
+    MESH = 1
+    TORUS_X = 2
+    TORUS_Y = 4
+    TORUS_XY = 6
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}.{self.name}"
+
+    __str__ = __repr__
+
+
 class DataType(ApiEnum):
     BFLOAT16 = 0
     FLOAT32 = 1
@@ -86,7 +100,7 @@ class Arch(ApiEnum):
     QUASAR = 4
 
 
-WRITTEN_HERE: dict[str, type[ApiEnum]] = {
+WRITTEN_HERE: dict[str, type[enum.Enum]] = {
     cls.__name__: cls
     for cls in (
         DataType,
@@ -98,6 +112,7 @@ WRITTEN_HERE: dict[str, type[ApiEnum]] = {
         ShardStrategy,
         MathFidelity,
         Arch,
+        FabricType,
     )
 }
 

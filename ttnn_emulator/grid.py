@@ -222,6 +222,7 @@ class CoreGrid:
 
 def num_cores_to_corerangeset(target_num_cores: int, grid_size: CoreCoord, row_wise: bool = False) -> CoreRangeSet:
     """The first `target_num_cores` cores of a grid, row by row or column by column, in as few ranges as possible."""
+    grid_size = grid_size if isinstance(grid_size, CoreCoord) else CoreCoord(*grid_size)
     total = grid_size.x * grid_size.y
     if not 0 < target_num_cores <= total:
         raise InvalidArgument(f"num_cores_to_corerangeset: {target_num_cores} cores do not fit a grid of {total}")

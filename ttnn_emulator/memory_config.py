@@ -97,13 +97,18 @@ class NdShardSpec:
 class MemoryConfig:
     """Memory layout, buffer type and, when sharded, how the shards lie. Immutable; equal configs hash alike."""
 
-    __slots__ = ("memory_layout", "buffer_type", "shard_spec", "nd_shard_spec", "created_with_nd_shard_spec", "_hash")
+    __slots__ = (
+        "memory_layout", "buffer_type", "shard_spec", "nd_shard_spec", "created_with_nd_shard_spec",
+        "per_core_allocation", "range_lockstep_allocation", "_hash",
+    )  # fmt: skip
 
     memory_layout: TensorMemoryLayout
     buffer_type: BufferType
     shard_spec: ShardSpec | None
     nd_shard_spec: NdShardSpec | None
     created_with_nd_shard_spec: bool
+    per_core_allocation: bool
+    range_lockstep_allocation: bool
     _hash: int
 
     def __init__(
@@ -134,12 +139,29 @@ class MemoryConfig:
             ("shard_spec", shard),
             ("nd_shard_spec", nd_shard),
             ("created_with_nd_shard_spec", created_with_nd),
+            ("per_core_allocation", False),
+            ("range_lockstep_allocation", False),
             ("_hash", hash((layout, buffer, shard, nd_shard if created_with_nd else None))),
         ):
             object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"MemoryConfig is immutable; build a new one instead of setting {name}")
+
+    def experimental_set_per_core_allocation(self, enabled: bool) -> None:
+        """Whether every core has an address of its own."""
+        self._set_allocation("per_core_allocation", enabled)
+
+    def experimental_set_range_lockstep_allocation(self, enabled: bool) -> None:
+        """Whether one address is kept clear of what single cores hold."""
+        self._set_allocation("range_lockstep_allocation", enabled)
+
+    def _set_allocation(self, name: str, enabled: bool) -> None:
+        object.__setattr__(self, name, bool(enabled))
+        kind = (self.per_core_allocation, self.range_lockstep_allocation)
+        nd_shard = self.nd_shard_spec if self.created_with_nd_shard_spec else None
+        parts: tuple = (self.memory_layout, self.buffer_type, self.shard_spec, nd_shard)
+        object.__setattr__(self, "_hash", hash((*parts, kind) if any(kind) else parts))
 
     @property
     def interleaved(self) -> bool:
@@ -165,6 +187,9 @@ class MemoryConfig:
         """A config whose two- and n-dimensional shard specs say the same thing, as a placed tensor's does."""
         made = object.__new__(MemoryConfig)
         made._set(layout, self.buffer_type, shard, nd_shard, self.created_with_nd_shard_spec)
+        for name in ("per_core_allocation", "range_lockstep_allocation"):
+            if getattr(self, name):
+                made._set_allocation(name, True)
         return made
 
     def __eq__(self, other: object) -> bool:
@@ -177,6 +202,8 @@ class MemoryConfig:
             and self.buffer_type is other.buffer_type
             and self.shard_spec == other.shard_spec
             and (not self.created_with_nd_shard_spec or self.nd_shard_spec == other.nd_shard_spec)
+            and self.per_core_allocation is other.per_core_allocation
+            and self.range_lockstep_allocation is other.range_lockstep_allocation
         )
 
     def __hash__(self) -> int:
@@ -191,7 +218,8 @@ class MemoryConfig:
             f"buffer_type=BufferType::{self.buffer_type.name},shard_spec={optional(self.shard_spec)},"
             f"nd_shard_spec={optional(self.nd_shard_spec)},"
             f"created_with_nd_shard_spec={int(self.created_with_nd_shard_spec)},"
-            "per_core_allocation=0,range_lockstep_allocation=0)"
+            f"per_core_allocation={int(self.per_core_allocation)},"
+            f"range_lockstep_allocation={int(self.range_lockstep_allocation)})"
         )
 
     def to_json(self) -> str:
@@ -200,8 +228,10 @@ class MemoryConfig:
             "buffer_type": self.buffer_type.value,
             "created_with_nd_shard_spec": self.created_with_nd_shard_spec,
             "memory_layout": self.memory_layout.value,
-            "per_core_allocation": False,
+            "per_core_allocation": self.per_core_allocation,
         }
+        if self.range_lockstep_allocation:
+            fields["range_lockstep_allocation"] = True
         if self.nd_shard_spec is not None and self.created_with_nd_shard_spec:
             nd = self.nd_shard_spec
             fields["nd_shard_spec"] = {
@@ -217,6 +247,14 @@ class MemoryConfig:
     @staticmethod
     def from_json(text: str) -> MemoryConfig:
         fields = json.loads(text)
+        made = MemoryConfig._from_fields(fields)
+        for name in ("per_core_allocation", "range_lockstep_allocation"):
+            if fields.get(name):
+                made._set_allocation(name, True)
+        return made
+
+    @staticmethod
+    def _from_fields(fields: dict[str, Any]) -> MemoryConfig:
         buffer = BufferType(fields["buffer_type"])
         if nd := fields.get("nd_shard_spec"):
             grid = CoreRangeSet.from_json(json.dumps(nd["grid"]))

@@ -1,93 +1,112 @@
-"""The nested names of the library: `ttnn.transformer`, `ttnn.experimental`, `ttnn.operations.matmul`, …"""
+"""The modules of the library: `ttnn.transformer`, `ttnn.operations.matmul`, `ttnn._ttnn.multi_device`, …
+
+Which names a module has is recorded from the library (`api/public_names.json`). A name is ours if a module of
+`library/` supplies it, if it is an operation, or if it is recorded as another name for something that is ours.
+"""
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import sys
 import types
 from typing import Any
 
-from ttnn_emulator import device, queries
-from ttnn_emulator.api.recorded import operation_names, public_names
-from ttnn_emulator.library import cluster, tracer
-from ttnn_emulator.library.system_mesh import SystemMeshDescriptor
-from ttnn_emulator.table import OPERATIONS, absent, find
+from ttnn_emulator.api.recorded import operation_names, public_names, recorded_names
+from ttnn_emulator.library import SUPPLIED
+from ttnn_emulator.table import OPERATIONS, AbsentValue, MissingOperation, absent, find
 
-
-def _public(module: types.ModuleType) -> dict[str, Any]:
-    """Names that a module of ours defines or gives on."""
-    return {name: value for name, value in vars(module).items() if not name.startswith("_")}
-
-
-# Names that stand in a module only.
-ONLY_THERE: dict[str, dict[str, Any]] = {
-    "ttnn.core": {"divup": queries.divup, "roundup": queries.roundup},
-    "ttnn.device": {
-        "DEFAULT_L1_SMALL_SIZE": device.DEFAULT_L1_SMALL_SIZE,
-        "DEFAULT_TRACE_REGION_SIZE": device.DEFAULT_TRACE_REGION_SIZE,
-        "ClearKernelCache": queries.ClearKernelCache,
-        "EnableMemoryReports": queries.EnableMemoryReports,
-        "DisableMemoryReports": queries.DisableMemoryReports,
-        "is_asynchronous_slow_dispatch_enabled": queries.is_asynchronous_slow_dispatch_enabled,
-    },
-}
-ONLY_THERE["ttnn.cluster"] = _public(cluster)
-ONLY_THERE["ttnn.tracer"] = _public(tracer)
-ONLY_THERE["ttnn._ttnn.multi_device"] = {"SystemMeshDescriptor": SystemMeshDescriptor}
-# Modules whose other names also stand directly in `ttnn`.
-SAME_NAMES = frozenset(f"ttnn.{name}" for name in ("core", "device", "distributed", "profiler", "types"))
+PACKAGE = "ttnn_emulator"
 
 
 class Namespace(types.ModuleType):
-    """A module of operations; what the library has and we lack answers too, by saying so."""
+    """A module of the library; what the library has there and we lack answers too, by saying so."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         full = f"{self.__name__}.{name}"
-        package = sys.modules[__package__]
-        # `ttnn.types.CoreGrid`, `ttnn.device.manage_device`: the same objects under the name of their module.
-        if self.__name__ in SAME_NAMES and name in vars(package):
-            return vars(package)[name]
-        nested = f"{full}."
-        if full in ONLY_THERE or any(known.startswith(nested) for known in operation_names()):
-            return namespace(full)
-        if full in operation_names():
-            return find(full)
-        return vars(package)[name] if name in vars(package) else absent(full)
+        kind = public_names().get(full, "")
+        if kind[:2] == "= " and _is_here(kind[2:]):
+            return self._keep(name, attribute(kind[2:]))
+        return self._keep(name, look_up(full))
+
+    def _keep(self, name: str, value: Any) -> Any:
+        setattr(self, name, value)
+        return value
+
+    def __dir__(self) -> list[str]:
+        return sorted({*vars(self), *recorded_names()["modules"].get(self.__name__, ())})
 
 
 _made: dict[str, Namespace] = {}
 
 
 def namespace(full_name: str) -> Namespace:
-    """The namespace of this full name, made on first use and importable from then on."""
+    """The namespace of this full name, made on first use."""
     if full_name not in _made:
-        made = _made[full_name] = Namespace(full_name)
-        vars(made).update(ONLY_THERE.get(full_name, {}))
-        prefix = f"{full_name}."
-        for name, op in OPERATIONS.items():
-            if name.startswith(prefix) and "." not in name[len(prefix) :]:
-                setattr(made, name[len(prefix) :], op)
+        _made[full_name] = Namespace(full_name)
     return _made[full_name]
 
 
+def look_up(full_name: str) -> Any:
+    """What stands under a name of the library; unknown names raise AttributeError."""
+    home, _, name = full_name.rpartition(".")
+    for module in SUPPLIED.get(home, ()):
+        given = vars(importlib.import_module(module))
+        if name in given and (full_name in public_names() or name in given.get("LIBRARY_PRIVATE", ())):
+            return given[name]
+    if full_name in recorded_names()["modules"] or _holds_operations(full_name):
+        return namespace(full_name)
+    if full_name in OPERATIONS or full_name in operation_names():
+        return find(full_name)
+    kind = public_names().get(full_name, "")
+    if kind[:2] in ("= ", "~ "):
+        return attribute(kind[2:])
+    return absent(full_name)
+
+
+def _is_here(full_name: str) -> bool:
+    try:
+        return not isinstance(attribute(full_name), MissingOperation)
+    except AbsentValue:
+        return False
+
+
+def _holds_operations(full_name: str) -> bool:
+    return any(known.startswith(f"{full_name}.") for known in operation_names())
+
+
+def attribute(full_name: str) -> Any:
+    """The object of this full name."""
+    if full_name == "ttnn":
+        return sys.modules[PACKAGE]
+    module, _, name = full_name.rpartition(".")
+    if not module:
+        return namespace(full_name)
+    is_module = module != "ttnn" and module in recorded_names()["modules"]
+    return getattr(namespace(module) if is_module else attribute(module), name)
+
+
 def top_level_operations() -> dict[str, Any]:
-    """Operations that stand directly in `ttnn`."""
-    return {name[5:]: op for name, op in OPERATIONS.items() if name.count(".") == 1}
+    """Operations that stand directly in `ttnn`, and their other names."""
+    named = {name[5:]: op for name, op in OPERATIONS.items() if name.count(".") == 1}
+    aliases = {name: kind[2:] for name, kind in recorded_names()["modules"]["ttnn"].items() if kind[:2] == "= "}
+    return named | {name: OPERATIONS[other] for name, other in aliases.items() if other in OPERATIONS}
 
 
 def nested_namespaces() -> dict[str, Namespace]:
-    """The first-level modules of the library in which scripts look names up."""
-    known = (*operation_names(), *public_names(), *(f"{module}." for module in ONLY_THERE))
-    firsts = sorted({name.split(".")[1] for name in known if name.count(".") > 1})
-    return {first: namespace(f"ttnn.{first}") for first in firsts}
+    """The first-level modules of the library."""
+    names = recorded_names()["modules"]["ttnn"]
+    return {name: namespace(f"ttnn.{name}") for name, kind in names.items() if kind == "module"}
 
 
 def register_as_ttnn(package: types.ModuleType) -> None:
-    """Make `import ttnn` and `import ttnn.<namespace>` give the emulator, in this process."""
-    from ttnn_emulator import model_preprocessing
-
+    """Make `import ttnn`, `import ttnn.<module>` and `import tt_lib` give the emulator, in this process."""
     sys.modules["ttnn"] = package
-    sys.modules["ttnn.model_preprocessing"] = model_preprocessing
-    for name, made in _made.items():
-        sys.modules.setdefault(name, made)
+    same = {name: name for name in recorded_names()["modules"]}
+    for name, recorded in (recorded_names()["importable"] | same).items():
+        sys.modules.setdefault(name, package if recorded == "ttnn" else namespace(recorded))
+    # The wheel brings its profiler along; scripts put signposts into their profiles.
+    if importlib.util.find_spec("tracy") is None:
+        sys.modules["tracy"] = importlib.import_module("ttnn_emulator.library.tracy")

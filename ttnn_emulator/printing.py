@@ -55,7 +55,7 @@ def tensor_text(tensor: Tensor) -> str:
 
 def values_text(values: torch.Tensor, indent: int) -> str:
     if values.numel() == 0 or OPTIONS.edge_items == 0:
-        return "[]" if values.numel() == 0 else "[...]"
+        return "[]" if values.numel() == 0 else "..."
     return _block(values, indent, _number_format(_shown(values)))
 
 

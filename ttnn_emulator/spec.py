@@ -105,7 +105,7 @@ class Spec:
         tile: Tile | None,
         alignment: tuple[int, ...],
     ) -> None:
-        if dtype in (DataType.FP8_E4M3, DataType.INT8, DataType.INVALID):
+        if dtype in (DataType.FP8_E4M3, DataType.INVALID):
             raise NotEmulated(f"tensors of {dtype} are not emulated")
         if layout is Layout.ROW_MAJOR and tile is not None and tile != DEFAULT_TILE:
             raise InvalidArgument("a ROW_MAJOR tensor takes no tile of its own")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from ttnn_emulator.enums import BufferType
-from ttnn_emulator.errors import InvalidArgument, UseAfterFree
+from ttnn_emulator.errors import InvalidArgument, NotEmulated, UseAfterFree
 from ttnn_emulator.execution import listeners
 from ttnn_emulator.grid import CoreRangeSet
 from ttnn_emulator.shapes import round_up
@@ -116,6 +116,8 @@ class Placement:
     @classmethod
     def of(cls, spec: Spec, device: MeshDevice) -> Placement:
         config = spec.memory_config
+        if config.per_core_allocation or config.range_lockstep_allocation:
+            raise NotEmulated("buffers with an address of their own on every core are not emulated")
         memory = device.memories[config.buffer_type]
         banks = _require_cores(spec, device) if config.is_sharded() else memory.banks
         alignment = page_alignment(device, config.buffer_type)

@@ -256,11 +256,11 @@ class AbsentValue(NotEmulated, AttributeError):
 def absent(name: str) -> MissingOperation:
     """What stands for a function or class that `ttnn` has and we lack; names that it lacks too raise AttributeError."""
     kind = public_names().get(name)
-    if kind in ("function", "class"):
+    if kind is None:
+        raise AttributeError(f"ttnn has no {name}")
+    if kind in ("function", "class", "operation") or kind[0] in "=~":
         return MissingOperation(name)
-    if kind is not None:
-        raise AbsentValue(f"{name} exists in ttnn but is not emulated")
-    raise AttributeError(f"ttnn has no {name}")
+    raise AbsentValue(f"{name} exists in ttnn but is not emulated")
 
 
 def find(name: str) -> Operation | MissingOperation:

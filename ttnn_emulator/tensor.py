@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -307,11 +308,26 @@ def caller() -> str:
     return "unknown" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
+_unwritten_reads: list[None] = []
+
+
+@contextmanager
+def reading_unwritten() -> Iterator[None]:
+    """Within this block tensors that nothing was written to read as zeros, as on a card that runs nothing."""
+    _unwritten_reads.append(None)
+    try:
+        yield
+    finally:
+        _unwritten_reads.pop()
+
+
 def values_of(tensor: Tensor) -> list[torch.Tensor]:
     """The carriers of an allocated tensor, one a chip."""
     storage = tensor._storage
     storage.require_allocated()
     if storage.values is None:
+        if _unwritten_reads:
+            return [torch.zeros(tensor._spec.shape, dtype=formats.CARRIER[tensor._spec.dtype])]
         raise InvalidArgument(
             f"{tensor.brief()} has a spec and no values",
             hint="It was made without values, or in a trace that has not been executed yet.",

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ttnn_emulator.boards import near_dram
 from ttnn_emulator.device import MeshDevice
 from ttnn_emulator.enums import ShardOrientation
-from ttnn_emulator.errors import NotEmulated, require
+from ttnn_emulator.errors import require
 from ttnn_emulator.grid import CoreCoord, CoreRange, CoreRangeSet
 
 Split = tuple[int, CoreRangeSet, CoreRangeSet, CoreRangeSet, int, int]
@@ -111,10 +110,7 @@ def num_cores_to_corerangeset_in_subcoregrids(
 
 def get_optimal_dram_bank_to_logical_worker_assignment(device: MeshDevice, noc: Any = None) -> list[CoreCoord]:
     """For every bank of DRAM the core that reads it over the fewest hops."""
-    cores = near_dram(device.board.name)
-    if cores is None:
-        raise NotEmulated(f"which cores of {device.board.name} lie near which bank of DRAM is not known")
-    return [CoreCoord(x, y) for x, y in cores]
+    return device.get_optimal_dram_bank_to_logical_worker_assignment(noc)
 
 
 def get_optimal_worker_cores_for_sharded_tensor(tensor: Any, noc: Any = None) -> list[CoreCoord]:

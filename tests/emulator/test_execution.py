@@ -173,7 +173,7 @@ def test_graph_capture_tells_calls_and_memory(device) -> None:
     per_core = ttnn.graph.extract_resource_usage_per_core(captured)
     assert per_core.peak_l1 == 2 * 2048
     assert per_core.peak_total >= per_core.peak_l1
-    assert [info.type for info in ttnn.graph.extract_output_info(captured)] in (["L1"], [])
+    assert [info.type for info in ttnn.graph.extract_output_info(captured)] in ([ttnn.BufferType.L1], [])
     assert captured[0]["node_type"] == "capture_start"
     assert captured[-1]["node_type"] == "capture_end"
     assert "ttnn::relu" in ttnn.graph.pretty_format(captured)
@@ -249,3 +249,32 @@ def test_specs_only_block_leaves_memory_alone(device) -> None:
         result = ttnn.relu(source)
     assert result.dtype is ttnn.bfloat16
     assert ttnn.get_memory_view(device, ttnn.BufferType.DRAM).total_bytes_allocated_per_bank == used
+
+
+def test_a_capture_that_runs_nothing_reads_zeros(device) -> None:
+    ttnn.graph.begin_graph_capture(ttnn.graph.RunMode.NO_DISPATCH)
+    tensor = ttnn.from_torch(torch.ones(2, 32), layout=ttnn.TILE_LAYOUT, device=device)
+    out = ttnn.relu(tensor)
+    read = ttnn.to_torch(out)
+    captured = ttnn.graph.end_graph_capture()
+    assert torch.equal(read, torch.zeros(2, 32)) and captured
+    with pytest.raises(RuntimeError, match="no values"):
+        ttnn.to_torch(out)
+
+
+def test_what_a_captured_graph_puts_out(device) -> None:
+    tensor = ttnn.from_torch(torch.ones(2, 32), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=device)
+    ttnn.graph.begin_graph_capture()
+    kept = ttnn.relu(tensor)
+    captured = ttnn.graph.end_graph_capture()
+    (info,) = ttnn.graph.extract_output_info(captured)
+    assert (list(info.shape), info.type) == ([2, 32], ttnn.BufferType.DRAM) and kept.is_allocated()
+    usage = ttnn.graph.extract_resource_usage_per_core(captured, 1)
+    assert str(usage).splitlines()[0] == "Peak Memory Usage Per Core:" and "  L1:         " in str(usage)
+
+
+def test_detailed_buffer_tracing_is_remembered() -> None:
+    assert not ttnn.graph.is_detailed_buffer_tracing_enabled()
+    ttnn.graph.enable_detailed_buffer_tracing()
+    assert ttnn.graph.is_detailed_buffer_tracing_enabled()
+    ttnn.graph.disable_detailed_buffer_tracing()

@@ -29,7 +29,7 @@ def test_a_model_becomes_a_tree_of_tensors_that_compute_the_same(device) -> None
     assert "bias" not in parameters.layers[1]
     assert 1 in parameters.layers and 2 not in parameters.layers
     assert list(parameters.steps) == [0]
-    assert "layers:" in repr(parameters) and "[64, 32] bfloat16 TILE" in repr(parameters)
+    assert "layers:" in repr(parameters) and "shape=Shape([64, 32]), layout=Layout.TILE" in repr(parameters)
     x = torch.randn(5, 64)
     on_device = ttnn.from_torch(x, dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=device)
     normed = ttnn.layer_norm(on_device, weight=parameters.norm.weight, bias=parameters.norm.bias, epsilon=1e-5)

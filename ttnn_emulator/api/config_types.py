@@ -11,8 +11,9 @@ import functools
 from typing import Any, ClassVar
 
 from ttnn_emulator.api.binding import TYPES, NoMatch, Overload, bind, make_overload
-from ttnn_emulator.api.recorded import recorded_api
+from ttnn_emulator.api.recorded import recorded_api, recorded_names
 from ttnn_emulator.enums import ALL_ENUMS
+from ttnn_emulator.errors import NotEmulated
 
 WRITTEN_BY_HAND = frozenset(
     (
@@ -20,6 +21,13 @@ WRITTEN_BY_HAND = frozenset(
         "Config Device MeshDevice MeshShape MeshCoordinate MeshCoordinateRange MeshCoordinateRangeSet MeshEvent "
         "MeshTraceId QueueId SubDeviceId UnaryWithParam PlacementShard PlacementReplicate MeshMapperConfig "
         "MeshComposerConfig TensorTopology DispatchCoreConfig TensorToMesh MeshToTensor CppTensorToMesh CppMeshToTensor"
+    ).split(" ")
+)
+
+# They send and receive; their constructors take named arguments, but no record will do.
+SERVICES = frozenset(
+    (
+        "InterProcessCounterChannel D2HSocket H2DSocket MeshSocket D2HStreamService H2DStreamService LayerAckService"
     ).split(" ")
 )
 
@@ -71,19 +79,34 @@ def _overloads_of(cls: Any) -> tuple[Overload, ...]:
     return tuple(make_overload(parameters) for parameters in cls._recorded)
 
 
+def _not_emulated(name: str) -> Any:
+    def method(*args: Any, **kwargs: Any) -> Any:
+        raise NotEmulated(f"{name} exists in ttnn but is not emulated")
+
+    method.__name__ = name.rsplit(".", 1)[-1]
+    return method
+
+
 def make_config_types() -> dict[str, type[ConfigRecord]]:
     """One class for every recorded type that is built from named fields."""
     made: dict[str, type[ConfigRecord]] = {}
     for path, record in sorted(recorded_api()["types"].items()):
         name = path.rsplit(".", 1)[-1]
-        if name in WRITTEN_BY_HAND or name in made or name in SAME_CLASS:
+        if name in WRITTEN_BY_HAND or name in SERVICES or name in made or name in SAME_CLASS:
             continue
         overloads = [item["parameters"] for item in record.get("overloads", ()) if "parameters" in item]
         if not overloads or any(parameter[0].startswith("arg") for item in overloads for parameter in item):
             continue
         fields = dict.fromkeys(parameter[0] for item in overloads for parameter in item)
+        members = recorded_names()["classes"].get(path, {})
+        fields |= dict.fromkeys(member for member, kind in members.items() if kind == "property")
+        methods = {
+            member: _not_emulated(f"{path}.{member}")
+            for member, kind in members.items()
+            if kind == "method" and not hasattr(ConfigRecord, member)
+        }
         made[name] = type(
-            name, (ConfigRecord,), {"_fields": tuple(fields), "_recorded": overloads, "__module__": "ttnn"}
+            name, (ConfigRecord,), methods | {"_fields": tuple(fields), "_recorded": overloads, "__module__": "ttnn"}
         )
     made |= {name: made[other] for name, other in SAME_CLASS.items()}
     for path in recorded_api()["enums"]:

@@ -22,9 +22,28 @@ def operation_names() -> frozenset[str]:
 
 
 @functools.cache
-def public_names() -> dict[str, str]:
-    """All names that scripts may look up in `ttnn` and its modules: function, class, value or module."""
+def recorded_names() -> dict[str, dict[str, Any]]:
+    """What conformance/record_names.py wrote.
+
+    modules      names of every module, with their kinds
+    classes      members of every class, with theirs
+    importable   names under which modules can be imported, and the names under which their contents are recorded
+    """
     return json.loads(resources.files(__package__).joinpath("public_names.json").read_text(encoding="utf-8"))
+
+
+@functools.cache
+def public_names() -> dict[str, str]:
+    """All names that scripts may look up in `ttnn` and its modules, and what stands there.
+
+    module, operation, function, class, value; `= name` for the same object as `name`, `~ name` for the bound function
+    behind an operation.
+    """
+    return {
+        f"{module}.{name}": kind
+        for module, names in recorded_names()["modules"].items()
+        for name, kind in names.items()
+    }
 
 
 def ttnn_version() -> str:

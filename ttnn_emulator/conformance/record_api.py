@@ -123,12 +123,14 @@ def walk(module: Any, prefix: str, seen: set[int], out: dict[str, dict[str, Any]
                 seen.add(id(value))
                 walk(value, path, seen, out)
         elif kind == "EnumType":
-            out["enums"][path] = {member.name: plain(member.value) for member in value}
+            out["enums"][path] = {name: plain(member.value) for name, member in value.__members__.items()}
         elif kind == "nb_type_0" or kind.startswith("nb_type"):
             out["types"][path] = describe_type(value)
             for nested in (getattr(value, member) for member in out["types"][path]["members"]):
                 if type(nested).__name__ == "EnumType":
-                    out["enums"][f"{path}.{nested.__name__}"] = {m.name: plain(m.value) for m in nested}
+                    out["enums"][f"{path}.{nested.__name__}"] = {
+                        name: plain(member.value) for name, member in nested.__members__.items()
+                    }
         elif kind in ("FastOperation", "Operation", "nb_func"):
             description = describe_callable(value)
             if description is not None:

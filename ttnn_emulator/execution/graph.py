@@ -24,8 +24,9 @@ from ttnn_emulator.library.comparison_records import (  # noqa: F401  (names of 
     record_tensor_comparison_data,
     reset_comparison_records_data,
 )
+from ttnn_emulator.shapes import Shape
 from ttnn_emulator.storage import Placement, Storage
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensor import Tensor, reading_unwritten
 
 RunMode = ALL_ENUMS["RunMode"]
 REPORT_VERSION = 1
@@ -37,12 +38,12 @@ Node = dict[str, Any]
 class TensorInfo:
     """Shape, size and memory of a tensor that a captured graph puts out."""
 
-    shape: Any
+    shape: Shape
     size: int
-    type: str
+    type: BufferType
 
     def __repr__(self) -> str:
-        return f"TensorInfo(shape={self.shape}, size={self.size}, type={self.type})"
+        return f"TensorInfo(shape={self.shape}, size={self.size}, type={self.type.name})"
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,25 @@ class PeakMemoryUsagePerCore:
     peak_total: int
     peak_dataflow_buffer: int = 0
     peak_scratchpad: int = 0
+
+    def __repr__(self) -> str:
+        return (
+            f"PeakMemoryUsagePerCore(peak_cb={self.peak_cb}, peak_l1={self.peak_l1}, "
+            f"peak_dataflow_buffer={self.peak_dataflow_buffer}, peak_scratchpad={self.peak_scratchpad}, "
+            f"peak_total={self.peak_total})"
+        )
+
+    def __str__(self) -> str:
+        lines = {
+            "CB": self.peak_cb,
+            "L1": self.peak_l1,
+            "DFB": self.peak_dataflow_buffer,
+            "Scratchpad": self.peak_scratchpad,
+            "Total": self.peak_total,
+        }
+        return "\n".join(
+            ["Peak Memory Usage Per Core:", *(f"  {name + ':':<11} {size} bytes" for name, size in lines.items())]
+        )
 
 
 class GraphRecorder(listeners.Listener):
@@ -173,6 +193,7 @@ def begin_graph_capture(run_mode: Any = None) -> None:
     stack.enter_context(listeners.listening(recorder))
     if run_mode is not None and run_mode.name == "NO_DISPATCH":
         stack.enter_context(dispatch.specs_only())
+        stack.enter_context(reading_unwritten())
     _capture.append((recorder, stack))
 
 
@@ -190,7 +211,9 @@ def end_graph_capture_to_file(report_path: str | pathlib.Path) -> list[Node]:
     """Stop recording, write the graph to a JSON file and return it."""
     captured = end_graph_capture()
     with replacing(report_path) as temporary:
-        temporary.write_text(json.dumps({"version": REPORT_VERSION, "graph": captured}), encoding="utf-8")
+        host = {"rank": 0, "world_size": 1}
+        report = {"version": REPORT_VERSION, "graph": captured, "metadata": host}
+        temporary.write_text(json.dumps(report), encoding="utf-8")
     return captured
 
 
@@ -249,7 +272,12 @@ def extract_output_tensors(trace: list[Node]) -> set[int]:
 def extract_output_info(trace: list[Node]) -> list[TensorInfo]:
     """Shape, size and memory of the tensors that the last function put out."""
     nodes = [trace[number]["params"] for number in sorted(extract_output_tensors(trace))]
-    return [TensorInfo(params["shape"], params["size"], params["type"]) for params in nodes]
+    nodes = [params for params in nodes if params["type"] != "HOST"]
+    return [TensorInfo(_shape(params["shape"]), params["size"], BufferType[params["type"]]) for params in nodes]
+
+
+def _shape(text: str) -> Shape:
+    return Shape(json.loads(text.removeprefix("Shape(").removesuffix(")")))
 
 
 def count_intermediate_and_output_tensors(trace: list[Node]) -> tuple[int, int]:
@@ -301,6 +329,22 @@ def extract_total_duration_from_graph(graph: list[Node]) -> float:
     return next(
         (node.get("duration_ns", 0) / 1e9 for node in reversed(graph) if node["node_type"] == "capture_end"), 0.0
     )
+
+
+_tracing = {"detailed buffers": False}
+
+
+def enable_detailed_buffer_tracing() -> None:
+    """Have buffers in reports page by page; captures of the emulator hold every buffer in any case."""
+    _tracing["detailed buffers"] = True
+
+
+def disable_detailed_buffer_tracing() -> None:
+    _tracing["detailed buffers"] = False
+
+
+def is_detailed_buffer_tracing_enabled() -> bool:
+    return _tracing["detailed buffers"]
 
 
 def pretty_format(captured_graph: list[Node]) -> str:

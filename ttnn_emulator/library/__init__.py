@@ -1,1 +1,23 @@
 """The library's modules around its operations: settings, cluster, tracing, reports, and names kept for old scripts."""
+
+from __future__ import annotations
+
+HERE = "ttnn_emulator.library"
+# Which modules of ours supply the names of a module of the library; the first that has a name wins.
+SUPPLIED: dict[str, tuple[str, ...]] = {
+    "ttnn": (f"{HERE}.counter_channel", f"{HERE}.global_circular_buffer", "ttnn_emulator.sub_devices"),
+    "ttnn.core": ("ttnn_emulator.queries",),
+    "ttnn.device": ("ttnn_emulator.device", "ttnn_emulator.queries"),
+    "ttnn.graph": ("ttnn_emulator.execution.graph",),
+    "ttnn.dot_access": (f"{HERE}.dot_access",),
+    "ttnn.model_preprocessing": (f"{HERE}.model_preprocessing",),
+    "ttnn.cluster": (f"{HERE}.cluster",),
+    "ttnn.tracer": (f"{HERE}.tracer",),
+    "ttnn._ttnn.global_circular_buffer": (f"{HERE}.global_circular_buffer",),
+    "ttnn._ttnn.reports": (f"{HERE}.reports",),
+    "ttnn._ttnn.multi_device": (f"{HERE}.system_mesh",),
+    "tt_lib.utils": (f"{HERE}.tt_lib.utils",),
+    "tt_lib.fallback_ops": (f"{HERE}.tt_lib.fallback_ops", f"{HERE}.tt_lib.fallback_modules"),
+    "tt_lib.fallback_ops.conversion_wrapper": (f"{HERE}.tt_lib.conversion",),
+    "tt_lib.fused_ops": (f"{HERE}.tt_lib.fused_ops",),
+}

@@ -38,6 +38,7 @@ CARRIER = {
     DataType.INT32: torch.int32,
     DataType.UINT16: torch.int32,
     DataType.UINT8: torch.int32,
+    DataType.INT8: torch.int32,
     DataType.UINT32: torch.int64,
 }
 TORCH_DTYPE = {
@@ -48,6 +49,7 @@ TORCH_DTYPE = {
     DataType.INT32: torch.int32,
     DataType.UINT16: torch.uint16,
     DataType.UINT8: torch.uint8,
+    DataType.INT8: torch.int8,
     DataType.UINT32: torch.uint32,
 }
 INTEGER_RANGE = {
@@ -55,6 +57,7 @@ INTEGER_RANGE = {
     DataType.UINT32: (0, 2**32 - 1),
     DataType.UINT16: (0, 2**16 - 1),
     DataType.UINT8: (0, 2**8 - 1),
+    DataType.INT8: (-(2**7), 2**7 - 1),
 }
 MANTISSA_BITS = {DataType.BFLOAT8_B: 7, DataType.BFLOAT4_B: 3}
 ONE_WORKER = 1 << 17  # elements below which threads cost more than they save
@@ -336,6 +339,8 @@ def wrap_integer(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
     """Integers modulo the width of `dtype`, in its carrier."""
     if dtype is DataType.INT32:
         return values.to(torch.int32)
+    if dtype is DataType.INT8:
+        return values.to(torch.int64).to(torch.int8).to(torch.int32)
     mask = INTEGER_RANGE[dtype][1]
     return (values.to(torch.int64) & mask).to(CARRIER[dtype])
 
@@ -354,11 +359,8 @@ def host_convert(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
         return _nearest_even(_as_float32(values))
     if dtype is DataType.FLOAT32:
         return _as_float32(values)
-    high = INTEGER_RANGE[dtype][1]
     integers = _truncated(values, dtype) if values.is_floating_point() else values.to(torch.int64)
-    if dtype is DataType.INT32:
-        return integers.to(torch.int32)
-    return (integers & high).to(CARRIER[dtype])
+    return wrap_integer(integers, dtype)
 
 
 def _nearest_even(values: torch.Tensor) -> torch.Tensor:

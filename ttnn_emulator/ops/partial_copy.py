@@ -1,50 +1,46 @@
-"""`ttnn.copy_host_to_device_tensor_partial`: of a sharded tensor only the shards of some cores are written."""
+"""Writing single shards of a tensor from the host."""
 
 from __future__ import annotations
 
 import torch
 
-from ttnn_emulator.enums import ShardOrientation, TensorMemoryLayout
+from ttnn_emulator.enums import ShardOrientation
 from ttnn_emulator.errors import NotEmulated, require
-from ttnn_emulator.grid import CoreCoord, CoreRangeSet, corerange_to_cores
-from ttnn_emulator.host import copy_host_to_device_tensor, values_of
-from ttnn_emulator.shapes import div_up
+from ttnn_emulator.grid import CoreRangeSet
 from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import composite
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.table import composite, ttnn
+from ttnn_emulator.tensor import Tensor, values_of
 
 
 @composite("ttnn.copy_host_to_device_tensor_partial")
 def copy_host_to_device_tensor_partial(
     host_tensor: Tensor, device_tensor: Tensor, logical_core_filter: CoreRangeSet
 ) -> None:
-    """Overwrite those shards of a device tensor that lie on the given cores; no cores, nothing is written."""
-    spec = device_tensor._spec
-    empty = not logical_core_filter.num_cores()
-    require(empty or spec.is_sharded, "logical_core_filter is only supported for sharded buffer layouts")
-    if empty:
+    """Overwrite those shards of a device tensor that lie on the cores named."""
+    wanted = {(core.x, core.y) for core in logical_core_filter.cores()}
+    if not wanted:
         return
-    before = [values.clone() for values in values_of(device_tensor)]
-    copy_host_to_device_tensor(host_tensor, device_tensor)
-    written = _written(spec, logical_core_filter)
-    pairs = zip(device_tensor._storage.values, before)
-    device_tensor._storage.values = [torch.where(written, new, old) for new, old in pairs]
+    require(device_tensor._spec.is_sharded, "the device tensor must be sharded for shards of it to be written")
+    before = [value.clone() for value in values_of(device_tensor)]
+    mask = _on_cores(device_tensor._spec, wanted)
+    ttnn.copy_host_to_device_tensor(host_tensor, device_tensor)
+    after = values_of(device_tensor)
+    device_tensor._storage.values = [torch.where(mask, new, old) for new, old in zip(after, before)]
 
 
-def _written(spec: Spec, chosen: CoreRangeSet) -> torch.Tensor:
-    """Which elements lie on one of the chosen cores."""
-    shards = spec.shard_spec
+def _on_cores(spec: Spec, wanted: set[tuple[int, int]]) -> torch.Tensor:
+    """Which elements of a sharded tensor lie on one of these cores."""
+    shards = spec.memory_config.shard_spec
     if shards is None:
-        raise NotEmulated("only shards of two dimensions can be written by core")
-    (rows, columns), (height, width) = spec.physical_shape, shards.shape
-    down, across = div_up(rows, height), div_up(columns, width)
-    row_wise = shards.orientation is ShardOrientation.ROW_MAJOR
-    if spec.memory_config.memory_layout is TensorMemoryLayout.BLOCK_SHARDED:
-        first = shards.grid.bounding_box().start
-        places = [(j, i) if row_wise else (i, j) for i in range(down) for j in range(across)]
-        cores = [CoreCoord(first.x + x, first.y + y) for x, y in places]
-    else:
-        cores = corerange_to_cores(shards.grid, down * across, row_wise)
-    inside = torch.tensor([chosen.contains(core) for core in cores]).reshape(down, across)
-    whole = inside.repeat_interleave(height, 0).repeat_interleave(width, 1)[:rows, :columns]
-    return whole.reshape(spec.padded_shape)[tuple(slice(size) for size in spec.shape)]
+        raise NotEmulated("single shards are written to tensors in two-dimensional shards only")
+    cores = shards.grid.cores(shards.orientation is ShardOrientation.ROW_MAJOR)
+    height, width = shards.shape
+    rows, columns = spec.physical_shape
+    across = -(-columns // width)
+    mask = torch.zeros(rows, columns, dtype=torch.bool)
+    for number, core in enumerate(cores):
+        if (core.x, core.y) in wanted:
+            top, left = number // across * height, number % across * width
+            mask[top : top + height, left : left + width] = True
+    inside = tuple(slice(0, size) for size in spec.shape)
+    return mask.reshape(spec.padded_shape)[inside]

@@ -1,0 +1,1 @@
+"""`tt_lib`: the package that ships beside `ttnn` for old scripts."""

@@ -1,0 +1,107 @@
+"""`tt_lib.fallback_ops.conversion_wrapper`: functions of torch tensors become functions of TT-NN tensors."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from ttnn_emulator.device import GetDefaultDevice
+from ttnn_emulator.enums import Layout, StorageType
+from ttnn_emulator.tensor import Tensor
+
+# Not all of torch's functions take these.
+_WIDER = {torch.bfloat16: torch.float32, torch.uint16: torch.int16, torch.uint32: torch.int32}
+_warned = False
+
+
+def check_log_pytorch_warning(arg: Any) -> None:
+    """Say once that torch tensors should not be given here."""
+    global _warned
+    if not _warned and torch.is_tensor(arg):
+        _warned = True
+        warnings.warn("a torch tensor was given to a fallback operation in place of a TT-NN tensor", stacklevel=3)
+
+
+@contextmanager
+def custom_tensor_print_handler(tensor_cls: type) -> Iterator[None]:
+    """Within the block tensors of this class print as class and shape."""
+    assert tensor_cls in (Tensor, torch.Tensor), f"No custom tensor str fn found for class {tensor_cls}"
+    name = "ttnn.Tensor" if tensor_cls is Tensor else "torch.Tensor"
+
+    def shown(tensor: Any) -> str:
+        parts = ["_".join(map(str, tensor.shape))]
+        if tensor_cls is torch.Tensor:
+            parts += [str(tensor.layout), str(tensor.dtype), str(tensor.device)]
+        return f"{name}({'|'.join(parts)})"
+
+    before = tensor_cls.__str__, tensor_cls.__repr__
+    tensor_cls.__str__ = tensor_cls.__repr__ = shown  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        tensor_cls.__str__, tensor_cls.__repr__ = before  # type: ignore[assignment]
+
+
+def convert_tt_tensor_to_pt_tensor(tt_tensor: Tensor, output_format: dict[str, Any]) -> torch.Tensor:
+    """The values as a torch tensor; the first device that is seen is where results go."""
+    on_device = tt_tensor.storage_type() == StorageType.DEVICE
+    if on_device and output_format["on_device"] and output_format.get("device") is None:
+        output_format["device"] = tt_tensor.device()
+    values = tt_tensor.cpu().to(Layout.ROW_MAJOR).to_torch()
+    return values.to(_WIDER.get(values.dtype, values.dtype))
+
+
+def convert_pt_tensor_to_tt_tensor(pt_tensor: torch.Tensor, output_format: dict[str, Any]) -> Tensor:
+    """A tensor of four dimensions or more, in tiles if it divides into them, on the device if rows can lie there."""
+    shape = [1] * (4 - pt_tensor.ndim) + list(pt_tensor.shape)
+    values = pt_tensor.bfloat16() if pt_tensor.dtype == torch.float32 else pt_tensor
+    made = Tensor(values.reshape(shape))
+    height, width = list(made.padded_shape)[2:4]
+    assert output_format["layout"] in (Layout.TILE, Layout.ROW_MAJOR)
+    if output_format["layout"] == Layout.TILE and height % 32 == 0 and width % 32 == 0:
+        made = made.to(Layout.TILE)
+    if output_format["on_device"] and (made.layout == Layout.TILE or width % 2 == 0):
+        made = made.to(output_format["device"])
+    return made
+
+
+def _through(value: Any, kind: type, convert: Callable[[Any], Any]) -> Any:
+    if isinstance(value, kind):
+        return convert(value)
+    if isinstance(value, dict):
+        return {key: _through(each, kind, convert) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_through(each, kind, convert) for each in value]
+    return value
+
+
+def convert_tt_tensors_to_pt_tensors(args: Any, output_format: dict[str, Any]) -> Any:
+    check_log_pytorch_warning(args)
+    return _through(args, Tensor, lambda tensor: convert_tt_tensor_to_pt_tensor(tensor, output_format))
+
+
+def convert_pt_tensors_to_tt_tensors(args: Any, output_format: dict[str, Any]) -> Any:
+    return _through(args, torch.Tensor, lambda tensor: convert_pt_tensor_to_tt_tensor(tensor, output_format))
+
+
+def convert_tt_tensors_wrapper(func: Callable) -> Callable:
+    """A function of torch tensors that takes and gives TT-NN tensors."""
+
+    @functools.wraps(func)
+    def wrap(*args: Any, **kwargs: Any) -> Any:
+        form = {
+            "on_device": kwargs.get("output_on_device", True),
+            "layout": kwargs.get("output_layout", Layout.TILE),
+        }
+        given = convert_tt_tensors_to_pt_tensors(args, form)
+        named = convert_tt_tensors_to_pt_tensors(kwargs, form)
+        if form["on_device"] and form.get("device") is None:
+            form["device"] = GetDefaultDevice()
+        return convert_pt_tensors_to_tt_tensors(func(*given, **named), form)
+
+    return wrap
