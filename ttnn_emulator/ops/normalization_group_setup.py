@@ -173,8 +173,7 @@ def create_group_norm_input_negative_mask(
     return _mask(num_channel, num_groups, num_cores_across_channel, data_type, inside=0.0)
 
 
-@composite("ttnn.operations.normalization.dram_group_norm_virtual_columns")
-def dram_group_norm_virtual_columns(core_grid, num_channels, num_groups):
+def dram_group_norm_virtual_columns(core_grid: CoreGrid, num_channels: int, num_groups: int) -> int:
     """Into how many parts group_norm of a tensor in DRAM cuts the channels."""
     columns = virtual_columns(core_grid.x, num_groups, num_channels)
     if not columns:

@@ -252,3 +252,16 @@ def test_rows_without_any_spread_are_computed_too(name, device):
     for mode in ("fast", "exact"):
         with numerics(mode):
             assert stored(getattr(ttnn, name)(x, epsilon=0.0)).shape == (32, 64)
+
+
+def test_parameters_of_group_norm_in_dram(device) -> None:
+    weight, bias = torch.rand(64), torch.rand(64)
+    grid = ttnn.CoreGrid(x=2, y=1)
+    assert ttnn.operations.normalization.dram_group_norm_virtual_columns(grid, 64, 4) == 2
+    (weights, biases), mask = ttnn.dram_group_norm_params_from_torch([weight, bias], 64, 4, device, core_grid=grid)
+    assert list(weights.shape) == [1, 1, 2, 32] and list(mask.shape) == [1, 4, 32, 32]
+    assert torch.equal(ttnn.to_torch(biases).reshape(-1), bias.bfloat16())
+    alone = ttnn.dram_group_norm_params_from_torch(weight, 64, 4, device, core_grid=grid, return_mask=False)
+    assert torch.equal(ttnn.to_torch(alone), ttnn.to_torch(weights))
+    with pytest.raises(AssertionError):
+        ttnn.dram_group_norm_params_from_torch(weight, 32, 4, device, core_grid=grid)

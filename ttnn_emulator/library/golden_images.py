@@ -1,4 +1,4 @@
-"""What operations on images are in torch: the functions that `ttnn.operations.pool` offers, and those of activations."""
+"""What operations on images are in torch: functions of `ttnn.operations.pool`, and those of activations."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ from torch.nn import functional
 from ttnn_emulator.enums import ALL_ENUMS
 from ttnn_emulator.golden_functions import TWINS
 from ttnn_emulator.numerics.formats import bits_of
-from ttnn_emulator.table import composite
 
 UnaryOpType: Any = ALL_ENUMS["UnaryOpType"]
 CORNERS = ((0, 0), (0, 1), (1, 0), (1, 1))  # down and across
 
 
-@composite("ttnn.operations.pool.golden_upsample")
 def golden_upsample(input_tensor, scale_factor, mode="nearest", **_):
     """[N, H, W, C] enlarged."""
     scale = (scale_factor, scale_factor) if isinstance(scale_factor, int | float) else tuple(scale_factor)
@@ -26,7 +24,6 @@ def golden_upsample(input_tensor, scale_factor, mode="nearest", **_):
     return made.permute(0, 2, 3, 1)
 
 
-@composite("ttnn.operations.pool.golden_grid_sample")
 def golden_grid_sample(
     input_tensor,
     grid,
@@ -70,7 +67,6 @@ def _by_prepared_grid(image: torch.Tensor, points: torch.Tensor, mode: str) -> t
     return made
 
 
-@composite("ttnn.operations.pool.golden_rotate")
 def golden_rotate(input_tensor, angle, center=None, fill=0.0, expand=False, interpolation_mode="nearest", **_):
     """[N, H, W, C] turned counter-clockwise by `angle` degrees around `center` (x, y), or around its middle."""
     if interpolation_mode not in ("nearest", "bilinear"):
@@ -113,7 +109,6 @@ ACTIVATIONS: dict[Any, Callable[[torch.Tensor], torch.Tensor]] = {
 }
 
 
-@composite("ttnn.operations.activations.get_golden_function_for_activation")
 def get_golden_function_for_activation(activation):
     """What an activation is in torch: a name, a `UnaryOpType`, or one with parameters; nothing of nothing."""
     if activation is None:
