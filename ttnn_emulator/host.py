@@ -298,7 +298,7 @@ def from_device(tensor: Tensor, blocking: bool = True) -> Tensor:
     require_not_capturing(tensor._device, "Reads")
     values = tensor._storage.values
     host = Storage([value.clone() for value in values] if values is not None else None)
-    made = Tensor.of(tensor._spec.with_(on_device=False), host, None)
+    made = Tensor.of(tensor._spec.with_(on_device=False, alignment=tensor._spec.alignment), host, None)
     made.topology = tensor.topology
     return made
 
