@@ -202,7 +202,8 @@ def dram_group_norm_params_from_torch(
         raise AssertionError(
             f"{channels_per_device} channels must be a multiple of {TILE} and of {groups_per_device} groups"
         )
-    parts, dims = 1, [None, None]
+    parts = 1
+    dims: list[int | None] = [None, None]
     if mesh_axis is not None:
         parts, dims[mesh_axis] = tuple(device.shape)[mesh_axis], 0
     columns = virtual_columns((core_grid or device.core_grid).x, groups_per_device, channels_per_device)
