@@ -10,7 +10,7 @@ SUPPLIED: dict[str, tuple[str, ...]] = {
     "ttnn.device": ("ttnn_emulator.device", "ttnn_emulator.queries"),
     "ttnn.operations.activations": (f"{HERE}.golden_images",),
     "ttnn.operations.normalization": ("ttnn_emulator.ops.normalization_group_setup",),
-    "ttnn.operations.pool": (f"{HERE}.golden_images",),
+    "ttnn.operations.pool": (f"{HERE}.golden_images", f"{HERE}.golden_pools"),
     "ttnn.graph": ("ttnn_emulator.execution.graph",),
     "ttnn.dot_access": (f"{HERE}.dot_access",),
     "ttnn.model_preprocessing": (f"{HERE}.model_preprocessing",),

@@ -41,3 +41,16 @@ def test_golden_functions_of_activations() -> None:
     for unknown in (ttnn.UnaryOpType.ERFINV, "no_such_function"):
         with pytest.raises(RuntimeError):
             find(unknown)
+
+
+def test_pools_of_flat_images() -> None:
+    flat = torch.rand(1, 1, 2 * 6 * 5, 3, generator=torch.Generator().manual_seed(3))
+    image = flat.reshape(2, 6, 5, 3).permute(0, 3, 1, 2)
+    sizes = (2, 6, 5, 3, (3, 3), (2, 2))
+    expected = torch.nn.functional.max_pool2d(image, 3, 2, 1).permute(0, 2, 3, 1).reshape(1, 1, -1, 3)
+    golden = ttnn.get_golden_function(ttnn.max_pool2d)
+    assert torch.equal(golden(flat, *sizes, (1, 1), (1, 1)), expected)
+    uneven, places = golden(flat, *sizes, [1, 0, 0, 1], (1, 1), return_indices=True)
+    assert uneven.shape == places.shape == (1, 1, 2 * 3 * 2, 3)
+    mean = ttnn.operations.pool.golden_avg_pool2d(flat, *sizes, [1, 1, 1, 1], dtype=ttnn.bfloat16)
+    assert mean.dtype is torch.bfloat16
