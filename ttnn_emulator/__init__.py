@@ -109,6 +109,8 @@ from ttnn_emulator.grid import (  # noqa: E402
     corerange_to_cores,
     num_cores_to_corerangeset,
 )
+from ttnn_emulator.library import golden_images as _golden_images  # noqa: F401  (registers golden functions)
+from ttnn_emulator.library import golden_pools as _golden_pools  # noqa: F401
 from ttnn_emulator.library.config import (  # noqa: E402
     CONFIG,
     CONFIG_OVERRIDES,

@@ -214,6 +214,9 @@ def from_torch(
     """
     if tensor is None:
         return None
+    if col_tilize:
+        require(spec is None, "col_tilize=True is not supported with spec")
+        require(layout in (None, Layout.TILE), "col_tilize=True requires layout to be None or ttnn.TILE_LAYOUT")
     if spec is not None:
         require(tuple(spec.shape) == tuple(tensor.shape), "spec and tensor must have the same shape")
         require(
@@ -308,7 +311,7 @@ def from_device(tensor: Tensor, blocking: bool = True) -> Tensor:
     is_spec = isinstance(tensor._storage, SpecStorage)  # typed, never made: there is nothing to read, zeros neither
     held = tensor._storage.values is not None or not (is_spec or _holds_values(tensor))
     host = Storage([value.clone() for value in read_back(tensor)] if held else None)
-    made = Tensor.of(tensor._spec.with_(on_device=False), host, None)
+    made = Tensor.of(tensor._spec.with_(on_device=False, alignment=tensor._spec.alignment), host, None)
     made.topology = tensor.topology
     padding_values.carry(tensor._storage, host)
     return made

@@ -339,3 +339,18 @@ def test_an_embedding_reads_the_rows_it_needs(device) -> None:
         made = ttnn.embedding(ids, rows, layout=layout)
         assert torch.equal(ttnn.to_torch(made), table[tokens])
     assert carrier(rows) is torch.bfloat16
+
+
+def test_a_tensor_read_back_keeps_its_alignment(device) -> None:
+    """Rows of a convolution's output are padded to whole tiles, also in ROW_MAJOR layout and in shards of the width."""
+    weight = ttnn.from_torch(torch.randn(65, 64, 5, 5))
+    image = ttnn.from_torch(torch.randn(2, 8, 8, 64), device=device)
+    config = ttnn.Conv2dConfig(shard_layout=ttnn.TensorMemoryLayout.WIDTH_SHARDED, output_layout=ttnn.ROW_MAJOR_LAYOUT)
+    made = ttnn.conv2d(
+        input_tensor=image, weight_tensor=weight, device=device, in_channels=64, out_channels=65, batch_size=2,
+        input_height=8, input_width=8, kernel_size=(5, 5), stride=(2, 2), padding=(2, 4, 3, 5), conv_config=config,
+        slice_config=ttnn.Conv2dL1FullSliceConfig,
+    )  # fmt: skip
+    host = ttnn.from_device(made)
+    assert host.padded_shape == made.padded_shape
+    assert torch.equal(ttnn.to_torch(host), ttnn.to_torch(made))

@@ -221,14 +221,14 @@ def whole_rows(
     )  # fmt: skip
     made = torch.empty(batch, heads, queries, width)
     scores = np.empty((0, 0), np.float32) if sink is None else _sinks(sink, batch, heads, queries)
-    group = heads // key.shape[1]
+    groups = [heads // each.shape[1] for each in (query, key, value)]  # latent keys have one head, values many
     work = queries * keys * (depth + width)
     least = max(queries * SMALL // max(work, 1), ROWS_AT_LEAST)
     pieces = []
     for one in range(batch):
         for head in range(heads):
             places = [
-                *(_place(each, one, at) for each, at in ((query, head), (key, head // group), (value, head // group))),
+                *(_place(each, one, head // group) for each, group in zip((query, key, value), groups)),
                 0 if mask is None else _place(mask, one, head),
             ]
             out = made.data_ptr() + made.element_size() * (one * made.stride(0) + head * made.stride(1))

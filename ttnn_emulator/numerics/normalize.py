@@ -232,10 +232,30 @@ def _mean(core: Core, values: torch.Tensor, block: int | None) -> torch.Tensor:
 
 
 def row_statistics(
-    x: Operand, config: MathConfig, dtype: DataType, *, centred: bool, residual: Operand | None = None, accurate: bool
+    x: Operand,
+    config: MathConfig,
+    dtype: DataType,
+    *,
+    centred: bool,
+    residual: Operand | None = None,
+    accurate: bool,
+    block: int | None = None,
 ) -> torch.Tensor:
-    """The sum of squares in column 0 of a tile and, if `centred`, the sum in column 0 of the next."""
+    """The sum of squares in column 0 of a tile and, if `centred`, the sum in column 0 of the next.
+
+    Of shards `block` wide the kernel makes means, and puts that of the values before that of the squares.
+    """
     core = Core.of(config, x.values.numel())
+    if block is not None:
+        values = core.source(x.values, x.dtype)
+        if residual is not None:
+            values = core.through(core.add(values, core.source(residual.values, residual.dtype)))
+        means = [_mean(core, core.through(core.mul(values, values)), block)]
+        if centred:
+            means.insert(0, _mean(core, values, block))
+        return core.packed(
+            torch.cat([torch.nn.functional.pad(each, (0, numeric.TILE - 1)) for each in means], -1), dtype
+        )
     if accurate:
         values = x.values if residual is None else core.vector("add", x.values, residual.values)
         squares = core.vector("mul", values, values)
@@ -259,18 +279,20 @@ def norm_by_statistics(
     centred: bool,
     weight: Operand | None = None,
     bias: Operand | None = None,
+    of_means: bool = False,
 ) -> torch.Tensor:
-    """The norm of rows by what `row_statistics` gave on every device, side by side."""
+    """The norm of rows by what `row_statistics` gave on every device, side by side; `of_means`: of shards."""
     core = Core.of(config, x.values.numel())
     tiles = core.source(statistics.values, statistics.dtype).unflatten(-1, (-1, numeric.TILE))
     devices = tiles.shape[-2] // (2 if centred else 1)
     wide = x.dtype is DataType.FLOAT32 and core.wide
-    share = numeric.scaler_of(1.0 / (x.values.shape[-1] * devices), wide=wide)
+    share = numeric.scaler_of(1.0 / (devices if of_means else x.values.shape[-1] * devices), wide=wide)
     values = core.source(x.values, x.dtype)
     step = 2 if centred else 1
-    variance = core.through(core.row_sums(tiles[..., ::step, :].flatten(-2), share))
+    squares = 1 if centred and of_means else 0
+    variance = core.through(core.row_sums(tiles[..., squares::step, :].flatten(-2), share))
     if centred:
-        mean = core.through(core.row_sums(tiles[..., 1::2, :].flatten(-2), share))
+        mean = core.through(core.row_sums(tiles[..., 1 - squares :: 2, :].flatten(-2), share))
         variance = core.through(core.sub(variance, core.through(core.mul(mean, mean))))
         values = core.through(core.sub(values, mean))
     shifted = core.add(variance, torch.tensor(numeric.scaler_of(epsilon)))

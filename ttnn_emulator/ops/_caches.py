@@ -81,6 +81,13 @@ class Pages:
         return _relabelled(values, self.own) if self.seen != self.own else values
 
 
+def seen_as(cache: torch.Tensor, heads: int, rows: int, width: int) -> torch.Tensor:
+    """Pages of any shape [P, …] as pages of `heads` × `rows` × `width` of the same tiles."""
+    room = [(-size) % TILE_SIZE for size in cache.shape[2:]]
+    cache = torch.nn.functional.pad(cache, (0, room[1], 0, room[0])) if any(room) else cache
+    return Pages(tuple(cache.shape), (cache.shape[0], heads, rows, width)).view(cache)  # type: ignore[arg-type]
+
+
 def _relabelled(values: torch.Tensor, shape: tuple[int, int, int, int]) -> torch.Tensor:
     pages, heads, rows, width = values.shape
     split = (pages, heads, rows // TILE_SIZE, TILE_SIZE, width // TILE_SIZE, TILE_SIZE)

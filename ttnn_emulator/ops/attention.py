@@ -17,6 +17,7 @@ from ttnn_emulator.numerics.attention import Prefill, attend, scale_or_default
 from ttnn_emulator.numerics.attention_steps import NEGATIVE_INFINITY
 from ttnn_emulator.numerics.matrix_unit import MathConfig
 from ttnn_emulator.ops import attention_checks as checks
+from ttnn_emulator.ops._caches import seen_as
 from ttnn_emulator.ops._common import math_config
 from ttnn_emulator.ops.attention_buffers import Work, chunks_of, extra_buffers, prefill_buffers
 from ttnn_emulator.ops.attention_checks import TILE, given_names, unsigned
@@ -236,7 +237,7 @@ def _run(
 def gathered(cache: torch.Tensor, table: torch.Tensor, length: int, geometry: Any, width: int) -> torch.Tensor:
     """The first `length` rows of every user, from blocks [blocks, heads, rows, width] by the page table."""
     if geometry is not None:
-        cache = cache.reshape(cache.shape[0], geometry.num_kv_heads, geometry.block_size, width)
+        cache = seen_as(cache, geometry.num_kv_heads, geometry.block_size, width)
     count = div_up(length, cache.shape[2])
     blocks = cache[table[:, :count].long()]
     return blocks.transpose(1, 2).flatten(2, 3)[:, :, :length]

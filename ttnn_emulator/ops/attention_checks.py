@@ -144,13 +144,13 @@ def require_page_table(table: Spec, batch: int) -> None:
 
 def require_same_geometry(geometry: Any, k: Spec, v: Spec, width: int) -> None:
     """A cache seen with other heads and blocks: as many elements a block, whole tiles."""
-    require(geometry.block_size > 0, "block_size of the cache geometry must be positive")
+    require(geometry.block_size > 0, "block_size must be > 0 in a cache geometry")
     require(geometry.num_kv_heads > 0, "num_kv_heads of the cache geometry must be positive")
     require(k.shape[3] == v.shape[3], f"keys are {k.shape[3]} wide, values {v.shape[3]}")
     require(k.shape[1] == v.shape[1], f"keys have {k.shape[1]} heads, values {v.shape[1]}")
     stored = k.padded_shape[1] * k.padded_shape[2] * k.padded_shape[3]
     seen = geometry.num_kv_heads * geometry.block_size * width
-    require(seen == stored, f"a block of the cache has {stored} elements, the geometry sees {seen}")
+    require(seen == stored, f"geometry mismatch: a block of the cache has {stored} elements, the geometry sees {seen}")
     require(geometry.block_size % TILE == 0, f"block_size {geometry.block_size} is no multiple of {TILE}")
     require(width % TILE == 0, f"queries of width {width} are no whole tiles")
 

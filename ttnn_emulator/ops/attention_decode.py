@@ -13,6 +13,7 @@ from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG
 from ttnn_emulator.numerics.attention import scale_or_default
 from ttnn_emulator.numerics.attention_decode import Decode, decode
 from ttnn_emulator.ops import attention_decode_checks as checks
+from ttnn_emulator.ops._caches import seen_as
 from ttnn_emulator.ops.attention import approximates, attention_math
 from ttnn_emulator.ops.attention_buffers import Cache, decode_buffers
 from ttnn_emulator.ops.attention_checks import TILE, given_names, is_active, unsigned
@@ -74,7 +75,8 @@ def decoding(
     )
     names = given_names({"v": v, "positions": positions, "page_table": page_table, "mask": mask, "sink": sink}.items())
     fault = _fault(q, k, users, out_users, settings)
-    run = functools.partial(_run, kernel, settings, names, k.shape[2], users, out.shape, fault)
+    block = settings.geometry.block_size if is_active(settings.geometry) else k.shape[2]
+    run = functools.partial(_run, kernel, settings, names, block, users, out.shape, fault)
     if spread.replicated:
         run = functools.partial(_replicated)
     cache = Cache(q, k, values, out, page_table, positions, mask, sink is not None)
@@ -177,7 +179,7 @@ def _places(kernel: Decode, settings: Settings, given: dict[str, torch.Tensor], 
 def _rows_of(cache: torch.Tensor, pages: torch.Tensor, settings: Settings, width: int) -> torch.Tensor:
     """A user's rows [groups, rows, width]; blocks shorter than a tile take a whole one."""
     if is_active(settings.geometry):
-        cache = cache.reshape(cache.shape[0], settings.geometry.num_kv_heads, settings.geometry.block_size, width)
+        cache = seen_as(cache, settings.geometry.num_kv_heads, settings.geometry.block_size, width)
     pages = pages.clamp(0, cache.shape[0] - 1)  # entries beyond the position need not be valid
     rows = cache.shape[2]
     if rows < TILE:

@@ -213,7 +213,10 @@ def conv1d(
         pair((1, dilation), "dilation"),
     )
     if slice_config is not None:
-        require(slice_config.slice_type is not ALONG_HEIGHT, "an image of one row cannot be sliced along its height")
+        require(
+            slice_config.slice_type is not ALONG_HEIGHT,
+            "an image of one row cannot be sliced along its height: DRAM_HEIGHT is not a slice type of conv1d",
+        )
     x = input_tensor
     if x.rank < 4:
         x = reshape_flow(Flow(x), (batch_size, 1, input_length, in_channels)).spec

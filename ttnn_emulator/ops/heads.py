@@ -94,7 +94,7 @@ def split_query_key_value_and_split_heads(
 def _require_whole_heads(spec: Spec, heads: int) -> None:
     require(heads > 0, "there must be at least one head")
     size, padded = spec.shape[2] // heads, spec.padded_shape[2] // heads
-    require(size % TILE_SIZE == 0, f"a head of {size} columns is no multiple of {TILE_SIZE}")
+    require(size % TILE_SIZE == 0, f"The head size must be a multiple of the tile width {TILE_SIZE}, it is {size}")
     require(padded == size, f"a head of {size} columns must not be padded to {padded}")
 
 
@@ -142,7 +142,7 @@ def concatenate_heads(input_tensor: Tensor, *, memory_config: MemoryConfig | Non
     spec = input_tensor._spec
     require(spec.rank == 4, f"the input must have rank 4, not {spec.rank}")
     size, padded = spec.shape[-1], spec.padded_shape[-1]
-    require(size % TILE_SIZE == 0 and size == padded, f"a head of {size} columns is no multiple of {TILE_SIZE}")
+    require(size % TILE_SIZE == 0 and size == padded, f"Head size must be a multiple of {TILE_SIZE}, it is {size}")
     config = memory_of(memory_config, spec)
     if spec.is_sharded and not config.is_sharded():
         input_tensor = ttnn.to_memory_config(input_tensor, MemoryConfig(config.memory_layout, config.buffer_type))

@@ -318,19 +318,22 @@ def addmm(
 ) -> Tensor:
     """beta × input + alpha × (mat1 @ mat2)."""
     require(output_tile is None, "addmm takes no output_tile")
-    require(alpha != 0.0, "alpha must not be 0")
+    require(alpha != 0.0, "the alpha parameter cannot be 0")
     named = [("mat1_tensor", mat1_tensor), ("mat2_tensor", mat2_tensor)]
     if beta != 0.0:
         shapes = input_tensor._spec.shape, mat1_tensor._spec.shape, mat2_tensor._spec.shape
         of_input, of_first, of_second = ((1,) * (2 - len(shape)) + shape for shape in shapes)
         require(
             of_input[0] == of_first[0] and of_input[1] == of_second[1],
-            f"input_tensor of shape {list(shapes[0])} must have the shape of the product of {list(shapes[1])} and "
-            f"{list(shapes[2])}",
+            "input_tensor must have shape matching one of result of mat1_tensor @ mat2_tensor: "
+            f"{list(shapes[0])} against {list(shapes[1])} @ {list(shapes[2])}",
         )
-        named.append(("input_tensor", input_tensor))
+        named.insert(0, ("input_tensor", input_tensor))
     for name, tensor in named:
-        require(tensor.dtype in ADDMM_DTYPES, f"{name} has {tensor.dtype}, which addmm does not take")
+        require(
+            tensor.dtype in ADDMM_DTYPES,
+            f"only bfloat16, float32 and bfloat8_b types are supported for {name}, not {tensor.dtype}",
+        )
     asked = _asked(
         mat2_tensor,
         False,

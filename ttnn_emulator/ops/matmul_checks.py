@@ -40,7 +40,8 @@ def require_operands(of: Operands) -> None:
     require(len(of.b_shape) >= 2, f"the second operand's rank is {len(of.b_shape)}, it must be at least 2")
     require(
         0 < of.a_shape[-1] == of.b_shape[-2],
-        f"the first operand's width {of.a_shape[-1]} must be the second one's height {of.b_shape[-2]}",
+        "The width of the first tensor must be equal to the height of the second tensor: "
+        f"they are {of.a_shape[-1]} and {of.b_shape[-2]}",
     )
     require(of.b_shape[-1] > 0 and height_of(of.a_shape) > 0, "the product would be empty")
     inner = of.b_padded[-2] // of.in1_tile.height
@@ -116,7 +117,7 @@ def _require_sizes(of: Operands, program: Program, dest_tiles: int, device_grid:
         return
     require(
         of.inner % program.in0_block_w == 0,
-        f"{of.inner} tiles of the inner dimension do not divide into blocks of in0_block_w = {program.in0_block_w}",
+        f"Kt ({of.inner}) must be divisible by in0_block_w ({program.in0_block_w})",
     )
     height, width = program.per_core_M, program.per_core_N
     if program.kind in MULTICAST:
@@ -168,6 +169,11 @@ def _require_work(of: Operands, program: Program, output: MemoryConfig, device_g
     rows, columns = of.rows(program.fuse_batch), of.columns
     down, across = div_up(rows, program.per_core_M), div_up(columns, program.per_core_N)
     require(rows > 0 and columns > 0, f"an output of {rows} x {columns} tiles")
+    if program.kind is Kind.MCAST_1D and not program.mcast_in0:
+        require(
+            across <= 1,
+            f"mcast_in1 requires N ({columns}) to fit within a single per_core_N block ({program.per_core_N})",
+        )
     require(
         program.per_core_M <= rows or program.mcast_in0,
         f"per_core_M {program.per_core_M} exceeds the {rows} rows of tiles that there are",
@@ -251,10 +257,12 @@ def _require_bias(of: Operands, program: Program, bias: Spec) -> None:
     require(bias.is_tile, f"the bias must be in TILE layout, it is in {bias.layout}")
     require(batch_of(bias.shape) == 1, f"a bias of shape {list(bias.shape)} has batches")
     rows = of.rows() if program.kind is Kind.REUSE else 1
+    height, width = bias.padded_shape[-2:]
     require(
-        bias.padded_shape[-2] == rows * tile[0] and bias.padded_shape[-1] == of.b_padded[-1],
-        f"a bias padded to {list(bias.padded_shape)} does not cover {rows * tile[0]} x {of.b_padded[-1]}",
+        height == rows * tile[0],
+        f"padded second last dimension of bias, {height}, not equal to expected bias height, {rows * tile[0]}",
     )
+    require(width == of.b_padded[-1], f"a bias padded to {width} columns does not cover {of.b_padded[-1]}")
     require(
         bias.shape[-1] >= of.b_shape[-1], f"a bias {bias.shape[-1]} wide is narrower than the output, {of.b_shape[-1]}"
     )

@@ -52,16 +52,23 @@ def sparse_matmul(
     of = Operands(a, b)
     _require_tensors(of, sparsity)
     require(core_grid is None, "give a core_grid or a program_config, not both")
-    require(is_input_a_sparse or is_input_b_sparse, "at least one operand must be sparse")
+    require(
+        is_input_a_sparse or is_input_b_sparse,
+        "sparse_matmul requires at least one of is_input_a_sparse or is_input_b_sparse to be true",
+    )
     batches = _batches(of, is_input_a_sparse, is_input_b_sparse)
-    require(sparsity.volume == batches, f"sparsity has {sparsity.volume} flags for {batches} batches")
+    require(
+        sparsity.volume == batches, f"sparsity logical_volume {sparsity.volume} is not the number of batches, {batches}"
+    )
     require(nnz is None or 0 < nnz <= batches, f"nnz is {nnz}, of {batches} batches")
     if indices is not None:
         _require_indices(of, indices, nnz, is_input_b_sparse)
     program = program_of(program_config)
     _require_program(of, program)
     shape = _shape(of, is_input_a_sparse, is_input_b_sparse, indices)
-    spec = _output(of, shape, output, nnz if indices is None else None, memory_config, dtype, output_tile)
+    spec = _output(
+        of, shape, output, nnz if indices is None else None, memory_config, dtype, output_tile, indices is not None
+    )
     asked = Asked(program=program)
     given, _ = kernel_config(compute_kernel_config)
     math_ = given or default_math(of, asked, spec.dtype, current_board().arch)
@@ -91,7 +98,7 @@ def sparse_matmul(
         elif is_input_b_sparse:
             results = product(left[which // right.shape[0]], right[which % right.shape[0]])
         else:
-            results = product(left[which], right[:1].expand(len(which), -1, -1))
+            results = product(left[which], right[which % right.shape[0]])
         if compact:
             return results.reshape(spec.shape)
         whole = torch.zeros(batches, rows, columns, dtype=CARRIER[spec.dtype])
@@ -114,9 +121,11 @@ def _padded(values: torch.Tensor, padding: tuple[int, ...]) -> torch.Tensor:
 def _require_tensors(of: Operands, sparsity: Spec) -> None:
     a, b = of.a, of.b
     require(a.on_device and b.on_device and sparsity.on_device, "all inputs must be on a device")
-    require(a.is_tile and b.is_tile, f"the operands must be in TILE layout, they are in {a.layout} and {b.layout}")
-    require(a.dtype in FLOAT_DTYPES and b.dtype in FLOAT_DTYPES, f"cannot multiply {a.dtype} with {b.dtype}")
-    require(sparsity.layout is Layout.ROW_MAJOR, "sparsity must be in ROW_MAJOR layout")
+    for spec, name in ((a, "A"), (b, "B")):
+        require(spec.is_tile, f"Input tensor {name} must be TILE layout, not {spec.layout}")
+    for spec, name in ((a, "A"), (b, "B")):
+        require(spec.dtype in FLOAT_DTYPES, f"Input tensor {name} must be a floating point type, not {spec.dtype}")
+    require(sparsity.layout is Layout.ROW_MAJOR, f"Sparsity tensor must be ROW_MAJOR layout, not {sparsity.layout}")
     require(
         a.padded_shape[-1] == b.padded_shape[-2],
         f"the inner dimensions {a.padded_shape[-1]} and {b.padded_shape[-2]} do not match",
@@ -131,17 +140,21 @@ def _batches(of: Operands, a_sparse: bool, b_sparse: bool) -> int:
 
 
 def _require_indices(of: Operands, indices: Spec, nnz: int | None, b_sparse: bool) -> None:
-    require(b_sparse, "indices name batches of the second operand, which must be sparse")
-    require(indices.on_device, "indices must be on a device")
+    require(b_sparse, "indices name batches of the second operand, which requires is_input_b_sparse")
+    require(indices.on_device, "indices are on the host: Device Operations expect device tensors as inputs")
     require(indices.layout is Layout.ROW_MAJOR, "indices must be in ROW_MAJOR layout")
-    require(indices.dtype is DataType.UINT16, f"indices must be uint16, they are {indices.dtype}")
-    require(indices.shape[-1] == indices.volume, f"indices of shape {list(indices.shape)} are not one row")
-    require(nnz is None, "indices say how many batches there are: give no nnz with them")
+    require(indices.dtype is DataType.UINT16, f"indices must be UINT16 dtype, not {indices.dtype}")
+    require(
+        indices.shape[-1] == indices.volume, f"indices of shape {list(indices.shape)} are no single ROW_MAJOR stick"
+    )
+    require(nnz is None, "nnz must not be supplied together with indices, which say how many batches there are")
     groups = of.b.padded_shape
     require(
         len(groups) >= 3 and batch_of(groups) == groups[-3], f"the second operand {list(groups)} has no one batch axis"
     )
-    require(indices.volume <= groups[-3], f"{indices.volume} indices into {groups[-3]} batches")
+    require(
+        indices.volume <= groups[-3], f"{indices.volume} indices must be <= the number of sparse groups, {groups[-3]}"
+    )
 
 
 def _require_program(of: Operands, program: Program) -> None:
@@ -155,6 +168,7 @@ def _require_program(of: Operands, program: Program) -> None:
         "per_core_M",
         "per_core_N",
     )
+    require(program.out_block_w > 0 and program.out_block_h > 0, "out_block_w and out_block_h must be non-zero")
     for name in sizes:
         require(getattr(program, name) > 0, f"{name} must not be 0")
     for whole, part in (
@@ -165,7 +179,7 @@ def _require_program(of: Operands, program: Program) -> None:
     ):
         require(
             getattr(program, whole) % getattr(program, part) == 0,
-            f"{whole} {getattr(program, whole)} must be a multiple of {part} {getattr(program, part)}",
+            f"{whole} {getattr(program, whole)} must be divisible by {part} {getattr(program, part)}",
         )
     require(
         of.inner % program.in0_block_w == 0,
@@ -196,6 +210,7 @@ def _output(
     memory_config: MemoryConfig | None,
     dtype: DataType | None,
     tile: Tile | None,
+    indexed: bool,
 ) -> Spec:
     config = memory_config if memory_config is not None else DRAM_MEMORY_CONFIG
     if output is None:
@@ -209,5 +224,18 @@ def _output(
     require(dtype in (None, output.dtype), f"dtype is {dtype}, the given output tensor has {output.dtype}")
     allowed = [shape] if nnz is None else [shape, (1, nnz, *shape[-2:])]
     expected = " or ".join(str(list(each)) for each in allowed)
-    require(output.shape in allowed, f"the given output tensor has shape {list(output.shape)}, not {expected}")
+    if indexed:
+        expected = f"the indexed output shape {expected}"
+    elif nnz is None:
+        expected = f"{expected} when nnz is not provided"
+    require(output.shape in allowed, f"Optional output tensor shape {list(output.shape)} must match {expected}")
+    height, width = output.tile.tile_shape
+    require(
+        height == of.in0_tile.height,
+        f"the tile height {height} of the given output must equal to the in0 tile height {of.in0_tile.height}",
+    )
+    require(
+        width == of.in1_tile.width,
+        f"the tile width {width} of the given output must equal to the in1 tile width {of.in1_tile.width}",
+    )
     return output

@@ -66,6 +66,7 @@ def _before(
         out = Spec.of(shape, dtype, Layout.TILE, memory_of(memory, tensor))
         require(not out.is_sharded, f"statistics of an interleaved input cannot be {out.memory_config.memory_layout}")
     accurate = tensor.dtype is DataType.FLOAT32 and not fast
+    block = tensor.shard_spec.shape[1] if tensor.is_sharded and tensor.shard_spec is not None else None
 
     def compute(values: torch.Tensor, *others: torch.Tensor) -> torch.Tensor:
         extra = Operand(others[0].to(torch.float32), residual.dtype) if residual is not None else None
@@ -76,6 +77,7 @@ def _before(
             centred=kind == LAYER_NORM,
             residual=extra,
             accurate=accurate,
+            block=block,
         )
         return fitted(statistics, out.shape)
 
@@ -184,6 +186,7 @@ def _after(
             epsilon,
             out.dtype,
             centred=kind == LAYER_NORM,
+            of_means=tensor.is_sharded,
             **operands,
         )
 

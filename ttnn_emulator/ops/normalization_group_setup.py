@@ -11,9 +11,10 @@ from ttnn_emulator.errors import require
 from ttnn_emulator.grid import CoreCoord, CoreGrid, CoreRange, CoreRangeSet
 from ttnn_emulator.host import from_torch_tensor
 from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.mesh import ShardTensor2dMesh
 from ttnn_emulator.ops.normalization_checks import TILE
 from ttnn_emulator.shapes import div_up, round_up
-from ttnn_emulator.table import composite
+from ttnn_emulator.table import composite, ttnn
 
 # -- grids ------------------------------------------------------------------------------------------------------------
 
@@ -170,6 +171,63 @@ def create_group_norm_input_negative_mask(
 ):
     """The opposite: zeros where a group's channels lie."""
     return _mask(num_channel, num_groups, num_cores_across_channel, data_type, inside=0.0)
+
+
+def dram_group_norm_virtual_columns(core_grid: CoreGrid, num_channels: int, num_groups: int) -> int:
+    """Into how many parts group_norm of a tensor in DRAM cuts the channels."""
+    columns = virtual_columns(core_grid.x, num_groups, num_channels)
+    if not columns:
+        raise AssertionError(f"{num_channels} channels in {num_groups} groups do not divide over {core_grid.x} columns")
+    return columns
+
+
+def find_max_tile_span(W: int, group_size: int, tile_width: int) -> int:
+    """The most tiles that one group of channels touches."""
+    starts = range(0, W, group_size)
+    return max(((start + group_size - 1) // tile_width - start // tile_width + 1 for start in starts), default=0)
+
+
+@composite("ttnn.dram_group_norm_params_from_torch")
+def dram_group_norm_params_from_torch(
+    torch_params,
+    channels_per_device,
+    groups_per_device,
+    device,
+    mesh_axis=None,
+    core_grid=None,
+    return_mask=True,
+    dtype=DataType.BFLOAT16,
+):
+    """Torch weights and biases, or one of them, as group_norm of a tensor in DRAM takes them, and its mask.
+
+    Along `mesh_axis` every row or column of a mesh gets its own channels.
+    """
+    if not core_grid and not device:
+        raise AssertionError("either core_grid or device must be given")
+    if channels_per_device % TILE or channels_per_device % groups_per_device:
+        raise AssertionError(
+            f"{channels_per_device} channels must be a multiple of {TILE} and of {groups_per_device} groups"
+        )
+    parts = 1
+    dims: list[int | None] = [None, None]
+    if mesh_axis is not None:
+        parts, dims[mesh_axis] = tuple(device.shape)[mesh_axis], 0
+    columns = virtual_columns((core_grid or device.core_grid).x, groups_per_device, channels_per_device)
+    if not columns:
+        raise AssertionError(f"{channels_per_device} channels do not divide over the grid")
+    mapper = ShardTensor2dMesh(device, mesh_shape=tuple(device.shape), dims=tuple(dims))
+    single = isinstance(torch_params, torch.Tensor)
+    made = []
+    for values in [torch_params] if single else torch_params:
+        if values.numel() // parts != channels_per_device:
+            raise AssertionError(f"{values.numel() // parts} channels a device are given for {channels_per_device}")
+        rows = [create_group_norm_weight_bias_rm(part, channels_per_device, columns) for part in values.chunk(parts)]
+        made.append(ttnn.from_torch(torch.cat(rows), dtype=dtype, device=device, mesh_mapper=mapper))
+    given = made[0] if single else made
+    if not return_mask:
+        return given
+    mask = create_group_norm_input_mask(channels_per_device, groups_per_device, columns, dtype)
+    return given, ttnn.to_device(mask, device)
 
 
 @composite("ttnn.create_group_norm_weight_bias_rm")

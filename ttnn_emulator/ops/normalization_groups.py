@@ -83,7 +83,7 @@ def group_norm(
     """Groups of channels to zero mean and unit variance, × weight + bias; the input is [N, 1, H × W, C]."""
     spec = input_tensor
     in_place = bool(inplace)
-    require(not (spec.is_tile and in_place), "a TILE input cannot be normalised in place: give inplace=False")
+    require(not (spec.is_tile and in_place), "Tile layout requires non-inplace tensors: give inplace=False")
     if output_layout is not None and output_layout is not spec.layout:
         require(not in_place, f"in place the layout {spec.layout} cannot become {output_layout}")
     require(
@@ -96,19 +96,19 @@ def group_norm(
     )
     padded = spec.padded_shape
     height = math.prod(padded[:3])
-    require(height % TILE == 0, f"N × H × W, {height}, must be a multiple of {TILE}")
+    require(height % TILE == 0, f"N × H × W, {height}, must be divisible by the tile size {TILE}")
     if spec.volume == 0:
         return Plan(spec.with_(memory_config=memory_config or DRAM_MEMORY_CONFIG), lambda x: x, reads=("input_tensor",))
     require_on_device(spec)
     if input_mask is not None:
-        require_on_device(input_mask, "the mask")
+        require(input_mask.on_device, "Input mask must be on device")
     require(dtype in (None, spec.dtype), f"the output must be {spec.dtype} as the input, not {dtype}")
     welford = use_welford and spec.shape[2] % TILE == 0
     grid = _grid(spec, num_groups, height, core_grid, num_out_blocks)
     require(spec.dtype in TAKEN, f"the input must be BFLOAT16 or FLOAT32, not {spec.dtype}")
     require(padded[3] % num_groups == 0, f"{padded[3]} channels do not divide into {num_groups} groups")
     require(padded[1] == 1, f"the second dimension must be 1, it is {padded[1]}")
-    require(padded[2] % TILE == 0, f"H × W, {padded[2]}, must be a multiple of {TILE}")
+    require(padded[2] % TILE == 0, f"H × W, {padded[2]}, must be a multiple of the tile height {TILE}")
     out_layout = output_layout or spec.layout
     if welford and not spec.is_sharded:
         require(spec.is_tile and out_layout is Layout.TILE, "use_welford takes interleaved tensors in TILE layout only")
@@ -125,8 +125,10 @@ def group_norm(
         share = padded[3] // _sharing(spec, num_groups, grid)[1]
         _require_mask(input_mask, groups, "mask", span_of(share, padded[3] // num_groups))
     if negative_mask is not None:
+        require(negative_mask.on_device, "Negative mask must be on device")
         _require_mask(negative_mask, (num_groups,), "negative mask")
-        require(spec.is_sharded and not welford, "a negative mask needs a sharded input, and no use_welford")
+        require(not welford, "Negative mask is not supported with use_welford=True")
+        require(spec.is_sharded, "a negative mask needs a sharded input")
         require(
             spec.layout is Layout.ROW_MAJOR and out_layout is Layout.ROW_MAJOR,
             "a negative mask needs ROW_MAJOR input and output",

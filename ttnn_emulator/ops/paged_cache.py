@@ -191,13 +191,21 @@ def paged_update_cache(
     shared = bool(share_cache)
     shards = _require_update(cache, input, update_idxs, update_idxs_tensor, page_table, shared, batch_offset)
     users, width = input.padded_shape[1], input.padded_shape[-1]
-    require(shards.num_cores() == users, f"{users} users must lie on as many cores, not {shards.num_cores()}")
+    require(
+        shards.num_cores() == users,
+        f"num_cores of the input's shards, {shards.num_cores()}, must be that of users, {users}",
+    )
     require(width % TILE_SIZE == 0, f"a width of {width} is no multiple of {TILE_SIZE}")
     own = cache.padded_shape
     seen = (own[0], own[1], own[2], own[-1])
     if page_table is None:
-        changed = (block_size, num_kv_heads, cache_position_modulo)
-        require(all(value is None for value in changed), "block_size, num_kv_heads and the modulo need a page table")
+        changed = {
+            "block_size_override": block_size,
+            "num_kv_heads_override": num_kv_heads,
+            "cache_position_modulo": cache_position_modulo,
+        }
+        for name, value in changed.items():
+            require(value is None, f"{name} is only supported in paged mode, with a page table")
         require(width == own[-1], f"the input is {width} wide, the cache {own[-1]}")
     else:
         seen = (own[0], num_kv_heads or own[1], block_size or own[2], width)
@@ -212,7 +220,7 @@ def paged_update_cache(
 
 def _require_pages(own: Sequence[int], seen: tuple[int, int, int, int]) -> None:
     size, other = own[1] * own[2] * own[-1], seen[1] * seen[2] * seen[3]
-    require(size == other, f"a page of {list(own[1:])} cannot be seen as {list(seen[1:])}")
+    require(size == other, f"geometry mismatch: a page of {list(own[1:])} cannot be seen as {list(seen[1:])}")
     require(seen[2] > 0 and seen[2] % TILE_SIZE == 0, f"pages of {seen[2]} rows are no multiple of {TILE_SIZE}")
 
 
@@ -220,7 +228,10 @@ def _require_modulo(modulo: int | None, rows: int, pages: int, columns: int) -> 
     if modulo is None:
         require(columns <= pages, f"the page table has {columns} columns for {pages} pages")
         return
-    require(modulo > 0 and modulo % rows == 0, f"a modulo of {modulo} is no multiple of {rows}")
+    require(
+        modulo > 0 and modulo % rows == 0,
+        f"cache_position_modulo {modulo} must be a positive multiple of effective block_size {rows}",
+    )
     require(modulo // rows <= pages, f"a modulo of {modulo} needs more than {pages} pages")
 
 
@@ -419,7 +430,7 @@ def paged_fill_cache(
 
 def _require_number(spec: Spec, count: int, name: str) -> None:
     require_on_device(spec, name)
-    require(spec.volume == count, f"{name} holds {spec.volume} numbers, not {count}")
+    require(spec.volume == count, f"{name} holds {spec.volume} numbers, not exactly {count} element{'s' * (count > 1)}")
     require(spec.dtype in INTEGER_DTYPES, f"{name} is {spec.dtype}, not int32 or uint32")
     require(spec.layout is Layout.ROW_MAJOR, f"{name} must be in ROW_MAJOR layout")
     require(not spec.is_sharded and spec.memory_config.is_dram, f"{name} must lie interleaved in DRAM")

@@ -252,6 +252,14 @@ def test_latent_values(device: Any) -> None:
     near(ours, expected)
 
 
+@pytest.mark.parametrize("mode", ("exact", "fast"))
+def test_values_of_more_heads_than_latent_keys(device: Any, mode: str) -> None:
+    q, k, v = normal(1, 4, 64, 96, seed=37), normal(1, 1, 64, 96, seed=38), normal(1, 4, 64, 64, seed=39)
+    with numerics(mode):
+        ours = transformer.flash_mla_prefill(*[on(device, each) for each in (q, k, v)])
+    near(ours, reference(q, k, v, is_causal=True))
+
+
 def test_values_that_the_chip_would_misread(device: Any) -> None:
     q, k = on(device, normal(1, 4, 64, 96, seed=31)), on(device, normal(1, 1, 64, 96, seed=32))
     with pytest.raises(ChipFault):
@@ -339,6 +347,32 @@ def test_decoding_from_pages(device: Any, block: int, window: int | None) -> Non
     ours = transformer.paged_scaled_dot_product_attention_decode(on(device, q), *cache, table, **options)
     used = options["sliding_window_size"]
     near(ours, decoded(q, k, v, [90], **({"window": used} if used else {})))
+
+
+def in_tiles(pages: torch.Tensor, heads: int, rows: int, width: int) -> torch.Tensor:
+    """Pages [P, …] as a tensor of heads × rows × width a page that holds the same tiles in the same order."""
+    tiles = pages.unflatten(2, (-1, 32)).unflatten(4, (-1, 32)).transpose(3, 4)
+    tiles = tiles.reshape(pages.shape[0], heads, rows // 32, width // 32, 32, 32)
+    return tiles.transpose(3, 4).reshape(pages.shape[0], heads, rows, width)
+
+
+@pytest.mark.parametrize("stored_as", ((1, 128, 64), (1, 32, 256), (2, 32, 128), (4, 64, 32)))
+def test_a_geometry_relabels_the_tiles_of_pages(device: Any, stored_as: tuple[int, int, int]) -> None:
+    k, v = normal(1, 2, 128, 64, seed=71), normal(1, 2, 128, 64, seed=72)
+    order, geometry = [1, 0], ttnn.PagedCacheGeometryOverride(block_size=64, num_kv_heads=2)
+    cache = [on(device, in_tiles(paged(each, order, 64), *stored_as)) for each in (k, v)]
+    table = indices(device, *order, shape=(1, 2))
+    q = normal(1, 1, 4, 64, seed=73)
+    ours = transformer.paged_scaled_dot_product_attention_decode(
+        on(device, q), *cache, table, cur_pos_tensor=indices(device, 100), paged_cache_geometry=geometry
+    )
+    near(ours, decoded(q, k, v, [100]))
+    q = normal(1, 4, 128, 64, seed=74)
+    table = indices(device, *order, *[0] * 6, shape=(1, 8))
+    ours = transformer.chunked_scaled_dot_product_attention(
+        on(device, q[:, :, 64:]), *cache, table, 64, paged_cache_geometry=geometry
+    )
+    near(ours, reference(q, k, v, is_causal=True)[:, :, 64:])
 
 
 def test_decoding_with_latent_values(device: Any) -> None:

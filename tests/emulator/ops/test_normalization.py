@@ -308,3 +308,38 @@ def test_tensors_in_l1_leave_less_room_for_rows(card):
     made = ttnn.layer_norm(x, epsilon=EPSILON, compute_kernel_config=ACCURATE)  # 1 MB for whole rows would clash
     assert made.shape == (1, 1, 3072)
     ttnn.deallocate(held)
+
+
+def test_parameters_of_group_norm_in_dram(device) -> None:
+    weight, bias = torch.rand(64), torch.rand(64)
+    grid = ttnn.CoreGrid(x=2, y=1)
+    assert ttnn.operations.normalization.dram_group_norm_virtual_columns(grid, 64, 4) == 2
+    (weights, biases), mask = ttnn.dram_group_norm_params_from_torch([weight, bias], 64, 4, device, core_grid=grid)
+    assert list(weights.shape) == [1, 1, 2, 32] and list(mask.shape) == [1, 4, 32, 32]
+    assert torch.equal(ttnn.to_torch(biases).reshape(-1), bias.bfloat16())
+    alone = ttnn.dram_group_norm_params_from_torch(weight, 64, 4, device, core_grid=grid, return_mask=False)
+    assert torch.equal(ttnn.to_torch(alone), ttnn.to_torch(weights))
+    with pytest.raises(AssertionError):
+        ttnn.dram_group_norm_params_from_torch(weight, 32, 4, device, core_grid=grid)
+
+
+@pytest.mark.parametrize("name", ("layer_norm", "rms_norm"))
+def test_statistics_of_shards_are_means(device, name: str) -> None:
+    """The mean of the values before that of the squares, and the norm after takes them as such."""
+    x = torch.randn(1, 1, 32, 256, generator=torch.Generator().manual_seed(0)).bfloat16()
+    cores = ttnn.CoreRangeSet([ttnn.CoreRange(ttnn.CoreCoord(0, 0), ttnn.CoreCoord(3, 0))])
+    shards = ttnn.ShardSpec(cores, (32, 64), ttnn.ShardOrientation.ROW_MAJOR)
+    memory = ttnn.MemoryConfig(ttnn.TensorMemoryLayout.WIDTH_SHARDED, ttnn.BufferType.L1, shards)
+    program = ttnn.LayerNormShardedMultiCoreProgramConfig(
+        compute_with_storage_grid_size=(4, 1), subblock_w=1, block_h=1, block_w=2, inplace=False
+    )
+    given = ttnn.from_torch(x, layout=ttnn.TILE_LAYOUT, device=device, memory_config=memory)
+    stats = getattr(ttnn, f"{name}_pre_all_gather")(given, program_config=program)
+    read, exact = ttnn.to_torch(stats).float(), x.float()
+    means = [exact.square().mean(-1)] if name == "rms_norm" else [exact.mean(-1), exact.square().mean(-1)]
+    for number, mean in enumerate(means):
+        assert (read[..., 32 * number] - mean).abs().max() <= 0.03
+    made = getattr(ttnn, f"{name}_post_all_gather")(given, stats, epsilon=1e-5, program_config=program)
+    centre = 0.0 if name == "rms_norm" else exact.mean(-1, keepdim=True)
+    expected = (exact - centre) * ((exact - centre).square().mean(-1, keepdim=True) + 1e-5).rsqrt()
+    assert (ttnn.to_torch(made).float() - expected).abs().max() <= 0.08

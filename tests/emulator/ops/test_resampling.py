@@ -149,3 +149,28 @@ def test_grids_of_any_size(height: int, width: int, tall: int, wide: int, align_
     with ttnn.open_device(device_id=0) as device:
         ours = ttnn.grid_sample(upload(values, device), upload(grid, device, ttnn.float32), align_corners=align_corners)
         assert (read(ours) - by_torch(values, grid, align_corners)).abs().max() <= WEIGHT_ERROR
+
+
+# -- deformable attention, sums above and to the left -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("align_corners", (False, True))
+@pytest.mark.parametrize(("depth", "queries", "points"), ((16, 5, 4), (48, 40, 1), (64, 33, 3)))
+def test_deformable_attention(device, depth: int, queries: int, points: int, align_corners: bool) -> None:
+    value = image(2, 9, 7, depth)
+    grid = (image(2, queries * points, 1, 2, seed=1) * 2.4 - 1.2).bfloat16().float()
+    attn = image(2, queries, points, seed=2).softmax(-1).bfloat16().float()
+    tensors = [upload(each, device) for each in (value, grid, attn)]
+    ours = ttnn.experimental.multi_scale_deformable_attn(*tensors, align_corners=align_corners)
+    sampled = by_torch(value, grid, align_corners).reshape(2, queries, points, depth)
+    close(read(ours), (sampled * attn.unsqueeze(-1)).sum(2))
+
+
+@pytest.mark.parametrize("dtype", (ttnn.bfloat16, ttnn.float32))
+@pytest.mark.parametrize("shape", ((1, 3, 40, 33), (1, 60, 70, 32), (1, 1, 1, 1)))
+def test_integral_image(device, shape: tuple[int, ...], dtype) -> None:
+    values = image(*shape)
+    given = ttnn.from_torch(values, dtype=dtype, layout=ttnn.TILE_LAYOUT, device=device)
+    expected = values.cumsum(1).cumsum(2)
+    ours = read(ttnn.experimental.intimg(given))
+    assert ((ours - expected).abs() <= 0.03 * expected.abs() + 1e-6).all()

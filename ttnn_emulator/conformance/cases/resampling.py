@@ -1,4 +1,4 @@
-"""Images at other points: upsample, grid_sample, rotate."""
+"""Images at other points: upsample, grid_sample, rotate, deformable attention, sums above and to the left."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STORABLE = tuple(
 
 
 def cases() -> Iterator[Case]:
-    for family in (upsample, grid_sample, prepared_grids, rotate):
+    for family in (upsample, grid_sample, prepared_grids, rotate, deformable_attention, integral_image):
         yield from family()
 
 
@@ -135,3 +135,47 @@ def rotate() -> Iterator[Case]:
     for memory in (height_sharded([16, 32], 4), width_sharded([64, 8], 4), block_sharded([32, 16], (2, 2))):
         yield call(op, T((1, 8, 8, 32), layout="ROW_MAJOR", mem=memory), 30.0)
         yield call(op, T((1, 8, 8, 32), layout="ROW_MAJOR", mem=memory), 30.0, interpolation_mode="bilinear")
+
+
+def deformable_attention() -> Iterator[Case]:
+    op = "ttnn.experimental.multi_scale_deformable_attn"
+
+    def rows(*shape: int, dtype: str = "bfloat16", layout: str = "ROW_MAJOR", **more: object) -> Case:
+        return T(shape, dtype, layout, **more)  # type: ignore[arg-type]
+
+    def given(n: int = 2, size: int = 10, depth: int = 32, queries: int = 16, points: int = 4) -> tuple[Case, ...]:
+        return rows(n, size, size, depth), rows(n, queries * points, 1, 2), rows(n, queries, points)
+
+    for depth, queries, points in product((16, 32, 48, 96), (1, 16, 50), (1, 4)):
+        yield call(op, *given(depth=depth, queries=queries, points=points), align_corners=points == 4)
+    for depth in (0, 8, 24, 40):
+        yield call(op, *given(depth=depth))
+    value, grid, attn = given()
+    for dtype, layout in STORABLE:
+        yield call(op, rows(2, 10, 10, 32, dtype=dtype, layout=layout), grid, attn)
+        yield call(op, value, rows(2, 64, 1, 2, dtype=dtype, layout=layout), attn)
+        yield call(op, value, grid, rows(2, 16, 4, dtype=dtype, layout=layout))
+    for other in (rows(1, 64, 1, 2), rows(2, 60, 1, 2), rows(2, 32, 2, 2), rows(2, 64, 1, 3), rows(2, 64, 2)):
+        yield call(op, value, other, attn)
+    yield call(op, value, grid, rows(2, 1, 16, 4))
+    yield call(op, rows(2, 100, 32), grid, attn)
+    yield call(op, rows(2, 10, 10, 32, mem=height_sharded([50, 32], 4)), grid, attn)
+    yield call(op, rows(2, 10, 10, 32, host=True), grid, attn)
+    for config in ("L1", "DRAM", height_sharded([8, 32], 4)):
+        yield call(op, value, grid, attn, memory_config=M(config))
+    yield call(op, rows(2, 10, 10, 32, mem="L1"), grid, attn)
+
+
+def integral_image() -> Iterator[Case]:
+    op = "ttnn.experimental.intimg"
+    for shape in ((1, 12, 40, 256), (1, 1, 1, 1), (1, 50, 33, 65), (1, 96, 32, 32), (2, 12, 40, 64), (1, 0, 32, 32)):
+        for dtype in ("bfloat16", "float32"):
+            yield call(op, T(shape, dtype))
+    for shape in ((32, 32), (4, 32, 32), (1, 1, 4, 32, 32)):
+        yield call(op, T(shape))
+    for dtype, layout in STORABLE:
+        yield call(op, T((1, 4, 32, 32), dtype, layout))
+    yield call(op, T((1, 4, 32, 32), host=True))
+    yield call(op, T((1, 4, 32, 32), mem="L1"))
+    yield call(op, T((1, 4, 32, 32), mem=height_sharded([32, 32], 4)))
+    yield call(op, T((1, 4, 32, 64), mem=width_sharded([128, 32], 2)))
