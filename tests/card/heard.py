@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
+import torch.fx
 import torch.utils._pytree as pytree
 
 from tests.card.paired import described
 from torch_ttnn import card
 from torch_ttnn.compiler.arguments import leaves
 from torch_ttnn.compiler.border import is_description
+from torch_ttnn.compiler.program import Program
 from torch_ttnn.devices import Target
+
+Call = tuple[str, list[Any], list[Any]]  # path, specs of tensors among the arguments, specs of results
 
 
 class Heard:
@@ -20,7 +24,7 @@ class Heard:
 
     def __init__(self, target: Target) -> None:
         self._is_emulator = target.is_emulator
-        self.calls: list[tuple[str, list[Any], Any]] = []
+        self.calls: list[Call] = []
         self.foreign: list[str] = []  # objects of the emulator that reached another library
 
     def __call__(self, path: str, args: tuple, kwargs: Mapping[str, Any], result: Any) -> None:
@@ -45,13 +49,45 @@ def _specs(item: Any) -> Any:
     return described(item)
 
 
-def first_difference(one: Heard, other: Heard) -> str:
+def told_by(program: Program, first: bool = False) -> list[Call]:
+    """The calls that a program makes, from its graphs; in its first run it prepares weights as well."""
+    calls: list[Call] = []
+    if first:
+        for made, _ in program.lowered.weights:
+            seen: set[torch.fx.Node] = set()
+            _prepared(made, seen, calls)
+    calls += [_call_of(node) for node in program.graph.nodes if "path" in node.meta]
+    return calls
+
+
+def _prepared(node: torch.fx.Node, seen: set[torch.fx.Node], calls: list[Call]) -> None:
+    if node in seen or node.op != "call_function":
+        return
+    seen.add(node)
+    for each in [item for item in leaves((node.args, dict(node.kwargs))) if isinstance(item, torch.fx.Node)]:
+        _prepared(each, seen, calls)
+    if "path" in node.meta:
+        calls.append(_call_of(node))
+
+
+def _call_of(node: torch.fx.Node) -> Call:
+    given = [item for item in leaves((node.args, dict(node.kwargs))) if isinstance(item, torch.fx.Node)]
+    tensors = [_specs(each) for item in given for each in leaves(_value(item)) if _is_tensor(each)]
+    return node.meta["path"], tensors, [_specs(each) for each in leaves(_value(node)) if _is_tensor(each)]
+
+
+def _value(node: torch.fx.Node) -> Any:
+    """The spec of a tensor of the device, or a torch tensor without values."""
+    return node.meta["spec"] if "spec" in node.meta else node.meta.get("val")
+
+
+def first_difference(heard: Sequence[Call], expected: Sequence[Call]) -> str:
     """Where two sequences of calls part; empty if they do not."""
-    for number, (ours, theirs) in enumerate(zip(one.calls, other.calls)):
-        if ours != theirs:
-            return f"call {number}: {ours} on the card, {theirs} on the emulator"
-    if len(one.calls) != len(other.calls):
-        return f"{len(one.calls)} calls on the card, {len(other.calls)} on the emulator"
+    for number, (theirs, ours) in enumerate(zip(heard, expected)):
+        if theirs != ours:
+            return f"call {number}: {theirs} on the card, {ours} on the emulator"
+    if len(heard) != len(expected):
+        return f"{len(heard)} calls on the card, {len(expected)} on the emulator"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Every model of the zoo on the real library with a mock card: it takes every call, in the emulator's order."""
+"""Every model of the zoo on the real library with a mock card, which takes the calls of the emulator's program in order."""
 
 from __future__ import annotations
 
@@ -7,35 +7,15 @@ from typing import Any
 
 import pytest
 import torch
+import torch.utils._pytree as pytree
+from torch._subclasses.fake_tensor import FakeTensorMode
 
-from tests.card.heard import Heard, assert_alike, first_difference
-from torch_ttnn import TorchTtnnOption, devices, zoo
-from torch_ttnn.card import is_stand_in
-from torch_ttnn.compiler.pipeline import VERIFY
+from tests.card.heard import Heard, assert_alike, first_difference, told_by
+from torch_ttnn import TorchTtnnOption, card, devices, zoo
+from torch_ttnn.compiler.pipeline import VERIFY, Compilation, compile_graph
+from torch_ttnn.compiler.program import Program
 
-pytestmark = pytest.mark.skipif(not is_stand_in(), reason="needs the real ttnn and a mock card: run by `make card`")
-
-
-class Run:
-    """A compiled model on one device, with what its first call told the library."""
-
-    def __init__(self, model: Any, inputs: tuple[tuple, dict], target: devices.Target, device: str) -> None:
-        torch._dynamo.reset()
-        self.target = target
-        self.inputs = inputs
-        self.options = TorchTtnnOption(device=device, trace=False)
-        self.compiled = torch.compile(model, backend="ttnn", options=self.options)
-        self.first = Heard(target)
-        self.outputs = self.call(self.first)
-
-    def call(self, heard: Heard) -> Any:
-        args, kwargs = self.inputs
-        with torch.no_grad(), self.target.listening(heard):
-            return self.compiled(*args, **kwargs)
-
-    @property
-    def code(self) -> list[str]:
-        return [program.code for program in self.options.programs]
+pytestmark = pytest.mark.skipif(not card.is_stand_in(), reason="needs a mock card: run by `make card`")
 
 
 @pytest.fixture(autouse=True)
@@ -46,31 +26,53 @@ def unverified(monkeypatch: pytest.MonkeyPatch):
     gc.collect()
 
 
+def for_the_emulator(program: Program) -> Program:
+    """The program that the same graph becomes on an emulated device."""
+    board = devices.resolve(f"emulator:{program.target.typing.board.name}")
+    options = TorchTtnnOption(trace=False)
+    statics = list(program.lowered.statics)
+    vals = [node.meta.get("val") for node in program.captured.graph.nodes]
+    mode = next((val.fake_mode for val in vals if hasattr(val, "fake_mode")), None) or FakeTensorMode()
+    return compile_graph(Compilation(program.captured, statics, board, options, mode))
+
+
+def laid_out(outputs: Any) -> list[Any]:
+    """Shapes, dtypes and strides."""
+    tensors = [each for each in pytree.tree_leaves(outputs) if isinstance(each, torch.Tensor)]
+    return [(tuple(each.shape), each.dtype, each.stride()) for each in tensors]
+
+
 @pytest.mark.parametrize("name", zoo.names())
+@torch.no_grad()
 def test_runs_as_on_the_emulator(name: str, target: devices.Target) -> None:
     entry = zoo.find(name)
     model = entry.build()
-    board = f"emulator:{target.typing.board.name}"
-    emulated = Run(model, entry.inputs(0), devices.resolve(board), board)
-    code, expected, wanted = emulated.code, emulated.first, emulated.outputs
-    del emulated
-    gc.collect()
+    args, kwargs = entry.inputs(0)
+    options = TorchTtnnOption(device="ttnn")
+    compiled = torch.compile(model, backend="ttnn", options=options)
 
-    card = Run(model, entry.inputs(0), target, "ttnn")
-    assert card.code == code
-    assert not first_difference(card.first, expected)
-    assert_alike(card.outputs, wanted)
+    def call() -> tuple[Heard, Any]:
+        heard = Heard(target)
+        with target.listening(heard):
+            return heard, compiled(*args, **kwargs)
 
-    warm = Heard(target)
+    first, outputs = call()
+    emulated = [for_the_emulator(program) for program in options.programs]
+    assert [program.code for program in options.programs] == [program.code for program in emulated]
+    assert not first_difference(first.calls, [each for program in emulated for each in told_by(program, first=True)])
+
     for _ in range(2):
-        assert_alike(card.call(warm), wanted)
+        warm, again = call()
+        assert laid_out(again) == laid_out(outputs)
+        assert not first_difference(warm.calls, [each for program in emulated for each in told_by(program)])
+    if not card.is_mock():
+        assert_alike(outputs, model(*args, **kwargs))
 
     weight = next((each for each in model.parameters() if each.dim() > 1), None)
-    changed = Heard(target)
+    changed = warm
     if weight is not None:
-        with torch.no_grad():
-            weight += 0.5
-        card.call(changed)
-        assert len(changed.calls) > len(warm.calls) // 2  # what depends on it was prepared again
-    for heard in (card.first, warm, changed):
+        weight += 0.5
+        changed, again = call()
+        assert laid_out(again) == laid_out(outputs)
+    for heard in (first, warm, changed):
         assert not heard.foreign
