@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import pathlib
-import pickle
 import shutil
+import tempfile
 from collections.abc import Callable
 from typing import Any
 
@@ -26,11 +28,15 @@ def cached(folder: pathlib.Path, version: str | None, make: Callable[[], Any]) -
     if file.is_file() and file.read_text(encoding="utf-8") == version:
         return load(folder)
     parameters = make()
-    if folder.exists():
-        shutil.rmtree(folder)
-    save(folder, parameters)
-    if version is not None:
-        file.write_text(version, encoding="utf-8")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{folder.name}.") as temporary:
+        made = pathlib.Path(temporary) / folder.name
+        save(made, parameters)
+        if version is not None:
+            (made / VERSION_FILE).write_text(version, encoding="utf-8")
+        if folder.exists():
+            shutil.rmtree(folder)
+        os.replace(made, folder)  # whole or not at all
     return parameters
 
 
@@ -48,7 +54,7 @@ def save(folder: pathlib.Path, parameters: Any) -> None:
         elif isinstance(value, torch.Tensor):
             torch.save(value, f"{place}.pt")
         elif isinstance(value, MaxPool2dArgs):
-            pathlib.Path(f"{place}{POOL_ENDING}").write_bytes(pickle.dumps(dict(value)))
+            pathlib.Path(f"{place}{POOL_ENDING}").write_text(json.dumps(dict(value)), encoding="utf-8")
         else:
             raise InvalidArgument(f"{name} is of type {type(value).__name__}, which is not kept in files")
 
@@ -66,9 +72,11 @@ def load(folder: pathlib.Path) -> ParameterDict:
         elif place.suffix == ".tensorbin":
             found[name] = ttnn.load_tensor(str(place))
         elif place.suffix == ".pt":
-            found[name] = torch.load(place)
+            found[name] = torch.load(place, weights_only=True)
         elif place.suffix == POOL_ENDING:
-            found[name] = MaxPool2dArgs(pickle.loads(place.read_bytes()))
+            read = json.loads(place.read_text(encoding="utf-8"))
+            pairs = {key: tuple(item) if isinstance(item, list) else item for key, item in read.items()}
+            found[name] = MaxPool2dArgs(pairs)
         else:
             raise InvalidArgument(f"{place} is no file of parameters")
     return ParameterDict(found)
