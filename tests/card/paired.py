@@ -99,6 +99,7 @@ def side(item: Any, which: str, path: str) -> Any:
 
 def described(tensor: Any) -> Any:
     """Shape, padded shape, dtype, layout and memory of a tensor of either library."""
+    tensor = tensor.emulated if isinstance(tensor, Paired) else tensor  # both are alike: that was compared
     library = ttnn_emulator
     if not isinstance(tensor, ttnn_emulator.Tensor):
         import ttnn as library

@@ -10,11 +10,26 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tests.card.heard import Heard, assert_alike, first_difference, told_by
+from tests.card.paired import open_paired
 from torch_ttnn import TorchTtnnOption, card, devices, zoo
 from torch_ttnn.compiler.pipeline import VERIFY, Compilation, compile_graph
 from torch_ttnn.compiler.program import Program
 
 pytestmark = pytest.mark.skipif(not card.is_stand_in(), reason="needs a mock card: run by `make card`")
+
+
+# Their Python reads values between graphs, and those of a mock card are zeros: every call is made on the emulator too,
+# and its values decide.
+DECIDED_BY_VALUES = ("vilt-vqa",)
+
+
+@pytest.fixture
+def chosen(name: str, target: devices.Target, monkeypatch: pytest.MonkeyPatch) -> devices.Target:
+    if name not in DECIDED_BY_VALUES or not card.is_mock():
+        return target
+    monkeypatch.setattr(card, "open_card", open_paired)
+    monkeypatch.setattr(devices, "_opened", {})
+    return devices.resolve("ttnn")
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +52,7 @@ def for_the_emulator(program: Program) -> Program:
 
 @pytest.mark.parametrize("name", zoo.names())
 @torch.no_grad()
-def test_runs_as_on_the_emulator(name: str, target: devices.Target) -> None:
+def test_runs_as_on_the_emulator(name: str, chosen: devices.Target) -> None:
     entry = zoo.find(name)
     model = entry.build()
     args, kwargs = entry.inputs(0)
@@ -46,8 +61,8 @@ def test_runs_as_on_the_emulator(name: str, target: devices.Target) -> None:
     compiled = torch.compile(model, backend="ttnn", options=options)
 
     def call() -> tuple[Heard, Any]:
-        heard = Heard(target)
-        with target.listening(heard):
+        heard = Heard(chosen)
+        with chosen.listening(heard):
             return heard, compiled(*args, **kwargs)
 
     first, outputs = call()

@@ -167,9 +167,24 @@ def test_results_are_tensors_of_their_own(function):
     assert all(each.all() for each in results[1:])
 
 
-def test_outputs_have_torchs_strides():
-    y = compiled(lambda x: (x * 2).t())(torch.ones(3, 5))
-    assert y.stride() == (1, 5)
+STRIDED = {
+    "transposed": lambda x: (x * 2).transpose(1, 2),
+    "contiguous again": lambda x: (x * 2).permute(1, 0, 2).contiguous(),
+    "first row": lambda x: (x[:1] * 2)[:, 0],  # dimensions of one element keep torch's strides too
+    "first column": lambda x: (x * 2)[:, :, :1],
+    "expanded": lambda x: (x * 2).sum(0, keepdim=True).expand(3, 5, 4),
+}
+
+
+@pytest.mark.parametrize("name", STRIDED)
+@torch.no_grad()
+def test_outputs_have_torchs_strides(name):
+    x = torch.randn(3, 5, 4)
+    want, run = STRIDED[name](x), compiled(STRIDED[name])
+    for _ in range(3):
+        got = run(x)
+        assert got.stride() == want.stride()
+        assert_near(got, want)
 
 
 @torch.no_grad()
