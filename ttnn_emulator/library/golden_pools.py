@@ -98,7 +98,7 @@ def golden_adaptive_avg_pool2d(
     **_: Any,
 ) -> torch.Tensor:
     image = _image(input_tensor, batch_size, input_h, input_w, channels)
-    return _flat(functional.adaptive_avg_pool2d(image, tuple(output_size)))
+    return _flat(functional.adaptive_avg_pool2d(image, (output_size[0], output_size[1])))
 
 
 def golden_adaptive_max_pool2d(
@@ -111,7 +111,7 @@ def golden_adaptive_max_pool2d(
     **_: Any,
 ) -> torch.Tensor:
     image = _image(input_tensor, batch_size, input_h, input_w, channels)
-    return _flat(functional.adaptive_max_pool2d(image, tuple(output_size)))
+    return _flat(functional.adaptive_max_pool2d(image, (output_size[0], output_size[1])))
 
 
 TWINS["ttnn.max_pool2d"] = golden_maxpool2d

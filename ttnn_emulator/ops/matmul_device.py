@@ -280,6 +280,7 @@ def run(a: Tensor, b: Tensor, bias: Tensor | None, asked: Asked, output: Tensor 
     """Decide and launch."""
     device = a._device
     require(device is not None, "the first operand must be on a device")
+    assert device is not None
     specs = (
         a._spec,
         b._spec,

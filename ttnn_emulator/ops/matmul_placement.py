@@ -60,7 +60,7 @@ def require_row_major(spec: Spec) -> None:
 
 
 def require_shards_near_banks(board: str, a: MemoryConfig, output: MemoryConfig) -> None:
-    """With batched weights in DRAM every bank has one core, the nearest, and the shards lie there in the banks' order."""
+    """With batched weights in DRAM every bank has its nearest core, and the shards lie there in the banks' order."""
     workers = near_dram(board)
     if workers is None:
         raise NotEmulated(f"which cores of {board} lie near which bank of DRAM is not known")
