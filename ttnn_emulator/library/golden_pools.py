@@ -88,5 +88,33 @@ def golden_avg_pool2d(
     return _stored(_flat(functional.avg_pool2d(image, *window, ceil_mode, count_include_pad, divisor_override)), dtype)
 
 
+def golden_adaptive_avg_pool2d(
+    input_tensor: torch.Tensor,
+    batch_size: int,
+    input_h: int,
+    input_w: int,
+    channels: int,
+    output_size: Pair,
+    **_: Any,
+) -> torch.Tensor:
+    image = _image(input_tensor, batch_size, input_h, input_w, channels)
+    return _flat(functional.adaptive_avg_pool2d(image, (output_size[0], output_size[1])))
+
+
+def golden_adaptive_max_pool2d(
+    input_tensor: torch.Tensor,
+    batch_size: int,
+    input_h: int,
+    input_w: int,
+    channels: int,
+    output_size: Pair,
+    **_: Any,
+) -> torch.Tensor:
+    image = _image(input_tensor, batch_size, input_h, input_w, channels)
+    return _flat(functional.adaptive_max_pool2d(image, (output_size[0], output_size[1])))
+
+
 TWINS["ttnn.max_pool2d"] = golden_maxpool2d
 TWINS["ttnn.avg_pool2d"] = golden_avg_pool2d
+TWINS["ttnn.adaptive_avg_pool2d"] = golden_adaptive_avg_pool2d
+TWINS["ttnn.adaptive_max_pool2d"] = golden_adaptive_max_pool2d

@@ -155,12 +155,15 @@ def norm_rows(
     bias: Operand | None = None,
     activation: Callable[[torch.Tensor, bool], torch.Tensor] | None = None,
     block: int | None = None,
+    line: int | None = None,
     unit_rows: Callable[[Core], torch.Tensor] | None = None,
 ) -> torch.Tensor:
     """The last dimension brought to unit variance, `centred` also to zero mean, then × weight + bias.
 
-    `block` is the width of a shard: every core takes the mean of its own, and one core the mean of those. `unit_rows`
-    takes the place of all steps before the weight: another kernel's way to them, bit for bit.
+    `block` is the width of a shard: every core takes the mean of its own, and one core the mean of those. `line` is how
+    many cores stand in line where the kernel adds in two stages: one core of every line, then the first of them over
+    its own line and the sums of the others. `unit_rows` takes the place of all steps before the weight: another
+    kernel's way to them, bit for bit.
     """
     core = Core.of(config, x.values.numel())
     at_once = not core.exact and activation is None
@@ -178,8 +181,8 @@ def norm_rows(
         made = unit_rows(core)
     else:
         if centred:
-            values = core.through(core.sub(values, core.through(_mean(core, values, block))))
-        variance = core.through(_mean(core, core.through(core.mul(values, values)), block))
+            values = core.through(core.sub(values, core.through(_mean(core, values, block, line))))
+        variance = core.through(_mean(core, core.through(core.mul(values, values)), block, line))
         shifted = core.add(variance, torch.tensor(numeric.scaler_of(epsilon)))
         inverse = core.through(core.apply("rsqrt", shifted, approx=config.approx))
         made = core.mul(values, inverse)
@@ -216,7 +219,7 @@ def compiled(
     return result if dtype is DataType.BFLOAT16 else core.packed(result, dtype)
 
 
-def _mean(core: Core, values: torch.Tensor, block: int | None) -> torch.Tensor:
+def _mean(core: Core, values: torch.Tensor, block: int | None, line: int | None) -> torch.Tensor:
     width = values.shape[-1]
     if block is None:
         return core.scaled(core.row_sums(values), 1.0 / width)
@@ -224,11 +227,44 @@ def _mean(core: Core, values: torch.Tensor, block: int | None) -> torch.Tensor:
     first, second = len(parts) / width, 1.0 / len(parts)
     share, of_cores = (round_bf16_nearest_even(torch.tensor(each)).item() for each in (first, second))
     means = [core.through(core.row_sums(part, share)) for part in parts]
-    tiles = torch.cat([torch.nn.functional.pad(mean, (0, numeric.TILE - 1)) for mean in means], -1)
-    return core.row_sums(tiles, of_cores)
+    if line is not None:
+        sums = [core.row_sums(_tiles_of(means[start : start + line])) for start in range(line, len(means), line)]
+        means = [*means[:line], *(core.through(each) for each in sums)]
+    return core.row_sums(_tiles_of(means), of_cores)
+
+
+def _tiles_of(columns: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Columns side by side, each the first of a tile."""
+    return torch.cat([torch.nn.functional.pad(each, (0, numeric.TILE - 1)) for each in columns], -1)
 
 
 # -- norms of rows that several devices share -------------------------------------------------------------------------
+
+
+def shard_statistics(
+    x: Operand,
+    config: MathConfig,
+    dtype: DataType,
+    *,
+    centred: bool,
+    block: int,
+    line: int | None,
+    residual: Operand | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Of shards `block` wide the mean of squares in a tile's column 0, if `centred` after a tile with the mean.
+
+    The second result is what they are means of: with a residual, the sum that the kernel leaves in place of the input.
+    """
+    core = Core.of(config, x.values.numel())
+    kept = x.values
+    if residual is not None:
+        added = core.add(core.source(x.values, x.dtype), core.source(residual.values, residual.dtype))
+        kept = core.packed(added, x.dtype)
+    values = core.source(kept, x.dtype)
+    means = [_mean(core, core.through(core.mul(values, values)), block, line)]
+    if centred:
+        means.insert(0, _mean(core, values, block, line))
+    return core.packed(_tiles_of(means), dtype), kept
 
 
 def row_statistics(
@@ -239,23 +275,9 @@ def row_statistics(
     centred: bool,
     residual: Operand | None = None,
     accurate: bool,
-    block: int | None = None,
 ) -> torch.Tensor:
-    """The sum of squares in column 0 of a tile and, if `centred`, the sum in column 0 of the next.
-
-    Of shards `block` wide the kernel makes means, and puts that of the values before that of the squares.
-    """
+    """The sum of squares in column 0 of a tile and, if `centred`, the sum in column 0 of the next."""
     core = Core.of(config, x.values.numel())
-    if block is not None:
-        values = core.source(x.values, x.dtype)
-        if residual is not None:
-            values = core.through(core.add(values, core.source(residual.values, residual.dtype)))
-        means = [_mean(core, core.through(core.mul(values, values)), block)]
-        if centred:
-            means.insert(0, _mean(core, values, block))
-        return core.packed(
-            torch.cat([torch.nn.functional.pad(each, (0, numeric.TILE - 1)) for each in means], -1), dtype
-        )
     if accurate:
         values = x.values if residual is None else core.vector("add", x.values, residual.values)
         squares = core.vector("mul", values, values)
@@ -265,8 +287,7 @@ def row_statistics(
         if residual is not None:
             values = core.through(core.add(values, core.source(residual.values, residual.dtype)))
         sums = [core.row_sums(core.through(core.mul(values, values))), core.row_sums(values)]
-    columns = [torch.nn.functional.pad(each, (0, numeric.TILE - 1)) for each in sums[: 2 if centred else 1]]
-    return core.packed(torch.cat(columns, -1), dtype)
+    return core.packed(_tiles_of(sums[: 2 if centred else 1]), dtype)
 
 
 def norm_by_statistics(
@@ -281,7 +302,7 @@ def norm_by_statistics(
     bias: Operand | None = None,
     of_means: bool = False,
 ) -> torch.Tensor:
-    """The norm of rows by what `row_statistics` gave on every device, side by side; `of_means`: of shards."""
+    """The norm of rows by what each device found of its part, side by side; `of_means`: by `shard_statistics`."""
     core = Core.of(config, x.values.numel())
     tiles = core.source(statistics.values, statistics.dtype).unflatten(-1, (-1, numeric.TILE))
     devices = tiles.shape[-2] // (2 if centred else 1)

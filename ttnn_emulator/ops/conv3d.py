@@ -124,7 +124,7 @@ class Problem:
         )
 
 
-@composite("ttnn.experimental.conv3d", ignores=("logical_h_mask", "logical_w_mask"))
+@composite("ttnn.experimental.conv3d")
 def conv3d(
     input_tensor: Tensor,
     weight_tensor: Tensor,
@@ -142,14 +142,16 @@ def conv3d(
     memory_config: MemoryConfig | None = None,
     compute_kernel_config: Any = None,
     halo_buffer: Tensor | None = None,
+    logical_h_mask: int = 0,
+    logical_w_mask: int = 0,
     pad_offset_tensor: Tensor | None = None,
     output_pad_h: int = 0,
     output_pad_w: int = 0,
     weight_lo_tensor: Tensor | None = None,
 ) -> Tensor:
     """Videos [N, T, H, W, C] with weights as prepared, or [out, in, T, H, W] on the host with a device to go to."""
-    if any(value is not None for value in (halo_buffer, pad_offset_tensor, weight_lo_tensor)):
-        raise NotEmulated("conv3d with a halo buffer, pad offsets or split weights is not emulated")
+    if weight_lo_tensor is not None:
+        raise NotEmulated("conv3d with split weights is not emulated")
     kernel, apart = triple(kernel_size, "kernel_size"), triple(dilation, "dilation")
     require(output_channels >= 0 and groups > 0, f"{output_channels} channels in {groups} groups make no convolution")
     require_on_device(input_tensor._spec)
@@ -186,9 +188,20 @@ def conv3d(
         grid,
     )
     place = memory_config if memory_config is not None else DRAM_MEMORY_CONFIG
-    around = (output_pad_h, output_pad_w)
+    around, logical = (output_pad_h, output_pad_w), (logical_h_mask, logical_w_mask)
     return _convolved(
-        input_tensor, weight, bias_tensor, problem, output_channels, dtype, place, compute_kernel_config, around
+        input_tensor,
+        weight,
+        bias_tensor,
+        problem,
+        output_channels,
+        dtype,
+        place,
+        compute_kernel_config,
+        around,
+        logical,
+        pad_offset_tensor,
+        halo_buffer,
     )
 
 
@@ -208,8 +221,19 @@ def _convolved(
     place: MemoryConfig,
     compute_config: Any,
     around: tuple[int, int],
+    logical: tuple[int, int],
+    offset: Spec | None = None,
+    halo: Spec | None = None,
 ) -> Plan:
     _require_problem(x, weight, bias, problem, out_channels)
+    if halo is not None:
+        _require_halo(x, halo, problem)
+        raise NotEmulated("conv3d with a halo buffer is not emulated")
+    if offset is not None:
+        require(offset.dtype is DataType.UINT32, f"the pad offset must be UINT32, not {offset.dtype}")
+    masks = offset is not None and any(logical)
+    if masks and problem.mode != "zeros":
+        raise NotEmulated(f"conv3d with a mask of padding and padding_mode {problem.mode!r} is not emulated")
     batch, *size, _ = x.shape
     frames, height, width = problem.output_size(size)
     shape = (batch, frames, height + 2 * around[0], width + 2 * around[1], out_channels)
@@ -217,12 +241,40 @@ def _convolved(
     out = padded_spec(shape, padded, dtype, Layout.ROW_MAJOR, place)
     math_mode = math_config(compute_config, fidelity=MathFidelity.HiFi2)
 
-    def compute(video: torch.Tensor, weights: torch.Tensor, added: torch.Tensor | None = None) -> torch.Tensor:
-        made = _values(video, weights, added, problem, math_mode, x.dtype, dtype)
+    def compute(video: torch.Tensor, weights: torch.Tensor, *others: torch.Tensor) -> torch.Tensor:
+        if masks:
+            video = _without_padding(video, others[-1], logical)
+        made = _values(video, weights, others[0] if bias is not None else None, problem, math_mode, x.dtype, dtype)
         made = made.reshape(batch, frames, height, width, out_channels)
         return pad(made, (0, 0, around[1], around[1], around[0], around[0]))
 
-    return Plan(out, compute, reads=("x", "weight") if bias is None else ("x", "weight", "bias"))
+    optional = [name for name, given in (("bias", bias is not None), ("offset", masks)) if given]
+    return Plan(out, compute, reads=("x", "weight", *optional))
+
+
+def _without_padding(video: torch.Tensor, offset: torch.Tensor, logical: tuple[int, int]) -> torch.Tensor:
+    """Zeros from the logical height and width on, counted from where this part lies in the whole; 0 sets no limit."""
+    starts = offset.reshape(-1)[:2].tolist()
+    masked = video.clone()
+    for axis, (start, end) in enumerate(zip(starts, logical), 2):
+        first = max(end - int(start), 0)
+        if end and first < video.shape[axis]:
+            masked.narrow(axis, first, video.shape[axis] - first).zero_()
+    return masked
+
+
+def _require_halo(x: Spec, halo: Spec, problem: Problem) -> None:
+    require(problem.mode == "zeros", f"a halo buffer needs padding_mode 'zeros', not {problem.mode!r}")
+    require(
+        max(problem.kernel) > 1 and problem.dilation == STEP,
+        f"a halo buffer needs a kernel with spatial reuse and no dilation, not {problem.kernel} × {problem.dilation}",
+    )
+    require(halo.dtype is x.dtype, f"the halo buffer is {halo.dtype}, the input {x.dtype}")
+    require(not halo.is_tile, "the halo buffer must be in ROW_MAJOR layout")
+    (_, high, wide), (height, width) = problem.padding, x.shape[2:4]
+    needed = 2 * x.shape[0] * x.shape[1] * (high * width + wide * (height + 2 * high))
+    pages = math.prod(halo.shape[:-1])
+    require(pages >= needed, f"the halo buffer has {pages} pages, its four sections need {needed}")
 
 
 def _require_problem(x: Spec, weight: Spec, bias: Spec | None, problem: Problem, out_channels: int) -> None:

@@ -84,17 +84,12 @@ def choose_slicing(op: Sliceable, given: Slicing | None, free_bytes: int) -> Sli
     for kind in kinds:
         for count in range(1, most_slices(op, kind) + 1):
             slicing = Slicing(kind, count)
-            if largest(op, slicing) <= free_bytes:
+            if all(op.l1_bytes(*corners, count) <= free_bytes for corners in output_slices(op, slicing)):
                 return slicing
     raise InvalidArgument(
-        f"no number of slices makes the operation fit into {free_bytes} B of L1 a core",
+        f"could not find valid slice configuration: no number of slices fits into {free_bytes} B of L1 a core",
         hint="Deallocate tensors in L1, or use fewer channels or a smaller window.",
     )
-
-
-def largest(op: Sliceable, slicing: Slicing) -> int:
-    """L1 of the slice that takes most of it."""
-    return max((op.l1_bytes(*corners, slicing.count) for corners in output_slices(op, slicing)), default=0)
 
 
 def best_guess(op: Sliceable) -> SliceType:

@@ -9,7 +9,7 @@ from ttnn_emulator.enums import (
     ShardOrientation,
     TensorMemoryLayout,
 )
-from ttnn_emulator.errors import NotEmulated, require
+from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import MemoryConfig
 from ttnn_emulator.ops.matmul_configs import MULTICAST, Kind, Program
 from ttnn_emulator.ops.matmul_operands import Operands
@@ -85,9 +85,8 @@ def _batched_dram_sharded(
         f"{of.inner} tiles do not divide into blocks of in0_block_w = {program.in0_block_w}",
     )
     require(of.b.memory_config.memory_layout is HEIGHT, "the second operand must be height sharded")
-    raise NotEmulated(
-        "batched DRAM-sharded weights, which need shards on the cores nearest to the banks, are not emulated"
-    )
+    for name, given, whole in (("M", program.per_core_M, of.rows()), ("N", program.per_core_N, of.columns)):
+        require(given == whole, f"every core makes whole products: per_core_{name} is {given}, it must be {whole}")
 
 
 def _mcast_2d(

@@ -22,6 +22,7 @@ from ttnn_emulator.ops.matmul_configs import Kind, Program
 from ttnn_emulator.ops.matmul_memory import circular_buffers
 from ttnn_emulator.ops.matmul_operands import Operands, default_tile_bytes, is_batched, output_shape, output_tile
 from ttnn_emulator.ops.matmul_outputs import output_spec
+from ttnn_emulator.ops.matmul_placement import require_shards_near_banks
 from ttnn_emulator.ops.matmul_selection import Choice, choose
 from ttnn_emulator.shapes import TILE_SIZE, Tile
 from ttnn_emulator.spec import Spec
@@ -279,6 +280,7 @@ def run(a: Tensor, b: Tensor, bias: Tensor | None, asked: Asked, output: Tensor 
     """Decide and launch."""
     device = a._device
     require(device is not None, "the first operand must be on a device")
+    assert device is not None
     specs = (
         a._spec,
         b._spec,
@@ -291,6 +293,8 @@ def run(a: Tensor, b: Tensor, bias: Tensor | None, asked: Asked, output: Tensor 
         place = place_of(device)
         if how.needs >= place.space:
             how = multiplication(*specs, place)
+    if how.program.kind is Kind.BATCHED_DRAM_SHARDED:  # not in the plan: grids that differ in order alone share one
+        require_shards_near_banks(device.board.name, a.memory_config(), asked.memory_config)
     return multiply(a, b, bias, output, how)
 
 

@@ -106,6 +106,19 @@ def _extracts(of: Operands, program: Program) -> bool:
     return of.inner != program.in0_block_w or several
 
 
+def _batched_dram_sharded(of: Operands, program: Program, sizes: Sizes, output: Spec, bias: Spec | None) -> int:
+    """matmul_multicore_reuse_batched_hs_dram_sharded_program_factory.cpp: the output's shard is made beside itself."""
+    shards = output.shard_spec
+    assert shards is not None
+    in0 = 2 * program.per_core_M * program.in0_block_w * sizes.in0
+    in1 = 3 * program.per_core_N * program.in0_block_w * sizes.in1
+    tiles = (shards.shape[0] // of.in0_tile.height) * (shards.shape[1] // of.in1_tile.width)
+    total = in0 + in1 + tiles * sizes.out
+    if not sizes.shares_out:
+        total += program.per_core_M * program.per_core_N * sizes.between
+    return total + (program.per_core_N * sizes.bias if bias is not None else 0)
+
+
 def _unknown(of: Operands, program: Program, sizes: Sizes, output: Spec, bias: Spec | None) -> int:
     return 0
 
@@ -116,5 +129,5 @@ _TOTALS: dict[Kind, Callable[[Operands, Program, Sizes, Spec, Spec | None], int]
     Kind.MCAST_2D: _multicast,
     Kind.MCAST_1D: _multicast,
     Kind.DRAM_SHARDED: _unknown,
-    Kind.BATCHED_DRAM_SHARDED: _unknown,
+    Kind.BATCHED_DRAM_SHARDED: _batched_dram_sharded,
 }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from ttnn_emulator.boards import near_dram
 from ttnn_emulator.enums import (
     BufferType,
     ShardOrientation,
 )
-from ttnn_emulator.errors import require
+from ttnn_emulator.errors import NotEmulated, require
 from ttnn_emulator.grid import CoreCoord, CoreRange
 from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
 from ttnn_emulator.ops.matmul_operands import Operands
@@ -56,3 +57,17 @@ def require_row_major(spec: Spec) -> None:
     require(
         orientation is ShardOrientation.ROW_MAJOR, f"the first operand's shards must be ROW_MAJOR, not {orientation}"
     )
+
+
+def require_shards_near_banks(board: str, a: MemoryConfig, output: MemoryConfig) -> None:
+    """With batched weights in DRAM every bank has its nearest core, and the shards lie there in the banks' order."""
+    workers = near_dram(board)
+    if workers is None:
+        raise NotEmulated(f"which cores of {board} lie near which bank of DRAM is not known")
+    for name, config in (("input", a), ("output", output)):
+        assert config.shard_spec is not None
+        cores = [[core.x, core.y] for core in config.shard_spec.grid.cores()]
+        require(
+            cores == workers,
+            f"the shards of the {name} must lie on the cores nearest to the banks of DRAM, in their order: {workers}",
+        )

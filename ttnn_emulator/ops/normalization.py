@@ -19,6 +19,7 @@ from ttnn_emulator.ops._common import free_l1, math_config, memory_of
 from ttnn_emulator.ops.normalization_checks import (
     TILE,
     default_program,
+    first_stage,
     is_sharded_program,
     require_blocks,
     require_norm_operands,
@@ -67,6 +68,7 @@ def norm(
     readers = {name: row_reader(width, spec) for name, spec in (("weight", weight), ("bias", bias)) if spec is not None}
     dtypes = {"weight": weight, "bias": bias, "residual": residual}
     block = tensor.shard_spec.shape[1] if tensor.is_sharded and tensor.shard_spec is not None else None
+    line = first_stage(tensor, program) if block is not None else None
     l1_bytes, wide = (
         (0, False) if tensor.is_sharded else _buffers(tensor, kind, config, weight, bias, residual, memory_config)
     )
@@ -92,6 +94,7 @@ def norm(
             centred=centred,
             activation=activation,
             block=block,
+            line=line,
             unit_rows=unit_rows,
             **operands,
         )

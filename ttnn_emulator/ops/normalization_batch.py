@@ -83,19 +83,33 @@ def _per_channel(values: torch.Tensor) -> torch.Tensor:
 
 
 @internal("ttnn::prim::running_statistics")
-def update(statistic: Spec, batch: Spec, momentum: float, given_config: Any) -> Plan:
-    """A running statistic moved towards that of the batch, in its own buffer."""
-    _require_operand(batch, "batch statistic", None)
-    _require_operand(statistic, "running statistic", batch.shape[1])
+def update(
+    batch_mean: Spec,
+    batch_variance: Spec,
+    momentum: float,
+    given_config: Any,
+    mean: Spec | None = None,
+    variance: Spec | None = None,
+) -> Plan:
+    """The running statistics that are given, moved towards those of the batch, in their own buffers."""
     config = _math(given_config)
+    moved = []
+    for name, statistic, batch in (("mean", mean, batch_mean), ("variance", variance, batch_variance)):
+        _require_operand(batch, "batch statistic", None)
+        if statistic is not None:
+            _require_operand(statistic, "running statistic", batch.shape[1])
+            moved.append((name, statistic, batch))
 
-    def compute(old: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
-        made = running_statistic(
-            Operand(old, statistic.dtype), Operand(_per_channel(new), batch.dtype), config, momentum
-        )
-        return made.expand(statistic.shape).contiguous()
+    def compute(*values: torch.Tensor) -> list[torch.Tensor]:
+        made = []
+        for (_, statistic, batch), old, new in zip(moved, values[::2], values[1::2]):
+            operands = Operand(old, statistic.dtype), Operand(_per_channel(new), batch.dtype)
+            made.append(running_statistic(*operands, config, momentum).expand(statistic.shape).contiguous())
+        return made
 
-    return Plan(statistic, compute, reads=("statistic", "batch"), into=("statistic",))
+    names = tuple(name for name, _, _ in moved)
+    reads = tuple(each for name in names for each in (name, f"batch_{name}"))
+    return Plan([statistic for _, statistic, _ in moved], compute, reads=reads, into=names)
 
 
 def _mean(tensor: Tensor, memory: MemoryConfig, config: Any) -> Tensor:
@@ -141,11 +155,9 @@ def batch_norm(
         )
         mean, variance = running_mean, running_var
     made = normalize(input, mean, variance, eps, compute_kernel_config, memory, weight, bias, output)
-    if training:
-        if running_mean is not None:
-            update(running_mean, mean, momentum, compute_kernel_config)
-        if running_var is not None:
-            count = spec.shape[0] * math.prod(spec.shape[2:])
-            unbiased = ttnn.multiply(variance, count / (count - 1)) if count > 1 else variance
-            update(running_var, unbiased, momentum, compute_kernel_config)
+    if training and (running_mean is not None or running_var is not None):
+        count = spec.shape[0] * math.prod(spec.shape[2:])
+        if running_var is not None and count > 1:
+            variance = ttnn.multiply(variance, count / (count - 1))
+        update(mean, variance, momentum, compute_kernel_config, running_mean, running_var)
     return made

@@ -183,3 +183,19 @@ def default_program(shards: ShardSpec | None) -> Any:
         block_w=shards.shape[1] // TILE,
         inplace=False,
     )
+
+
+def first_stage(spec: Spec, program: Any) -> int | None:
+    """How many cores a first stage adds over, where the sharded kernel adds in two: over lines of cores, then lines.
+
+    sharded_layernorm_factory_helpers.cpp, should_use_two_stage_reduce and GridParams::compute.
+    """
+    shards = spec.shard_spec
+    assert shards is not None
+    box, grid = shards.grid.bounding_box(), program.compute_with_storage_grid_size
+    size = box.grid_size()
+    if shards.num_cores() != box.size() or spec.physical_shape[0] != program.block_h * TILE:
+        return None
+    if shards.orientation is ShardOrientation.ROW_MAJOR:
+        return size.x if 1 < size.x <= grid.x and size.y > 1 else None
+    return size.y if size.x > 1 and size.y == grid.y else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -11,7 +12,7 @@ from ttnn_emulator.errors import require
 from ttnn_emulator.grid import CoreRange, CoreRangeSet
 from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
 from ttnn_emulator.numerics.matrix_unit import MathConfig
-from ttnn_emulator.numerics.normalize import Operand, norm_by_statistics, row_statistics
+from ttnn_emulator.numerics.normalize import Operand, norm_by_statistics, row_statistics, shard_statistics
 from ttnn_emulator.ops._common import math_config, memory_of, require_on_device, require_tile
 from ttnn_emulator.ops._fused import fault_of, fused, require_fusable
 from ttnn_emulator.ops.normalization import LAYER_NORM, RMS_NORM, norm, row_reader
@@ -20,6 +21,7 @@ from ttnn_emulator.ops.normalization_checks import (
     ROW_MAJOR_WEIGHTS,
     TILE,
     default_program,
+    first_stage,
     is_sharded_program,
     require_blocks,
     require_norm_operands,
@@ -53,36 +55,73 @@ def _before(
     config = _math(given)
     width = 2 * TILE if kind == LAYER_NORM else TILE
     if tensor.is_sharded:
-        out = _staged_output(tensor, residual, program, memory_of(memory, tensor), width)
-        dtype = DataType.BFLOAT16
-    else:
-        _require_parts(kind, tensor, residual, config)
-        welford = program is not None and program.use_welford
-        require(not (welford and kind == RMS_NORM), "rms_norm has no kernel by Welford's algorithm")
-        require(not welford or reciprocals is not None, "use_welford needs a recip_tensor")
-        require(not (welford and two_dimensional), "use_welford takes no two-dimensional grid")
-        require(tensor.rank >= 4, f"the input must have rank 4, it has {tensor.rank}")
-        shape = (*tensor.shape[:3], width, *tensor.shape[4:])
-        out = Spec.of(shape, dtype, Layout.TILE, memory_of(memory, tensor))
-        require(not out.is_sharded, f"statistics of an interleaved input cannot be {out.memory_config.memory_layout}")
+        return _before_of_shards(kind, tensor, residual, config, program, memory_of(memory, tensor), width)
+    _require_parts(kind, tensor, residual, config)
+    welford = program is not None and program.use_welford
+    require(not (welford and kind == RMS_NORM), "rms_norm has no kernel by Welford's algorithm")
+    require(not welford or reciprocals is not None, "use_welford needs a recip_tensor")
+    require(not (welford and two_dimensional), "use_welford takes no two-dimensional grid")
+    require(tensor.rank >= 4, f"the input must have rank 4, it has {tensor.rank}")
+    shape = (*tensor.shape[:3], width, *tensor.shape[4:])
+    out = Spec.of(shape, dtype, Layout.TILE, memory_of(memory, tensor))
+    require(not out.is_sharded, f"statistics of an interleaved input cannot be {out.memory_config.memory_layout}")
     accurate = tensor.dtype is DataType.FLOAT32 and not fast
-    block = tensor.shard_spec.shape[1] if tensor.is_sharded and tensor.shard_spec is not None else None
 
     def compute(values: torch.Tensor, *others: torch.Tensor) -> torch.Tensor:
-        extra = Operand(others[0].to(torch.float32), residual.dtype) if residual is not None else None
         statistics = row_statistics(
             Operand(values, tensor.dtype),
             config,
             dtype,
             centred=kind == LAYER_NORM,
-            residual=extra,
+            residual=_operand(residual, others),
             accurate=accurate,
-            block=block,
         )
         return fitted(statistics, out.shape)
 
-    reads = ("input_tensor",) if residual is None else ("input_tensor", "residual_input_tensor")
-    return Plan(out, compute, reads=reads)
+    return Plan(out, compute, reads=_read(residual))
+
+
+def _before_of_shards(
+    kind: str,
+    tensor: Spec,
+    residual: Spec | None,
+    config: MathConfig,
+    program: Any,
+    memory: MemoryConfig,
+    width: int,
+) -> Plan:
+    """The sharded kernel's statistics. It adds a residual to the input in the input's own buffer, and leaves it so."""
+    program = program if program is not None else default_program(None)
+    out = _staged_output(tensor, residual, program, memory, width)
+    assert tensor.shard_spec is not None
+    block, line = tensor.shard_spec.shape[1], first_stage(tensor, program)
+
+    def compute(values: torch.Tensor, *others: torch.Tensor) -> Any:
+        statistics, kept = shard_statistics(
+            Operand(values, tensor.dtype),
+            config,
+            out.dtype,
+            centred=kind == LAYER_NORM,
+            block=block,
+            line=line,
+            residual=_operand(residual, others),
+        )
+        made = fitted(statistics, out.shape)
+        return made if residual is None else [made, kept]
+
+    if residual is None:
+        return Plan(out, compute, reads=_read(residual))
+    return Plan(
+        [out, tensor], compute, reads=_read(residual), into=(None, "input_tensor"), wrap=lambda tensors: tensors[0]
+    )
+
+
+def _operand(residual: Spec | None, others: Sequence[torch.Tensor]) -> Operand | None:
+    return Operand(others[0].to(torch.float32), residual.dtype) if residual is not None else None
+
+
+def _read(residual: Spec | None) -> tuple[str, ...]:
+    return ("input_tensor",) if residual is None else ("input_tensor", "residual_input_tensor")
 
 
 def _require_parts(kind: str, tensor: Spec, residual: Spec | None, config: MathConfig) -> None:
@@ -102,7 +141,6 @@ def _require_parts(kind: str, tensor: Spec, residual: Spec | None, config: MathC
 
 def _staged_output(tensor: Spec, residual: Spec | None, program: Any, memory: MemoryConfig, width: int) -> Spec:
     """What the sharded kernel makes: the statistics of all shards, on the first core."""
-    program = program if program is not None else default_program(None)
     require_norm_operands(tensor, residual, None, None)
     require_sharded_norm(tensor, residual, program, memory, staged=True)
     require(tensor.padded_shape[-2] == TILE, f"the input must be one tile high, it is {tensor.padded_shape[-2]}")

@@ -54,3 +54,13 @@ def test_pools_of_flat_images() -> None:
     assert uneven.shape == places.shape == (1, 1, 2 * 3 * 2, 3)
     mean = ttnn.operations.pool.golden_avg_pool2d(flat, *sizes, [1, 1, 1, 1], dtype=ttnn.bfloat16)
     assert mean.dtype is torch.bfloat16
+
+
+@pytest.mark.parametrize("kind", ("avg", "max"))
+def test_adaptive_pools_of_flat_images(kind: str) -> None:
+    flat = torch.rand(1, 1, 2 * 6 * 5, 3, generator=torch.Generator().manual_seed(3))
+    image = flat.reshape(2, 6, 5, 3).permute(0, 3, 1, 2)
+    twin = getattr(torch.nn.functional, f"adaptive_{kind}_pool2d")(image, (3, 2))
+    golden = ttnn.get_golden_function(getattr(ttnn, f"adaptive_{kind}_pool2d"))
+    assert golden is getattr(ttnn.operations.pool, f"golden_adaptive_{kind}_pool2d")
+    assert torch.equal(golden(flat, 2, 6, 5, 3, [3, 2]), twin.permute(0, 2, 3, 1).reshape(1, 1, -1, 3))

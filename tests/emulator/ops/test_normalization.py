@@ -179,6 +179,20 @@ def test_batch_norm_in_training_updates_the_running_statistics(device):
     assert torch.allclose(stored(variance).flatten(), kept[1], rtol=0.02)
 
 
+def test_one_program_updates_the_running_statistics_that_are_given(device):
+    """As the library counts: a program for both, one for each alone, none where neither is given."""
+    x = upload(values((1, 4, 32, 32), 0, 1, "bfloat16", 1), "bfloat16", "TILE", device)
+    device.clear_program_cache()
+    counts = []
+    for names in (("running_mean", "running_var"), ("running_mean",), ("running_var",), ()):
+        for _ in range(2):
+            given = {name: upload(torch.ones(1, 4, 1, 1), "bfloat16", "TILE", device) for name in names}
+            ttnn.batch_norm(x, training=True, **given)
+            counts.append(device.num_program_cache_entries())
+            assert all(not torch.equal(stored(each), torch.ones(1, 4, 1, 1)) for each in given.values())
+    assert [count - counts[0] for count in counts] == [0, 0, 1, 1, 2, 2, 2, 2]
+
+
 # -- groups -----------------------------------------------------------------------------------------------------------
 
 
@@ -343,3 +357,37 @@ def test_statistics_of_shards_are_means(device, name: str) -> None:
     centre = 0.0 if name == "rms_norm" else exact.mean(-1, keepdim=True)
     expected = (exact - centre) * ((exact - centre).square().mean(-1, keepdim=True) + 1e-5).rsqrt()
     assert (ttnn.to_torch(made).float() - expected).abs().max() <= 0.08
+
+
+def _sharded_statistics(device, rows: int, columns: int):
+    """A memory config of shards 64 wide on that grid, and the program for it."""
+    cores = ttnn.CoreRangeSet([ttnn.CoreRange(ttnn.CoreCoord(0, 0), ttnn.CoreCoord(columns - 1, rows - 1))])
+    shards = ttnn.ShardSpec(cores, (32, 64), ttnn.ShardOrientation.ROW_MAJOR)
+    memory = ttnn.MemoryConfig(ttnn.TensorMemoryLayout.WIDTH_SHARDED, ttnn.BufferType.L1, shards)
+    program = ttnn.LayerNormShardedMultiCoreProgramConfig(
+        compute_with_storage_grid_size=(columns, rows), subblock_w=1, block_h=1, block_w=2, inplace=False
+    )
+    return memory, program
+
+
+def test_statistics_of_several_rows_of_cores_are_added_in_two_stages(device) -> None:
+    """Every line of cores by itself, then the first line with the sums of the others: fewer roundings than in one."""
+    x = torch.randn(1, 1, 32, 2048, generator=torch.Generator().manual_seed(0)).bfloat16()
+    memory, program = _sharded_statistics(device, 4, 8)
+    given = ttnn.from_torch(x, layout=ttnn.TILE_LAYOUT, device=device, memory_config=memory)
+    stats = ttnn.rms_norm_pre_all_gather(given, program_config=program)
+    assert pcc(ttnn.to_torch(stats).float()[..., 0], x.float().square().mean(-1)) >= 0.99
+
+
+def test_statistics_of_shards_leave_the_sum_with_the_residual_in_the_input(device) -> None:
+    memory, program = _sharded_statistics(device, 1, 2)
+    x, y = torch.randn(2, 1, 1, 32, 128, generator=torch.Generator().manual_seed(0)).bfloat16()
+    given, added = (
+        ttnn.from_torch(each, layout=ttnn.TILE_LAYOUT, device=device, memory_config=memory) for each in (x, y)
+    )
+    stats = ttnn.rms_norm_pre_all_gather(given, residual_input_tensor=added, program_config=program)
+    total = x + y
+    assert list(stats.shape) == [1, 1, 32, 32]
+    assert (ttnn.to_torch(given).float() - total.float()).abs().max() <= 0.04
+    assert torch.equal(ttnn.to_torch(added), y)
+    assert (ttnn.to_torch(stats).float()[..., 0] - total.float().square().mean(-1)).abs().max() <= 0.06

@@ -222,6 +222,52 @@ def test_conv3d_in_groups(device: Any) -> None:
     assert pcc(stored(ours), twin) >= LEAST_PCC["bfloat16"]
 
 
+def _masked_conv3d(device: Any, **more: Any) -> torch.Tensor:
+    video, weight = numbers(1, 3, 8, 8, 32), numbers(32, 32, 3, 3, 3, seed=1) / 8
+    ours = ttnn.experimental.conv3d(
+        input_tensor=upload(video, "bfloat16", "ROW_MAJOR", device),
+        weight_tensor=ttnn.from_torch(weight, dtype=ttnn.bfloat16),
+        device=device,
+        dtype=ttnn.bfloat16,
+        output_channels=32,
+        kernel_size=(3, 3, 3),
+        **{"padding": (0, 1, 1), **more},
+    )
+    return stored(ours)
+
+
+@pytest.mark.parametrize(
+    ("start", "logical", "kept"),
+    (((0, 0), (6, 0), (6, 8)), ((0, 0), (0, 5), (8, 5)), ((2, 1), (6, 5), (4, 4)), ((3, 3), (0, 0), (8, 8))),
+)
+def test_conv3d_reads_zeros_past_the_logical_size(start: Any, logical: Any, kept: Any, device: Any) -> None:
+    """Counted from where the part lies in the whole; a size of 0 sets no limit."""
+    offset = ttnn.from_torch(torch.tensor([start], dtype=torch.int32), dtype=ttnn.uint32, device=device)
+    sizes = {"logical_h_mask": logical[0], "logical_w_mask": logical[1]}
+    ours = _masked_conv3d(device, pad_offset_tensor=offset, **sizes)
+    video, weight = numbers(1, 3, 8, 8, 32), numbers(32, 32, 3, 3, 3, seed=1) / 8
+    video[:, :, kept[0] :] = 0
+    video[:, :, :, kept[1] :] = 0
+    twin = F.conv3d(video.permute(0, 4, 1, 2, 3), weight.bfloat16().float(), padding=(0, 1, 1)).permute(0, 2, 3, 4, 1)
+    assert pcc(ours, twin) >= LEAST_PCC["bfloat16"]
+    assert torch.equal(_masked_conv3d(device, **sizes), _masked_conv3d(device))  # without an offset nothing is masked
+
+
+@pytest.mark.parametrize(
+    ("more", "pages", "reason"),
+    (
+        ({"padding_mode": "replicate"}, 512, "padding_mode"),
+        ({"dilation": (1, 2, 2)}, 512, "no dilation"),
+        ({}, 1, "sections need 108"),
+        ({}, 512, "not emulated"),
+    ),
+)
+def test_conv3d_with_a_halo_buffer(more: dict[str, Any], pages: int, reason: str, device: Any) -> None:
+    halo = upload(torch.zeros(pages, 32), "bfloat16", "ROW_MAJOR", device)
+    with pytest.raises(RuntimeError, match=reason):
+        _masked_conv3d(device, halo_buffer=halo, **more)
+
+
 def test_what_the_library_refuses(device: Any) -> None:
     x = upload(numbers(3, 5, 6, 8), "bfloat16", "ROW_MAJOR", device)
     for refused in (
