@@ -112,7 +112,7 @@ def describe_type(cls: type) -> dict[str, Any]:
 
 def set_later(cls: type, in_constructor: set[str]) -> dict[str, list[Any]]:
     """Fields that no constructor takes: their types and, of classes that are made of nothing, their values."""
-    setters = {
+    setters: dict[str, Any] = {
         name: member.fset
         for name, member in vars(cls).items()
         if isinstance(member, property) and name not in in_constructor and hasattr(member.fset, "__nb_signature__")
