@@ -25,7 +25,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ttnn_emulator.api.binding import NoMatch, Overload, bind, make_overload, overloads_of
+from ttnn_emulator.api.binding import NoMatch, Overload, bind, make_overload, overloads_of, signatures_against
 from ttnn_emulator.api.recorded import operation_names, public_names
 from ttnn_emulator.errors import NotEmulated
 from ttnn_emulator.spec import Spec
@@ -265,6 +265,10 @@ class _Library:
 ttnn: Any = _Library()
 
 
+class LackingSignature(NotEmulated, TypeError):
+    """An operation that the emulator lacks was called with arguments that the library does not take either."""
+
+
 class MissingOperation:
     """Stands for an operation that `ttnn` has and the emulator lacks; says so when it is called."""
 
@@ -273,8 +277,12 @@ class MissingOperation:
         self.__name__ = name.rsplit(".", 1)[-1]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        message = f"{self.name} exists in ttnn but is not emulated"
+        signatures = signatures_against(self.name, args, kwargs)
+        if signatures:
+            raise LackingSignature(message, hint=f"It does not take these arguments either:\n    {signatures}")
         raise NotEmulated(
-            f"{self.name} exists in ttnn but is not emulated",
+            message,
             hint="Adding it is one function and one table of cases: CONTRIBUTING.md, 'Add an operation'.",
         )
 

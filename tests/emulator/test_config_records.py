@@ -62,3 +62,16 @@ def test_a_fused_list_computes_as_the_function(device: Any) -> None:
     assert torch.equal(ttnn.to_torch(one), ttnn.to_torch(other))
     listed, whole = (ttnn.linear(x, x, activation=each) for each in ([GELU, True], ttnn.UnaryWithParam(GELU, 1.0)))
     assert torch.equal(ttnn.to_torch(listed), ttnn.to_torch(whole))
+
+
+def test_fields_that_no_constructor_takes_can_be_set() -> None:
+    router = ttnn.FabricRouterConfig()
+    router.max_packet_payload_size_bytes = 6144
+    assert router.max_packet_payload_size_bytes == 6144
+    with pytest.raises(TypeError, match="cannot be"):
+        router.max_packet_payload_size_bytes = 6144.0
+    params = ttnn.LayerNormParams()
+    assert (params.eps, params.dtype) == (0.0, None)
+    params.eps, params.dtype = 1e-5, ttnn.bfloat16
+    assert params.dtype == ttnn.bfloat16
+    assert ttnn.MatmulParams().transpose_a is False

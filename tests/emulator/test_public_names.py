@@ -84,6 +84,14 @@ def test_classes_have_the_members_of_the_library() -> None:
         ttnn.KernelDescriptor.clear_runtime_args(None)
 
 
+def test_what_is_lacking_still_knows_its_signature() -> None:
+    with pytest.raises(TypeError, match="kv_format"):
+        ttnn.transformer.sparse_sdpa(None, None, None, 512)
+    with pytest.raises(ttnn.NotEmulated, match="sparse_sdpa") as refusal:
+        ttnn.transformer.sparse_sdpa(None, None, None, 512, kv_format=None)
+    assert not isinstance(refusal.value, TypeError)
+
+
 def test_nothing_is_offered_that_the_library_lacks() -> None:
     assert set(lacking.own_names()) <= lacking.OWN_NAMES
 

@@ -8,6 +8,7 @@ the signature takes ten.
 from __future__ import annotations
 
 import functools
+import inspect
 import keyword
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -233,11 +234,11 @@ def _split(text: str, separator: str) -> list[str]:
 # -- generated binders ------------------------------------------------------------------------------------------------
 
 
-def _default_value(recorded: Any) -> Any:
+def default_value(recorded: Any) -> Any:
     from ttnn_emulator.enums import ALL_ENUMS
 
     if isinstance(recorded, list):
-        return tuple(_default_value(item) for item in recorded)
+        return tuple(default_value(item) for item in recorded)
     if isinstance(recorded, dict):
         if "$enum" in recorded:
             enum_name, member = recorded["$enum"].split(".")[-2:]
@@ -259,7 +260,7 @@ def _as_identifier(name: str) -> str:
 def make_overload(parameters: Sequence[Sequence[Any]]) -> Overload:
     """Compile one recorded overload."""
     entries = tuple(
-        (_as_identifier(name), kind, type_text, tuple(_default_value(value) for value in default))
+        (_as_identifier(name), kind, type_text, tuple(default_value(value) for value in default))
         for name, kind, type_text, *default in parameters
     )
     names = [entry[0] for entry in entries]
@@ -350,6 +351,19 @@ def bind(name: str, overloads: Sequence[Overload], args: tuple, kwargs: dict[str
         except (TypeError, NoMatch):
             continue
     raise _no_overload(name, overloads, args, kwargs)
+
+
+def signatures_against(name: str, args: tuple, kwargs: dict[str, Any]) -> str:
+    """The signatures of an operation, if none takes so many arguments of these names, whatever their types."""
+    given = {key: value for key, value in kwargs.items() if key not in ("queue_id", "cq_id")}
+    overloads = overloads_of(name)
+    for overload in overloads:
+        try:
+            inspect.signature(overload.bind).bind(*args, **given)
+        except TypeError:
+            continue
+        return ""
+    return "\n    ".join(overload.text(name) for overload in overloads)
 
 
 def _no_overload(name: str, overloads: Sequence[Overload], args: tuple, kwargs: dict[str, Any]) -> SignatureError:

@@ -10,7 +10,7 @@ import copy
 import functools
 from typing import Any, ClassVar
 
-from ttnn_emulator.api.binding import TYPES, Converter, NoMatch, Overload, bind, make_overload
+from ttnn_emulator.api.binding import TYPES, Converter, NoMatch, Overload, bind, default_value, make_overload
 from ttnn_emulator.api.recorded import recorded_api, recorded_names
 from ttnn_emulator.enums import ALL_ENUMS
 from ttnn_emulator.errors import NotEmulated
@@ -39,12 +39,14 @@ class ConfigRecord:
 
     _recorded: ClassVar[list] = []
     _fields: ClassVar[tuple[str, ...]] = ()
+    _set_later: ClassVar[dict[str, list]] = {}  # fields that no constructor takes: type and first value
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         overloads = _overloads_of(type(self))  # type: ignore[arg-type]
         index, values = bind(type(self).__name__, overloads, args, kwargs)
         for name in self._fields:
-            object.__setattr__(self, name, None)
+            _, *first = self._set_later.get(name, (None,))
+            object.__setattr__(self, name, default_value(first[0]) if first else None)
         for name, value in zip(overloads[index].names, values):
             object.__setattr__(self, name, value)
 
@@ -95,6 +97,7 @@ def _not_emulated(name: str) -> Any:
 def _field_converter(cls: Any, name: str) -> Converter:
     """Turns what a field is set to into what the constructor makes of it, a list into a function to fuse, say."""
     types = [item[2] for parameters in cls._recorded for item in parameters if item[0] == name]
+    types += cls._set_later.get(name, ())[:1]
     return TYPES.converter(" | ".join(dict.fromkeys(types)))
 
 
@@ -117,7 +120,15 @@ def make_config_types() -> dict[str, type[ConfigRecord]]:
             if kind == "method" and not hasattr(ConfigRecord, member)
         }
         made[name] = type(
-            name, (ConfigRecord,), methods | {"_fields": tuple(fields), "_recorded": overloads, "__module__": "ttnn"}
+            name,
+            (ConfigRecord,),
+            methods
+            | {
+                "_fields": tuple(fields),
+                "_recorded": overloads,
+                "_set_later": record.get("fields", {}),
+                "__module__": "ttnn",
+            },
         )
     made |= {name: made[other] for name, other in SAME_CLASS.items()}
     for path in recorded_api()["enums"]:

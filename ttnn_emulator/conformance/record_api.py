@@ -104,7 +104,35 @@ def describe_type(cls: type) -> dict[str, Any]:
     record: dict[str, Any] = {"members": members}
     if hasattr(init, "__nb_signature__"):
         record["overloads"] = overloads(init)
+        fields = set_later(cls, {entry[0] for item in record["overloads"] for entry in item.get("parameters", ())})
+        if fields:
+            record["fields"] = fields
     return record
+
+
+def set_later(cls: type, in_constructor: set[str]) -> dict[str, list[Any]]:
+    """Fields that no constructor takes: their types and, of classes that are made of nothing, their values."""
+    setters: dict[str, Any] = {
+        name: member.fset
+        for name, member in vars(cls).items()
+        if isinstance(member, property) and name not in in_constructor and hasattr(member.fset, "__nb_signature__")
+    }
+    if not setters:
+        return {}
+    try:
+        made = cls()
+    except TypeError:
+        made = None
+    fields: dict[str, list[Any]] = {}
+    for name, setter in sorted(setters.items()):
+        [[text, *_]] = setter.__nb_signature__
+        match = re.search(r"\(self, arg: (.*?)(?:, /)?\) -> None", text)
+        if match is None:
+            continue
+        first = plain(getattr(made, name)) if made is not None else {"$repr": ""}
+        # An object cannot be recorded, and its text may name folders of this machine.
+        fields[name] = [shorten(match[1]), *([] if isinstance(first, dict) and "$repr" in first else [first])]
+    return fields
 
 
 def walk(module: Any, prefix: str, seen: set[int], out: dict[str, dict[str, Any]]) -> None:

@@ -30,7 +30,7 @@ from ttnn_emulator.ops._exchange import (
 )
 from ttnn_emulator.shapes import TILE_SIZE
 from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, composite, internal, operation
+from ttnn_emulator.table import NO_PROGRAM, Plan, composite, internal, operation
 from ttnn_emulator.tensor import Tensor
 
 
@@ -239,15 +239,29 @@ def broadcast(
 # -- sending and partitioning -----------------------------------------------------------------------------------------
 
 
-@operation("ttnn.point_to_point", ignores=("topology", "intermediate_tensor"))
+@composite("ttnn.point_to_point", ignores=("topology", "intermediate_tensor"))
 def point_to_point(
-    input_tensor: Spec,
+    input_tensor: Tensor,
     sender_coord: MeshCoordinate,
     receiver_coord: MeshCoordinate,
     *,
+    output_tensor: Tensor | None = None,
+) -> Tensor:
+    """One chip sends its tensor to another; sent to itself into itself, it is checked and no program runs."""
+    to_itself = sender_coord == receiver_coord and output_tensor is not None
+    stays = to_itself and output_tensor._storage is input_tensor._storage  # type: ignore[union-attr]
+    return send(input_tensor, sender_coord, receiver_coord, output_tensor, stays)
+
+
+@internal("ttnn.prim.point_to_point")
+def send(
+    input_tensor: Spec,
+    sender_coord: MeshCoordinate,
+    receiver_coord: MeshCoordinate,
     output_tensor: Spec | None = None,
+    stays: bool = False,
 ) -> Plan:
-    """One chip sends its tensor to another; what the rest of a new output holds is not said, here it is zero."""
+    """What the chips that receive nothing hold in a new output is not said, here it is zero."""
     require_on_device(input_tensor)
     require(not input_tensor.is_sharded, "point_to_point does not support sharded tensors")
     sender, receiver = chip_at(sender_coord), chip_at(receiver_coord)
@@ -283,6 +297,7 @@ def point_to_point(
         reads=("input_tensor", "output_tensor"),
         into=("output_tensor",),
         across=True,
+        program=NO_PROGRAM if stays else None,
     )
 
 

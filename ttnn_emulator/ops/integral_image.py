@@ -18,6 +18,8 @@ from ttnn_emulator.spec import Spec
 from ttnn_emulator.table import Plan, operation
 
 BLOCK_DEPTH = 48  # rows that are summed before the sum so far is added: BLOCK_DEPTH in intimg_program_factory.cpp
+# Tiles that a core buffers: six times a block's depth, and three small buffers of two (make_dfb in the same file).
+BUFFERED_TILES = 6 * BLOCK_DEPTH + 3 * 2
 
 
 @operation("ttnn.experimental.intimg")
@@ -42,7 +44,7 @@ def intimg(input_tensor: Spec) -> Plan:
             result[:, :, start : start + TILE_SIZE] = rows
         return result
 
-    return Plan(out, compute)
+    return Plan(out, compute, l1_bytes=BUFFERED_TILES * spec.page_bytes)
 
 
 def _down(values: torch.Tensor, join: Callable[..., torch.Tensor]) -> torch.Tensor:

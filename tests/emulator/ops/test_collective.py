@@ -200,6 +200,21 @@ def test_point_to_point_keeps_the_rest_of_a_given_output(mesh) -> None:
     assert torch.equal(after[0], before[0])
 
 
+def test_sending_a_tensor_to_where_it_is_takes_no_program(mesh) -> None:
+    tensor, parts = deal(values(mesh, (1, 32)), mesh)
+    other, _ = deal(values(mesh, (1, 32), seed=1), mesh)
+    here = ttnn.MeshCoordinate(0, 0)
+    before = mesh.num_program_cache_entries()
+    ttnn.point_to_point(tensor, here, here, output_tensor=tensor)
+    assert mesh.num_program_cache_entries() == before
+    assert torch.equal(pieces(tensor)[0], parts[0])
+    ttnn.point_to_point(tensor, here, here, output_tensor=other)
+    assert mesh.num_program_cache_entries() == before + 1
+    assert torch.equal(pieces(other)[0], parts[0])
+    with pytest.raises(ttnn.InvalidArgument, match="like the input"):
+        ttnn.point_to_point(tensor, here, here, output_tensor=ttnn.typecast(tensor, ttnn.float32))
+
+
 @settings(max_examples=20, deadline=None)
 @given(st.integers(1, 3), st.integers(1, 40), st.integers(1, 70), st.integers(0, 2), st.booleans())
 def test_gathers_of_any_shape(batch: int, height: int, width: int, dim: int, by_rows: bool) -> None:

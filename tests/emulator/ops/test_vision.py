@@ -16,6 +16,8 @@ from tests.emulator.ops.against_torch import LEAST_PCC, pcc, stored, upload
 
 CORES = ttnn.CoreRangeSet([ttnn.CoreRange(ttnn.CoreCoord(0, 0), ttnn.CoreCoord(1, 0))])
 FLOATS = ("bfloat16", "float32")
+GATE_DTYPES = ("bfloat16", "uint16")
+HEIGHT = ttnn.TensorMemoryLayout.HEIGHT_SHARDED
 
 
 def numbers(*shape: int, seed: int = 0) -> torch.Tensor:
@@ -150,6 +152,77 @@ def test_moe_gives_the_first_experts_share(experts: int, device: Any) -> None:
     reference = torch.where(places == 0, shares, 0.0).sum(-1, keepdim=True)
     assert (ours - reference).abs().max() <= 0.02
     assert pcc(ours, reference) >= LEAST_PCC["bfloat16"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    (
+        {"blocks": 1, "topk": 8},
+        {"blocks": 1, "topk": 6, "enable_sigmoid": True},
+        {"blocks": 2, "topk": 4, "output_softmax": True},
+        {"blocks": 2, "topk": 8, "enable_sigmoid": True},
+        {"blocks": 1, "topk": 8, "grouped": True},
+    ),
+    ids=str,
+)
+def test_gate_chooses_the_best_experts_and_weighs_them(options: dict[str, Any], device: Any) -> None:
+    options = dict(options)
+    blocks, best = options.pop("blocks"), options["topk"]
+    tokens, experts = 2, 256 * blocks
+    # All keys differ, also in bfloat16: what is chosen does not depend on the order of equal ones.
+    scores = torch.linspace(0.5, 0.75, 32).repeat(tokens, experts // 32).bfloat16().float()
+    places = torch.stack([torch.randperm(experts, generator=torch.Generator().manual_seed(n)) for n in range(tokens)])
+    bias = torch.where(places < 240, 2.0 + places, -3.0 - places / 2).bfloat16().float()
+    ids = torch.arange(experts).expand(tokens, -1)
+
+    def shown(values: torch.Tensor, dtype: str, *, turned: bool) -> Any:
+        cut = values.reshape(tokens, blocks, 16, 16)
+        cut = cut.transpose(-1, -2).contiguous() if turned else cut
+        return ttnn.to_memory_config(upload(cut, dtype, "TILE", device), sharded(HEIGHT, (32 * blocks, 32)))
+
+    empty = [upload(torch.zeros(tokens, 1, 16), dtype, "TILE", device) for dtype in GATE_DTYPES]
+    outputs = [ttnn.to_memory_config(each, sharded(HEIGHT, (32, 32))) for each in empty]
+    weights, found = ttnn.experimental.deepseek.moe.generalized_moe_gate(
+        shown(scores, "bfloat16", turned=False),
+        bias_tensor=shown(bias, "bfloat16", turned=True),
+        input_indices_tensor=shown(ids, "uint16", turned=True),
+        output_tensor=outputs[0],
+        output_indices_tensor=outputs[1],
+        **options,
+    )
+    if options.get("enable_sigmoid"):
+        scores = torch.sigmoid(scores)
+    keys = (scores + bias).bfloat16().float()
+    if options.get("grouped"):
+        groups = keys.reshape(tokens, 8, 32).topk(2).values.sum(-1).topk(4).indices
+        inside = torch.zeros(tokens, 8).scatter(1, groups, 1.0).repeat_interleave(32, 1)
+        keys = torch.where(inside > 0, keys, -torch.inf)
+    chosen = keys.topk(best).indices
+    ours = stored(found)[:, 0, :8].long()
+    assert (ours[:, :best].sort().values == chosen.sort().values).all()
+    assert not ours[:, best:].any()
+    picked = scores.gather(1, ours[:, :best])
+    shares = torch.softmax(picked, -1) if options.get("output_softmax") else picked / picked.sum(-1, keepdim=True)
+    assert (stored(weights)[:, 0, :best] - 2.5 * shares).abs().max() <= 0.01
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    (
+        ({"topk": 5}, "topk must be one of"),
+        ({"topk": 4, "grouped": True}, "groups give 8"),
+        ({"output_softmax": True, "grouped": True}, "not of exponentials"),
+    ),
+)
+def test_gate_refuses(options: dict[str, Any], match: str, device: Any) -> None:
+    names = ("bias_tensor", "input_indices_tensor", "output_tensor", "output_indices_tensor")
+    floats, indices = (upload(torch.zeros(2, 16, 16), t, "TILE", device) for t in GATE_DTYPES)
+    others = dict(zip(names, (floats, indices, floats, indices)))
+    gate = ttnn.experimental.deepseek.moe.generalized_moe_gate
+    with pytest.raises(ttnn.InvalidArgument, match=match):
+        gate(floats, **others, **options)
+    with pytest.raises(ttnn.InvalidArgument, match="sharded"):
+        gate(floats, **others)
 
 
 # -- correlation ------------------------------------------------------------------------------------------------------
