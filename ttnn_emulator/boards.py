@@ -107,9 +107,12 @@ def find_board(name: str, dispatch: str | None = None) -> Board:
     )
 
 
-def near_dram(name: str) -> list[list[int]] | None:
-    """For every bank of DRAM the core (column, row) that reads it over the fewest hops, where that was recorded."""
-    return _entry(name).get("near_dram")
+def near_dram(name: str, dispatch: str) -> list[list[int]] | None:
+    """For every bank of DRAM the core (column, row) that reads it over the fewest hops, where that was recorded.
+
+    Which cores there are to choose from depends on the cores that dispatch takes.
+    """
+    return _entry(name).get("near_dram", {}).get(dispatch)
 
 
 def l1_banks(name: str) -> list[tuple[int, int]] | None:

@@ -59,7 +59,7 @@ class CoreNumbers:
 
     def get_optimal_dram_bank_to_logical_worker_assignment(self, noc: Any, coord: Any = None) -> Any:
         """For every bank of DRAM the core that reads it over the fewest hops; by bank, for the chip at `coord`."""
-        cores = near_dram(self.board.name)
+        cores = near_dram(self.board.name, self.board.dispatch)
         if cores is None:
             raise NotEmulated(f"which cores of {self.board.name} lie near which bank of DRAM is not known")
         listed = [CoreCoord(x, y) for x, y in cores]

@@ -462,6 +462,11 @@ def dump_tensor(file_name: str | pathlib.Path, tensor: Tensor, *, mode: Any = No
     """
     path = pathlib.Path(file_name)
     _require_extension(path)
+    write_tensor(path, tensor)
+
+
+def write_tensor(path: pathlib.Path, tensor: Tensor, beside: dict[str, str] | None = None) -> None:
+    """Write a tensor and, in the file's metadata, what is to stand beside it."""
     require(_holds_values(tensor), f"{tensor.brief()} has no values to write: its device holds none")
     host = from_device(tensor)
     pieces = {
@@ -469,6 +474,7 @@ def dump_tensor(file_name: str | pathlib.Path, tensor: Tensor, *, mode: Any = No
     }
     spec = host._spec
     metadata = {"dtype": spec.dtype.name, "layout": spec.layout.name, "tile": json.dumps(spec.tile.tile_shape)}
+    metadata |= beside or {}
     metadata["memory_config"] = tensor._spec.memory_config.to_json()
     with replacing(path) as temporary:
         save_file(pieces, temporary, metadata=metadata)
@@ -479,6 +485,11 @@ def load_tensor(file_name: str | pathlib.Path, *, device: MeshDevice | None = No
     """Read a tensor that `dump_tensor` wrote; with `device`, place it there."""
     path = pathlib.Path(file_name)
     _require_extension(path)
+    return read_tensor(path, device)[0]
+
+
+def read_tensor(path: pathlib.Path, device: MeshDevice | None = None) -> tuple[Tensor, dict[str, str]]:
+    """A tensor that `write_tensor` wrote, and the file's metadata."""
     if not path.is_file():
         raise RuntimeError(f"Unable to load the tensor from {path}.  The file does not exist.")
     try:
@@ -495,7 +506,7 @@ def load_tensor(file_name: str | pathlib.Path, *, device: MeshDevice | None = No
         values[0].shape, dtype, layout, config, on_device=False, tile=Tile(tile) if layout is Layout.TILE else None
     )
     host = Tensor.of(spec, Storage(values), None)
-    return host if device is None else to_device(host, device, memory_config=config)
+    return (host if device is None else to_device(host, device, memory_config=config)), metadata
 
 
 @composite("ttnn.as_tensor")

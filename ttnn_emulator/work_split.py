@@ -127,6 +127,7 @@ def _shards_of(tensor: Any, config: Any) -> int:
 
 def get_optimal_worker_cores_for_sharded_tensor(tensor: Any, noc: Any = None) -> list[CoreCoord]:
     """The cores that hold a tensor's shards, in their order; for shards in DRAM, the cores near their banks."""
+    require(tensor._spec.on_device, "the tensor is on the host, where no cores hold shards")
     config = tensor.memory_config()
     shards = config.shard_spec or config.nd_shard_spec
     require(shards is not None, "the tensor is not sharded")

@@ -167,3 +167,13 @@ def test_threads_share_a_device_without_losing_memory(device) -> None:
     for thread in threads:
         thread.join()
     assert ttnn.get_memory_view(device, ttnn.BufferType.DRAM).total_bytes_allocated_per_bank == 0
+
+
+@pytest.mark.parametrize(("axis", "first", "sixth"), [("ROW", "3-7", "7-7"), ("COL", "0-8", "4-8")])
+def test_cores_near_dram_are_cores_of_the_grid(axis, first, sixth):
+    config = ttnn.DispatchCoreConfig(axis=getattr(ttnn.DispatchCoreAxis, axis))
+    with ttnn.open_device(device_id=0, dispatch_core_config=config) as device:
+        cores = device.get_optimal_dram_bank_to_logical_worker_assignment(ttnn.NOC.NOC_0)
+        grid = device.compute_with_storage_grid_size()
+        assert (str(cores[0]), str(cores[5])) == (first, sixth)
+        assert all(core.x < grid.x and core.y < grid.y for core in cores)

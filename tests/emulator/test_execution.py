@@ -168,7 +168,7 @@ def test_graph_capture_tells_calls_and_memory(device) -> None:
     ttnn.deallocate(first)
     captured = ttnn.graph.end_graph_capture()
     calls = ttnn.graph.extract_calltrace(captured)
-    assert [name for name in calls if name in ("ttnn::relu", "ttnn::add")] == ["ttnn::relu", "ttnn::add"]
+    assert [name for name in calls if name in ("ttnn.relu", "ttnn.add")] == ["ttnn.relu", "ttnn.add"]
     assert ttnn.graph.extract_peak_L1_memory_usage(captured) >= 2 * 4 * 2048
     per_core = ttnn.graph.extract_resource_usage_per_core(captured)
     assert per_core.peak_l1 == 2 * 2048
@@ -176,7 +176,7 @@ def test_graph_capture_tells_calls_and_memory(device) -> None:
     assert [info.type for info in ttnn.graph.extract_output_info(captured)] in ([ttnn.BufferType.L1], [])
     assert captured[0]["node_type"] == "capture_start"
     assert captured[-1]["node_type"] == "capture_end"
-    assert "ttnn::relu" in ttnn.graph.pretty_format(captured)
+    assert "ttnn.relu" in ttnn.graph.pretty_format(captured)
     edges = ttnn.graph.extract_levelized_graph(captured)
     assert any(node["in_edges"] for node in edges)
     assert second.is_allocated()
@@ -299,3 +299,30 @@ def test_detailed_buffer_tracing_is_remembered() -> None:
     ttnn.graph.enable_detailed_buffer_tracing()
     assert ttnn.graph.is_detailed_buffer_tracing_enabled()
     ttnn.graph.disable_detailed_buffer_tracing()
+
+
+def _node(kind, size, **params):
+    return {"counter": 0, "node_type": kind, "params": {"size": str(size)} | params, "connections": []}
+
+
+CB, DFB, PAD = "circular_buffer_allocate", "dataflow_buffer_allocate", "scratchpad_allocate"
+END = {"counter": 0, "node_type": "circular_buffer_deallocate_all", "params": {}, "connections": []}
+IN_L1 = {"type": "L1", "max_size_per_bank": "50"}
+
+
+@pytest.mark.parametrize(
+    ("trace", "per_core", "over_all"),  # per core: circular, dataflow, scratchpad, tensors, all
+    [
+        ([_node(CB, 1024), _node(DFB, 2048), _node(PAD, 512)], (1024, 2048, 512, 0, 3584), 3584),
+        ([_node(DFB, 4096, borrows_memory="1"), _node(DFB, 256)], (0, 256, 0, 0, 256), 256),
+        ([_node(CB, 1024, globally_allocated="1"), _node(CB, 8)], (8, 0, 0, 0, 8), 1032),
+        ([_node(CB, 1024), _node(CB, 8)], (1032, 0, 0, 0, 1032), 1032),
+        ([_node(CB, 1024), _node(DFB, 2048), END, _node(CB, 1024), _node(DFB, 1)], (1024, 2048, 0, 0, 3072), 3072),
+        ([_node("buffer_allocate", 100, **IN_L1), _node(CB, 8), END], (8, 0, 0, 50, 58), 108),
+    ],
+)
+def test_what_programs_hold_in_a_trace(trace, per_core, over_all):
+    usage = ttnn.graph.extract_resource_usage_per_core(trace)
+    kinds = (usage.peak_cb, usage.peak_dataflow_buffer, usage.peak_scratchpad, usage.peak_l1, usage.peak_total)
+    assert kinds == per_core
+    assert ttnn.graph.extract_peak_L1_memory_usage(trace) == over_all

@@ -1,8 +1,8 @@
 """`ttnn.graph`: record what is called as a graph of functions, tensors and buffers, and read facts off it.
 
 Nodes have the library's form (a list of dictionaries with counter, node_type, params and connections), so tools that
-read its captures read these. Functions are named after operations (`ttnn::softmax`), where the library names the
-classes behind them.
+read its captures read these. Functions are named after operations (`ttnn.softmax`); the library also records the
+classes behind them (`SoftmaxDeviceOperation`).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import pathlib
 import time
+import warnings
 from collections import defaultdict
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ from ttnn_emulator.tensor import Tensor, reading_unwritten
 
 RunMode = ALL_ENUMS["RunMode"]
 REPORT_VERSION = 1
+# Buffers that live as long as a program runs; all end with the node circular_buffer_deallocate_all.
+PROGRAM_BUFFERS = ("circular_buffer_allocate", "dataflow_buffer_allocate", "scratchpad_allocate")
 
 Node = dict[str, Any]
 
@@ -109,7 +112,7 @@ class GraphRecorder(listeners.Listener):
         arguments = [dispatch._brief(value) for value in event.arguments.values()]
         node = self.add(
             "function_start",
-            {"name": event.name.replace(".", "::"), "inputs": str(len(arguments))},
+            {"name": event.name, "inputs": str(len(arguments))},
             arguments=arguments,
             input_tensors=inputs,
         )
@@ -124,7 +127,7 @@ class GraphRecorder(listeners.Listener):
             self.add("circular_buffer_deallocate_all", {})
         end = self.add(
             "function_end",
-            {"name": event.name.replace(".", "::"), "error": "" if event.error is None else str(event.error)},
+            {"name": event.name, "error": "" if event.error is None else str(event.error)},
             duration_ns=int(event.seconds * 1e9),
         )
         self.nodes[end]["connections"] = [self._tensor(tensor) for tensor in _tensors_in([event.result])]
@@ -224,40 +227,59 @@ def extract_calltrace(trace: list[Node]) -> list[str]:
 
 
 def extract_peak_L1_memory_usage(trace: list[Node]) -> int:
-    """The most L1, over all cores, that tensors and the circular buffers of a core held at one time."""
-    held = peak = 0
+    """The most L1, over all cores, that tensors and the program's buffers of a core held at one time."""
+    tensors = program = peak = 0
     for node in trace:
-        held, peak = _follow(node, held, peak, "size")
+        kind, params = node["node_type"], node["params"] or {}
+        tensors = _after(node, tensors, "size")
+        if kind in PROGRAM_BUFFERS and not _is_borrowed(params):
+            program += int(params["size"])
+        elif kind == "circular_buffer_deallocate_all":
+            program = 0
+        peak = max(peak, tensors + program)
     return peak
 
 
 def extract_resource_usage_per_core(
     trace: list[Node], interleaved_storage_cores: int | None = None
 ) -> PeakMemoryUsagePerCore:
-    """The most L1 of one core: circular buffers, tensors, and both together."""
-    tensors = peak_tensors = circular = both = 0
+    """The most L1 of one core: each kind of the program's buffers, tensors, and all together."""
+    if interleaved_storage_cores is not None:
+        warnings.warn(
+            "interleaved_storage_cores has no effect: the captured buffers say how many banks they use",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+    tensors = peak_tensors = both = 0
+    held = dict.fromkeys(PROGRAM_BUFFERS, 0)
+    peaks = dict(held)
     for node in trace:
-        params = node["params"] or {}
-        if node["node_type"] == "circular_buffer_allocate":
-            circular = max(circular, params["size"])
-            both = max(both, tensors + params["size"])
-        else:
-            tensors, peak_tensors = _follow(node, tensors, peak_tensors, "max_size_per_bank")
-            both = max(both, tensors)
-    return PeakMemoryUsagePerCore(circular, peak_tensors, both)
+        kind, params = node["node_type"], node["params"] or {}
+        tensors = _after(node, tensors, "max_size_per_bank")
+        if kind in held and not _is_borrowed(params) and int(params.get("globally_allocated", 0)) == 0:
+            held[kind] += int(params["size"])
+            peaks[kind] = max(peaks[kind], held[kind])
+        elif kind == "circular_buffer_deallocate_all":
+            held = dict.fromkeys(PROGRAM_BUFFERS, 0)
+        peak_tensors = max(peak_tensors, tensors)
+        both = max(both, tensors + sum(held.values()))
+    circular, dataflow, scratchpad = (peaks[kind] for kind in PROGRAM_BUFFERS)
+    return PeakMemoryUsagePerCore(circular, peak_tensors, both, dataflow, scratchpad)
 
 
-def _follow(node: Node, held: int, peak: int, size: str) -> tuple[int, int]:
+def _is_borrowed(params: Node) -> bool:
+    """A view of a tensor's L1, which the tensor reports itself."""
+    return int(params.get("borrows_memory", 0)) != 0
+
+
+def _after(node: Node, held: int, size: str) -> int:
+    """Bytes of L1 that tensors hold once this node has passed."""
     params = node["params"] or {}
-    kind = node["node_type"]
-    in_l1 = str(params.get("type", "")) in (BufferType.L1.name, BufferType.L1_SMALL.name)
-    if kind == "buffer_allocate" and in_l1:
-        held += params[size]
-    elif kind == "buffer_deallocate" and in_l1:
-        held = max(held - params[size], 0)
-    elif kind == "circular_buffer_allocate":
-        peak = max(peak, held + params["size"])
-    return held, max(peak, held)
+    if str(params.get("type", "")) not in (BufferType.L1.name, BufferType.L1_SMALL.name):
+        return held
+    if node["node_type"] == "buffer_allocate":
+        return held + int(params[size])
+    return max(held - int(params[size]), 0) if node["node_type"] == "buffer_deallocate" else held
 
 
 def extract_output_tensors(trace: list[Node]) -> set[int]:

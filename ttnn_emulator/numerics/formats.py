@@ -260,7 +260,7 @@ def _unblock(blocks: torch.Tensor, width: int) -> torch.Tensor:
     return flat[..., :width].contiguous() if flat.shape[-1] != width else flat
 
 
-def _scaled(mantissa: torch.Tensor, exponent: torch.Tensor, bits: int, sign: torch.Tensor) -> torch.Tensor:
+def scaled_blocks(mantissa: torch.Tensor, exponent: torch.Tensor, bits: int, sign: torch.Tensor) -> torch.Tensor:
     """mantissa × 2^(exponent - 127 - (bits - 1)), with the sign of `sign`; infinities and NaNs keep their fraction."""
     magnitude = torch.ldexp(mantissa.float(), exponent - (126 + bits))
     signed = torch.where(sign < 0, -magnitude, magnitude) + 0.0  # + 0.0: a zero mantissa has no sign
@@ -276,20 +276,25 @@ def host_pack_block_float(values: torch.Tensor, dtype: DataType) -> torch.Tensor
     """Quantise as the library's host code does: denormals to zero, shift right, then round half to even."""
     if values.dim() == 0:
         return host_pack_block_float(values.reshape(1), dtype).reshape(())
-    bits_kept = MANTISSA_BITS[dtype]
+    bits = MANTISSA_BITS[dtype]
     blocks, width = _blocks(values.float())
+    mantissa, exponent, raw = host_block_parts(blocks, bits)
+    return _unblock(scaled_blocks(mantissa, exponent, bits, raw), width)
+
+
+def host_block_parts(blocks: torch.Tensor, bits: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Mantissas, shared exponents and the values' own bits of float32 values [..., 16], with `bits` of mantissa."""
     raw = bits_of(blocks)
     exponent = (raw >> 23) & 0xFF
     shared = exponent.amax(dim=-1, keepdim=True)
     mantissa = torch.where(exponent == 0, torch.zeros_like(raw), (raw & 0x7FFFFF) | 0x800000)
     mantissa = mantissa >> (shared - exponent).clamp(max=31)
-    drop = 24 - bits_kept
+    drop = 24 - bits
     kept = mantissa >> drop
     rest = mantissa & ((1 << drop) - 1)
     half = 1 << (drop - 1)
     kept = kept + ((rest > half) | ((rest == half) & ((kept & 1) == 1)))
-    kept = kept.clamp(max=(1 << bits_kept) - 1)
-    return _unblock(_scaled(kept, shared, bits_kept, raw), width)
+    return kept.clamp(max=(1 << bits) - 1), shared, raw
 
 
 def device_pack_block_float(values: torch.Tensor, dtype: DataType, *, precise: bool = False) -> torch.Tensor:

@@ -17,19 +17,21 @@ LEAST_64 = -(2**63)
 VECTOR = {
     (torch.float32, DataType.UINT16): 4,
     (torch.float32, DataType.UINT8): 8,
+    (torch.float32, DataType.INT8): 8,
     (torch.float32, DataType.UINT32): 8,
     (torch.bfloat16, DataType.UINT16): 8,
     (torch.bfloat16, DataType.UINT8): 8,
+    (torch.bfloat16, DataType.INT8): 8,
     (torch.bfloat16, DataType.UINT32): 8,
     (torch.float64, DataType.UINT32): 4,
 }
-HIGHEST = {DataType.UINT16: 2**16 - 1, DataType.UINT8: 2**8 - 1}
+NARROW = {DataType.UINT16: (0, 2**16 - 1), DataType.UINT8: (0, 2**8 - 1), DataType.INT8: (-(2**7), 2**7 - 1)}
 
 
 def truncated(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
     """Whole numbers as int64; the caller keeps as many bits of them as `dtype` has."""
     whole = values.double().trunc()
-    if dtype not in (DataType.UINT8, DataType.UINT16, DataType.UINT32):
+    if dtype is not DataType.UINT32 and dtype not in NARROW:
         return _int32(whole)
     step = VECTOR.get((values.dtype, dtype))
     rest = values.numel() % step if step is not None else values.numel()
@@ -47,7 +49,7 @@ def _int32(whole: torch.Tensor) -> torch.Tensor:
 
 def _of_vectors(whole: torch.Tensor, source: torch.dtype, dtype: DataType) -> torch.Tensor:
     if dtype is not DataType.UINT32:
-        return _int32(whole).clamp(0, HIGHEST[dtype])
+        return _int32(whole).clamp(*NARROW[dtype])
     fits = (whole >= LEAST) & (whole < 2**32)
     otherwise = torch.full_like(whole, float(LEAST))
     if source is torch.float64:  # too large gives 0 here

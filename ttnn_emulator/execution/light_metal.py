@@ -1,0 +1,127 @@
+"""Light metal: the buffers that a program took and gave back, as a binary that can be replayed on a device.
+
+The released library records nothing else of its operations (measured: the binary of an addition holds the creation and
+the end of its buffers, no kernels), so a replay takes and frees the same room. The bytes are a form of our own.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from collections.abc import Sequence
+from typing import Any
+
+from ttnn_emulator.device import MeshDevice
+from ttnn_emulator.enums import BufferType
+from ttnn_emulator.errors import EmulatorError, NotEmulated
+from ttnn_emulator.execution import listeners
+from ttnn_emulator.files import replacing
+from ttnn_emulator.storage import Placement, Storage
+
+Command = list[Any]  # ["take", buffer, memory, bytes, bytes a bank, banks] or ["free", buffer]
+
+
+class LightMetalBinary:
+    """The bytes of a capture."""
+
+    def __init__(self) -> None:
+        self._data = b""
+
+    def get_data(self) -> list[int]:
+        return list(self._data)
+
+    def set_data(self, data: Sequence[int]) -> None:
+        self._data = bytes(data)
+
+    def size(self) -> int:
+        return len(self._data)
+
+    def is_empty(self) -> bool:
+        return not self._data
+
+    def save_to_file(self, filename: str) -> None:
+        with replacing(filename) as temporary:
+            temporary.write_bytes(self._data)
+
+    @staticmethod
+    def load_from_file(filename: str) -> LightMetalBinary:
+        made = LightMetalBinary()
+        made.set_data(pathlib.Path(filename).read_bytes())
+        return made
+
+
+class _Capture(listeners.Listener):
+    def __init__(self) -> None:
+        self.commands: list[Command] = []
+        self._numbers: dict[int, int] = {}  # id of a storage → its buffer
+
+    def allocated(self, storage: Storage, placement: Placement) -> None:
+        number = self._numbers[id(storage)] = len(self.commands)
+        sizes = [placement.total_bytes, placement.bytes_per_bank, placement.banks]
+        self.commands.append(["take", number, placement.memory.buffer_type.name, *sizes])
+
+    def freed(self, storage: Storage) -> None:
+        number = self._numbers.pop(id(storage), None)
+        if number is not None:
+            self.commands.append(["free", number])
+
+
+_running: list[_Capture] = []
+
+
+def light_metal_begin_capture() -> None:
+    """Record buffers from now on; a capture that runs already is dropped."""
+    _stop()
+    _running.append(_Capture())
+    listeners.add(_running[-1])
+
+
+def light_metal_end_capture() -> LightMetalBinary:
+    """Stop recording; without a capture the binary has no commands."""
+    binary = LightMetalBinary()
+    binary.set_data(json.dumps(_stop()).encode())
+    return binary
+
+
+def _stop() -> list[Command]:
+    if not _running:
+        return []
+    capture = _running.pop()
+    listeners.remove(capture)
+    return capture.commands
+
+
+class LightMetalReplay:
+    """Takes and frees the buffers of a binary again."""
+
+    def __init__(self, binary: LightMetalBinary, device: MeshDevice) -> None:
+        self._binary = binary
+        self._device = device
+
+    @staticmethod
+    def create(binary: LightMetalBinary, device: MeshDevice | None = None) -> LightMetalReplay:
+        if device is None:
+            raise NotEmulated("ttnn.LightMetalReplay.create opens no device of its own: give it one")
+        return LightMetalReplay(binary, device)
+
+    def run(self) -> bool:
+        """Whether the binary has commands' form and its buffers found room; what is left at the end is freed."""
+        if self._binary.is_empty():
+            return False
+        taken: dict[int, tuple[BufferType, int]] = {}
+        try:
+            for kind, number, *facts in json.loads(bytes(self._binary.get_data())):
+                if kind == "take":
+                    place = BufferType[facts[0]]
+                    taken[number] = (place, self._device.memories[place].allocate(*facts[1:]))
+                else:
+                    self._free(*taken.pop(number))
+        except (EmulatorError, ValueError):  # as the library: a replay that fails says so by its answer
+            return False
+        finally:
+            for place, address in taken.values():
+                self._free(place, address)
+        return True
+
+    def _free(self, place: BufferType, address: int) -> None:
+        self._device.memories[place].free(address)
