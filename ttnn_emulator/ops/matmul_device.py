@@ -294,7 +294,7 @@ def run(a: Tensor, b: Tensor, bias: Tensor | None, asked: Asked, output: Tensor 
         if how.needs >= place.space:
             how = multiplication(*specs, place)
     if how.program.kind is Kind.BATCHED_DRAM_SHARDED:  # not in the plan: grids that differ in order alone share one
-        require_shards_near_banks(device.board.name, a.memory_config(), asked.memory_config)
+        require_shards_near_banks(device.board, a.memory_config(), asked.memory_config)
     return multiply(a, b, bias, output, how)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ttnn_emulator.boards import near_dram
+from ttnn_emulator.boards import Board, near_dram
 from ttnn_emulator.enums import (
     BufferType,
     ShardOrientation,
@@ -59,11 +59,11 @@ def require_row_major(spec: Spec) -> None:
     )
 
 
-def require_shards_near_banks(board: str, a: MemoryConfig, output: MemoryConfig) -> None:
+def require_shards_near_banks(board: Board, a: MemoryConfig, output: MemoryConfig) -> None:
     """With batched weights in DRAM every bank has its nearest core, and the shards lie there in the banks' order."""
-    workers = near_dram(board)
+    workers = near_dram(board.name, board.dispatch)
     if workers is None:
-        raise NotEmulated(f"which cores of {board} lie near which bank of DRAM is not known")
+        raise NotEmulated(f"which cores of {board.name} lie near which bank of DRAM is not known")
     for name, config in (("input", a), ("output", output)):
         assert config.shard_spec is not None
         cores = [[core.x, core.y] for core in config.shard_spec.grid.cores()]
