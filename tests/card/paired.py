@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import types
 from collections.abc import Iterator
 from typing import Any
 
@@ -62,6 +63,12 @@ class PairedClass(PairedCallable):
     __class__ = type  # type: ignore[assignment]
 
 
+class PairedModule(Paired):
+    """A namespace of both libraries, which says so to `isinstance(…, ModuleType)`."""
+
+    __class__ = types.ModuleType  # type: ignore[assignment]
+
+
 def paired(real: Any, emulated: Any, path: str) -> Any:
     """Both results of one call, or what they have in common."""
     if path.rpartition(".")[2] in OWN and isinstance(real, int):
@@ -81,8 +88,10 @@ def paired(real: Any, emulated: Any, path: str) -> Any:
     if isinstance(emulated, ttnn_emulator.Tensor):
         theirs, ours = described(real), described(emulated)
         assert theirs == ours, f"{path} gives {theirs} by the library, {ours} by the emulator"
-    kind = PairedClass if isinstance(emulated, type) else PairedCallable if callable(emulated) else Paired
-    return kind(real, emulated, path)
+    for of, kind in ((type, PairedClass), (types.ModuleType, PairedModule)):
+        if isinstance(emulated, of):
+            return kind(real, emulated, path)
+    return (PairedCallable if callable(emulated) else Paired)(real, emulated, path)
 
 
 def side(item: Any, which: str, path: str) -> Any:
