@@ -22,7 +22,7 @@ log = logging.getLogger("torch_ttnn")
 DEVICE_FILES = Path("/dev/tenstorrent")  # made by the kernel driver, one a card
 # Either makes the library find cards without any device file: a description of a cluster, or a simulator.
 STAND_INS = ("TT_METAL_MOCK_CLUSTER_DESC_PATH", "TT_METAL_SIMULATOR")
-# Releases whose answers to the calls of all our models are in docs/conformance.md, newest first.
+# Releases whose answers to the calls of our models are in docs/conformance.md, newest first.
 SUPPORTED = ("0.81.1", "0.80.0", "0.79.0")
 EMULATOR_HINT = 'To run without a card, set TORCH_TTNN_DEVICE=emulator or options={"device": "emulator"}.'
 
