@@ -92,11 +92,18 @@ def first_difference(heard: Sequence[Call], expected: Sequence[Call]) -> str:
 
 
 def assert_alike(got: Any, want: Any) -> None:
-    """Outputs of a card and of the emulator: shapes, dtypes and strides, and values where the card computes any."""
-    ours, theirs = ([each for each in pytree.tree_leaves(one) if isinstance(each, torch.Tensor)] for one in (got, want))
-    assert [(each.shape, each.dtype, each.stride()) for each in ours] == [
-        (each.shape, each.dtype, each.stride()) for each in theirs
-    ]
+    """Outputs of a card and of torch: shapes, dtypes and strides, and values where the card computes any."""
+    assert laid_out_alike(got, want)
     if not card.is_mock():
-        for one, other in zip(ours, theirs):
+        for one, other in zip(_tensors(got), _tensors(want)):
             torch.testing.assert_close(one, other, rtol=0.05, atol=0.05 * float(other.abs().max()))
+
+
+def laid_out_alike(got: Any, want: Any) -> bool:
+    """Whether outputs have the same shapes, dtypes and strides."""
+    ours, theirs = ([(each.shape, each.dtype, each.stride()) for each in _tensors(one)] for one in (got, want))
+    return ours == theirs
+
+
+def _tensors(outputs: Any) -> list[torch.Tensor]:
+    return [each for each in pytree.tree_leaves(outputs) if isinstance(each, torch.Tensor)]
