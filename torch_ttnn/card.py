@@ -137,8 +137,8 @@ REASONS: tuple[tuple[str, str], ...] = (
 def explained(error: BaseException) -> str:
     """What an error at opening means, and what to do.
 
-    >>> explained(RuntimeError("TT_FATAL: No chips detected in the cluster"))[:56]
-    'no card was found: there is no /dev/tenstorrent, so eithe'
+    >>> explained(RuntimeError("Running UMD requires KMD version 2.0.0 or newer.")).partition(".")[0]
+    'the kernel driver (tt-kmd) is older than this release of ttnn needs'
     """
     text = str(error)
     reason = next((meaning for pattern, meaning in REASONS if re.search(pattern, text)), "")

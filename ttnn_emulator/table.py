@@ -27,7 +27,7 @@ from typing import Any
 
 from ttnn_emulator.api.binding import NoMatch, Overload, bind, make_overload, overloads_of, signatures_against
 from ttnn_emulator.api.recorded import operation_names, public_names
-from ttnn_emulator.errors import NotEmulated
+from ttnn_emulator.errors import EmulatorError, NotEmulated
 from ttnn_emulator.spec import Spec
 from ttnn_emulator.staging import Stage
 from ttnn_emulator.tensor import Tensor
@@ -158,8 +158,11 @@ class Operation:
         from ttnn_emulator.execution.queues import queue_of
 
         number = kwargs.pop("queue_id" if "queue_id" in kwargs else "cq_id")
-        with queue_of(number, (*args, *kwargs.values())):
-            return self._run(self, args, kwargs)
+        try:
+            with queue_of(number, (*args, *kwargs.values())):
+                return self._run(self, args, kwargs)
+        except EmulatorError as error:
+            raise error.at(self.name, f"queue {number!r}") from None
 
     def bind(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Overload, tuple]:
         """The overload that takes these arguments, and the values of all its parameters."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ttnn_emulator.errors import InvalidArgument, require
+from ttnn_emulator.errors import InvalidArgument, SignatureError, require
 
 if TYPE_CHECKING:
     from ttnn_emulator.device import MeshDevice
@@ -93,7 +93,9 @@ def queue_of(cq_id: Any, arguments: Sequence[Any]) -> Iterator[None]:
         yield
         return
     if not isinstance(cq_id, int) or not 0 <= cq_id < QUEUE_NUMBERS:
-        raise TypeError(f"the number of a command queue is an integer from 0 to {QUEUE_NUMBERS - 1}, not {cq_id!r}")
+        raise SignatureError(
+            f"the number of a command queue is an integer from 0 to {QUEUE_NUMBERS - 1}, not {cq_id!r}"
+        )
     for device in {id(device): device for device in map(_device_of, arguments) if device is not None}.values():
         require_queue(device, cq_id)
     with command_queue(cq_id):
