@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import pathlib
 import subprocess
@@ -10,6 +11,7 @@ import sys
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 
@@ -157,6 +159,53 @@ def run(arguments: argparse.Namespace) -> int:
     return subprocess.run([python, *command], env={**os.environ, **mock, **here}).returncode
 
 
+def tests(arguments: argparse.Namespace) -> int:
+    """Run the unit tests of a checkout of tt-metal on the emulator, as they are, some cases of every file."""
+    from ttnn_emulator.conformance import unit_tests
+
+    checkout = arguments.checkout.resolve()
+    files = unit_tests.test_files(checkout, arguments.files)
+    total = unit_tests.Summary()
+    with Progress(console=Console(stderr=True)) as progress:
+        bar = progress.add_task("", total=len(files))
+        running = unit_tests.run_files(
+            checkout,
+            files,
+            draw=arguments.draw,
+            seed=arguments.seed,
+            timeout=arguments.timeout,
+            processes=arguments.jobs,
+        )
+        for file, endings in running:
+            progress.update(bar, description=file)
+            total.endings += endings
+            for ending in endings:
+                if ending.outcome == "failed":
+                    last = [line for line in ending.reason.splitlines() if line.startswith("E ")] or [ending.reason]
+                    console.print(f"[red]failed[/] {escape(ending.case)}", highlight=False, soft_wrap=True)
+                    console.print(f"    {last[-1][-300:]}", markup=False, highlight=False, soft_wrap=True)
+            progress.advance(bar)
+    print_test_summary(total)
+    if arguments.output:
+        document = [vars(ending) for ending in total.endings]
+        with replacing(arguments.output) as temporary:
+            temporary.write_text(json.dumps(document, indent=1), encoding="utf-8")
+    return 0 if total.share >= arguments.least else 1
+
+
+def print_test_summary(total: Any) -> None:
+    table = Table("folder", "passed", "failed", "skipped", "out of scope", "pass", title="tt-metal's tests")
+    outcomes = ("passed", "failed", "skipped", "out of scope")
+    for folder, summary in sorted(total.by_folder().items()):
+        table.add_row(
+            folder.removeprefix("tests/ttnn/"), *[str(summary.count(each)) for each in outcomes], f"{summary.share:.1%}"
+        )
+    table.add_row("all", *[str(total.count(each)) for each in outcomes], f"{total.share:.1%}")
+    console.print(table)
+    for reason, number in total.reasons_out_of_scope.most_common():
+        console.print(f"out of scope: {reason}: {number}", highlight=False)
+
+
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m ttnn_emulator.conformance", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="command")
@@ -195,6 +244,17 @@ def main(argv: list[str] | None = None) -> int:
     each.add_argument("--install", action="append", default=[], metavar="REQUIREMENT", help="needed beside the library")
     each.add_argument("command", nargs=argparse.REMAINDER, help="a script with its arguments, or -- -m and a module")
     each.set_defaults(run=run)
+
+    each = commands.add_parser("tests", help=tests.__doc__, description=tests.__doc__)
+    each.add_argument("checkout", type=pathlib.Path, help="a checkout of tt-metal")
+    each.add_argument("files", nargs="*", help="files or folders in it; tests/ttnn/unit_tests by default")
+    each.add_argument("--draw", type=int, default=8, metavar="N", help="cases of a file; 0: all of them (default: 8)")
+    each.add_argument("--seed", type=int, default=0, help="which cases are drawn")
+    each.add_argument("--jobs", "-j", type=int, default=1, help="files at a time")
+    each.add_argument("--timeout", type=float, default=900, help="seconds for a file")
+    each.add_argument("--least", type=float, default=0.97, help="share of passes below which the exit code is 1")
+    each.add_argument("--output", type=pathlib.Path, help="write how every case ended into this JSON file")
+    each.set_defaults(run=tests)
 
     arguments = parser.parse_args(argv)
     return arguments.run(arguments)

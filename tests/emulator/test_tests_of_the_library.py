@@ -1,0 +1,105 @@
+"""`python -m ttnn_emulator.conformance tests`: tests that were written for `ttnn` run on the emulator as they are."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+import pytest
+
+from ttnn_emulator.conformance import __main__ as command
+from ttnn_emulator.conformance import unit_tests
+
+TESTS = """
+import os
+
+import pytest
+import torch
+import ttnn
+
+
+@pytest.mark.parametrize("size", range(1, 40))
+def test_drawn(size):
+    with ttnn.open_device(device_id=0) as device:
+        x = ttnn.from_torch(torch.ones(size, 4), layout=ttnn.TILE_LAYOUT, device=device)
+        assert ttnn.to_torch(ttnn.add(x, 1)).sum() == 8 * size
+
+
+"""
+ENDINGS = """
+import os
+
+import pytest
+import ttnn
+
+
+def test_passes():
+    assert ttnn.TILE_SIZE == 32
+
+
+def test_fails():
+    assert ttnn.TILE_SIZE == 31
+
+
+def test_skips():
+    pytest.skip("not here")
+
+
+def test_of_another_release():
+    ttnn.an_operation_of_next_year()
+
+
+def test_with_kernels():
+    ttnn.generic_op([], None)
+
+
+def test_ends_the_process():
+    os._exit(3)
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: pathlib.Path) -> pathlib.Path:
+    folder = tmp_path / unit_tests.UNIT_TESTS
+    folder.mkdir(parents=True)
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    (folder / "test_add.py").write_text(TESTS)
+    (folder / "test_endings.py").write_text(ENDINGS)
+    return tmp_path
+
+
+def test_cases_are_drawn_and_told_apart(checkout: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = checkout / "endings.json"
+    arguments = ["tests", str(checkout), "--draw", "6", "--output", str(output)]
+    assert command.main(arguments) == 1  # 7 of 9 pass
+    endings = {each["case"].partition("::")[2]: each for each in json.loads(output.read_text())}
+    drawn = [name for name in endings if name.startswith("test_drawn")]
+    assert len(drawn) == 6 and all(endings[name]["outcome"] == "passed" for name in drawn)
+    outcomes = {name: each["outcome"] for name, each in endings.items() if name not in drawn}
+    assert outcomes == {
+        "test_passes": "passed",
+        "test_fails": "failed",
+        "test_skips": "skipped",
+        "test_of_another_release": "out of scope",
+        "test_with_kernels": "out of scope",
+        "test_ends_the_process": "failed",
+    }
+    assert endings["test_ends_the_process"]["reason"] == "the process ended within this test"
+    assert "assert 32 == 31" in endings["test_fails"]["reason"]
+    printed = capsys.readouterr().out
+    assert "77.8%" in printed and "kernels of one's own: 1" in printed
+
+
+def test_another_seed_draws_others(checkout: pathlib.Path) -> None:
+    def drawn(seed: int) -> list[str]:
+        file = f"{unit_tests.UNIT_TESTS}/test_add.py"
+        return [ending.case for ending in unit_tests.run_file(checkout, file, draw=5, seed=seed, timeout=120)]
+
+    assert drawn(0) == drawn(0) != drawn(1)
+
+
+def test_a_file_that_never_ends_is_stopped(checkout: pathlib.Path) -> None:
+    file = checkout / unit_tests.UNIT_TESTS / "test_endless.py"
+    file.write_text("def test_endless():\n    while True:\n        pass\n")
+    (ending,) = unit_tests.run_file(checkout, str(file.relative_to(checkout)), draw=0, seed=0, timeout=15)
+    assert ending.outcome == "failed"
