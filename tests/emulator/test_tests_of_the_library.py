@@ -16,12 +16,13 @@ import os
 import pytest
 import torch
 import ttnn
+from tests.words import FOUR
 
 
 @pytest.mark.parametrize("size", range(1, 40))
 def test_drawn(size):
     with ttnn.open_device(device_id=0) as device:
-        x = ttnn.from_torch(torch.ones(size, 4), layout=ttnn.TILE_LAYOUT, device=device)
+        x = ttnn.from_torch(torch.ones(size, FOUR), layout=ttnn.TILE_LAYOUT, device=device)
         assert ttnn.to_torch(ttnn.add(x, 1)).sum() == 8 * size
 
 
@@ -63,6 +64,7 @@ def checkout(tmp_path: pathlib.Path) -> pathlib.Path:
     folder = tmp_path / unit_tests.UNIT_TESTS
     folder.mkdir(parents=True)
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    (tmp_path / "tests" / "words.py").write_text("FOUR = 4\n")  # a folder `tests` of its own, as tt-metal has
     (folder / "test_add.py").write_text(TESTS)
     (folder / "test_endings.py").write_text(ENDINGS)
     return tmp_path

@@ -9,14 +9,18 @@ from __future__ import annotations
 import json
 import os
 import random
+import resource
 import sys
 from typing import Any
 
+import psutil
 import pytest
 
 import ttnn_emulator
 
 ttnn_emulator.install_as_ttnn()
+
+MEMORY_SHARE = 0.4  # of the machine's memory that one file of tests may take
 
 
 def run(checkout: str, file: str, draw: int, seed: int, outcomes: str, log: str) -> None:
@@ -26,7 +30,11 @@ def run(checkout: str, file: str, draw: int, seed: int, outcomes: str, log: str)
     os.dup2(output, 2)
     os.chdir(checkout)
     os.environ.update(TT_METAL_HOME=checkout, HF_HUB_OFFLINE="1")
-    sys.path.insert(0, checkout)
+    # The emulator's own checkout may have a package `tests`, which would hide the folder of that name.
+    own = os.path.dirname(os.path.dirname(os.path.abspath(ttnn_emulator.__file__)))
+    sys.path[:] = [checkout, *[path for path in sys.path if os.path.abspath(path) != own]]
+    limit = int(psutil.virtual_memory().total * MEMORY_SHARE)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     sys.exit(pytest.main(["-p", "no:cacheprovider", "-q", file], plugins=[DrawnTests(draw, seed, outcomes)]))
 
 
