@@ -30,9 +30,9 @@ def run(checkout: str, file: str, draw: int, seed: int, outcomes: str, log: str)
     os.dup2(output, 2)
     os.chdir(checkout)
     os.environ.update(TT_METAL_HOME=checkout, HF_HUB_OFFLINE="1")
-    # The emulator's own checkout may have a package `tests`, which would hide the folder of that name.
-    own = os.path.dirname(os.path.dirname(os.path.abspath(ttnn_emulator.__file__)))
-    sys.path[:] = [checkout, *[path for path in sys.path if os.path.abspath(path) != own]]
+    # A checkout of the emulator has a package `tests`, which would hide the folder of that name.
+    hiding = [path for path in sys.path if os.path.exists(os.path.join(path, "tests", "__init__.py"))]
+    sys.path[:] = [checkout, *[path for path in sys.path if path not in hiding]]
     limit = int(psutil.virtual_memory().total * MEMORY_SHARE)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     sys.exit(pytest.main(["-p", "no:cacheprovider", "-q", file], plugins=[DrawnTests(draw, seed, outcomes)]))
