@@ -27,9 +27,9 @@ MOST_SLOTS, LEAST_SLOTS = 64, 2  # blocks that a core keeps: sparse_sdpa_msa_com
 # -- what both require ------------------------------------------------------------------------------------------------
 
 
-def _require_blackhole() -> None:
+def require_blackhole() -> None:
     arch = current_board().arch
-    require(arch is Arch.BLACKHOLE, f"only Blackhole has sparse attention, not {arch.name}")
+    require(arch is Arch.BLACKHOLE, f"only Blackhole has this operation, not {arch.name}")
 
 
 def _require_rows(spec: Spec, name: str) -> None:
@@ -65,9 +65,10 @@ def _mesh() -> tuple[int, ...]:
     return (1, 1) if device is None else tuple(device.shape)
 
 
-def _stripes(axis: int | None, chunk: int | None, queries: int) -> int | None:
+def stripes_of(axis: int | None, chunk: int | None, queries: int) -> int | None:
     """Over how many chips a block-cyclic cache is striped. On one chip that is the natural order of its rows."""
-    require((axis is None) == (chunk is None), "block_cyclic_sp_axis and block_cyclic_chunk_local go together")
+    paired = (axis is None) == (chunk is None)
+    require(paired, "block_cyclic_sp_axis and block_cyclic_chunk_local must both be set or both unset")
     if axis is None or chunk is None:
         return None
     mesh = _mesh()
@@ -79,6 +80,11 @@ def _stripes(axis: int | None, chunk: int | None, queries: int) -> int | None:
     fits = chunk in (queries, queries * rest)
     require(fits, f"block_cyclic_chunk_local {chunk} must be {queries} or {queries * rest}, by the queries")
     return mesh[axis]
+
+
+def require_striped(stripes: int | None, sharded: bool) -> None:
+    given = stripes is not None or not sharded
+    require(given, "block_cyclic_cache_tp_sharded needs block_cyclic_sp_axis and block_cyclic_chunk_local")
 
 
 def _require_striping(stripes: int, chunk: int, length: int, block: int = 1) -> None:
@@ -163,10 +169,9 @@ def sparse_sdpa(
     """
     require(q.rank == 4 and q.shape[0] == 1, f"q must be [1, heads, tokens, width], not {list(q.shape)}")
     _, heads, tokens, depth = q.shape
-    stripes = _stripes(block_cyclic_sp_axis, block_cyclic_chunk_local, tokens)
-    striped = stripes is not None or not block_cyclic_cache_tp_sharded
-    require(striped, "block_cyclic_cache_tp_sharded needs block_cyclic_sp_axis and block_cyclic_chunk_local")
-    _require_blackhole()
+    stripes = stripes_of(block_cyclic_sp_axis, block_cyclic_chunk_local, tokens)
+    require_striped(stripes, block_cyclic_cache_tp_sharded)
+    require_blackhole()
     require(q.dtype is DataType.BFLOAT16, f"q must be BFLOAT16, not {q.dtype}")
     require(kv.dtype is DataType.BFLOAT16, f"kv must be BFLOAT16, not {kv.dtype}")
     stored_so = kv_format is ALL_ENUMS["SparseKVFormat"].BF16
@@ -258,8 +263,8 @@ def sparse_sdpa_msa(
     """
     require(q.rank == 4 and q.shape[0] == 1, f"q must be [1, heads, tokens, width], not {list(q.shape)}")
     _, heads, tokens, depth = q.shape
-    stripes = _stripes(block_cyclic_sp_axis, block_cyclic_chunk_local, tokens)
-    _require_blackhole()
+    stripes = stripes_of(block_cyclic_sp_axis, block_cyclic_chunk_local, tokens)
+    require_blackhole()
     require(q.dtype is DataType.BFLOAT16, f"q must be BFLOAT16, not {q.dtype}")
     for name, spec in (("k", k), ("v", v)):
         kind = spec.dtype in (DataType.BFLOAT16, DataType.BFLOAT8_B)
