@@ -73,23 +73,26 @@ class Scorer:
             for head in range(first, first + self.batch):
                 score = core.packed(matmul(query[head], key, core.config, transposed=True), NARROW)
                 score = score.clamp(min=0.0) if self.relu else score
-                sums = _onto(sums, score, gates[head], config, exact=core.exact)
+                sums = multiplied_onto(sums, score, gates[head], config, exact=core.exact)
             sums = core.packed(sums, NARROW)
             total = sums if total is None else added_in_l1(total, sums, NARROW)
         assert total is not None
         return total
 
 
-def _onto(
-    sums: torch.Tensor, score: torch.Tensor, gate: torch.Tensor, config: MathConfig, *, exact: bool
+def multiplied_onto(
+    sums: torch.Tensor, a: torch.Tensor, b: torch.Tensor, config: MathConfig, *, exact: bool
 ) -> torch.Tensor:
-    """What a 16-bit destination register holds after score × gate has been added, phase by phase of the fidelity."""
+    """What a destination register holds after a × b has been added, phase by phase of the fidelity.
+
+    `a` is in source A, and `b`, of which sizes of 1 are for all, in source B.
+    """
     if not exact:
-        product = numeric.multiply(score, gate, replace(config, fp32_acc=True), exact=False)
-        return round_bf16_nearest_even(sums + product)
+        total = sums + numeric.multiply(a, b, replace(config, fp32_acc=True), exact=False)
+        return total if config.fp32_acc else round_bf16_nearest_even(total)
     made = torch.empty_like(sums)
-    words = [_words(each) for each in (score, gate.expand_as(score), sums, made)]
-    end = (*words[:3], PHASES[config.fidelity], words[3])
+    words = [_words(each.expand_as(sums)) for each in (a, b, sums, made)]
+    end = (*words[:3], PHASES[config.fidelity], config.fp32_acc, words[3])
     share(_multiply_onto, [(*part, *end) for part in cut(made.numel(), numeric.ONE_WORKER)])
     return made
 
@@ -99,7 +102,7 @@ def _words(values: torch.Tensor) -> np.ndarray:
 
 
 @njit(cache=True, nogil=True)
-def _multiply_onto(first, last, a, b, starts, phases, out):
+def _multiply_onto(first, last, a, b, starts, phases, wide, out):
     """starts + a × b for places `first` to `last`."""
     for i in range(first, last):
-        out[i] = _multiplied(a[i], b[i], uint32(starts[i]), phases, False)
+        out[i] = _multiplied(a[i], b[i], uint32(starts[i]), phases, wide)
