@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import torch
 
 from ttnn_emulator.dispatch import current_board, current_device
 from ttnn_emulator.enums import ALL_ENUMS, Arch, BufferType, DataType, Layout, MathFidelity
-from ttnn_emulator.errors import ChipFault, require
+from ttnn_emulator.errors import ChipFault, NotEmulated, require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG
 from ttnn_emulator.numerics.attention import Prefill, scale_or_default
 from ttnn_emulator.numerics.attention_sparse import attend_chosen
@@ -65,6 +66,12 @@ def _mesh() -> tuple[int, ...]:
     return (1, 1) if device is None else tuple(device.shape)
 
 
+def require_one_chip() -> None:
+    """Where positions go on from chip to chip. No Blackhole board of several chips is emulated."""
+    if math.prod(_mesh()) > 1:
+        raise NotEmulated("sparse attention to sequences that are spread over several chips is not emulated")
+
+
 def stripes_of(axis: int | None, chunk: int | None, queries: int) -> int | None:
     """Over how many chips a block-cyclic cache is striped. On one chip that is the natural order of its rows."""
     paired = (axis is None) == (chunk is None)
@@ -73,10 +80,8 @@ def stripes_of(axis: int | None, chunk: int | None, queries: int) -> int | None:
         return None
     mesh = _mesh()
     require(0 <= axis < len(mesh), f"block_cyclic_sp_axis {axis} is no axis of a mesh of shape {list(mesh)}")
-    chips = 1
-    for size in mesh:
-        chips *= size
-    rest = chips // mesh[axis]
+    require_one_chip()
+    rest = math.prod(mesh) // mesh[axis]
     fits = chunk in (queries, queries * rest)
     require(fits, f"block_cyclic_chunk_local {chunk} must be {queries} or {queries * rest}, by the queries")
     return mesh[axis]
@@ -95,15 +100,15 @@ def _require_striping(stripes: int, chunk: int, length: int, block: int = 1) -> 
 
 
 def _kernel(given: Any, scale: float | None, depth: int, rows: int, chunk: int, width: int) -> Prefill:
-    math = math_config(given, fidelity=MathFidelity.HiFi2)
+    config = math_config(given, fidelity=MathFidelity.HiFi2)
     return Prefill(
-        math,
+        config,
         scale_or_default(scale, depth),
         DataType.BFLOAT16,
         rows // TILE_SIZE,
         chunk // TILE_SIZE,
         width // TILE_SIZE,
-        exp_approx=math.approx,
+        exp_approx=config.approx,
     )
 
 
@@ -339,6 +344,7 @@ def sparse_sdpa_msa(
 
 def _require_start(start: int, cluster_axis: int | None, striped_axis: int | None) -> None:
     require(start >= 0, f"chunk_start_idx must not be negative, it is {start}")
+    require_one_chip()
     mesh = _mesh()
     inside = cluster_axis is None or 0 <= cluster_axis < len(mesh)
     require(inside, f"cluster_axis {cluster_axis} is no axis of a mesh of shape {list(mesh)}")

@@ -16,7 +16,7 @@ from ttnn_emulator.numerics.attention_steps import NEGATIVE_INFINITY
 from ttnn_emulator.numerics.formats import truncate_bf16
 from ttnn_emulator.numerics.gated_scores import Scorer
 from ttnn_emulator.ops._common import math_config
-from ttnn_emulator.ops.attention_sparse import require_blackhole, require_striped, stripes_of
+from ttnn_emulator.ops.attention_sparse import require_blackhole, require_one_chip, require_striped, stripes_of
 from ttnn_emulator.shapes import DEFAULT_TILE, TILE_SIZE
 from ttnn_emulator.spec import Spec, tile_bytes
 from ttnn_emulator.table import Plan, operation
@@ -186,6 +186,7 @@ def _slot(index: int | None, k: Spec) -> int:
 
 def _start(given: int | None, queries: int, keys: int, kv_len: int | None, choice: Choice) -> int:
     """The position of the first query: as given, or so that the last query is at the end of the keys."""
+    require_one_chip()
     tokens = keys * choice.ratio
     if kv_len is not None:
         require(kv_len % TILE_SIZE == 0, f"kv_len {kv_len} is no multiple of {TILE_SIZE}")
