@@ -85,10 +85,11 @@ def test_classes_have_the_members_of_the_library() -> None:
 
 
 def test_what_is_lacking_still_knows_its_signature() -> None:
-    with pytest.raises(TypeError, match="kv_format"):
-        ttnn.transformer.sparse_sdpa(None, None, None, 512)
-    with pytest.raises(ttnn.NotEmulated, match="sparse_sdpa") as refusal:
-        ttnn.transformer.sparse_sdpa(None, None, None, 512, kv_format=None)
+    lacking_one = ttnn.experimental.ring_indexer_score_dsa
+    with pytest.raises(TypeError, match="cluster_axis"):
+        lacking_one(None, None, None, None, [])
+    with pytest.raises(ttnn.NotEmulated, match="ring_indexer_score_dsa") as refusal:
+        lacking_one(None, None, None, None, [], cluster_axis=0, topology=None)
     assert not isinstance(refusal.value, TypeError)
 
 
