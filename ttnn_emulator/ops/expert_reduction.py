@@ -114,6 +114,8 @@ def deepseek_moe_fast_reduce_nc_fused(
 
     The last `num_shared_experts` have `shared_expert_scale` for all tokens. Without scores all weights are 1.
     """
+    for name, number in (("cluster_axis", cluster_axis), ("num_shared_experts", num_shared_experts)):
+        require(0 <= number < 1 << 32, f"{name} must be an unsigned number of 32 bits, not {number}")
     if scores_tensor is None:
         return ttnn.experimental.deepseek_moe_fast_reduce_nc(
             input_tensor,

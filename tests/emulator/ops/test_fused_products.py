@@ -126,3 +126,45 @@ def test_sums_of_latents_do_not_convert(device: Any) -> None:
     x = upload(drawn(1, 1, 32, 1024), "bfloat16", "TILE", device)
     with pytest.raises(ChipFault, match="tiles of"):
         ttnn.experimental.hc_sum_reduce(x, dtype=ttnn.bfloat8_b)
+
+
+# -- matmul_wo --------------------------------------------------------------------------------------------------------
+
+
+def on_cores(cores: list[Any], shard: tuple[int, int], kind: str, where: str) -> Any:
+    """Shards on these cores, in this order."""
+    grid = ttnn.CoreRangeSet([ttnn.CoreRange(core, core) for core in cores])
+    spec = ttnn.ShardSpec(grid, shard, ttnn.ShardOrientation.ROW_MAJOR)
+    return ttnn.MemoryConfig(getattr(ttnn.TensorMemoryLayout, kind), getattr(ttnn.BufferType, where), spec)
+
+
+def test_output_projection(device: Any) -> None:
+    near = device.get_optimal_dram_bank_to_logical_worker_assignment(ttnn.NOC.NOC_0)
+    grid = device.compute_with_storage_grid_size()
+    last = [ttnn.CoreCoord(x, y) for y in reversed(range(grid.y)) for x in reversed(range(grid.x))]
+    collectors = [core for core in last if core not in near][:7]
+    tiles = (44, 44, 42, 42, 42, 42, 42, 42, 44, 44, 42, 42)
+    x, weight = drawn(32, 16384).bfloat16().float(), drawn(16384, 896, seed=1)
+    banks, start = [], 0
+    for count in tiles:
+        own = weight[start * 32 : (start + count) * 32].reshape(count * 32, 4, 224).transpose(0, 1).reshape(-1, 224)
+        banks.append(torch.nn.functional.pad(own, (0, 0, 0, 5632 - own.shape[0])))
+        start += count
+    stacked = torch.stack(banks).unsqueeze(0)
+    in_dram = [ttnn.CoreCoord(bank, 0) for bank in range(12)]
+
+    def placed(
+        values: torch.Tensor, dtype: Any, cores: list[Any], shard: tuple[int, int], kind: str, where: str
+    ) -> Any:
+        config = on_cores(cores, shard, kind, where)
+        return ttnn.from_torch(values, dtype=dtype, layout=ttnn.TILE_LAYOUT, device=device, memory_config=config)
+
+    out = placed(torch.zeros(32, 896), ttnn.bfloat16, collectors, (32, 128), "WIDTH_SHARDED", "L1")
+    ttnn.experimental.deepseek.mla.matmul_wo(
+        placed(x.expand(12, -1, -1), ttnn.bfloat16, near, (32, 16384), "HEIGHT_SHARDED", "L1"),
+        w_tensor=placed(stacked, ttnn.bfloat8_b, in_dram, (5632, 224), "HEIGHT_SHARDED", "DRAM"),
+        output_tensor=out,
+        layer_id=0,
+    )
+    ours = stored(out).reshape(32, 7, 4, 32).transpose(1, 2).reshape(32, 896)
+    assert pcc(ours, x @ weight) >= LEAST_PCC["bfloat8_b"]

@@ -189,7 +189,8 @@ def weighted_sums_over_experts() -> Iterator[Case]:
     common = {"split_size": 64, "cluster_axis": 0}
     yield call(op, x, indices, mapping, 0, **common)
     yield call(op, x, T((3, 3), host=True), mapping, 0, split_size=64, cluster_axis=7)
-    for axis in (0, 1, 2):
+    for axis in (0, 1, 2, -1):
+        yield call(op, x, indices, mapping, 0, split_size=64, cluster_axis=axis)
         yield call(op, x, indices, mapping, 0, split_size=64, cluster_axis=axis, scores_tensor=scores())
     for experts, shared in ((8, 0), (9, 1), (9, 0), (9, 10), (8, 8)):
         given = T((experts, 1, 32, 256))

@@ -14,6 +14,7 @@ def cases() -> Iterator[Case]:
     yield from decode_in_blocks()
     yield from decode_in_batches()
     yield from sums_of_latents()
+    yield from output_projection()
 
 
 def config(fidelity: str = "HiFi2", **settings: Any) -> Case:
@@ -225,3 +226,50 @@ def sums_of_latents() -> Iterator[Case]:
     yield call(op, T((1, 1, 64, 1024), mem=height_sharded([32, 1024], 2)))
     yield call(op, T((1, 1, 32, 1024), host=True))
     yield call(op, T((1, 1, 32, 1024), layout="ROW_MAJOR"))
+
+
+# -- DeepSeek's attention ---------------------------------------------------------------------------------------------
+
+
+def output_projection() -> Iterator[Case]:
+    op = "ttnn.experimental.deepseek.mla.matmul_wo"
+
+    def on_rows(shard: list[int], grid: list[list[int]], buffer: str = "L1", kind: str = "HEIGHT_SHARDED") -> dict:
+        return {"layout": kind, "buffer": buffer, "shard": shard, "grid": grid, "orient": "ROW_MAJOR"}
+
+    twelve, banks = [[0, 0, 7, 0], [0, 1, 3, 1]], [[0, 0, 11, 0]]
+    x = T((12, 32, 16384), mem=on_rows([32, 16384], twelve))
+    weight = T((1, 12, 5632, 224), "bfloat8_b", mem=on_rows([5632, 224], banks, "DRAM"))
+    out = T((32, 896), mem=width_sharded([32, 128], 7))
+    for layer in (0, 1, 7, -1):
+        yield call(op, x, w_tensor=weight, output_tensor=out, layer_id=layer)
+    for other in (
+        T((12, 30, 16384), mem=on_rows([32, 16384], twelve)),
+        T((32, 16384), mem=on_rows([32, 16384], [[0, 0, 0, 0]])),
+        T((1, 32, 16384), mem=on_rows([32, 16384], [[0, 0, 0, 0]])),
+        T((32, 32768), mem=on_rows([32, 16384], [[0, 0, 1, 0]], kind="WIDTH_SHARDED")),
+        T((12, 32, 8192), mem=on_rows([32, 8192], twelve)),
+        T((12, 32, 8192), "float32", mem=on_rows([32, 8192], twelve)),
+        T((12, 32, 16384), "bfloat8_b", mem=on_rows([32, 16384], twelve)),
+        T((12, 32, 16384), layout="ROW_MAJOR", mem=on_rows([32, 16384], twelve)),
+        T((12, 32, 16384), mem="L1"),
+        T((12, 32, 16384)),
+        T((32,), mem="L1"),
+        T((32, 32), host=True),
+    ):
+        yield call(op, other, w_tensor=weight, output_tensor=out, layer_id=0)
+    for other in (T((32, 32)), T((32, 32), "int32", "ROW_MAJOR"), T((32, 32), mem="L1"), T((32, 32), host=True)):
+        yield call(op, x, w_tensor=other, output_tensor=out, layer_id=0)
+    for other in (
+        T((32, 896), "float32", mem=width_sharded([32, 128], 7)),
+        T((32, 896), "float32", mem=width_sharded([32, 64], 14)),
+        T((32, 896), mem=width_sharded([32, 64], 14)),
+        T((32, 448), mem=width_sharded([32, 64], 7)),
+        T((224, 128), mem=height_sharded([32, 128], 7)),
+        T((64, 896), mem=width_sharded([64, 128], 7)),
+        T((32, 896), mem="L1"),
+        T((512, 896), mem="L1"),
+        T((32, 896)),
+        T((32, 896), host=True),
+    ):
+        yield call(op, x, w_tensor=weight, output_tensor=other, layer_id=0)
