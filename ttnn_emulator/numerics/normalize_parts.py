@@ -29,7 +29,8 @@ def running_statistics(values: torch.Tensor, reciprocals: torch.Tensor, wide: bo
     `reciprocals` are 1, 1/2, 1/3 … (ckernel_sfpu_welfords_common.h: _compute_welfords_row_).
     """
     width = values.shape[-1]
-    if not exactly(values.numel() * STEPS * numeric.PASS):
+    usual = torch.allclose(reciprocals, 1.0 / torch.arange(1, width + 1), rtol=1e-5, atol=0.0)
+    if usual and not exactly(values.numel() * STEPS * numeric.PASS):
         exact = values.double()
         found = torch.stack([exact.mean(-1), exact.var(-1, correction=0)], -1).float()
         return found if wide else truncate_bf16(found)
@@ -81,12 +82,13 @@ def layer_norm(
     config: MathConfig,
     epsilon: float,
     dtype: DataType,
+    width: int,
     weight: Operand | None = None,
     bias: Operand | None = None,
 ) -> torch.Tensor:
-    """(x - mean) ÷ √(variance + epsilon) × weight + bias by the gathered statistics."""
+    """(x - mean) ÷ √(variance + epsilon) × weight + bias by the gathered statistics of parts `width` wide."""
     core = Core.of(config, x.values.numel())
-    mean, variance = (core.through(each) for each in combined(core, statistics, x.values.shape[-1]))
+    mean, variance = (core.through(each) for each in combined(core, statistics, width))
     inverse = _inverse_root(core, variance, epsilon)
     made = core.mul(core.through(core.sub(core.source(x.values, x.dtype), mean)), inverse)
     for step, operand in ((core.mul, weight), (core.add, bias)):

@@ -150,6 +150,7 @@ def dit_layernorm_post_allgather(
             config,
             epsilon,
             made,
+            padded[-1],
             **operands,
         )
 

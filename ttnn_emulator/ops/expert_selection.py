@@ -13,6 +13,7 @@ from ttnn_emulator.numerics.formats import round_bf16_nearest_even
 from ttnn_emulator.numerics.matmul import Kernel
 from ttnn_emulator.numerics.matrix_unit import MathConfig
 from ttnn_emulator.numerics.normalize import Core
+from ttnn_emulator.numerics.ordering import keys
 from ttnn_emulator.numerics.tile_selection import best_tile, order_of_eight
 from ttnn_emulator.ops._common import memory_of, require_on_device, require_tile
 from ttnn_emulator.shapes import TILE_SIZE, div_up, round_up
@@ -83,8 +84,7 @@ def deepseek_grouped_gate(
 
 def _two_best(groups: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The largest and the second largest of the last dimension, in the vector unit's order."""
-    order = numeric._ordered(groups)
-    places = order.topk(2, -1).indices
+    places = keys(groups).topk(2, -1).indices
     best = torch.gather(groups, -1, places)
     return best[..., 0].contiguous(), best[..., 1].contiguous()
 
