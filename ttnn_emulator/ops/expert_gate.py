@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from ttnn_emulator.enums import DataType, MathFidelity, TensorMemoryLayout
+from ttnn_emulator.enums import BufferType, DataType, MathFidelity, TensorMemoryLayout
 from ttnn_emulator.errors import NotEmulated, require
 from ttnn_emulator.grid import CoreCoord
 from ttnn_emulator.memory_config import ShardSpec
@@ -88,6 +88,7 @@ def _require_tensors(given: tuple[Spec, Spec, Spec], made: tuple[Spec, Spec]) ->
         require_on_device(spec)
         require(spec.dtype is dtype, f"a tensor must be {dtype}, not {spec.dtype}")
         require(spec.is_sharded, "all tensors must be sharded")
+        require(spec.memory_config.buffer_type is BufferType.L1, "all tensors must lie in L1: the kernel works in them")
         require(tuple(spec.tile.tile_shape) == (TILE_SIZE, TILE_SIZE), f"tiles must be 32×32, not {spec.tile}")
     x, bias, indices = given
     require(bias.shape == x.shape, f"bias {list(bias.shape)} and input {list(x.shape)} must have one shape")

@@ -53,14 +53,14 @@ def minimal_matmul(
     if not isinstance(input_tensor, Tensor):
         require(len(input_tensor) == 2, f"of inputs there are one or two, not {len(input_tensor)}")
         input_tensor, second = input_tensor
-    settings = _settings(compute_kernel_config), bool(compute_kernel_config and compute_kernel_config.dst_full_sync_en)
+    settings = math_of(compute_kernel_config), bool(compute_kernel_config and compute_kernel_config.dst_full_sync_en)
     (result,) = _multiply(
         input_tensor,
         weight_tensor,
         second,
         bias_tensor,
         fused_activation,
-        _blocks(config),
+        blocks_of(config),
         memory_config,
         dtype,
         *settings,
@@ -93,14 +93,14 @@ def minimal_matmul_split(
         width % chunks == 0 and width // chunks % TILE_SIZE == 0,
         f"{width} columns do not divide into {chunks} chunks of whole tiles",
     )
-    settings = _settings(compute_kernel_config), bool(compute_kernel_config and compute_kernel_config.dst_full_sync_en)
+    settings = math_of(compute_kernel_config), bool(compute_kernel_config and compute_kernel_config.dst_full_sync_en)
     return _multiply(
         input_tensor,
         weight_tensor,
         None,
         bias_tensor,
         fused_activation,
-        _blocks(config),
+        blocks_of(config),
         memory_config,
         dtype,
         *settings,
@@ -109,11 +109,11 @@ def minimal_matmul_split(
     )
 
 
-def _settings(given: Any) -> MathConfig:
+def math_of(given: Any) -> MathConfig:
     return math_config(given, fidelity=MathFidelity.HiFi2, approx=False, fp32_acc=True, l1_acc=True)
 
 
-def _blocks(config: Any) -> tuple[int, ...] | None:
+def blocks_of(config: Any) -> tuple[int, ...] | None:
     """Block rows, inner, columns; subblock rows, columns; columns and rows of cores."""
     if config is None:
         return None
@@ -137,7 +137,7 @@ def _multiply(
     swiglu: bool,
     chunks: int,
 ) -> Plan:
-    _require_tensors(input, weight, second, bias)
+    require_operands(input, weight, second, bias)
     width = weight.shape[-1]
     if swiglu:
         require(function is None, "fuse_swiglu takes no other activation")
@@ -145,7 +145,7 @@ def _multiply(
     if function is not None:
         require_fusable(function)
     if blocks is not None:
-        _require_blocks(blocks, config, full_sync)
+        require_blocks(blocks, config, full_sync)
     inner_block = blocks[1] if blocks is not None else BLOCK
     out_width = (width // 2 if swiglu else width) // chunks
     spec = Spec.of((*input.shape[:-1], out_width), dtype or input.dtype, Layout.TILE, memory_of(memory_config, input))
@@ -158,7 +158,7 @@ def _multiply(
         result = product(*carriers)
         return [part.contiguous() for part in result.split(out_width, dim=-1)] if chunks > 1 else [result]
 
-    l1_bytes = _l1_bytes(input, weight, bias, spec, config, blocks, swiglu)
+    l1_bytes = buffer_bytes(input, weight, bias, spec, config, blocks, swiglu)
     fault = None if function is None else fault_of(function)
     compute = compute if fault is None else raising(fault)
     return Plan([spec] * chunks, compute, tuple(reads), l1_bytes=l1_bytes)
@@ -218,7 +218,7 @@ def gated(sums: torch.Tensor, fp32_acc: bool) -> torch.Tensor:
     return torch.from_numpy(product if fp32_acc else vector_unit.round_to_bf16(product)).flatten(-2)
 
 
-def _require_tensors(input: Spec, weight: Spec, second: Spec | None, bias: Spec | None) -> None:
+def require_operands(input: Spec, weight: Spec, second: Spec | None, bias: Spec | None) -> None:
     given = [spec for spec in (input, weight, second, bias) if spec is not None]
     require(all(spec.on_device for spec in given), "all tensors must be on a device")
     require(all(spec.is_tile for spec in given), "all tensors must be in TILE layout")
@@ -242,7 +242,7 @@ def _require_tensors(input: Spec, weight: Spec, second: Spec | None, bias: Spec 
         require(bias.shape[-1] == weight.shape[-1], f"the bias is {bias.shape[-1]} wide, the weight {weight.shape[-1]}")
 
 
-def _require_blocks(blocks: tuple[int, ...], config: MathConfig, full_sync: bool) -> None:
+def require_blocks(blocks: tuple[int, ...], config: MathConfig, full_sync: bool) -> None:
     rows, inner, columns, sub_h, sub_w, x, y = blocks
     require(min(rows, inner, columns, sub_h, sub_w) > 0, "block sizes must not be 0")
     require(
@@ -255,7 +255,7 @@ def _require_blocks(blocks: tuple[int, ...], config: MathConfig, full_sync: bool
     require(sub_h * sub_w <= limit, f"a subblock of {sub_h} x {sub_w} tiles exceeds the {limit} of the destination")
 
 
-def _l1_bytes(
+def buffer_bytes(
     input: Spec,
     weight: Spec,
     bias: Spec | None,
