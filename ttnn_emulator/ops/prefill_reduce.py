@@ -83,7 +83,7 @@ def _weighted(shape: tuple[int, ...], tokens: int, experts: int, width: int) -> 
     def compute(values: torch.Tensor, weights: torch.Tensor, *routing: torch.Tensor) -> torch.Tensor:
         outputs = values.reshape(tokens, experts, width)
         factors = weights.reshape(tokens, experts, -1)[:, :, :1]
-        adds = _present(*routing, tokens, experts) if routing else factors[..., 0] != 0
+        adds = _present(routing[0], routing[1], tokens, experts) if routing else factors[..., 0] != 0
         if not routing:
             adds[:, 0] = True  # the first expert starts the sum, whatever its weight
         core = Core.of(WEIGHTING, outputs.numel())

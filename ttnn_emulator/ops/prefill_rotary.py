@@ -91,20 +91,20 @@ def rotary_embedding_indexed(
     inner = seq_subshard_axis if seq_subshard_axis is not None else 1 - cluster_axis
     places = zip(coordinates(cluster_axis), coordinates(inner))
     fixed = kv_actual_global if isinstance(kv_actual_global, int) else None
-    work: list[Any] = [
-        _turned(input, cos, rotation, (rotary_offset, width), fixed, concat_prefix is not None)(
-            lambda position, place=place, part=part: local_rows(position, place, chips, chunk) + part % parts * rows
-        )
-        for place, part in places
-    ]
+    turned = _turned(input, cos, rotation, (rotary_offset, width), fixed, concat_prefix is not None)
+
+    def row_on(place: int, part: int) -> Callable[[int], int]:
+        return lambda position: local_rows(position, place, chips, chunk) + part % parts * rows
+
+    work: list[Any] = [turned(row_on(place, part)) for place, part in places]
     kept = TILES_IN_REGISTER_FP32 if setting.fp32_acc else TILES_IN_REGISTER
     if width > kept * TILE_SIZE:
         work = [torn(f"{width} columns are more than the destination register holds")] * len(work)
     elif any(spec.dtype not in FLOAT_DTYPES for spec, _ in named):
         work = [torn("integers do not pass through the matrix unit")] * len(work)
     compute, across = on_every_chip(work)
-    reads = ("input", "cos", "sin", "trans_mat")
-    reads += ("concat_prefix",) * (concat_prefix is not None) + ("kv_actual_global",) * (fixed is None)
+    optional = ("concat_prefix",) * (concat_prefix is not None) + ("kv_actual_global",) * (fixed is None)
+    reads = ("input", "cos", "sin", "trans_mat", *optional)
     specs = (input, cos, sin, trans_mat, concat_prefix, kv_actual_global if fixed is None else None)
     settings = (cluster_axis, seq_subshard_axis, rotary_dim, rotary_offset, config, setting)
     l1_bytes = _buffer_bytes(input, cos, trans_mat, width) + METADATA_BYTES * (fixed is None)
