@@ -6,7 +6,7 @@ that a global position says how many rows every chip already has.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 
 import torch
 
@@ -31,6 +31,7 @@ from ttnn_emulator.ops._prefill import (
     rows_are_cut,
     slot_of,
 )
+from ttnn_emulator.ops.prefill_fp8 import LATENT_WIDTH, PACKED_WIDTH, ROPE_WIDTH, SCALE_WIDTH, packed_rows
 from ttnn_emulator.shapes import DEFAULT_TILE, TILE_SIZE, round_up
 from ttnn_emulator.spec import Spec
 from ttnn_emulator.table import Plan, operation
@@ -64,8 +65,10 @@ def update_padded_kv_cache(
         require(scales is None, "scales need a rope")
         _require_same_kind(cache, input)
     else:
-        require(scales is None, f"scales need a ROW_MAJOR cache of fp8_e4m3, not {cache.brief()}")
-        _require_split(cache, input, rope)
+        if scales is None:
+            _require_split(cache, input, rope)
+        else:
+            _require_scaled(cache, input, rope, scales)
     chips = _Chips(cluster_axis, tp_axis)
     _require_chunk(cache, input, chips)
     slots = require_slots(cache, num_layers, layer_idx)
@@ -79,14 +82,16 @@ def update_padded_kv_cache(
         require(slot_idx < slots, f"slot {slot_idx} is not one of {slots}")
         _require_room(kv_actual_global, valid_global, chips.sequence * window, chips.count * rows)
     fixed = {name: value for name, value in named.items() if isinstance(value, int)}
-    work = [_update(cache, input, chips, place, slots, num_layers, layer_idx, fixed) for place in chips.places]
+    by_tile = input.is_tile or (rope is not None and rope.is_tile)
+    work = [_update(cache, input, chips, place, slots, num_layers, layer_idx, fixed, by_tile) for place in chips.places]
     if rows_are_cut(cache) or rows_are_cut(input):
         work = [torn("rows are cut into several pages, each taken for a row")] * len(work)
-    reads = ("cache", "input", *(("rope",) if rope is not None else ()), *held)
-    compute, across = on_every_chip([_sorted(each, rope is not None, held) for each in work])
+    optional = ("rope",) * (rope is not None) + ("scales",) * (scales is not None)
+    reads = ("cache", "input", *optional, *held)
+    compute, across = on_every_chip([_sorted(each, rope, scales, held) for each in work])
     kinds: tuple[Hashable, ...] = tuple(
         (each.dtype, each.layout, each.memory_config, each.padded_shape)
-        for each in (cache, input, rope)
+        for each in (cache, input, rope, scales)
         if each is not None
     )
     program = (
@@ -100,7 +105,7 @@ def update_padded_kv_cache(
         cluster_axis,
         tp_axis,
     )
-    l1_bytes = _buffer_bytes(cache, input, rope) + 2 * METADATA_BYTES * bool(held)
+    l1_bytes = _buffer_bytes(cache, input, rope, scales) + 2 * METADATA_BYTES * bool(held)
     return Plan(cache, compute, reads=reads, into=("cache",), across=across, program=program, l1_bytes=l1_bytes)
 
 
@@ -156,6 +161,23 @@ def _require_split(cache: Spec, latent: Spec, rope: Spec) -> None:
     require(cache.shape[-1] == width, f"the cache is {cache.shape[-1]} wide, input and rope together {width}")
 
 
+def _require_scaled(cache: Spec, latent: Spec, rope: Spec, scales: Spec) -> None:
+    in_rows = cache.layout is Layout.ROW_MAJOR and cache.dtype is DataType.FP8_E4M3
+    require(in_rows, f"with scales the cache must be ROW_MAJOR fp8_e4m3, it is {cache.brief()}")
+    for spec, name, dtype, width, layouts in (
+        (latent, "the input", DataType.FP8_E4M3, LATENT_WIDTH, (Layout.ROW_MAJOR,)),
+        (scales, "scales", DataType.FLOAT32, SCALE_WIDTH, (Layout.ROW_MAJOR,)),
+        (rope, "the rope", DataType.BFLOAT16, ROPE_WIDTH, (Layout.ROW_MAJOR, Layout.TILE)),
+    ):
+        known = spec.dtype is dtype and spec.layout in layouts and not spec.is_sharded
+        require(known, f"{name} must be interleaved {dtype}, it is {spec.brief()}")
+        require(spec.rank == 4 and spec.shape[:2] == (1, 1), f"{name} must hold one user and head: {list(spec.shape)}")
+        require(spec.shape[-1] == width, f"{name} is {spec.shape[-1]} wide, not {width}")
+        require(spec.shape[:-1] == latent.shape[:-1], f"{name} and the input have different rows")
+    require(cache.rank == 4 and cache.shape[1] == 1, f"the cache must hold one head: {list(cache.shape)}")
+    require(cache.shape[-1] == PACKED_WIDTH, f"the cache is {cache.shape[-1]} wide, not {PACKED_WIDTH}")
+
+
 def _require_chunk(cache: Spec, input: Spec, chips: _Chips) -> None:
     for spec, name in ((cache, "the cache"), (input, "the input")):
         rows = spec.padded_shape[-2]
@@ -191,15 +213,16 @@ def _update(
     num_layers: int,
     layer_idx: int,
     fixed: dict[str, int],
+    by_tile: bool,
 ) -> Callable[..., torch.Tensor]:
-    """The work of one chip: (cache, parts of the input, numbers kept in tensors) → cache."""
+    """The work of one chip: (cache, rows of the input, numbers kept in tensors) → cache."""
     own, given = cache.padded_shape, input.padded_shape
     window, rows, heads = given[-2], own[-2], own[1]
     chunk = window // chips.parts
-    step = TILE_SIZE if input.is_tile else 1  # rows are moved by pages: tiles, or single rows
+    step = TILE_SIZE if by_tile else 1  # rows are moved by pages: tiles, or single rows
     whole = tuple(slice(size) for size in cache.shape)
 
-    def compute(held: torch.Tensor, parts: Sequence[torch.Tensor], numbers: dict[str, int]) -> torch.Tensor:
+    def compute(held: torch.Tensor, rows_given: torch.Tensor, numbers: dict[str, int]) -> torch.Tensor:
         values = {**fixed, **numbers}
         start = values["kv_actual_global"] // step * step
         batch = slot_of(values["slot_idx"], slots) * num_layers + layer_idx
@@ -212,7 +235,7 @@ def _update(
         begin, last = batch * heads * rows + first, (batch * heads + heads - 1) * rows + first + count
         if count and last > flat.shape[0]:
             raise ChipFault(f"{count} rows from {first} on reach beyond a cache of {rows} rows")
-        source = torch.cat([part[0].reshape(heads, window, -1) for part in parts], -1)
+        source = grown(rows_given[0], (heads, window, own[-1]))
         chosen = _source_rows(start, window, chunk, place, chips)
         for head in range(heads):
             flat[begin + head * rows : begin + head * rows + count] = source[head, chosen[:count]]
@@ -230,19 +253,33 @@ def _source_rows(start: int, window: int, chunk: int, place: int, chips: _Chips)
     return base + rows + (rows + in_chunk >= chunk) * chunk * (chips.parts - 1)
 
 
-def _sorted(work: Callable[..., torch.Tensor], split: bool, held: tuple[str, ...]) -> Callable[..., torch.Tensor]:
-    """The tensors of a call told apart: the cache, one or two parts of the input, numbers by name."""
-    count = 3 if split else 2
+def _sorted(
+    work: Callable[..., torch.Tensor], rope: Spec | None, scales: Spec | None, held: tuple[str, ...]
+) -> Callable[..., torch.Tensor]:
+    """The tensors of a call told apart: the cache, the parts of the input as rows of one, numbers by name."""
+    count = 1 + (rope is not None) + (scales is not None)
+    enters = flush if rope is not None and rope.is_tile else _unchanged  # tiles become rows in a compute kernel
+
+    def joined(parts: tuple[torch.Tensor, ...]) -> torch.Tensor:
+        if scales is not None:
+            return packed_rows(parts[0], parts[2], enters(parts[1]))
+        return parts[0] if rope is None else torch.cat([flush(part) for part in parts], -1)
 
     def compute(cache: torch.Tensor, *rest: torch.Tensor) -> torch.Tensor:
-        parts = [flush(part) for part in rest[: count - 1]] if split else rest[:1]
-        numbers = {name: number(value) for name, value in zip(held, rest[count - 1 :])}
-        return work(cache, parts, numbers)
+        numbers = {name: number(value) for name, value in zip(held, rest[count:])}
+        return work(cache, joined(rest[:count]), numbers)
 
     return compute
 
 
-def _buffer_bytes(cache: Spec, input: Spec, rope: Spec | None) -> int:
+def _unchanged(values: torch.Tensor) -> torch.Tensor:
+    return values
+
+
+def _buffer_bytes(cache: Spec, input: Spec, rope: Spec | None, scales: Spec | None) -> int:
+    if rope is not None and scales is not None:
+        pages = 2 * 2 * TILE_SIZE if rope.is_tile else 2 * 3  # fields of rows, in pages of the cache, both twice
+        return pages * row_bytes(cache) + 4 * ROPE_WIDTH // TILE_SIZE * rope.page_bytes * rope.is_tile
     if rope is not None:
         return 4 * cache.shape[-1] // TILE_SIZE * input.page_bytes  # a row of tiles in and one out, both twice
     return 2 * (input.page_bytes if input.is_tile else row_bytes(cache))

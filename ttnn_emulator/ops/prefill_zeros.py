@@ -33,7 +33,7 @@ from ttnn_emulator.spec import Spec
 from ttnn_emulator.table import Plan, operation
 
 MASKING = MathConfig(MathFidelity.HiFi4)  # ComputeConfigDescriptor{} of zero_padded_kv_cache_device_operation.cpp
-ROW_MAJOR_ZEROED = (DataType.BFLOAT16,)
+ROW_MAJOR_ZEROED = (DataType.BFLOAT16, DataType.FP8_E4M3)
 
 
 @operation(f"{PREFILL}.zero_padded_kv_cache")
