@@ -15,7 +15,7 @@ import torch
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType
 from ttnn_emulator.errors import ChipFault, NotEmulated, require
 from ttnn_emulator.numerics import formats, vector_unit
-from ttnn_emulator.numerics.float8 import from_fp8, to_fp8
+from ttnn_emulator.numerics.float8 import from_fp8, packed_fp8, to_fp8
 from ttnn_emulator.numerics.formats import CARRIER, INTEGER_RANGE, bits_of, from_bits
 
 Cast = Callable[[torch.Tensor], torch.Tensor]
@@ -159,7 +159,7 @@ def _cast_of_fp8(source: DataType, target: DataType) -> Cast | None:
         return None
     if not {source, target} <= {DataType.FP8_E4M3, DataType.FLOAT32, DataType.BFLOAT16}:
         raise NotEmulated(f"the cast from {source} to {target} is not emulated")
-    return from_fp8 if source is DataType.FP8_E4M3 else to_fp8
+    return from_fp8 if source is DataType.FP8_E4M3 else packed_fp8
 
 
 def _cut_and_flushed(values: torch.Tensor) -> torch.Tensor:

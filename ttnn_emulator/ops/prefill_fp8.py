@@ -12,7 +12,7 @@ from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import DataType, Layout, MathFidelity
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
-from ttnn_emulator.numerics.float8 import LARGEST, from_fp8, to_fp8
+from ttnn_emulator.numerics.float8 import LARGEST, from_fp8, packed_fp8
 from ttnn_emulator.numerics.formats import from_bits, pack, upper_halves
 from ttnn_emulator.numerics.functions import apply_function
 from ttnn_emulator.numerics.matrix_unit import MathConfig
@@ -77,7 +77,7 @@ def per_token_cast_to_fp8(
             fraction, exponent = torch.frexp(scales)
             scales = torch.ldexp(torch.ones_like(scales), exponent - (fraction == 0.5).to(exponent.dtype))
         inverse = core.source(apply_function("recip", scales, fp32_dest=True), DataType.FLOAT32)
-        made = to_fp8(core.mul(source, inverse.expand_as(source).contiguous()))
+        made = packed_fp8(core.mul(source, inverse.expand_as(source).contiguous()))
         return made.reshape(spec.shape), scales.reshape(outputs[1].shape)
 
     l1_bytes = BUFFERS_TO_FP8 + TILES_BUFFERED * tile_bytes(DEFAULT_TILE, spec.dtype)

@@ -62,7 +62,7 @@ def test_casts(blackhole: Any) -> None:
     small = ttnn.typecast(rows(x, blackhole, ttnn.float32), ttnn.fp8_e4m3)
     assert torch.equal(ttnn.to_torch(ttnn.typecast(small, ttnn.float32)), read(small, blackhole).float())
     large = x.abs() >= 2**-6
-    assert (read(small, blackhole).float() - x)[large].abs().div(x.abs()[large]).max() <= 2**-4
+    assert (read(small, blackhole).float() - x)[large].abs().div(x.abs()[large]).max() <= 2**-3  # cut, not rounded
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
@@ -82,7 +82,7 @@ def test_there_and_back(power_of_two: bool, dtype: str, blackhole: Any) -> None:
     for narrow in (False, True):
         result = ttnn.to_torch(PREFILL.per_token_cast_back(small, scales, ttnn.float32, None, narrow))
         error = (result - x).reshape(3, 7, 2, 128).abs() / largest.unsqueeze(-1)
-        assert error.max() < 2**-4 + 2**-7
+        assert error.max() < 2**-3 + 2**-7  # cut, not rounded
 
 
 def test_rows_of_experts_are_cast_back(blackhole: Any) -> None:
