@@ -241,17 +241,46 @@ def _program_of(key: tuple, prepared: _Prepared) -> Any:
 HOST_CAST = "ttnn.to_dtype"  # the one operation that takes int8: it never reaches the device
 
 
+# Operations that know fp8_e4m3; every other one says that it does not.
+TAKE_FP8 = frozenset(
+    {"ttnn.typecast", HOST_CAST}
+    | {
+        f"ttnn.experimental.deepseek_prefill.{name}"
+        for name in (
+            "update_padded_kv_cache",
+            "zero_padded_kv_cache",
+            "per_token_cast_to_fp8",
+            "per_token_cast_back",
+            "pack_scaled_fp8_kv_cache",
+        )
+    }
+)
+
+MAKES_FP8 = frozenset({"ttnn.empty"})
+
+
+def _holds_fp8(value: Any) -> bool:
+    if value.__class__ is tuple:
+        return any(map(_holds_fp8, value))
+    return value.__class__ is Spec and value.dtype is DataType.FP8_E4M3
+
+
 def _prepare(op: Operation, overload: Overload, values: tuple, device: MeshDevice | None) -> _Prepared:
     named = op.arguments(overload.names, [_as_spec(value) for value in values])
     if op.name != HOST_CAST and any(
         value.__class__ is Spec and value.dtype is DataType.INT8 for value in named.values()
     ):
         raise NotEmulated("tensors of int8 can be made, moved and read back; no operation on the device is emulated")
+    if op.name not in TAKE_FP8 and any(map(_holds_fp8, named.values())):
+        raise NotEmulated(f"{op.name} of fp8_e4m3 is not emulated")
     before, state.device = state.device, device
     try:
-        return _Prepared(op.function(**named), overload, device)
+        prepared = _Prepared(op.function(**named), overload, device)
     finally:
         state.device = before
+    if op.name not in TAKE_FP8 | MAKES_FP8 and any(map(_holds_fp8, prepared.outputs)):
+        raise NotEmulated(f"{op.name} to fp8_e4m3 is not emulated")
+    return prepared
 
 
 def _as_spec(value: Any) -> Any:

@@ -133,6 +133,8 @@ def from_torch_tensor(
         require(dtype in BLOCK_FLOAT_DTYPES, "col_tilize=True requires BFP dtype (bfloat8_b or bfloat4_b)")
         require(tensor.dim() >= 2, "col_tilize=True requires tensor.ndim >= 2")
         tensor = tensor.transpose(-2, -1)
+    if dtype is DataType.FP8_E4M3:
+        require(tensor.dtype is torch.float32, f"fp8_e4m3 is made of torch.float32, not of {tensor.dtype}")
     if layout is None:
         layout = Layout.TILE if dtype in BLOCK_FLOAT_DTYPES else Layout.ROW_MAJOR
     mapper = as_mapper(mesh_mapper)
@@ -251,6 +253,8 @@ def to_torch(
 ) -> torch.Tensor:
     """The values as a torch tensor of the logical shape; `torch_rank` drops leading ones."""
     require_not_capturing(tensor._device, "Reads")
+    composed = mesh_composer is not None or tensor.dtype is not DataType.FP8_E4M3
+    require(composed, "fp8_e4m3 is read with a mesh_composer only", hint="Or cast it with ttnn.typecast.")
     stored = pieces = read_back(tensor)
     if dtype is not torch.float32 or tensor.dtype not in FLOAT_DTYPES:  # else the carriers are what is asked for
         pieces = [formats.to_torch_dtype(values, tensor.dtype) for values in pieces]
@@ -467,6 +471,7 @@ def dump_tensor(file_name: str | pathlib.Path, tensor: Tensor, *, mode: Any = No
 
 def write_tensor(path: pathlib.Path, tensor: Tensor, beside: dict[str, str] | None = None) -> None:
     """Write a tensor and, in the file's metadata, what is to stand beside it."""
+    require(tensor.dtype is not DataType.FP8_E4M3, "fp8_e4m3 is not written to files")
     require(_holds_values(tensor), f"{tensor.brief()} has no values to write: its device holds none")
     host = from_device(tensor)
     pieces = {

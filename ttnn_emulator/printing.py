@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ttnn_emulator.enums import DataType
+
 if TYPE_CHECKING:
     from ttnn_emulator.tensor import Tensor
 
@@ -45,9 +47,11 @@ def tensor_text(tensor: Tensor) -> str:
         return f"ttnn.Tensor(<buffer is not allocated>, {tail})"
     if storage.values is None:
         return f"ttnn.Tensor(<spec only>, {tail})"
+    from ttnn_emulator.numerics.float8 import from_fp8
     from ttnn_emulator.numerics.formats import wide
 
-    texts = [values_text(wide(values), INDENT) for values in storage.values]
+    shown = from_fp8 if spec.dtype is DataType.FP8_E4M3 else wide
+    texts = [values_text(shown(values), INDENT) for values in storage.values]
     if len(texts) == 1:
         return f"ttnn.Tensor({texts[0]}, {tail})"
     return "\n".join(f"device_id:{number}, ttnn.Tensor({text}, {tail})" for number, text in enumerate(texts))

@@ -105,8 +105,10 @@ class Spec:
         tile: Tile | None,
         alignment: tuple[int, ...],
     ) -> None:
-        if dtype in (DataType.FP8_E4M3, DataType.INVALID):
+        if dtype is DataType.INVALID:
             raise NotEmulated(f"tensors of {dtype} are not emulated")
+        if dtype is DataType.FP8_E4M3 and layout is not Layout.ROW_MAJOR:
+            raise InvalidArgument("fp8_e4m3 exists in ROW_MAJOR layout only")
         if layout is Layout.ROW_MAJOR and tile is not None and tile != DEFAULT_TILE:
             raise InvalidArgument("a ROW_MAJOR tensor takes no tile of its own")
         if any(dim < 0 or dim > 0xFFFFFFFF for dim in shape):

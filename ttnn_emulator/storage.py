@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from ttnn_emulator.enums import BufferType
+from ttnn_emulator.boards import Arch
+from ttnn_emulator.enums import BufferType, DataType
 from ttnn_emulator.errors import InvalidArgument, NotEmulated, UseAfterFree
 from ttnn_emulator.execution import listeners
 from ttnn_emulator.grid import CoreRangeSet
@@ -119,6 +120,8 @@ class Placement:
         config = spec.memory_config
         if config.per_core_allocation or config.range_lockstep_allocation:
             raise NotEmulated("buffers with an address of their own on every core are not emulated")
+        if spec.dtype is DataType.FP8_E4M3 and device.board.arch is not Arch.BLACKHOLE:
+            raise InvalidArgument(f"fp8_e4m3 is not supported by {device.board.arch.name}, only by BLACKHOLE")
         memory = device.memories[config.buffer_type]
         banks = _require_cores(spec, device) if config.is_sharded() else memory.banks
         alignment = page_alignment(device, config.buffer_type)

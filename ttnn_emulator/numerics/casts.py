@@ -13,8 +13,9 @@ import numpy as np
 import torch
 
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType
-from ttnn_emulator.errors import ChipFault
+from ttnn_emulator.errors import ChipFault, NotEmulated, require
 from ttnn_emulator.numerics import formats, vector_unit
+from ttnn_emulator.numerics.float8 import from_fp8, packed_fp8, to_fp8
 from ttnn_emulator.numerics.formats import CARRIER, INTEGER_RANGE, bits_of, from_bits
 
 Cast = Callable[[torch.Tensor], torch.Tensor]
@@ -137,6 +138,8 @@ TO_NARROW_FLOAT: dict[DataType, Cast] = {
 
 def typecast(source: DataType, target: DataType) -> Cast | None:
     """The device's cast, or None where the bits stay what they are."""
+    if DataType.FP8_E4M3 in (source, target):
+        return _cast_of_fp8(source, target)
     if target in FLOAT_TO_INTEGER:
         return FLOAT_TO_INTEGER[target] if source in FLOAT_DTYPES else _integer_cast(source, target)
     if target is DataType.FLOAT32:
@@ -149,6 +152,14 @@ def typecast(source: DataType, target: DataType) -> Cast | None:
         return lambda values: _block(enter(values), target)
     narrow = TO_NARROW_FLOAT[source]
     return lambda values: _block(narrow(values), target)
+
+
+def _cast_of_fp8(source: DataType, target: DataType) -> Cast | None:
+    if source is target:
+        return None
+    if not {source, target} <= {DataType.FP8_E4M3, DataType.FLOAT32, DataType.BFLOAT16}:
+        raise NotEmulated(f"the cast from {source} to {target} is not emulated")
+    return from_fp8 if source is DataType.FP8_E4M3 else packed_fp8
 
 
 def _cut_and_flushed(values: torch.Tensor) -> torch.Tensor:
@@ -203,6 +214,9 @@ def host_cast(source: DataType, target: DataType) -> Cast | None:
     """The cast of the library's host code."""
     if source is target:
         return None
+    if DataType.FP8_E4M3 in (source, target):
+        require({source, target} <= {DataType.FP8_E4M3, DataType.FLOAT32}, "fp8_e4m3 is cast from and to float32 only")
+        return from_fp8 if source is DataType.FP8_E4M3 else to_fp8
     if source in FLOAT_DTYPES and target in FLOAT_TO_INTEGER:
         return lambda values: _host_integers(values, target)
     return lambda values: formats.wide(formats.host_convert(values, target))

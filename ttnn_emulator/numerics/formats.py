@@ -7,6 +7,7 @@ A *carrier* is the torch tensor that holds a tensor's values exactly:
     float32                          torch.float32
     int32, uint16, uint8             torch.int32
     uint32                           torch.int64
+    fp8_e4m3                         torch.uint8, the bytes themselves
 
 Most operations compute on wide carriers. Narrow ones save memory for large tensors: what moves values keeps them so,
 and matrix products widen them panel by panel, so no float32 copy of a model's weights exists.
@@ -26,6 +27,7 @@ import torch
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, FLOAT_DTYPES, DataType
 from ttnn_emulator.numerics import format_kernels
 from ttnn_emulator.numerics.addresses import address_of
+from ttnn_emulator.numerics.float8 import to_fp8
 from ttnn_emulator.numerics.format_kernels import BLOCK
 from ttnn_emulator.numerics.host_casts import truncated
 from ttnn_emulator.numerics.pages import in_large_pages
@@ -41,6 +43,7 @@ CARRIER = {
     DataType.UINT8: torch.int32,
     DataType.INT8: torch.int32,
     DataType.UINT32: torch.int64,
+    DataType.FP8_E4M3: torch.uint8,
 }
 TORCH_DTYPE = {
     DataType.BFLOAT16: torch.bfloat16,
@@ -52,6 +55,7 @@ TORCH_DTYPE = {
     DataType.UINT8: torch.uint8,
     DataType.INT8: torch.int8,
     DataType.UINT32: torch.uint32,
+    DataType.FP8_E4M3: torch.float8_e4m3fn,
 }
 INTEGER_RANGE = {
     DataType.INT32: (-(2**31), 2**31 - 1),
@@ -365,6 +369,8 @@ def host_convert(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
         return _nearest_even(_as_float32(values))
     if dtype is DataType.FLOAT32:
         return _as_float32(values)
+    if dtype is DataType.FP8_E4M3:
+        return to_fp8(values)
     integers = truncated(values, dtype) if values.is_floating_point() else values.to(torch.int64)
     return wrap_integer(integers, dtype)
 
@@ -389,5 +395,7 @@ def to_torch_dtype(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
     if dtype is DataType.BFLOAT16 and values.dtype is torch.float32:
         # A plain cast would canonicalise NaN payloads: keep the upper halves of the bit patterns.
         return upper_halves(values)
+    if dtype is DataType.FP8_E4M3:
+        return values.contiguous().view(torch.float8_e4m3fn)
     target = TORCH_DTYPE[dtype]
     return values if values.dtype is target else values.to(target)

@@ -35,6 +35,7 @@ def filled(spec: Spec, value: Number, into: tuple[str, ...] = ()) -> Plan:
 
 def host_number(value: Number, dtype: DataType) -> Number:
     """A Python number as the host code stores it in `dtype`."""
+    require(dtype is not DataType.FP8_E4M3, "fp8_e4m3 is not made by filling a tensor")
     if isinstance(value, int) and dtype in INTEGER_RANGE:
         wrapped = torch.tensor([((value + 2**31) % 2**32) - 2**31])
         return formats.host_convert(wrapped, dtype).item()
@@ -79,7 +80,9 @@ def empty(
     memory_config: MemoryConfig | None = None,
 ) -> Plan:
     """Room for a tensor; the emulator fills it with zeros."""
-    return filled(Spec.of(shape, dtype, layout, memory_config or DRAM_MEMORY_CONFIG), 0)
+    spec = Spec.of(shape, dtype, layout, memory_config or DRAM_MEMORY_CONFIG)
+    values = functools.partial(torch.zeros, spec.shape, dtype=CARRIER[spec.dtype])
+    return Plan(spec, values, reads=(), program=NO_PROGRAM)
 
 
 @operation("ttnn.zeros")
