@@ -29,6 +29,7 @@ def note(storage: Storage, padding: Padding) -> None:
 def forget(storage: Storage) -> None:
     """Somebody wrote into the buffer."""
     _known.pop(storage, None)
+    _known.pop(storage.root, None)
 
 
 def carry(source: Storage, target: Storage) -> None:
