@@ -268,8 +268,14 @@ def test_a_device_without_values_converts_no_weights(tmp_path, monkeypatch) -> N
     monkeypatch.setattr("ttnn_emulator.numerics.formats.host_convert", lambda values, dtype: converted.append(values))
     weight = torch.zeros(1).expand(4096, 4096)
     with ttnn.open_device(device_id=0, holds_values=False) as device:
-        at = dict(dtype=ttnn.bfloat8_b, layout=ttnn.TILE_LAYOUT, device=device, memory_config=ttnn.DRAM_MEMORY_CONFIG)
-        made = ttnn.as_tensor(weight, cache_file_name=tmp_path / "weight", **at)
+        made = ttnn.as_tensor(
+            weight,
+            dtype=ttnn.bfloat8_b,
+            layout=ttnn.TILE_LAYOUT,
+            device=device,
+            memory_config=ttnn.DRAM_MEMORY_CONFIG,
+            cache_file_name=tmp_path / "weight",
+        )
         assert (list(made.shape), made.dtype) == ([4096, 4096], ttnn.bfloat8_b)
     assert not converted and not list(tmp_path.iterdir())
 
