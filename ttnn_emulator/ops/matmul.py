@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ttnn_emulator.api.config_types import UnaryWithParam
@@ -374,22 +375,25 @@ def addmm(
     return ttnn.add_(result, addend)
 
 
-@composite("ttnn.matmul_batched_weights", ignores=("dtype", "compute_kernel_config", "input_tensor_a"))
+@composite("ttnn.matmul_batched_weights")
 def matmul_batched_weights(
-    input_tensors_b: Any,
+    input_tensor_a: Tensor,
+    input_tensors_b: Sequence[Tensor],
     *,
     transpose_a: bool = False,
     transpose_b: bool = False,
     memory_config: MemoryConfig | None = None,
+    dtype: DataType | None = None,
     program_config: Any = None,
     activation: str | UnaryWithParam | None = None,
+    compute_kernel_config: Any = None,
     core_grid: CoreGrid | None = None,
     output_tile: Tile | None = None,
     optional_output_tensor: Tensor | None = None,
     global_cb: Any = None,
     sub_device_id: Any = None,
 ) -> list[Tensor]:
-    """One operand with several weights that a prefetcher delivers."""
+    """One operand with several weights that a prefetcher delivers, one after the other."""
     require(not transpose_a and not transpose_b, "batched weights are not transposed")
     for name, value in (("memory_config", memory_config), ("program_config", program_config)):
         require(value is not None, f"{name} must be given")
@@ -402,4 +406,15 @@ def matmul_batched_weights(
         require(value is None, f"{name} must not be given")
     require(global_cb is not None, "global_cb must be given")
     require(sub_device_id is not None, "sub_device_id must be given")
-    raise NotEmulated("weights that a prefetcher delivers are not emulated")
+    first = input_tensors_b[0]
+    alike = all(each._spec == first._spec for each in input_tensors_b)
+    require(alike, "all weights must have one shape, dtype, layout and memory config")
+    rest = (memory_config, dtype, program_config, None, compute_kernel_config, None, None)
+    asked = _asked(first, False, False, *rest)
+    assert asked.program is not None
+    in_dram = first._spec.is_sharded and first._spec.memory_config.buffer_type is BufferType.DRAM
+    require(
+        len(input_tensors_b) == 1 or (in_dram and asked.program.kind is Kind.MCAST_1D),
+        "only programs of one dimension take several weights, which must be sharded in DRAM",
+    )
+    return [_received(input_tensor_a, b, None, asked, None, global_cb, sub_device_id) for b in input_tensors_b]

@@ -21,6 +21,9 @@ def sharded(layout: str, buffer: str, grid: Any, shape: list[int]) -> Any:
     return ttnn.MemoryConfig(kind, where, ttnn.ShardSpec(grid, shape, ttnn.ShardOrientation.ROW_MAJOR))
 
 
+OUT = sharded("WIDTH_SHARDED", "L1", cores(*RING), [32, 64])
+
+
 class Line:
     """Two senders with two receivers each, and weights of one shape in two banks."""
 
@@ -47,8 +50,8 @@ class Line:
             [*self.weights[:count], self.upload(rows, memory, ttnn.uint32)], layers, self.buffer
         )
 
-    def matmul(self, number: int = 0, buffer: bool = True, **fields: Any) -> Any:
-        program = ttnn.MatmulMultiCoreReuseMultiCast1DProgramConfig(
+    def program(self, buffer: bool = True, **fields: Any) -> Any:
+        return ttnn.MatmulMultiCoreReuseMultiCast1DProgramConfig(
             compute_with_storage_grid_size=(4, 1),
             in0_block_w=1,
             out_subblock_h=1,
@@ -61,11 +64,13 @@ class Line:
             num_global_cb_receivers=2 if buffer else 1,
             **fields,
         )
+
+    def matmul(self, number: int = 0, buffer: bool = True, **fields: Any) -> Any:
         return ttnn.matmul(
             self.input,
             self.weights[number],
-            program_config=program,
-            memory_config=sharded("WIDTH_SHARDED", "L1", cores(*RING), [32, 64]),
+            program_config=self.program(buffer, **fields),
+            memory_config=OUT,
             global_cb=self.buffer if buffer else None,
         )
 
@@ -125,6 +130,21 @@ def test_a_refused_matmul_takes_nothing(device) -> None:
         line.matmul(hop_cores=cores((6, 6)))
     line.matmul(0)
     line.matmul(1)
+
+
+def test_several_weights_in_one_call(device) -> None:
+    line = Line(device)
+    line.prefetch()
+    results = ttnn.matmul_batched_weights(
+        line.input,
+        line.weights,
+        program_config=line.program(),
+        memory_config=OUT,
+        global_cb=line.buffer,
+        sub_device_id=ttnn.SubDeviceId(0),
+    )
+    for number, result in enumerate(results):
+        assert torch.equal(ttnn.to_torch(result), ttnn.to_torch(line.matmul(number, buffer=False)))
 
 
 def test_a_trace_sends_and_receives_again(device) -> None:

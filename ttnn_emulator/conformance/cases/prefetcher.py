@@ -58,6 +58,7 @@ OUT = M(width_sharded([32, 64], 4) | RING)
 def cases() -> Iterator[Case]:
     yield from _prefetches()
     yield from _products()
+    yield from _batched_weights()
     yield from _tensor_prefetcher()
     yield from _block_counts()
 
@@ -175,6 +176,39 @@ def _products() -> Iterator[Case]:
     one = {"program_config": reuse(1, 1, 2, 1, 2, 1, 8), "global_cb": buffer()}
     yield call(MATMUL, T((32, 256)), T((256, 256)), **one)
     yield call(MATMUL, T((32, 256)), b, program_config=ring(gather_in0=False, mcast_in0=True), global_cb=buffer())
+
+
+def _batched_weights() -> Iterator[Case]:
+    op, a, b = "ttnn.matmul_batched_weights", shards((1, 1, 32, 256)), banks((256, 256))
+    part = C("SubDeviceId", 0)
+    given = {"program_config": ring(), "memory_config": OUT, "global_cb": buffer(), "sub_device_id": part}
+    for count in (1, 2, 3, 5):
+        yield call(op, a, [b] * count, **given)
+    for dtype in ("bfloat16", "bfloat8_b", "float32"):
+        yield call(op, a, [b, b], dtype=E(dtype), **given)
+        yield call(op, a, [b, banks((256, 256), dtype)], **given)
+    for weight in (
+        T((256, 256), "bfloat8_b"),
+        T((256, 256), "bfloat8_b", mem=width_sharded([256, 64], 4) | RING),
+        banks((256, 512)),
+        banks((128, 256)),
+        banks((256, 256), count=4),
+        banks((1, 1, 256, 256)),
+    ):
+        yield call(op, a, [weight, weight], **given)
+        yield call(op, a, [b, weight], **given)
+    yield call(op, T((32, 256)), [b, b], **given)
+    yield call(op, a, [], **given)
+    for change in (
+        {"program_config": ring(gather_in0=False, mcast_in0=True)},
+        {"program_config": mcast_2d(4, 1, 2, 1, 2, 1, 2)},
+        {"program_config": ring(num_global_cb_receivers=0)},
+        {"memory_config": M("DRAM")},
+        {"activation": "relu"},
+        {"transpose_a": True},
+        {"core_grid": C("CoreGrid", x=4, y=1)},
+    ):
+        yield call(op, a, [b, b], **(given | change))
 
 
 def _tensor_prefetcher() -> Iterator[Case]:
