@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
@@ -463,11 +464,20 @@ def _view(prepared: _Prepared, source: Tensor) -> Tensor:
     spec, storage = prepared.outputs[0], source._storage
     if storage.__class__ is SpecStorage:
         return Tensor.of(spec, SpecStorage(storage.device), source._device)
-    view = _SharedStorage.of(storage, prepared.plan.compute)
+    reshape, padded = prepared.plan.compute, prepared.plan.padded
+    if padded is not None and reshape is not None:
+        view = _SharedStorage.of(storage, functools.partial(_uncovered, reshape, storage, padded))
+    else:
+        view = _SharedStorage.of(storage, reshape)
     if prepared.plan.padding is not None:
         padding_values.note(storage, prepared.plan.padding)
         padding_values.note(view, prepared.plan.padding)
     return Tensor.of(spec, view, source._device)
+
+
+def _uncovered(reshape: Callable[..., Any], storage: Storage, spec: Spec, values: torch.Tensor) -> Any:
+    """A view that shows some padding: the number that fills it where that is known."""
+    return reshape(padding_values.with_known(storage, spec, values))
 
 
 class _SharedStorage(Storage):

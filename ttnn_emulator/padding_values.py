@@ -51,6 +51,12 @@ def padded_carriers(storage: Storage, spec: Spec, values: Sequence[torch.Tensor]
     return [_padded(value, spec, padding) for value in values]
 
 
+def with_known(storage: Storage, spec: Spec, values: torch.Tensor) -> torch.Tensor:
+    """One carrier with its padding where one number fills it; else the carrier as it is."""
+    padding = _known.get(storage)
+    return _padded(values, spec, padding) if isinstance(padding, float) else values
+
+
 def _padded(values: torch.Tensor, spec: Spec, value: float) -> torch.Tensor:
     shape = spec.padded_shape
     held = formats.wide(values)

@@ -82,7 +82,7 @@ class Plan:
               calls that agree in it share a cached program. `NO_PROGRAM` is for tensors that the host fills.
     padding   what fills the padding of the outputs, where it is known and somebody may read it
     padded    the spec of the one tensor in `reads`, where `compute` takes its carrier with the padding around it: the
-              call fails where that is not known, and in traces
+              call fails where that is not known, and in traces. Of a view, `compute` takes it either way.
     wrap      makes what the caller gets from the list of output tensors; by default outputs come back as they stand
     """
 

@@ -82,6 +82,15 @@ def test_an_end_behind_the_stored_tiles_is_a_fault_of_the_call(device) -> None:
         ttnn.untilize_with_unpadding(tiles(device), [1, 40, 63])
 
 
+@pytest.mark.parametrize("pad_value", [0.0, 7.0])
+def test_a_view_shows_the_fill_of_tiles(device, pad_value) -> None:
+    source = tiles(device, pad_value=pad_value)
+    whole = ttnn.reshape(source, ttnn.Shape([2, 32, 64]), ttnn.Shape([2, 32, 64]))
+    assert torch.equal(ttnn.to_torch(whole).float(), padded(VALUES, pad_value, (2, 32, 64)))
+    more = ttnn.reshape(source, ttnn.Shape([2, 9, 33]), ttnn.Shape([2, 32, 64]))
+    assert torch.equal(ttnn.to_torch(ttnn.relu(more)).float(), padded(VALUES, pad_value, (2, 9, 33)).relu())
+
+
 def test_padding_is_not_followed_in_traces(device) -> None:
     source = tiles(device)
     ttnn.untilize_with_unpadding(source, [1, 31, 50])
