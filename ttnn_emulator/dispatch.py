@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
@@ -75,6 +76,7 @@ class _Prepared:
             and plan.compute is not None
             and not plan.across
             and plan.padding is None
+            and plan.padded is None
             and device is not None
             and device.num_devices == 1
             and device.holds_values
@@ -319,6 +321,8 @@ def _run(prepared: _Prepared, values: tuple, device: MeshDevice | None) -> Any:
             storage = Storage(None) if placement is None else Storage.placed(placement, device)  # type: ignore[arg-type]
         storages.append(storage)
     if device is not None and device.capturing is not None:
+        if plan.padded is not None:
+            raise NotEmulated("what lies in the padding of tiles is not followed in traces")
         if plan.compute is not None:
             device.capturing.record(plan, inputs, storages)
     elif plan.compute is not None and (device is None or device.holds_values):
@@ -384,6 +388,8 @@ def execute(plan: Plan, inputs: Sequence[Any], storages: Sequence[Storage], devi
     """Compute a plan chip by chip and put the results into the storages."""
     assert plan.compute is not None
     chips = device.num_devices if device is not None else 1
+    if plan.padded is not None:
+        inputs = [_PaddedCarriers(inputs[0], plan.padded)]
     if plan.across:
         _execute_across(plan, inputs, storages, chips)
         return
@@ -427,7 +433,22 @@ def _carrier(value: Any, chip: int, narrow: bool) -> Any:
         return _NO_VALUES if any(item is _NO_VALUES for item in items) else items
     if isinstance(value, Storage):  # in a trace
         return _held(value, chip, narrow)
+    if value.__class__ is _PaddedCarriers:
+        return value.of(chip)
     return None if value is None else value
+
+
+class _PaddedCarriers:
+    """A tensor whose padding is read, too."""
+
+    def __init__(self, source: Tensor, spec: Spec) -> None:
+        values = source._storage.values
+        self.carriers = None if values is None else padding_values.padded_carriers(source._storage, spec, values)
+
+    def of(self, chip: int) -> Any:
+        if self.carriers is None:
+            return _NO_VALUES
+        return wide(self.carriers[chip] if len(self.carriers) > chip else self.carriers[0])
 
 
 def _held(storage: Storage, chip: int, narrow: bool) -> Any:
@@ -472,11 +493,20 @@ def _view(prepared: _Prepared, source: Tensor) -> Tensor:
     spec, storage = prepared.outputs[0], source._storage
     if storage.__class__ is SpecStorage:
         return Tensor.of(spec, SpecStorage(storage.device), source._device)
-    view = _SharedStorage.of(storage, prepared.plan.compute)
+    reshape, padded = prepared.plan.compute, prepared.plan.padded
+    if padded is not None and reshape is not None:
+        view = _SharedStorage.of(storage, functools.partial(_uncovered, reshape, storage, padded))
+    else:
+        view = _SharedStorage.of(storage, reshape)
     if prepared.plan.padding is not None:
         padding_values.note(storage, prepared.plan.padding)
         padding_values.note(view, prepared.plan.padding)
     return Tensor.of(spec, view, source._device)
+
+
+def _uncovered(reshape: Callable[..., Any], storage: Storage, spec: Spec, values: torch.Tensor) -> Any:
+    """A view that shows some padding: the number that fills it where that is known."""
+    return reshape(padding_values.with_known(storage, spec, values))
 
 
 class _SharedStorage(Storage):

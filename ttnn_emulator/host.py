@@ -152,7 +152,8 @@ def from_torch_tensor(
         on_device=device is not None,
         tile=tile,
     )
-    values = [_own(formats.host_convert(piece, dtype), piece) for piece in pieces]
+    holds_values = device is None or device.holds_values  # else nobody reads what a conversion would make
+    values = [_own(formats.host_convert(piece, dtype), piece) for piece in pieces] if holds_values else pieces
     if device is None:
         made = Tensor.of(spec, Storage(values), None)
     else:
@@ -548,6 +549,8 @@ def as_tensor(
             return loaded if device is None else to_device(loaded, device, memory_config)
         except RuntimeError:
             path.unlink()  # unreadable: made anew below
+    if device is not None and not device.holds_values:
+        return convert(device)  # tensors of such a device are not written to files
     path.parent.mkdir(parents=True, exist_ok=True)
     made = convert(None)
     dump_tensor(path, made)

@@ -29,6 +29,7 @@ def note(storage: Storage, padding: Padding) -> None:
 def forget(storage: Storage) -> None:
     """Somebody wrote into the buffer."""
     _known.pop(storage, None)
+    _known.pop(storage.root, None)
 
 
 def carry(source: Storage, target: Storage) -> None:
@@ -48,6 +49,12 @@ def padded_carriers(storage: Storage, spec: Spec, values: Sequence[torch.Tensor]
     if isinstance(padding, list):
         return padding
     return [_padded(value, spec, padding) for value in values]
+
+
+def with_known(storage: Storage, spec: Spec, values: torch.Tensor) -> torch.Tensor:
+    """One carrier with its padding where one number fills it; else the carrier as it is."""
+    padding = _known.get(storage)
+    return _padded(values, spec, padding) if isinstance(padding, float) else values
 
 
 def _padded(values: torch.Tensor, spec: Spec, value: float) -> torch.Tensor:

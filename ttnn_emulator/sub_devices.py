@@ -83,5 +83,13 @@ class SubDevices:
         for number in map(int, sub_device_ids):
             require(0 <= number < parts, f"SubDevice index {number} out of bounds {parts}")
 
+    def worker_ranges(self, part: Any = None) -> list[CoreRange]:
+        """The ranges of cores of a part, by default of the first; of the whole device where none are loaded."""
+        loaded = vars(self).get("_loaded_sub_devices")
+        if loaded is None:
+            columns, rows = self.board.grid
+            return [CoreRange(CoreCoord(0, 0), CoreCoord(columns - 1, rows - 1))]
+        return self._managers()[loaded][0][0 if part is None else int(part)].ranges()
+
     def reset_sub_device_stall_group(self) -> None:
         """Wait for all parts again."""

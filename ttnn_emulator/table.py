@@ -81,6 +81,8 @@ class Plan:
     program   what the library hashes of this call where that is less than all of it, the name of the program first:
               calls that agree in it share a cached program. `NO_PROGRAM` is for tensors that the host fills.
     padding   what fills the padding of the outputs, where it is known and somebody may read it
+    padded    the spec of the one tensor in `reads`, where `compute` takes its carrier with the padding around it: the
+              call fails where that is not known, and in traces. Of a view, `compute` takes it either way.
     wrap      makes what the caller gets from the list of output tensors; by default outputs come back as they stand
     """
 
@@ -94,6 +96,7 @@ class Plan:
     narrow: bool = False
     wrap: Callable[[list[Any]], Any] | None = None
     padding: float | None = None
+    padded: Spec | None = None
     program: Hashable | None = None
     stages: tuple[Stage, ...] = ()
 

@@ -263,6 +263,23 @@ def test_zeros_of_a_device_without_values_are_not_written_to_files(tmp_path) -> 
             ttnn.dump_tensor(tmp_path / "weight.tensorbin", weight)
 
 
+def test_a_device_without_values_converts_no_weights(tmp_path, monkeypatch) -> None:
+    converted = []
+    monkeypatch.setattr("ttnn_emulator.numerics.formats.host_convert", lambda values, dtype: converted.append(values))
+    weight = torch.zeros(1).expand(4096, 4096)
+    with ttnn.open_device(device_id=0, holds_values=False) as device:
+        made = ttnn.as_tensor(
+            weight,
+            dtype=ttnn.bfloat8_b,
+            layout=ttnn.TILE_LAYOUT,
+            device=device,
+            memory_config=ttnn.DRAM_MEMORY_CONFIG,
+            cache_file_name=tmp_path / "weight",
+        )
+        assert (list(made.shape), made.dtype) == ([4096, 4096], ttnn.bfloat8_b)
+    assert not converted and not list(tmp_path.iterdir())
+
+
 def test_specs_only_block_leaves_memory_alone(device) -> None:
     source = upload(torch.ones(64, 64), device)
     used = ttnn.get_memory_view(device, ttnn.BufferType.DRAM).total_bytes_allocated_per_bank

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from ttnn_emulator.enums import BufferType
 from ttnn_emulator.errors import require
 from ttnn_emulator.grid import CoreRange, CoreRangeSet
 from ttnn_emulator.shapes import round_up
+from ttnn_emulator.spec import Spec
 
 # tt_metal/impl/buffers/global_circular_buffer.cpp, setup_cb_buffers: num_config_elements.
 _CONFIG_WORDS = 7
@@ -24,6 +26,8 @@ class global_circular_buffer:
         taken = [(core.x, core.y) for each in (*senders, *receivers) for core in CoreRangeSet([each]).cores()]
         require(len(set(taken)) == len(taken), "Duplicate cores found")
         self._senders, self._receivers, self._size = CoreRangeSet(senders), CoreRangeSet(receivers), size
+        self.mapping = list(mapping)
+        self.pending: deque[tuple[int, Spec]] = deque()  # addresses and specs of weights on their way to receivers
         self._memory = device.memory(buffer_type)
         self._addresses: list[int] = []
         alignment, most = device.board.l1_alignment, max(cores.num_cores() for _, cores in mapping)

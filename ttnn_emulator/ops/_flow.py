@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from ttnn_emulator.numerics.copies import contiguous, copied, copying
+from ttnn_emulator.ops._reread import Reread
 from ttnn_emulator.spec import Spec
 from ttnn_emulator.table import Bindable, Plan
 
@@ -54,7 +55,9 @@ class Flow:
         if output is not None:
             return Plan(self.spec, self._copying(), reads=(source,), into=(output,), **keeps)
         if not self.moved:
-            return Plan(self.spec, self._chain() if self.steps else None, reads=(), shares=source)
+            step = self.steps[0] if len(self.steps) == 1 else None
+            padded = step.old if isinstance(step, Reread) else None
+            return Plan(self.spec, self._chain() if self.steps else None, reads=(), shares=source, padded=padded)
         return Plan(self.spec, self._copying(), reads=(source,), **keeps)
 
     def _chain(self) -> Step:

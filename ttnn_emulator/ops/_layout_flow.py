@@ -9,7 +9,7 @@ import torch
 
 from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
-from ttnn_emulator.errors import require
+from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.grid import CoreCoord, CoreRange, CoreRangeSet
 from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
 from ttnn_emulator.numerics.casts import repacked
@@ -289,18 +289,21 @@ def untilize_unpadded_flow(
     if shape == spec.shape:
         return flow.into(out, convert)
     cut = tuple(slice(size) for size in shape)
-    grown = tuple(new - old for new, old in zip(shape, spec.shape))
-    return flow.into(out, _cutting(convert, cut, grown))
+    return flow.into(out, lambda values: values[cut] if convert is None else convert(values[cut]))
 
 
-def _cutting(convert: Step | None, cut: tuple[slice, ...], grown: Dims) -> Step:
-    sides = [side for extra in reversed(grown) for side in (0, max(extra, 0))]
+def uncovering(spec: Spec, shape: Dims) -> Step:
+    """`untilize_unpadded_flow` of a carrier with its padding, to a shape that some of the padding becomes part of."""
+    convert = repacked(spec.dtype, untilized(spec.dtype))
+    stored = to_rank(spec.padded_shape, 4) if spec.rank > 4 else spec.padded_shape
+    wanted = to_rank(shape, len(stored))
+    cut = tuple(slice(size) for size in wanted)
 
     def step(values: torch.Tensor) -> torch.Tensor:
-        if any(sides):  # rows or columns of padding become visible
-            values = torch.nn.functional.pad(values, sides)
-        values = values[cut]
-        return values if convert is None else convert(values)
+        if any(want > have for want, have in zip(wanted, stored)):
+            raise ChipFault(f"tiles of {list(spec.padded_shape)} do not fill {list(shape)}: the rest is never written")
+        part = values.reshape(stored)[cut].reshape(shape)
+        return part.clone() if convert is None else convert(part)
 
     return step
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import torch
-
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import require
 from ttnn_emulator.grid import CoreCoord, CoreRange, CoreRangeSet
@@ -19,6 +17,7 @@ from ttnn_emulator.memory_config import (
 )
 from ttnn_emulator.ops._flow import Flow, Step, reshaped
 from ttnn_emulator.ops._memory_flow import memory_flow, shard_flow, unshard_flow
+from ttnn_emulator.ops._reread import Reread
 from ttnn_emulator.ops._shards import BLOCK, HEIGHT, WIDTH, lacks_shards
 from ttnn_emulator.ops.casts import typecast_flow
 from ttnn_emulator.shapes import TILE_SIZE, Shape, div_up, round_up
@@ -133,42 +132,7 @@ def _seen_as(old: Spec, new: Spec) -> Step | None:
         step = old.tile.height if old.is_tile else 1
         if plain or (same_rows and (heights[0] == heights[1] or not any(height % step for height in heights))):
             return reshaped(new.shape)
-    return lambda values: _reread(values, old, new)
-
-
-def _reread(values: torch.Tensor, old: Spec, new: Spec) -> torch.Tensor:
-    """The buffer, zeros in its padding, read anew: tile by tile or row by row."""
-    if new.volume == 0:
-        return values.new_zeros(new.shape)
-    buffer = _padded(values, old.padded_shape).reshape(-1)
-    if old.is_tile:
-        height, width = old.tile.height, old.tile.width
-        rows, columns = old.physical_shape[1] // width, new.physical_shape[1] // width
-        tiles = buffer.reshape(-1, height, rows, width).transpose(1, 2).reshape(-1, height, width)
-        count = (new.physical_shape[0] // height) * columns
-        tiles = _resized(tiles, count)
-        buffer = tiles.reshape(-1, columns, height, width).transpose(1, 2).reshape(-1)
-    buffer = _resized(buffer, math.prod(new.padded_shape)).reshape(new.padded_shape)
-    return buffer[tuple(slice(size) for size in _aligned(new))].reshape(new.shape)
-
-
-def _aligned(spec: Spec) -> Dims:
-    """The logical shape with the rank of the padded one."""
-    return (1,) * (len(spec.padded_shape) - len(spec.shape)) + spec.shape
-
-
-def _padded(values: torch.Tensor, padded: Dims) -> torch.Tensor:
-    values = values.reshape((1,) * (len(padded) - values.dim()) + tuple(values.shape))
-    growth = [(0, large - small) for small, large in zip(values.shape, padded)]
-    if any(grow for _, grow in growth):
-        values = torch.nn.functional.pad(values, [side for pair in reversed(growth) for side in pair])
-    return values
-
-
-def _resized(items: torch.Tensor, count: int) -> torch.Tensor:
-    if len(items) < count:
-        return torch.cat([items, items.new_zeros((count - len(items), *items.shape[1:]))])
-    return items[:count]
+    return Reread(old, new)
 
 
 def checked_view_flow(flow: Flow, shape: Dims) -> Flow:

@@ -7,12 +7,12 @@ from typing import Any
 
 import torch
 
-from ttnn_emulator.enums import ALL_ENUMS, FLOAT_DTYPES, DataType, Layout, TensorMemoryLayout
+from ttnn_emulator.enums import ALL_ENUMS, FLOAT_DTYPES, DataType, Layout, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.memory_config import MemoryConfig
 from ttnn_emulator.numerics import elementwise, formats
 from ttnn_emulator.ops._common import into
-from ttnn_emulator.shapes import TILE_SIZE
+from ttnn_emulator.shapes import TILE_SIZE, div_up
 from ttnn_emulator.spec import Spec
 from ttnn_emulator.table import Plan, operation
 
@@ -104,6 +104,7 @@ def _computation(kind: str, a: Spec, b: Spec, out: Spec, dim: Any) -> Any:
     join = elementwise.prepare(kind, elementwise.Setting(held[0], held[1], result, vector=False))
     rows = slice(0, 1) if dim is not BcastOpDim.W else slice(None)
     columns = slice(0, 1) if dim is not BcastOpDim.H else slice(None)
+    by_core = _row_of_each(a, b) if a.is_sharded and dim is BcastOpDim.H and math.prod(b.shape[:-2]) > 1 else None
 
     def compute(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         if out.shape != a.shape:
@@ -112,6 +113,37 @@ def _computation(kind: str, a: Spec, b: Spec, out: Spec, dim: Any) -> Any:
             y = y.reshape((1,) * (2 - y.dim()) + tuple(y.shape))
         x = formats.truncate_bf16(x) if a.dtype is DataType.FLOAT32 else x
         y = formats.truncate_bf16(y) if b.dtype is DataType.FLOAT32 else y
+        if by_core is not None:
+            return join(x.reshape(*by_core.shape, -1), _chosen(y, by_core)).reshape(out.shape)
         return join(x, y[..., rows, columns]).reshape(out.shape)
 
     return compute
+
+
+def _row_of_each(a: Spec, b: Spec) -> torch.Tensor:
+    """Which batch of b each row of a sharded a gets, as images × height: the rows of cores divide into b's batches.
+
+    bcast_sharded_h_program_factory.cpp, BcastShardedHProgramFactory: `offset` of blocks, `Ht_per_core` of widths.
+    """
+    batches = b.padded_shape[-4] if len(b.padded_shape) >= 4 else 1
+    height, shards = _last_two(a)[0], a.shard_spec
+    assert shards is not None
+    images = math.prod(a.padded_shape[:-2])
+    stored = torch.arange(images * height)
+    if a.memory_config.memory_layout is TensorMemoryLayout.WIDTH_SHARDED:
+        number, unit = div_up(len(stored), TILE_SIZE), TILE_SIZE
+    else:
+        extent = shards.grid.bounding_box().grid_size()
+        number = extent.y if shards.orientation is ShardOrientation.ROW_MAJOR else extent.x
+        unit = shards.shape[0]
+        # The library divides by the rows of cores a batch before it launches anything, and dies where there are none.
+        require(number >= batches, f"{number} rows of cores do not divide into {batches} batches")
+    of_each = stored // unit // (number // batches) if number >= batches else torch.full_like(stored, batches)
+    return of_each.reshape(images, height)[:, : (1, *a.shape)[-2]]
+
+
+def _chosen(y: torch.Tensor, batch: torch.Tensor) -> torch.Tensor:
+    first_rows = y.reshape(-1, *y.shape[-2:])[:, 0]
+    if int(batch.max()) >= len(first_rows):
+        raise ChipFault(f"the cores do not divide into {len(first_rows)} batches: some read behind the end of b")
+    return first_rows[batch]

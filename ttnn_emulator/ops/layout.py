@@ -16,6 +16,7 @@ from ttnn_emulator.ops._layout_flow import (
     Run,
     tilize_flow,
     tilize_padded_flow,
+    uncovering,
     untilize_flow,
     untilize_unpadded_flow,
 )
@@ -194,7 +195,11 @@ def untilize_with_unpadding(
     """Tiles to rows, cut off behind the given last element of each dimension."""
     shape = tuple((end + 1) & 0xFFFFFFFF for end in output_tensor_end)
     run = Run(use_multicore, sub_core_grids)
-    return untilize_unpadded_flow(Flow(input_tensor), shape, memory_config, run=run).plan("input_tensor")
+    plan = untilize_unpadded_flow(Flow(input_tensor), shape, memory_config, run=run).plan("input_tensor")
+    shape = shape[: input_tensor.rank]
+    if input_tensor.volume and any(new > old for new, old in zip(shape, input_tensor.shape)):
+        return replace(plan, compute=uncovering(input_tensor, shape), padded=input_tensor, narrow=False)
+    return plan
 
 
 @operation("ttnn.fill_implicit_tile_padding", ignores=("memory_config",))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ttnn_emulator.api.config_types import UnaryWithParam
@@ -23,13 +24,13 @@ from ttnn_emulator.ops.matmul_device import (
     run,
 )
 from ttnn_emulator.ops.matmul_operands import Operands, height_of, is_batched, output_shape
+from ttnn_emulator.ops.prefetcher import delivery_of, take
 from ttnn_emulator.shapes import Tile
 from ttnn_emulator.spec import Spec
 from ttnn_emulator.table import composite, ttnn
 from ttnn_emulator.tensor import Tensor
 
 UnaryOpType = ALL_ENUMS["UnaryOpType"]
-RUNS_WHEREVER = ("sub_device_id",)
 _PLAIN = Asked()
 
 
@@ -42,12 +43,12 @@ def as_unary(activation: str | UnaryWithParam | None) -> UnaryWithParam | None:
     return UnaryWithParam(UnaryOpType[name.upper()], *params)
 
 
-def _refuse_prefetched(global_cb: Any, prefetcher_pipes: Any) -> None:
-    if global_cb is not None or prefetcher_pipes:
-        raise NotEmulated("weights that a prefetcher delivers (global_cb, prefetcher_pipes) are not emulated")
+def _refuse_pipes(prefetcher_pipes: Any) -> None:
+    if prefetcher_pipes:
+        raise NotEmulated("weights that come through prefetcher_pipes are not emulated")
 
 
-@composite("ttnn.matmul", ignores=RUNS_WHEREVER)
+@composite("ttnn.matmul")
 def matmul(
     input_tensor_a: Tensor,
     input_tensor_b: Tensor,
@@ -63,10 +64,11 @@ def matmul(
     output_tile: Tile | None = None,
     optional_output_tensor: Tensor | None = None,
     global_cb: Any = None,
+    sub_device_id: Any = None,
     prefetcher_pipes: Any = (),
 ) -> Tensor:
     """The matrix product of two tensors, with torch's rules for vectors and fewer than its rules for batches."""
-    _refuse_prefetched(global_cb, prefetcher_pipes)
+    _refuse_pipes(prefetcher_pipes)
     asked = _asked(
         input_tensor_b,
         transpose_a,
@@ -79,10 +81,11 @@ def matmul(
         core_grid,
         output_tile,
     )
-    return bound_matmul(input_tensor_a, input_tensor_b, None, asked, optional_output_tensor)
+    output = optional_output_tensor
+    return _received(input_tensor_a, input_tensor_b, None, asked, output, global_cb, sub_device_id)
 
 
-@composite("ttnn.linear", ignores=RUNS_WHEREVER)
+@composite("ttnn.linear")
 def linear(
     input_tensor_a: Tensor,
     input_tensor_b: Tensor,
@@ -99,11 +102,12 @@ def linear(
     output_tile: Tile | None = None,
     optional_output_tensor: Tensor | None = None,
     global_cb: Any = None,
+    sub_device_id: Any = None,
     prefetcher_pipes: Any = (),
     in0_column_offset: int | None = None,
 ) -> Tensor:
     """A product plus a bias, then an activation."""
-    _refuse_prefetched(global_cb, prefetcher_pipes)
+    _refuse_pipes(prefetcher_pipes)
     if in0_column_offset is not None:
         raise NotEmulated("in0_column_offset is not emulated")
     asked = _asked(
@@ -120,7 +124,21 @@ def linear(
     )
     if asked.program is not None and asked.program.untilize_out:
         asked = asked._replace(program=Program(**{**vars(asked.program), "untilize_out": False}))
-    return bound_matmul(input_tensor_a, input_tensor_b, bias, asked, optional_output_tensor)
+    output = optional_output_tensor
+    return _received(input_tensor_a, input_tensor_b, bias, asked, output, global_cb, sub_device_id)
+
+
+def _received(
+    a: Tensor, b: Tensor, bias: Tensor | None, asked: Asked, output: Tensor | None, global_cb: Any, part: Any
+) -> Tensor:
+    """A matmul, and the weight that it takes out of the global circular buffer if it is given one."""
+    if global_cb is None:
+        return bound_matmul(a, b, bias, asked, output)
+    asked = asked._replace(delivery=delivery_of(global_cb))
+    result = bound_matmul(a, b, bias, asked, output)
+    if asked.program is not None and asked.program.gather_in0:
+        take(global_cb, a, b, result, asked.program, part)
+    return result
 
 
 def _asked(
@@ -357,22 +375,25 @@ def addmm(
     return ttnn.add_(result, addend)
 
 
-@composite("ttnn.matmul_batched_weights", ignores=("dtype", "compute_kernel_config", "input_tensor_a"))
+@composite("ttnn.matmul_batched_weights")
 def matmul_batched_weights(
-    input_tensors_b: Any,
+    input_tensor_a: Tensor,
+    input_tensors_b: Sequence[Tensor],
     *,
     transpose_a: bool = False,
     transpose_b: bool = False,
     memory_config: MemoryConfig | None = None,
+    dtype: DataType | None = None,
     program_config: Any = None,
     activation: str | UnaryWithParam | None = None,
+    compute_kernel_config: Any = None,
     core_grid: CoreGrid | None = None,
     output_tile: Tile | None = None,
     optional_output_tensor: Tensor | None = None,
     global_cb: Any = None,
     sub_device_id: Any = None,
 ) -> list[Tensor]:
-    """One operand with several weights that a prefetcher delivers."""
+    """One operand with several weights that a prefetcher delivers, one after the other."""
     require(not transpose_a and not transpose_b, "batched weights are not transposed")
     for name, value in (("memory_config", memory_config), ("program_config", program_config)):
         require(value is not None, f"{name} must be given")
@@ -385,4 +406,15 @@ def matmul_batched_weights(
         require(value is None, f"{name} must not be given")
     require(global_cb is not None, "global_cb must be given")
     require(sub_device_id is not None, "sub_device_id must be given")
-    raise NotEmulated("weights that a prefetcher delivers are not emulated")
+    first = input_tensors_b[0]
+    alike = all(each._spec == first._spec for each in input_tensors_b)
+    require(alike, "all weights must have one shape, dtype, layout and memory config")
+    rest = (memory_config, dtype, program_config, None, compute_kernel_config, None, None)
+    asked = _asked(first, False, False, *rest)
+    assert asked.program is not None
+    in_dram = first._spec.is_sharded and first._spec.memory_config.buffer_type is BufferType.DRAM
+    require(
+        len(input_tensors_b) == 1 or (in_dram and asked.program.kind is Kind.MCAST_1D),
+        "only programs of one dimension take several weights, which must be sharded in DRAM",
+    )
+    return [_received(input_tensor_a, b, None, asked, None, global_cb, sub_device_id) for b in input_tensors_b]

@@ -246,20 +246,29 @@ def _mcast_1d(
 
 
 def _gather_in0(of: Operands, program: Program, output: MemoryConfig, bias: Spec | None) -> None:
-    b = of.b.memory_config
-    require(program.num_global_cb_receivers == 1, "without a global circular buffer there is one receiver")
-    require(of.a.memory_config.memory_layout is WIDTH, "gather_in0 needs a width-sharded first operand")
+    b, delivery = of.b.memory_config, program.delivery
+    require(program.num_global_cb_receivers > 0, "there must be a receiver at least")
     require(
-        b.memory_layout is WIDTH or (b.memory_layout is INTERLEAVED and b.buffer_type is BufferType.DRAM),
+        delivery is not None or program.num_global_cb_receivers == 1,
+        "without a global circular buffer there is one receiver",
+    )
+    require(of.a.memory_config.memory_layout is WIDTH, "gather_in0 needs a width-sharded first operand")
+    in_dram = b.buffer_type is BufferType.DRAM
+    require(
+        b.memory_layout is WIDTH or (in_dram and (b.memory_layout is INTERLEAVED or delivery is not None)),
         "gather_in0 needs the second operand width sharded, or interleaved in DRAM",
     )
-    if of.b.is_sharded and b.buffer_type is BufferType.L1:
+    if of.b.is_sharded and not in_dram and delivery is None:
         require(shard_of(of.a).grid == shard_of(of.b).grid, "gather_in0 needs both operands on the same cores")
     require(output.shard_spec is not None, "gather_in0 needs the output's shard spec")
+    assert output.shard_spec is not None
     if not of.b.is_sharded:
-        assert output.shard_spec is not None
+        require(delivery is None, "an interleaved weight does not come through a global circular buffer")
         require(shard_of(of.a).grid == output.shard_spec.grid, "gather_in0 needs input and output on the same cores")
     require(bias is None, "gather_in0 adds no bias")
+    tiles = output.shard_spec.shape[0] * output.shard_spec.shape[1] // (of.in0_tile.height * of.in1_tile.width)
+    made = program.per_core_M * program.per_core_N
+    require(made <= tiles, f"{made} tiles a core do not fit the output's shards of {tiles}")
 
 
 def _mcast_in0(of: Operands, program: Program, output: MemoryConfig, bias: Spec | None) -> None:

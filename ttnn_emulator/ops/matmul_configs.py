@@ -29,6 +29,19 @@ TRANSPOSES_ITSELF = BLOCKED
 
 
 @dataclass(frozen=True)
+class Delivery:
+    """A global circular buffer that weights come through: its bytes on a core, its senders, and those of each."""
+
+    size: int
+    senders: tuple[tuple[int, int], ...]
+    receivers: tuple[tuple[tuple[int, int], ...], ...]
+
+    @property
+    def cores(self) -> frozenset[tuple[int, int]]:
+        return frozenset(self.senders).union(*self.receivers)
+
+
+@dataclass(frozen=True)
 class Program:
     """A program config; sizes are in tiles, `grid` is (columns, rows) of cores."""
 
@@ -52,6 +65,7 @@ class Program:
     allowed_worker_cores: CoreRangeSet | None = None
     stream_in1: bool = False
     num_workers_per_dram_bank: int = 1
+    delivery: Delivery | None = None
 
     @property
     def workers(self) -> CoreRange:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ttnn_emulator.api.config_types import UnaryWithParam
 from ttnn_emulator.boards import Board
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, Arch, BufferType, DataType, MathFidelity
 from ttnn_emulator.errors import InvalidArgument, require
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
 from ttnn_emulator.numerics.functions import Activation, activation_of
 from ttnn_emulator.numerics.matmul import Kernel
 from ttnn_emulator.numerics.matrix_unit import MathConfig
 from ttnn_emulator.ops._common import math_config
 from ttnn_emulator.ops.matmul_checks import DEST_TILES, require_operands, require_program
-from ttnn_emulator.ops.matmul_configs import Kind, Program
+from ttnn_emulator.ops.matmul_configs import Delivery, Kind, Program
 from ttnn_emulator.ops.matmul_memory import circular_buffers
 from ttnn_emulator.ops.matmul_operands import Operands, default_tile_bytes, is_batched, output_shape, output_tile
 from ttnn_emulator.ops.matmul_outputs import output_spec
@@ -59,6 +59,7 @@ class Asked(NamedTuple):
     activation: UnaryWithParam | None = None
     tile: Tile | None = None
     batched: bool = False
+    delivery: Delivery | None = None
 
 
 class Place(NamedTuple):
@@ -178,6 +179,9 @@ def multiplication(
     broadcasts = _broadcasts(of, asked.program)
     require_operands(of)
     program, needs = chosen_program(of, asked, math, dtype, bias, place)
+    if asked.delivery is not None and program.kind is Kind.MCAST_1D:  # other kinds read the weight from where it is
+        require(program.gather_in0, "without gather_in0, weights come from senders in DRAM, not from worker cores")
+        program = replace(program, delivery=asked.delivery)
     require(
         program.num_workers_per_dram_bank == 1 or place.arch is Arch.BLACKHOLE,
         f"{place.arch} has one worker a DRAM bank, not {program.num_workers_per_dram_bank}",
@@ -212,7 +216,21 @@ def adds_up_in_l1(of: Operands, program: Program, l1_acc: bool, has_bias: bool) 
     if program.kind is Kind.MULTI_CORE or not l1_acc:
         return False
     least = 3 if program.kind is Kind.REUSE and not has_bias else 2
+    if program.gather_in0:
+        return _ring(of).num_cores() >= least
     return of.inner // program.in0_block_w >= least
+
+
+def _ring(of: Operands) -> ShardSpec:
+    """The shards of in0 that cores pass round: each is a block of the inner dimension, whatever in0_block_w says."""
+    assert of.a.shard_spec is not None
+    return of.a.shard_spec
+
+
+def _block_width(of: Operands, program: Program) -> int | None:
+    if program.kind is Kind.MULTI_CORE:
+        return None
+    return _ring(of).shape[1] // of.in0_tile.width if program.gather_in0 else program.in0_block_w
 
 
 def between_blocks(math: MathConfig, in_l1: bool, dtype: DataType) -> DataType:
@@ -225,9 +243,8 @@ def between_blocks(math: MathConfig, in_l1: bool, dtype: DataType) -> DataType:
 def kernel_of(of: Operands, program: Program, math: MathConfig, dtype: DataType, has_bias: bool) -> Kernel:
     """How the program computes."""
     in_l1 = adds_up_in_l1(of, program, math.l1_acc, has_bias)
-    blocked = program.kind is not Kind.MULTI_CORE
     return Kernel(
-        MathConfig(math.fidelity, math.fp32_acc, math.approx, in_l1, program.in0_block_w if blocked else None),
+        MathConfig(math.fidelity, math.fp32_acc, math.approx, in_l1, _block_width(of, program)),
         of.a.dtype,
         of.b.dtype,
         dtype,

@@ -13,6 +13,7 @@ from ttnn_emulator.shapes import Tile, round_up
 from ttnn_emulator.spec import Spec, tile_bytes
 
 L1_VARIABLES = 64  # bytes that senders of shards keep for semaphores
+SIGNAL = 16  # bytes of a circular buffer by which kernels of a core signal each other
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,23 @@ def _multicast(of: Operands, program: Program, sizes: Sizes, output: Spec, bias:
     return total
 
 
+def _one_dimensional(of: Operands, program: Program, sizes: Sizes, output: Spec, bias: Spec | None) -> int:
+    return (_gathered if program.gather_in0 else _multicast)(of, program, sizes, output, bias)
+
+
+def _gathered(of: Operands, program: Program, sizes: Sizes, output: Spec, bias: Spec | None) -> int:
+    """matmul_multicore_reuse_mcast_1d_program_factory.cpp, process_gather_in0_program_and_create_override_variables:
+    what other cores hold of in0; blocks of weights that are read from DRAM, two at a time; sums; two signals."""
+    shards, block = of.a.shard_spec, program.per_core_M * program.per_core_N
+    assert shards is not None
+    width = shards.shape[1] // of.in0_tile.width
+    total = max((shards.num_cores() - 1) * program.per_core_M * width, 1) * sizes.in0 + 2 * SIGNAL
+    if of.b.memory_config.buffer_type is BufferType.DRAM and program.delivery is None:
+        total += 2 * width * program.per_core_N * sizes.in1
+    separate = not sizes.shares_out or (program.untilize_out and program.per_core_N > program.out_subblock_w)
+    return total + (block * sizes.between if separate else 0)
+
+
 def _extracts(of: Operands, program: Program) -> bool:
     """Whether blocks are copied out of in0's shards rather than read in place."""
     several = program.per_core_M != program.out_block_h and program.per_core_N != program.out_block_w
@@ -127,7 +145,7 @@ _TOTALS: dict[Kind, Callable[[Operands, Program, Sizes, Spec, Spec | None], int]
     Kind.MULTI_CORE: _multi_core,
     Kind.REUSE: _reuse,
     Kind.MCAST_2D: _multicast,
-    Kind.MCAST_1D: _multicast,
+    Kind.MCAST_1D: _one_dimensional,
     Kind.DRAM_SHARDED: _unknown,
     Kind.BATCHED_DRAM_SHARDED: _batched_dram_sharded,
 }

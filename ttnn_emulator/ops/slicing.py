@@ -268,14 +268,17 @@ def cut(
     index = tuple(slice(begin, end, step) for begin, end, step in zip(begins, ends, steps))
 
     def compute(values: torch.Tensor) -> torch.Tensor:
-        part = values[index]
-        if part.shape != sizes:  # the end lies in the padding of the last tiles
-            missing = [(0, want - have) for want, have in zip(sizes, part.shape)]
-            part = torch.nn.functional.pad(part, [size for pair in reversed(missing) for size in pair])
-        return contiguous(part)
+        return contiguous(values[index])
 
-    reads = ("input_tensor",)
-    return Plan(out, compute, reads=reads, into=into(output_tensor), narrow=True)
+    into_padding = any(end > size for end, size in zip(ends, spec.shape))
+    return Plan(
+        out,
+        compute,
+        reads=("input_tensor",),
+        into=into(output_tensor),
+        narrow=not into_padding,
+        padded=spec if into_padding else None,
+    )
 
 
 def _with_shards(config: MemoryConfig, spec: Spec, sizes: tuple[int, ...]) -> MemoryConfig:
