@@ -214,15 +214,16 @@ def same(alias: str, name: str) -> None:
     OPERATIONS[alias] = OPERATIONS[name]
 
 
-def internal(name: str) -> Callable[[Callable], Operation]:
+def internal(name: str, parameters: Sequence[Sequence[Any]] | None = None) -> Callable[[Callable], Operation]:
     """A device operation for composites to call; the library launches such ones under names that are not public.
 
-    Its parameters are bound by the function's own signature: those annotated with `Spec` take tensors.
+    Its parameters are bound by the function's own signature (those annotated with `Spec` take tensors), or as given:
+    name, kind, type and default, as in the recorded API.
     """
 
     def wrap(function: Callable) -> Operation:
         made = Operation(name, function, kind="device")
-        made.overloads = (make_overload(_signature(function)),)
+        made.overloads = (make_overload(_signature(function) if parameters is None else parameters),)
         return made
 
     return wrap
