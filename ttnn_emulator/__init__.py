@@ -65,7 +65,6 @@ from ttnn_emulator.errors import (  # noqa: E402
     SignatureError,
     UseAfterFree,
 )
-from ttnn_emulator.execution import graph
 from ttnn_emulator.execution.listeners import (  # noqa: E402
     Listener,
     OperationEvent,

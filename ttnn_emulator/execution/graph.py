@@ -14,23 +14,20 @@ import warnings
 from collections import defaultdict
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ttnn_emulator import dispatch
 from ttnn_emulator.enums import ALL_ENUMS, BufferType
 from ttnn_emulator.execution import listeners
-from ttnn_emulator.files import replacing
-from ttnn_emulator.library.comparison_records import (  # noqa: F401  (names of ttnn.graph)
-    has_comparison_records,
-    record_tensor_comparison_data,
-    reset_comparison_records_data,
-)
+from ttnn_emulator.execution.graph_file import REPORT_VERSION, write_report  # noqa: F401
 from ttnn_emulator.shapes import Shape
 from ttnn_emulator.storage import Placement, Storage
 from ttnn_emulator.tensor import Tensor, reading_unwritten
 
+if TYPE_CHECKING:
+    from ttnn_emulator.device import MeshDevice
+
 RunMode = ALL_ENUMS["RunMode"]
-REPORT_VERSION = 1
 # Buffers that live as long as a program runs; all end with the node circular_buffer_deallocate_all.
 PROGRAM_BUFFERS = ("circular_buffer_allocate", "dataflow_buffer_allocate", "scratchpad_allocate")
 
@@ -87,7 +84,9 @@ class GraphRecorder(listeners.Listener):
         self.open: list[int] = []
         self.tensors: dict[int, int] = {}  # tensor id → its latest node
         self.buffers: dict[int, int] = {}  # id of a storage → its node
-        self.cores: dict[int, Placement] = {}
+        self.devices: dict[int, MeshDevice] = {}  # those that tensors and buffers were seen on
+        self.held: dict[int, Node] = {}  # id of a storage → its buffer, of those that the capture knows
+        self.buffers_after: dict[str, list[Node]] = {}  # node of an outermost call → buffers after it
         self.began = time.perf_counter_ns()
         self.open.append(self.add("capture_start", None))
 
@@ -121,7 +120,7 @@ class GraphRecorder(listeners.Listener):
         self.open.append(node)
 
     def ended(self, event: listeners.OperationEvent) -> None:
-        self.open.pop()
+        start = self.open.pop()
         if event.l1_bytes and event.error is None:
             self.add("circular_buffer_allocate", {"size": event.l1_bytes, "address": 0, "globally_allocated": "0"})
             self.add("circular_buffer_deallocate_all", {})
@@ -131,32 +130,47 @@ class GraphRecorder(listeners.Listener):
             duration_ns=int(event.seconds * 1e9),
         )
         self.nodes[end]["connections"] = [self._tensor(tensor) for tensor in _tensors_in([event.result])]
+        if event.depth == 0:
+            self.buffers_after[str(start)] = list(self.held.values())
 
     def allocated(self, storage: Storage, placement: Placement) -> None:
         params = {
+            **_place(storage, placement),
             "size": placement.total_bytes,
             "type": placement.memory.buffer_type.name,
-            "address": storage.address,
             "max_size_per_bank": placement.bytes_per_bank,
             "num_cores": placement.banks,
         }
         node = self.buffers[id(storage)] = self.add("buffer", dict(params))
         self.add("buffer_allocate", params, [node])
+        self._hold(storage)
 
     def freed(self, storage: Storage) -> None:
         node = self.buffers.pop(id(storage), None)
+        self.held.pop(id(storage), None)
         placement = storage.placement
         if placement is not None:
             params = {
+                **_place(storage, placement),
                 "size": placement.total_bytes,
                 "type": placement.memory.buffer_type.name,
                 "max_size_per_bank": placement.bytes_per_bank,
             }
             self.add("buffer_deallocate", params, [] if node is None else [node])
 
+    def _hold(self, storage: Storage, layout: int = 0) -> None:
+        if storage.device is not None and storage.placement is not None and storage.memory is not None:
+            self.devices[storage.device.id()] = storage.device
+            self.held[id(storage)] = {
+                **_place(storage, storage.placement),
+                "buffer_layout": layout,
+                "max_size_per_bank": storage.placement.bytes_per_bank,
+            }
+
     def _tensor(self, tensor: Tensor) -> int:
         if tensor.tensor_id not in self.tensors:
             spec = tensor._spec
+            self._hold(tensor._storage.root, spec.memory_config.memory_layout.value)
             self.tensors[tensor.tensor_id] = self.add(
                 "tensor",
                 {
@@ -168,9 +182,28 @@ class GraphRecorder(listeners.Listener):
                     "storage_type": tensor.storage_type().name,
                     "size": spec.num_pages * spec.page_bytes,
                     "type": spec.memory_config.buffer_type.name if spec.on_device else "HOST",
+                    **_residence(tensor),
                 },
             )
         return self.tensors[tensor.tensor_id]
+
+
+def _place(storage: Storage, placement: Placement) -> Node:
+    """Where a buffer lies."""
+    device = {} if storage.device is None else {"device_id": storage.device.id()}
+    return {"address": storage.address, "buffer_type": placement.memory.buffer_type.value, **device}
+
+
+def _residence(tensor: Tensor) -> Node:
+    """Where a tensor on a device lies, chip by chip; addresses are the same on all."""
+    device = tensor.device()
+    root = tensor._storage.root
+    if device is None or root.placement is None:
+        return {}
+    chips = [
+        {"address": root.address, "device_id": chip, "mesh_device_id": device.id()} for chip in device.get_device_ids()
+    ]
+    return {**_place(root, root.placement), "device_tensors": json.dumps(chips, separators=(",", ":"))}
 
 
 def _tensors_in(values: Any) -> list[Tensor]:
@@ -197,24 +230,25 @@ def begin_graph_capture(run_mode: Any = None) -> None:
     _capture.append((recorder, stack))
 
 
-def end_graph_capture() -> list[Node]:
-    """Stop recording and return the graph."""
+def _ended() -> GraphRecorder:
     if not _capture:
         raise RuntimeError("no graph is being captured: call ttnn.graph.begin_graph_capture first")
     recorder, stack = _capture.pop()
     stack.close()
     recorder.add("capture_end", None, duration_ns=time.perf_counter_ns() - recorder.began)
-    return recorder.nodes
+    return recorder
 
 
-def end_graph_capture_to_file(report_path: str | pathlib.Path) -> list[Node]:
-    """Stop recording, write the graph to a JSON file and return it."""
-    captured = end_graph_capture()
-    with replacing(report_path) as temporary:
-        host = {"rank": 0, "world_size": 1}
-        report = {"version": REPORT_VERSION, "graph": captured, "metadata": host}
-        temporary.write_text(json.dumps(report), encoding="utf-8")
-    return captured
+def end_graph_capture() -> list[Node]:
+    """Stop recording and return the graph."""
+    return _ended().nodes
+
+
+def end_graph_capture_to_file(report_path: str | pathlib.Path) -> str:
+    """Stop recording, write the graph and what goes with it to a file, and return the graph as JSON."""
+    recorder = _ended()
+    write_report(report_path, recorder, pages=is_detailed_buffer_tracing_enabled())
+    return json.dumps(recorder.nodes)
 
 
 def is_graph_capture_active() -> bool:
@@ -364,27 +398,3 @@ def disable_detailed_buffer_tracing() -> None:
 
 def is_detailed_buffer_tracing_enabled() -> bool:
     return _tracing["detailed buffers"]
-
-
-def pretty_format(captured_graph: list[Node]) -> str:
-    """The graph as indented text: functions with their arguments, and what they put out."""
-    lines = []
-    for node in captured_graph:
-        indent = "    " * node["stacking_level"]
-        if node["node_type"] == "function_start":
-            lines.append(f"{indent}{node['params']['name']}({', '.join(node['arguments'])})")
-        elif node["node_type"] == "function_end":
-            shapes = [captured_graph[number]["params"]["shape"] for number in node["connections"]]
-            lines.append(f"{indent}    → {', '.join(shapes) or 'nothing'}  [{node['duration_ns'] / 1e3:.0f} µs]")
-    return "\n".join(lines)
-
-
-def pretty_print(captured_graph: list[Node]) -> None:
-    print(pretty_format(captured_graph))
-
-
-def __getattr__(name: str) -> Any:
-    """What `ttnn.graph` offers and we lack says so when it is called."""
-    from ttnn_emulator.table import absent
-
-    return absent(f"ttnn.graph.{name}")

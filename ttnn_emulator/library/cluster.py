@@ -23,8 +23,8 @@ def get_cluster_type() -> Any:
     return ClusterType[_KIND_OF_BOARD.get(name, "CUSTOM")]
 
 
-def serialize_cluster_descriptor() -> str:
-    """Write which chips the host has and how they are joined to a YAML file of its own folder; gives its path."""
+def cluster_descriptor() -> str:
+    """Which chips the host has and how they are joined, as YAML."""
     board = find_board(default_board_name())
     rows, columns = board.mesh
     chips = list(range(board.chips))
@@ -40,6 +40,11 @@ def serialize_cluster_descriptor() -> str:
     lines += ["  []"] if not links else []
     lines += ["chips_with_mmio:", *(f"  - {chip}: {chip}" for chip in chips), "io_device_type: PCIe", "boards:", "  -"]
     lines += [f"    - board_type: {board.name}", "    - chips:", *(f"        - {chip}" for chip in chips)]
+    return "\n".join(lines) + "\n"
+
+
+def serialize_cluster_descriptor() -> str:
+    """Write the cluster to a YAML file in a folder of its own; gives its path."""
     path = pathlib.Path(tempfile.mkdtemp(prefix="umd_")) / "cluster_descriptor.yaml"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    path.write_text(cluster_descriptor(), encoding="utf-8")
     return str(path)
