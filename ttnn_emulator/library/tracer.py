@@ -1,6 +1,6 @@
 """`ttnn.tracer`: calls of torch and of ttnn as one graph, in the library's slow runtime mode.
 
-Calls of operations are traced in place of `Operation.__call__`.
+Calls of operations come by way of `execution.call_hooks`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from ttnn_emulator.enums import BufferType, Layout
+from ttnn_emulator.execution import call_hooks
 from ttnn_emulator.library import torch_tracer
 from ttnn_emulator.library.torch_tracer import (  # noqa: F401  (names of ttnn.tracer)
     TAG_TRACEDTENSOR,
@@ -42,7 +43,6 @@ from ttnn_emulator.table import Operation
 from ttnn_emulator.tensor import Tensor
 
 ENABLE_TRACER = False
-_OPERATION_CALL = Operation.__call__
 
 
 def create_ttnn_input_tensor(tensor: Tensor) -> Tensor:
@@ -140,8 +140,8 @@ def _pairs(operation: Any, args: list[Any], kwargs: dict[str, Any]) -> torch_tra
     return [*pairs, *((name, numbered(arg)) for name, arg in kwargs.items())]
 
 
-def _traced_call(self: Operation, *args: Any, **kwargs: Any) -> Any:
-    return trace_ttnn_operation(self.name, lambda *a, **k: _OPERATION_CALL(self, *a, **k))(*args, **kwargs)
+def _traced_call(operation: Operation, proceed: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    return trace_ttnn_operation(operation.name, proceed)(*args, **kwargs)
 
 
 # -- on and off -------------------------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ def _set_enabled(enabled: bool) -> None:
 
     ENABLE_TRACER = enabled
     vars(namespace("ttnn.tracer"))["ENABLE_TRACER"] = enabled
-    Operation.__call__ = _traced_call if enabled else _OPERATION_CALL  # type: ignore[method-assign]
+    (call_hooks.add if enabled else call_hooks.remove)(_traced_call)
 
 
 def enable_tracing() -> None:

@@ -228,11 +228,15 @@ class _IsTraced(type):
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, Tensor) and id(instance) in _sources
 
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(Tensor, name)
+
 
 class TracedTTNNTensor(metaclass=_IsTraced):
     """Marks a tensor of ttnn as traced: `TracedTTNNTensor(tensor, graph=…, node=…, output_index=…)` gives it back."""
 
     TRACEDTENSOR = None
+    name: str
 
     def __new__(  # type: ignore[misc]
         cls, tensor: Tensor, *, graph: networkx.MultiDiGraph, node: Node, output_index: int
