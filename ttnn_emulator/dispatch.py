@@ -238,13 +238,15 @@ def _program_of(key: tuple, prepared: _Prepared) -> Any:
     return key if plan.program is None else plan.program
 
 
-HOST_CAST = "ttnn.to_dtype"  # the one operation that takes int8: it never reaches the device
+HOST_CAST = "ttnn.to_dtype"  # takes int8: it never reaches the device
+HOST_MOVES = ("ttnn.to_layout",)  # take int8 on the host
 
 
 def _prepare(op: Operation, overload: Overload, values: tuple, device: MeshDevice | None) -> _Prepared:
     named = op.arguments(overload.names, [_as_spec(value) for value in values])
     if op.name != HOST_CAST and any(
-        value.__class__ is Spec and value.dtype is DataType.INT8 for value in named.values()
+        value.__class__ is Spec and value.dtype is DataType.INT8 and (op.name not in HOST_MOVES or value.on_device)
+        for value in named.values()
     ):
         raise NotEmulated("tensors of int8 can be made, moved and read back; no operation on the device is emulated")
     before, state.device = state.device, device

@@ -249,7 +249,8 @@ class TracedTTNNTensor(metaclass=_IsTraced):
 
 def source_of(tensor: Any) -> Any:
     """What has the graph and the node of a traced tensor: itself, or its entry."""
-    return Source(tensor, *_sources[id(tensor)]) if isinstance(tensor, TracedTTNNTensor) else tensor
+    found = _sources.get(id(tensor)) if isinstance(tensor, Tensor) else None
+    return tensor if found is None else Source(tensor, *found)
 
 
 def is_traced(value: Any) -> bool:
