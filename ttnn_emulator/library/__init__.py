@@ -49,6 +49,8 @@ SUPPLIED: dict[str, tuple[str, ...]] = {
     "ttnn.torch_tracer": (f"{HERE}.torch_tracer", f"{HERE}.tracer_pictures"),
     "ttnn._ttnn.global_circular_buffer": (f"{HERE}.global_circular_buffer",),
     "ttnn._ttnn.reports": (f"{HERE}.reports",),
+    "ttnn._ttnn.operations.trace": ("ttnn_emulator.execution.allocation_tracking",),
+    "ttnn.tools.trace_allocation_tracker": ("ttnn_emulator.execution.allocation_tracking",),
     "ttnn._ttnn.multi_device": (f"{HERE}.system_mesh", "ttnn_emulator.mesh"),
     "tt_lib.utils": (f"{HERE}.tt_lib.utils",),
     "tt_lib.fallback_ops": (f"{HERE}.tt_lib.fallback_ops", f"{HERE}.tt_lib.fallback_modules"),
