@@ -251,6 +251,31 @@ def end_graph_capture_to_file(report_path: str | pathlib.Path) -> str:
     return json.dumps(recorder.nodes)
 
 
+def track_function_start(function_name: str) -> None:
+    """Begin a function of one's own in the graph that is captured, if one is."""
+    if _capture:
+        recorder = _capture[-1][0]
+        recorder.open.append(recorder.add("function_start", {"name": function_name, "inputs": "0"}))
+
+
+def track_function_end() -> None:
+    """End the function that `track_function_start` began."""
+    if _capture:
+        _close(_capture[-1][0])
+
+
+def unwind_open_functions(reason: str = "") -> None:
+    """End all functions that were begun and not ended, for that reason."""
+    while _capture and len(_capture[-1][0].open) > 1:
+        _close(_capture[-1][0], {"aborted": reason})
+
+
+def _close(recorder: GraphRecorder, why: Node | None = None) -> None:
+    if len(recorder.open) > 1:
+        name = recorder.nodes[recorder.open.pop()]["params"]["name"]
+        recorder.add("function_end", {"name": name, **(why or {})}, duration_ns=0)
+
+
 def is_graph_capture_active() -> bool:
     return bool(_capture)
 

@@ -34,7 +34,9 @@ SUPPLIED: dict[str, tuple[str, ...]] = {
     "ttnn._ttnn.global_semaphore": ("ttnn_emulator.fabric",),
     "ttnn.operations.activations": (f"{HERE}.golden_images",),
     "ttnn.operations.pool": (f"{HERE}.golden_images", f"{HERE}.golden_pools"),
-    "ttnn.graph": (f"{HERE}.graph", "ttnn_emulator.execution.graph"),
+    "ttnn.graph": (f"{HERE}.graph", "ttnn_emulator.execution.graph", f"{HERE}.graph_report"),
+    "ttnn.graph_report": (f"{HERE}.graph_report", f"{HERE}.stack_sources"),
+    "ttnn.stack_trace_source": (f"{HERE}.stack_sources", f"{HERE}.report_schema"),
     "ttnn.graph_tracer_utils": (f"{HERE}.graph_tracer_utils",),
     "ttnn.dot_access": (f"{HERE}.dot_access",),
     "ttnn.model_preprocessing": (

@@ -109,3 +109,17 @@ def test_graphs_are_drawn(device):
     assert "ttnn.ones" in drawn.source
     with pytest.raises(ValueError):
         GRAPH.visualize([], file_name="graph.txt")
+
+
+def test_functions_of_ones_own_are_in_the_graph(device):
+    GRAPH.begin_graph_capture(NORMAL)
+    GRAPH.track_function_start("mine")
+    ttnn.ones([32, 32], layout=ttnn.TILE_LAYOUT, device=device)
+    GRAPH.track_function_end()
+    GRAPH.track_function_start("unfinished")
+    ttnn._ttnn.graph.unwind_open_functions("tired")
+    nodes = GRAPH.end_graph_capture()
+    assert GRAPH.extract_calltrace(nodes) == ["mine", "ttnn.ones", "unfinished"]
+    ends = [node["params"] for node in nodes if node["node_type"] == "function_end"]
+    assert [params["name"] for params in ends] == ["ttnn.ones", "mine", "unfinished"]
+    assert ends[-1]["aborted"] == "tired"
