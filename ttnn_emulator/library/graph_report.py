@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from ttnn_emulator.execution.graph import (  # noqa: F401  (names of ttnn.graph_report)
+from ttnn_emulator.execution.graph_facts import (  # noqa: F401  (names of ttnn.graph_report)
     extract_operation_durations,
     extract_total_duration_from_graph,
 )
