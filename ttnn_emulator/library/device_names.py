@@ -6,7 +6,7 @@ import gc
 import os
 from typing import Any
 
-from ttnn_emulator.device import MeshCoordinate, MeshDevice, get_memory_view
+from ttnn_emulator.device import MeshCoordinate, MeshDevice, get_allocator_base_address, get_memory_view
 from ttnn_emulator.enums import BufferType
 from ttnn_emulator.errors import NotEmulated, require
 from ttnn_emulator.memory_config import MemoryConfig
@@ -55,6 +55,7 @@ def DeallocateBuffers(device: MeshDevice) -> None:
 
 
 deallocate_buffers = DeallocateBuffers
+GetMemoryView, GetAllocatorBaseAddress = get_memory_view, get_allocator_base_address
 
 
 def experimental_to_single_device(
