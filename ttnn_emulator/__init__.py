@@ -65,7 +65,6 @@ from ttnn_emulator.errors import (  # noqa: E402
     SignatureError,
     UseAfterFree,
 )
-from ttnn_emulator.execution import graph
 from ttnn_emulator.execution.listeners import (  # noqa: E402
     Listener,
     OperationEvent,
@@ -242,6 +241,13 @@ Conv2dDRAMSliceHeight = Op2DDRAMSliceHeight = _slice_types.DRAMSliceHeight
 Conv2dDRAMSliceWidth = Op2DDRAMSliceWidth = _slice_types.DRAMSliceWidth
 Conv2dL1Full = Op2DL1Full = _slice_types.L1Full
 Conv2dL1FullSliceConfig = Op2DL1FullSliceConfig = _records["Op2DSliceConfig"](slice_type=_slice_types.L1Full)
+
+if CONFIG.enable_comparison_mode:  # by the environment or a file
+    from ttnn_emulator.library import comparison_mode as _comparison_mode
+
+    _comparison_mode.follow(CONFIG)
+if "--trace-params" in _sys.argv:  # the library's switch for writing every call to a file
+    from ttnn_emulator.library import operation_tracer as _operation_tracer
 
 
 def __getattr__(name: str) -> Any:

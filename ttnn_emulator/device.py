@@ -80,6 +80,9 @@ class MeshCoordinate:
     def __init__(self, *values: Any) -> None:
         self._values = tuple(values[0]) if len(values) == 1 and not isinstance(values[0], int) else values
 
+    def dims(self) -> int:
+        return len(self._values)
+
     def number_in(self, shape: MeshShape) -> int:
         """The chip's number, counted row by row."""
         inside = len(self._values) == len(shape) and all(0 <= v < s for v, s in zip(self._values, shape))
@@ -273,6 +276,12 @@ class MeshDevice(SubDevices, CoreNumbers):
     def reshape(self, shape: MeshShape) -> None:
         require(shape.mesh_size() == self.num_devices, f"{self.shape} cannot be reshaped to {shape}")
         self.shape = shape
+
+    def get_view(self) -> Any:
+        """The mesh as a table of its chips."""
+        from ttnn_emulator.mesh import MeshDeviceView
+
+        return MeshDeviceView(self)
 
     def get_system_mesh_id(self) -> int:
         """The number of the mesh on this host, of which there is one."""

@@ -240,7 +240,8 @@ def _program_of(key: tuple, prepared: _Prepared) -> Any:
     return key if plan.program is None else plan.program
 
 
-HOST_CAST = "ttnn.to_dtype"  # the one operation that takes int8: it never reaches the device
+HOST_CAST = "ttnn.to_dtype"  # takes int8: it never reaches the device
+HOST_MOVES = ("ttnn.to_layout",)  # take int8 on the host
 
 
 # Operations that know fp8_e4m3; every other one says that it does not.
@@ -270,7 +271,8 @@ def _holds_fp8(value: Any) -> bool:
 def _prepare(op: Operation, overload: Overload, values: tuple, device: MeshDevice | None) -> _Prepared:
     named = op.arguments(overload.names, [_as_spec(value) for value in values])
     if op.name != HOST_CAST and any(
-        value.__class__ is Spec and value.dtype is DataType.INT8 for value in named.values()
+        value.__class__ is Spec and value.dtype is DataType.INT8 and (op.name not in HOST_MOVES or value.on_device)
+        for value in named.values()
     ):
         raise NotEmulated("tensors of int8 can be made, moved and read back; no operation on the device is emulated")
     if op.name not in TAKE_FP8 and any(map(_holds_fp8, named.values())):

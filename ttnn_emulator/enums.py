@@ -33,6 +33,10 @@ class FabricType(enum.IntEnum):
 
     __str__ = __repr__
 
+    def is_integer(self) -> bool:
+        """As integers have it from Python 3.12 on."""
+        return True
+
 
 class DataType(ApiEnum):
     BFLOAT16 = 0
@@ -100,6 +104,38 @@ class Arch(ApiEnum):
     QUASAR = 4
 
 
+class MorehSoftmaxOp(ApiEnum):
+    SOFTMAX = 0
+    SOFTMIN = 1
+    LOGSOFTMAX = 2
+
+
+class MorehSoftmaxBackwardOp(ApiEnum):
+    SOFTMAX = 0
+    SOFTMIN = 1
+    LOGSOFTMAX = 2
+
+
+class MorehSoftmaxOpParallelizationStrategy(ApiEnum):
+    """Whether the kernel holds a whole line of tiles (small) or works in pieces (large), along which dimension."""
+
+    NONE = 0
+    SMALL_W = 1
+    SMALL_H = 2
+    LARGE_W = 3
+    LARGE_H = 4
+    LARGE_C = 5
+
+
+class MorehSoftmaxBackwardOpParallelizationStrategy(ApiEnum):
+    NONE = 0
+    SMALL_W = 1
+    SMALL_H = 2
+    LARGE_W = 3
+    LARGE_H = 4
+    LARGE_C = 5
+
+
 WRITTEN_HERE: dict[str, type[enum.Enum]] = {
     cls.__name__: cls
     for cls in (
@@ -113,6 +149,16 @@ WRITTEN_HERE: dict[str, type[enum.Enum]] = {
         MathFidelity,
         Arch,
         FabricType,
+    )
+}
+# Enums that the library binds under private names only, which the recorded API does not hold.
+PRIVATE: dict[str, type[enum.Enum]] = {
+    cls.__name__: cls
+    for cls in (
+        MorehSoftmaxOp,
+        MorehSoftmaxBackwardOp,
+        MorehSoftmaxOpParallelizationStrategy,
+        MorehSoftmaxBackwardOpParallelizationStrategy,
     )
 }
 
@@ -133,7 +179,7 @@ def _member_value(value: Any, name: str) -> Any:
     return value if isinstance(value, int | str) else name
 
 
-ALL_ENUMS: dict[str, Any] = {**_from_record(), **WRITTEN_HERE}
+ALL_ENUMS: dict[str, Any] = {**_from_record(), **WRITTEN_HERE, **PRIVATE}
 
 FLOAT_DTYPES = frozenset({DataType.BFLOAT16, DataType.FLOAT32, DataType.BFLOAT8_B, DataType.BFLOAT4_B})
 BLOCK_FLOAT_DTYPES = frozenset({DataType.BFLOAT8_B, DataType.BFLOAT4_B})

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from ttnn_emulator.errors import InvalidArgument
 
@@ -44,6 +45,13 @@ class CoreCoord:
         return iter((self.x, self.y))
 
     __str__ = __repr__
+
+    def to_json(self) -> str:
+        return json.dumps(_core_fields(self), separators=JSON_SEPARATORS)
+
+    @staticmethod
+    def from_json(text: str) -> CoreCoord:
+        return _core_of(json_fields(text))
 
 
 Coordinates = CoreCoord | tuple[int, int] | Sequence[int]  # a pair stands for a core wherever the library takes one
@@ -95,6 +103,13 @@ class CoreRange:
         if row_wise:
             return [CoreCoord(x, y) for y in ys for x in xs]
         return [CoreCoord(x, y) for x in xs for y in ys]
+
+    def to_json(self) -> str:
+        return json.dumps(_range_fields(self), separators=JSON_SEPARATORS)
+
+    @staticmethod
+    def from_json(text: str) -> CoreRange:
+        return _range_of(json_fields(text))
 
     def __repr__(self) -> str:
         return f"[{self.start} - {self.end}]"
@@ -209,14 +224,43 @@ def _covering(cores: set[CoreCoord]) -> CoreRangeSet:
     return CoreRangeSet(ranges)
 
 
+def json_fields(text: str) -> dict[str, Any]:
+    """The object that a JSON text holds. The library ends the process where fields lack; here that is an error."""
+    if not isinstance(text, str):
+        raise TypeError(f"from_json takes a text, not {text!r}")
+    try:
+        fields = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InvalidArgument(f"{text!r} is not JSON: {error}") from None
+    if not isinstance(fields, dict):
+        raise InvalidArgument(f"a JSON object is expected, not {text!r}")
+    return fields
+
+
+def _core_fields(core: CoreCoord) -> dict[str, int]:
+    return {"x": core.x, "y": core.y}
+
+
+def _core_of(fields: Any) -> CoreCoord:
+    try:
+        values = [fields[name] for name in ("x", "y")]
+    except (KeyError, TypeError):
+        raise InvalidArgument(f"a core has fields x and y, unlike {fields!r}") from None
+    if any(isinstance(value, bool) or not isinstance(value, int | float) for value in values):
+        raise InvalidArgument(f"the coordinates of a core are numbers, unlike {fields!r}")
+    return CoreCoord(*(int(value) & 0xFFFFFFFF for value in values))  # read as 32 bits without a sign
+
+
 def _range_fields(core_range: CoreRange) -> dict[str, dict[str, int]]:
-    (x0, y0), (x1, y1) = core_range.start, core_range.end
-    return {"end": {"x": x1, "y": y1}, "start": {"x": x0, "y": y0}}
+    return {"end": _core_fields(core_range.end), "start": _core_fields(core_range.start)}
 
 
-def _range_of(fields: dict[str, dict[str, int]]) -> CoreRange:
-    start, end = fields["start"], fields["end"]
-    return CoreRange((start["x"], start["y"]), (end["x"], end["y"]))
+def _range_of(fields: Any) -> CoreRange:
+    try:
+        start, end = fields["start"], fields["end"]
+    except (KeyError, TypeError):
+        raise InvalidArgument(f"a range of cores has fields start and end, unlike {fields!r}") from None
+    return CoreRange(_core_of(start), _core_of(end))
 
 
 def _row_order(core_range: CoreRange) -> tuple[int, int]:

@@ -57,7 +57,8 @@ class MeshMapperConfig:
         self.mesh_shape_override = mesh_shape_override
 
     def __repr__(self) -> str:
-        return f"MeshMapperConfig(placements: {self.placements!r})"
+        shape = "" if self.mesh_shape_override is None else f", mesh_shape_override={self.mesh_shape_override!r}"
+        return f"MeshMapperConfig(placements: {self.placements!r}{shape})"
 
 
 class MeshComposerConfig:
@@ -94,6 +95,10 @@ class MeshMapper:
     @property
     def replicates(self) -> bool:
         return all(isinstance(placement, PlacementReplicate) for placement in self.placements)
+
+    def config(self) -> MeshMapperConfig:
+        """What the mapper was made of."""
+        return MeshMapperConfig(self.placements, MeshShape(*self.mesh_shape))
 
     def split(self, tensor: torch.Tensor, device: MeshDevice | None) -> list[torch.Tensor]:
         pieces = [tensor]
@@ -211,6 +216,26 @@ class MeshCoordinateRange:
 
     def __repr__(self) -> str:
         return f"MeshCoordinateRange(start={self.start!r}, end={self.end!r})"
+
+
+class MeshDeviceView:
+    """The chips of a mesh by their coordinates; all of them are this host's."""
+
+    def __init__(self, device: MeshDevice) -> None:
+        self._device = device
+
+    def shape(self) -> MeshShape:
+        return self._device.shape
+
+    def num_devices(self) -> int:
+        return self._device.num_devices
+
+    def is_local(self, coord: MeshCoordinate) -> bool:
+        coord.number_in(self._device.shape)
+        return True
+
+    def get_local_mesh_coord_range(self) -> MeshCoordinateRange:
+        return MeshCoordinateRange(self._device.shape)
 
 
 class MeshCoordinateRangeSet:

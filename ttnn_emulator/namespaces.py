@@ -30,8 +30,16 @@ class Namespace(types.ModuleType):
         return self._keep(name, look_up(full))
 
     def _keep(self, name: str, value: Any) -> Any:
-        setattr(self, name, value)
+        vars(self)[name] = value
         return value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Scripts switch some things by setting a name; the module of ours that has it may want to know (`ON_SET`)."""
+        super().__setattr__(name, value)
+        for module in SUPPLIED.get(self.__name__, ()) if name.startswith("_") and name[1:2] != "_" else ():
+            told = vars(importlib.import_module(module)).get("ON_SET", {}).get(name)
+            if told is not None:
+                told(value)
 
     def __dir__(self) -> list[str]:
         return sorted({*vars(self), *recorded_names()["modules"].get(self.__name__, ())})

@@ -140,7 +140,7 @@ def _require_cores(spec: Spec, device: MeshDevice) -> int:
     if box.end.x >= width or box.end.y >= height:
         raise InvalidArgument(
             f"shard grid {shards.grid} reaches beyond the {width} x {height} {config.buffer_type.name} banks of "
-            f"{device.board.name}",
+            f"{device.board.name}{'' if config.is_l1 else ' (DRAM banks are 1D)'}",
             hint="Derive the shard grid from the device: compute_with_storage_grid_size() or dram_grid_size().",
         )
     return shards.num_cores()

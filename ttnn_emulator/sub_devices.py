@@ -78,10 +78,14 @@ class SubDevices:
     def set_sub_device_stall_group(self, sub_device_ids: Sequence[Any]) -> None:
         """Which parts later commands wait for; here every call ends before the next begins."""
         require(len(sub_device_ids) > 0, "sub_device_ids to stall must not be empty")
+        for number in map(int, sub_device_ids):
+            self.require_sub_device(number)
+
+    def require_sub_device(self, number: int) -> None:
+        """Refuse the number of a part that the loaded manager lacks."""
         loaded = vars(self).get("_loaded_sub_devices")
         parts = 1 if loaded is None else len(self._managers()[loaded][0])
-        for number in map(int, sub_device_ids):
-            require(0 <= number < parts, f"SubDevice index {number} out of bounds {parts}")
+        require(0 <= number < parts, f"SubDevice index {number} out of bounds {parts}")
 
     def worker_ranges(self, part: Any = None) -> list[CoreRange]:
         """The ranges of cores of a part, by default of the first; of the whole device where none are loaded."""

@@ -128,7 +128,11 @@ class Operation:
         """What it computes in torch, where that is known."""
         from ttnn_emulator.golden_functions import TWINS
 
-        return TWINS.get(self.name)
+        return vars(self).get("_own_golden") or TWINS.get(self.name)
+
+    @golden_function.setter
+    def golden_function(self, function: Callable[..., Any] | None) -> None:
+        vars(self)["_own_golden"] = function
 
     @functools.cached_property
     def overloads(self) -> tuple[Overload, ...]:
@@ -217,15 +221,16 @@ def same(alias: str, name: str) -> None:
     OPERATIONS[alias] = OPERATIONS[name]
 
 
-def internal(name: str) -> Callable[[Callable], Operation]:
+def internal(name: str, parameters: Sequence[Sequence[Any]] | None = None) -> Callable[[Callable], Operation]:
     """A device operation for composites to call; the library launches such ones under names that are not public.
 
-    Its parameters are bound by the function's own signature: those annotated with `Spec` take tensors.
+    Its parameters are bound by the function's own signature (those annotated with `Spec` take tensors), or as given:
+    name, kind, type and default, as in the recorded API.
     """
 
     def wrap(function: Callable) -> Operation:
         made = Operation(name, function, kind="device")
-        made.overloads = (make_overload(_signature(function)),)
+        made.overloads = (make_overload(_signature(function) if parameters is None else parameters),)
         return made
 
     return wrap

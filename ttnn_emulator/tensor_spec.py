@@ -149,3 +149,6 @@ for _variant in (
     sharded, sharded_across_dims, sharded_across_dims_except, height_sharded, width_sharded, block_sharded
 ):  # fmt: skip
     setattr(Spec, _variant.__name__, _variant)
+    setattr(TensorSpec, _variant.__name__, _variant)
+for _field in ("shape", "dtype", "layout", "memory_config", "tile"):
+    setattr(TensorSpec, _field, vars(Spec)[_field])

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ttnn_emulator.device import MeshDevice
-from ttnn_emulator.enums import ShardOrientation
+from ttnn_emulator.enums import ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import require
 from ttnn_emulator.grid import Coordinates, CoreCoord, CoreRange, CoreRangeSet, as_core
 
@@ -125,13 +125,29 @@ def _shards_of(tensor: Any, config: Any) -> int:
     return math.prod(-(-size // part) for size, part in zip(shape, parts))
 
 
+def _grid_of(tensor: Any, config: Any) -> CoreRangeSet:
+    """The cores that shards can lie on: of a rectangle of blocks, those with as many rows and columns as there are."""
+    shards = config.shard_spec
+    if config.memory_layout is not TensorMemoryLayout.BLOCK_SHARDED or shards is None:
+        return (shards or config.nd_shard_spec).grid
+    down, across = (-(-size // part) for size, part in zip(tensor._spec.physical_shape, shards.shape))
+    if shards.orientation is ShardOrientation.COL_MAJOR:
+        down, across = across, down
+    start, end = shards.grid.bounding_box().start, shards.grid.bounding_box().end
+    return CoreRangeSet([CoreRange(start, CoreCoord(min(end.x, start.x + across - 1), min(end.y, start.y + down - 1)))])
+
+
 def get_optimal_worker_cores_for_sharded_tensor(tensor: Any, noc: Any = None) -> list[CoreCoord]:
     """The cores that hold a tensor's shards, in their order; for shards in DRAM, the cores near their banks."""
-    require(tensor._spec.on_device, "the tensor is on the host, where no cores hold shards")
+    require(
+        tensor._spec.on_device,
+        "on the host no cores hold shards (Tensor must be on device to compute optimal worker cores)",
+    )
     config = tensor.memory_config()
     shards = config.shard_spec or config.nd_shard_spec
-    require(shards is not None, "the tensor is not sharded")
-    cores = shards.grid.cores(shards.orientation is ShardOrientation.ROW_MAJOR)[: _shards_of(tensor, config)]
+    require(shards is not None, "Tensor must be sharded to compute optimal worker cores: no core holds a shard of it")
+    cores = _grid_of(tensor, config).cores(shards.orientation is ShardOrientation.ROW_MAJOR)
+    cores = cores[: _shards_of(tensor, config)]
     if config.is_l1:
         return cores
     banks = get_optimal_dram_bank_to_logical_worker_assignment(tensor.device(), noc)

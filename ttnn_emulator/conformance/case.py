@@ -63,7 +63,7 @@ DEVICE: Case = {"D": 1}
 INFINITY: Case = {"F": "inf"}
 
 
-def call(op: str, *args: Any, **kwargs: Any) -> Case:
+def call(op: str, /, *args: Any, **kwargs: Any) -> Case:
     """One case, as it will read after it has been through JSON."""
     case: Case = {"op": op}
     if args:

@@ -10,73 +10,21 @@ from __future__ import annotations
 import json
 import pathlib
 import time
-import warnings
-from collections import defaultdict
 from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ttnn_emulator import dispatch
-from ttnn_emulator.enums import ALL_ENUMS, BufferType
+from ttnn_emulator.enums import ALL_ENUMS
 from ttnn_emulator.execution import listeners
-from ttnn_emulator.files import replacing
-from ttnn_emulator.library.comparison_records import (  # noqa: F401  (names of ttnn.graph)
-    has_comparison_records,
-    record_tensor_comparison_data,
-    reset_comparison_records_data,
-)
-from ttnn_emulator.shapes import Shape
+from ttnn_emulator.execution.graph_file import REPORT_VERSION, write_report  # noqa: F401
 from ttnn_emulator.storage import Placement, Storage
 from ttnn_emulator.tensor import Tensor, reading_unwritten
 
+if TYPE_CHECKING:
+    from ttnn_emulator.device import MeshDevice
+
 RunMode = ALL_ENUMS["RunMode"]
-REPORT_VERSION = 1
-# Buffers that live as long as a program runs; all end with the node circular_buffer_deallocate_all.
-PROGRAM_BUFFERS = ("circular_buffer_allocate", "dataflow_buffer_allocate", "scratchpad_allocate")
-
 Node = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class TensorInfo:
-    """Shape, size and memory of a tensor that a captured graph puts out."""
-
-    shape: Shape
-    size: int
-    type: BufferType
-
-    def __repr__(self) -> str:
-        return f"TensorInfo(shape={self.shape}, size={self.size}, type={self.type.name})"
-
-
-@dataclass(frozen=True)
-class PeakMemoryUsagePerCore:
-    """The most bytes of L1 that one core held at a time: in circular buffers, in tensors, in both."""
-
-    peak_cb: int
-    peak_l1: int
-    peak_total: int
-    peak_dataflow_buffer: int = 0
-    peak_scratchpad: int = 0
-
-    def __repr__(self) -> str:
-        return (
-            f"PeakMemoryUsagePerCore(peak_cb={self.peak_cb}, peak_l1={self.peak_l1}, "
-            f"peak_dataflow_buffer={self.peak_dataflow_buffer}, peak_scratchpad={self.peak_scratchpad}, "
-            f"peak_total={self.peak_total})"
-        )
-
-    def __str__(self) -> str:
-        lines = {
-            "CB": self.peak_cb,
-            "L1": self.peak_l1,
-            "DFB": self.peak_dataflow_buffer,
-            "Scratchpad": self.peak_scratchpad,
-            "Total": self.peak_total,
-        }
-        return "\n".join(
-            ["Peak Memory Usage Per Core:", *(f"  {name + ':':<11} {size} bytes" for name, size in lines.items())]
-        )
 
 
 class GraphRecorder(listeners.Listener):
@@ -87,7 +35,9 @@ class GraphRecorder(listeners.Listener):
         self.open: list[int] = []
         self.tensors: dict[int, int] = {}  # tensor id → its latest node
         self.buffers: dict[int, int] = {}  # id of a storage → its node
-        self.cores: dict[int, Placement] = {}
+        self.devices: dict[int, MeshDevice] = {}  # those that tensors and buffers were seen on
+        self.held: dict[int, Node] = {}  # id of a storage → its buffer, of those that the capture knows
+        self.buffers_after: dict[str, list[Node]] = {}  # node of an outermost call → buffers after it
         self.began = time.perf_counter_ns()
         self.open.append(self.add("capture_start", None))
 
@@ -121,7 +71,7 @@ class GraphRecorder(listeners.Listener):
         self.open.append(node)
 
     def ended(self, event: listeners.OperationEvent) -> None:
-        self.open.pop()
+        start = self.open.pop()
         if event.l1_bytes and event.error is None:
             self.add("circular_buffer_allocate", {"size": event.l1_bytes, "address": 0, "globally_allocated": "0"})
             self.add("circular_buffer_deallocate_all", {})
@@ -131,32 +81,47 @@ class GraphRecorder(listeners.Listener):
             duration_ns=int(event.seconds * 1e9),
         )
         self.nodes[end]["connections"] = [self._tensor(tensor) for tensor in _tensors_in([event.result])]
+        if event.depth == 0:
+            self.buffers_after[str(start)] = list(self.held.values())
 
     def allocated(self, storage: Storage, placement: Placement) -> None:
         params = {
+            **_place(storage, placement),
             "size": placement.total_bytes,
             "type": placement.memory.buffer_type.name,
-            "address": storage.address,
             "max_size_per_bank": placement.bytes_per_bank,
             "num_cores": placement.banks,
         }
         node = self.buffers[id(storage)] = self.add("buffer", dict(params))
         self.add("buffer_allocate", params, [node])
+        self._hold(storage)
 
     def freed(self, storage: Storage) -> None:
         node = self.buffers.pop(id(storage), None)
+        self.held.pop(id(storage), None)
         placement = storage.placement
         if placement is not None:
             params = {
+                **_place(storage, placement),
                 "size": placement.total_bytes,
                 "type": placement.memory.buffer_type.name,
                 "max_size_per_bank": placement.bytes_per_bank,
             }
             self.add("buffer_deallocate", params, [] if node is None else [node])
 
+    def _hold(self, storage: Storage, layout: int = 0) -> None:
+        if storage.device is not None and storage.placement is not None and storage.memory is not None:
+            self.devices[storage.device.id()] = storage.device
+            self.held[id(storage)] = {
+                **_place(storage, storage.placement),
+                "buffer_layout": layout,
+                "max_size_per_bank": storage.placement.bytes_per_bank,
+            }
+
     def _tensor(self, tensor: Tensor) -> int:
         if tensor.tensor_id not in self.tensors:
             spec = tensor._spec
+            self._hold(tensor._storage.root, spec.memory_config.memory_layout.value)
             self.tensors[tensor.tensor_id] = self.add(
                 "tensor",
                 {
@@ -168,9 +133,28 @@ class GraphRecorder(listeners.Listener):
                     "storage_type": tensor.storage_type().name,
                     "size": spec.num_pages * spec.page_bytes,
                     "type": spec.memory_config.buffer_type.name if spec.on_device else "HOST",
+                    **_residence(tensor),
                 },
             )
         return self.tensors[tensor.tensor_id]
+
+
+def _place(storage: Storage, placement: Placement) -> Node:
+    """Where a buffer lies."""
+    device = {} if storage.device is None else {"device_id": storage.device.id()}
+    return {"address": storage.address, "buffer_type": placement.memory.buffer_type.value, **device}
+
+
+def _residence(tensor: Tensor) -> Node:
+    """Where a tensor on a device lies, chip by chip; addresses are the same on all."""
+    device = tensor.device()
+    root = tensor._storage.root
+    if device is None or root.placement is None:
+        return {}
+    chips = [
+        {"address": root.address, "device_id": chip, "mesh_device_id": device.id()} for chip in device.get_device_ids()
+    ]
+    return {**_place(root, root.placement), "device_tensors": json.dumps(chips, separators=(",", ":"))}
 
 
 def _tensors_in(values: Any) -> list[Tensor]:
@@ -197,157 +181,54 @@ def begin_graph_capture(run_mode: Any = None) -> None:
     _capture.append((recorder, stack))
 
 
-def end_graph_capture() -> list[Node]:
-    """Stop recording and return the graph."""
+def _ended() -> GraphRecorder:
     if not _capture:
         raise RuntimeError("no graph is being captured: call ttnn.graph.begin_graph_capture first")
     recorder, stack = _capture.pop()
     stack.close()
     recorder.add("capture_end", None, duration_ns=time.perf_counter_ns() - recorder.began)
-    return recorder.nodes
+    return recorder
 
 
-def end_graph_capture_to_file(report_path: str | pathlib.Path) -> list[Node]:
-    """Stop recording, write the graph to a JSON file and return it."""
-    captured = end_graph_capture()
-    with replacing(report_path) as temporary:
-        host = {"rank": 0, "world_size": 1}
-        report = {"version": REPORT_VERSION, "graph": captured, "metadata": host}
-        temporary.write_text(json.dumps(report), encoding="utf-8")
-    return captured
+def end_graph_capture() -> list[Node]:
+    """Stop recording and return the graph."""
+    return _ended().nodes
+
+
+def end_graph_capture_to_file(report_path: str | pathlib.Path) -> str:
+    """Stop recording, write the graph and what goes with it to a file, and return the graph as JSON."""
+    recorder = _ended()
+    write_report(report_path, recorder, pages=is_detailed_buffer_tracing_enabled())
+    return json.dumps(recorder.nodes)
+
+
+def track_function_start(function_name: str) -> None:
+    """Begin a function of one's own in the graph that is captured, if one is."""
+    if _capture:
+        recorder = _capture[-1][0]
+        recorder.open.append(recorder.add("function_start", {"name": function_name, "inputs": "0"}))
+
+
+def track_function_end() -> None:
+    """End the function that `track_function_start` began."""
+    if _capture:
+        _close(_capture[-1][0])
+
+
+def unwind_open_functions(reason: str = "") -> None:
+    """End all functions that were begun and not ended, for that reason."""
+    while _capture and len(_capture[-1][0].open) > 1:
+        _close(_capture[-1][0], {"aborted": reason})
+
+
+def _close(recorder: GraphRecorder, why: Node | None = None) -> None:
+    if len(recorder.open) > 1:
+        name = recorder.nodes[recorder.open.pop()]["params"]["name"]
+        recorder.add("function_end", {"name": name, **(why or {})}, duration_ns=0)
 
 
 def is_graph_capture_active() -> bool:
     return bool(_capture)
-
-
-def extract_calltrace(trace: list[Node]) -> list[str]:
-    """Names of the functions in the order of their calls, nested ones after the one that calls them."""
-    return [node["params"]["name"] for node in trace if node["node_type"] == "function_start"]
-
-
-def extract_peak_L1_memory_usage(trace: list[Node]) -> int:
-    """The most L1, over all cores, that tensors and the program's buffers of a core held at one time."""
-    tensors = program = peak = 0
-    for node in trace:
-        kind, params = node["node_type"], node["params"] or {}
-        tensors = _after(node, tensors, "size")
-        if kind in PROGRAM_BUFFERS and not _is_borrowed(params):
-            program += int(params["size"])
-        elif kind == "circular_buffer_deallocate_all":
-            program = 0
-        peak = max(peak, tensors + program)
-    return peak
-
-
-def extract_resource_usage_per_core(
-    trace: list[Node], interleaved_storage_cores: int | None = None
-) -> PeakMemoryUsagePerCore:
-    """The most L1 of one core: each kind of the program's buffers, tensors, and all together."""
-    if interleaved_storage_cores is not None:
-        warnings.warn(
-            "interleaved_storage_cores has no effect: the captured buffers say how many banks they use",
-            DeprecationWarning,
-            stacklevel=2,
-        )
-    tensors = peak_tensors = both = 0
-    held = dict.fromkeys(PROGRAM_BUFFERS, 0)
-    peaks = dict(held)
-    for node in trace:
-        kind, params = node["node_type"], node["params"] or {}
-        tensors = _after(node, tensors, "max_size_per_bank")
-        if kind in held and not _is_borrowed(params) and int(params.get("globally_allocated", 0)) == 0:
-            held[kind] += int(params["size"])
-            peaks[kind] = max(peaks[kind], held[kind])
-        elif kind == "circular_buffer_deallocate_all":
-            held = dict.fromkeys(PROGRAM_BUFFERS, 0)
-        peak_tensors = max(peak_tensors, tensors)
-        both = max(both, tensors + sum(held.values()))
-    circular, dataflow, scratchpad = (peaks[kind] for kind in PROGRAM_BUFFERS)
-    return PeakMemoryUsagePerCore(circular, peak_tensors, both, dataflow, scratchpad)
-
-
-def _is_borrowed(params: Node) -> bool:
-    """A view of a tensor's L1, which the tensor reports itself."""
-    return int(params.get("borrows_memory", 0)) != 0
-
-
-def _after(node: Node, held: int, size: str) -> int:
-    """Bytes of L1 that tensors hold once this node has passed."""
-    params = node["params"] or {}
-    if str(params.get("type", "")) not in (BufferType.L1.name, BufferType.L1_SMALL.name):
-        return held
-    if node["node_type"] == "buffer_allocate":
-        return held + int(params[size])
-    return max(held - int(params[size]), 0) if node["node_type"] == "buffer_deallocate" else held
-
-
-def extract_output_tensors(trace: list[Node]) -> set[int]:
-    """Nodes of the tensors that the last function put out."""
-    ends = [node for node in trace if node["node_type"] == "function_end" and node["connections"]]
-    return set(ends[-1]["connections"]) if ends else set()
-
-
-def extract_output_info(trace: list[Node]) -> list[TensorInfo]:
-    """Shape, size and memory of the tensors that the last function put out."""
-    nodes = [trace[number]["params"] for number in sorted(extract_output_tensors(trace))]
-    nodes = [params for params in nodes if params["type"] != "HOST"]
-    return [TensorInfo(_shape(params["shape"]), params["size"], BufferType[params["type"]]) for params in nodes]
-
-
-def _shape(text: str) -> Shape:
-    return Shape(json.loads(text.removeprefix("Shape(").removesuffix(")")))
-
-
-def count_intermediate_and_output_tensors(trace: list[Node]) -> tuple[int, int]:
-    """How many tensors were made on the way, and how many came out at the end."""
-    outputs = extract_output_tensors(trace)
-    made = {number for node in trace if node["node_type"] == "function_end" for number in node["connections"]}
-    return len(made - outputs), len(outputs)
-
-
-def extract_levelized_graph(trace: list[Node], max_level: int = 1) -> list[Node]:
-    """Functions down to `max_level`, with edges from those that made their inputs."""
-    made_by: dict[int, int] = {}
-    functions: list[Node] = []
-    open_functions: list[Node] = []
-    edges: dict[int, list[int]] = defaultdict(list)
-    for node in trace:
-        if node["node_type"] == "function_start":
-            sources = [made_by[tensor] for tensor in node["input_tensors"] if tensor in made_by]
-            entry = {
-                "counter": len(functions),
-                "name": node["params"]["name"],
-                "arguments": node["arguments"],
-                "in_edges": sorted(set(sources)),
-                "out_edges": edges[len(functions)],
-                "stacking_level": node["stacking_level"] + 1,
-                "output_shape": [],
-                "internals": [],
-            }
-            open_functions.append(entry)
-            if len(open_functions) <= max_level:
-                for source in entry["in_edges"]:
-                    edges[source].append(entry["counter"])
-                functions.append(entry)
-        elif node["node_type"] == "function_end":
-            entry = open_functions.pop()
-            if len(open_functions) < max_level:
-                entry["output_shape"] = [trace[number]["params"]["shape"] for number in node["connections"]]
-                made_by.update(dict.fromkeys(node["connections"], entry["counter"]))
-    return functions
-
-
-def extract_operation_durations(graph: list[Node]) -> dict[str, float]:
-    """Seconds that every function took on this host, by name; of several calls the last."""
-    return {node["params"]["name"]: node["duration_ns"] / 1e9 for node in graph if node["node_type"] == "function_end"}
-
-
-def extract_total_duration_from_graph(graph: list[Node]) -> float:
-    """Seconds from the beginning of the capture to its end."""
-    return next(
-        (node.get("duration_ns", 0) / 1e9 for node in reversed(graph) if node["node_type"] == "capture_end"), 0.0
-    )
 
 
 _tracing = {"detailed buffers": False}
@@ -364,27 +245,3 @@ def disable_detailed_buffer_tracing() -> None:
 
 def is_detailed_buffer_tracing_enabled() -> bool:
     return _tracing["detailed buffers"]
-
-
-def pretty_format(captured_graph: list[Node]) -> str:
-    """The graph as indented text: functions with their arguments, and what they put out."""
-    lines = []
-    for node in captured_graph:
-        indent = "    " * node["stacking_level"]
-        if node["node_type"] == "function_start":
-            lines.append(f"{indent}{node['params']['name']}({', '.join(node['arguments'])})")
-        elif node["node_type"] == "function_end":
-            shapes = [captured_graph[number]["params"]["shape"] for number in node["connections"]]
-            lines.append(f"{indent}    → {', '.join(shapes) or 'nothing'}  [{node['duration_ns'] / 1e3:.0f} µs]")
-    return "\n".join(lines)
-
-
-def pretty_print(captured_graph: list[Node]) -> None:
-    print(pretty_format(captured_graph))
-
-
-def __getattr__(name: str) -> Any:
-    """What `ttnn.graph` offers and we lack says so when it is called."""
-    from ttnn_emulator.table import absent
-
-    return absent(f"ttnn.graph.{name}")

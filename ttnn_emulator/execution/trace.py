@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ttnn_emulator.enums import BufferType
 from ttnn_emulator.errors import InvalidArgument, require
+from ttnn_emulator.execution import allocation_tracking
 from ttnn_emulator.execution.bound import Replays, storages_in
 from ttnn_emulator.execution.queues import require_queue
 from ttnn_emulator.storage import Storage
@@ -200,13 +201,17 @@ def execute_trace(
     mesh_device.require_open()
     require_queue(mesh_device, cq_id)
     require(mesh_device.capturing is None, "a trace cannot be executed while another is captured")
-    _find(mesh_device, trace_id).replay(mesh_device)
+    trace = _find(mesh_device, trace_id)
+    if allocation_tracking.TRACE_ALLOC_TRACKING:
+        allocation_tracking.TraceAllocationTracker.verify_before_replay(mesh_device, trace_id)
+    trace.replay(mesh_device)
 
 
 def release_trace(mesh_device: MeshDevice, trace_id: MeshTraceId) -> None:
     """Forget a trace and give its room back."""
     _find(mesh_device, trace_id)
     del mesh_device.traces[trace_id]
+    allocation_tracking.forget_trace(mesh_device, trace_id)
 
 
 def is_trace_capture_active(mesh_device: MeshDevice) -> bool:

@@ -32,5 +32,10 @@ def record_tensor_comparison_data(
             _records["tensors"].append(tensor)
 
 
+def all_records() -> dict[str, Any]:
+    """As reports keep them."""
+    return {"version": 1, **{kind: list(kept) for kind, kept in _records.items()}}
+
+
 def has_comparison_records() -> bool:
     return any(_records.values())

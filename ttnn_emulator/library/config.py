@@ -39,6 +39,7 @@ DEFAULTS: dict[str, Any] = {
 # ttnn/core/config.cpp, get_report_path_impl: max_name_length.
 MAX_REPORT_NAME = 64
 
+_SWITCHES = ("enable_comparison_mode", "enable_fast_runtime_mode")
 _NEEDS_LOGGING = ("enable_graph_report", "enable_detailed_buffer_report", "enable_detailed_tensor_report")
 
 
@@ -49,6 +50,10 @@ def _setting(name: str) -> property:
     def write(self: Config, value: Any) -> None:
         self._settings[name] = _converted(name, value)
         self._warn_about(name)
+        if name in _SWITCHES and self is getattr(sys.modules.get("ttnn_emulator"), "CONFIG", None):
+            from ttnn_emulator.library import comparison_mode
+
+            comparison_mode.follow(self)
 
     return property(read, write)
 

@@ -193,8 +193,10 @@ def untilized(dtype: DataType) -> DataType:
     return DataType.BFLOAT16 if dtype is DataType.BFLOAT8_B else dtype
 
 
-def untilize_flow(flow: Flow, memory_config: MemoryConfig | None = None, *, run: Run = WHOLE) -> Flow:
-    """Tiles to rows; interleaved tensors lose their padding, shards keep it."""
+def untilize_flow(
+    flow: Flow, memory_config: MemoryConfig | None = None, *, run: Run = WHOLE, native: bool = False
+) -> Flow:
+    """Tiles to rows; interleaved tensors lose their padding, shards keep it. `native` forces the older kernel."""
     spec = flow.spec
     config = memory_config or spec.memory_config
     if spec.volume == 0:
@@ -202,11 +204,12 @@ def untilize_flow(flow: Flow, memory_config: MemoryConfig | None = None, *, run:
         if not spec.is_sharded and spec.shape != spec.padded_shape:
             return untilize_unpadded_flow(flow, tuple(spec.shape), config, run=run)
         return _untilize(flow, config, run)
-    if spec.rank > 4:
-        inner = untilize_flow(squeezed_to_4d(flow), memory_config, run=run)
+    unpads = not spec.is_sharded and spec.shape != spec.padded_shape
+    if spec.rank > 4 and not (native and unpads):
+        inner = untilize_flow(squeezed_to_4d(flow), memory_config, run=run, native=native)
         return reshape_flow(inner, spec.shape, spec.padded_shape)
-    if not spec.is_sharded and spec.shape != spec.padded_shape:
-        if _is_generated(spec, config, run):
+    if unpads:
+        if not native and _is_generated(spec, config, run):
             require_on_device(spec)
             out = Spec.of(spec.shape, untilized(spec.dtype), Layout.ROW_MAJOR, config)
             return flow.into(out, repacked(spec.dtype, out.dtype))

@@ -253,7 +253,8 @@ def from_buffer(
     memory_config: MemoryConfig | None = None,
 ) -> Plan:
     """A tensor with the values of a list."""
-    require(dtype not in BLOCK_FLOAT_DTYPES, f"no lists of {dtype} are taken")
+    require(dtype not in BLOCK_FLOAT_DTYPES, f"lists of {dtype} are not taken (Unreachable in the library)")
+    require(dtype is not DataType.INVALID, "there are no values of DataType.INVALID (Unreachable in the library)")
     number = int if dtype in INTEGER_RANGE else (int, float)
     require(isinstance(buffer, Sequence) and all(isinstance(item, number) for item in buffer), f"no list of {dtype}")
     spec = Spec.of(tuple(shape), dtype, layout or Layout.ROW_MAJOR, memory_config or DRAM_MEMORY_CONFIG)

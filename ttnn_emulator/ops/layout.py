@@ -23,6 +23,7 @@ from ttnn_emulator.ops._layout_flow import (
 from ttnn_emulator.ops._reshape_flow import Dims, last, reshape_flow, view_flow
 from ttnn_emulator.ops._shards import tile_aligned
 from ttnn_emulator.ops.casts import typecast_flow
+from ttnn_emulator.ops.untilize_kernels import routed
 from ttnn_emulator.shapes import DEFAULT_TILE, Shape, Tile, round_up
 from ttnn_emulator.spec import Spec
 from ttnn_emulator.table import Plan, operation
@@ -180,7 +181,9 @@ def untilize(
     sub_core_grids: CoreRangeSet | None = None,
 ) -> Plan:
     """Tiles to rows."""
-    return untilize_flow(Flow(input_tensor), memory_config, run=Run(use_multicore, sub_core_grids)).plan("input_tensor")
+    run = Run(use_multicore, sub_core_grids)
+    plan = untilize_flow(Flow(input_tensor), memory_config, run=run).plan("input_tensor")
+    return routed(plan, input_tensor, memory_config, run)
 
 
 @operation("ttnn.untilize_with_unpadding")

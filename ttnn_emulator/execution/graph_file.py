@@ -1,0 +1,73 @@
+"""A captured graph as a file: the graph, the devices, the buffers after every call, and about the host."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from ttnn_emulator.api.recorded import ttnn_version
+from ttnn_emulator.enums import BufferType
+from ttnn_emulator.files import replacing
+
+if TYPE_CHECKING:
+    from ttnn_emulator.device import MeshDevice
+    from ttnn_emulator.execution.graph import GraphRecorder
+
+REPORT_VERSION = 1
+
+
+def write_report(path: str | pathlib.Path, recorder: GraphRecorder, *, pages: bool) -> None:
+    """Write a finished capture; with `pages`, where every page of the buffers in L1 lies."""
+    from ttnn_emulator.library.cluster import cluster_descriptor
+
+    devices = list(recorder.devices.values())
+    report: dict[str, Any] = {
+        "version": REPORT_VERSION,
+        "graph": recorder.nodes,
+        "devices": _described(devices),
+        "per_operation_buffers": recorder.buffers_after,
+        "cluster_descriptor": cluster_descriptor(),
+        "metadata": {
+            "rank": 0,
+            "world_size": 1,
+            "version": ttnn_version(),
+            "capture_timestamp_ns": time.time_ns(),
+            "total_duration_ns": recorder.nodes[-1].get("duration_ns", 0),
+        },
+    }
+    if pages:
+        report["buffer_pages"] = _pages(devices)
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(report), encoding="utf-8")
+
+
+def _described(devices: Iterable[MeshDevice]) -> list[dict[str, Any]]:
+    """Every chip by its number, and every mesh by its own."""
+    from ttnn_emulator.library.reports import get_device_info
+
+    found: dict[int, dict[str, Any]] = {}
+    for device in devices:
+        board = device.board
+        facts = dataclasses.asdict(get_device_info(device)) | {
+            "arch": board.arch.name,
+            "num_dram_channels": board.dram_banks,
+            "dram_size_per_channel": board.dram_bank_bytes,
+        }
+        for number in (*device.get_device_ids(), device.id()):
+            found.setdefault(number, {"device_id": number, **facts})
+    return list(found.values())
+
+
+def _pages(devices: Iterable[MeshDevice]) -> list[dict[str, Any]]:
+    from ttnn_emulator.library.reports import get_buffer_pages
+
+    pages = [dataclasses.asdict(page) for device in devices if device.is_open for page in get_buffer_pages(device)]
+    return [page | {"buffer_type": _number(page["buffer_type"])} for page in pages]
+
+
+def _number(kind: BufferType) -> int:
+    return kind.value

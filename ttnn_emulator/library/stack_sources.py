@@ -1,0 +1,58 @@
+"""Source files that stack traces of a report name, kept with it."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import sqlite3
+import sys
+import sysconfig
+
+FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+PLAIN = re.compile(r"^\s*([^\s:]+\.\w+):(\d+)")
+
+
+def extract_stack_trace_file(stack_trace_text: str | None) -> str | None:
+    """The first file that a stack trace names: that of the innermost call."""
+    for line in (stack_trace_text or "").splitlines():
+        found = FRAME.search(line) or PLAIN.match(line)
+        if found:
+            return found[1]
+    return None
+
+
+def innermost_frame(stack_trace_text: str | None) -> tuple[str | None, int | None]:
+    """File and line of the innermost call."""
+    found = FRAME.search(stack_trace_text or "")
+    return (found[1], int(found[2])) if found else (None, None)
+
+
+def _roots() -> list[pathlib.Path]:
+    """Where sources of users may lie: the working folder, what is imported from, and Python's own."""
+    known = [".", *sys.path, sysconfig.get_paths()["stdlib"]]
+    return [pathlib.Path(each).resolve() for each in known if each]
+
+
+def normalize_existing_source_file_path(file_path: str | None) -> str | None:
+    """The real path of a file that exists and lies where sources do; a report must not take in just any file."""
+    if not file_path:
+        return None
+    path = pathlib.Path(file_path).resolve()
+    inside = any(path.is_relative_to(root) for root in _roots())
+    return str(path) if inside and path.is_file() else None
+
+
+def normalize_source_path_from_stack_trace(stack_trace_text: str | None) -> str | None:
+    return normalize_existing_source_file_path(extract_stack_trace_file(stack_trace_text))
+
+
+def read_source_file(normalized_path: str) -> str | None:
+    """The content of a source file."""
+    path = normalize_existing_source_file_path(normalized_path)
+    return None if path is None else pathlib.Path(path).read_text(encoding="utf-8", errors="replace")
+
+
+def get_source_file_id(cursor: sqlite3.Cursor, path: str, contents: str) -> int:
+    """The number of a file in the report, which takes it in if it is new."""
+    cursor.execute("INSERT OR IGNORE INTO source_files (path, contents) VALUES (?, ?)", (path, contents))
+    return cursor.execute("SELECT id FROM source_files WHERE path = ?", (path,)).fetchone()[0]
