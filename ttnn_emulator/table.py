@@ -297,6 +297,11 @@ class MissingOperation:
             hint="Adding it is one function and one table of cases: CONTRIBUTING.md, 'Add an operation'.",
         )
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # Python's own questions, such as those of copy and inspect
+            raise AttributeError(name)
+        raise AbsentValue(f"{self.name} exists in ttnn but is not emulated: it has no {name}")
+
     def __repr__(self) -> str:
         return f"<operation {self.name}, not emulated>"
 

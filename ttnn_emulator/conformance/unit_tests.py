@@ -24,7 +24,9 @@ UNIT_TESTS = "tests/ttnn/unit_tests"
 OUT_OF_SCOPE = (
     ("another release of ttnn", r"AttributeError: (ttnn has no |module 'ttnn[\w.]*' has no attribute)"),
     ("another release of ttnn", r"ImportError: cannot import name .* from 'ttnn"),
+    ("another release of ttnn", r"ModuleNotFoundError: No module named 'ttnn"),
     ("a package that is not installed", r"ModuleNotFoundError: No module named '(?!ttnn|tt_lib|tests|models)"),
+    ("torchvision of another build than torch", r"operator torchvision::nms does not exist"),
     ("a download", r"LocalEntryNotFoundError|OfflineModeIsEnabled|We couldn't connect to|is not a local folder"),
 )
 # Groups of `api/lacking.json` that are not meant to be emulated; a lacking name of another group is a failure.
@@ -111,11 +113,22 @@ def ending_of(case: str, outcome: str, reason: str, ended: str) -> Ending:
     for why, pattern in OUT_OF_SCOPE:
         if re.search(pattern, errors):
             return Ending(case, "out of scope", why)
+    if _takes_other_arguments(errors):
+        return Ending(case, "out of scope", "another release of ttnn")
     for match in NOT_EMULATED.finditer(errors):
         group = group_of(match[1] or match[2])
         if group in GROUPS_OUT_OF_SCOPE:
             return Ending(case, "out of scope", group)
     return Ending(case, "failed", reason)
+
+
+def _takes_other_arguments(errors: str) -> bool:
+    """Whether a call names an argument that no signature of the recorded release has."""
+    refused = re.search(r"SignatureError: \S+: incompatible arguments \((.*?)\)\n(.*)", errors, re.DOTALL)
+    if refused is None:
+        return False
+    named = re.findall(r"\b(\w+)=", refused[1])
+    return any(not re.search(rf"\b{name}:", refused[2]) for name in named)
 
 
 def group_of(name: str) -> str:
