@@ -6,8 +6,11 @@ a storage, one value for all of its padding or whole padded carriers. Every othe
 
 from __future__ import annotations
 
+import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import torch
 
@@ -37,6 +40,39 @@ def carry(source: Storage, target: Storage) -> None:
     padding = _known.get(source)
     if padding is not None:
         _known[target] = padding
+
+
+@contextmanager
+def unread() -> Iterator[None]:
+    """Within, padding that becomes part of a tensor is cut off again later, so that it may hold anything: zeros here.
+
+    Composites do this to have two tensors of one size; nobody sees those values.
+    """
+    before = _state.unread
+    _state.unread = True
+    try:
+        yield
+    finally:
+        _state.unread = before
+
+
+def is_unread() -> bool:
+    return _state.unread
+
+
+def zero_padded(compute: Callable[..., Any], spec: Spec, values: torch.Tensor) -> Any:
+    """A computation on padded carriers, for one without its padding."""
+    missing = [
+        side for small, large in zip(reversed(spec.shape), reversed(spec.padded_shape)) for side in (0, large - small)
+    ]
+    return compute(torch.nn.functional.pad(values, missing))
+
+
+class _State(threading.local):
+    unread = False
+
+
+_state = _State()
 
 
 def padded_carriers(storage: Storage, spec: Spec, values: Sequence[torch.Tensor]) -> list[torch.Tensor]:

@@ -284,8 +284,10 @@ def test_as_tensor_caches(tmp_path, device) -> None:
 
 
 def test_an_operation_that_we_lack_says_so() -> None:
-    with pytest.raises(ttnn.NotEmulated, match=r"ttnn.dram_prefetcher exists in ttnn but is not emulated"):
-        ttnn.dram_prefetcher(None)
+    with pytest.raises(ttnn.NotEmulated, match=r"ttnn.generic_op exists in ttnn but is not emulated"):
+        ttnn.generic_op([], None)
+    with pytest.raises(ttnn.NotEmulated, match=r"ttnn.SliceDeviceOperation exists in ttnn but is not emulated"):
+        ttnn.SliceDeviceOperation.create_output_tensors()
     assert not hasattr(ttnn, "no_such_operation")
 
 
