@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ from torch_ttnn.compiler.arguments import leaves, mapped
 from torch_ttnn.compiler.brief import dtype_name
 from torch_ttnn.compiler.errors import CompileError, StaysOnHost
 from torch_ttnn.compiler.lowering import registry
-from torch_ttnn.compiler.nodes import call_node
+from torch_ttnn.compiler.nodes import CAPTURED, call_node, captured_vals
 from torch_ttnn.compiler.recorder import Recorder
 from torch_ttnn.compiler.source import source_line
 from torch_ttnn.compiler.value import Handle, Value
@@ -184,19 +184,27 @@ class _Lowering:
 
     def _on_host(self, node: torch.fx.Node, args: tuple, kwargs: dict[str, Any], reason: str) -> Any:
         function: Any = node.target
-        made = call_node(self.recorder.main, function, self._as_host_nodes(args), self._as_host_nodes(kwargs))
+        wanted = captured_vals(node)
+        made = call_node(
+            self.recorder.main, function, self._as_host_nodes(args, wanted), self._as_host_nodes(kwargs, wanted)
+        )
         made.meta.update(val=node.meta["val"], origin=node, reason=reason, source=source_line(node))
         return self._host_values(made, node.meta["val"])
 
-    def _as_host_nodes(self, arguments: Any) -> Any:
-        """Arguments as torch tensors of the main graph: downloaded, or prepared and kept on the host."""
+    def _as_host_nodes(self, arguments: Any, vals: Iterator[Any] | None = None) -> Any:
+        """Arguments as torch tensors of the main graph: downloaded, or prepared and kept on the host.
+
+        `vals` are torch's arguments, leaf by leaf: tensors get their strides.
+        """
         recorder = self.recorder
 
         def node_of(item: Any) -> Any:
+            val = next(vals, None) if vals is not None else None
             if not isinstance(item, Value):
                 return item
             host = item.host()
-            return recorder.weight(host, None) if host.graph is recorder.prepare_graph else host
+            here = recorder.weight(host, None) if host.graph is recorder.prepare_graph else host
+            return recorder.restrided(here, val.stride()) if isinstance(val, torch.Tensor) else here
 
         return mapped(arguments, node_of)
 
@@ -218,7 +226,8 @@ class _Lowering:
         outputs = tuple(node.args[0])  # type: ignore[arg-type]
         hosts = self._as_host_nodes(self._values_of(outputs))
         made = self.recorder.main.output(self._apart(outputs, hosts))
-        made.meta["vals"] = [item.meta.get("val") if isinstance(item, torch.fx.Node) else item for item in outputs]
+        captured = node.meta[CAPTURED].args[0]  # fusions know shapes, and not always strides
+        made.meta["vals"] = [item.meta.get("val") if isinstance(item, torch.fx.Node) else item for item in captured]
 
     def _apart(self, outputs: tuple, hosts: tuple) -> tuple:
         """Results that are tensors of their own: a clone must not be the input that it was made of, or its twin."""
