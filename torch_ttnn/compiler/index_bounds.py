@@ -6,11 +6,14 @@ the smallest and largest value of such inputs first, and leaves calls with other
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import operator
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
 import torch.fx
+
+from torch_ttnn.compiler.ranges import Range, Ranges, beyond
 
 aten = torch.ops.aten
 
@@ -29,18 +32,85 @@ INT32 = Bounds(torch.iinfo(torch.int32).min, torch.iinfo(torch.int32).max)  # wh
 ANYTHING = Bounds(torch.iinfo(torch.int64).min, torch.iinfo(torch.int64).max)
 
 
-def of_inputs(graph: torch.fx.Graph) -> dict[int, Bounds]:
-    """The bounds of every input of integers, by its number."""
+def of_inputs(captured: torch.fx.GraphModule, statics: Container[int]) -> dict[int, Bounds]:
+    """The bounds of every input of integers that is no weight, by its number."""
+    placeholders = captured.graph.find_nodes(op="placeholder")
     found = {}
-    for number, node in enumerate(each for each in graph.nodes if each.op == "placeholder"):
+    for number, node in enumerate(placeholders):
         val = node.meta.get("val")
-        if not isinstance(val, torch.Tensor) or val.dtype not in (torch.int32, torch.int64):
+        if number in statics or not isinstance(val, torch.Tensor) or val.dtype not in (torch.int32, torch.int64):
             continue
         bounds = INT32 if val.dtype is torch.int64 else ANYTHING
         for asked in _asked_of(node):
             bounds = bounds.and_also(asked)
         if bounds != ANYTHING:
             found[number] = bounds
+    if found:
+        _narrow(captured, placeholders, found)
+    return found
+
+
+WIDTHS = (30, 24, 20, 16)  # bits, besides the sign, that integer inputs may be narrowed to
+
+
+def _narrow(captured: torch.fx.GraphModule, placeholders: Sequence[torch.fx.Node], found: dict[int, Bounds]) -> None:
+    """Narrow inputs so that what is computed of them stays within 32 bits, where that can be had.
+
+    `mask.cumsum(-1)` of a mask that may hold any 32-bit integer may leave 32 bits; of 16 bits it does not. A call whose
+    inputs are beyond runs with torch.
+    """
+    static = _static_nodes(captured.graph, {placeholders[number] for number in found})
+    attributes = operator.attrgetter
+
+    def constant_of(node: torch.fx.Node) -> torch.Tensor | None:
+        return attributes(str(node.target))(captured) if node.op == "get_attr" else None
+
+    def left_by(bounds: Mapping[int, Bounds]) -> list[torch.fx.Node]:
+        inputs = {placeholders[number]: Range(*each) for number, each in bounds.items()}
+        known = Ranges(inputs, constant_of, static.__contains__)
+        return [node for node in dynamic if beyond(node, known)]
+
+    dynamic = [node for node in captured.graph.nodes if node.op == "call_function" and node not in static]
+    worst = left_by(found)
+    reached = _ancestors(worst)
+    concerned = [number for number in found if placeholders[number] in reached]
+    if not concerned:
+        return
+    best, fewest = dict(found), len(worst)
+    for width in WIDTHS:
+        tried = dict(found)
+        for number in concerned:
+            tried[number] = found[number].and_also(Bounds(-(1 << width), 1 << width))
+        left = len(left_by(tried))
+        if left < fewest:
+            best, fewest = tried, left
+    found.update(best)
+
+
+def _static_nodes(graph: torch.fx.Graph, inputs: set[torch.fx.Node]) -> set[torch.fx.Node]:
+    """The nodes that depend on weights and constants only."""
+    found: set[torch.fx.Node] = set()
+    for node in graph.nodes:
+        is_input = node.op == "placeholder" and (node in inputs or not _is_whole(node))
+        if not is_input and all(each in found for each in node.all_input_nodes):
+            found.add(node)
+    return found
+
+
+def _is_whole(node: torch.fx.Node) -> bool:
+    """Whether it is a tensor of integers."""
+    val = node.meta.get("val")
+    return isinstance(val, torch.Tensor) and val.dtype in (torch.int32, torch.int64)
+
+
+def _ancestors(nodes: Sequence[torch.fx.Node]) -> set[torch.fx.Node]:
+    found: set[torch.fx.Node] = set()
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting += node.all_input_nodes
     return found
 
 

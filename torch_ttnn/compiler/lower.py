@@ -10,11 +10,13 @@ from typing import Any
 import torch
 import torch.fx
 
+from torch_ttnn.compiler import index_bounds
 from torch_ttnn.compiler.arguments import leaves, mapped
 from torch_ttnn.compiler.brief import dtype_name
 from torch_ttnn.compiler.errors import CompileError, StaysOnHost
 from torch_ttnn.compiler.lowering import registry
 from torch_ttnn.compiler.nodes import CAPTURED, call_node, captured_vals
+from torch_ttnn.compiler.ranges import Range, Ranges, beyond
 from torch_ttnn.compiler.recorder import Recorder
 from torch_ttnn.compiler.source import source_line
 from torch_ttnn.compiler.value import Handle, Value
@@ -34,19 +36,45 @@ class Lowered:
     values: dict[torch.fx.Node, Any] = field(default_factory=dict)  # captured node: its value
 
 
-def lower(graph_module: torch.fx.GraphModule, static_inputs: Sequence[int], recorder: Recorder) -> Lowered:
-    """Write both graphs of the program for a captured graph."""
-    return _Lowering(graph_module, frozenset(static_inputs), recorder).run()
+def lower(
+    graph_module: torch.fx.GraphModule,
+    static_inputs: Sequence[int],
+    recorder: Recorder,
+    captured: torch.fx.GraphModule,
+) -> Lowered:
+    """Write both graphs of the program for a graph that was made of the captured one."""
+    return _Lowering(graph_module, frozenset(static_inputs), recorder, captured).run()
 
 
 class _Lowering:
-    def __init__(self, graph_module: torch.fx.GraphModule, statics: frozenset[int], recorder: Recorder) -> None:
+    def __init__(
+        self,
+        graph_module: torch.fx.GraphModule,
+        statics: frozenset[int],
+        recorder: Recorder,
+        captured: torch.fx.GraphModule,
+    ) -> None:
         self.graph_module = graph_module
         self.static_numbers = statics
         self.recorder = recorder
         self.env: dict[torch.fx.Node, Any] = {}
         self.inputs: list[torch.fx.Node | None] = []
         self.statics: dict[int, torch.fx.Node] = {}
+        self.ranges = self._ranges(captured)
+
+    def _ranges(self, captured: torch.fx.GraphModule) -> Ranges:
+        """What is known of the values of integers; inputs are within what every call is checked for."""
+        placeholders = self.graph_module.graph.find_nodes(op="placeholder")
+        bounds = index_bounds.of_inputs(captured, self.static_numbers)
+        inputs = {placeholders[number]: Range(*each) for number, each in bounds.items()}
+        return Ranges(inputs, self._constant_of, self._is_static)
+
+    def _is_static(self, node: torch.fx.Node) -> bool:
+        value = self.env.get(node)
+        return isinstance(value, Value) and value.is_static
+
+    def _constant_of(self, node: torch.fx.Node) -> torch.Tensor | None:
+        return self.recorder.constant_of(self.env[node])
 
     def run(self) -> Lowered:
         recorder = self.recorder
@@ -144,6 +172,8 @@ class _Lowering:
                 raise StaysOnHost("an empty tensor has no counterpart on the device")
             if item.dtype is torch.float64 or item.dtype.is_complex:
                 raise StaysOnHost(f"{dtype_name(item.dtype)} has no counterpart on the device")
+        if beyond(node, self.ranges):
+            raise StaysOnHost("its integers may leave the 32 bits that the device has for them")
 
     def _pointwise(self, node: torch.fx.Node, lowering: registry.Lowering, args: tuple, kwargs: dict[str, Any]) -> Any:
         val = node.meta["val"]

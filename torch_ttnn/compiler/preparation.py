@@ -52,6 +52,21 @@ def saturated(tensor: torch.Tensor) -> torch.Tensor:
     return torch.where(tensor.isinf(), tensor, tensor.clamp(-LARGEST, LARGEST))
 
 
+class BeyondInt32(ValueError):
+    """A weight or constant holds integers that the device has no room for."""
+
+
+@prepares
+def within_32_bits(tensor: torch.Tensor) -> torch.Tensor:
+    """Integers that the device can hold, as they are; others are refused, and the program runs with torch."""
+    if isinstance(tensor, FakeTensor) or tensor.is_meta or not tensor.numel():
+        return tensor
+    low, high = torch.aminmax(tensor)
+    if int(low) < -(2**31) or int(high) >= 2**31:
+        raise BeyondInt32(f"a weight holds integers from {int(low)} to {int(high)}, beyond the device's 32 bits")
+    return tensor
+
+
 def selected(matrix: torch.Tensor, dim: int, index: torch.Tensor) -> torch.Tensor:
     """`torch.index_select`; of a matrix that lies columns first, columns are taken whole."""
     if _lies_columns_first(matrix):

@@ -16,6 +16,7 @@ from torch_ttnn.compiler import emit, index_bounds
 from torch_ttnn.compiler.errors import ProgramError
 from torch_ttnn.compiler.index_bounds import Bounds
 from torch_ttnn.compiler.lower import Lowered
+from torch_ttnn.compiler.preparation import BeyondInt32
 from torch_ttnn.compiler.source import failed_call
 from torch_ttnn.compiler.traced import Parts, TracedProgram
 from torch_ttnn.compiler.weights import Weights
@@ -56,7 +57,7 @@ class Program:
         self.outputs = len({node for node in output.args[0] if isinstance(node, torch.fx.Node)})  # type: ignore[union-attr]
         self._vals = output.meta["vals"]
         self._outputs = [_finisher(node, val) for node, val in zip(output.args[0], self._vals)]  # type: ignore[arg-type]
-        bounds = index_bounds.of_inputs(captured.graph)
+        bounds = index_bounds.of_inputs(captured, lowered.statics)
         own = [node.meta["number"] for node in lowered.main.nodes if node.op == "placeholder" and node not in places]
         self._bounds = [(number, bounds[number]) for number in own if number in bounds]
 
@@ -88,8 +89,12 @@ class Program:
             call(inputs)
         # Entering no_grad takes a while, and AOTAutograd mostly has done so.
         without_gradients = torch.no_grad() if torch.is_grad_enabled() else contextlib.nullcontext()
-        with self._lock, without_gradients, self._numerics():
-            outputs = self._run(inputs)
+        try:
+            with self._lock, without_gradients, self._numerics():
+                outputs = self._run(inputs)
+        except BeyondInt32 as reason:
+            log.warning("%s: torch runs this call on the host", reason)
+            return self._on_host(inputs)
         return [finish(each) if finish is not None else each for finish, each in zip(self._outputs, outputs)]
 
     def _run(self, inputs: Sequence[Any]) -> Any:
@@ -98,6 +103,8 @@ class Program:
             if self._traced is not None:
                 return self._traced(weights, inputs)
             return self._forward(self.target.border.ttnn, self.target.device, weights, inputs)
+        except BeyondInt32:
+            raise
         except Exception as error:
             if not self.target.is_open:
                 raise ProgramError(

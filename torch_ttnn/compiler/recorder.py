@@ -248,6 +248,8 @@ class Recorder(Namespace):
         dtype = dtype or own
         if value.is_static and value.dtype is torch.float32 and dtype is not DataType.FLOAT32:
             value = value.prepared(preparation.saturated)
+        elif value.is_static and value.dtype is torch.int64:
+            value = value.prepared(preparation.within_32_bits)
         host = value.host()
         layout = layout or (ROW_MAJOR if mostly_padding(value.shape) else TILE)
         graph = host.graph

@@ -21,7 +21,7 @@ from torch_ttnn.compiler import emit
 from torch_ttnn.compiler.arguments import call_with
 from torch_ttnn.compiler.errors import ProgramError
 from torch_ttnn.compiler.observers import unobserved
-from torch_ttnn.compiler.preparation import Room, selected
+from torch_ttnn.compiler.preparation import BeyondInt32, Room, selected
 from torch_ttnn.compiler.source import failed_call
 from torch_ttnn.devices import Target
 
@@ -163,7 +163,7 @@ class Weights:
 
             try:
                 result = call_with(self._function(node, room), node.args, node.kwargs, value_of)
-            except ProgramError:  # of a call within
+            except (ProgramError, BeyondInt32):  # of a call within
                 raise
             except Exception as error:
                 name = node.meta.get("path") or str(node.target)
