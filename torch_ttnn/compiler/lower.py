@@ -16,7 +16,7 @@ from torch_ttnn.compiler.brief import dtype_name
 from torch_ttnn.compiler.errors import CompileError, StaysOnHost
 from torch_ttnn.compiler.lowering import registry
 from torch_ttnn.compiler.nodes import CAPTURED, call_node, captured_vals
-from torch_ttnn.compiler.ranges import Range, Ranges, beyond
+from torch_ttnn.compiler.ranges import Range, Ranges, beyond, divides_by_zero
 from torch_ttnn.compiler.recorder import Recorder
 from torch_ttnn.compiler.source import source_line
 from torch_ttnn.compiler.value import Handle, Value
@@ -65,7 +65,7 @@ class _Lowering:
     def _ranges(self, captured: torch.fx.GraphModule) -> Ranges:
         """What is known of the values of integers; inputs are within what every call is checked for."""
         placeholders = self.graph_module.graph.find_nodes(op="placeholder")
-        bounds = index_bounds.of_inputs(captured, self.static_numbers)
+        bounds = index_bounds.of_inputs(captured)
         inputs = {placeholders[number]: Range(*each) for number, each in bounds.items()}
         return Ranges(inputs, self._constant_of, self._is_static)
 
@@ -174,6 +174,10 @@ class _Lowering:
                 raise StaysOnHost(f"{dtype_name(item.dtype)} has no counterpart on the device")
         if beyond(node, self.ranges):
             raise StaysOnHost("its integers may leave the 32 bits that the device has for them")
+        if index_bounds.looks_beyond(node, self.ranges):
+            raise StaysOnHost("its index may lie beyond what it looks up in, which torch refuses")
+        if divides_by_zero(node, self.ranges):
+            raise StaysOnHost("it may divide an integer by zero, which torch refuses")
 
     def _pointwise(self, node: torch.fx.Node, lowering: registry.Lowering, args: tuple, kwargs: dict[str, Any]) -> Any:
         val = node.meta["val"]

@@ -1,166 +1,18 @@
-"""Between which numbers the values of a graph lie, as far as that can be told without running it.
-
-The device has 32-bit integers, torch mostly 64-bit ones. An operation whose int64 values may leave 32 bits stays on the
-host, where it is exact. Ranges start from what is checked at every call (integer inputs), from constants, comparisons
-and sizes, and go through the operations below; a value of any other operation may be anything.
-"""
+"""The ranges of single operations, from those of their arguments."""
 
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import torch
 import torch.fx
 
 from torch_ttnn.compiler.arguments import leaves
+from torch_ttnn.compiler.ranges.propagation import ANYTHING, BOOLEAN, SEVERAL, Number, Range, Ranges, ordered, rule
 
 aten = torch.ops.aten
-Number = int | float
-
-
-class Range(NamedTuple):
-    """From the smallest to the largest value."""
-
-    low: Number
-    high: Number
-
-    def joined(self, other: Range) -> Range:
-        return Range(min(self.low, other.low), max(self.high, other.high))
-
-    def within(self, other: Range) -> bool:
-        return other.low <= self.low and self.high <= other.high
-
-
-INT32 = Range(torch.iinfo(torch.int32).min, torch.iinfo(torch.int32).max)
-ANYTHING = Range(-math.inf, math.inf)
-BOOLEAN = Range(0, 1)
-
-Rule = Callable[[torch.fx.Node, "Ranges"], Range]
-RULES: dict[Any, Rule] = {}
-
-
-class Ranges:
-    """The ranges of a graph's values; each is worked out when it is first asked for.
-
-    inputs       those of placeholders
-    constant_of  the value of a node, if it is known
-    is_static    whether it depends on weights and constants only; such integers are looked at when they are uploaded
-    """
-
-    def __init__(
-        self,
-        inputs: Mapping[torch.fx.Node, Range],
-        constant_of: Callable[[torch.fx.Node], torch.Tensor | None],
-        is_static: Callable[[torch.fx.Node], bool],
-    ) -> None:
-        self._known: dict[Any, Range] = dict(inputs)
-        self._constant_of = constant_of
-        self._is_static = is_static
-
-    def __call__(self, item: Any, output: int = 0) -> Range:
-        """The range of a node, or of a number; of one output where there are several."""
-        if not isinstance(item, torch.fx.Node):
-            return Range(item, item) if isinstance(item, bool | int | float) else ANYTHING
-        key = (item, output) if output else item
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = self._found(item, output)
-        return found
-
-    def _found(self, node: torch.fx.Node, output: int) -> Range:
-        val = node.meta.get("val")
-        whole = _of_dtype(val[output] if isinstance(val, tuple | list) else val)
-        if whole == BOOLEAN:
-            return BOOLEAN
-        is_static = self._is_static(node)
-        constant = self._constant_of(node) if is_static else None
-        if constant is not None:
-            return _of_constant(constant)
-        found = _cut(self._by_rule(node, output, whole), whole)
-        return INT32 if is_static and found == ANYTHING else found
-
-    def _by_rule(self, node: torch.fx.Node, output: int, whole: Range) -> Range:
-        if node.op != "call_function":
-            return whole
-        if node.target is operator.getitem:
-            source, number = node.args
-            return self(source, number)  # type: ignore[arg-type]
-        if isinstance(node.meta.get("val"), tuple | list):
-            rule_of_several = SEVERAL.get(node.target)
-            return rule_of_several(node, self, output) if rule_of_several is not None else whole
-        rule_of_one = RULES.get(node.target)
-        return rule_of_one(node, self) if rule_of_one is not None else whole
-
-
-def _of_dtype(val: Any) -> Range:
-    """What a dtype holds. int64 may be anything: beyond its own bits torch wraps around, and so does the host."""
-    if not isinstance(val, torch.Tensor):
-        return ANYTHING
-    if val.dtype is torch.bool:
-        return BOOLEAN
-    if val.dtype.is_floating_point or val.dtype.is_complex or val.dtype is torch.int64:
-        return ANYTHING
-    info = torch.iinfo(val.dtype)
-    return Range(info.min, info.max)
-
-
-def _of_constant(constant: torch.Tensor) -> Range:
-    if constant.is_complex() or not constant.numel() or constant.is_meta:
-        return ANYTHING
-    low, high = torch.aminmax(constant)
-    return _ordered(low.item(), high.item())
-
-
-def _cut(found: Range, whole: Range) -> Range:
-    """A narrower dtype wraps around: what may leave it may be anything in it."""
-    if math.isnan(found.low) or math.isnan(found.high):
-        return whole
-    return found if found.within(whole) else whole
-
-
-def _ordered(low: Number, high: Number) -> Range:
-    return ANYTHING if math.isnan(low) or math.isnan(high) else Range(low, high)
-
-
-def rule(*overloads: Any) -> Callable[[Rule], Rule]:
-    def enter(function: Rule) -> Rule:
-        RULES.update(dict.fromkeys(overloads, function))
-        return function
-
-    return enter
-
-
-def integers_beyond(nodes: Iterable[torch.fx.Node], ranges: Ranges) -> Iterator[torch.fx.Node]:
-    """The operations that read or give int64 values which may leave the device's 32 bits."""
-    for node in nodes:
-        if node.op == "call_function" and beyond(node, ranges):
-            yield node
-
-
-def beyond(node: torch.fx.Node, ranges: Ranges) -> bool:
-    """Whether an operation reads or gives int64 values that may leave 32 bits."""
-    val = node.meta.get("val")
-    given = val if isinstance(val, tuple | list) else (val,)
-    for number, each in enumerate(given):
-        if _is_long(each) and _is_read(node, number, len(given)) and not ranges(node, number).within(INT32):
-            return True
-    if node.target is operator.getitem:
-        return False
-    read = [item for item in leaves((node.args, node.kwargs)) if isinstance(item, torch.fx.Node)]
-    return any(_is_long(item.meta.get("val")) and not ranges(item).within(INT32) for item in read)
-
-
-def _is_long(val: Any) -> bool:
-    return isinstance(val, torch.Tensor) and val.dtype is torch.int64
-
-
-def _is_read(node: torch.fx.Node, number: int, outputs: int) -> bool:
-    """Whether anybody reads this output."""
-    return outputs == 1 or any(user.target is operator.getitem and user.args[1] == number for user in node.users)
-
 
 # -- what passes values on -------------------------------------------------------------------------------------------
 
@@ -268,21 +120,21 @@ def _product(one: Number, other: Number) -> Number:
 def _add(node: torch.fx.Node, ranges: Ranges) -> Range:
     left, right = _both(node, ranges)
     right = times(right, ranges(_alpha(node)))
-    return _ordered(left.low + right.low, left.high + right.high)
+    return ordered(left.low + right.low, left.high + right.high)
 
 
 @rule(aten.sub.Tensor, aten.sub.Scalar)
 def _sub(node: torch.fx.Node, ranges: Ranges) -> Range:
     left, right = _both(node, ranges)
     right = times(right, ranges(_alpha(node)))
-    return _ordered(left.low - right.high, left.high - right.low)
+    return ordered(left.low - right.high, left.high - right.low)
 
 
 @rule(aten.rsub.Scalar, aten.rsub.Tensor)
 def _rsub(node: torch.fx.Node, ranges: Ranges) -> Range:
     left, right = _both(node, ranges)
     left = times(left, ranges(_alpha(node)))
-    return _ordered(right.low - left.high, right.high - left.low)
+    return ordered(right.low - left.high, right.high - left.low)
 
 
 @rule(aten.mul.Tensor, aten.mul.Scalar)
@@ -350,7 +202,7 @@ def _division(node: torch.fx.Node, ranges: Ranges) -> Range:
     if right.low <= 0 <= right.high:
         return ANYTHING
     corners = [one / other for one in left for other in right]
-    return _ordered(min(corners), max(corners))
+    return ordered(min(corners), max(corners))
 
 
 @rule(aten.remainder.Tensor, aten.remainder.Scalar, aten.fmod.Tensor, aten.fmod.Scalar)
@@ -460,15 +312,23 @@ def _triangle(node: torch.fx.Node, ranges: Ranges) -> Range:
     return ranges(node.args[0]).joined(Range(0, 0))
 
 
-@rule(
-    aten.scatter.src, aten.scatter.value, aten.slice_scatter.default, aten.select_scatter.default,
-    aten.index_copy.default, aten.masked_scatter.default, aten.copy.default, aten.index_fill.int_Scalar,
-)  # fmt: skip
+# Which argument is written.
+WRITTEN: dict[Any, int] = {
+    aten.scatter.src: 3,
+    aten.scatter.value: 3,
+    aten.index_copy.default: 3,
+    aten.index_fill.int_Scalar: 3,
+    aten.masked_scatter.default: 2,
+    aten.slice_scatter.default: 1,
+    aten.select_scatter.default: 1,
+    aten.copy.default: 1,
+}
+
+
+@rule(*WRITTEN)
 def _written(node: torch.fx.Node, ranges: Ranges) -> Range:
     """What was there, or what is written."""
-    number = {aten.slice_scatter.default: 1, aten.select_scatter.default: 1, aten.copy.default: 1}.get(node.target, 3)
-    if node.target is aten.masked_scatter.default:
-        number = 2
+    number = WRITTEN[node.target]
     written = node.args[number] if len(node.args) > number else node.kwargs.get("src", node.kwargs.get("value"))
     return ranges(node.args[0]).joined(ranges(written))
 
@@ -490,7 +350,7 @@ def _accumulated(node: torch.fx.Node, ranges: Ranges, written: Any) -> Range:
     there, each = ranges(node.args[0]), ranges(written)
     count = written.meta["val"].numel() if isinstance(written, torch.fx.Node) else math.prod(node.meta["val"].shape)
     added = times(each, Range(0, max(count, 1)))
-    return _ordered(there.low + added.low, there.high + added.high)
+    return ordered(there.low + added.low, there.high + added.high)
 
 
 # -- reductions ------------------------------------------------------------------------------------------------------
@@ -525,8 +385,17 @@ def _prod(node: torch.fx.Node, ranges: Ranges) -> Range:
     return Range(0 if ranges(node.args[0]).low >= 0 else -high, high)
 
 
+@rule(aten.argmax.default, aten.argmin.default)
+def _place(node: torch.fx.Node, ranges: Ranges) -> Range:
+    """Counted along a dimension, or through all of them."""
+    source: Any = node.args[0]
+    val = source.meta["val"]
+    dim: Any = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim")
+    return Range(0, (val.numel() if dim is None or not val.ndim else val.shape[dim]) - 1)
+
+
 @rule(
-    aten.argmax.default, aten.argmin.default, aten.argsort.default, aten.argsort.stable, aten.count_nonzero.default,
+    aten.argsort.default, aten.argsort.stable, aten.count_nonzero.default,
     aten.nonzero.default, aten.searchsorted.Tensor, aten.bucketize.Tensor, aten.count_nonzero.dim_IntList,
     aten.searchsorted.Scalar, aten.bucketize.Scalar,
 )  # fmt: skip
@@ -545,12 +414,19 @@ def _both_units(node: torch.fx.Node, ranges: Ranges) -> Range:
     return Range(-1, 1)
 
 
-@rule(aten.log2.default, aten.log.default, aten.log10.default, aten.sqrt.default)
+SLOW: dict[Any, Callable[[float], float]] = {
+    aten.log2.default: math.log2,
+    aten.log.default: math.log,
+    aten.log10.default: math.log10,
+    aten.sqrt.default: math.sqrt,
+}
+
+
+@rule(*SLOW)
 def _slow(node: torch.fx.Node, ranges: Ranges) -> Range:
     """Functions that grow slower than what they are of: finite for what is finite and positive."""
     found = ranges(node.args[0])
-    functions = {aten.log2.default: math.log2, aten.log.default: math.log, aten.log10.default: math.log10}
-    function = functions.get(node.target, math.sqrt)
+    function = SLOW[node.target]
     if found.low < 0 or (found.low == 0 and function is not math.sqrt) or not math.isfinite(found.high):
         return ANYTHING
     return Range(function(found.low), function(found.high))
@@ -558,10 +434,20 @@ def _slow(node: torch.fx.Node, ranges: Ranges) -> Range:
 
 # -- several results: values and where they were ---------------------------------------------------------------------
 
-SEVERAL: dict[Any, Callable[[torch.fx.Node, Ranges, int], Range]] = {}
-
 
 def _values_and_places(node: torch.fx.Node, ranges: Ranges, output: int) -> Range:
+    """Places are counted along the dimension that is chosen from."""
+    source: Any = node.args[0]
+    if output == 0:
+        return ranges(source)
+    sizes = source.meta["val"].shape
+    number = 2 if node.target in (aten.topk.default, aten.kthvalue.default) else 1
+    dim: Any = node.kwargs.get("dim", node.args[number] if len(node.args) > number else -1)
+    return Range(0, max((sizes[dim] if sizes else 1) - 1, 0))
+
+
+def _values_and_pixels(node: torch.fx.Node, ranges: Ranges, output: int) -> Range:
+    """Places are counted through an image."""
     source: Any = node.args[0]
     return ranges(source) if output == 0 else Range(0, max(source.meta["val"].numel() - 1, 0))
 
@@ -573,9 +459,15 @@ def _parts(node: torch.fx.Node, ranges: Ranges, output: int) -> Range:
 for _overload in (
     aten.topk.default, aten.sort.default, aten.sort.stable, aten.max.dim, aten.min.dim, aten.kthvalue.default,
     aten.median.dim, aten.mode.default, aten.cummax.default, aten.cummin.default,
-    aten.max_pool2d_with_indices.default, aten.max_pool3d_with_indices.default, aten.adaptive_max_pool2d.default,
 ):  # fmt: skip
     SEVERAL[_overload] = _values_and_places
+for _overload in (
+    aten.max_pool2d_with_indices.default,
+    aten.max_pool3d_with_indices.default,
+    aten.adaptive_max_pool2d.default,
+    aten.adaptive_max_pool3d.default,
+):
+    SEVERAL[_overload] = _values_and_pixels
 for _overload in (
     aten.split.Tensor,
     aten.split_with_sizes.default,
