@@ -28,3 +28,7 @@ class VerifyError(TorchTtnnError):
 def refuse(reason: str) -> NoReturn:
     """Leave the operation being lowered to the host, for this reason."""
     raise StaysOnHost(reason)
+
+
+class BeyondBounds(ValueError):
+    """Weights hold integers that a program was not compiled for; torch runs the call."""

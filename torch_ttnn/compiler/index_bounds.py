@@ -6,11 +6,15 @@ the smallest and largest value of such inputs first, and leaves calls with other
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
 import torch.fx
+
+from torch_ttnn.compiler.arguments import leaves
+from torch_ttnn.compiler.ranges import Range, Ranges, beyond
 
 aten = torch.ops.aten
 
@@ -24,23 +28,181 @@ class Bounds(NamedTuple):
     def and_also(self, other: Bounds) -> Bounds:
         return Bounds(max(self.low, other.low), min(self.high, other.high))
 
+    def hold(self, tensor: torch.Tensor) -> bool:
+        """Whether all of a tensor lies within."""
+        if tensor.numel() == 0 or tensor.is_meta:
+            return True
+        low, high = torch.aminmax(tensor)
+        return low.item() >= self.low and high.item() <= self.high  # NaN is not
+
 
 INT32 = Bounds(torch.iinfo(torch.int32).min, torch.iinfo(torch.int32).max)  # what the device's integers hold
-ANYTHING = Bounds(torch.iinfo(torch.int64).min, torch.iinfo(torch.int64).max)
 
 
-def of_inputs(graph: torch.fx.Graph) -> dict[int, Bounds]:
-    """The bounds of every input of integers, by its number."""
-    found = {}
-    for number, node in enumerate(each for each in graph.nodes if each.op == "placeholder"):
+def of_inputs(captured: torch.fx.GraphModule) -> dict[int, Bounds]:
+    """The bounds of every input of integers, by its number. Those of weights hold when they are prepared."""
+    placeholders = captured.graph.find_nodes(op="placeholder")
+    whole = [number for number, node in enumerate(placeholders) if _is_whole(node)]
+    casts = any(node.target in CASTS and _is_whole(node) for node in captured.graph.nodes)
+    if not whole and not casts:
+        return {}
+    found: dict[int, Bounds] = {}
+    for number in whole:
+        found[number] = INT32
+        for asked in _asked_of(placeholders[number]):
+            found[number] = found[number].and_also(asked)
+    _Narrowing(captured, placeholders, found).run()
+    hold_always = {number for number in whole if placeholders[number].meta["val"].dtype is torch.int32}
+    return {number: bounds for number, bounds in found.items() if number not in hold_always or bounds != INT32}
+
+
+CASTS = {aten._to_copy.default, torch.ops.prims.convert_element_type.default, aten.to.dtype}
+WIDTHS = (30, 24, 20, 16, 15)  # bits, besides the sign, that inputs may be narrowed to for sums and products of them
+
+
+class _Narrowing:
+    """Narrows inputs so that what is computed of them stays within 32 bits and within tables, where that can be had.
+
+    `mask.cumsum(-1)` of a mask that may hold any 32-bit integer may leave 32 bits; of 16 bits it does not. A place in
+    a cache plus one is in the cache if the place is below its end. A call whose inputs are beyond runs with torch.
+    """
+
+    def __init__(
+        self, captured: torch.fx.GraphModule, placeholders: Sequence[torch.fx.Node], found: dict[int, Bounds]
+    ) -> None:
+        self.captured, self.placeholders, self.found = captured, placeholders, found
+        self.constants = _constant_nodes(captured.graph)
+        self.nodes = [
+            node for node in captured.graph.nodes if node.op == "call_function" and any(map(_is_whole, _around(node)))
+        ]
+
+    def run(self) -> None:
+        self._look_at_floats()
+        for group, left in self._groups(beyond):
+            self._by_width(group, left)
+        for group, left in self._groups(looks_beyond):
+            self._by_search(group, left)
+
+    def _look_at_floats(self) -> None:
+        """Floating-point inputs that become integers are looked at too: masks are given as floats at times."""
+        left = self._refused(beyond, self.found)
+        reached = _ancestors([item for node in left for item in node.all_input_nodes]) if left else ()
+        for number, node in enumerate(self.placeholders):
+            if node in reached and number not in self.found and _is_float(node):
+                tried = {**self.found, number: INT32}
+                still = self._refused(beyond, tried)
+                if len(still) < len(left):
+                    left = still
+                    self.found[number] = INT32
+
+    def _refused(
+        self, test: Callable[[torch.fx.Node, Ranges], bool], found: Mapping[int, Bounds]
+    ) -> list[torch.fx.Node]:
+        inputs = {self.placeholders[number]: Range(*each) for number, each in found.items()}
+        known = Ranges(inputs, self._constant_of, self.constants.__contains__)
+        return [node for node in self.nodes if test(node, known)]
+
+    def _constant_of(self, node: torch.fx.Node) -> torch.Tensor | None:
+        return operator.attrgetter(str(node.target))(self.captured) if node.op == "get_attr" else None
+
+    def _groups(self, test: Callable[[torch.fx.Node, Ranges], bool]) -> list[tuple[list[int], list[torch.fx.Node]]]:
+        """Inputs that meet in an operation that is refused, with all such operations of theirs."""
+        groups: list[tuple[set[int], list[torch.fx.Node]]] = []
+        for node in self._refused(test, self.found):
+            reached = _ancestors([item for item in node.all_input_nodes if _is_whole(item)])
+            numbers = {number for number in self.found if self.placeholders[number] in reached}
+            nodes = [node]
+            for group in [group for group in groups if group[0] & numbers]:
+                groups.remove(group)
+                numbers, nodes = numbers | group[0], group[1] + nodes
+            if numbers:
+                groups.append((numbers, nodes))
+        return [(sorted(numbers), nodes) for numbers, nodes in groups]
+
+    def _narrowed(self, group: Sequence[int], bounds: Bounds) -> dict[int, Bounds]:
+        return {**self.found, **{number: self.found[number].and_also(bounds) for number in group}}
+
+    def _by_width(self, group: Sequence[int], left: Sequence[torch.fx.Node]) -> None:
+        """The widest of a few widths with which the fewest operations are refused."""
+        fewest = len(self._refused(beyond, self.found))
+        best = self.found
+        for width in WIDTHS:
+            tried = self._narrowed(group, Bounds(-(1 << width), 1 << width))
+            still = len(self._refused(beyond, tried))
+            if still < fewest:
+                best, fewest = tried, still
+        self.found.update(best)
+
+    def _by_search(self, group: Sequence[int], left: Sequence[torch.fx.Node]) -> None:
+        """The largest numbers, then the smallest, with which nothing is looked up beyond its table."""
+
+        def refused(low: int, high: int) -> int:
+            return len(self._refused(looks_beyond, self._narrowed(group, Bounds(low, high))))
+
+        fewest = refused(0, 0)
+        if fewest >= len(self._refused(looks_beyond, self.found)):
+            return
+        high = _largest(lambda number: refused(0, number) <= fewest, INT32.high)
+        low = -_largest(lambda number: refused(-number, high) <= fewest, -INT32.low)
+        self.found.update(self._narrowed(group, Bounds(low, high)))
+
+
+def _largest(holds: Callable[[int], bool], most: int) -> int:
+    """The largest number up to `most` for which something holds that holds for 0 and, once it fails, for none after."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle - 1)
+    return low
+
+
+def looks_beyond(node: torch.fx.Node, ranges: Ranges) -> bool:
+    """Whether an operation may look up what lies beyond its table, which torch refuses."""
+    if node.target not in LOOKS_UP or node.target in TRUSTED:
+        return False
+    for index in {item for item in leaves(node.args[1:]) if isinstance(item, torch.fx.Node) and _is_whole(item)}:
+        for asked in LOOKS_UP[node.target](node, index):
+            if not ranges(index).within(Range(*asked)):
+                return True
+    return False
+
+
+def _constant_nodes(graph: torch.fx.Graph) -> set[torch.fx.Node]:
+    """The nodes that depend on no input."""
+    found: set[torch.fx.Node] = set()
+    for node in graph.nodes:
+        if node.op != "placeholder" and all(each in found for each in node.all_input_nodes):
+            found.add(node)
+    return found
+
+
+def _around(node: torch.fx.Node) -> list[torch.fx.Node]:
+    return [node, *node.all_input_nodes]
+
+
+def _is_whole(node: torch.fx.Node) -> bool:
+    """Whether it is a tensor of integers."""
+    val = node.meta.get("val")
+    return isinstance(val, torch.Tensor) and val.dtype in (torch.int32, torch.int64)
+
+
+def _is_float(node: torch.fx.Node) -> bool:
+    val = node.meta.get("val")
+    return isinstance(val, torch.Tensor) and val.dtype.is_floating_point
+
+
+def _ancestors(nodes: Sequence[torch.fx.Node]) -> set[torch.fx.Node]:
+    """What the values of nodes are computed of; of comparisons only yes and no goes on."""
+    found: set[torch.fx.Node] = set()
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
         val = node.meta.get("val")
-        if not isinstance(val, torch.Tensor) or val.dtype not in (torch.int32, torch.int64):
+        if node in found or (isinstance(val, torch.Tensor) and val.dtype is torch.bool):
             continue
-        bounds = INT32 if val.dtype is torch.int64 else ANYTHING
-        for asked in _asked_of(node):
-            bounds = bounds.and_also(asked)
-        if bounds != ANYTHING:
-            found[number] = bounds
+        found.add(node)
+        # What is looked up has the table's values, whatever the index was.
+        waiting += node.all_input_nodes[:1] if node.target in LOOKS_UP else node.all_input_nodes
     return found
 
 
@@ -55,14 +217,10 @@ PASSES_ON = {
 
 def _asked_of(node: torch.fx.Node) -> Iterator[Bounds]:
     for user in node.users:
-        if user.target in PASSES_ON or (user.target is aten._to_copy.default and _is_integer(user)):
+        if user.target in PASSES_ON or (user.target is aten._to_copy.default and _is_whole(user)):
             yield from _asked_of(user)
         elif user.target in LOOKS_UP:
             yield from LOOKS_UP[user.target](user, node)
-
-
-def _is_integer(node: torch.fx.Node) -> bool:
-    return node.meta["val"].dtype in (torch.int32, torch.int64)
 
 
 def _sizes(node: torch.fx.Node) -> torch.Size:
@@ -114,3 +272,4 @@ LOOKS_UP: dict[Any, Callable[[torch.fx.Node, torch.fx.Node], Iterator[Bounds]]] 
     aten.nll_loss_forward.default: _classes,
     aten.nll_loss2d_forward.default: _classes,
 }
+TRUSTED = {aten._unsafe_index.Tensor}  # torch does not look at its indices either

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 import torch.fx
 
+from torch_ttnn.compiler import index_bounds
 from torch_ttnn.compiler.arguments import leaves, mapped
 from torch_ttnn.compiler.brief import dtype_name
 from torch_ttnn.compiler.errors import CompileError, StaysOnHost
 from torch_ttnn.compiler.lowering import registry
-from torch_ttnn.compiler.nodes import call_node
+from torch_ttnn.compiler.nodes import CAPTURED, call_node, captured_vals
+from torch_ttnn.compiler.ranges import Range, Ranges, beyond, divides_by_zero
 from torch_ttnn.compiler.recorder import Recorder
 from torch_ttnn.compiler.source import source_line
 from torch_ttnn.compiler.value import Handle, Value
@@ -34,19 +36,45 @@ class Lowered:
     values: dict[torch.fx.Node, Any] = field(default_factory=dict)  # captured node: its value
 
 
-def lower(graph_module: torch.fx.GraphModule, static_inputs: Sequence[int], recorder: Recorder) -> Lowered:
-    """Write both graphs of the program for a captured graph."""
-    return _Lowering(graph_module, frozenset(static_inputs), recorder).run()
+def lower(
+    graph_module: torch.fx.GraphModule,
+    static_inputs: Sequence[int],
+    recorder: Recorder,
+    captured: torch.fx.GraphModule,
+) -> Lowered:
+    """Write both graphs of the program for a graph that was made of the captured one."""
+    return _Lowering(graph_module, frozenset(static_inputs), recorder, captured).run()
 
 
 class _Lowering:
-    def __init__(self, graph_module: torch.fx.GraphModule, statics: frozenset[int], recorder: Recorder) -> None:
+    def __init__(
+        self,
+        graph_module: torch.fx.GraphModule,
+        statics: frozenset[int],
+        recorder: Recorder,
+        captured: torch.fx.GraphModule,
+    ) -> None:
         self.graph_module = graph_module
         self.static_numbers = statics
         self.recorder = recorder
         self.env: dict[torch.fx.Node, Any] = {}
         self.inputs: list[torch.fx.Node | None] = []
         self.statics: dict[int, torch.fx.Node] = {}
+        self.ranges = self._ranges(captured)
+
+    def _ranges(self, captured: torch.fx.GraphModule) -> Ranges:
+        """What is known of the values of integers; inputs are within what every call is checked for."""
+        placeholders = self.graph_module.graph.find_nodes(op="placeholder")
+        bounds = index_bounds.of_inputs(captured)
+        inputs = {placeholders[number]: Range(*each) for number, each in bounds.items()}
+        return Ranges(inputs, self._constant_of, self._is_static)
+
+    def _is_static(self, node: torch.fx.Node) -> bool:
+        value = self.env.get(node)
+        return isinstance(value, Value) and value.is_static
+
+    def _constant_of(self, node: torch.fx.Node) -> torch.Tensor | None:
+        return self.recorder.constant_of(self.env[node])
 
     def run(self) -> Lowered:
         recorder = self.recorder
@@ -144,6 +172,12 @@ class _Lowering:
                 raise StaysOnHost("an empty tensor has no counterpart on the device")
             if item.dtype is torch.float64 or item.dtype.is_complex:
                 raise StaysOnHost(f"{dtype_name(item.dtype)} has no counterpart on the device")
+        if beyond(node, self.ranges):
+            raise StaysOnHost("its integers may leave the 32 bits that the device has for them")
+        if index_bounds.looks_beyond(node, self.ranges):
+            raise StaysOnHost("its index may lie beyond what it looks up in, which torch refuses")
+        if divides_by_zero(node, self.ranges):
+            raise StaysOnHost("it may divide an integer by zero, which torch refuses")
 
     def _pointwise(self, node: torch.fx.Node, lowering: registry.Lowering, args: tuple, kwargs: dict[str, Any]) -> Any:
         val = node.meta["val"]
@@ -184,19 +218,27 @@ class _Lowering:
 
     def _on_host(self, node: torch.fx.Node, args: tuple, kwargs: dict[str, Any], reason: str) -> Any:
         function: Any = node.target
-        made = call_node(self.recorder.main, function, self._as_host_nodes(args), self._as_host_nodes(kwargs))
+        wanted = captured_vals(node)
+        made = call_node(
+            self.recorder.main, function, self._as_host_nodes(args, wanted), self._as_host_nodes(kwargs, wanted)
+        )
         made.meta.update(val=node.meta["val"], origin=node, reason=reason, source=source_line(node))
         return self._host_values(made, node.meta["val"])
 
-    def _as_host_nodes(self, arguments: Any) -> Any:
-        """Arguments as torch tensors of the main graph: downloaded, or prepared and kept on the host."""
+    def _as_host_nodes(self, arguments: Any, vals: Iterator[Any] | None = None) -> Any:
+        """Arguments as torch tensors of the main graph: downloaded, or prepared and kept on the host.
+
+        `vals` are torch's arguments, leaf by leaf: tensors get their strides.
+        """
         recorder = self.recorder
 
         def node_of(item: Any) -> Any:
+            val = next(vals, None) if vals is not None else None
             if not isinstance(item, Value):
                 return item
             host = item.host()
-            return recorder.weight(host, None) if host.graph is recorder.prepare_graph else host
+            here = recorder.weight(host, None) if host.graph is recorder.prepare_graph else host
+            return recorder.restrided(here, val.stride()) if isinstance(val, torch.Tensor) else here
 
         return mapped(arguments, node_of)
 
@@ -218,7 +260,8 @@ class _Lowering:
         outputs = tuple(node.args[0])  # type: ignore[arg-type]
         hosts = self._as_host_nodes(self._values_of(outputs))
         made = self.recorder.main.output(self._apart(outputs, hosts))
-        made.meta["vals"] = [item.meta.get("val") if isinstance(item, torch.fx.Node) else item for item in outputs]
+        captured = node.meta[CAPTURED].args[0]  # fusions know shapes, and not always strides
+        made.meta["vals"] = [item.meta.get("val") if isinstance(item, torch.fx.Node) else item for item in captured]
 
     def _apart(self, outputs: tuple, hosts: tuple) -> tuple:
         """Results that are tensors of their own: a clone must not be the input that it was made of, or its twin."""

@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch.fx
 
+from torch_ttnn.compiler.arguments import leaves
+
 PLACE = "place"  # in a node's meta: where what it was made of stands in the captured graph
+CAPTURED = "captured"  # in a node's meta: the node of the captured graph that it is a copy of
+
+
+def captured_val(node: torch.fx.Node) -> Any:
+    """What torch has for a value: with its strides, which fusions do not keep."""
+    captured = node.meta.get(CAPTURED)
+    return (captured if captured is not None else node).meta.get("val")
+
+
+def captured_vals(node: torch.fx.Node) -> Iterator[Any]:
+    """What torch's arguments of a call are, leaf by leaf: an operation may read memory, so that strides matter."""
+    captured = node.meta.get(CAPTURED)
+    given = leaves((node.args, node.kwargs))
+    if captured is not None and captured.target is node.target:
+        theirs = leaves((captured.args, captured.kwargs))
+        given = theirs if len(theirs) == len(given) else given
+    for item in given:
+        yield captured_val(item) if isinstance(item, torch.fx.Node) else item
 
 
 def call_node(

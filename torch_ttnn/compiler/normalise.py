@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import torch
@@ -10,7 +11,7 @@ from torch.fx._lazy_graph_module import _make_graph_module, _use_lazy_graph_modu
 
 from torch_ttnn.compiler.arguments import frozen
 from torch_ttnn.compiler.lowering.registry import is_random
-from torch_ttnn.compiler.nodes import PLACE
+from torch_ttnn.compiler.nodes import CAPTURED, PLACE
 
 aten = torch.ops.aten
 
@@ -30,9 +31,11 @@ def normalise(captured: torch.fx.GraphModule) -> torch.fx.GraphModule:
         twin = seen.get(key) if key is not None else None
         if twin is None:
             twin = graph.node_copy(node, copies.__getitem__)
-            twin.meta[PLACE] = place
+            twin.meta[PLACE], twin.meta[CAPTURED] = place, node
             if node.target is aten.cat.default:
                 twin = _without_empty(node, twin)
+            elif node.target is aten.as_strided.default:
+                _take_memory_whole(node, twin, copies)
             if key is not None:
                 seen[key] = twin
         copies[node] = twin
@@ -62,6 +65,30 @@ def _without_empty(node: torch.fx.Node, cat: torch.fx.Node) -> torch.fx.Node:
     cat.args = (parts, *cat.args[1:])
     is_output = any(user.op == "output" for user in node.users)  # a result must not be an input, or another result
     return cat if len(parts) > 1 or is_output else parts[0]
+
+
+def _take_memory_whole(node: torch.fx.Node, twin: torch.fx.Node, copies: dict[torch.fx.Node, torch.fx.Node]) -> None:
+    """`as_strided` reads the memory that its input is a view of: it is given that, and no longer the view."""
+    given: Any = node.args[0]
+    size, stride, *offset = node.args[1:]
+    start = offset[0] if offset and offset[0] is not None else node.kwargs.get("storage_offset")
+    if start is None:
+        start = given.meta["val"].storage_offset()
+    owner = _owner(given)
+    twin.args, twin.kwargs = (copies[owner], size, stride, start), {}
+
+
+def _owner(node: torch.fx.Node) -> torch.fx.Node:
+    """The value whose memory this one is a view of."""
+    source = node
+    if node.target is operator.getitem:
+        source = node.args[0]  # type: ignore[assignment]
+    target = source.target
+    if not isinstance(target, torch._ops.OpOverload) or not source.args:
+        return node
+    returned = target._schema.returns[:1]
+    is_view = bool(returned) and returned[0].alias_info is not None and not returned[0].alias_info.is_write
+    return _owner(source.args[0]) if is_view and isinstance(source.args[0], torch.fx.Node) else node
 
 
 def count_operations(graph: torch.fx.Graph) -> int:

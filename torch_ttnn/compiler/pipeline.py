@@ -68,7 +68,7 @@ def _fuse(compilation: Compilation) -> None:
 
 def _lower(compilation: Compilation) -> None:
     recorder = Recorder(compilation.target, compilation.options, compilation.fake_mode)
-    compilation.lowered = lower(compilation.graph_module, compilation.static_inputs, recorder)
+    compilation.lowered = lower(compilation.graph_module, compilation.static_inputs, recorder, compilation.captured)
 
 
 def _place(compilation: Compilation) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
+from torch_ttnn.compiler.errors import BeyondBounds
 from ttnn_emulator.numerics.pages import in_large_pages
 
 # By the names that a program on disk knows them by; ATen operators may prepare weights too, and need no entry.
@@ -50,6 +51,17 @@ def saturated(tensor: torch.Tensor) -> torch.Tensor:
     if float(tensor.amin()) >= -LARGEST and float(tensor.amax()) <= LARGEST:
         return tensor
     return torch.where(tensor.isinf(), tensor, tensor.clamp(-LARGEST, LARGEST))
+
+
+@prepares
+def within_32_bits(tensor: torch.Tensor) -> torch.Tensor:
+    """Integers that the device can hold, as they are; others are refused, and the program runs with torch."""
+    if isinstance(tensor, FakeTensor) or tensor.is_meta or not tensor.numel():
+        return tensor
+    low, high = torch.aminmax(tensor)
+    if int(low) < -(2**31) or int(high) >= 2**31:
+        raise BeyondBounds(f"a weight holds integers from {int(low)} to {int(high)}, beyond the device's 32 bits")
+    return tensor
 
 
 def selected(matrix: torch.Tensor, dim: int, index: torch.Tensor) -> torch.Tensor:

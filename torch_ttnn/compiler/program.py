@@ -13,8 +13,7 @@ import torch.fx
 from torch._prims_common import make_contiguous_strides_for
 
 from torch_ttnn.compiler import emit, index_bounds
-from torch_ttnn.compiler.errors import ProgramError
-from torch_ttnn.compiler.index_bounds import Bounds
+from torch_ttnn.compiler.errors import BeyondBounds, ProgramError
 from torch_ttnn.compiler.lower import Lowered
 from torch_ttnn.compiler.source import failed_call
 from torch_ttnn.compiler.traced import Parts, TracedProgram
@@ -56,7 +55,8 @@ class Program:
         self.outputs = len({node for node in output.args[0] if isinstance(node, torch.fx.Node)})  # type: ignore[union-attr]
         self._vals = output.meta["vals"]
         self._outputs = [_finisher(node, val) for node, val in zip(output.args[0], self._vals)]  # type: ignore[arg-type]
-        bounds = index_bounds.of_inputs(captured.graph)
+        bounds = index_bounds.of_inputs(captured)
+        self.weights.bounds = {number: bounds[number] for number in lowered.statics if number in bounds}
         own = [node.meta["number"] for node in lowered.main.nodes if node.op == "placeholder" and node not in places]
         self._bounds = [(number, bounds[number]) for number in own if number in bounds]
 
@@ -80,7 +80,7 @@ class Program:
             if isinstance(each, torch.Tensor) and each.is_meta:
                 return [_without_values(val) for val in self._vals]
         for number, bounds in self._bounds:
-            if not _lies_within(inputs[number], bounds):
+            if not bounds.hold(inputs[number]):
                 log.warning("input %d has values beyond %d to %d: torch runs this call on the host", number, *bounds)
                 return self._on_host(inputs)
         if self.before_first_call is not None:
@@ -88,8 +88,12 @@ class Program:
             call(inputs)
         # Entering no_grad takes a while, and AOTAutograd mostly has done so.
         without_gradients = torch.no_grad() if torch.is_grad_enabled() else contextlib.nullcontext()
-        with self._lock, without_gradients, self._numerics():
-            outputs = self._run(inputs)
+        try:
+            with self._lock, without_gradients, self._numerics():
+                outputs = self._run(inputs)
+        except BeyondBounds as reason:
+            log.warning("%s: torch runs this call on the host", reason)
+            return self._on_host(inputs)
         return [finish(each) if finish is not None else each for finish, each in zip(self._outputs, outputs)]
 
     def _run(self, inputs: Sequence[Any]) -> Any:
@@ -98,12 +102,17 @@ class Program:
             if self._traced is not None:
                 return self._traced(weights, inputs)
             return self._forward(self.target.border.ttnn, self.target.device, weights, inputs)
+        except BeyondBounds:
+            raise
         except Exception as error:
             if not self.target.is_open:
                 raise ProgramError(
                     "the device that this program was compiled for is closed; open one and compile again"
                 ) from error
-            raise _told(error, self.graph) from error
+            told = _told(error, self.graph)
+            if told is error:
+                raise
+            raise told from error
 
     def _traceable_parts(self, options: TorchTtnnOption) -> Parts | None:
         """The graph cut in three, if warm calls are to run as a trace and can."""
@@ -127,20 +136,21 @@ def _without_values(val: Any) -> Any:
 
 
 def _told(error: Exception, graph: torch.fx.Graph) -> Exception:
-    """An error of a call of the program, with the line of the model that it comes from."""
+    """An error of a call of the program, with the line of the model that it comes from.
+
+    What torch refuses on the host is refused as torch does, whoever waits for that error.
+    """
     line = emit.failing_line(error)
     name = line.partition(" = ")[0].strip()
     node = next((each for each in graph.nodes if each.name == name), None)
     if node is None:
         return error
-    return failed_call(error, line, node.meta.get("origin"))
-
-
-def _lies_within(tensor: torch.Tensor, bounds: Bounds) -> bool:
-    if tensor.numel() == 0 or tensor.is_meta:
-        return True
-    low, high = torch.aminmax(tensor)
-    return int(low) >= bounds.low and int(high) <= bounds.high
+    told = failed_call(error, line, node.meta.get("origin"))
+    if "reason" not in node.meta:
+        return told
+    if hasattr(error, "add_note"):  # Python 3.11
+        error.add_note(str(told).partition("\n")[2])
+    return error
 
 
 def _finisher(node: Any, val: Any) -> Any:

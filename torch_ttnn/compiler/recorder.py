@@ -27,6 +27,7 @@ from torch_ttnn.compiler.arguments import DEVICE, call_with, leaves, mapped
 from torch_ttnn.compiler.brief import dtype_name
 from torch_ttnn.compiler.errors import StaysOnHost, refuse
 from torch_ttnn.compiler.forms import Form, Shape
+from torch_ttnn.compiler.fusion import composites
 from torch_ttnn.compiler.nodes import call_node
 from torch_ttnn.compiler.value import ROW_MAJOR, TILE, Handle, Value, align
 from torch_ttnn.devices import Target
@@ -247,6 +248,8 @@ class Recorder(Namespace):
         dtype = dtype or own
         if value.is_static and value.dtype is torch.float32 and dtype is not DataType.FLOAT32:
             value = value.prepared(preparation.saturated)
+        elif value.is_static and value.dtype is torch.int64:
+            value = value.prepared(preparation.within_32_bits)
         host = value.host()
         layout = layout or (ROW_MAJOR if mostly_padding(value.shape) else TILE)
         graph = host.graph
@@ -328,17 +331,6 @@ class Recorder(Namespace):
             source = source.args[0]  # type: ignore[union-attr]
         return source if source.meta["val"].dtype is dtype else None  # type: ignore[union-attr, return-value]
 
-    def _to_torch(self, handle: Handle, value: Value) -> tuple[torch.fx.Node, torch.dtype]:
-        """The download itself, and the dtype that it gives."""
-        kwargs: dict[str, Any] = {"dtype": value.dtype} if value.is_float else {}
-        node = call_node(handle.node.graph, ttnn_emulator.to_torch, (handle.node,), kwargs)
-        made = value.dtype if value.is_float else DOWNLOADED[handle.dtype]
-        with self.fake_mode:
-            node.meta.update(
-                path="ttnn.to_torch", origin=self.origin, val=torch.empty(handle.shape, dtype=made, device="cpu")
-            )
-        return node, made
-
     def _host_call(self, graph: torch.fx.Graph, target: Any, args: tuple, kwargs: dict) -> torch.fx.Node:
         """A torch call that is part of a move."""
         node = call_node(graph, target, args, kwargs)
@@ -346,6 +338,16 @@ class Recorder(Namespace):
             node.meta["val"] = call_with(target, args, kwargs, _val_of)
         node.meta.update(move="part of a download", origin=self.origin)
         return node
+
+    def restrided(self, host: torch.fx.Node, stride: Sequence[int]) -> torch.fx.Node:
+        """A torch tensor of the main graph with these strides; itself if it has them already."""
+        val = host.meta["val"]
+        sizes = val.shape
+        if val.numel() == 0 or all(
+            size == 1 or mine == theirs for size, mine, theirs in zip(sizes, val.stride(), stride)
+        ):
+            return host
+        return self._host_call(self.main, composites.restrided, (host, [int(step) for step in stride]), {})
 
     def copied(self, host: torch.fx.Node) -> torch.fx.Node:
         """A torch tensor of the main graph once more."""
@@ -431,14 +433,6 @@ def mostly_padding(shape: Sequence[int]) -> bool:
         return False
     padded = math.prod(shape[:-2]) * math.prod([-(-size // TILE_SIZE) * TILE_SIZE for size in shape[-2:]])
     return padded > PADDED_LIMIT and padded > MUCH_PADDING * math.prod(shape)
-
-
-def _host_source(node: torch.fx.Node, dtype: torch.dtype) -> torch.fx.Node | None:
-    """The torch tensor of which a node is an upload, if it has that dtype."""
-    if node.meta.get("path") != "ttnn.from_torch":
-        return None
-    host = node.args[0]
-    return host if isinstance(host, torch.fx.Node) and host.meta["val"].dtype is dtype else None
 
 
 def _node_of(item: Any) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import weakref
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -19,7 +19,8 @@ from torch._C import _data_address  # type: ignore[attr-defined]
 
 from torch_ttnn.compiler import emit
 from torch_ttnn.compiler.arguments import call_with
-from torch_ttnn.compiler.errors import ProgramError
+from torch_ttnn.compiler.errors import BeyondBounds, ProgramError
+from torch_ttnn.compiler.index_bounds import Bounds
 from torch_ttnn.compiler.observers import unobserved
 from torch_ttnn.compiler.preparation import Room, selected
 from torch_ttnn.compiler.source import failed_call
@@ -90,11 +91,13 @@ class Weights:
         self.tensors: list[Any] = [None] * len(self._made)
         self.when_released: Callable[[], None] = lambda: None
         target.border.holders.add(self)
+        self.bounds: dict[int, Bounds] = {}  # of weights that are integers: what the program was compiled for
         self.uploads = 0  # how often anything was prepared; a test reads it
 
     def current(self, inputs: Sequence[Any]) -> list[Any]:
         """The prepared tensors for these inputs, made anew where what they depend on changed."""
         if not self._is_prepared:
+            self._require_bounds(self._numbers, inputs)
             self._prepare(range(len(self._made)), inputs)
             self._watch(self._numbers, inputs)
             self._is_prepared = True  # not before: an interrupted preparation is begun anew
@@ -111,10 +114,17 @@ class Weights:
         if not self._keep:
             changed = set(self._numbers)
         if changed:
+            self._require_bounds(changed, inputs)
             stale = [k for k, node in enumerate(self._made) if self._depends[node] & changed]
             self._prepare(stale, inputs)
         self._watch([*changed, *moved], inputs)
         return self.tensors
+
+    def _require_bounds(self, numbers: Iterable[int], inputs: Sequence[Any]) -> None:
+        for number in numbers:
+            if number in self.bounds and not self.bounds[number].hold(inputs[number]):
+                low, high = self.bounds[number]
+                raise BeyondBounds(f"input {number}, a weight, has values beyond {low} to {high}")
 
     def release(self) -> None:
         """Free everything; the next call prepares it again."""
@@ -163,7 +173,7 @@ class Weights:
 
             try:
                 result = call_with(self._function(node, room), node.args, node.kwargs, value_of)
-            except ProgramError:  # of a call within
+            except (ProgramError, BeyondBounds):  # of a call within
                 raise
             except Exception as error:
                 name = node.meta.get("path") or str(node.target)

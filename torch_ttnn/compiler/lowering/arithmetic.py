@@ -11,14 +11,11 @@ from torch_ttnn.compiler.errors import refuse
 from torch_ttnn.compiler.lowering.promotion import (
     FLOAT32,
     INT32,
-    LARGEST_ADDEND,
-    LARGEST_FACTOR,
     Operand,
     all_over,
     elementwise,
     fitted,
     is_number,
-    require_room,
     result_dtype,
 )
 from torch_ttnn.compiler.value import Handle
@@ -57,11 +54,9 @@ def rsub(ttnn: Any, x: Handle, y: Operand, alpha: float = 1) -> Handle:
 def _scaled(ttnn: Any, x: Handle, y: Operand, alpha: float) -> Operand:
     """alpha × y, as an operand beside x or in its place."""
     if is_number(y):
-        require_room(ttnn, y * alpha, LARGEST_ADDEND)
         return fitted(y * alpha, x.dtype)
     if alpha == 1:
         return y
-    require_room(ttnn, alpha, LARGEST_FACTOR)
     return ttnn.multiply(y, fitted(alpha, x.dtype))
 
 
@@ -73,14 +68,12 @@ def mul(ttnn: Any, x: Operand, y: Operand) -> Handle:
     if is_number(x):
         x, y = y, x
     if is_number(y):
-        require_room(ttnn, y, LARGEST_FACTOR)
         y = fitted(y, x.dtype)
     return ttnn.logical_and(x, y) if result_dtype(ttnn) is torch.bool else ttnn.multiply(x, y)
 
 
 @elementwise(aten.addcmul.default, constants=(), wraps=True)
 def addcmul(ttnn: Any, x: Handle, y: Handle, z: Handle, value: float = 1) -> Handle:
-    require_room(ttnn, value, LARGEST_FACTOR)
     return ttnn.addcmul(x, y, z, value=fitted(value, x.dtype))
 
 

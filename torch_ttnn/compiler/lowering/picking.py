@@ -18,6 +18,7 @@ from torch_ttnn.compiler.lowering.joining import join
 from torch_ttnn.compiler.lowering.registry import lowers
 from torch_ttnn.compiler.lowering.repeating import expanded, interleaved, repeated
 from torch_ttnn.compiler.lowering.slicing import cut
+from torch_ttnn.compiler.nodes import captured_val
 from torch_ttnn.compiler.preparation import prepares
 from torch_ttnn.compiler.value import Handle, Value
 from ttnn_emulator import DataType
@@ -279,7 +280,7 @@ def as_strided(
     ttnn: Any, x: Value, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> Value:
     """A view of torch's memory: as slices and permutations where it is one, else read element by element."""
-    val = ttnn.origin.args[0].meta["val"]
+    val = captured_val(ttnn.origin.args[0])
     memory = sorted(range(x.ndim), key=lambda dim: (-val.stride(dim), -x.shape[dim]))
     if not val.permute(memory).is_contiguous():
         refuse("the memory of the input has gaps")

@@ -25,8 +25,6 @@ from ttnn_emulator import DataType
 BFLOAT16, FLOAT32, INT32 = DataType.BFLOAT16, DataType.FLOAT32, DataType.INT32
 LARGEST_BFLOAT16 = torch.finfo(torch.bfloat16).max
 NARROW_BITS = {torch.int8: 8, torch.uint8: 8, torch.int16: 16}
-# Python numbers that an int64 operand may meet before its result is likely to need more than the device's 32 bits.
-LARGEST_ADDEND, LARGEST_FACTOR = 1 << 30, 1 << 16
 
 Number = bool | int | float
 Operand = Any  # a Handle or a Number
@@ -146,12 +144,6 @@ def all_over(ttnn: Any, number: Number) -> Value:
     """A result that is one number everywhere: a constant, not an operation."""
     result = ttnn.origin.meta["val"]
     return ttnn.static(torch.full(tuple(result.shape), number, dtype=result.dtype))
-
-
-def require_room(ttnn: Any, number: Number, limit: int) -> None:
-    """Refuse an int64 result that is likely to need more than 32 bits."""
-    if result_dtype(ttnn) is torch.int64 and abs(number) > limit:
-        refuse(f"int64 with {number} may need more than the 32 bits of integers on the device")
 
 
 def require_no_nan(ttnn: Any, what: str) -> None:
