@@ -67,4 +67,5 @@ def static_inputs() -> list[int]:
     if context is None or context.fw_metadata is None:
         return []
     written = {number for number, info in enumerate(context.fw_metadata.input_info) if info.mutates_data}
-    return [number for number in context.fw_metadata.static_input_indices if number not in written]
+    tokens = len(context.fw_metadata.tokens)  # of operations with effects; they come first
+    return [tokens + number for number in context.fw_metadata.static_input_indices if number not in written]

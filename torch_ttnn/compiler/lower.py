@@ -15,7 +15,7 @@ from torch_ttnn.compiler.arguments import leaves, mapped
 from torch_ttnn.compiler.brief import dtype_name
 from torch_ttnn.compiler.errors import CompileError, StaysOnHost
 from torch_ttnn.compiler.lowering import registry
-from torch_ttnn.compiler.nodes import CAPTURED, call_node, captured_vals
+from torch_ttnn.compiler.nodes import CAPTURED, EFFECT, call_node, captured_vals, drop_dead_code
 from torch_ttnn.compiler.ranges import Range, Ranges, beyond, divides_by_zero
 from torch_ttnn.compiler.recorder import Recorder
 from torch_ttnn.compiler.source import source_line
@@ -60,7 +60,7 @@ class _Lowering:
         self.env: dict[torch.fx.Node, Any] = {}
         self.inputs: list[torch.fx.Node | None] = []
         self.statics: dict[int, torch.fx.Node] = {}
-        self.ranges = self._ranges(captured)
+        self.ranges = recorder.ranges = self._ranges(captured)
 
     def _ranges(self, captured: torch.fx.GraphModule) -> Ranges:
         """What is known of the values of integers; inputs are within what every call is checked for."""
@@ -81,7 +81,7 @@ class _Lowering:
         for node in self.graph_module.graph.nodes:
             recorder.origin = node
             self.env[node] = getattr(self, f"_{node.op}")(node)
-        recorder.main.eliminate_dead_code()
+        drop_dead_code(recorder.main)
         weights = []
         for made, here in recorder.weights.items():
             if here.users:
@@ -119,6 +119,8 @@ class _Lowering:
         args, kwargs = self._values_of(node.args), self._values_of(node.kwargs)
         if node.target is operator.getitem and not isinstance(args[0], Value):
             return args[0][args[1]]
+        if EFFECT in node.meta:
+            return self._on_host(node, args, kwargs, "it is run for its effect, such as raising an error")
         values = [item for item in leaves((args, kwargs)) if isinstance(item, Value)]
         if all(value.is_static for value in values) and not registry.is_random(node.target):
             return self._prepared(node, args, kwargs)
@@ -223,6 +225,8 @@ class _Lowering:
             self.recorder.main, function, self._as_host_nodes(args, wanted), self._as_host_nodes(kwargs, wanted)
         )
         made.meta.update(val=node.meta["val"], origin=node, reason=reason, source=source_line(node))
+        if EFFECT in node.meta:
+            made.meta[EFFECT] = True
         return self._host_values(made, node.meta["val"])
 
     def _as_host_nodes(self, arguments: Any, vals: Iterator[Any] | None = None) -> Any:

@@ -12,6 +12,13 @@ from torch_ttnn.compiler.arguments import leaves
 PLACE = "place"  # in a node's meta: where what it was made of stands in the captured graph
 CAPTURED = "captured"  # in a node's meta: the node of the captured graph that it is a copy of
 
+EFFECT = "effect"  # in a node's meta: it is run for what it does, such as raising an error, and not for a value
+
+
+def drop_dead_code(graph: torch.fx.Graph) -> None:
+    """Erase what nobody reads, unless it is run for its effect."""
+    graph.eliminate_dead_code(lambda node: node.is_impure() or EFFECT in node.meta)
+
 
 def captured_val(node: torch.fx.Node) -> Any:
     """What torch has for a value: with its strides, which fusions do not keep."""

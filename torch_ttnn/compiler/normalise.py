@@ -11,7 +11,7 @@ from torch.fx._lazy_graph_module import _make_graph_module, _use_lazy_graph_modu
 
 from torch_ttnn.compiler.arguments import frozen
 from torch_ttnn.compiler.lowering.registry import is_random
-from torch_ttnn.compiler.nodes import CAPTURED, PLACE
+from torch_ttnn.compiler.nodes import CAPTURED, EFFECT, PLACE, drop_dead_code
 
 aten = torch.ops.aten
 
@@ -27,6 +27,12 @@ def normalise(captured: torch.fx.GraphModule) -> torch.fx.GraphModule:
             continue
         if node.op == "output":
             _tell_results_apart(node, graph, copies)
+        if node.target is WITH_EFFECTS:
+            copies[node] = _direct_call(node, graph, copies, place)
+            continue
+        if node.target is operator.getitem and node.args[0].target is WITH_EFFECTS:  # type: ignore[union-attr]
+            copies[node] = _result_of_direct_call(node, graph, copies)
+            continue
         key = _key(node, copies)
         twin = seen.get(key) if key is not None else None
         if twin is None:
@@ -39,9 +45,44 @@ def normalise(captured: torch.fx.GraphModule) -> torch.fx.GraphModule:
             if key is not None:
                 seen[key] = twin
         copies[node] = twin
-    graph.eliminate_dead_code()  # what only made empty parts
+    drop_dead_code(graph)  # what only made empty parts
     with _use_lazy_graph_module(True):  # its Python code is never run
         return _make_graph_module(captured, graph)
+
+
+WITH_EFFECTS = torch.ops.higher_order.with_effects
+
+
+def _direct_call(
+    node: torch.fx.Node, graph: torch.fx.Graph, copies: dict[torch.fx.Node, torch.fx.Node], place: int
+) -> torch.fx.Node:
+    """The call that `with_effects(token, operation, ...)` stands for. Nodes run in order: no token is needed."""
+    _, operation, *args = node.args
+    args, kwargs = torch.fx.node.map_arg((tuple(args), node.kwargs), copies.__getitem__)  # type: ignore[assignment]
+    twin = graph.call_function(operation, tuple(args), dict(kwargs))  # type: ignore[arg-type]
+    results = node.meta["val"][1:]
+    twin.meta.update({name: node.meta[name] for name in ("stack_trace", "nn_module_stack") if name in node.meta})  # type: ignore[arg-type]
+    twin.meta.update({"val": _only(results), PLACE: place, EFFECT: True})
+    return twin
+
+
+def _result_of_direct_call(
+    node: torch.fx.Node, graph: torch.fx.Graph, copies: dict[torch.fx.Node, torch.fx.Node]
+) -> torch.fx.Node:
+    """A result of the call, or the token, which goes through as it came."""
+    source, number = node.args
+    if number == 0:
+        return copies[source.args[0]]  # type: ignore[union-attr, index]
+    twin = copies[source]  # type: ignore[index]
+    if not isinstance(twin.meta["val"], tuple):
+        return twin
+    item = graph.call_function(operator.getitem, (twin, number - 1))  # type: ignore[operator]
+    item.meta["val"] = node.meta["val"]
+    return item
+
+
+def _only(results: Any) -> Any:
+    return tuple(results) if len(results) > 1 else results[0] if results else None
 
 
 def _tell_results_apart(

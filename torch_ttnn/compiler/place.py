@@ -13,6 +13,7 @@ import torch
 import torch.fx
 
 from torch_ttnn.compiler.arguments import frozen
+from torch_ttnn.compiler.nodes import drop_dead_code
 from ttnn_emulator import DataType
 
 Rule = Callable[[torch.fx.Node], "torch.fx.Node | None"]
@@ -32,7 +33,7 @@ def place(graph: torch.fx.Graph) -> int:
                 node.replace_all_uses_with(other)
                 changed = True
         _merge_twins(graph)
-        graph.eliminate_dead_code()
+        drop_dead_code(graph)
     return before - len(graph.nodes)
 
 

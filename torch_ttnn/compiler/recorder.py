@@ -29,6 +29,7 @@ from torch_ttnn.compiler.errors import StaysOnHost, refuse
 from torch_ttnn.compiler.forms import Form, Shape
 from torch_ttnn.compiler.fusion import composites
 from torch_ttnn.compiler.nodes import call_node
+from torch_ttnn.compiler.ranges import Range, Ranges
 from torch_ttnn.compiler.value import ROW_MAJOR, TILE, Handle, Value, align
 from torch_ttnn.devices import Target
 from torch_ttnn.options import TorchTtnnOption
@@ -88,6 +89,7 @@ class Recorder(Namespace):
         self.prepare_graph = torch.fx.Graph()
         self.device = DEVICE
         self.origin: torch.fx.Node | None = None  # the ATen node being lowered
+        self.ranges: Ranges | None = None  # of the graph being lowered
         self.weights: dict[torch.fx.Node, torch.fx.Node] = {}  # made in `prepare`: its placeholder in `main`
         self._constants: dict[torch.fx.Node, torch.Tensor | None] = {}
         self._uploads: dict[torch.fx.Node, Handle] = {}  # what an upload was cast to: itself in float32
@@ -134,6 +136,11 @@ class Recorder(Namespace):
         assert self.origin is not None
         users = [user for user in self.origin.users if user.target is operator.getitem]
         return frozenset([int(user.args[1]) for user in users])  # type: ignore[arg-type]
+
+    def range_of(self, number: int) -> Range:
+        """Between which numbers an argument of the operation being lowered lies."""
+        assert self.origin is not None and self.ranges is not None
+        return self.ranges(self.origin.args[number])
 
     def accepts(self, difference: str) -> bool:
         """Whether the user accepts a known difference between the chip's arithmetic and torch's."""

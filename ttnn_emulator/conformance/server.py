@@ -9,8 +9,10 @@ import json
 import os
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import exchange
+if __package__:
+    from ttnn_emulator.conformance import exchange
+else:  # run as a script, which finds the files beside it
+    import exchange  # type: ignore[no-redef]
 
 CHIPS_VARIABLE = "TTNN_MOCK_CHIPS"  # how many chips the mock card has
 L1_SMALL_SIZE = 32768  # convolutions and pools need some

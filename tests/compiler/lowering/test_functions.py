@@ -48,7 +48,8 @@ def test_against_torch(function, precision):
     low, high = FUNCTIONS[function]
     x = torch.linspace(low, high, 33 * 65).reshape(33, 65)
     x = x.bfloat16().clamp(low, high).float() if precision == "bfloat16" else x
-    check(function, x, precision=precision)
+    known = function in (torch.digamma, torch.i0)  # elsewhere they are left to the host
+    check((lambda x: function(x.clamp(low, high))) if known else function, x, precision=precision)
 
 
 @pytest.mark.parametrize("function", [torch.floor, torch.ceil, torch.trunc, torch.round, torch.frac, torch.sign])

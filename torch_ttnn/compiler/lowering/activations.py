@@ -80,9 +80,16 @@ def softshrink(ttnn: Any, x: Handle, lambd: float = 0.5) -> Handle:
     return ttnn.softshrink(x, lambd=float(lambd))
 
 
+SOFTPLUS_TAIL = -4.96875  # the last number above -5 in bfloat16
+
+
 @elementwise(aten.softplus.default)
 def softplus(ttnn: Any, x: Handle, beta: float = 1, threshold: float = 20) -> Handle:
-    return ttnn.softplus(x, beta=float(beta), threshold=float(threshold))
+    """The library's is 0 where β x is below -5; there log(1 + e^z) is e^z within 0.4 %."""
+    made = ttnn.softplus(x, beta=float(beta), threshold=float(threshold))
+    small = ttnn.multiply(ttnn.exp(ttnn.multiply(x, float(beta))), 1 / beta)
+    below = ttnn.lt(x, SOFTPLUS_TAIL / beta) if beta > 0 else ttnn.gt(x, SOFTPLUS_TAIL / beta)
+    return ttnn.where(below, small, made)
 
 
 @elementwise(aten.threshold.default)

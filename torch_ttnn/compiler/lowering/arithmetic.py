@@ -210,7 +210,13 @@ def power(ttnn: Any, x: Handle, exponent: Operand) -> Any:
             refuse(f"int64 to the power of {exponent} may need more than the 32 bits of integers on the device")
         return ttnn.multiply(x, x) if exponent == 2 else ttnn.pow(x, int(exponent))
     named = POWERS.get(exponent)
-    return getattr(ttnn, named)(x) if named else ttnn.pow(x, float(exponent))
+    if named:
+        return getattr(ttnn, named)(x)
+    made = ttnn.pow(x, float(exponent))
+    if float(exponent).is_integer():
+        return made
+    # The kernel takes infinity for the largest number.
+    return ttnn.where(ttnn.eq(x, math.inf), math.inf if exponent > 0 else 0.0, made)
 
 
 @elementwise(aten.pow.Scalar)

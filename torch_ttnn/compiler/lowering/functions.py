@@ -10,7 +10,8 @@ import torch
 
 from torch_ttnn.compiler.errors import refuse
 from torch_ttnn.compiler.lowering.promotion import BFLOAT16, INT32, elementwise, fitted, result_dtype
-from torch_ttnn.compiler.value import Handle
+from torch_ttnn.compiler.ranges import Range
+from torch_ttnn.compiler.value import Handle, Value
 
 aten = torch.ops.aten
 
@@ -25,13 +26,11 @@ PLAIN = {
     aten.atanh.default: "atanh",
     aten.cos.default: "cos",
     aten.cosh.default: "cosh",
-    aten.digamma.default: "digamma",
     aten.erf.default: "erf",
     aten.erfc.default: "erfc",
     aten.exp.default: "exp",
     aten.exp2.default: "exp2",
     aten.expm1.default: "expm1",
-    aten.i0.default: "i0",
     aten.log.default: "log",
     aten.log10.default: "log10",
     aten.log1p.default: "log1p",
@@ -66,6 +65,28 @@ for _overload, _name in PLAIN.items():
     elementwise(_overload)(_of_the_library(_name))
 for _overload, _name in WHOLE.items():
     elementwise(_overload)(_of_the_library(_name, whole=True))
+
+
+# -- right in a part of the numbers only ------------------------------------------------------------------------------
+
+# Found by comparing all of bfloat16 with torch (tests/compiler/lowering/test_domains.py).
+DOMAINS = {
+    aten.digamma.default: ("digamma", Range(0.5, math.inf)),
+    aten.i0.default: ("i0", Range(-14, 14)),
+}
+
+
+def _lies_in(name: str, domain: Range) -> Callable[..., str | None]:
+    def outside(ttnn: Any, x: Value) -> str | None:
+        if ttnn.range_of(0).within(domain):
+            return None
+        return f"{name} is right on the device from {domain.low} to {domain.high} only, and its input may be beyond"
+
+    return outside
+
+
+for _overload, (_name, _domain) in DOMAINS.items():
+    elementwise(_overload, when=_lies_in(_name, _domain))(_of_the_library(_name))
 
 
 # -- with integers of their own ---------------------------------------------------------------------------------------
@@ -120,10 +141,14 @@ def frac(ttnn: Any, x: Handle) -> Handle:
 # -- made of others ---------------------------------------------------------------------------------------------------
 
 
+NEARLY_LINEAR = 0.03125  # below, erfinv(x) is x √π ÷ 2 within 0.03 %
+
+
 @elementwise(aten.erfinv.default)
 def erfinv(ttnn: Any, x: Handle) -> Handle:
-    """The library's is right to two digits; one step of Newton's doubles them."""
-    guess = ttnn.erfinv(x)
+    """The library's is right to two digits, and loses small numbers; one step of Newton's doubles the digits."""
+    near_zero = ttnn.lt(ttnn.abs(x), NEARLY_LINEAR)
+    guess = ttnn.where(near_zero, ttnn.multiply(x, math.sqrt(math.pi) / 2), ttnn.erfinv(x))
     if x.dtype is BFLOAT16:
         return guess
     slope = ttnn.multiply(ttnn.exp(ttnn.neg(ttnn.square(guess))), 2 / math.sqrt(math.pi))
