@@ -47,6 +47,7 @@ class TorchTtnnOption:
     gen_graphviz    also draw those graphs (needs graphviz); with no `debug` given, the last stage's
     export_code     "accuracy" or "profiling": write the program of every graph as a script into `export_dir`
     verbose         log what each compile did so that it is seen (else at INFO, by the logger `torch_ttnn`)
+    warn            False silences the warning that a compile gives when operations stay on the host
     bypass_compile  run the captured graphs with torch
     metrics_path    write a JSON report of every compiled graph into this folder
     load_params_once  False uploads weights on every call
@@ -77,6 +78,7 @@ class TorchTtnnOption:
     run_mem_analysis: bool = False
     run_eviction_opt: bool = False
     verbose: bool = False
+    warn: bool = True
     metrics_path: str | Path = ""
     tracer_option: Any = None
     bypass_compile: bool = False

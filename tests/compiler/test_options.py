@@ -6,6 +6,7 @@ import json
 import logging
 import subprocess
 import sys
+import warnings
 
 import pytest
 import torch
@@ -95,3 +96,23 @@ def test_debug_takes_names_or_a_yes():
         TorchTtnnOption(debug=3)
     with pytest.raises(TypeError, match="accept takes"):
         TorchTtnnOption(accept=None)
+
+
+def _sorted_complex(x):
+    return torch.view_as_real(torch.fft.fft(x + 1))
+
+
+@torch.no_grad()
+def test_operations_that_stay_on_the_host_are_told_once_a_compile():
+    torch._dynamo.reset()
+    compiled = torch.compile(_sorted_complex, backend="ttnn")
+    with pytest.warns(torch_ttnn.HostOperationWarning) as told:
+        compiled(torch.ones(8))
+    assert len(told) == 1
+    assert "aten._fft" in str(told[0].message) and "torch_ttnn.explain" in str(told[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compiled(torch.ones(8))
+        torch._dynamo.reset()
+        torch.compile(_sorted_complex, backend="ttnn", options={"warn": False})(torch.ones(8))
+        torch.compile(lambda x: x + 1, backend="ttnn")(torch.ones(8))

@@ -32,3 +32,7 @@ def refuse(reason: str) -> NoReturn:
 
 class BeyondBounds(ValueError):
     """Weights hold integers that a program was not compiled for; torch runs the call."""
+
+
+class HostOperationWarning(UserWarning):
+    """Operations of a compiled graph stay on the host."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from torch_ttnn.compiler.dump import graph_folder
+from torch_ttnn.compiler.errors import HostOperationWarning
 from torch_ttnn.compiler.program import Program
 from torch_ttnn.options import TorchTtnnOption
 from ttnn_emulator.files import replacing
@@ -23,6 +25,8 @@ def publish(program: Program, number: int, options: TorchTtnnOption) -> None:
     if options.verbose or log.isEnabledFor(logging.INFO):
         level = logging.WARNING if options.verbose and not log.isEnabledFor(logging.INFO) else logging.INFO
         log.log(level, "%s", told(program, number))
+    if options.warn:
+        _warn_of_host_operations(program, number)
     if options.metrics_path:
         folder = Path(options.metrics_path)
         folder.mkdir(parents=True, exist_ok=True)
@@ -31,6 +35,26 @@ def publish(program: Program, number: int, options: TorchTtnnOption) -> None:
             temporary.write_text(json.dumps(report, indent=1))
     if options.export_code:
         program.before_first_call = lambda inputs: _export(program, inputs, number, options)
+
+
+SHOWN = 3  # operations that the warning names
+
+
+def _warn_of_host_operations(program: Program, number: int) -> None:
+    """One warning a compile, which names the first operations that stay on the host."""
+    nodes = list(program.graph.nodes)
+    host = [str(node.target) for node in nodes if "reason" in node.meta]
+    if not host:
+        return
+    on_device = any(node.meta.get("path") not in (None, "ttnn.from_torch", "ttnn.to_torch") for node in nodes)
+    where = "stay on the host" if on_device else "stay on the host and nothing runs on the device"
+    named = ", ".join(host[:SHOWN]) + (", ..." if len(host) > SHOWN else "")
+    warnings.warn(
+        f"{len(host)} operation(s) of graph {number} {where}: {named}. torch_ttnn.explain(model, inputs) tells why; "
+        "options={'warn': False} silences this.",
+        HostOperationWarning,
+        stacklevel=2,
+    )
 
 
 def told(program: Program, number: int) -> str:
