@@ -121,3 +121,4 @@ def _as_tuple(graph: torch.fx.Graph) -> None:
     """Captured graphs return a flat tuple."""
     output = next(iter(reversed(graph.nodes)))
     output.args = (tuple(pytree.tree_leaves(output.args[0])),)
+    graph.owning_module.recompile()

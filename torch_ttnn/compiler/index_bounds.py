@@ -14,7 +14,7 @@ import torch
 import torch.fx
 
 from torch_ttnn.compiler.arguments import leaves
-from torch_ttnn.compiler.ranges import Range, Ranges, beyond
+from torch_ttnn.compiler.ranges import Range, Ranges, beyond, divides_by_zero
 
 aten = torch.ops.aten
 
@@ -48,16 +48,27 @@ def of_inputs(captured: torch.fx.GraphModule) -> dict[int, Bounds]:
         return {}
     found: dict[int, Bounds] = {}
     for number in whole:
-        found[number] = INT32
+        found[number] = _of_dtype(placeholders[number])
         for asked in _asked_of(placeholders[number]):
             found[number] = found[number].and_also(asked)
     _Narrowing(captured, placeholders, found).run()
-    hold_always = {number for number in whole if placeholders[number].meta["val"].dtype is torch.int32}
-    return {number: bounds for number, bounds in found.items() if number not in hold_always or bounds != INT32}
+    return {
+        number: bounds
+        for number, bounds in found.items()
+        if not _is_narrow(placeholders[number]) or bounds != _of_dtype(placeholders[number])
+    }
 
 
 CASTS = {aten._to_copy.default, torch.ops.prims.convert_element_type.default, aten.to.dtype}
-WIDTHS = (30, 24, 20, 16, 15)  # bits, besides the sign, that inputs may be narrowed to for sums and products of them
+WIDTHS = (
+    30,
+    24,
+    20,
+    16,
+    15,
+    10,
+    7,
+)  # bits, besides the sign, that inputs may be narrowed to for sums and products of them
 
 
 class _Narrowing:
@@ -80,6 +91,8 @@ class _Narrowing:
         self._look_at_floats()
         for group, left in self._groups(beyond):
             self._by_width(group, left)
+        for group, _ in self._groups(divides_by_zero):
+            self._by_sign(group)
         for group, left in self._groups(looks_beyond):
             self._by_search(group, left)
 
@@ -88,12 +101,14 @@ class _Narrowing:
         left = self._refused(beyond, self.found)
         reached = _ancestors([item for node in left for item in node.all_input_nodes]) if left else ()
         for number, node in enumerate(self.placeholders):
-            if node in reached and number not in self.found and _is_float(node):
-                tried = {**self.found, number: INT32}
-                still = self._refused(beyond, tried)
+            if node not in reached or number in self.found or not _is_float(node):
+                continue
+            for bounds in (INT32, Bounds(-(1 << 24), 1 << 24)):
+                still = self._refused(beyond, {**self.found, number: bounds})
                 if len(still) < len(left):
                     left = still
-                    self.found[number] = INT32
+                    self.found[number] = bounds
+                    break
 
     def _refused(
         self, test: Callable[[torch.fx.Node, Ranges], bool], found: Mapping[int, Bounds]
@@ -109,7 +124,7 @@ class _Narrowing:
         """Inputs that meet in an operation that is refused, with all such operations of theirs."""
         groups: list[tuple[set[int], list[torch.fx.Node]]] = []
         for node in self._refused(test, self.found):
-            reached = _ancestors([item for item in node.all_input_nodes if _is_whole(item)])
+            reached = _ancestors([item for item in node.all_input_nodes if _is_whole(item)] or node.all_input_nodes)
             numbers = {number for number in self.found if self.placeholders[number] in reached}
             nodes = [node]
             for group in [group for group in groups if group[0] & numbers]:
@@ -132,6 +147,12 @@ class _Narrowing:
             if still < fewest:
                 best, fewest = tried, still
         self.found.update(best)
+
+    def _by_sign(self, group: Sequence[int]) -> None:
+        """Numbers from 1 on, if nothing is divided by zero then."""
+        tried = self._narrowed(group, Bounds(1, INT32.high))
+        if len(self._refused(divides_by_zero, tried)) < len(self._refused(divides_by_zero, self.found)):
+            self.found.update(tried)
 
     def _by_search(self, group: Sequence[int], left: Sequence[torch.fx.Node]) -> None:
         """The largest numbers, then the smallest, with which nothing is looked up beyond its table."""
@@ -180,10 +201,23 @@ def _around(node: torch.fx.Node) -> list[torch.fx.Node]:
     return [node, *node.all_input_nodes]
 
 
+INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+
+
 def _is_whole(node: torch.fx.Node) -> bool:
     """Whether it is a tensor of integers."""
     val = node.meta.get("val")
-    return isinstance(val, torch.Tensor) and val.dtype in (torch.int32, torch.int64)
+    return isinstance(val, torch.Tensor) and val.dtype in INTEGERS
+
+
+def _is_narrow(node: torch.fx.Node) -> bool:
+    """Whether it holds integers that are within 32 bits always."""
+    return _is_whole(node) and node.meta["val"].dtype is not torch.int64
+
+
+def _of_dtype(node: torch.fx.Node) -> Bounds:
+    info = torch.iinfo(node.meta["val"].dtype)
+    return INT32.and_also(Bounds(info.min, info.max))
 
 
 def _is_float(node: torch.fx.Node) -> bool:

@@ -138,7 +138,14 @@ def test_scatter_with_a_reduction(value, data, kind):
         moves(lambda x, i, y: x.permute(order).scatter_add(dim, i, y), x, index, source)
         return
     own = data.draw(st.booleans())
-    moves(lambda x, i, y: x.permute(order).scatter_reduce(dim, i, y, kind, include_self=own), x, index, source)
+    exact = x.dtype is not torch.int64 or kind != "prod"  # a product may leave 32 bits: it stays on the host
+    moves(
+        lambda x, i, y: x.permute(order).scatter_reduce(dim, i, y, kind, include_self=own),
+        x,
+        index,
+        source,
+        on_device=exact,
+    )
 
 
 @given(values(least=1, most=4), st.booleans(), st.data(), precisions)

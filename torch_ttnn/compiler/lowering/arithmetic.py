@@ -190,7 +190,6 @@ def _float_divisor(y: Operand, x: Handle) -> Operand:
 
 # Exponents with an operation of their own.
 POWERS = {2: "square", 0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"}
-LARGEST_INTEGER_POWER = 3  # of int64: a higher one is likely to need more than 32 bits
 
 
 @elementwise(aten.pow.Tensor_Scalar, aten.pow.Tensor_Tensor, wraps=True)
@@ -206,8 +205,6 @@ def power(ttnn: Any, x: Handle, exponent: Operand) -> Any:
     if x.dtype is INT32:
         if exponent < 0:
             refuse("torch raises an error for a negative power of integers")
-        if result_dtype(ttnn) is torch.int64 and exponent > LARGEST_INTEGER_POWER:
-            refuse(f"int64 to the power of {exponent} may need more than the 32 bits of integers on the device")
         return ttnn.multiply(x, x) if exponent == 2 else ttnn.pow(x, int(exponent))
     named = POWERS.get(exponent)
     if named:

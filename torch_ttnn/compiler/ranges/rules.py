@@ -63,7 +63,7 @@ def _union(given: Iterable[Range]) -> Range:
 # -- what is made of nothing -----------------------------------------------------------------------------------------
 
 
-@rule(aten.zeros.default, aten.zeros_like.default, aten.new_zeros.default)
+@rule(aten.zeros.default, aten.zeros_like.default, aten.new_zeros.default, aten.zero.default)
 def _zeros(node: torch.fx.Node, ranges: Ranges) -> Range:
     return Range(0, 0)
 
@@ -187,13 +187,15 @@ def _pow(node: torch.fx.Node, ranges: Ranges) -> Range:
 
 @rule(aten.floor_divide.default, aten.floor_divide.Scalar, aten.div.Tensor_mode, aten.div.Scalar_mode)
 def _whole_division(node: torch.fx.Node, ranges: Ranges) -> Range:
-    """A quotient is no larger than what is divided, unless it is divided by a fraction."""
+    """Divided by zero, torch raises an error; the divisors next to it give the largest quotients."""
     left, right = _both(node, ranges)
-    if node.meta["val"].dtype.is_floating_point:
+    if node.meta["val"].dtype.is_floating_point or not math.isfinite(left.low) or not math.isfinite(left.high):
         return ANYTHING
-    reach = _magnitudes(left).high
-    low = 0 if left.low >= 0 and right.low >= 0 else -reach - 1
-    return Range(low, max(reach, 0))
+    divisors = {each for each in (right.low, right.high, -1, 1) if each and right.low <= each <= right.high}
+    corners = [number // divisor for number in left for divisor in divisors if math.isfinite(divisor)]
+    if not corners:
+        return ANYTHING
+    return Range(math.floor(min(*corners, 0)), math.ceil(max(*corners, 0)))
 
 
 @rule(aten.div.Tensor, aten.div.Scalar)
@@ -264,11 +266,15 @@ def _bitwise(node: torch.fx.Node, ranges: Ranges) -> Range:
     positive = [each.high for each in (left, right) if each.low >= 0]
     if is_and and positive:
         return Range(0, min(positive))
-    reach = max(_magnitudes(left).high, _magnitudes(right).high)
-    if not math.isfinite(reach):
+    if not all(math.isfinite(number) for number in (*left, *right)):
         return ANYTHING
-    most = (1 << int(reach).bit_length()) - 1
+    most = (1 << max(_bits(number) for number in (*left, *right))) - 1
     return Range(0 if left.low >= 0 and right.low >= 0 else -most - 1, most)
+
+
+def _bits(number: Number) -> int:
+    """How many bits an integer takes, besides its sign."""
+    return int(number if number >= 0 else ~int(number)).bit_length()
 
 
 @rule(
@@ -285,8 +291,8 @@ def _left_shift(node: torch.fx.Node, ranges: Ranges) -> Range:
     aten.__rshift__.Tensor,
 )  # fmt: skip
 def _right_shift(node: torch.fx.Node, ranges: Ranges) -> Range:
-    found, by = _both(node, ranges)
-    return found.joined(Range(0, 0)).joined(Range(-1, 0) if found.low < 0 else Range(0, 0)) if by.low >= 0 else ANYTHING
+    """Towards 0 or -1, whatever it is shifted by."""
+    return ranges(node.args[0]).joined(Range(-1, 0))
 
 
 # -- choosing and writing --------------------------------------------------------------------------------------------
@@ -343,6 +349,14 @@ def _index_put(node: torch.fx.Node, ranges: Ranges) -> Range:
 @rule(aten.scatter_add.default, aten.index_add.default)
 def _scatter_add(node: torch.fx.Node, ranges: Ranges) -> Range:
     return _accumulated(node, ranges, node.args[3])
+
+
+@rule(aten.scatter_reduce.two)
+def _scatter_reduce(node: torch.fx.Node, ranges: Ranges) -> Range:
+    kind = node.args[4]
+    if kind == "sum":
+        return _accumulated(node, ranges, node.args[3])
+    return ranges(node.args[0]).joined(ranges(node.args[3])) if kind in ("amax", "amin") else ANYTHING
 
 
 def _accumulated(node: torch.fx.Node, ranges: Ranges, written: Any) -> Range:
