@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ttnn_emulator.device import MeshDevice
 from ttnn_emulator.errors import InvalidArgument, require
 from ttnn_emulator.grid import CoreCoord, CoreRange, CoreRangeSet
+from ttnn_emulator.ops._prefill import require_unsigned
 from ttnn_emulator.shapes import TILE_SIZE, div_up
 from ttnn_emulator.table import composite
 
@@ -49,7 +50,7 @@ def get_moe_combine_cores(
     mux_core_range_set: CoreRangeSet | None = None,
 ) -> list[CoreCoord]:
     """The cores that combine, in their order."""
-    count = combine_token_parallel_cores * combine_data_parallel_cores
+    count = _count(combine_token_parallel_cores, combine_data_parallel_cores)
     return [CoreCoord(x, y) for x, y in place(mesh_device, count, hidden_size, mux_core_range_set).combining]
 
 
@@ -62,7 +63,7 @@ def get_moe_tilize_drain_core(
     mux_core_range_set: CoreRangeSet | None = None,
 ) -> CoreCoord:
     """The core that indices and scores of experts lie on: the first that tilizes."""
-    count = combine_token_parallel_cores * combine_data_parallel_cores
+    count = _count(combine_token_parallel_cores, combine_data_parallel_cores)
     return CoreCoord(*place(mesh_device, count, hidden_size, mux_core_range_set).tilizing[0])
 
 
@@ -75,12 +76,18 @@ def get_moe_worker_mcast_bounding_box(
     mux_core_range_set: CoreRangeSet | None = None,
 ) -> CoreRange:
     """The rectangle around all cores of the operation."""
-    count = combine_token_parallel_cores * combine_data_parallel_cores
+    count = _count(combine_token_parallel_cores, combine_data_parallel_cores)
     return place(mesh_device, count, hidden_size, mux_core_range_set).box
+
+
+def _count(tokens: int, width: int) -> int:
+    require_unsigned(combine_token_parallel_cores=tokens, combine_data_parallel_cores=width)
+    return tokens * width
 
 
 def place(device: MeshDevice, count: int, hidden_size: int, mux: CoreRangeSet | None) -> Placement:
     """The ring beside the banks of DRAM if the others find room, or else packed from column 0 on."""
+    require_unsigned(hidden_size=hidden_size)
     grid = device.board.grid
     count %= MOST_CORES
     require(count > 0, "at least one core must combine")

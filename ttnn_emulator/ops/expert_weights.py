@@ -13,6 +13,7 @@ from ttnn_emulator.grid import CoreCoord, CoreRange, CoreRangeSet
 from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
 from ttnn_emulator.ops import _expert_layout as layout
 from ttnn_emulator.ops._common import require_on_device
+from ttnn_emulator.ops._prefill import require_unsigned
 from ttnn_emulator.shapes import TILE_SIZE
 from ttnn_emulator.table import composite, ttnn
 from ttnn_emulator.tensor import Tensor
@@ -43,6 +44,7 @@ def get_weight_core_shard_maps(
     mesh_device: MeshDevice, hidden_size: int, intermediate_size: int
 ) -> WeightCoreShardMaps:
     """The tiles of every core; the ring goes from the last row of cores to the first, and from right to left."""
+    require_unsigned(hidden_size=hidden_size, intermediate_size=intermediate_size)
     near = mesh_device.get_optimal_dram_bank_to_logical_worker_assignment(0)
     banks = sorted(range(len(near)), key=lambda bank: (near[bank].y, near[bank].x), reverse=True)
     hidden, intermediate = hidden_size // TILE_SIZE, intermediate_size // TILE_SIZE
@@ -64,6 +66,8 @@ def get_weight_mem_configs(
     has_bias: bool = False,
 ) -> WeightMemoryConfigs:
     """Height shards in DRAM, one a bank."""
+    require_unsigned(num_layers=num_layers, experts_per_device=experts_per_device)
+    require_unsigned(hidden_size=hidden_size, intermediate_size=intermediate_size)
     _require_tiles("hidden_size", hidden_size)
     _require_tiles("intermediate_size", intermediate_size)
     maps = get_weight_core_shard_maps.function(mesh_device, hidden_size, intermediate_size)
@@ -85,7 +89,7 @@ def banked(banks: CoreRangeSet, height: int) -> MemoryConfig:
 @composite(f"{EXPERIMENTAL}.prepare_w0_w1_tensor_for_moe_compute")
 def prepare_w0_w1_tensor_for_moe_compute(tt_w0: Tensor, tt_w1: Tensor, *, L: int, E: int, K: int, N: int) -> Tensor:
     """Columns of W0 and W1 side by side, core after core."""
-    _require_matrix(K, N)
+    _require_matrix(L, E, K, N)
     cores = _ring(tt_w0)
     return _packed_gate(tt_w0, tt_w1, (L, E, K, N), K // TILE_SIZE, has_bias=False, cores=cores)
 
@@ -95,7 +99,7 @@ def prepare_w0_w1_tensor_with_bias(
     tt_w0: Tensor, tt_w1: Tensor, tt_b0: Tensor, tt_b1: Tensor, *, L: int, E: int, K: int, N: int
 ) -> Tensor:
     """The same with a row of tiles more, whose first line is the bias."""
-    _require_matrix(K, N)
+    _require_matrix(L, E, K, N)
     first, second = _bias_tiles((tt_b0, tt_b1), (L, E, N))
     first, second = ttnn.concat([tt_w0, first], dim=2), ttnn.concat([tt_w1, second], dim=2)
     cores = _ring(first)
@@ -105,7 +109,7 @@ def prepare_w0_w1_tensor_with_bias(
 @composite(f"{EXPERIMENTAL}.prepare_w2_tensor_for_moe_compute")
 def prepare_w2_tensor_for_moe_compute(tt_w2: Tensor, *, L: int, E: int, N: int, K: int) -> Tensor:
     """Columns of W2 core after core, its rows in the order in which the ring brings them by."""
-    _require_matrix(K, N)
+    _require_matrix(L, E, K, N)
     cores = _ring(tt_w2)
     turned = _turned(_grouped(tt_w2, (L, E, N, K), N, cores), N // TILE_SIZE, cores)
     return _in_down_blocks(turned, (L, E, N, K), has_bias=False)
@@ -114,7 +118,7 @@ def prepare_w2_tensor_for_moe_compute(tt_w2: Tensor, *, L: int, E: int, N: int, 
 @composite(f"{EXPERIMENTAL}.prepare_w2_tensor_with_bias")
 def prepare_w2_tensor_with_bias(tt_w2: Tensor, tt_b2: Tensor, *, L: int, E: int, N: int, K: int) -> Tensor:
     """The same with the bias below, which stays where it is for all cores."""
-    _require_matrix(K, N)
+    _require_matrix(L, E, K, N)
     cores = _ring(tt_w2)
     turned = _turned(_grouped(tt_w2, (L, E, N, K), N, cores), N // TILE_SIZE, cores)
     (bias,) = _bias_tiles((tt_b2,), (L, E, K))
@@ -146,6 +150,7 @@ def add_shared_expert_weights(
 
     What a core of the ring has of them comes first among the columns that it has of a routed expert.
     """
+    require_unsigned(cluster_axis=cluster_axis)
     cores = _ring(routed_w0)
     full = layout.shares(routed_w0.shape[-1] // TILE_SIZE, cores)
     pairs = ((routed_w0, shared_w0, -1), (routed_w1, shared_w1, -1), (routed_w2, shared_w2, -2))
@@ -180,7 +185,8 @@ def _require_tiles(name: str, size: int) -> None:
     require(size % TILE_SIZE == 0, f"{name} is {size}, which is not a multiple of {TILE_SIZE}")
 
 
-def _require_matrix(inner: int, outer: int) -> None:
+def _require_matrix(layers: int, experts: int, inner: int, outer: int) -> None:
+    require_unsigned(L=layers, E=experts, K=inner, N=outer)
     _require_tiles("K", inner)
     _require_tiles("N", outer)
 
@@ -225,6 +231,8 @@ def _packed_gate(
 ) -> Tensor:
     layers, experts, height, width = shape
     columns = width // TILE_SIZE
+    # A permute then moves nothing and gives a view of what is freed next (moe_compute_utils.cpp: stacked, permuted).
+    require(columns != 1, "the library crashes on weights of one column of tiles: it reads a tensor that it has freed")
     blocks = layout.Blocks(layout.tiles_per_transaction(hidden, columns, has_bias, cores))
     plan = layout.GateLayout(height // TILE_SIZE, columns, cores, cores, blocks)
     full, half = (rows * TILE_SIZE for rows in (blocks.padded(plan.stored), blocks.half_padded(plan.stored)))
