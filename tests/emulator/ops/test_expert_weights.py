@@ -153,3 +153,19 @@ def test_shared_weights_follow_routed_ones(device: Any) -> None:
         utils.add_shared_expert_weights(*routed, *shared, {4: [0, 1]}, 2), routed, shared, strict=True
     ):
         assert torch.equal(ours, torch.cat([own[:, :2], more[4], own[:, 2:], more[4]], dim=1))
+
+
+def test_chips_share_the_columns_of_a_shared_expert() -> None:
+    """Twelve of 24 columns of tiles are a chip's: on every core of the ring one, and a column of zeros after it."""
+    columns = 24
+    gate = (torch.arange(columns) + 1.0).repeat_interleave(TILE).expand(1, 1, TILE, -1)
+    with ttnn.open_mesh_device(ttnn.MeshShape(1, 2)) as mesh:
+        first, second = (on(mesh, each.contiguous()) for each in (gate, gate.transpose(2, 3)))
+        made = ttnn.experimental.add_shared_expert_weights(first, first, second, first, first, second, 0)
+        for tensor, dim in zip(made, (3, 3, 2), strict=True):
+            for chip, part in enumerate(ttnn.get_device_tensors(tensor)):
+                read = ttnn.to_torch(part).float()
+                line = read.select(5 - dim, 0)[:, :, ::TILE]
+                own = torch.arange(12) + 1.0 + 12 * chip
+                assert line[0, 0].tolist() == (torch.arange(columns) + 1.0).tolist()
+                assert line[0, 1].tolist() == torch.stack([own, torch.zeros(12)], dim=1).flatten().tolist()
