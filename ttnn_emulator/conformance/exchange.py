@@ -95,6 +95,31 @@ def describe_memory(config: Any) -> Any:
     return described
 
 
+# Records that operations give, and what they hold.
+RECORDS = {
+    "WeightCoreShardMaps": ("w0_w1_shard_map", "w2_shard_map", "dram_core_range_set"),
+    "WeightMemoryConfigs": ("w0_w1", "w2"),
+}
+
+
+def describe_place(value: Any) -> Any:
+    """Cores, memory and records of both as JSON; of anything else the name of its type."""
+    kind = type(value).__name__
+    if kind == "CoreCoord":
+        return [value.x, value.y]
+    if kind == "CoreRange":
+        return [value.start.x, value.start.y, value.end.x, value.end.y]
+    if kind == "CoreRangeSet":
+        return [describe_place(core_range) for core_range in value.ranges()]
+    if kind == "MemoryConfig":
+        return describe_memory(value)
+    if isinstance(value, (list, tuple)):
+        return [describe_place(item) for item in value]
+    if kind in RECORDS:
+        return {name: describe_place(getattr(value, name)) for name in RECORDS[kind]}
+    return value if isinstance(value, int) else kind
+
+
 def describe(ttnn: Any, value: Any) -> Any:
     """A result → JSON: of tensors their specs, of other things what JSON can hold."""
     if isinstance(value, ttnn.Tensor):
@@ -105,7 +130,7 @@ def describe(ttnn: Any, value: Any) -> Any:
         return [describe(ttnn, item) for item in value]
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    return str(type(value).__name__)
+    return describe_place(value)
 
 
 def first_sentence(error: BaseException) -> str:

@@ -21,6 +21,8 @@ SUPPLIED: dict[str, tuple[str, ...]] = {
     "ttnn._ttnn.bfp_utils": (f"{HERE}.block_float_bytes",),
     "ttnn._ttnn.tensor": (f"{HERE}.tensor_files", f"{HERE}.device_names"),
     "ttnn._ttnn.profiler": (f"{HERE}.kernel_timings",),
+    "ttnn.experimental.moe_compute_utils": (f"{HERE}.moe_compute_utils",),
+    "ttnn._ttnn.operations.experimental.ccl_experimental": ("ttnn_emulator.ops.expert_weights",),
     "ttnn.operations.moreh": (f"{HERE}.softmax_strategies",),
     "ttnn._ttnn.operations.moreh": (f"{HERE}.softmax_strategies",),
     "ttnn._ttnn.operations.data_movement": ("ttnn_emulator.ops.untilize_kernels",),
