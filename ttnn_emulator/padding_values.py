@@ -6,8 +6,9 @@ a storage, one value for all of its padding or whole padded carriers. Every othe
 
 from __future__ import annotations
 
+import contextlib
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 
@@ -37,6 +38,19 @@ def carry(source: Storage, target: Storage) -> None:
     padding = _known.get(source)
     if padding is not None:
         _known[target] = padding
+
+
+@contextlib.contextmanager
+def unimportant(storage: Storage) -> Iterator[None]:
+    """Within the block, padding that is not known reads as zeros: for calls where it ends up in padding again."""
+    known = storage in _known
+    if not known:
+        _known[storage] = 0.0
+    try:
+        yield
+    finally:
+        if not known:
+            _known.pop(storage, None)
 
 
 def padded_carriers(storage: Storage, spec: Spec, values: Sequence[torch.Tensor]) -> list[torch.Tensor]:

@@ -99,3 +99,16 @@ def test_linear_takes_a_bias_in_rows(device, bias, activation):
     product = ttnn.to_torch(ttnn.linear(*tiled, bias=rows, activation=activation)).float()
     expected = a @ b + c
     torch.testing.assert_close(product, expected.relu() if activation else expected, rtol=0.05, atol=0.2)
+
+
+def test_gather_takes_a_source_whose_padding_nobody_knows(device):
+    torch.manual_seed(0)
+    values = torch.randint(0, 9, (2, 3, 40, 7)).float()
+    places = torch.randint(0, 40, (2, 3, 16, 7))
+    source = ttnn.from_torch(values, dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=device)
+    index = ttnn.from_torch(places, dtype=ttnn.uint32, layout=ttnn.TILE_LAYOUT, device=device)
+    computed = ttnn.add(source, 1.0)  # what it leaves in its padding is not known
+    picked = ttnn.gather(computed, dim=2, index=index)
+    assert torch.equal(ttnn.to_torch(picked).float(), torch.gather(values + 1, 2, places))
+    with pytest.raises(ttnn.NotEmulated):  # nor is it afterwards
+        ttnn.slice(computed, [0, 0, 0, 0], [2, 3, 64, 32], [1, 1, 1, 1])

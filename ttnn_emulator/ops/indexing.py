@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
+from ttnn_emulator import padding_values
 from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import ChipFault, require
@@ -60,7 +61,8 @@ def gather(
         source = _leading_like(source, dim, indices.shape)
     source = to_4d(source)
     end = [*positions._spec.padded_shape[:3], source._spec.shape[3]]
-    source = ttnn.slice(source, [0] * 4, end, [1] * 4, memory_config=spec.memory_config)
+    with padding_values.unimportant(source._storage):  # rows that the index has in its padding only
+        source = ttnn.slice(source, [0] * 4, end, [1] * 4, memory_config=spec.memory_config)
     target = to_4d(with_last(out, dim)) if out is not None else None
     picked = pick(source, positions, config, sparse_grad, target)
     swapped = list(indices.shape)
