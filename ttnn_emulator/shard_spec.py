@@ -110,9 +110,10 @@ class ShardSpec:
 
     @orientation.setter
     def orientation(self, orientation: ShardOrientation) -> None:
-        if not isinstance(orientation, ShardOrientation):
-            raise TypeError(f"ShardSpec: orientation is a ShardOrientation, not {orientation!r}")
-        self._orientation = orientation
+        try:
+            self._orientation = ShardOrientation(orientation)  # the library takes its numbers too
+        except ValueError:
+            raise TypeError(f"ShardSpec: orientation is a ShardOrientation, not {orientation!r}") from None
         self._changed()
 
     def _changed(self) -> None:

@@ -41,7 +41,7 @@ class TestShardSpec:
         shards.shape, shards.grid, shards.orientation = [64, 32], OTHER_GRID, ttnn.ShardOrientation.COL_MAJOR
         assert shards == ttnn.ShardSpec(OTHER_GRID, [64, 32], ttnn.ShardOrientation.COL_MAJOR)
 
-    @pytest.mark.parametrize(("name", "value"), [("shape", [1, 2, 3]), ("grid", 5), ("orientation", 0)])
+    @pytest.mark.parametrize(("name", "value"), [("shape", [1, 2, 3]), ("grid", 5), ("orientation", "rows")])
     def test_only_to_what_it_may_be(self, name, value):
         with pytest.raises(TypeError):
             setattr(ttnn.ShardSpec(GRID, [32, 64], ttnn.ShardOrientation.ROW_MAJOR), name, value)
