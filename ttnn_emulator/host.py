@@ -284,13 +284,17 @@ def to_torch(
 
 @composite("ttnn.to_device")
 def to_device(tensor: Tensor, device: MeshDevice, memory_config: MemoryConfig | None = None) -> Tensor:
-    """Copy a host tensor to a device. A tensor that is there already is returned as it is."""
+    """Copy a host tensor to a device, by default to its DRAM. A tensor that is there already is returned as it is.
+
+    Wherever the tensor was before it came to the host, `Tensor.to` alone puts it back there.
+    """
     if tensor._spec.on_device:
         require(tensor._device is device, "the tensor lives on another device already")
         return tensor
     spec = tensor._spec
-    kept = {"alignment": spec.alignment} if memory_config is None else {}
-    spec = spec.with_(on_device=True, memory_config=memory_config or spec.memory_config, **kept)
+    config = memory_config or DRAM_MEMORY_CONFIG
+    kept = {"alignment": spec.alignment} if config == spec.memory_config else {}
+    spec = spec.with_(on_device=True, memory_config=config, **kept)
     if device.holds_values:
         storage = _upload(spec, device, values_of(tensor))
     else:

@@ -5,130 +5,27 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from ttnn_emulator.enums import ALL_ENUMS, BufferType, ShardOrientation, ShardStrategy, TensorMemoryLayout
-from ttnn_emulator.errors import InvalidArgument
-from ttnn_emulator.grid import JSON_SEPARATORS, CoreCoord, CoreGrid, CoreRange, CoreRangeSet, json_fields
+from ttnn_emulator.enums import BufferType, ShardOrientation, ShardStrategy, TensorMemoryLayout
+from ttnn_emulator.grid import JSON_SEPARATORS, CoreCoord, CoreGrid, CoreRange, CoreRangeSet
 from ttnn_emulator.shapes import Shape, div_up, round_up
-
-ShardDistributionStrategy = ALL_ENUMS["ShardDistributionStrategy"]
+from ttnn_emulator.shard_spec import NdShardSpec, ShardDistributionStrategy, ShardSpec
 
 SHARDED_2D = frozenset(
     {TensorMemoryLayout.HEIGHT_SHARDED, TensorMemoryLayout.WIDTH_SHARDED, TensorMemoryLayout.BLOCK_SHARDED}
 )
 
-# What `NdShardSpec.to_json` of the library gives for its shape: its writer has no rule for the type of it.
-UNWRITTEN_SHAPE = "ttsl::json::to_json_t: Unsupported type span<const unsigned int>"
-
-
-def _grid_json(grid: CoreRangeSet, *, closed: bool) -> str:
-    """The grid as the library prints it (its ShardSpec text lacks one brace; scripts may parse either)."""
-    ranges = ",".join(
-        f'{{"start":{{"x":{r.start.x},"y":{r.start.y}}},"end":{{"x":{r.end.x},"y":{r.end.y}}}' for r in grid.ranges()
-    )
-    return f"[{ranges}}}]" if closed else f"[{ranges}]"
-
-
-@dataclass(frozen=True)
-class ShardSpec:
-    """A two-dimensional shard of `shape` on every core of `grid`."""
-
-    grid: CoreRangeSet
-    shape: tuple[int, int]
-    orientation: ShardOrientation = ShardOrientation.ROW_MAJOR
-
-    def __init__(
-        self,
-        grid: CoreRangeSet,
-        shard_shape: Sequence[int],
-        shard_orientation: ShardOrientation = ShardOrientation.ROW_MAJOR,
-    ) -> None:
-        if not isinstance(grid, CoreRangeSet):
-            raise TypeError(f"ShardSpec: grid is a CoreRangeSet, not {grid!r}")
-        if len(shard_shape) != 2:
-            raise TypeError(f"ShardSpec: shard_shape has 2 values, not {len(shard_shape)}")
-        object.__setattr__(self, "grid", grid)
-        object.__setattr__(self, "shape", (int(shard_shape[0]), int(shard_shape[1])))
-        object.__setattr__(self, "orientation", shard_orientation)
-
-    def num_cores(self) -> int:
-        return self.grid.num_cores()
-
-    def to_json(self) -> str:
-        fields = {
-            "grid": json.loads(self.grid.to_json()),
-            "orientation": self.orientation.value,
-            "shape": list(self.shape),
-        }
-        return json.dumps(fields, separators=JSON_SEPARATORS)
-
-    @staticmethod
-    def from_json(text: str) -> ShardSpec:
-        fields = json.loads(text)
-        grid = CoreRangeSet.from_json(json.dumps(fields["grid"]))
-        return ShardSpec(grid, fields["shape"], ShardOrientation(fields["orientation"]))
-
-    def __repr__(self) -> str:
-        return (
-            f"ShardSpec{{grid={_grid_json(self.grid, closed=False)}, shape={list(self.shape)}, "
-            f"orientation=ShardOrientation::{self.orientation.name}}}"
-        )
-
-
-@dataclass(frozen=True)
-class NdShardSpec:
-    """A shard of any rank, dealt out over `grid`."""
-
-    shard_shape: Shape
-    grid: CoreRangeSet
-    orientation: ShardOrientation = ShardOrientation.ROW_MAJOR
-    shard_distribution_strategy: Any = ShardDistributionStrategy.ROUND_ROBIN_1D
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "shard_shape", Shape(self.shard_shape))
-
-    def num_cores(self) -> int:
-        return self.grid.num_cores()
-
-    def to_json(self) -> str:
-        """The fields as JSON; release 0.81.1 writes a remark in the place of the shape, so it cannot be read back."""
-        fields = {
-            "grid": json.loads(self.grid.to_json()),
-            "orientation": self.orientation.value,
-            "shard_distribution_strategy": self.shard_distribution_strategy.value,
-            "shard_shape": UNWRITTEN_SHAPE,
-        }
-        return json.dumps(fields, separators=JSON_SEPARATORS)
-
-    @staticmethod
-    def from_json(text: str) -> NdShardSpec:
-        fields = json_fields(text)
-        names = ("shard_shape", "grid", "orientation", "shard_distribution_strategy")
-        if not all(name in fields for name in names) or not isinstance(fields["shard_shape"], list):
-            raise InvalidArgument(f"an NdShardSpec has {', '.join(names)}, and the shape is a list, unlike {text!r}")
-        return NdShardSpec(
-            Shape(fields["shard_shape"]),
-            CoreRangeSet.from_json(json.dumps(fields["grid"])),
-            ShardOrientation(fields["orientation"]),
-            ShardDistributionStrategy(fields["shard_distribution_strategy"]),
-        )
-
-    def __repr__(self) -> str:
-        return (
-            f'{{"shard_shape":{list(self.shard_shape)},"grid":{_grid_json(self.grid, closed=True)},'
-            f'"orientation":"ShardOrientation::{self.orientation.name}","shard_distribution_strategy":'
-            f'"ShardDistributionStrategy::{self.shard_distribution_strategy.name}"}}'
-        )
-
 
 class MemoryConfig:
-    """Memory layout, buffer type and, when sharded, how the shards lie. Immutable; equal configs hash alike."""
+    """Memory layout, buffer type and, when sharded, how the shards lie. Equal configs hash alike.
+
+    Only its `shard_spec` can be changed, by whoever holds the config: what calls keep is an equal one, `frozen`.
+    """
 
     __slots__ = (
         "memory_layout", "buffer_type", "shard_spec", "nd_shard_spec", "created_with_nd_shard_spec",
-        "per_core_allocation", "range_lockstep_allocation", "_hash",
+        "per_core_allocation", "range_lockstep_allocation", "_hash", "_frozen",
     )  # fmt: skip
 
     memory_layout: TensorMemoryLayout
@@ -139,6 +36,7 @@ class MemoryConfig:
     per_core_allocation: bool
     range_lockstep_allocation: bool
     _hash: int
+    _frozen: MemoryConfig | None
 
     def __init__(
         self,
@@ -165,17 +63,46 @@ class MemoryConfig:
         for name, value in (
             ("memory_layout", layout),
             ("buffer_type", buffer),
-            ("shard_spec", shard),
+            ("shard_spec", None if shard is None else shard.owned_by(self)),
             ("nd_shard_spec", nd_shard),
             ("created_with_nd_shard_spec", created_with_nd),
             ("per_core_allocation", False),
             ("range_lockstep_allocation", False),
             ("_hash", hash((layout, buffer, shard, nd_shard if created_with_nd else None))),
+            ("_frozen", None),
         ):
             object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"MemoryConfig is immutable; build a new one instead of setting {name}")
+
+    def shards_changed(self) -> None:
+        """Called by its own `shard_spec` after a change: the form with any number of dimensions says the old thing."""
+        if not self.created_with_nd_shard_spec:
+            object.__setattr__(self, "nd_shard_spec", None)
+        self._rehash()
+
+    def frozen(self) -> MemoryConfig:
+        """An equal config that nobody outside can change: the config itself if it has no shards."""
+        if self.shard_spec is None:
+            return self
+        if self._frozen is None:
+            made = self._copy()
+            object.__setattr__(made, "_frozen", made)
+            object.__setattr__(self, "_frozen", made)
+        assert self._frozen is not None
+        return self._frozen
+
+    def thawed(self) -> MemoryConfig:
+        """An equal config that its holder may change."""
+        if self.shard_spec is None:
+            return self
+        made = self._copy()
+        object.__setattr__(made, "_frozen", self._frozen)
+        return made
+
+    def _copy(self) -> MemoryConfig:
+        return self.with_both_specs(self.memory_layout, self.shard_spec, self.nd_shard_spec)
 
     def experimental_set_per_core_allocation(self, enabled: bool) -> None:
         """Whether every core has an address of its own."""
@@ -187,10 +114,14 @@ class MemoryConfig:
 
     def _set_allocation(self, name: str, enabled: bool) -> None:
         object.__setattr__(self, name, bool(enabled))
+        self._rehash()
+
+    def _rehash(self) -> None:
         kind = (self.per_core_allocation, self.range_lockstep_allocation)
         nd_shard = self.nd_shard_spec if self.created_with_nd_shard_spec else None
         parts: tuple = (self.memory_layout, self.buffer_type, self.shard_spec, nd_shard)
         object.__setattr__(self, "_hash", hash((*parts, kind) if any(kind) else parts))
+        object.__setattr__(self, "_frozen", None)
 
     @property
     def interleaved(self) -> bool:

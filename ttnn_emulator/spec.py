@@ -170,10 +170,10 @@ class Spec:
             require(across <= columns, f"{across} shards along the width do not fit on {columns} columns of cores")
 
     def _as_nd(self, layout: TensorMemoryLayout, shard: ShardSpec) -> NdShardSpec:
-        shape: tuple[int, ...] = shard.shape
+        shape: tuple[int, ...] = shard.extent
         if len(self.padded_shape) == 1:
             require(shard.shape[0] == 1, "a tensor of rank 1 takes shards of height 1")
-            shape = shard.shape[1:]
+            shape = shard.extent[1:]
         strategy = (
             ShardDistributionStrategy.GRID_2D
             if layout is TensorMemoryLayout.BLOCK_SHARDED

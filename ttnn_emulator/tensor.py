@@ -100,7 +100,7 @@ class Tensor(TensorFacts):
         return self._spec.tile
 
     def memory_config(self) -> MemoryConfig:
-        return self._spec.memory_config
+        return self._spec.memory_config.thawed()
 
     def storage_type(self) -> StorageType:
         return StorageType.DEVICE if self._spec.on_device else StorageType.HOST
@@ -175,7 +175,8 @@ class Tensor(TensorFacts):
             raise TypeError(f"Tensor.to takes (device, mem_config, cq_id) or (target_layout), not {args} and {kwargs}")
         if isinstance(target, Layout):
             return ttnn.to_layout(self, target)
-        return ttnn.to_device(self, target, memory_config=given.get("mem_config"), cq_id=given.get("cq_id"))
+        config = given.get("mem_config") or self._spec.memory_config
+        return ttnn.to_device(self, target, memory_config=config, cq_id=given.get("cq_id"))
 
     def cpu(self, blocking: bool = True, cq_id: Any = None) -> Tensor:
         from ttnn_emulator.table import ttnn

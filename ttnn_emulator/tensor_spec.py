@@ -4,7 +4,7 @@
 >>> cores = ttnn.num_cores_to_corerangeset(4, ttnn.CoreCoord(8, 8), True)
 >>> spec = ttnn.TensorSpec((2, 64, 96), ttnn.bfloat16, ttnn.TILE_LAYOUT, buffer_type=ttnn.BufferType.L1)
 >>> spec.height_sharded(cores).memory_config.shard_spec.shape
-(32, 96)
+[32, 96]
 """
 
 from __future__ import annotations

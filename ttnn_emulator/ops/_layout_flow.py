@@ -258,7 +258,7 @@ def _untilize(flow: Flow, config: MemoryConfig, run: Run) -> Flow:
 
 def _shard_shape(config: MemoryConfig) -> tuple[int, int]:
     if config.shard_spec is not None:
-        return config.shard_spec.shape
+        return config.shard_spec.extent
     require(config.nd_shard_spec is not None, f"{config.brief()} lacks a shard spec")
     assert config.nd_shard_spec is not None
     shape = tuple(config.nd_shard_spec.shard_shape)

@@ -8,7 +8,7 @@ from typing import Any
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, FLOAT_DTYPES, DataType, Layout
 from ttnn_emulator.errors import require
 from ttnn_emulator.grid import CoreRangeSet
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.ops._common import require_on_device
 from ttnn_emulator.ops._flow import Flow
 from ttnn_emulator.ops._layout_flow import (
@@ -50,7 +50,7 @@ def layout_flow(
             # The library leaves whole tiles of block floats as they are and fails to cut others.
             require(spec.shape == spec.padded_shape, "Tensor layout must be ROW_MAJOR for unpadding")
             return flow
-        out = spec.with_(layout=layout)
+        out = spec.with_(layout=layout, memory_config=DRAM_MEMORY_CONFIG)  # where it was on a device is forgotten
         return flow.into(out)
     config = memory_config or spec.memory_config
     for side in (spec.memory_config, config):

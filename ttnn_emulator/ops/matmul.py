@@ -276,7 +276,7 @@ def _is_added_after(a: Spec, b: Spec, bias: Spec, asked: Asked) -> bool:
         return True
     if is_batched(b.shape) or is_batched(bias.shape):
         return True
-    if bias.padded_shape[-2] != of.in0_tile.height or width < of.b_shape[-1]:
+    if height_of(bias.padded_shape) != of.in0_tile.height or width < of.b_shape[-1]:
         return True
     if program is not None:
         return program.kind is Kind.MULTI_CORE

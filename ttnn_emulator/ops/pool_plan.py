@@ -110,7 +110,7 @@ def plan_in_l1(
     outputs = _output_specs(pool, cores, out)
     assert placed.shard_spec is not None and out.shard_spec is not None
     halo = halo_rows * placed.shard_spec.shape[1] * 2
-    sizes = buffers(pool, DataType.BFLOAT16, cores.channels, out.shard_spec.shape)
+    sizes = buffers(pool, DataType.BFLOAT16, cores.channels, out.shard_spec.extent)
     needed = max(held + halo, halo + sizes.total)
     made = list(outputs)
     if memory_config is not None and memory_config != outputs[0].memory_config:

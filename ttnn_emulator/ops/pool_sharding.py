@@ -143,7 +143,7 @@ def best_cores(pool: Pool, board: tuple[int, int], in_dtype: DataType, in_layout
         channels = round_up(pool.channels, cores.channels * TILE // 2)
         config = cores.memory_config(pool.window.rows, channels, TILE)
         assert config.shard_spec is not None
-        return buffers(pool, in_dtype, cores.channels, config.shard_spec.shape).total, cores
+        return buffers(pool, in_dtype, cores.channels, config.shard_spec.extent).total, cores
 
     height, width, block = (estimate(scheme) for scheme in (HEIGHT, WIDTH, BLOCK))
     if height[0] > width[0]:
