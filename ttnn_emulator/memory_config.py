@@ -281,7 +281,7 @@ def create_sharded_memory_config(
     """An L1 memory config that cuts `shape`, seen as [product of the other dims, width], evenly over `core_grid`.
 
     >>> create_sharded_memory_config((1, 1, 64, 32), CoreGrid(y=1, x=2), ShardStrategy.HEIGHT).shard_spec.shape
-    (32, 32)
+    [32, 32]
     """
     dims = _shape_list(shape)
     if strategy not in STRATEGY_LAYOUT:
