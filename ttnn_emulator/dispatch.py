@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -259,30 +259,44 @@ TAKE_FP8 = frozenset(
     }
 )
 
-MAKES_FP8 = frozenset({"ttnn.empty"})
+MAKE_FP8 = TAKE_FP8 | {"ttnn.empty"}
+RARE_DTYPES = frozenset({DataType.INT8, DataType.FP8_E4M3})
 
 
-def _holds_fp8(value: Any) -> bool:
-    if value.__class__ is tuple:
-        return any(map(_holds_fp8, value))
-    return value.__class__ is Spec and value.dtype is DataType.FP8_E4M3
+def _rare(values: Iterable[Any]) -> list[Spec]:
+    """Specs of the dtypes that few operations are emulated for."""
+    found: list[Spec] = []
+    for value in values:
+        if value.__class__ is Spec:
+            if value.dtype in RARE_DTYPES:
+                found.append(value)
+        elif value.__class__ is tuple:
+            found += _rare(value)
+    return found
+
+
+def _require_emulated(op: Operation, specs: list[Spec]) -> None:
+    for spec in specs:
+        if spec.dtype is DataType.FP8_E4M3:
+            if op.name not in TAKE_FP8:
+                raise NotEmulated(f"{op.name} of fp8_e4m3 is not emulated")
+        elif op.name != HOST_CAST and (op.name not in HOST_MOVES or spec.on_device):
+            raise NotEmulated(
+                "tensors of int8 can be made, moved and read back; no operation on the device is emulated"
+            )
 
 
 def _prepare(op: Operation, overload: Overload, values: tuple, device: MeshDevice | None) -> _Prepared:
     named = op.arguments(overload.names, [_as_spec(value) for value in values])
-    if op.name != HOST_CAST and any(
-        value.__class__ is Spec and value.dtype is DataType.INT8 and (op.name not in HOST_MOVES or value.on_device)
-        for value in named.values()
-    ):
-        raise NotEmulated("tensors of int8 can be made, moved and read back; no operation on the device is emulated")
-    if op.name not in TAKE_FP8 and any(map(_holds_fp8, named.values())):
-        raise NotEmulated(f"{op.name} of fp8_e4m3 is not emulated")
+    rare = _rare(named.values())
+    if rare:
+        _require_emulated(op, rare)
     before, state.device = state.device, device
     try:
         prepared = _Prepared(op.function(**named), overload, device)
     finally:
         state.device = before
-    if op.name not in TAKE_FP8 | MAKES_FP8 and any(map(_holds_fp8, prepared.outputs)):
+    if any(spec.dtype is DataType.FP8_E4M3 for spec in _rare(prepared.outputs)) and op.name not in MAKE_FP8:
         raise NotEmulated(f"{op.name} to fp8_e4m3 is not emulated")
     return prepared
 
