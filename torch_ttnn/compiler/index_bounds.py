@@ -89,12 +89,12 @@ class _Narrowing:
 
     def run(self) -> None:
         self._look_at_floats()
-        for group, left in self._groups(beyond):
-            self._by_width(group, left)
-        for group, _ in self._groups(divides_by_zero):
+        for group in self._groups(beyond):
+            self._by_width(group)
+        for group in self._groups(divides_by_zero):
             self._by_sign(group)
-        for group, left in self._groups(looks_beyond):
-            self._by_search(group, left)
+        for group in self._groups(looks_beyond):
+            self._by_search(group)
 
     def _look_at_floats(self) -> None:
         """Floating-point inputs that become integers are looked at too: masks are given as floats at times."""
@@ -120,24 +120,23 @@ class _Narrowing:
     def _constant_of(self, node: torch.fx.Node) -> torch.Tensor | None:
         return operator.attrgetter(str(node.target))(self.captured) if node.op == "get_attr" else None
 
-    def _groups(self, test: Callable[[torch.fx.Node, Ranges], bool]) -> list[tuple[list[int], list[torch.fx.Node]]]:
-        """Inputs that meet in an operation that is refused, with all such operations of theirs."""
-        groups: list[tuple[set[int], list[torch.fx.Node]]] = []
+    def _groups(self, test: Callable[[torch.fx.Node, Ranges], bool]) -> list[list[int]]:
+        """Inputs that meet in operations that are refused."""
+        groups: list[set[int]] = []
         for node in self._refused(test, self.found):
             reached = _ancestors([item for item in node.all_input_nodes if _is_whole(item)] or node.all_input_nodes)
             numbers = {number for number in self.found if self.placeholders[number] in reached}
-            nodes = [node]
-            for group in [group for group in groups if group[0] & numbers]:
+            for group in [group for group in groups if group & numbers]:
                 groups.remove(group)
-                numbers, nodes = numbers | group[0], group[1] + nodes
+                numbers |= group
             if numbers:
-                groups.append((numbers, nodes))
-        return [(sorted(numbers), nodes) for numbers, nodes in groups]
+                groups.append(numbers)
+        return [sorted(numbers) for numbers in groups]
 
     def _narrowed(self, group: Sequence[int], bounds: Bounds) -> dict[int, Bounds]:
         return {**self.found, **{number: self.found[number].and_also(bounds) for number in group}}
 
-    def _by_width(self, group: Sequence[int], left: Sequence[torch.fx.Node]) -> None:
+    def _by_width(self, group: Sequence[int]) -> None:
         """The widest of a few widths with which the fewest operations are refused."""
         fewest = len(self._refused(beyond, self.found))
         best = self.found
@@ -154,7 +153,7 @@ class _Narrowing:
         if len(self._refused(divides_by_zero, tried)) < len(self._refused(divides_by_zero, self.found)):
             self.found.update(tried)
 
-    def _by_search(self, group: Sequence[int], left: Sequence[torch.fx.Node]) -> None:
+    def _by_search(self, group: Sequence[int]) -> None:
         """The largest numbers, then the smallest, with which nothing is looked up beyond its table."""
 
         def refused(low: int, high: int) -> int:

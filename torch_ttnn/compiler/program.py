@@ -14,6 +14,7 @@ from torch._prims_common import make_contiguous_strides_for
 
 from torch_ttnn.compiler import emit, index_bounds
 from torch_ttnn.compiler.errors import BeyondBounds, ProgramError
+from torch_ttnn.compiler.fusion import composites
 from torch_ttnn.compiler.lower import Lowered
 from torch_ttnn.compiler.source import failed_call
 from torch_ttnn.compiler.traced import Parts, TracedProgram
@@ -160,19 +161,17 @@ def _finisher(node: Any, val: Any) -> Any:
     copied = node.op == "placeholder" and "prepared" in node.meta
     if node.op == "placeholder" and not copied:
         return None
-    shape, stride, dtype = tuple(val.shape), tuple(val.stride()), val.dtype
+    shape, stride = tuple(val.shape), tuple(val.stride())
     is_plain = stride == make_contiguous_strides_for(shape)
     if is_plain and (copied or node.meta.get("path") == "ttnn.to_torch"):
         return torch.clone if copied else None
     is_whole = val.is_contiguous()  # only dimensions of one element may have other strides
-    once = [1 if step == 0 else size for size, step in zip(shape, stride)]  # what an expanded view holds
 
     def restride(tensor: torch.Tensor) -> torch.Tensor:
         if tensor.stride() == stride and not copied:
             return tensor
         if is_whole and tensor.is_contiguous() and not copied:
             return tensor.as_strided(shape, stride)
-        made = torch.empty_strided(once, stride, dtype=dtype)
-        return made.copy_(tensor[tuple([slice(size) for size in once])]).expand(shape)
+        return composites.copied_to_strides(tensor, stride)
 
     return restride

@@ -69,8 +69,11 @@ def convolution(
 @composite
 def restrided(x: torch.Tensor, stride: Sequence[int]) -> torch.Tensor:
     """The same values with other strides, for host operations that read memory and not values."""
-    if x.stride() == tuple(stride):
-        return x
+    return x if x.stride() == tuple(stride) else copied_to_strides(x, stride)
+
+
+def copied_to_strides(x: torch.Tensor, stride: Sequence[int]) -> torch.Tensor:
+    """A copy with these strides, also if they are the same."""
     once = [1 if step == 0 else size for size, step in zip(x.shape, stride)]  # what an expanded view holds
     made = torch.empty_strided(once, stride, dtype=x.dtype, device=x.device)
     return made.copy_(x[tuple([slice(size) for size in once])]).expand(x.shape)
