@@ -105,3 +105,11 @@ def test_a_file_that_never_ends_is_stopped(checkout: pathlib.Path) -> None:
     file.write_text("def test_endless():\n    while True:\n        pass\n")
     (ending,) = unit_tests.run_file(checkout, str(file.relative_to(checkout)), draw=0, seed=0, timeout=15)
     assert ending.outcome == "failed"
+
+
+def test_a_folder_without_tests_is_said_in_one_line(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["tests", str(tmp_path / "nowhere")]) == 2
+    assert command.main(["tests", str(tmp_path)]) == 2
+    assert command.main(["tests", str(tmp_path), "tests/no_such_file.py"]) == 2
+    printed = capsys.readouterr().out.replace("\n", "")
+    assert "nowhere" in printed and "there are no tests in" in printed and "no_such_file.py" in printed

@@ -164,7 +164,12 @@ def tests(arguments: argparse.Namespace) -> int:
     from ttnn_emulator.conformance import unit_tests
 
     checkout = arguments.checkout.resolve()
-    files = unit_tests.test_files(checkout, arguments.files)
+    absent = [path for path in (checkout, *[checkout / each for each in arguments.files]) if not path.exists()]
+    files = [] if absent else unit_tests.test_files(checkout, arguments.files)
+    if not files:
+        problem = f"there is no {absent[0]}" if absent else f"there are no tests in {checkout / unit_tests.UNIT_TESTS}"
+        console.print(f"{problem}; give a checkout of tt-metal and files or folders in it", highlight=False)
+        return 2
     total = unit_tests.Summary()
     with Progress(console=Console(stderr=True)) as progress:
         bar = progress.add_task("", total=len(files))

@@ -30,7 +30,8 @@ def run(checkout: str, file: str, draw: int, seed: int, outcomes: str, log: str)
     os.dup2(output, 2)
     os.chdir(checkout)
     os.environ.update(TT_METAL_HOME=checkout, HF_HUB_OFFLINE="1")
-    # A checkout of the emulator has a package `tests`, which would hide the folder of that name.
+    # This process runs nothing but these tests, as pytest in the checkout would: its folder comes first. A checkout of
+    # the emulator has a package `tests`, which would hide the folder of that name.
     hiding = [path for path in sys.path if os.path.exists(os.path.join(path, "tests", "__init__.py"))]
     sys.path[:] = [checkout, *[path for path in sys.path if path not in hiding]]
     limit = int(psutil.virtual_memory().total * MEMORY_SHARE)

@@ -75,7 +75,7 @@ def test_files(checkout: pathlib.Path, chosen: Sequence[str] = ()) -> list[str]:
     found = []
     for each in chosen or (UNIT_TESTS,):
         path = checkout / each
-        files = sorted(path.rglob("test_*.py")) if path.is_dir() else [path]
+        files = sorted(path.rglob("test_*.py")) if path.is_dir() else [path] if path.is_file() else []
         found += [str(file.relative_to(checkout)) for file in files]
     return found
 
