@@ -88,9 +88,9 @@ def _load(address: str) -> Callable[..., Any]:
 
 
 def _from_path(module: str) -> Any:
-    """Modules of the working folder count, as for `python -m`."""
+    """Modules of the working folder count too; they shadow none that are installed."""
     if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
+        sys.path.append(os.getcwd())
     return importlib.import_module(module)
 
 
