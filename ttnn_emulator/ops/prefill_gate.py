@@ -49,7 +49,7 @@ def _require_function(name: str) -> None:
 def _marked(chosen: torch.Tensor, padding: torch.Tensor | None, shape: tuple[int, ...], experts: int) -> torch.Tensor:
     """Rows of tokens that are padding name an expert that does not exist.
 
-    A row's number is that of its tiles, which begin anew with every matrix.
+    A row's number is that of its tiles, counted from 0 in every matrix.
     """
     if padding is None:
         return chosen

@@ -102,7 +102,7 @@ def test_arguments_become_json():
 
 
 def test_graphs_are_drawn(device):
-    pytest.importorskip("graphviz")
+    pytest.importorskip("graphviz", reason="the pictures are drawn by the package graphviz, which is optional")
     GRAPH.begin_graph_capture(NORMAL)
     ttnn.ones([64, 64], layout=ttnn.TILE_LAYOUT, device=device)
     drawn = GRAPH.visualize(GRAPH.end_graph_capture())

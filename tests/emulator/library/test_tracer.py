@@ -116,7 +116,7 @@ def test_graphs_become_code(device):
 
 @pytest.mark.parametrize("options", [{}, {"show_modules": False}, {"max_depth": 1, "verbose": True}])
 def test_graphs_are_drawn(device, options, monkeypatch):
-    pytest.importorskip("graphviz")
+    pytest.importorskip("graphviz", reason="the pictures are drawn by the package graphviz, which is optional")
     monkeypatch.setattr("shutil.which", lambda _: "/usr/bin/dot")
     net = model()
     with TRACER.trace():

@@ -196,7 +196,7 @@ def mesh() -> Any:
 
 
 def test_a_sequence_goes_round_the_chips(mesh: Any) -> None:
-    """Chunks of 64 rows on two chips from position 96 on: chip 1 goes on within its first chunk, chip 0 begins anew."""
+    """Chunks of 64 rows on two chips from position 96 on: chip 1 continues its first chunk, chip 0 starts a new one."""
     chunk = values((1, 1, 128, 32), -4, 4, "bfloat16", 1).to(torch.bfloat16)
     cut = ttnn.ShardTensorToMesh(mesh, dim=2)
     place: dict[str, Any] = {"dtype": ttnn.bfloat16, "layout": ttnn.TILE_LAYOUT, "device": mesh, "mesh_mapper": cut}
