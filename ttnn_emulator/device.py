@@ -144,8 +144,8 @@ class DispatchCoreConfig:
 class ProgramCache:
     """Prepared plans, one for every distinct call: operation, specs of its tensors, other arguments.
 
-    `programs` are what the library would keep of them: views and tensors that the host fills launch nothing, and calls
-    that differ in shapes or numbers alone may share a program.
+    `programs` and `own_programs` are what the library would keep of them: views and tensors that the host fills launch
+    nothing, and calls that differ in shapes or numbers alone may share a program.
     """
 
     def __init__(self) -> None:
@@ -154,11 +154,23 @@ class ProgramCache:
         self.hits = 0
         self.misses = 0
         self.plans: dict[Any, Any] = {}
-        self.programs: set[Any] = set()
+        self.programs: set[Any] = set()  # shared by calls: what they are compiled for
+        self.own_programs = 0  # of calls that share theirs with no other
+
+    def has_program(self, program: Any) -> bool:
+        """Whether a call without a plan finds its program here; None is a program of its own."""
+        return program is not None and program in self.programs
+
+    def add_program(self, program: Any) -> None:
+        if program is None:
+            self.own_programs += 1
+        else:
+            self.programs.add(program)
 
     def clear(self) -> None:
         self.plans.clear()
         self.programs.clear()
+        self.own_programs = 0
 
 
 class MeshDevice(SubDevices, CoreNumbers):
@@ -244,7 +256,7 @@ class MeshDevice(SubDevices, CoreNumbers):
         self.program_cache.clear()
 
     def num_program_cache_entries(self) -> int:
-        return len(self.program_cache.programs)
+        return len(self.program_cache.programs) + self.program_cache.own_programs
 
     def set_program_cache_misses_allowed(self, allowed: bool) -> None:
         self.program_cache.misses_allowed = allowed

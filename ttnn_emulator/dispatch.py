@@ -40,7 +40,19 @@ _host_cache = ProgramCache()
 class _Prepared:
     """A plan with the names of its parameters resolved to positions."""
 
-    __slots__ = ("plan", "names", "reads", "into", "shares", "outputs", "wrap", "placements", "is_plain")
+    __slots__ = (
+        "plan",
+        "names",
+        "reads",
+        "into",
+        "shares",
+        "outputs",
+        "wrap",
+        "placements",
+        "is_plain",
+        "is_single",
+        "launches",
+    )
 
     def __init__(self, plan: Plan, overload: Overload, device: MeshDevice | None) -> None:
         names = overload.names
@@ -61,12 +73,20 @@ class _Prepared:
             self.outputs, self.wrap = (outputs,), Tensor
         else:
             self.outputs, self.wrap = tuple(outputs), plan.wrap or type(outputs)
-        computes = plan.compute is not None and plan.shares is None and not plan.across
-        if computes and self.outputs and not any(spec.volume for spec in self.outputs):
+        computes = plan.compute is not None and plan.shares is None
+        is_empty = True
+        for spec in self.outputs:
+            if spec.volume:
+                is_empty = False
+                break
+        if is_empty and computes and self.outputs and not plan.across:
             self.plan = plan = dataclasses.replace(plan, compute=_nothing_in(self.outputs))
         self.placements = [
             Placement.of(spec, device) if device is not None and spec.on_device else None for spec in self.outputs
         ]
+        # Whether the library runs a program for it.
+        self.launches = computes and not is_empty and plan.program is not NO_PROGRAM and any(self.placements)
+        self.is_single = self.wrap is Tensor and not self.into and plan.padding is None  # one tensor, a new one
         # One new tensor on one chip: what nearly all calls are, and what takes the shortest way through `_run`.
         self.is_plain = (
             self.wrap is Tensor
@@ -218,26 +238,15 @@ def _find_plan(op: Operation, overload: Overload, values: tuple, device: MeshDev
             hint="Run the same calls once before begin_trace_capture, with the program cache enabled.",
         )
     prepared = _prepare(op, overload, values, device)
-    program = _program_of(key, prepared)
-    if program is not None and program not in cache.programs:
+    if prepared.launches and not cache.has_program(prepared.plan.program):
         if not cache.misses_allowed:
             raise InvalidArgument("this call is not in the program cache, and misses are not allowed on this device")
         if cache.enabled:
-            cache.programs.add(program)
+            cache.add_program(prepared.plan.program)
     cache.misses += 1
     if cache.enabled:
         cache.plans[key] = prepared
     return prepared
-
-
-def _program_of(key: tuple, prepared: _Prepared) -> Any:
-    """What the library's program cache knows the call by; None if it launches nothing."""
-    plan = prepared.plan
-    if plan.compute is None or prepared.shares is not None or plan.program is NO_PROGRAM:
-        return None
-    if not any(prepared.placements) or not any(spec.volume for spec in prepared.outputs):
-        return None
-    return key if plan.program is None else plan.program
 
 
 HOST_CAST = "ttnn.to_dtype"  # takes int8: it never reaches the device
@@ -287,18 +296,23 @@ def _require_emulated(op: Operation, specs: list[Spec]) -> None:
 
 
 def _prepare(op: Operation, overload: Overload, values: tuple, device: MeshDevice | None) -> _Prepared:
-    named = op.arguments(overload.names, [_as_spec(value) for value in values])
-    rare = _rare(named.values())
+    seen = [value if value.__class__ in PLAIN else _as_spec(value) for value in values]
+    rare = _rare([seen[slot] for slot in overload.tensor_slots])
     if rare:
         _require_emulated(op, rare)
+    named = op.arguments(overload.names, seen)
     before, state.device = state.device, device
     try:
         prepared = _Prepared(op.function(**named), overload, device)
     finally:
         state.device = before
-    if any(spec.dtype is DataType.FP8_E4M3 for spec in _rare(prepared.outputs)) and op.name not in MAKE_FP8:
-        raise NotEmulated(f"{op.name} to fp8_e4m3 is not emulated")
+    for spec in prepared.outputs:
+        if spec.dtype is DataType.FP8_E4M3 and op.name not in MAKE_FP8:
+            raise NotEmulated(f"{op.name} to fp8_e4m3 is not emulated")
     return prepared
+
+
+PLAIN = frozenset({type(None), bool, int, float, str})  # arguments that stay as they are
 
 
 def _as_spec(value: Any) -> Any:
@@ -320,6 +334,10 @@ def _run(prepared: _Prepared, values: tuple, device: MeshDevice | None) -> Any:
             for placement in prepared.placements:
                 if placement is not None:
                     listeners.buffer_allocated(SpecStorage(device), placement)
+        if prepared.is_single and not plan.stages:
+            return Tensor.of(
+                prepared.outputs[0], SpecStorage(device), device if prepared.outputs[0].on_device else None
+            )
         storages = [_target(prepared, n, values) or SpecStorage(device) for n in range(len(prepared.outputs))]
         if plan.stages and not state.specs_only:
             _free_specs(prepared, values)

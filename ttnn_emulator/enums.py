@@ -12,9 +12,13 @@ class ApiEnum(enum.Enum):
     """Prints as the library's enums do: `DataType.BFLOAT16`."""
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}.{self.name}"
+        return f"{self.__class__.__name__}.{self._name_}"
 
     __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:  # in the sentences of checks, which are made on every first call
+        text = f"{self.__class__.__name__}.{self._name_}"
+        return format(text, spec) if spec else text
 
     # Members are singletons: identity is the fastest hash there is, and specs are hashed on every call.
     __hash__ = object.__hash__

@@ -66,7 +66,7 @@ class Shape(Sequence[int]):
 class Tile:
     """The height and width of one tile, 32 × 32 unless said otherwise."""
 
-    __slots__ = ("tile_shape", "transpose_tile")
+    __slots__ = ("tile_shape", "transpose_tile", "_hash")
 
     def __init__(self, tile_shape: Sequence[int] = (TILE_SIZE, TILE_SIZE), transpose_tile: bool = False) -> None:
         shape = tuple(int(dim) for dim in tile_shape)
@@ -75,6 +75,7 @@ class Tile:
             raise RuntimeError(f"Tile size {list(shape)} is not one the hardware has: {sorted(allowed)}")
         self.tile_shape = shape
         self.transpose_tile = transpose_tile
+        self._hash = hash((shape, transpose_tile))
 
     @property
     def height(self) -> int:
@@ -117,13 +118,18 @@ class Tile:
         return tile_bytes(self, dtype)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Tile) and (self.tile_shape, self.transpose_tile) == (
-            other.tile_shape,
-            other.transpose_tile,
+        return (
+            self is other
+            or (isinstance(other, Tile)
+            and (self.tile_shape, self.transpose_tile)
+            == (
+                other.tile_shape,
+                other.transpose_tile,
+            ))
         )
 
     def __hash__(self) -> int:
-        return hash((self.tile_shape, self.transpose_tile))
+        return self._hash
 
     def __repr__(self) -> str:
         return f"Tile with shape: {list(self.tile_shape)}"

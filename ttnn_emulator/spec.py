@@ -229,7 +229,7 @@ class Spec:
 
     @property
     def is_sharded(self) -> bool:
-        return self.memory_config.is_sharded()
+        return self.memory_config.memory_layout is not TensorMemoryLayout.INTERLEAVED
 
     @property
     def shard_spec(self) -> ShardSpec | None:

@@ -28,7 +28,6 @@ from typing import Any
 from ttnn_emulator.api.binding import NoMatch, Overload, bind, make_overload, overloads_of, signatures_against
 from ttnn_emulator.api.recorded import operation_names, public_names
 from ttnn_emulator.errors import EmulatorError, NotEmulated
-from ttnn_emulator.memory_config import MemoryConfig
 from ttnn_emulator.spec import Spec
 from ttnn_emulator.staging import Stage
 from ttnn_emulator.tensor import Tensor
@@ -65,9 +64,9 @@ def bindable(compute: Callable[..., Any], bind: Bind | None) -> Callable[..., An
     return compute if bind is None else Bindable(compute, bind)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)  # not frozen, which makes it take twice as long to make
 class Plan:
-    """What one call does, prepared once.
+    """What one call does, prepared once and never changed.
 
     outputs   spec of the result; a list or tuple of specs gives a list or tuple of tensors; None gives None
     compute   wide carriers of the tensors in `reads` → carrier(s) of the outputs, already of their dtype; it may be
@@ -180,8 +179,6 @@ class Operation:
             found = self._taking_tensors[len(args)]
             return found, found.bind_strictly(*args)
         index, values = bind(self.name, overloads, args, kwargs)
-        if MemoryConfig in map(type, values):  # the caller may change its config afterwards
-            values = tuple([value.frozen() if type(value) is MemoryConfig else value for value in values])
         if only_tensors and _binds_strictly(overloads[index], args):
             # Which overload takes so many tensors depends on nothing but their number.
             self._taking_tensors[len(args)] = overloads[index]

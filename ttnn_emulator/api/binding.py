@@ -16,6 +16,7 @@ from typing import Any
 
 from ttnn_emulator.api.recorded import recorded_api
 from ttnn_emulator.errors import SignatureError
+from ttnn_emulator.memory_config import MemoryConfig
 from ttnn_emulator.shapes import Shape
 
 Converter = Callable[[Any], Any]
@@ -96,7 +97,13 @@ def _none(value: Any) -> None:
 
 
 def _anything(value: Any) -> Any:
-    return value
+    return value.frozen() if value.__class__ is MemoryConfig else value
+
+
+def _memory_config(value: Any) -> MemoryConfig:
+    if value.__class__ is MemoryConfig:
+        return value.frozen()  # the caller may change its config afterwards
+    raise NoMatch
 
 
 def _never(value: Any) -> Any:
@@ -195,6 +202,8 @@ class TypeTable:
         if text.startswith("tuple["):
             return self._tuple([self.converter(part, strict) for part in _split_commas(text[6:-1])])
         if text in self.classes:
+            if self.classes[text] is MemoryConfig:
+                return _memory_config
             return _instance_of(self.classes[text], also=None if strict else self.implicit.get(text))
         return _never
 

@@ -220,6 +220,8 @@ def promoted(dtype: DataType, other: DataType) -> DataType:
 
 def activation_names(activations: Sequence[UnaryWithParam]) -> tuple[tuple, ...]:
     """Functions as the computation takes them: name and parameters; `~` ends the name of an approximate mode."""
+    if not activations:
+        return ()
     found = (fused(item) for item in activations)
     return tuple((each.name + "~" * each.approx, *each.params) for each in found)
 
@@ -340,7 +342,9 @@ def plan_binary(
             before_b,
             after + activation_names(activations),
         ),
-        *(hashed(spec) for spec in (a, b_spec, out)),
+        hashed(a),
+        hashed(b_spec),
+        hashed(out),
         None if b_spec is None else _turns(a.shape, b_spec.shape),
     )
     into = () if output is None else (output_name,)
@@ -349,8 +353,8 @@ def plan_binary(
 
 def _turns(a: Sequence[int], b: Sequence[int]) -> tuple:
     """Which operand is repeated along the height and the width of tiles: each way has kernels of its own."""
-    sizes = [(1, 1, *shape)[-2:] for shape in (a, b)]
-    return tuple((one == 1 and other != 1, other == 1 and one != 1) for one, other in zip(*sizes))
+    (height, width), (height_b, width_b) = (1, 1, *a)[-2:], (1, 1, *b)[-2:]
+    return height == 1 != height_b, height_b == 1 != height, width == 1 != width_b, width_b == 1 != width
 
 
 def _dtypes_in_kernel(kind: str, a: DataType, b: DataType | None, fast: bool) -> tuple[DataType, DataType, bool]:
