@@ -220,6 +220,17 @@ def test_float64_and_complex_stay_on_the_host():
     assert reasons == ["float64 has no counterpart on the device"]
 
 
+def test_complex_constants_are_kept_in_programs(tmp_path):
+    def function(x):
+        return torch.view_as_real(torch.complex(x, x) * (2 - 1j))
+
+    x = torch.rand(5)
+    for _ in range(2):  # compiled, then read from the cache
+        torch._dynamo.reset()
+        compiled = torch.compile(function, backend="ttnn", options={"cache_dir": str(tmp_path), "warn": False})
+        assert torch.equal(compiled(x), function(x))
+
+
 # -- weights ----------------------------------------------------------------------------------------------------------
 
 

@@ -153,6 +153,8 @@ def literal(item: Any) -> str:
         return "{" + ", ".join(f"{key!r}: {literal(each)}" for key, each in item.items()) + "}"
     if isinstance(item, float):
         return _float(item)
+    if isinstance(item, complex):
+        return f"complex({_float(item.real)}, {_float(item.imag)})"
     if item is None or isinstance(item, bool | int | str | DeviceMarker):
         return repr(item)
     if isinstance(item, torch.dtype | torch.layout | torch.memory_format):

@@ -310,7 +310,7 @@ def _named(path: str) -> Any:
 
 _ROOTS: dict[str, Any] = {"ttnn": ttnn_emulator, "torch": torch}
 _NAMED = (enum.Enum, ttnn_emulator.MemoryConfig, torch.dtype, torch.layout, torch.memory_format)
-_RECORDS: dict[str, Any] = {"float": float, "slice": slice, "torch.device": torch.device} | {
+_RECORDS: dict[str, Any] = {"float": float, "complex": complex, "slice": slice, "torch.device": torch.device} | {
     f"ttnn.{name}": getattr(ttnn_emulator, name)
     for name in (
         "Conv2dConfig",

@@ -128,7 +128,8 @@ def _fast_sum(values: torch.Tensor, dim: int, scaler: float, config: MathConfig,
     if not sees_low_weight:
         return total * high
     upper = _sum(truncate_mantissa(values, high_bits), dim)  # the low parts of both never meet in three phases
-    return upper * scaler + (total - upper) * high
+    lower = torch.where(upper.isfinite(), total - upper, 0.0)  # an infinity has no low part
+    return upper * scaler + lower * high
 
 
 def _sum(values: torch.Tensor, dim: int) -> torch.Tensor:

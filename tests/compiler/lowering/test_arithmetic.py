@@ -123,3 +123,16 @@ def test_narrow_integers_wrap_around(dtype):
     info = torch.iinfo(dtype)
     x = torch.tensor([info.min, info.min + 1, 0, 1, info.max - 1, info.max], dtype=dtype)
     check(lambda x: (x + 3, x - 5, x * 7, -x, torch.abs(x) if dtype.is_signed else x, x + x), x)
+
+
+EXTREMES = torch.tensor([float("inf"), -float("inf"), 0.0, 2.0**100, -(2.0**100), 2.0**-100, -(2.0**-100), 1.5, -7.0])
+
+
+@pytest.mark.parametrize("function", [torch.floor_divide, torch.remainder, torch.hypot, torch.atan2, torch.fmod])
+def test_pairs_of_extremes(function):
+    one, other = (each.flatten() for each in torch.meshgrid(EXTREMES, EXTREMES, indexing="ij"))
+    wanted = function(one, other)
+    judged = ~wanted.isnan()
+    if function in (torch.remainder, torch.fmod):  # of a quotient beyond 2^24 nothing is left in float32
+        judged &= (one / other).abs() < 2**24
+    check(lambda x, y: function(x, y), one[judged], other[judged], absolute=0.0)

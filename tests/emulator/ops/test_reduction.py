@@ -242,3 +242,13 @@ def test_extremes_of_float32_are_no_denormals(name, tiny, dim, device):
         with numerics(mode):
             made = stored(getattr(ttnn, name)(x, dim=dim))
         assert torch.equal(made, torch.zeros_like(made)), mode
+
+
+@pytest.mark.parametrize("fidelity", list(ttnn.MathFidelity)[:4], ids=str)
+@pytest.mark.parametrize("name", ["sum", "mean"])
+def test_an_infinity_stays_one_in_fast_numerics(name, fidelity, device):
+    x = upload(torch.tensor([[math.inf, 1.0, 2.0, -4.0, 7.0]]), "float32", "TILE", device)
+    config = ttnn.WormholeComputeKernelConfig(math_fidelity=fidelity, fp32_dest_acc_en=False)
+    with numerics("fast"):
+        made = getattr(ttnn, name)(x, dim=-1, compute_kernel_config=config)
+    assert stored(made).item() == math.inf

@@ -116,7 +116,13 @@ def _rounded_quotient(ttnn: Any, x: Handle, y: Operand, rounding_mode: str) -> H
     held = x.dtype
     x, y = ttnn.cast(x, FLOAT32), y if is_number(y) else ttnn.cast(y, FLOAT32)
     quotient = ttnn.divide(x, float(y) if is_number(y) else y)
-    cut = ttnn.floor(quotient) if rounding_mode == "floor" else ttnn.trunc(quotient)
+    if rounding_mode == "trunc":
+        return ttnn.cast(ttnn.trunc(quotient), held)
+    cut = ttnn.floor(quotient)
+    if not is_number(y):
+        # A negative quotient that is too small for a float, as of a division by infinity, is -1 below zero.
+        vanished = ttnn.logical_and(ttnn.ne(x, 0.0), ttnn.eq(cut, 0.0))
+        cut = ttnn.where(ttnn.logical_and(vanished, ttnn.ne(ttnn.lt(x, 0.0), ttnn.lt(y, 0.0))), -1.0, cut)
     return ttnn.cast(cut, held)
 
 
@@ -160,7 +166,12 @@ def remainder(ttnn: Any, x: Handle, y: Operand) -> Handle:
             return ttnn.bitwise_and(x, y - 1)
         return ttnn.remainder(x, y)
     y = _float_divisor(y, x)
-    return _below_divisor(ttnn, ttnn.remainder(x, y), y)
+    rest = _below_divisor(ttnn, ttnn.fmod(x, y), y)
+    if is_number(y):
+        apart = ttnn.lt(rest, 0.0) if y > 0 else ttnn.gt(rest, 0.0)
+    else:
+        apart = ttnn.logical_and(ttnn.ne(rest, 0.0), ttnn.ne(ttnn.lt(rest, 0.0), ttnn.lt(y, 0.0)))
+    return ttnn.where(apart, ttnn.add(rest, y), rest)
 
 
 @elementwise(aten.fmod.Tensor, aten.fmod.Scalar)
@@ -237,7 +248,12 @@ def atan2(ttnn: Any, x: Handle, y: Handle) -> Handle:
 
 @elementwise(aten.hypot.default, constants=())
 def hypot(ttnn: Any, x: Handle, y: Handle) -> Handle:
-    return ttnn.hypot(x, y)
+    """The larger one times the length of (1, smaller ÷ larger): the kernel's squares overflow from 2^64 on."""
+    x, y = ttnn.abs(x), ttnn.abs(y)
+    larger, smaller = ttnn.maximum(x, y), ttnn.minimum(x, y)
+    share = ttnn.divide(smaller, larger)
+    length = ttnn.multiply(larger, ttnn.sqrt(ttnn.add(ttnn.square(share), 1.0)))
+    return ttnn.where(ttnn.eq(larger, 0.0), 0.0, length)
 
 
 @elementwise(aten.logaddexp.default, constants=())

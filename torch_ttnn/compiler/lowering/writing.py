@@ -209,6 +209,8 @@ def _along(ttnn: Any, x: Value, dim: int, index: Value, source: Value, accumulat
     if not x.ndim:
         return _along(ttnn, x.view((1,)), 0, index, source.view((1,)), accumulate)
     dim %= x.ndim
+    if source.shape != (*x.shape[:dim], index.numel, *x.shape[dim + 1 :]):
+        refuse("torch does not broadcast its source")  # and raises
     constant_places(index, x.shape[dim])
     return _put(ttnn, x, {dim: index.view((index.numel,))}, (index.numel,), source, dim, accumulate, signed=False)
 

@@ -1,0 +1,206 @@
+"""Whether a compiled call of an operator gives what torch gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+import torch.fx
+import torch.utils._pytree as pytree
+
+from tests.compiler.operators.samples import SEED, Call
+from torch_ttnn.backend import backend
+
+HALF_STEP = 2.0**-9  # relative, of bfloat16, in which floats lie on the device
+PERTURBATIONS = 8
+# An error may be so many times what a perturbation of the inputs makes, plus a share of the value and of
+# the largest value: intermediate values are rounded too.
+TIMES, SHARE, SHARE_OF_LARGEST = 8.0, 2.0**-6, 2.0**-7
+SMALLEST = 1e-11  # kernels of erfc and the like come that close to zero
+
+
+class Difference(AssertionError):
+    """The compiled call gives something else than torch."""
+
+
+class OtherStrides(Difference):
+    """Values may be right, but lie otherwise in memory."""
+
+
+def compiled(call: Call, tensors: Sequence[torch.Tensor], *, using: Callable[..., Any] | None = None) -> Any:
+    """The call as a graph of one node, through the backend and on the emulated device, or `using` another backend.
+
+    Dynamo is left out: it takes most of the time, and gives the backend such a graph.
+    """
+    graph = torch.fx.Graph()
+    inputs = [graph.placeholder(f"x{number}") for number in range(len(tensors))]
+    made = graph.call_function(call.function, tuple(inputs))
+    shapes: list[Any] = []
+
+    def flat(result: Any) -> tuple:
+        leaves, tree = pytree.tree_flatten(result)
+        shapes[:] = [tree]
+        return tuple(leaves)
+
+    graph.output(graph.call_function(flat, (made,)))
+    module = torch.fx.GraphModule(torch.nn.Module(), graph)
+    if using is None:
+        function = backend(module, list(tensors), options={"device": "emulator", "warn": False})
+    else:
+        function = using(module, list(tensors))
+    torch.manual_seed(SEED)
+    return pytree.tree_unflatten(list(function(*tensors)), shapes[0])
+
+
+def gradients(call: Call, tensors: Sequence[torch.Tensor], run: Callable[..., Any]) -> tuple[torch.Tensor | None, ...]:
+    """Gradients of the floating-point inputs, for seeded gradients of the outputs."""
+    given = [each.detach().clone().requires_grad_(each.is_floating_point()) for each in tensors]
+    outputs = [each for each in pytree.tree_leaves(run(given)) if isinstance(each, torch.Tensor) and each.requires_grad]
+    generator = torch.Generator().manual_seed(1)
+    seeds = [torch.randn(each.shape, generator=generator).to(each.dtype) for each in outputs]
+    return torch.autograd.grad(outputs, [each for each in given if each.requires_grad], seeds, allow_unused=True)
+
+
+def backward_of(call: Call) -> Call:
+    """The gradients of a call as a call themselves."""
+    return Call(lambda *tensors: gradients(call, tensors, lambda given: call(*given)), call.tensors, call.text)
+
+
+def perturbed(tensor: torch.Tensor, number: int) -> torch.Tensor:
+    """Floats moved by up to two half steps of bfloat16; number 0 rounds them to it."""
+    if not tensor.is_floating_point():
+        return tensor
+    if number == 0:
+        return tensor.to(torch.bfloat16).to(tensor.dtype)
+    generator = torch.Generator().manual_seed(number)
+    noise = (torch.rand(tensor.shape, generator=generator) - 0.5) * 4 * HALF_STEP
+    if number % 2:
+        noise = noise.sign() * 2 * HALF_STEP
+    return (tensor.double() * (1 + noise)).to(tensor.dtype)
+
+
+def wide(tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+    """float32 in place of bfloat16: the reference is not rounded in between."""
+    return tuple(each.float() if each.dtype is torch.bfloat16 else each for each in tensors)
+
+
+def references(call: Call) -> list[list[Any]]:
+    """What torch gives: for the tensors in float32 first, then for perturbed ones. Leaves of the outputs and inputs."""
+    found = []
+    for number in range(-1, PERTURBATIONS):
+        given = wide(call.tensors)
+        if number >= 0:
+            given = tuple(perturbed(each, number) for each in given)
+        try:
+            found.append(_leaves(call.eager(given)))
+        except Exception:  # the float32 form of a bfloat16 call may not exist, and a perturbed matrix may be singular
+            if number < 0:
+                found.append(_leaves(call.eager()))
+    if not any(each.is_floating_point() for each in call.tensors):
+        found += _of_integers_as_floats(call, found[0])
+    return found
+
+
+def _of_integers_as_floats(call: Call, first: list[Any]) -> list[list[Any]]:
+    """Where torch makes floats of integers and computes with these, they are perturbed."""
+    found = []
+    for number in range(PERTURBATIONS):
+        try:
+            made = _leaves(call.eager(tuple(perturbed(each.float(), number) for each in call.tensors)))
+        except Exception:  # it takes integers only
+            return []
+        if len(made) == len(first):
+            found.append([a if getattr(b, "dtype", None) is torch.float32 else b for a, b in zip(made, first)])
+    return found
+
+
+def _leaves(pair: tuple[Any, tuple]) -> list[Any]:
+    outputs, after = pair
+    return [*pytree.tree_leaves(outputs), *after]
+
+
+def require_like(
+    call: Call, got: Any, after: Sequence[torch.Tensor], *, strides: bool = True, terms: float = 0.0
+) -> None:
+    """Compare outputs, and inputs after the call, with torch's; raise `Difference` with what is off.
+
+    `terms` is the size of terms that may cancel in a result.
+    """
+    eager = _leaves(call.eager())
+    leaves = [*pytree.tree_leaves(got), *after]
+    if len(leaves) != len(eager):
+        raise Difference(f"{len(leaves)} results, torch has {len(eager)}")
+    versions = references(call)
+    for number, (ours, want) in enumerate(zip(leaves, eager)):
+        others = [version[number] for version in versions if len(version) == len(eager)]
+        where = f"result {number}" if number < len(eager) - len(after) else f"input {number - len(eager) + len(after)}"
+        _require_leaf(where, ours, want, others, strides, terms)
+
+
+def _require_leaf(where: str, ours: Any, want: Any, others: list[Any], strides: bool, terms: float) -> None:
+    if not isinstance(want, torch.Tensor):
+        if ours != want and not (ours != ours and want != want) and all(each == want for each in others):
+            raise Difference(f"{where} is {ours!r}, torch has {want!r}")
+        return
+    if not isinstance(ours, torch.Tensor):
+        raise Difference(f"{where} is a {type(ours).__name__}, torch has a tensor")
+    if ours.dtype is not want.dtype or ours.shape != want.shape:
+        text = f"{ours.dtype}{list(ours.shape)}, torch has {want.dtype}{list(want.shape)}"
+        raise Difference(f"{where} is {text}")
+    if strides and not _same_strides(ours, want):
+        raise OtherStrides(f"{where} has strides {ours.stride()} for {list(ours.shape)}, torch has {want.stride()}")
+    if want.dtype is torch.complex32:
+        ours, want = ours.to(torch.complex64), want.to(torch.complex64)
+    if torch.equal(ours, want) or torch.equal(ours.nan_to_num(7.0), want.nan_to_num(7.0)):
+        return
+    others = [each for each in others if each.shape == want.shape]
+    if want.is_complex():
+        ours, want = torch.view_as_real(ours.resolve_conj()), torch.view_as_real(want.resolve_conj())
+        others = [torch.view_as_real(each.resolve_conj()) for each in others if each.is_complex()]
+    if want.is_floating_point():
+        _require_floats(where, ours, want, others, terms)
+    else:
+        _require_integers(where, ours, want, others)
+
+
+def _same_strides(ours: torch.Tensor, want: torch.Tensor) -> bool:
+    """Strides of dimensions of one element mean nothing."""
+    if not want.numel():
+        return True
+    return all(a == b for size, a, b in zip(want.shape, ours.stride(), want.stride()) if size > 1)
+
+
+def _require_integers(where: str, ours: torch.Tensor, want: torch.Tensor, others: list[torch.Tensor]) -> None:
+    wrong = ours != want
+    for each in others:  # what a perturbation decides is decided by rounding
+        wrong &= each == want
+    if wrong.any():
+        place = tuple(wrong.nonzero()[0].tolist())
+        raise Difference(
+            f"{where}: {int(wrong.sum())} of {want.numel()} differ; {ours[place]} for {want[place]} at {place}"
+        )
+
+
+def _require_floats(
+    where: str, ours: torch.Tensor, want: torch.Tensor, others: list[torch.Tensor], terms: float
+) -> None:
+    center = (others[0] if others else want).double()
+    ours = ours.double()
+    finite = center.isfinite()
+    spread = torch.zeros_like(center)
+    steady = torch.ones_like(finite)  # a perturbation makes no infinity of a number, and no number of an infinity
+    for each in others[1:]:
+        each = each.double()
+        steady &= (each.isfinite() == finite) & ((each == center) | finite)
+        spread = torch.maximum(spread, torch.where(each.isfinite() & finite, (each - center).abs(), 0.0))
+    largest = max(float(center[finite].abs().max()) if finite.any() else 0.0, terms)
+    allowed = TIMES * spread + SHARE * center.abs() + SHARE_OF_LARGEST * largest + SMALLEST
+    infinite = center.isinf()
+    wrong = steady & torch.where(infinite, ours != center, finite & ~((ours - center).abs() <= allowed))
+    if wrong.any():
+        place = tuple(wrong.nonzero()[0].tolist())
+        raise Difference(
+            f"{where}: {int(wrong.sum())} of {want.numel()} are off; {ours[place]:g} for {center[place]:g} at {place}, "
+            f"where {float(allowed[place]):g} is allowed"
+        )

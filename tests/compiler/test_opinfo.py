@@ -1,0 +1,149 @@
+"""PyTorch's own operator database through the compiler: right, refused as torch refuses, or in a table with its reason.
+
+`make test` draws one dtype and one pass of every operator, `make sweep` runs all samples.
+"""
+
+from __future__ import annotations
+
+import warnings
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+import torch.utils._pytree as pytree
+from torch._dynamo.backends.registry import lookup_backend
+from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
+
+from tests.compiler.operators import judge, samples
+from tests.compiler.operators.judge import OtherStrides, compiled, require_like
+from tests.compiler.operators.samples import DTYPES, OPERATORS, Call
+
+# Dynamo breaks the graph at these, and torch runs them.
+DEPENDS_ON_VALUES = (DataDependentOutputException, DynamicOutputShapeException)
+
+# Results that nobody defines: memory as it was found.
+UNINITIALISED = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"}
+
+# Singular vectors may change their sign: what they make is compared.
+SAME_UP_TO_SIGNS: dict[str, Callable[[Any], Any]] = {
+    "svd_lowrank": lambda usv: usv[0] * usv[1].unsqueeze(-2) @ usv[2].mH,
+    "pca_lowrank": lambda usv: usv[0] * usv[1].unsqueeze(-2) @ usv[2].mH,
+}
+
+# Calls that eager torch refuses and that torch's own capture accepts: `aot_eager` computes them, too.
+ACCEPTED_BY_CAPTURE = {
+    "complex": "the dtype of `out` is not checked",
+    "aminmax": "the dtype of `out` is not checked",
+}
+
+# Casts of what an integer cannot hold: C++ does not define them, and torch gives what the processor gives.
+CASTS = {"byte", "char", "int", "long", "short"}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "case" not in metafunc.fixturenames:
+        return
+    cases = []
+    for name, info in OPERATORS.items():
+        offered = list(_offered(name, info))
+        if not metafunc.config.getoption("--sweep") and offered:
+            offered = [offered[zlib.crc32(name.encode()) % len(offered)]]
+        cases += [(name, *each) for each in offered]
+    ids = [f"{name}-{str(dtype).removeprefix('torch.')}-{kind}" for name, dtype, kind in cases]
+    metafunc.parametrize("case", cases, ids=ids)
+
+
+def _offered(name: str, info: Any) -> Iterator[tuple[torch.dtype, str]]:
+    for dtype in DTYPES:
+        if dtype not in info.supported_dtypes("cpu"):
+            continue
+        yield dtype, "forward"
+        if info.inplace_variant is not None:
+            yield dtype, "in_place"
+        if dtype.is_floating_point and isinstance(info, samples.ELEMENTWISE) and name not in CASTS:
+            yield dtype, "extremal"
+        if dtype is torch.float32 and info.supports_autograd and dtype in info.supported_backward_dtypes("cpu"):
+            yield dtype, "backward"
+
+
+def _calls(name: str, dtype: torch.dtype, kind: str, everything: bool) -> list[Call]:
+    made = getattr(samples, f"{'forward' if kind == 'backward' else kind}_calls")(OPERATORS[name], dtype)
+    calls = list(made)
+    return calls if everything or not calls else [calls[zlib.crc32(f"{name}{dtype}".encode()) % len(calls)]]
+
+
+def test_gives_what_torch_gives(case: tuple[str, torch.dtype, str], pytestconfig: pytest.Config) -> None:
+    name, dtype, kind = case
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for call in _calls(name, dtype, kind, pytestconfig.getoption("--sweep")):
+            try:
+                _check_backward(call) if kind == "backward" else _check(name, call)
+            except AssertionError as error:
+                raise AssertionError(f"{name}({call.text}): {error}") from error
+
+
+def _check(name: str, call: Call) -> None:
+    if not _torch_computes(call):
+        return
+    given = [each.clone() for each in call.tensors]
+    try:
+        with torch.no_grad():
+            got = compiled(call, given)
+    except DEPENDS_ON_VALUES:
+        return
+    if name in UNINITIALISED:
+        wanted = pytree.tree_leaves(call.eager()[0])
+        for ours, want in zip(pytree.tree_leaves(got), wanted, strict=True):
+            assert (ours.shape, ours.dtype, ours.stride()) == (want.shape, want.dtype, want.stride())
+        return
+    if name in SAME_UP_TO_SIGNS:
+        same = SAME_UP_TO_SIGNS[name]
+        whole, got = call.function, same(got)
+        call = Call(lambda *tensors: same(whole(*tensors)), call.tensors, call.text)
+    try:
+        require_like(call, got, given)
+    except OtherStrides:
+        again = [each.clone() for each in call.tensors]
+        captured = pytree.tree_leaves(compiled(call, again, using=lookup_backend("aot_eager")))
+        for ours, want in zip(pytree.tree_leaves(got), captured, strict=True):
+            assert ours.stride() == want.stride()  # torch's own capture has other strides than eager
+        require_like(call, got, given, strides=False)
+
+
+def _check_backward(call: Call) -> None:
+    backward = judge.backward_of(call)
+    if not _torch_computes(backward):
+        return
+    try:
+        got = judge.gradients(call, call.tensors, lambda given: compiled(call, given))
+    except DEPENDS_ON_VALUES:
+        return
+    require_like(backward, got, [each.clone() for each in call.tensors], strides=False, terms=1.0)
+
+
+def _torch_computes(call: Call) -> bool:
+    """Whether torch takes the call, and gives dense tensors."""
+    try:
+        outputs, _ = call.eager()
+    except Exception:
+        return False
+    return all(each.layout is torch.strided for each in pytree.tree_leaves(outputs) if isinstance(each, torch.Tensor))
+
+
+@pytest.mark.parametrize("name", [name for name, info in OPERATORS.items() if info.error_inputs_func is not None])
+def test_refuses_what_torch_refuses(name: str) -> None:
+    accepted = []
+    for call in samples.error_calls(OPERATORS[name]):
+        if _torch_computes(call):
+            continue
+        try:
+            compiled(call, [each.clone() for each in call.tensors])
+            torch._dynamo.reset()  # Dynamo looks at more than the backend sees, such as `out`
+            torch.compile(call.function, backend="ttnn")(*[each.clone() for each in call.tensors])
+        except Exception:
+            continue
+        accepted.append(call.text)
+    assert not accepted or name in ACCEPTED_BY_CAPTURE
