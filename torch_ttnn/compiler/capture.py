@@ -13,6 +13,7 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 
 from torch_ttnn.compiler.lowering import LOWERINGS
+from torch_ttnn.compiler.recurrent_layers import take_layers_apart
 
 Compiler = Callable[[torch.fx.GraphModule, Sequence[Any]], Callable[[list[Any]], Any]]
 
@@ -31,6 +32,8 @@ def compile_captured(
 
     `table` says how operations are taken apart, `partition` how a graph becomes forward and backward.
     """
+    if table is None:
+        take_layers_apart(graph_module)
     return aot_autograd(
         fw_compiler=forward,
         bw_compiler=backward,

@@ -35,7 +35,7 @@ from torch_ttnn.devices import Target
 from ttnn_emulator.table import OPERATIONS
 
 PLAIN_NOTES = ("reason", "source", "move")
-NAMESPACES = ("aten", "prims", "torchvision")
+NAMESPACES = ("aten", "prims", "torchvision", "torch_ttnn")
 TOUCH_FILES = ("aten.from_file.default", "aten.from_file.out", "ttnn.as_tensor", "ttnn.dump_tensor", "ttnn.load_tensor")
 
 
