@@ -12,8 +12,8 @@ import torch.fx
 from torch_ttnn import devices
 from torch_ttnn.compiler.capture import boxed, compile_captured, static_inputs
 from torch_ttnn.compiler.specialise import Specialised
+from torch_ttnn.dynamo_rules import traces_recurrent_modules
 from torch_ttnn.options import TorchTtnnOption
-from torch_ttnn.recurrent_modules import traces_recurrent_modules
 
 if TYPE_CHECKING:
     from torch_ttnn.tracer.recording import ProgramTracer

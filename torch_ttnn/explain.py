@@ -28,8 +28,8 @@ from torch_ttnn.compiler.errors import TorchTtnnError
 from torch_ttnn.compiler.memory import Memory, measure
 from torch_ttnn.compiler.program import Program
 from torch_ttnn.compiler.specialise import Specialised
+from torch_ttnn.dynamo_rules import traces_recurrent_modules
 from torch_ttnn.options import TorchTtnnOption
-from torch_ttnn.recurrent_modules import traces_recurrent_modules
 from torch_ttnn.report import page, text
 from torch_ttnn.report.data import Report, describe, total_seconds
 from ttnn_emulator.files import replacing

@@ -1,8 +1,13 @@
-"""Lets Dynamo trace `nn.LSTM`, `nn.GRU` and `nn.RNN` for our backends, and for no others.
+"""How Dynamo traces modules of torch that it would otherwise run itself, out of sight of any backend.
 
-By default Dynamo breaks the graph at these modules and runs them with torch; a backend never hears of them.
-`torch._dynamo.config.allow_rnn` allows them for every backend of the process: Inductor would unroll their loops. So the
-flag is set only while Dynamo takes in such a module for a backend that carries the mark `TRACES_RNN`.
+**Recurrent modules.** By default Dynamo breaks the graph at `nn.LSTM`, `nn.GRU` and `nn.RNN` and runs them with torch; a
+backend never hears of them. `torch._dynamo.config.allow_rnn` allows them for every backend of the process: Inductor
+would unroll their loops. So the flag is set only while Dynamo takes in such a module for a backend that carries the
+mark `TRACES_RNN`.
+
+**Masks of transformers.** `nn.TransformerEncoder` and `nn.TransformerDecoder` look at the values of a mask to find out
+whether it is causal, which breaks the graph. What they find is a hint: the mask is applied in any case. In a graph they
+do without it, whatever the backend; eager torch is not touched.
 """
 
 from __future__ import annotations
@@ -52,3 +57,8 @@ def _patch_dynamo() -> None:
             return wrap_module(self, value)
 
     VariableBuilder.wrap_module = wrap_module_for_backend  # type: ignore[method-assign]
+
+
+@torch.compiler.substitute_in_graph(torch.nn.modules.transformer._detect_is_causal_mask)  # type: ignore[arg-type]
+def _detect_is_causal_mask(mask: torch.Tensor | None, is_causal: bool | None = None, size: int | None = None) -> bool:
+    return is_causal is True
