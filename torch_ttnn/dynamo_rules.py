@@ -1,7 +1,7 @@
 """How Dynamo traces modules of torch that it would otherwise run itself, out of sight of any backend.
 
-**Recurrent modules.** By default Dynamo breaks the graph at `nn.LSTM`, `nn.GRU` and `nn.RNN` and runs them with torch; a
-backend never hears of them. `torch._dynamo.config.allow_rnn` allows them for every backend of the process: Inductor
+**Recurrent modules.** By default Dynamo breaks the graph at `nn.LSTM`, `nn.GRU` and `nn.RNN` and runs them with torch:
+a backend never hears of them. `torch._dynamo.config.allow_rnn` allows them for every backend of the process: Inductor
 would unroll their loops. So the flag is set only while Dynamo takes in such a module for a backend that carries the
 mark `TRACES_RNN`.
 
