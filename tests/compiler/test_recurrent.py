@@ -309,6 +309,16 @@ def test_calls_per_step(name: str) -> None:
     assert counts[1] - counts[0] == 10 * CALLS_PER_STEP[name]
 
 
+def test_long_loops_stay_on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch_ttnn.compiler.lowering.recurrent.MOST_STEPS", 4)
+    module = nn.GRU(12, 40)
+    run, options = compiled(module, warn=False)
+    x = torch.randn(5, 2, 12)
+    with torch.no_grad():
+        assert_same(run(x), module(x))
+    assert "5 steps" in host_ops(options)[0]
+
+
 def test_explain_shows_them_on_the_device() -> None:
     with torch.no_grad():
         told = torch_ttnn.explain(nn.LSTM(12, 40), torch.randn(5, 2, 12)).to_json()

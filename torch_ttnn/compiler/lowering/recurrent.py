@@ -14,6 +14,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from torch_ttnn.compiler.errors import refuse
 from torch_ttnn.compiler.lowering.padding import padded
 from torch_ttnn.compiler.lowering.products import product
 from torch_ttnn.compiler.lowering.registry import lowers
@@ -26,6 +27,14 @@ operators = torch.ops.torch_ttnn
 
 FLOAT32 = DataType.FLOAT32
 MOST_JOINED = 32  # tensors in one `ttnn.concat`; a kernel's arguments grow with them
+
+
+MOST_STEPS = 4096  # of a loop that is unrolled: some 45,000 calls of an LSTM, and a quarter of a minute to write them
+
+
+def require_few_steps(count: int) -> None:
+    if count > MOST_STEPS:
+        refuse(f"a loop of {count} steps would be unrolled, and {MOST_STEPS} are the most")
 
 
 def in_tiles(size: int) -> int:
@@ -128,6 +137,7 @@ class Layer:
     """What layers of all kinds share: the sums of the inputs, and how results leave."""
 
     def __init__(self, ttnn: Any, x: Value, w_hh: Value, gates: int, reverse: bool) -> None:
+        require_few_steps(x.shape[0])
         self.ttnn, self.gates = ttnn, gates
         self.count, self.batch = x.shape[:2]
         self.hidden = w_hh.shape[0] // gates  # features of a gate

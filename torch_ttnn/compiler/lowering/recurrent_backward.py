@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from torch_ttnn.compiler.lowering.recurrent import at, joined
+from torch_ttnn.compiler.lowering.recurrent import at, joined, require_few_steps
 from torch_ttnn.compiler.lowering.registry import lowers
 from torch_ttnn.compiler.recurrent_operations import steps
 from torch_ttnn.compiler.value import Handle, Value
@@ -23,6 +23,7 @@ class _Loop:
     """What both loops share."""
 
     def __init__(self, ttnn: Any, grad: Value, w_hh: Value, gates: int, reverse: bool) -> None:
+        require_few_steps(grad.shape[0])
         self.ttnn = ttnn
         self.count, self.batch, self.size = grad.shape
         self.order = steps(self.count, not reverse)
