@@ -12,12 +12,14 @@ import torch.fx
 from torch_ttnn import devices
 from torch_ttnn.compiler.capture import boxed, compile_captured, static_inputs
 from torch_ttnn.compiler.specialise import Specialised
+from torch_ttnn.dynamo_rules import traces_recurrent_modules
 from torch_ttnn.options import TorchTtnnOption
 
 if TYPE_CHECKING:
     from torch_ttnn.tracer.recording import ProgramTracer
 
 
+@traces_recurrent_modules
 def backend(
     graph_module: torch.fx.GraphModule, example_inputs: Sequence[Any], *, options: Any = None, **unused: Any
 ) -> Callable[..., Any]:

@@ -284,6 +284,8 @@ def _made(item: Any) -> str:
         return f"exchange.make_tensor(ttnn, device, {_description(item.spec)!r})"
     if isinstance(item, torch.Tensor):
         return f"__import__('torch').zeros({list(item.shape)}, dtype=__import__('torch').{dtype_name(item.dtype)})"
+    if isinstance(item, int):
+        return repr(item)
     if isinstance(item, list | tuple):
         return f"[{', '.join(map(_made, item))}]"
     raise TorchTtnnError(f"no tensor can be made of {item!r}")

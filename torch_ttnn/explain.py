@@ -28,6 +28,7 @@ from torch_ttnn.compiler.errors import TorchTtnnError
 from torch_ttnn.compiler.memory import Memory, measure
 from torch_ttnn.compiler.program import Program
 from torch_ttnn.compiler.specialise import Specialised
+from torch_ttnn.dynamo_rules import traces_recurrent_modules
 from torch_ttnn.options import TorchTtnnOption
 from torch_ttnn.report import page, text
 from torch_ttnn.report.data import Report, describe, total_seconds
@@ -139,6 +140,7 @@ def _fresh_caller() -> Callable[..., Any]:
     return types.FunctionType(call.__code__.replace(), call.__globals__, "call")
 
 
+@traces_recurrent_modules
 class Captured:
     """A backend that compiles every graph, keeps programs with the inputs of their calls, and lets torch compute."""
 

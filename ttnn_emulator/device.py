@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import logging
 import threading
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -141,6 +142,9 @@ class DispatchCoreConfig:
         return "worker_col" if self.axis is DispatchCoreAxis.COL else "worker_row"
 
 
+MOST_SEEDED = 1024
+
+
 class ProgramCache:
     """Prepared plans, one for every distinct call: operation, specs of its tensors, other arguments.
 
@@ -156,6 +160,7 @@ class ProgramCache:
         self.plans: dict[Any, Any] = {}
         self.programs: set[Any] = set()  # shared by calls: what they are compiled for
         self.own_programs = 0  # of calls that share theirs with no other
+        self._seeded: deque[Any] = deque()  # keys of plans with a seed among their arguments
 
     def has_program(self, program: Any) -> bool:
         """Whether a call without a plan finds its program here; None is a program of its own."""
@@ -167,10 +172,19 @@ class ProgramCache:
         else:
             self.programs.add(program)
 
+    def keep(self, key: Any, prepared: Any, *, is_seeded: bool) -> None:
+        """Add a plan. Of those with a seed only the latest stay: who draws one for each call makes many."""
+        self.plans[key] = prepared
+        if is_seeded:
+            self._seeded.append(key)
+            if len(self._seeded) > MOST_SEEDED:
+                self.plans.pop(self._seeded.popleft(), None)
+
     def clear(self) -> None:
         self.plans.clear()
         self.programs.clear()
         self.own_programs = 0
+        self._seeded.clear()
 
 
 class MeshDevice(SubDevices, CoreNumbers):

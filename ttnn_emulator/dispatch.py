@@ -245,7 +245,7 @@ def _find_plan(op: Operation, overload: Overload, values: tuple, device: MeshDev
             cache.add_program(prepared.plan.program)
     cache.misses += 1
     if cache.enabled:
-        cache.plans[key] = prepared
+        cache.keep(key, prepared, is_seeded=prepared.plan.is_seeded)
     return prepared
 
 

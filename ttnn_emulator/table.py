@@ -83,6 +83,7 @@ class Plan:
     padding   what fills the padding of the outputs, where it is known and somebody may read it
     padded    the spec of the one tensor in `reads`, where `compute` takes its carrier with the padding around it: the
               call fails where that is not known, and in traces. Of a view, `compute` takes it either way.
+    is_seeded  a seed is among its arguments: others will come, and few of these plans are kept
     wrap      makes what the caller gets from the list of output tensors; by default outputs come back as they stand
     """
 
@@ -99,6 +100,7 @@ class Plan:
     padded: Spec | None = None
     program: Hashable | None = None
     stages: tuple[Stage, ...] = ()
+    is_seeded: bool = False
 
 
 NO_PROGRAM = ("none",)

@@ -12,7 +12,9 @@ from torch._decomp import core_aten_decompositions
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 
+from torch_ttnn.compiler import transformer_layers
 from torch_ttnn.compiler.lowering import LOWERINGS
+from torch_ttnn.compiler.recurrent_layers import take_layers_apart
 
 Compiler = Callable[[torch.fx.GraphModule, Sequence[Any]], Callable[[list[Any]], Any]]
 
@@ -31,6 +33,8 @@ def compile_captured(
 
     `table` says how operations are taken apart, `partition` how a graph becomes forward and backward.
     """
+    if table is None:
+        take_layers_apart(graph_module)
     return aot_autograd(
         fw_compiler=forward,
         bw_compiler=backward,
@@ -54,8 +58,9 @@ def boxed(run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
 
 @functools.cache
 def decompositions() -> dict[Any, Callable[..., Any]]:
-    """Core ATen decompositions of all that has no lowering of its own."""
-    return {op: rule for op, rule in core_aten_decompositions().items() if op not in LOWERINGS}
+    """Core ATen decompositions, and ours, of all that has no lowering of its own."""
+    table = {**core_aten_decompositions(), **transformer_layers.DECOMPOSITIONS}
+    return {op: rule for op, rule in table.items() if op not in LOWERINGS}
 
 
 def static_inputs() -> list[int]:

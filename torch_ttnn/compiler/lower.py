@@ -15,7 +15,7 @@ from torch_ttnn.compiler.arguments import leaves, mapped
 from torch_ttnn.compiler.brief import dtype_name
 from torch_ttnn.compiler.errors import CompileError, StaysOnHost
 from torch_ttnn.compiler.lowering import registry
-from torch_ttnn.compiler.nodes import CAPTURED, EFFECT, call_node, captured_vals, drop_dead_code
+from torch_ttnn.compiler.nodes import CAPTURED, DRAWS, EFFECT, call_node, captured_vals, drop_dead_code
 from torch_ttnn.compiler.ranges import Range, Ranges, beyond, divides_by_zero
 from torch_ttnn.compiler.recorder import Recorder
 from torch_ttnn.compiler.source import source_line
@@ -224,7 +224,8 @@ class _Lowering:
         made = call_node(
             self.recorder.main, function, self._as_host_nodes(args, wanted), self._as_host_nodes(kwargs, wanted)
         )
-        made.meta.update(val=node.meta["val"], origin=node, reason=reason, source=source_line(node))
+        made.meta.update(val=node.meta["val"], origin=node)
+        made.meta.update({"move": DRAWS} if DRAWS in node.meta else {"reason": reason, "source": source_line(node)})
         if EFFECT in node.meta:
             made.meta[EFFECT] = True
         return self._host_values(made, node.meta["val"])
@@ -265,7 +266,8 @@ class _Lowering:
         hosts = self._as_host_nodes(self._values_of(outputs))
         made = self.recorder.main.output(self._apart(outputs, hosts))
         captured = node.meta[CAPTURED].args[0]  # fusions know shapes, and not always strides
-        made.meta["vals"] = [item.meta.get("val") if isinstance(item, torch.fx.Node) else item for item in captured]
+        known = [ours if _is_generator_state(ours) else item for ours, item in zip(outputs, captured)]
+        made.meta["vals"] = [item.meta.get("val") if isinstance(item, torch.fx.Node) else item for item in known]
 
     def _apart(self, outputs: tuple, hosts: tuple) -> tuple:
         """Results that are tensors of their own: a clone must not be the input that it was made of, or its twin."""
@@ -278,6 +280,11 @@ class _Lowering:
                     host = self.recorder.copied(host)
             made.append(host)
         return tuple(made)
+
+
+def _is_generator_state(item: Any) -> bool:
+    """The partitioner does not know the size of such an output."""
+    return isinstance(item, torch.fx.Node) and DRAWS in item.meta
 
 
 def _told(node: torch.fx.Node, args: tuple, kwargs: dict[str, Any], error: Exception) -> str:

@@ -13,6 +13,7 @@ PLACE = "place"  # in a node's meta: where what it was made of stands in the cap
 CAPTURED = "captured"  # in a node's meta: the node of the captured graph that it is a copy of
 
 EFFECT = "effect"  # in a node's meta: it is run for what it does, such as raising an error, and not for a value
+DRAWS = "draws random numbers"  # what `move` is in the meta of a node that reads or sets torch's generator
 
 
 def drop_dead_code(graph: torch.fx.Graph) -> None:

@@ -9,6 +9,7 @@ import torch
 import torch.fx
 from torch.fx._lazy_graph_module import _make_graph_module, _use_lazy_graph_module
 
+from torch_ttnn.compiler import random_states
 from torch_ttnn.compiler.arguments import frozen
 from torch_ttnn.compiler.lowering.registry import is_random
 from torch_ttnn.compiler.nodes import CAPTURED, EFFECT, PLACE, drop_dead_code
@@ -27,6 +28,12 @@ def normalise(captured: torch.fx.GraphModule) -> torch.fx.GraphModule:
             continue
         if node.op == "output":
             _tell_results_apart(node, graph, copies)
+        if node.target in random_states.OPERATORS:
+            copies[node] = random_states.direct_call(node, graph, copies, place)
+            continue
+        if node.target is operator.getitem and node.args[0].target is random_states.SAVES:  # type: ignore[union-attr]
+            copies[node] = random_states.result_of_direct_call(node, copies)
+            continue
         if node.target is WITH_EFFECTS:
             copies[node] = _direct_call(node, graph, copies, place)
             continue

@@ -13,7 +13,7 @@ import torch
 import torch.fx
 
 from torch_ttnn.compiler.arguments import frozen
-from torch_ttnn.compiler.nodes import drop_dead_code
+from torch_ttnn.compiler.nodes import DRAWS, drop_dead_code
 from ttnn_emulator import DataType
 
 Rule = Callable[[torch.fx.Node], "torch.fx.Node | None"]
@@ -42,6 +42,8 @@ def _merge_twins(graph: torch.fx.Graph) -> None:
     for node in graph.nodes:
         if node.op != "call_function" or "reason" in node.meta or node.target is torch.ops.aten.clone.default:
             continue  # a clone is made to be another tensor
+        if node.meta.get("move") == DRAWS:
+            continue  # a seed is another one each time
         key = node.meta.get("path") or node.target, frozen(node.args, _itself), frozen(node.kwargs, _itself)
         try:
             twin = seen.setdefault(key, node)

@@ -28,7 +28,7 @@ from torch_ttnn.compiler.brief import dtype_name
 from torch_ttnn.compiler.errors import StaysOnHost, refuse
 from torch_ttnn.compiler.forms import Form, Shape
 from torch_ttnn.compiler.fusion import composites
-from torch_ttnn.compiler.nodes import call_node
+from torch_ttnn.compiler.nodes import DRAWS, call_node
 from torch_ttnn.compiler.ranges import Range, Ranges
 from torch_ttnn.compiler.value import ROW_MAJOR, TILE, Handle, Value, align
 from torch_ttnn.devices import Target
@@ -193,6 +193,8 @@ class Recorder(Namespace):
     def _typed(self, item: Any) -> Any:
         if isinstance(item, Handle):
             return item.tensor
+        if isinstance(item, torch.fx.Node):  # a seed
+            return item.meta["val"]
         return self.target.typing if item is DEVICE else item
 
     def weight(self, prepared: torch.fx.Node, tensor: Any) -> torch.fx.Node:
@@ -359,6 +361,14 @@ class Recorder(Namespace):
     def copied(self, host: torch.fx.Node) -> torch.fx.Node:
         """A torch tensor of the main graph once more."""
         return self._host_call(self.main, torch.ops.aten.clone.default, (host,), {})
+
+    # -- random numbers ---------------------------------------------------------------------------------------------
+
+    def seed(self) -> torch.fx.Node:
+        """A number that torch's generator draws anew in each call of the program: the seed of random numbers."""
+        node = call_node(self.main, composites.drawn_seed)
+        node.meta.update(val=1, move=DRAWS, origin=self.origin)
+        return node
 
     # -- static values ----------------------------------------------------------------------------------------------
 

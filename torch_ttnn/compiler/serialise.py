@@ -35,7 +35,7 @@ from torch_ttnn.devices import Target
 from ttnn_emulator.table import OPERATIONS
 
 PLAIN_NOTES = ("reason", "source", "move")
-NAMESPACES = ("aten", "prims", "torchvision")
+NAMESPACES = ("aten", "prims", "torchvision", "torch_ttnn")
 TOUCH_FILES = ("aten.from_file.default", "aten.from_file.out", "ttnn.as_tensor", "ttnn.dump_tensor", "ttnn.load_tensor")
 
 
@@ -357,11 +357,15 @@ def _spec_in(record: Any, target: Target) -> Any:
     )
 
 
-def _val_out(val: torch.Tensor) -> list[Any]:
+def _val_out(val: torch.Tensor | int) -> list[Any] | int:
+    if isinstance(val, int):  # a seed
+        return val
     return [list(val.shape), list(val.stride()), dtype_name(val.dtype)]
 
 
-def _val_in(record: list[Any]) -> torch.Tensor:
+def _val_in(record: list[Any] | int) -> torch.Tensor | int:
+    if isinstance(record, int):
+        return operator.index(record)
     shape, stride, dtype = record
     return _without_values(tuple(shape), tuple(stride), dtype)
 

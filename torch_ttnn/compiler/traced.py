@@ -15,6 +15,7 @@ import torch
 import torch.fx
 
 from torch_ttnn.compiler import emit
+from torch_ttnn.compiler.nodes import DRAWS
 from torch_ttnn.compiler.observers import unobserved
 from torch_ttnn.compiler.shortcut import Shortcut
 from torch_ttnn.devices import Target
@@ -46,7 +47,7 @@ class Parts:
             return "weight" if node in weights else "input"
         if node.op == "output":
             return "after"
-        if "reason" in node.meta:
+        if "reason" in node.meta or node.meta.get("move") == DRAWS:  # a trace would replay the same random numbers
             self.is_whole = False
         inputs = {kinds[each] for each in node.all_input_nodes}
         path = node.meta.get("path")

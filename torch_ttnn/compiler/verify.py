@@ -24,6 +24,7 @@ from torch_ttnn.compiler.brief import brief
 from torch_ttnn.compiler.errors import VerifyError
 from torch_ttnn.compiler.lower import Lowered
 from torch_ttnn.compiler.memory import spec_tensors, specs_of
+from torch_ttnn.compiler.nodes import DRAWS
 from torch_ttnn.compiler.serialise import NotSerialisable, from_document, target_name, to_document
 from torch_ttnn.devices import Target
 from ttnn_emulator import EmulatorError, Tensor
@@ -183,7 +184,7 @@ def _arguments(graph: torch.fx.Graph) -> Broken:
         path = node.meta.get("path")
         on_device = path is not None and path != "ttnn.from_torch"
         for used in node.all_input_nodes:
-            if on_device and not _gives_device_tensor(used):
+            if on_device and not _gives_device_tensor(used) and used.meta.get("move") != DRAWS:
                 yield node, f"its argument {used.name} is on the host"
             elif not on_device and _gives_device_tensor(used):
                 yield node, f"its argument {used.name} is on the device"
@@ -313,7 +314,7 @@ def _call_types(node: torch.fx.Node, path: str) -> Broken:
 
     def typed(item: Any) -> Any:
         if isinstance(item, torch.fx.Node):
-            return item.meta.get("spec")
+            return item.meta["val"] if item.meta.get("move") == DRAWS else item.meta.get("spec")
         return device if isinstance(item, DeviceMarker) else item
 
     try:

@@ -118,10 +118,11 @@ def rand(
     flow = Flow(made, moved=True)
     if dtype is not made_as:
         flow = typecast_flow(flow, dtype)
-    return _generated(layout_flow(flow, layout), lambda: _uniform_values(made, bounds, seed))
+    flow = layout_flow(flow, layout)
+    return _generated(flow, lambda: _uniform_values(made, bounds, seed), program=("rand", made, flow.spec))
 
 
-def _generated(flow: Flow, make: Any) -> Plan:
+def _generated(flow: Flow, make: Any, program: Any = None) -> Plan:
     steps = flow.steps
 
     def compute() -> torch.Tensor:
@@ -130,7 +131,8 @@ def _generated(flow: Flow, make: Any) -> Plan:
             values = step(values)
         return values.contiguous()
 
-    return Plan(flow.spec, compute, reads=())
+    # The library leaves the seed out of its hash (rand_program_factory.cpp, `rand_seed_for_core`).
+    return Plan(flow.spec, compute, reads=(), program=program, is_seeded=True)
 
 
 @operation("ttnn.randn", ignores=("compute_kernel_config",))
@@ -196,7 +198,7 @@ def bernoulli(
         drawn = torch.rand(chances.shape, generator=_generator(seed))
         return (drawn < chances).to(formats.CARRIER[out.dtype]).reshape(out.shape)
 
-    return Plan(out, compute, reads=("input",), into=() if output is None else ("output",))
+    return Plan(out, compute, reads=("input",), into=() if output is None else ("output",), is_seeded=True)
 
 
 @operation("ttnn.experimental.dropout", ignores=("use_per_device_seed",))
@@ -231,7 +233,8 @@ def dropout(
         return formats.store(torch.where(kept, values * scale, 0.0), out.dtype)
 
     into = () if output_tensor is None else ("output_tensor",)
-    return Plan(out, compute, reads=("input_tensor",), into=into, program=("dropout", spec, out, probability, scale))
+    program = ("dropout", spec, out, probability, scale)
+    return Plan(out, compute, reads=("input_tensor",), into=into, program=program, is_seeded=True)
 
 
 @operation("ttnn.manual_seed")

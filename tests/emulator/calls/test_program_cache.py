@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import ttnn_emulator as ttnn
+from ttnn_emulator.device import MOST_SEEDED
 
 
 def tile(device, *shape: int, dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT) -> ttnn.Tensor:
@@ -45,6 +46,14 @@ ROWS = {
         [A],
         [lambda a, s=s: ttnn.experimental.dropout(a, 0.1, 1.0, seed=s) for s in (1, 2)],
         [1, 0],
+    ),
+    "random numbers": (
+        [A],
+        [
+            lambda a, s=s, high=high: ttnn.rand([64, 64], device=a.device(), dtype=ttnn.float32, seed=s, high=high)
+            for s, high in ((3, 1.0), (4, 1.0), (4, 2.0))
+        ],
+        [1, 0, 0],
     ),
     "views": (
         [A],
@@ -87,3 +96,10 @@ def test_a_program_that_is_there_is_no_miss(device) -> None:
     ttnn.relu(b)
     with pytest.raises(RuntimeError, match="misses are not allowed"):
         ttnn.exp(b)
+
+
+def test_plans_with_seeds_do_not_pile_up(device) -> None:
+    device.clear_program_cache()
+    for seed in range(1, MOST_SEEDED + 50):
+        ttnn.rand([32, 32], device=device, seed=seed)
+    assert len(device.program_cache.plans) == MOST_SEEDED

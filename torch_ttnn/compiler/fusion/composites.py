@@ -66,6 +66,29 @@ def convolution(
     return ACTIVATIONS[activation](made)
 
 
+MOST_CORES = 1 << 10  # more than any chip has: `ttnn.rand` adds the number of a core to its seed
+
+
+@composite
+def drawn_seed() -> int:
+    """A seed for random numbers of the device, from torch's generator: `torch.manual_seed` decides it."""
+    return int(torch.randint(1, (1 << 31) - MOST_CORES, ()))
+
+
+@composite
+def rng_state() -> torch.Tensor:
+    """The state of torch's generator."""
+    return torch.get_rng_state()
+
+
+@composite
+def exchanged_rng_state(state: torch.Tensor) -> torch.Tensor:
+    """Give torch's generator this state; the one that it had."""
+    before = torch.get_rng_state()
+    torch.set_rng_state(state)
+    return before
+
+
 @composite
 def restrided(x: torch.Tensor, stride: Sequence[int]) -> torch.Tensor:
     """The same values with other strides, for host operations that read memory and not values."""
