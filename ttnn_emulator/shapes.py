@@ -118,14 +118,13 @@ class Tile:
         return tile_bytes(self, dtype)
 
     def __eq__(self, other: object) -> bool:
-        return (
-            self is other
-            or (isinstance(other, Tile)
+        return self is other or (
+            isinstance(other, Tile)
             and (self.tile_shape, self.transpose_tile)
             == (
                 other.tile_shape,
                 other.transpose_tile,
-            ))
+            )
         )
 
     def __hash__(self) -> int:
