@@ -29,6 +29,7 @@ from torch_ttnn.compiler.errors import TorchTtnnError
 from torch_ttnn.compiler.foreign import imports_of
 from torch_ttnn.compiler.fusion import composites
 from torch_ttnn.compiler.nodes import target_name
+from torch_ttnn.compiler.normalise import WITH_EFFECTS
 from torch_ttnn.compiler.program import Program
 from torch_ttnn.compiler.value import Value
 from torch_ttnn.model_call import ModelCall
@@ -152,7 +153,9 @@ def export_program(
         prepared = _Prepared(program, inputs)
     _save(prepared.tensors, folder / WEIGHTS)
     numbers = [node.meta["number"] for node in program.graph.nodes if _is_input(node)]
-    _save({f"input_{number}": inputs[number] for number in numbers}, folder / INPUTS)
+    tensors = {number: inputs[number] for number in numbers if isinstance(inputs[number], torch.Tensor)}
+    _save({f"input_{number}": tensor for number, tensor in tensors.items()}, folder / INPUTS)
+    given = {number: f'stored["input_{number}"]' if number in tensors else repr(inputs[number]) for number in numbers}
     forward = emit.forward_source(program.graph, program.weight_places, comments=True)
     graphs = [program.graph]
     parts = {
@@ -160,7 +163,7 @@ def export_program(
         "setup": _setup(program),
         "prepare": prepared.source,
         "forward": forward,
-        "inputs": "{" + ", ".join(f'{number}: stored["input_{number}"]' for number in numbers) + "}",
+        "inputs": "{" + ", ".join(f"{number}: {text}" for number, text in given.items()) + "}",
         "iterations": str(iterations),
         "twin": "",
     }
@@ -362,6 +365,10 @@ def _in_float32(node: torch.fx.Node) -> str:
 
     if node.target is operator.getitem:
         return emit.call(node)
+    if node.target is WITH_EFFECTS:  # a token, which only orders calls, and what the operation gives
+        _, operation, *args = node.args
+        called = emit.call_text(f"torch.ops.{operation}", mapped(args, widened), mapped(node.kwargs, widened))
+        return f"(None, {'*' if len(operation._schema.returns) > 1 else ''}{called})"  # type: ignore[union-attr]
     return emit.call_text(emit.function_name(node), mapped(node.args, widened), mapped(node.kwargs, widened))
 
 

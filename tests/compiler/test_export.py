@@ -266,4 +266,4 @@ def test_the_twin_lies_in_memory_as_captured(tmp_path: Path):
 
 def test_operators_with_effects(tmp_path: Path):
     (path,) = export_code(lambda x: torch.linalg.inv(x) + 1, torch.eye(8) * 2, tmp_path)
-    assert "output 0: PCC" in run_script(path, tmp_path)
+    assert "output 1: PCC 1.0" in run_script(path, tmp_path)  # output 0 is the token that orders effects

@@ -352,7 +352,7 @@ class Recorder(Namespace):
         val = host.meta["val"]
         are_known = OWN_STRIDES not in host.meta
         steps = zip(val.shape, val.stride(), stride)
-        if val.numel() == 0 or (are_known and all(size == 1 or mine == theirs for size, mine, theirs in steps)):
+        if val.numel() <= 1 or (are_known and all(size == 1 or mine == theirs for size, mine, theirs in steps)):
             return host
         key = host, tuple([int(step) for step in stride])
         if key not in self._restrided:
