@@ -11,7 +11,7 @@ from torch_ttnn.compiler.errors import refuse
 from torch_ttnn.compiler.forms import Form
 from torch_ttnn.compiler.lowering.reductions import extreme, in_storage
 from torch_ttnn.compiler.lowering.registry import lowers
-from torch_ttnn.compiler.lowering.routing import routes
+from torch_ttnn.compiler.lowering.routing import is_score, routes
 from torch_ttnn.compiler.value import TILE, Handle, Value
 from ttnn_emulator import DataType
 
@@ -107,7 +107,8 @@ def topk(ttnn: Any, x: Value, k: int, dim: int = -1, largest: bool = True, sorte
 
 def _both(ttnn: Any, x: Value, values: Handle, places: Handle, form: Form) -> tuple[Any, Any]:
     """Values of the dtype that others expect, and places as integers."""
-    made = ttnn.value(ttnn.cast(values, ttnn.device_dtype(x.dtype)), form.shape, x.dtype, form=form)
+    dtype = values.dtype if is_score(ttnn.origin) else ttnn.device_dtype(x.dtype)
+    made = ttnn.value(ttnn.cast(values, dtype), form.shape, x.dtype, form=form)
     if 1 not in ttnn.used:
         return made, None
     return made, ttnn.value(ttnn.cast(places, INT32), form.shape, torch.int64, form=form)
