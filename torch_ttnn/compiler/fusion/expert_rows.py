@@ -18,6 +18,7 @@ from torch_ttnn.compiler.fusion.nodes import (
     CASTS,
     DIV,
     MUL,
+    SQUEEZES,
     VIEWS,
     Node,
     behind,
@@ -147,7 +148,7 @@ class RowReader:
             return self._picked(node)
         if isinstance(target, torch._ops.OpOverload) and target._schema.name in GROUPED:
             return self._grouped(node)
-        if target in (*VIEWS, aten.unsqueeze.default, aten.squeeze.dim):
+        if target in (*VIEWS, *SQUEEZES):
             return self._viewed(node)
         if target is operator.getitem or target is aten.slice.Tensor:
             return self._some_columns(node)
@@ -267,6 +268,14 @@ class RowReader:
     def _viewed(self, node: Node) -> Rows:
         rows = self.tokens * self.k
         shape, before = shape_of(node), self._behind(node.args[0])
+        while before.target in (*VIEWS, *SQUEEZES) and shape_of(before) != shape:  # there and back again
+            inner = behind(before.args[0])
+            if shape_of(inner) != shape and inner.target not in (*VIEWS, *SQUEEZES):
+                break
+            self.covered.add(before)
+            before = inner
+        if shape_of(before) == shape:
+            return self.read(before)
         if before.target is aten.bmm.default and len(shape) == 2:
             return self._batched(before)
         if shape in ((rows,), (rows, 1)):

@@ -11,7 +11,7 @@ from torch_ttnn.compiler.errors import refuse
 from torch_ttnn.compiler.forms import Form
 from torch_ttnn.compiler.lowering.reductions import extreme, in_storage
 from torch_ttnn.compiler.lowering.registry import lowers
-from torch_ttnn.compiler.lowering.routing import is_score, routes
+from torch_ttnn.compiler.lowering.routing import routes
 from torch_ttnn.compiler.value import TILE, Handle, Value
 from ttnn_emulator import DataType
 
@@ -107,7 +107,8 @@ def topk(ttnn: Any, x: Value, k: int, dim: int = -1, largest: bool = True, sorte
 
 def _both(ttnn: Any, x: Value, values: Handle, places: Handle, form: Form) -> tuple[Any, Any]:
     """Values of the dtype that others expect, and places as integers."""
-    dtype = values.dtype if is_score(ttnn.origin) else ttnn.device_dtype(x.dtype)
+    is_wide = x.is_on_device and x.base().dtype is FLOAT32  # as what they may be compared with
+    dtype = values.dtype if is_wide else ttnn.device_dtype(x.dtype)
     made = ttnn.value(ttnn.cast(values, dtype), form.shape, x.dtype, form=form)
     if 1 not in ttnn.used:
         return made, None

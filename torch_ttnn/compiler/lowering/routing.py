@@ -34,12 +34,38 @@ _SEEN_OTHERWISE = frozenset({*VIEWS, *SQUEEZES, *CASTS, aten.clone.default, aten
                              aten.select.int, aten.transpose.int, aten.permute.default, aten.t.default,
                              aten.split.Tensor, operator.getitem})  # fmt: skip
 _COMPARISONS = frozenset({aten.eq.Tensor, aten.eq.Scalar, aten.ne.Tensor, aten.ne.Scalar, aten.one_hot.default})
+_ORDERS = frozenset({getattr(aten, name).Tensor for name in ("ge", "gt", "le", "lt")})
 _LARGEST = (aten.topk.default, aten.max.dim)
+
+
+def _index_of_scatter(node: torch.fx.Node, scored: torch.fx.Node) -> Any:
+    return node.args[2]
+
+
+def _index_of_gather(node: torch.fx.Node, scored: torch.fx.Node) -> Any:
+    """Of scores as many as were scored; what else is gathered has an order that can be seen."""
+    return node.args[2] if _shape(node.args[0]) == _shape(scored) else None
+
+
+def _index_of_lookup(node: torch.fx.Node, scored: torch.fx.Node) -> Any:
+    """In weights, of which each place that was scored has its own."""
+    table: Any = node.args[0]
+    indices: Any = node.args[1]
+    is_weight = table.op in ("placeholder", "get_attr") and len(_shape(table)) > 1
+    return indices[0] if is_weight and len(indices) == 1 and _shape(table)[0] == _shape(scored)[-1] else None
+
+
+def _shape(node: Any) -> tuple[int, ...]:
+    return tuple(node.meta["val"].shape)
+
+
+# The index by which these look up or write, if all it does is to route.
 _BY_INDEX = {
-    aten.gather.default: 2,
-    aten.scatter.src: 2,
-    aten.scatter.value: 2,
-    aten.scatter_add.default: 2,
+    aten.gather.default: _index_of_gather,
+    aten.scatter.src: _index_of_scatter,
+    aten.scatter.value: _index_of_scatter,
+    aten.scatter_add.default: _index_of_scatter,
+    aten.index.Tensor: _index_of_lookup,
 }
 
 
@@ -49,22 +75,23 @@ def routes(topk: torch.fx.Node) -> bool:
     if not _are_scores(scored):
         return False
     indices = [user for user in topk.users if user.target is operator.getitem and user.args[1] == 1]
-    return all(_only_routes(each) for each in indices)
+    return bool(indices) and all(_only_routes(each, scored) for each in indices)
 
 
 def is_score(node: torch.fx.Node) -> bool:
     """Whether a value, as it is or by a function of it, is what a router chooses by: digits that are rounded off would
     make equal what is not."""
-    seen, stack = {node}, [node]
+    seen, stack, chooses = {node}, [node], False
     while stack:
         for user in stack.pop().users:
-            if user.target is aten.topk.default and routes(user):
-                return True
+            if user.target in _COMPARISONS or user.target in _ORDERS:  # with something that is rounded
+                return False
+            chooses |= user.target is aten.topk.default and routes(user)
             goes_on = user.target in _KEEPS_APART or user.target in _SCORED_BY or _is_largest(user)
             if user not in seen and (goes_on or user.target is aten.topk.default):
                 seen.add(user)
                 stack.append(user)
-    return False
+    return chooses
 
 
 def _is_largest(node: torch.fx.Node) -> bool:
@@ -92,14 +119,15 @@ def _is_float(item: Any) -> bool:
     return isinstance(val, torch.Tensor) and val.is_floating_point()
 
 
-def _only_routes(indices: torch.fx.Node) -> bool:
+def _only_routes(indices: torch.fx.Node, scored: torch.fx.Node) -> bool:
     for user in indices.users:
-        if user.target in _SEEN_OTHERWISE:
-            if not _only_routes(user):
+        target = user.target
+        if target in _SEEN_OTHERWISE:
+            if not _only_routes(user, scored):
                 return False
-        elif user.target in _BY_INDEX:
-            if len(user.args) <= _BY_INDEX[user.target] or user.args[_BY_INDEX[user.target]] is not indices:
+        elif target in _BY_INDEX:
+            if _BY_INDEX[target](user, scored) is not indices:
                 return False
-        elif user.target not in _COMPARISONS:
+        elif target not in _COMPARISONS:
             return False
     return True
