@@ -113,7 +113,7 @@ def export_code(
     if captured.without_values:
         raise TorchTtnnError("a model on the meta device has no weights to export; build it with values")
     paths = [
-        export_program(program, given, graph_folder(folder, number), mode, iterations)
+        export_program(program, given, graph_folder(Path(folder), number), mode, iterations)
         for number, (_, program, given) in enumerate(captured.calls, start=1)
     ]
     return Exported(paths, [program.kind for _, program, _ in captured.calls])

@@ -50,10 +50,11 @@ class ModelCall:
         >>> ModelCall.of(abs, ((1, 2), {"c": 3})).kwargs
         {'c': 3}
         """
+        keywords: dict[str, Any] = {}
         if args is not None:
             if positional:
                 raise TypeError("arguments of the model were given both in order and as args=")
-            given, keywords = _as_tuple(args), {}
+            given = _as_tuple(args)
         else:
             given, keywords = _apart(positional)
         for more in (kwargs or {}, named or {}):

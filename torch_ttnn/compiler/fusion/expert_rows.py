@@ -193,8 +193,9 @@ class RowReader:
             count = behind(item.args[2])
             is_range = getattr(count, "target", None) in _ARANGES and _counts(count, self.tokens * self.k)
             return self._sort_of(places[0], 1) if len(places) == 1 and is_range else None
-        if item.target is operator.getitem and item.args[1] == 1 and item.args[0].target in SORTS:  # type: ignore[union-attr]
-            return self._sort_of(item.args[0].args[0], 1)  # type: ignore[union-attr]
+        if item.target is operator.getitem and item.args[1] == 1:
+            again: Any = item.args[0]
+            return self._sort_of(again.args[0], 1) if again.target in SORTS else None
         return None
 
     # -- calls -------------------------------------------------------------------------------------------------------
@@ -322,7 +323,7 @@ class RowReader:
 
     def _some_columns(self, node: Node) -> Rows:
         if node.target is aten.slice.Tensor:
-            x, dim, start, stop, step = (*node.args, *(None, 0, None, None, None)[len(node.args) :])
+            x, dim, start, stop, step = (list(node.args) + [None] * 4)[:5]
             if dim not in (1, -1):
                 raise NotExperts
             wide = shape_of(x)[1]  # type: ignore[arg-type]

@@ -95,9 +95,17 @@ def _width(what: Any) -> int:
 
 
 def _is_closed(reader: RowReader, root: Node) -> bool:
-    """Whether nobody else needs the products, so that they go."""
-    heavy = [node for node in reader.covered if _is_product(node)]
-    return bool(heavy) and all(user in reader.covered or user is root for node in heavy for user in node.users)
+    """Whether nobody else needs the products, or what is made of them, so that they go."""
+    stack = [node for node in reader.covered if _is_product(node)]
+    seen = set(stack)
+    while stack:
+        for user in stack.pop().users:
+            if user is not root and user not in reader.covered:
+                return False
+            if user is not root and user not in seen:
+                seen.add(user)
+                stack.append(user)
+    return bool(seen)
 
 
 def _is_product(node: Node) -> bool:

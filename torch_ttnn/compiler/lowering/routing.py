@@ -96,7 +96,10 @@ def is_score(node: torch.fx.Node) -> bool:
 
 def _is_largest(node: torch.fx.Node) -> bool:
     """Whether these are the largest values, and not where they are."""
-    return node.target is operator.getitem and node.args[1] == 0 and node.args[0].target in _LARGEST  # type: ignore[union-attr]
+    if node.target is not operator.getitem or node.args[1] != 0:
+        return False
+    source: Any = node.args[0]
+    return source.target in _LARGEST
 
 
 def _are_scores(node: Any) -> bool:
