@@ -323,7 +323,8 @@ class RowReader:
 
     def _some_columns(self, node: Node) -> Rows:
         if node.target is aten.slice.Tensor:
-            x, dim, start, stop, step = (list(node.args) + [None] * 4)[:5]
+            given: list[Any] = [*node.args, None, None, None, None]
+            x, dim, start, stop, step = given[:5]
             if dim not in (1, -1):
                 raise NotExperts
             wide = shape_of(x)[1]  # type: ignore[arg-type]
@@ -336,8 +337,9 @@ class RowReader:
             ):
                 raise NotExperts
             self.covered.add(split)
-            x, before = split.args[0], split.meta["val"][: node.args[1]]
-            start = sum(each.shape[-1] for each in before)
+            number: Any = node.args[1]
+            x = split.args[0]
+            start = sum(each.shape[-1] for each in split.meta["val"][:number])
             stop, step = start + shape_of(node)[1], 1
         inner = self.read(x)
         columns = (start, stop, step)
