@@ -10,13 +10,14 @@ from torch._dynamo import register_backend as _register_backend
 
 from torch_ttnn.backend import backend, compile
 from torch_ttnn.check import check
-from torch_ttnn.compiler.errors import HostOperationWarning
+from torch_ttnn.compiler.errors import GraphBreakWarning, HostOperationWarning
 from torch_ttnn.explain import explain
 from torch_ttnn.export import export_code
 from torch_ttnn.options import TorchTtnnOption
 
 __version__ = "0.4.0"
 __all__ = [
+    "GraphBreakWarning",
     "HostOperationWarning",
     "TorchTtnnOption",
     "backend",

@@ -11,6 +11,7 @@ import torch.fx
 
 from torch_ttnn import devices
 from torch_ttnn.compiler.capture import boxed, compile_captured, static_inputs
+from torch_ttnn.compiler.publish import warn_of_breaks
 from torch_ttnn.compiler.specialise import Specialised
 from torch_ttnn.dynamo_rules import traces_recurrent_modules
 from torch_ttnn.options import TorchTtnnOption
@@ -34,13 +35,15 @@ def backend(
     chosen = TorchTtnnOption.of(options)
     if chosen.bypass_compile:
         return graph_module.forward
+    if chosen.warn:
+        warn_of_breaks(graph_module)
     compiler = GraphCompiler(chosen, _tracer(chosen, graph_module))
     return compile_captured(
         graph_module,
         example_inputs,
         forward=compiler.forward,
         backward=compiler.backward,
-        inference=compiler.forward,
+        inference=compiler.inference,
     )
 
 
@@ -68,19 +71,23 @@ class GraphCompiler:
         self.options = options
         self.tracer = tracer
 
+    def inference(self, graph_module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[[list[Any]], Any]:
+        return self._compile(graph_module, inputs, static_inputs(), "inference")
+
     def forward(self, graph_module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[[list[Any]], Any]:
-        return self._compile(graph_module, inputs, static_inputs(), "fw")
+        return self._compile(graph_module, inputs, static_inputs(), "forward")
 
     def backward(self, graph_module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[[list[Any]], Any]:
         # its inputs are activations and weights as they were then
-        return self._compile(graph_module, inputs, [], "bw")
+        return self._compile(graph_module, inputs, [], "backward")
 
     def _compile(
-        self, graph_module: torch.fx.GraphModule, inputs: Sequence[Any], statics: Sequence[int], phase: str
+        self, graph_module: torch.fx.GraphModule, inputs: Sequence[Any], statics: Sequence[int], kind: str
     ) -> Callable[[list[Any]], Any]:
         target = devices.resolve(self.options.device)
+        phase = "bw" if kind == "backward" else "fw"
         traced = functools.partial(self.tracer.program, phase, statics=statics) if self.tracer else None
-        return boxed(self.runner(Specialised(graph_module, inputs, statics, target, self.options, traced)))
+        return boxed(self.runner(Specialised(graph_module, inputs, statics, target, self.options, traced, kind)))
 
     def runner(self, specialised: Specialised) -> Callable[[list[Any]], Any]:
         """What a call of the compiled graph does: here it runs the program for its shapes."""

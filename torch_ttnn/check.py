@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,12 +16,13 @@ import torch
 import torch.fx
 
 import ttnn_emulator
+from torch_ttnn.captured import capture_call
 from torch_ttnn.compiler import emit
 from torch_ttnn.compiler.arguments import DeviceMarker, mapped
 from torch_ttnn.compiler.brief import brief, dtype_name
 from torch_ttnn.compiler.errors import TorchTtnnError
 from torch_ttnn.compiler.memory import specs_of
-from torch_ttnn.explain import arguments_of, explain
+from torch_ttnn.model_call import ModelCall
 from torch_ttnn.report.data import model_line
 from ttnn_emulator import Tensor
 from ttnn_emulator.api.recorded import ttnn_version
@@ -90,16 +91,25 @@ class Check:
         return "\n".join([*lines, *map(str, self.findings)])
 
 
-def check(model: Callable[..., Any], inputs: Any, *, options: Any = None, install: bool = False) -> Check:
+def check(
+    model: Any,
+    *inputs: Any,
+    args: tuple | None = None,
+    kwargs: Mapping[str, Any] | None = None,
+    options: Any = None,
+    device: Any = None,
+    install: bool = False,
+    **named: Any,
+) -> Check:
     """Compile a model for these inputs and put every call to the real `ttnn`, without hardware.
 
-    `inputs` is one tensor, a sequence of arguments, or a mapping of keyword arguments. `install` allows a download of
-    the library (150 MB) into an environment of its own, if no Python that has it is found.
+    The model and its arguments are those of `torch_ttnn.explain`. `install` allows a download of the library (150 MB)
+    into an environment of its own, if no Python that has it is found.
     """
-    args, kwargs = arguments_of(inputs)
+    call = ModelCall.of(model, inputs, named, args=args, kwargs=kwargs, options=options, device=device)
     python = real_python(install=install)
-    programs = explain(model, *args, options=options, **kwargs).programs
-    return check_programs(programs, python=python)
+    found = capture_call(call).found
+    return check_programs([program for _, program in found], python=python, names=[name for name, _ in found])
 
 
 def check_programs(

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import inspect
 import operator
+import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,20 @@ import torch.fx
 from safetensors.torch import save_file
 
 import ttnn_emulator
+from torch_ttnn.captured import capture_call
 from torch_ttnn.compiler import emit
 from torch_ttnn.compiler.arguments import call_with, mapped
+from torch_ttnn.compiler.as_captured import corrected_strides
 from torch_ttnn.compiler.dump import graph_folder
 from torch_ttnn.compiler.errors import TorchTtnnError
+from torch_ttnn.compiler.foreign import imports_of
 from torch_ttnn.compiler.fusion import composites
+from torch_ttnn.compiler.nodes import target_name
+from torch_ttnn.compiler.normalise import WITH_EFFECTS
 from torch_ttnn.compiler.program import Program
 from torch_ttnn.compiler.value import Value
-from torch_ttnn.explain import arguments_of, capture
+from torch_ttnn.model_call import ModelCall
 from torch_ttnn.report import script
-from torch_ttnn.report.data import target_name
 from ttnn_emulator import DataType
 from ttnn_emulator.files import replacing
 
@@ -47,66 +52,133 @@ KEPT_AS = {
     DataType.UINT16: torch.int32,
     DataType.UINT8: torch.uint8,
 }
+# What the head of a script says of its graph.
+TRAINING = ("forward", "backward")
+KINDS = {
+    "forward": """
+This is the forward graph of training: it gives the model's outputs and, after them, what the backward graph needs.
+Exported under torch.no_grad() it would be the graph of inference.
+""",
+    "backward": """
+This is the backward graph of training: its inputs are values of the forward graph and gradients of its outputs.
+""",
+}
 BLOCK_FLOATS = (DataType.BFLOAT8_B, DataType.BFLOAT4_B)
 COMPOSITES = "composites.py"
 _COMPOSITE = re.compile(r"\bcomposites\.")
 _CONFIG = re.compile(r"ttnn\.WormholeComputeKernelConfig\([^()]*\)")
 
 
+class Exported(list):
+    """The paths of the scripts, in the order of the graphs, and what each graph is: `kinds`."""
+
+    def __init__(self, paths: Iterable[Path], kinds: Iterable[str]) -> None:
+        super().__init__(paths)
+        self.kinds = list(kinds)
+
+    @property
+    def is_training(self) -> bool:
+        """Whether graphs of training are among them, which give more than the model does."""
+        return any(kind in TRAINING for kind in self.kinds)
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{str(path)!r} ({kind})" for path, kind in zip(self, self.kinds))
+        return f"<Exported {told}>"
+
+
 def export_code(
-    model: Callable[..., Any],
-    inputs: Any,
-    folder: str | Path,
+    model: Any,
+    *inputs: Any,
+    folder: str | os.PathLike | None = None,
     mode: str = ACCURACY,
-    *,
+    args: tuple | None = None,
+    kwargs: Mapping[str, Any] | None = None,
     options: Any = None,
+    device: Any = None,
     iterations: int = 10,
-) -> list[Path]:
+    **named: Any,
+) -> Exported:
     """Compile a model for these inputs and write every program as a script; the paths of the scripts.
 
-    `inputs` is one tensor, a sequence of arguments, or a mapping of keyword arguments. A model that comes as several
-    graphs has its first in `folder` and the others in `folder/graph_2` and so on.
+    The model and its arguments are those of `torch_ttnn.explain`; the folder, and after it the mode, may follow the
+    inputs: `export_code(model, x, "out")`. A model that comes as several graphs has its first in `folder` and the
+    others in `folder/graph_2` and so on. Where gradients are recorded the graphs are those of training: the scripts and
+    `is_training` of what is returned say so, and `torch.no_grad()` around the call gives inference.
     """
-    captured = capture(model, *arguments_of(inputs), options)
+    inputs, folder, mode = _with_folder(inputs, folder, mode)
+    _require_known(mode)
+    captured = capture_call(
+        ModelCall.of(model, inputs, named, args=args, kwargs=kwargs, options=options, device=device)
+    )
     if captured.without_values:
         raise TorchTtnnError("a model on the meta device has no weights to export; build it with values")
-    return [
-        export_program(program, given, graph_folder(folder, number), mode, iterations)
-        for number, (program, given) in enumerate(captured.calls, start=1)
+    paths = [
+        export_program(program, given, graph_folder(Path(folder), number), mode, iterations)
+        for number, (_, program, given) in enumerate(captured.calls, start=1)
     ]
+    return Exported(paths, [program.kind for _, program, _ in captured.calls])
+
+
+def _with_folder(inputs: tuple, folder: Any, mode: str) -> tuple[tuple, Any, str]:
+    """What was given in order: inputs of the model, then the folder, then the mode."""
+    if folder is not None:
+        return inputs, folder, mode
+    places = [number for number, each in enumerate(inputs) if isinstance(each, str | os.PathLike)]
+    if not places:
+        raise TypeError("export_code needs a folder to write to: export_code(model, x, folder)")
+    first = places[0]
+    after = inputs[first + 1 :]
+    if len(after) > 1 or not all(isinstance(each, str) for each in after):
+        raise TypeError("after the folder comes the mode and nothing else; other settings are given by name")
+    return inputs[:first], inputs[first], after[0] if after else mode
+
+
+def _require_known(mode: str) -> None:
+    if mode not in MODES:
+        raise ValueError(f"mode={mode!r} is not offered; choose one of {', '.join(map(repr, MODES))}")
 
 
 def export_program(
-    program: Program, inputs: Sequence[Any], folder: str | Path, mode: str = ACCURACY, iterations: int = 10
+    program: Program,
+    inputs: Sequence[Any],
+    folder: str | os.PathLike,
+    mode: str = ACCURACY,
+    iterations: int = 10,
 ) -> Path:
     """Write one program, called with these inputs, as a script with its files; the path of the script."""
-    if mode not in MODES:
-        raise ValueError(f"mode={mode!r} is not offered; choose one of {', '.join(map(repr, MODES))}")
+    _require_known(mode)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with torch.no_grad():
         prepared = _Prepared(program, inputs)
     _save(prepared.tensors, folder / WEIGHTS)
     numbers = [node.meta["number"] for node in program.graph.nodes if _is_input(node)]
-    _save({f"input_{number}": inputs[number] for number in numbers}, folder / INPUTS)
+    tensors = {number: inputs[number] for number in numbers if isinstance(inputs[number], torch.Tensor)}
+    _save({f"input_{number}": tensor for number, tensor in tensors.items()}, folder / INPUTS)
+    given = {number: f'stored["input_{number}"]' if number in tensors else repr(inputs[number]) for number in numbers}
     forward = emit.forward_source(program.graph, program.weight_places, comments=True)
+    graphs = [program.graph]
     parts = {
-        "beside": "",
+        "about": KINDS.get(program.kind, ""),
         "setup": _setup(program),
         "prepare": prepared.source,
         "forward": forward,
-        "inputs": "{" + ", ".join(f'{number}: stored["input_{number}"]' for number in numbers) + "}",
+        "inputs": "{" + ", ".join(f"{number}: {text}" for number, text in given.items()) + "}",
         "iterations": str(iterations),
+        "twin": "",
     }
-    if _COMPOSITE.search(forward):
-        parts["beside"] = script.BESIDE
-        with replacing(folder / COMPOSITES) as temporary:
-            temporary.write_text(inspect.getsource(composites), encoding="utf-8")
     if mode == ACCURACY:
         twin = _Twin(program, inputs)
         _save(twin.tensors, folder / REFERENCE)
         parts["forward"] = _with_comparisons(forward, twin.compared)
         parts["twin"] = twin.source
+        graphs.append(program.captured.graph)
+    parts["foreign"] = imports_of(graphs)
+    needs_composites = bool(_COMPOSITE.search(forward) or _COMPOSITE.search(parts["twin"]))
+    parts["beside"] = script.BESIDE if needs_composites else ""
+    if needs_composites:
+        with replacing(folder / COMPOSITES) as temporary:
+            temporary.write_text(inspect.getsource(composites), encoding="utf-8")
     path = folder / SCRIPT
     with replacing(path) as temporary:
         temporary.write_text(_shortened(script.fill(mode, parts)), encoding="utf-8")
@@ -215,6 +287,7 @@ class _Twin:
         self.compared = self._compared()
         self.tensors = {f"given_{number}": each for number, each in enumerate(inputs) if isinstance(each, torch.Tensor)}
         self.inputs = inputs
+        self.strides = corrected_strides(program.captured, inputs)
         self.source = "\n".join(self._lines()) + "\n"
 
     def _lines(self) -> Iterator[str]:
@@ -235,7 +308,10 @@ class _Twin:
                 yield f"{emit.INDENT}return {emit.literal(tuple(node.args[0]))}, values"  # type: ignore[arg-type]
                 return
             else:
-                yield f"{emit.INDENT}{node.name} = {_in_float32(node)}"
+                made = _in_float32(node)
+                if node.name in self.strides:  # torch's kernel gives others than the graph was captured with
+                    made = f"composites.restrided({made}, {self.strides[node.name]})"
+                yield f"{emit.INDENT}{node.name} = {made}"
             if node.name in wanted:
                 yield f'{emit.INDENT}values["{node.name}"] = {node.name}'
             dead = [each.name for each in last_uses.get(node, ())]
@@ -289,6 +365,10 @@ def _in_float32(node: torch.fx.Node) -> str:
 
     if node.target is operator.getitem:
         return emit.call(node)
+    if node.target is WITH_EFFECTS:  # a token, which only orders calls, and what the operation gives
+        _, operation, *args = node.args
+        called = emit.call_text(f"torch.ops.{operation}", mapped(args, widened), mapped(node.kwargs, widened))
+        return f"(None, {'*' if len(operation._schema.returns) > 1 else ''}{called})"  # type: ignore[union-attr]
     return emit.call_text(emit.function_name(node), mapped(node.args, widened), mapped(node.kwargs, widened))
 
 

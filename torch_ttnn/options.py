@@ -134,6 +134,10 @@ class TorchTtnnOption:
         """The graphs of the programs; what they call are functions of the library that the device belongs to."""
         return [program.target.border.bound(program.graph) for program in self.programs]
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> TorchTtnnOption:
+        """The same choices and the same open device; what was compiled is not the copy's."""
+        return dataclasses.replace(self)
+
     def keep(self, program: Program) -> None:
         """Note a program that was compiled with these options."""
         self.programs.append(program)

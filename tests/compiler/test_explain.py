@@ -28,9 +28,9 @@ def inference():
 
 def test_json_has_exactly_these_keys():
     told = explain(transformer(1), X).to_json()
-    assert set(told) == {"programs", "memory", "compile_seconds", "numerics", "versions"}
+    assert set(told) == {"programs", "memory", "missed", "compile_seconds", "numerics", "versions"}
     (program,) = told["programs"]
-    assert set(program) == {"device_ops", "host_ops", "moves", "fusions", "ops_before", "code"}
+    assert set(program) == {"device_ops", "host_ops", "moves", "border_ops", "fusions", "ops_before", "code"}
     assert set(told["memory"]) == {"dram_peak", "l1_peak", "weights"}
     assert all(set(move) == {"kind", "bytes", "reason"} for move in program["moves"])
     assert {"capture", "lower", "program"} <= set(told["compile_seconds"])
@@ -95,6 +95,52 @@ def test_again_and_again_leaves_the_model_to_torch_compile():
     compiled = []
     torch.compile(model, backend=lambda graph, inputs: compiled.append(graph) or graph.forward)(torch.ones(2, 8))
     assert len(compiled) == 1
+
+
+def test_again_and_again_with_graph_breaks():
+    model = Breaks()
+    for _ in range(torch._dynamo.config.recompile_limit + 2):
+        assert len(explain(model, X).programs) == 2
+    compiled = []
+    torch.compile(model, backend=lambda graph, inputs: compiled.append(graph) or graph.forward)(X)
+    assert len(compiled) == 2
+
+
+def test_the_programs_are_those_of_torch_compile():
+    class NormThenBreak(nn.Module):  # the CPU's batch norm gives other strides than its shape function says
+        def __init__(self):
+            super().__init__()
+            self.norm = nn.BatchNorm1d(8)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = self.norm(x.transpose(1, 2)).transpose(1, 2).reshape(-1, 8)
+            torch._dynamo.graph_break()
+            return x + 1
+
+    model, x = NormThenBreak().eval(), torch.randn(2, 5, 8)
+    options = TorchTtnnOption(cache_dir="", warn=False)
+    torch.compile(model, backend="ttnn", options=options)(x)
+    assert [each.code for each in explain(model, x).programs] == [each.code for each in options.programs]
+
+
+def test_views_and_copies_of_the_host_are_counted():
+    explanation = explain(lambda x: (x * 2).transpose(1, 2), X)
+    (program,) = explanation.to_json()["programs"]
+    assert [(each["op"], each["bytes"]) for each in program["border_ops"]] == [("aten.permute.default", 0)]
+    assert "goes to an output" in program["border_ops"][0]["reason"]
+    assert "views and copies by the host around moves: aten.permute.default × 1" in str(explanation)
+    assert "views and copies by the host" in explanation.to_html()
+    copied = explain(lambda x: (x * 2).to(memory_format=torch.channels_last), torch.randn(2, 3, 4, 4))
+    assert sum(each.bytes for each in copied.report.programs[0].border_ops) == 2 * 3 * 4 * 4 * 4
+    assert not explain(nn.ReLU(), X).report.programs[0].border_ops
+
+
+def test_a_program_with_nothing_on_the_device_says_so():
+    for function in (lambda x: torch.linalg.inv_ex(x)[0], lambda x: x.t().clone()):
+        explanation = explain(function, torch.eye(32))
+        assert "nothing of inference runs on the device" in str(explanation)
+        assert "nothing of inference runs on the device" in explanation.to_html()
+    assert "nothing of" not in str(explain(nn.ReLU(), X))
 
 
 def test_options_of_the_user_are_taken_and_left_alone():

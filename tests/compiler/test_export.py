@@ -14,6 +14,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from torch import nn
+from torch._library.custom_ops import OPDEFS
 
 import ttnn_emulator
 from tests.compiler.small_models import cnn, transformer
@@ -162,3 +163,107 @@ def test_a_model_without_values_cannot_be_exported(tmp_path: Path):
 def test_unknown_modes_are_refused(tmp_path: Path):
     with pytest.raises(ValueError, match="accuracy"):
         export_code(nn.ReLU(), torch.ones(2), tmp_path, "speed")
+
+
+def test_training_is_told(tmp_path: Path):
+    model, x = nn.Linear(8, 4), torch.randn(2, 8)
+    inference = export_code(model, x, tmp_path / "inference")
+    assert not inference.is_training and inference.kinds == ["inference"]
+    assert "of training" not in inference[0].read_text()
+    with torch.enable_grad():
+        training = export_code(model, x, tmp_path / "training")
+    assert training.is_training and training.kinds == ["forward"]
+    assert "This is the forward graph of training" in training[0].read_text()
+    assert "(forward)" in repr(training)
+
+
+def test_training_is_told_by_the_option_too(tmp_path: Path, run_here: Callable[[Path], str]):
+    model = nn.Sequential(nn.Linear(8, 4), nn.Tanh())
+    options = {"export_code": "profiling", "export_dir": str(tmp_path), "cache_dir": ""}
+    with torch.enable_grad():
+        torch.compile(model, backend="ttnn", options=options)(torch.randn(2, 8)).sum().backward()
+    heads = [path.read_text() for path in sorted(tmp_path.rglob("script.py"))]
+    assert sum("forward graph of training" in each for each in heads) == 1
+    assert sum("backward graph of training" in each for each in heads) == 1
+    for path in tmp_path.rglob("script.py"):
+        assert "mean " in run_here(path)
+
+
+@pytest.mark.parametrize("mode", ["accuracy", "profiling"])
+def test_operators_of_other_libraries_are_imported(mode: str, tmp_path: Path):
+    library = tmp_path / "a_library_of_operators.py"
+    library.write_text(
+        """
+import torch
+
+@torch.library.custom_op("a_library::doubled", mutates_args=())
+def doubled(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+@doubled.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+held = torch.library.Library("another_library", "DEF")
+held.define("halved(Tensor x) -> Tensor")
+held.impl("halved", lambda x: x / 2, "CompositeExplicitAutograd")
+torch.library.register_fake("another_library::halved", lambda x: torch.empty_like(x))
+"""
+    )
+    program = tmp_path / "program.py"
+    program.write_text(
+        f"""
+import torch, torch_ttnn, a_library_of_operators
+
+def scaled(x):
+    return torch.relu(torch.ops.another_library.halved(torch.ops.a_library.doubled(x)))
+
+with torch.no_grad():
+    (path,) = torch_ttnn.export_code(scaled, torch.randn(8, 8), {str(tmp_path / "out")!r}, {mode!r})
+"""
+    )
+    path = [str(ROOT), str(tmp_path)]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
+    subprocess.run([sys.executable, str(program)], env=env, cwd=tmp_path, check=True, capture_output=True)
+    script = tmp_path / "out" / "script.py"
+    assert script.read_text().count("import a_library_of_operators") == 1
+    done = subprocess.run(
+        [sys.executable, "-m", "ttnn_emulator", str(script)], env=env, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@torch.library.custom_op("torch_ttnn_tests::tripled", mutates_args=())
+def tripled(x: torch.Tensor) -> torch.Tensor:
+    return x * 3
+
+
+@tripled.register_fake
+def _(x: torch.Tensor) -> torch.Tensor:
+    return torch.empty_like(x)
+
+
+def test_operators_that_no_module_defines_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setattr(OPDEFS["torch_ttnn_tests::tripled"]._init_fn, "__module__", "__main__")
+    (path,) = export_code(lambda x: torch.relu(tripled(x)), torch.randn(8, 8), tmp_path)
+    text = path.read_text()
+    assert 'hasattr(torch.ops.torch_ttnn_tests, "tripled")' in text
+    assert "calls torch_ttnn_tests::tripled, which no importable module defines" in text
+
+
+def test_the_twin_lies_in_memory_as_captured(tmp_path: Path):
+    class Norm(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm = nn.BatchNorm1d(8)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.norm(x.transpose(1, 2)).transpose(1, 2).reshape(-1, 8) + 1
+
+    (path,) = export_code(Norm().eval(), torch.randn(2, 5, 8), tmp_path)
+    assert "output 0: PCC 0.99" in run_script(path, tmp_path)
+
+
+def test_operators_with_effects(tmp_path: Path):
+    (path,) = export_code(lambda x: torch.linalg.inv(x) + 1, torch.eye(8) * 2, tmp_path)
+    assert "output 1: PCC 1.0" in run_script(path, tmp_path)  # output 0 is the token that orders effects

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import logging
 import subprocess
@@ -38,7 +39,7 @@ def test_debug_writes_graphs_before_and_after(tmp_path):
 def test_metrics_path_writes_a_report_of_each_graph(tmp_path):
     run(metrics_path=tmp_path)
     report = json.loads((tmp_path / "graph_1.json").read_text())
-    assert set(report) == {"programs", "memory", "compile_seconds", "numerics", "versions"}
+    assert set(report) == {"programs", "memory", "missed", "compile_seconds", "numerics", "versions"}
     assert report["programs"][0]["host_ops"] == []
 
 
@@ -116,3 +117,22 @@ def test_operations_that_stay_on_the_host_are_told_once_a_compile():
         torch._dynamo.reset()
         torch.compile(_sorted_complex, backend="ttnn", options={"warn": False})(torch.ones(8))
         torch.compile(lambda x: x + 1, backend="ttnn")(torch.ones(8))
+
+
+@torch.no_grad()
+def test_a_program_with_nothing_on_the_device_is_told():
+    with pytest.warns(torch_ttnn.HostOperationWarning, match="nothing of graph 1 runs on the device"):
+        torch.compile(lambda x: x.t().clone(), backend="ttnn")(torch.ones(8, 8))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("given", [{"cache_dir": ""}, TorchTtnnOption(cache_dir="")], ids=["dict", "object"])
+def test_a_compiled_model_is_copied(given):
+    x = torch.randn(4, 8)
+    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU()).eval()
+    compiled = torch.compile(model, backend="ttnn", options=given)
+    compiled(x)
+    copied = copy.deepcopy(compiled).double()
+    torch.testing.assert_close(copied(x.double()), copy.deepcopy(model).double()(x.double()))
+    assert next(model.parameters()).dtype is torch.float32
+    assert not copy.deepcopy(TorchTtnnOption.of(given)).programs

@@ -44,6 +44,27 @@ def _(x: torch.Tensor) -> torch.Tensor:
     return x.new_empty(sum((size - 1) * step for size, step in zip(x.shape, x.stride())) + 1)
 
 
+# -- what kernels give --------------------------------------------------------------------------------------------
+
+
+class NormOfTransposed(nn.Module):
+    """The CPU's batch norm gives contiguous results where its shape function keeps the strides of the input."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.BatchNorm1d(8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.norm(x.transpose(1, 2)).transpose(1, 2).reshape(-1, 8)
+
+
+@torch.no_grad()
+def test_what_a_kernel_gives_lies_as_captured():
+    model = NormOfTransposed().eval().double()  # float64: every operation is the host's
+    x = numbers(2, 5, 8).double()
+    torch.testing.assert_close(torch.compile(model, backend="ttnn")(x), model(x))
+
+
 # -- what host operations are given --------------------------------------------------------------------------------
 
 

@@ -36,3 +36,7 @@ class BeyondBounds(ValueError):
 
 class HostOperationWarning(UserWarning):
     """Operations of a compiled graph stay on the host."""
+
+
+class GraphBreakWarning(UserWarning):
+    """Parts of a model never reach the backend: Dynamo leaves them to Python, or compiles a function no more."""

@@ -15,7 +15,15 @@ from torch_ttnn.compiler.arguments import leaves, mapped
 from torch_ttnn.compiler.brief import dtype_name
 from torch_ttnn.compiler.errors import CompileError, StaysOnHost
 from torch_ttnn.compiler.lowering import registry
-from torch_ttnn.compiler.nodes import CAPTURED, DRAWS, EFFECT, call_node, captured_vals, drop_dead_code
+from torch_ttnn.compiler.nodes import (
+    CAPTURED,
+    DRAWS,
+    EFFECT,
+    OWN_STRIDES,
+    call_node,
+    captured_vals,
+    drop_dead_code,
+)
 from torch_ttnn.compiler.ranges import Range, Ranges, beyond, divides_by_zero
 from torch_ttnn.compiler.recorder import Recorder
 from torch_ttnn.compiler.source import source_line
@@ -228,6 +236,8 @@ class _Lowering:
         made.meta.update({"move": DRAWS} if DRAWS in node.meta else {"reason": reason, "source": source_line(node)})
         if EFFECT in node.meta:
             made.meta[EFFECT] = True
+        if _may_choose_strides(made):
+            made.meta[OWN_STRIDES] = True
         return self._host_values(made, node.meta["val"])
 
     def _as_host_nodes(self, arguments: Any, vals: Iterator[Any] | None = None) -> Any:
@@ -256,6 +266,8 @@ class _Lowering:
         for index, each in enumerate(val):
             item = call_node(self.recorder.main, operator.getitem, (node, index))
             item.meta.update(val=each, origin=self.recorder.origin)
+            if OWN_STRIDES in node.meta:
+                item.meta[OWN_STRIDES] = True
             made.append(self._host_values(item, each))
         return tuple(made)
 
@@ -297,6 +309,19 @@ def _told(node: torch.fx.Node, args: tuple, kwargs: dict[str, Any], error: Excep
         "  This is a fault of torch_ttnn, not of the model. Until it is mended, options={'bypass_compile': True} runs "
         "the model with torch."
     )
+
+
+def _may_choose_strides(made: torch.fx.Node) -> bool:
+    """Whether what torch's kernel gives may lie otherwise in memory than the capture says.
+
+    Shape functions and kernels agree where all tensors are contiguous, which is what torch's own tests compare.
+    """
+    target = made.target
+    if not isinstance(target, torch._ops.OpOverload) or target.is_view:
+        return False
+    given = [each.meta.get("val") for each in made.all_input_nodes]
+    tensors = [each for each in leaves((given, made.meta["val"])) if isinstance(each, torch.Tensor)]
+    return not all(each.is_contiguous() for each in tensors)
 
 
 def _without_ones(shape: Sequence[int]) -> list[int]:

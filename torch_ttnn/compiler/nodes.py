@@ -12,6 +12,7 @@ from torch_ttnn.compiler.arguments import leaves
 PLACE = "place"  # in a node's meta: where what it was made of stands in the captured graph
 CAPTURED = "captured"  # in a node's meta: the node of the captured graph that it is a copy of
 
+OWN_STRIDES = "own_strides"  # in a node's meta: torch's kernel chooses how its result lies in memory
 EFFECT = "effect"  # in a node's meta: it is run for what it does, such as raising an error, and not for a value
 DRAWS = "draws random numbers"  # what `move` is in the meta of a node that reads or sets torch's generator
 
@@ -36,6 +37,11 @@ def captured_vals(node: torch.fx.Node) -> Iterator[Any]:
         given = theirs if len(theirs) == len(given) else given
     for item in given:
         yield captured_val(item) if isinstance(item, torch.fx.Node) else item
+
+
+def target_name(node: torch.fx.Node) -> str:
+    """`aten.mm.default`, or the name of a fused operation."""
+    return str(node.target) if isinstance(node.target, torch._ops.OpOverload) else node.target.__name__  # type: ignore[union-attr]
 
 
 def call_node(

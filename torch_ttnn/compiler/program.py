@@ -13,6 +13,7 @@ import torch.fx
 from torch._prims_common import make_contiguous_strides_for
 
 from torch_ttnn.compiler import emit, index_bounds
+from torch_ttnn.compiler.as_captured import run_as_captured
 from torch_ttnn.compiler.errors import BeyondBounds, ProgramError
 from torch_ttnn.compiler.fusion import composites
 from torch_ttnn.compiler.lower import Lowered
@@ -36,6 +37,7 @@ class Program:
         self.lowered = lowered
         self.captured = captured
         self.target = target
+        self.kind = "inference"  # or of training "forward" or "backward"
         self.seconds: dict[str, float] = {}
         self.ops_before = 0
         self.fusions: list[Any] = []
@@ -83,7 +85,7 @@ class Program:
         for number, bounds in self._bounds:
             if not bounds.hold(inputs[number]):
                 log.warning("input %d has values beyond %d to %d: torch runs this call on the host", number, *bounds)
-                return self._on_host(inputs)
+                return self.on_host(inputs)
         if self.before_first_call is not None:
             call, self.before_first_call = self.before_first_call, None
             call(inputs)
@@ -94,7 +96,7 @@ class Program:
                 outputs = self._run(inputs)
         except BeyondBounds as reason:
             log.warning("%s: torch runs this call on the host", reason)
-            return self._on_host(inputs)
+            return self.on_host(inputs)
         return [finish(each) if finish is not None else each for finish, each in zip(self._outputs, outputs)]
 
     def _run(self, inputs: Sequence[Any]) -> Any:
@@ -124,10 +126,9 @@ class Program:
         parts = Parts(self.graph, self.weight_places) if wanted else None
         return parts if parts is not None and parts.is_whole and parts.body else None
 
-    def _on_host(self, inputs: Sequence[Any]) -> list[Any]:
-        """Integers beyond 32 bits, or out of range as indices: torch computes the graph as it was captured."""
-        with torch.no_grad():
-            return list(self.captured(*inputs))
+    def on_host(self, inputs: Sequence[Any]) -> list[Any]:
+        """The same computed by torch: of integers beyond 32 bits, or out of range as indices."""
+        return run_as_captured(self.captured, inputs)
 
 
 def _without_values(val: Any) -> Any:

@@ -9,8 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import torch.fx
+
 from torch_ttnn.compiler.dump import graph_folder
-from torch_ttnn.compiler.errors import HostOperationWarning
+from torch_ttnn.compiler.errors import GraphBreakWarning, HostOperationWarning
+from torch_ttnn.compiler.missed import break_of, last_recompile
+from torch_ttnn.compiler.nodes import target_name
 from torch_ttnn.compiler.program import Program
 from torch_ttnn.options import TorchTtnnOption
 from ttnn_emulator.files import replacing
@@ -38,29 +42,48 @@ def publish(program: Program, number: int, options: TorchTtnnOption) -> None:
 
 
 SHOWN = 3  # operations that the warning names
+SILENCED = "options={'warn': False} silences this."
 
 
 def _warn_of_host_operations(program: Program, number: int) -> None:
     """One warning a compile, which names the first operations that stay on the host."""
     nodes = list(program.graph.nodes)
-    host = [str(node.target) for node in nodes if "reason" in node.meta]
-    if not host:
-        return
+    host = [target_name(node) for node in nodes if "reason" in node.meta]
     on_device = any(node.meta.get("path") not in (None, "ttnn.from_torch", "ttnn.to_torch") for node in nodes)
-    where = "stay on the host" if on_device else "stay on the host and nothing runs on the device"
-    named = ", ".join(host[:SHOWN]) + (", ..." if len(host) > SHOWN else "")
-    warnings.warn(
-        f"{len(host)} operation(s) of graph {number} {where}: {named}. torch_ttnn.explain(model, inputs) tells why; "
-        "options={'warn': False} silences this.",
-        HostOperationWarning,
-        stacklevel=2,
-    )
+    if not host and (on_device or not program.ops_before):
+        return
+    if host:
+        where = "stay on the host" if on_device else "stay on the host and nothing runs on the device"
+        named = ", ".join(host[:SHOWN]) + (", ..." if len(host) > SHOWN else "")
+        message = f"{len(host)} operation(s) of graph {number} {where}: {named}."
+    else:
+        message = f"nothing of graph {number} runs on the device: the host does no more than views and copies."
+    told_where = f"torch_ttnn.explain(model, inputs) tells why; {SILENCED}"
+    warnings.warn(f"{message} {told_where}", HostOperationWarning, stacklevel=2)
+
+
+def warn_of_breaks(graph_module: torch.fx.GraphModule) -> None:
+    """Tell what of a model does not come to the backend, as far as the graph that comes can know."""
+    found = break_of(graph_module)
+    if found is not None:
+        message = f"{found}. What follows comes as another graph, or runs as Python."
+        warnings.warn(
+            f"{message} torch_ttnn.explain(model, inputs) lists all breaks; {SILENCED}", GraphBreakWarning, stacklevel=2
+        )
+    limit = last_recompile()
+    if limit is not None:
+        warnings.warn(
+            f"a function of the model was compiled {limit} times, which is torch._dynamo.config.recompile_limit: calls "
+            f"that need yet another graph run on the CPU. TORCH_LOGS=recompiles tells why; {SILENCED}",
+            GraphBreakWarning,
+            stacklevel=2,
+        )
 
 
 def told(program: Program, number: int) -> str:
     """One line: what became of a graph."""
     nodes = list(program.graph.nodes)
-    host = [f"{node.target} ({node.meta['reason']})" for node in nodes if "reason" in node.meta]
+    host = [f"{target_name(node)} ({node.meta['reason']})" for node in nodes if "reason" in node.meta]
     device = len([node for node in nodes if node.meta.get("path")])
     line = (
         f"graph {number}: {program.ops_before} operations became {device} calls on an {program.target.name}, "

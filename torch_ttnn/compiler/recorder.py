@@ -28,7 +28,7 @@ from torch_ttnn.compiler.brief import dtype_name
 from torch_ttnn.compiler.errors import StaysOnHost, refuse
 from torch_ttnn.compiler.forms import Form, Shape
 from torch_ttnn.compiler.fusion import composites
-from torch_ttnn.compiler.nodes import DRAWS, call_node
+from torch_ttnn.compiler.nodes import DRAWS, OWN_STRIDES, call_node
 from torch_ttnn.compiler.ranges import Range, Ranges
 from torch_ttnn.compiler.value import ROW_MAJOR, TILE, Handle, Value, align
 from torch_ttnn.devices import Target
@@ -93,6 +93,7 @@ class Recorder(Namespace):
         self.weights: dict[torch.fx.Node, torch.fx.Node] = {}  # made in `prepare`: its placeholder in `main`
         self._constants: dict[torch.fx.Node, torch.Tensor | None] = {}
         self._uploads: dict[torch.fx.Node, Handle] = {}  # what an upload was cast to: itself in float32
+        self._restrided: dict[tuple[torch.fx.Node, tuple[int, ...]], torch.fx.Node] = {}
 
     # -- dtypes -----------------------------------------------------------------------------------------------------
 
@@ -351,12 +352,14 @@ class Recorder(Namespace):
     def restrided(self, host: torch.fx.Node, stride: Sequence[int]) -> torch.fx.Node:
         """A torch tensor of the main graph with these strides; itself if it has them already."""
         val = host.meta["val"]
-        sizes = val.shape
-        if val.numel() == 0 or all(
-            size == 1 or mine == theirs for size, mine, theirs in zip(sizes, val.stride(), stride)
-        ):
+        are_known = OWN_STRIDES not in host.meta
+        steps = zip(val.shape, val.stride(), stride)
+        if val.numel() <= 1 or (are_known and all(size == 1 or mine == theirs for size, mine, theirs in steps)):
             return host
-        return self._host_call(self.main, composites.restrided, (host, [int(step) for step in stride]), {})
+        key = host, tuple([int(step) for step in stride])
+        if key not in self._restrided:
+            self._restrided[key] = self._host_call(self.main, composites.restrided, (host, list(key[1])), {})
+        return self._restrided[key]
 
     def copied(self, host: torch.fx.Node) -> torch.fx.Node:
         """A torch tensor of the main graph once more."""

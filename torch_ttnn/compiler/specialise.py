@@ -35,12 +35,14 @@ class Specialised:
         target: Target,
         options: TorchTtnnOption,
         traced: Callable[[Program], None] | None = None,
+        kind: str = "inference",
     ) -> None:
         self.graph_module = graph_module
         self.statics = statics
         self.target = target
         self.options = options
         self.traced = traced  # told of every program
+        self.kind = kind  # "inference", or of training "forward" or "backward"
         self.recompiles = 0
         self._programs: OrderedDict[Key, Program] = OrderedDict()
         self._lock = threading.Lock()
@@ -78,6 +80,7 @@ class Specialised:
         fake_mode = next((each.fake_mode for each in inputs if hasattr(each, "fake_mode")), None)
         compilation = Compilation(graph_module, self.statics, self.target, self.options, fake_mode or FakeTensorMode())
         program = compile_graph(compilation)
+        program.kind = self.kind
         self.options.keep(program)
         publish(program, self.options.compiled, self.options)
         if self.traced is not None:

@@ -17,14 +17,17 @@ import torch.fx
 
 from torch_ttnn.compiler.brief import brief
 from torch_ttnn.compiler.memory import Fit, Memory, fits, spec_bytes, specs_of, together
+from torch_ttnn.compiler.missed import Missed
+from torch_ttnn.compiler.nodes import target_name
 from torch_ttnn.compiler.source import module_path, source_line
 from torch_ttnn.compiler.verify import beyond_moves
+from torch_ttnn.report.border import BorderOp, border_ops
 from ttnn_emulator.api.recorded import ttnn_version
 
 # Calls that only connect two operations. A typecast is one too, unless the model itself asked for it.
 MOVES = frozenset({"ttnn.from_torch", "ttnn.to_torch", "ttnn.to_layout", "ttnn.to_memory_config", "ttnn.to_dtype"})
 CASTS = frozenset({"ttnn.typecast"})
-_CALLER = f"{Path(__file__).parent.parent / 'explain.py'}:"  # `explain` calls the model, and is no line of it
+_CALLER = f"{Path(__file__).parent.parent / 'captured.py'}:"  # it calls the model, and is no line of it
 ATEN_CASTS = ("aten._to_copy", "aten.to.", "prims.convert_element_type")
 
 
@@ -100,6 +103,15 @@ class ProgramReport:
     nodes: list[NodeView]
     memory: Memory
     seconds: dict[str, float] = field(default_factory=dict)
+    border_ops: list[BorderOp] = field(default_factory=list)  # views and copies by the host around moves
+
+    @property
+    def nothing_on_device(self) -> str:
+        """A sentence if the device computes nothing in a call, else empty."""
+        if self.device_ops:
+            return ""
+        left = f"{len(self.host_ops)} operations and {len(self.border_ops)} views and copies are the host's"
+        return f"nothing of {self.name} runs on the device: {left}"
 
 
 @dataclass(frozen=True)
@@ -111,6 +123,7 @@ class Report:
     target: str = ""
     notes: tuple[str, ...] = ()
     numerics: str = ""  # the mode of the emulator that results are from; of a card, none
+    missed: tuple[Missed, ...] = ()  # what Dynamo left to Python, so that no program has it
 
     @property
     def memory(self) -> Memory:
@@ -134,6 +147,7 @@ class Report:
         return {
             "programs": [_program_json(program) for program in self.programs],
             "memory": {"dram_peak": memory.dram_peak, "l1_peak": memory.l1_peak, "weights": memory.weights},
+            "missed": [{"kind": each.kind, "reason": each.reason, "source": each.source} for each in self.missed],
             "compile_seconds": dict(self.compile_seconds),
             "numerics": self.numerics,
             "versions": self.versions,
@@ -145,6 +159,7 @@ def _program_json(program: ProgramReport) -> dict[str, Any]:
         "device_ops": dict(program.device_ops),
         "host_ops": [{"op": each.op, "reason": each.reason, "source": each.source} for each in program.host_ops],
         "moves": [{"kind": each.kind, "bytes": each.bytes, "reason": each.reason} for each in program.moves],
+        "border_ops": [{"op": each.op, "bytes": each.bytes, "reason": each.reason} for each in program.border_ops],
         "fusions": [
             {"name": each.name, "replaced": list(each.replaced), "source": each.source} for each in program.fusions
         ],
@@ -182,6 +197,7 @@ def describe(program: Any, memory: Memory, name: str = "program") -> ProgramRepo
         nodes=[_view(node, kinds[node]) for node in nodes if kinds[node] != "weight"],
         memory=memory,
         seconds=dict(program.seconds),
+        border_ops=border_ops(program.graph, target_name, _why_downloaded, model_line),
     )
 
 
@@ -200,11 +216,6 @@ def kind_of(node: torch.fx.Node) -> str:
     if node.meta.get("path") in CASTS and not _is_cast_of_model(node):
         return "move"
     return "device" if "path" in node.meta else "host"
-
-
-def target_name(node: torch.fx.Node) -> str:
-    """`aten.mm.default`, or the name of a fused operation."""
-    return str(node.target) if isinstance(node.target, torch._ops.OpOverload) else node.target.__name__  # type: ignore[union-attr]
 
 
 def _is_cast_of_model(node: torch.fx.Node) -> bool:

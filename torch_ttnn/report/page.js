@@ -362,8 +362,10 @@ function loadTables() {
   const nodes = program.nodes, made = [];
   const memoryOf = new Map(program.steps.map(([index, , dramHigh, , l1High]) => [index, [dramHigh, l1High]]));
   if (program.host.length) made.push(table("Host operations", [["operation", "short"], ["reason", ""], ["source", ""]], program.host));
+  if (data.missed.length) made.push(table("Left to Python by torch.compile, and so in no program", [["what", "short"], ["reason", ""], ["source", ""]], data.missed));
   made.push(table("Device operations", [["operation", "short"], ["times", "number"]], program.counts));
   made.push(table("Moves", [["kind", "short"], ["bytes", "bytes"], ["reason", ""], ["source", ""]], program.moves));
+  if (program.border.length) made.push(table("Views and copies by the host around moves", [["operation", "short"], ["bytes", "bytes"], ["reason", ""], ["source", ""]], program.border));
   if (program.fusions.length) made.push(table("Fusions", [["fusion", "short"], ["in place of", ""], ["source", ""]], program.fusions));
   const calls = nodes.map((node, index) => [node, index]).filter(([node]) => !["input", "output"].includes(node.kind));
   made.push(table("Steps",

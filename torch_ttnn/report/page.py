@@ -12,7 +12,10 @@ from torch_ttnn.report.text import fit_text
 
 def render(report: Report) -> str:
     """The page as text."""
-    data = {"programs": [_program(program) for program in report.programs]}
+    data = {
+        "programs": [_program(program) for program in report.programs],
+        "missed": [[each.kind, each.reason, each.source] for each in report.missed],
+    }
     return assemble(
         __package__,
         "page.html",
@@ -34,12 +37,14 @@ def _summary(report: Report) -> str:
         ("device", sum(sum(program.device_ops.values()) for program in report.programs), "device operations", ""),
         ("host" if host else "good", host, "host operations", ""),
         ("move", sum(len(program.moves) for program in report.programs), "moves", ""),
+        *_extra_cards(report),
         ("", bytes_text(memory.dram_peak), "DRAM at the peak", f"weights {bytes_text(memory.weights)}"),
         ("", bytes_text(memory.l1_peak), "L1 a core at the peak", ""),
         ("", f"{seconds:.1f} s", "to compile", stages),
     ]
     boards = [f'<li class="{"fits" if fit.fits else "lacks"}">{safe(fit_text(fit))}</li>' for fit in report.fits]
-    notes = [f'<p class="note">{safe(each)}</p>' for each in (*report.notes, *memory.problems)]
+    empty = [program.nothing_on_device for program in report.programs if program.nothing_on_device]
+    notes = [f'<p class="note">{safe(each)}</p>' for each in (*empty, *report.notes, *memory.problems)]
     mode = [f'<p class="quiet">{safe(NUMERICS[report.numerics])}</p>'] if report.numerics else []
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     return "\n".join(
@@ -53,6 +58,18 @@ def _summary(report: Report) -> str:
             f'<ul class="boards">{"".join(boards)}</ul>',
         ]
     )
+
+
+def _extra_cards(report: Report) -> list[tuple[str, Any, str, str]]:
+    """What most models have none of."""
+    border = [each for program in report.programs for each in program.border_ops]
+    cards = []
+    if border:
+        copied = f"{bytes_text(sum(each.bytes for each in border))} copied"
+        cards.append(("move", len(border), "views and copies by the host", copied))
+    if report.missed:
+        cards.append(("host", len(report.missed), "left to Python by torch.compile", "graph breaks and their like"))
+    return cards
 
 
 def _program(program: ProgramReport) -> dict[str, Any]:
@@ -85,6 +102,7 @@ def _program(program: ProgramReport) -> dict[str, Any]:
         "counts": [[name, count] for name, count in program.device_ops.items()],
         "host": [[each.op, each.reason, each.source] for each in program.host_ops],
         "moves": [[each.kind, each.bytes, each.reason, each.source] for each in program.moves],
+        "border": [[each.op, each.bytes, each.reason, each.source] for each in program.border_ops],
         "fusions": [[each.name, ", ".join(each.replaced), each.source] for each in program.fusions],
         "code": program.code,
     }

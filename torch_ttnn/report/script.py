@@ -8,14 +8,14 @@ HEAD = '''"""A model compiled by torch_ttnn, as a program of its own.
 
 Needs ttnn, torch and safetensors. Run it on a card:    python script.py
 or on the emulated one:                                 python -m ttnn_emulator script.py
-"""
+{about}"""
 
 import pathlib
 {imports}
 import torch
 import ttnn
 from safetensors.torch import load_file
-
+{foreign}
 HERE = pathlib.Path(__file__).resolve().parent
 {beside}
 

@@ -26,6 +26,8 @@ def summary(report: Report) -> Group:
         parts.append(Text(NUMERICS[report.numerics]))
     for program in report.programs:
         parts += list(_program(program))
+    if report.missed:
+        parts += [Text(), _missed(report)]
     parts += [_memory(report), *[Text(note, style="yellow") for note in report.notes]]
     total = sum(report.compile_seconds.values())
     stages = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in report.compile_seconds.items())
@@ -51,11 +53,15 @@ def _program(program: ProgramReport) -> Iterator[Any]:
         f"({len(crossings)} of them, {moved}, between host and device)",
         style="bold",
     )
+    if program.nothing_on_device:
+        yield Text(f"  {program.nothing_on_device}", style="red")
     yield _counts("device operations", Counter(program.device_ops))
     if program.host_ops:
         yield _host_ops(program)
     if program.moves:
         yield _moves(program.moves)
+    if program.border_ops:
+        yield _border(program)
     if program.fusions:
         yield _counts("fusions", Counter(fusion.name for fusion in program.fusions))
 
@@ -81,6 +87,20 @@ def _moves(moves: list[Move]) -> Table:
     for (kind, reason), sizes in sorted(grouped.items(), key=lambda item: -sum(item[1]))[:SHOWN]:
         table.add_row(Text(kind), str(len(sizes)), bytes_text(sum(sizes)), Text(reason))
     return _with_rest(table, len(grouped))
+
+
+def _border(program: ProgramReport) -> Text:
+    counts = Counter(each.op for each in program.border_ops)
+    copied = sum(each.bytes for each in program.border_ops)
+    named = ", ".join(f"{name} × {count}" for name, count in counts.most_common())
+    return Text(f"  views and copies by the host around moves: {named} ({bytes_text(copied)} copied)")
+
+
+def _missed(report: Report) -> Table:
+    table = _table("left to Python by torch.compile, and so in no program", "what", "reason", "source")
+    for each in report.missed[:SHOWN]:
+        table.add_row(Text(each.kind), Text(each.reason), Text(_INSTALLED.sub("", each.source)))
+    return _with_rest(table, len(report.missed))
 
 
 def _memory(report: Report) -> Group:

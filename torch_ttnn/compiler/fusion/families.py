@@ -7,6 +7,7 @@ from torch_ttnn.compiler.fusion import (
     attention,
     batch_norm,
     columns,
+    experts,
     heads,
     norms,
     products,
@@ -17,6 +18,7 @@ from torch_ttnn.compiler.fusion import (
 from torch_ttnn.compiler.fusion.rule import Fusion
 
 FAMILIES: tuple[tuple[Fusion, ...], ...] = (
+    experts.FUSIONS,
     activations.FUSIONS,
     activations.LATER,
     norms.SHIFTED,

@@ -11,6 +11,7 @@ from torch_ttnn.compiler.errors import refuse
 from torch_ttnn.compiler.forms import Form
 from torch_ttnn.compiler.lowering.reductions import extreme, in_storage
 from torch_ttnn.compiler.lowering.registry import lowers
+from torch_ttnn.compiler.lowering.routing import routes
 from torch_ttnn.compiler.value import TILE, Handle, Value
 from ttnn_emulator import DataType
 
@@ -96,7 +97,7 @@ def _require_ordered_floats(ttnn: Any, x: Value, keeps_ties: bool) -> None:
 
 @lowers(aten.topk.default)
 def topk(ttnn: Any, x: Value, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Any, Any]:
-    _require_ordered_floats(ttnn, x, keeps_ties=False)
+    _require_ordered_floats(ttnn, x, keeps_ties=routes(ttnn.origin))
     if x.ndim == 0:
         return x, ttnn.static(torch.zeros((), dtype=torch.int64))
     handle, form = _comparable(ttnn, x)
@@ -106,7 +107,9 @@ def topk(ttnn: Any, x: Value, k: int, dim: int = -1, largest: bool = True, sorte
 
 def _both(ttnn: Any, x: Value, values: Handle, places: Handle, form: Form) -> tuple[Any, Any]:
     """Values of the dtype that others expect, and places as integers."""
-    made = ttnn.value(ttnn.cast(values, ttnn.device_dtype(x.dtype)), form.shape, x.dtype, form=form)
+    is_wide = x.is_on_device and x.base().dtype is FLOAT32  # as what they may be compared with
+    dtype = values.dtype if is_wide else ttnn.device_dtype(x.dtype)
+    made = ttnn.value(ttnn.cast(values, dtype), form.shape, x.dtype, form=form)
     if 1 not in ttnn.used:
         return made, None
     return made, ttnn.value(ttnn.cast(places, INT32), form.shape, torch.int64, form=form)

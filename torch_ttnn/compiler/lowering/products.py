@@ -9,6 +9,7 @@ import torch
 from torch_ttnn.compiler.errors import refuse
 from torch_ttnn.compiler.lowering.registry import lowers
 from torch_ttnn.compiler.lowering.residuals import is_read_by_norm_only
+from torch_ttnn.compiler.lowering.routing import is_score
 from torch_ttnn.compiler.value import Handle, Value
 from ttnn_emulator import DataType
 
@@ -84,8 +85,9 @@ def _operand(ttnn: Any, x: Value) -> Handle:
 
 
 def _result_dtype(ttnn: Any) -> DataType:
-    """Sums are float32 anyway: they stay so for a norm that adds them to something."""
-    return DataType.FLOAT32 if is_read_by_norm_only(ttnn.origin) else ttnn.float_dtype
+    """Sums are float32 anyway: they stay so for a norm that adds them to something, and for a router."""
+    stays_wide = is_read_by_norm_only(ttnn.origin) or is_score(ttnn.origin)
+    return DataType.FLOAT32 if stays_wide else ttnn.float_dtype
 
 
 def _plus(
