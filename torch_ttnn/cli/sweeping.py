@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 import pathlib
 from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
 
 from torch_ttnn.cli import choices
+from torch_ttnn.cli.parameters import Options
 
 LIBRARIES = ("torch", "torchvision", "timm", "transformers")
 PRELOAD = ("torch_ttnn.jobs.libraries",)
 
 
-def sweep(options: argparse.Namespace, function: str, arguments: Mapping[str, Any], rows: str) -> list[Any]:
+def sweep(options: Options, function: str, arguments: Mapping[str, Any], rows: str) -> list[Any]:
     """The outcomes of `function` for all chosen models; rows are kept in the folder `rows` of the output."""
     from torch_ttnn import jobs
 

@@ -70,6 +70,19 @@ def library_loads() -> bool:
     return True
 
 
+def mismatch() -> str:
+    """Why a user's own `import torchvision` would fail, and the way out; nothing if it would not."""
+    if importlib.util.find_spec("torchvision") is None or library_loads():
+        return ""
+    build = torch.__version__.partition("+")[2]  # "cpu" or "cu130": the index it came from has both
+    index = f" --index-url https://download.pytorch.org/whl/{build}" if build else ""
+    return (
+        f"its operators do not load beside torch {torch.__version__}, because the two come from different indexes; our "
+        "commands work all the same, but your own `import torchvision`, and `transformers` with it, fail. Way out: "
+        f"pip install --force-reinstall --no-deps{index} torchvision"
+    )
+
+
 def is_defined(name: str) -> bool:
     return torch._C._dispatch_has_kernel(f"torchvision::{name}")
 
