@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import click
 
-from torch_ttnn.cli import choices, tables
+from torch_ttnn.cli import choices, kernels, tables
 from torch_ttnn.cli.parameters import JSON, Argument, Option, Options
 
 HELP = "list or remove what is kept on disk between runs"
@@ -135,25 +135,9 @@ def _environments() -> Kept:
 
 
 def _kernels() -> Kept:
-    folders = sorted(set(_kernel_folders()))
+    folders = kernels.folders()
     paths = [path for folder in folders for pattern in ("*.nbi", "*.nbc") for path in folder.glob(pattern)]
     return Kept("kernels", os.pathsep.join(map(str, folders)), sorted(paths))
-
-
-def _kernel_folders() -> Iterator[pathlib.Path]:
-    """Where numba keeps what it compiles of the emulator: it says itself, for a function in each folder of sources."""
-    import importlib.util
-
-    from numba.core.caching import CompileResultCacheImpl
-
-    found = importlib.util.find_spec("ttnn_emulator")
-    assert found is not None and found.origin is not None
-    for folder in (path.parent for path in pathlib.Path(found.origin).parent.rglob("__init__.py")):
-        source = next((path for path in folder.glob("*.py") if "from numba import" in path.read_text("utf-8")), None)
-        if source is not None:
-            scope: dict[str, object] = {}
-            exec(compile("def kernel(): pass", str(source), "exec"), scope)
-            yield pathlib.Path(CompileResultCacheImpl(scope["kernel"]).locator.get_cache_path())
 
 
 def _files(folder: pathlib.Path) -> Iterator[pathlib.Path]:

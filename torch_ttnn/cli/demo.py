@@ -36,7 +36,7 @@ def run(options: Options) -> int:
         from torch_ttnn import demo
 
         models = options.models or demo.MODELS
-        shown.total(len(models))
+        shown.begin(len(models))
         done = demo.demonstrate(models, repeats=options.repeats, device=options.device, started=shown.started)
     if options.json:
         print(json.dumps(done.to_json(), indent=1))

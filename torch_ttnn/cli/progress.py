@@ -2,37 +2,59 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+import time
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from torch_ttnn.cli import kernels
+
 FIRST_TIME = "compiling kernels of the emulator: once on this machine, about half a minute"
+POLL_SECONDS = 0.2
 
 
 class Demonstrating:
-    """A bar on standard error while models are compiled and run. In a file or a pipe, a line for what takes long."""
+    """A bar on standard error while models are compiled and run. In a file or a pipe, a line for what takes long.
+
+    Kernels that this machine has not compiled yet are compiled in processes of their own from the start on, while torch
+    and the compiler are imported.
+    """
 
     def __init__(self, quiet: bool = False) -> None:
         self.quiet = quiet
         self._model = ""
-        self._kernels = KernelListener(self._compiling)
+        self._told = False
+        self._ahead: list[subprocess.Popen[bytes]] = []
+        self._listener = KernelListener(self._compiling)
         columns = (BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
         self._progress = Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet)
         self._task = self._progress.add_task("importing torch and the compiler", total=None)
 
     def __enter__(self) -> Demonstrating:
         self._progress.start()
-        self._kernels.start()
+        if kernels.missing():
+            self._show(FIRST_TIME)
+            self._ahead = kernels.compile_ahead() if _cores() > 1 else []
+        self._listener.start()
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self._kernels.stop()
+        for process in self._ahead:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+        self._listener.stop()
         self._progress.stop()
 
-    def total(self, count: int) -> None:
+    def begin(self, count: int) -> None:
+        """Models are about to be compiled: wait for the kernels."""
         self._progress.update(self._task, total=count)
+        while any(process.poll() is None for process in self._ahead):
+            time.sleep(POLL_SECONDS)
 
     def started(self, model: str) -> None:
         if self._model:
@@ -41,10 +63,18 @@ class Demonstrating:
         self._progress.update(self._task, description=model)
 
     def _compiling(self, kernel: str, count: int) -> None:
-        if count == 1 and not self.quiet and not sys.stderr.isatty():
-            print(FIRST_TIME, file=sys.stderr)
         where = f"{self._model}: " if self._model else ""
-        self._progress.update(self._task, description=f"{where}{FIRST_TIME} ({kernel}, {count} so far)")
+        self._show(f"{where}{FIRST_TIME} ({kernel}, {count} so far)")
+
+    def _show(self, text: str) -> None:
+        if not (self.quiet or self._told or sys.stderr.isatty()):
+            print(FIRST_TIME, file=sys.stderr)
+        self._told = True
+        self._progress.update(self._task, description=text)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class KernelListener:
