@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
@@ -53,7 +55,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; gives its exit code. Arguments that cannot be parsed, and help, end with `SystemExit`."""
     options = parse(argv)
     try:
-        return options.run(options)
+        code = options.run(options)
+        sys.stdout.flush()
+        return code
     except KeyboardInterrupt:
         print("\nstopped; what is done is kept, and the same command goes on from there", file=sys.stderr)
         return INTERRUPTED
@@ -63,6 +67,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         if (told := _told(error)) is None:
             raise
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - what could not be written is not tried again at the end
         print(f"{NAME} {options.command}: {told}", file=sys.stderr)
         return WRONG_USE
     except _user_errors() as error:
@@ -173,8 +180,8 @@ def _told(error: OSError) -> str | None:
     """What went wrong with which file, in one line; None if that is nothing the user can change."""
     if error.errno not in OF_FILES:
         return str(error) if isinstance(error, FileNotFoundError | NotADirectoryError | PermissionError) else None
-    path = error.filename2 or error.filename
-    return f"{path}: {OF_FILES[error.errno]}" if path else OF_FILES[error.errno]
+    path = error.filename2 or error.filename or "standard output"  # which alone has no name
+    return f"{path}: {OF_FILES[error.errno]}"
 
 
 def _user_errors() -> tuple[type[Exception], ...]:
