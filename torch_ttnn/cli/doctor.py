@@ -11,12 +11,16 @@ import re
 import sys
 from collections.abc import Callable
 from importlib import metadata
+from typing import TYPE_CHECKING
 
 import click
 
 from torch_ttnn import __version__
-from torch_ttnn.cli import cache, choices, tables
+from torch_ttnn.cli import cache, choices, kernels, tables
 from torch_ttnn.cli.parameters import JSON, Options
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 HELP = "check versions, the device, the cache, and compile something small"
 EPILOG = """\
@@ -44,6 +48,8 @@ class Finding:
 
 
 def run(options: Options) -> int:
+    from torch_ttnn.cli import progress
+
     checks: dict[str, Callable[[Options], tuple[str, str]]] = {
         "Python": _python,
         "torch": _torch,
@@ -55,16 +61,23 @@ def run(options: Options) -> int:
         "cache": _cache,
         "self-test": _self_test,
     }
-    findings = [_checked(name, check, options) for name, check in checks.items()]
+    findings = []
+    console = tables.console()
+    for name, check in checks.items():
+        if name == "self-test" and kernels.missing():
+            print(progress.FIRST_TIME, file=sys.stderr)
+        findings.append(_checked(name, check, options))
+        if not options.json:
+            _show(console, findings[-1])
     if options.json:
         print(json.dumps([dataclasses.asdict(each) for each in findings], indent=1))
-    else:
-        console = tables.console()
-        for each in findings:
-            style = {OK: "green", NOTE: "yellow", FAILS: "red"}[each.status]
-            console.print(f"[{style}]{each.status:5}[/{style}]", f"{each.name:12}", end=" ")
-            console.print(each.text, markup=False, soft_wrap=True)
     return 1 if any(each.status == FAILS for each in findings) else 0
+
+
+def _show(console: Console, finding: Finding) -> None:
+    style = {OK: "green", NOTE: "yellow", FAILS: "red"}[finding.status]
+    console.print(f"[{style}]{finding.status:5}[/{style}]", f"{finding.name:12}", end=" ")
+    console.print(finding.text, markup=False, soft_wrap=True)
 
 
 def _checked(name: str, check: Callable[[Options], tuple[str, str]], options: Options) -> Finding:
