@@ -110,6 +110,20 @@ def test_make_test_is_what_continuous_integration_runs() -> None:
     assert "make test" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
 
+def test_torch_and_torchvision_come_from_one_index() -> None:
+    """Operators of a torchvision from another index do not load beside torch."""
+    from ttnn_emulator.conformance import environment
+
+    command = ["make", "-n", "-B", "VENV=nowhere", "TORCH_INDEX=https://an.index", "setup"]
+    planned = run(*command).splitlines()
+    first = next(line for line in planned if "pip" in line and "install" in line)
+    assert "--index-url https://an.index" in first
+    requirements = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    for wanted in (environment.TORCH, environment.TORCHVISION):
+        assert f'"{wanted}"' in first
+        assert f'"{wanted}"' in requirements
+
+
 def test_the_benchmarks_run() -> None:
     assert "matmul 1024³" in run(sys.executable, "benchmarks/emulator.py", "--rounds", "1")
     models = run(sys.executable, "benchmarks/models.py", "--rounds", "1", "--models", "mnist-cnn", "--no-inductor")

@@ -240,7 +240,14 @@ def test_doctor_tells_of_a_torchvision_from_another_index(
     if "not installed" in found["torchvision"]["text"]:
         pytest.skip("torchvision is not installed")
     assert found["torchvision"]["status"] == "note"
-    assert "--index-url https://download.pytorch.org/whl/cpu torchvision" in found["torchvision"]["text"]
+    way_out = "--index-url https://download.pytorch.org/whl/cpu torchvision"
+    assert way_out in found["torchvision"]["text"]
+    capsys.readouterr()
+    assert main(["explain", "torchvision:squeezenet1_1"]) == 0
+    (note,) = capsys.readouterr().err.strip().splitlines()
+    assert way_out in note
+    assert main(["explain", "mnist-cnn"]) == 0
+    assert not capsys.readouterr().err
 
 
 # -- cache ------------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import click
@@ -12,6 +12,7 @@ from torch_ttnn.cli.parameters import Argument, Device, Models, Option, Options,
 
 LIBRARIES = ("torchvision", "timm", "transformers", "zoo")
 TASKS = ("classification", "segmentation", "detection", "video", "optical_flow")
+USE_TORCHVISION = ("torchvision", "timm", "transformers")
 TIMEOUT_SECONDS = 900
 SHARE_OF_MEMORY = 0.8  # of the machine, for all jobs together, unless a limit is given
 WHICH, SIZES, WRITTEN, RUNNING = "which models", "what they are", "what to write", "how to run"
@@ -203,6 +204,14 @@ def check_models(names: list[str], arguments: Mapping[str, Any]) -> dict[str, st
             raise BadChoice(str(error)) from error
         found.setdefault(entry.name, name)
     return found
+
+
+def note_torchvision(models: Iterable[str], options: Options) -> None:
+    """Where torchvision does not load by itself, say so to who uses models of libraries that import it."""
+    from torch_ttnn.zoo import catalog, torchvision_ops
+
+    if not options.quiet and any(catalog.resolve(name).source in USE_TORCHVISION for name in models):
+        torchvision_ops.note()
 
 
 def limits(options: Options) -> Any:

@@ -42,6 +42,7 @@ def run(options: Options) -> int:
         print(json.dumps(done.to_json(), indent=1))
     else:
         done.show(tables.console())
+    choices.note_torchvision((f"zoo:{name}" for name in models), options)
     return 0
 
 

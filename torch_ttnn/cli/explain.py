@@ -30,7 +30,7 @@ def run(options: Options) -> int:
     import torch
 
     import torch_ttnn
-    from torch_ttnn.zoo import catalog
+    from torch_ttnn.zoo import catalog, torchvision_ops
 
     choices.check_device(options.device)
     choices.check_weights(options)
@@ -42,6 +42,8 @@ def run(options: Options) -> int:
         )
     except ValueError as error:
         raise choices.BadChoice(str(error)) from error
+    if entry.source in choices.USE_TORCHVISION:
+        torchvision_ops.note()
     model = entry.build(weights, seed=options.seed, lively=False)
     arguments, keywords = entry.inputs(options.seed)
     with torch.set_grad_enabled(options.backward):

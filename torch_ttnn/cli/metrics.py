@@ -187,6 +187,7 @@ def _wanted(options: Options, choice: Choice) -> Sequence[Any]:
         raise choices.BadChoice(
             f"none of the {len(names)} models named is of the kind asked for (--mode, --family, --source, --size)"
         )
+    choices.note_torchvision(names, options)
     return wanted
 
 

@@ -20,6 +20,7 @@ def sweep(options: Options, function: str, arguments: Mapping[str, Any], rows: s
 
     folder = pathlib.Path(arguments["out"])
     named = choices.check_models(choices.chosen_models(options), arguments)
+    choices.note_torchvision(named.values(), options)
     wanted = [jobs.Job(shown, function, {"model": name, **arguments}) for shown, name in named.items()]
     return jobs.run(
         wanted,

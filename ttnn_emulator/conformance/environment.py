@@ -13,6 +13,7 @@ from ttnn_emulator.files import replacing
 
 WHEEL_PYTHONS = ("3.12", "3.10")  # the versions that ttnn 0.81.1 has wheels for
 PYTHON_VARIABLE = "TTNN_PYTHON"
+TORCH, TORCHVISION = "torch>=2.11,<2.14", "torchvision>=0.26,<0.29"  # as in pyproject.toml
 TORCH_INDEX_VARIABLE = "TORCH_INDEX"  # where torch is taken from, if not from the usual registry
 
 
@@ -95,7 +96,10 @@ def ttnn_python(version: str, requirements: Sequence[str] = ()) -> str:
     install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     index = os.environ.get(TORCH_INDEX_VARIABLE)
     if requirements and index:
-        subprocess.run([*install, "--index-url", index, "torch>=2.11,<2.14"], check=True)
+        # Together: operators of a torchvision from another index do not load beside this torch.
+        together = [*install, "--index-url", index, TORCH, TORCHVISION]
+        if subprocess.run(together).returncode:
+            subprocess.run([*install, "--index-url", index, TORCH], check=True)
     subprocess.run([*install, f"ttnn=={version}", *requirements], check=True)
     if requirements:
         with replacing(_stamp(version)) as temporary:
