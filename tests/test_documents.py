@@ -12,6 +12,8 @@ import sys
 
 import pytest
 
+from tests.patience import HANG_SECONDS
+
 ROOT = pathlib.Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
@@ -38,7 +40,7 @@ def block_after(mark: str) -> str:
 
 def run(*command: str, folder: pathlib.Path = ROOT) -> str:
     environment = os.environ | {"COLUMNS": "120", "TERM": "dumb", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600, env=environment)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=HANG_SECONDS, env=environment)
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 

@@ -46,7 +46,7 @@ def find_python() -> str:
     for candidate in candidates():
         probe = [candidate, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
         try:
-            version = subprocess.run(probe, capture_output=True, text=True, timeout=30, check=True).stdout.strip()
+            version = subprocess.run(probe, capture_output=True, text=True, timeout=300, check=True).stdout.strip()
         except (OSError, subprocess.SubprocessError):
             continue
         if version in WHEEL_PYTHONS:
