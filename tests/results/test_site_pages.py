@@ -161,6 +161,10 @@ def test_every_chart_is_drawn_from_the_rows(page: Any):
         assert [height / max(heights) for height in heights] == pytest.approx(
             [count / max(counts) for count in counts], abs=0.03
         )
+        kinds = [(bar.get_attribute("class") or "").split()[1] for bar in bars]
+        assert kinds == ["wrong", "bad", "near", "near", "near", "near"], "below 0.9 is red"
+        red = tab.evaluate("getComputedStyle(document.querySelector('.column.wrong')).fill")
+        assert red == "rgb(207, 59, 59)"
         links = tab.get_by_role("img", name="host operations by name").locator("a").all()
         assert [link.get_attribute("aria-label") for link in links] == sorted(left, key=lambda op: (-left[op], op))
         dots[-1].hover()  # drawn last: no other lies on it
@@ -298,6 +302,26 @@ def test_no_page_is_wider_than_its_window_and_tables_scroll(page: Any):
             if tab.locator(".table.whole").count():
                 wide, shown = tab.eval_on_selector(".table.whole", "table => [table.scrollWidth, table.clientWidth]")
                 assert wide > shown, path
+
+
+def test_charts_of_a_row_are_equally_high(page: Any):
+    with page("index.html", viewport={"width": 1400, "height": 900}) as tab:
+        boxes = [each.bounding_box() for each in tab.locator(".grid.charts svg.chart").all()]
+        assert len(boxes) == 3
+        assert [box["height"] for box in boxes] == pytest.approx([boxes[0]["height"]] * 3, rel=0.02)
+
+
+def test_words_are_not_broken_in_a_narrow_window(page: Any):
+    """A cell is as wide as its longest word; the table scrolls."""
+    broken = """[...document.querySelectorAll('td')].filter(cell => {
+        const word = document.createRange(), text = cell.querySelector('*') ? null : cell.firstChild;
+        if (!text || text.nodeType !== 3 || /\\s/.test(text.data.trim())) return false;
+        word.selectNodeContents(text);
+        return word.getClientRects().length > 1;
+    }).map(cell => cell.innerText)"""
+    for path in ("index.html", "ops.html", f"models/{HOSTED.model}.html"):
+        with page(path, viewport={"width": 400, "height": 800}) as tab:
+            assert tab.evaluate(broken) == [], path
 
 
 def test_light_and_dark(page: Any):
