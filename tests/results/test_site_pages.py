@@ -335,16 +335,19 @@ def test_light_and_dark(page: Any):
 # -- size -------------------------------------------------------------------------------------------------------------
 
 
+MOST_ELEMENTS = 10_000  # a page of more is slow to draw; seconds would depend on the machine
+
+
 @pytest.mark.slow
-def test_a_large_site_is_quick(browser: Any, tmp_path: pathlib.Path):
+def test_a_large_site_draws_what_is_seen(browser: Any, tmp_path: pathlib.Path):
     rows = results(300, variations=67)
     assert sum(len(row.variations) for row in rows) > 20_000
     first = site.build(rows, tmp_path)
     assert sum(path.stat().st_size for path in tmp_path.rglob("*.html")) < 40e6
     for path in (first, tmp_path / "ops.html", tmp_path / "ops" / "aten.add.Tensor.html"):
         with opened(browser, path) as tab:
-            taken = tab.evaluate("performance.timing.loadEventEnd - performance.timing.navigationStart")
-            assert 0 < taken < 3000, path
+            drawn = tab.evaluate("document.querySelectorAll('*').length")
+            assert drawn < MOST_ELEMENTS, path
 
 
 ATTACK = "</script><img src=x onerror=\"window.hit=1\"><svg onload='window.hit=1'>"
