@@ -53,11 +53,16 @@ pictures: setup  ## draw the pictures of the documents anew
 
 setup: $(VENV)/.ready
 
-# torch first and alone, so that no other package pulls another build of it.
+# torch and torchvision first and together: the operators of one build do not load beside another build, and no other
+# package may pull one. An index that has no torchvision leaves it to the usual one; the last line says if they differ.
+FROM_INDEX = $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
+TORCH = "torch>=2.11,<2.14"
+TORCHVISION = "torchvision>=0.26,<0.29"
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) install $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) "torch>=2.11,<2.14"
+	$(PIP) install $(FROM_INDEX) $(TORCH) $(TORCHVISION) || $(PIP) install $(FROM_INDEX) $(TORCH)
 	$(PIP) install -e ".[dev,models,reports]"
+	@$(PY) -c "from torch_ttnn.zoo.torchvision_ops import note; note()"
 	@touch $@
 
 clean:  ## remove the environment and caches

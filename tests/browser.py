@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.patience import HANG_SECONDS
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --disable-background-networking"
@@ -45,7 +47,7 @@ def opened(browser: Any, path: pathlib.Path, link: str = "", **settings: Any) ->
     context = browser.new_context(
         **{"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce", **settings}
     )
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(HANG_SECONDS * 1000)
     try:
         page = context.new_page()
         page.on("request", asked)

@@ -12,6 +12,8 @@ import sys
 
 import pytest
 
+from tests.patience import HANG_SECONDS
+
 ROOT = pathlib.Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
@@ -38,7 +40,7 @@ def block_after(mark: str) -> str:
 
 def run(*command: str, folder: pathlib.Path = ROOT) -> str:
     environment = os.environ | {"COLUMNS": "120", "TERM": "dumb", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600, env=environment)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=HANG_SECONDS, env=environment)
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
@@ -108,6 +110,20 @@ def test_make_test_is_what_continuous_integration_runs() -> None:
     assert "mypy" in planned
     assert "pytest" in planned
     assert "make test" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_torch_and_torchvision_come_from_one_index() -> None:
+    """Operators of a torchvision from another index do not load beside torch."""
+    from ttnn_emulator.conformance import environment
+
+    command = ["make", "-n", "-B", "VENV=nowhere", "TORCH_INDEX=https://an.index", "setup"]
+    planned = run(*command).splitlines()
+    first = next(line for line in planned if "pip" in line and "install" in line)
+    assert "--index-url https://an.index" in first
+    requirements = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    for wanted in (environment.TORCH, environment.TORCHVISION):
+        assert f'"{wanted}"' in first
+        assert f'"{wanted}"' in requirements
 
 
 def test_the_benchmarks_run() -> None:

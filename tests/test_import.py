@@ -1,9 +1,17 @@
-"""Importing the package changes nothing for the script that does."""
+"""Importing the package changes nothing for the script that does, and takes no time."""
 
 from __future__ import annotations
 
+import pathlib
 import subprocess
 import sys
+
+import pytest
+
+import torch_ttnn
+from torch_ttnn.cli.command import COMMANDS
+
+NAMES = [module.__name__.rpartition(".")[2] for module in COMMANDS]
 
 
 def test_the_path_of_modules_stays_as_it_is() -> None:
@@ -14,3 +22,66 @@ def test_the_path_of_modules_stays_as_it_is() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+HEAVY = ("numba", "numpy", "pandas", "rich", "scipy", "sympy", "torch", "torchvision", "transformers", "ttnn_emulator")
+
+
+def run(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_importing_the_package_imports_nothing_else() -> None:
+    """It takes no longer than Python's own start; counted in modules, because seconds depend on the machine."""
+    code = f"import sys, torch_ttnn; print([name for name in {HEAVY} if name in sys.modules])"
+    assert run(code).strip() == "[]"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], [], *([name, "--help"] for name in NAMES)])
+def test_help_imports_neither_torch_nor_the_emulator(arguments: list[str]) -> None:
+    code = (
+        "import sys\nfrom torch_ttnn.cli import main\n"
+        f"try: main({arguments})\nexcept SystemExit: pass\n"
+        f"print([name for name in {HEAVY} if name in sys.modules])"
+    )
+    assert run(code).splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("name", torch_ttnn.__all__)
+def test_public_names_are_there_whatever_was_imported_before(name: str) -> None:
+    """`torch_ttnn.explain` is the function, also after its module of the same name was imported."""
+    code = (
+        "import importlib, torch_ttnn\n"
+        "for module in ('backend', 'check', 'explain', 'export', 'options'):\n"
+        "    importlib.import_module(f'torch_ttnn.{module}')\n"
+        f"assert {name!r} in dir(torch_ttnn)\n"
+        f"print(type(torch_ttnn.{name}).__name__, type(getattr(torch_ttnn, {name!r})).__name__)\n"
+    )
+    kind = {"tracer": "module", "HostOperationWarning": "type", "TorchTtnnOption": "type"}.get(name, "function")
+    assert run(code).split() == [kind, kind]
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'explian'"):
+        torch_ttnn.explian  # noqa: B018
+
+
+def test_the_backend_is_found_by_its_name_alone() -> None:
+    code = "import torch; print(torch.compile(torch.nn.Linear(4, 4), backend='ttnn')(torch.ones(2, 4)).shape)"
+    assert "torch.Size([2, 4])" in run(code)
+
+
+def test_a_checkout_that_is_not_installed_registers_its_backends(tmp_path: pathlib.Path) -> None:
+    """No metadata, no entry points: importing the package registers them."""
+    code = (
+        "import sys; from importlib import metadata\n"
+        "def missing(name): raise metadata.PackageNotFoundError(name)\n"
+        "metadata.distribution = missing\n"
+        "metadata.entry_points = lambda **group: metadata.EntryPoints()\n"
+        "import torch, torch_ttnn\n"
+        "print({'ttnn', 'torch_stat'} <= set(torch._dynamo.list_backends()))\n"
+        "print(torch.compile(torch.nn.Linear(4, 4), backend='ttnn')(torch.ones(2, 4)).shape)"
+    )
+    assert run(code).split("\n")[:2] == ["True", "torch.Size([2, 4])"]

@@ -1,19 +1,24 @@
-"""PyTorch models on Tenstorrent hardware, in one line: `torch.compile(model, backend="ttnn")`."""
+"""PyTorch models on Tenstorrent hardware, in one line: `torch.compile(model, backend="ttnn")`.
+
+Importing the package imports nothing else, not even torch: each public name loads its module when it is first used.
+"""
 
 from __future__ import annotations
 
 import importlib as _importlib
-from importlib.metadata import entry_points as _entry_points
+import sys as _sys
+from types import ModuleType as _ModuleType
+from typing import TYPE_CHECKING
 from typing import Any as _Any
 
-from torch._dynamo import register_backend as _register_backend
-
-from torch_ttnn.backend import backend, compile
-from torch_ttnn.check import check
-from torch_ttnn.compiler.errors import GraphBreakWarning, HostOperationWarning
-from torch_ttnn.explain import explain
-from torch_ttnn.export import export_code
-from torch_ttnn.options import TorchTtnnOption
+if TYPE_CHECKING:
+    from torch_ttnn import tracer
+    from torch_ttnn.backend import backend, compile
+    from torch_ttnn.check import check
+    from torch_ttnn.compiler.errors import GraphBreakWarning, HostOperationWarning
+    from torch_ttnn.explain import explain
+    from torch_ttnn.export import export_code
+    from torch_ttnn.options import TorchTtnnOption
 
 __version__ = "0.4.0"
 __all__ = [
@@ -28,22 +33,77 @@ __all__ = [
     "tracer",
 ]
 
-
-def _torch_stat(*args: _Any, **kwargs: _Any) -> _Any:
-    """The tracer's backend, imported when it is used."""
-    from torch_ttnn.tracer import backend as traced
-
-    return traced(*args, **kwargs)
+# In which module each public name is defined; `tracer` is a package itself.
+_DEFINED_IN = {
+    "GraphBreakWarning": "torch_ttnn.compiler.errors",
+    "HostOperationWarning": "torch_ttnn.compiler.errors",
+    "TorchTtnnOption": "torch_ttnn.options",
+    "backend": "torch_ttnn.backend",
+    "check": "torch_ttnn.check",
+    "compile": "torch_ttnn.backend",
+    "explain": "torch_ttnn.explain",
+    "export_code": "torch_ttnn.export",
+}
 
 
 def __getattr__(name: str) -> _Any:
     if name == "tracer":
         return _importlib.import_module("torch_ttnn.tracer")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _DEFINED_IN:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(_importlib.import_module(_DEFINED_IN[name]), name)
+    globals()[name] = found
+    return found
 
 
-# Installed, the package is found by its entry points, and torch registers them; a second time would be an error.
-_registered = _entry_points(group="torch_dynamo_backends").names
-for _name, _backend in {"ttnn": backend, "torch_stat": _torch_stat}.items():
-    if _name not in _registered:
-        _register_backend(_backend, name=_name)
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+class _Package(_ModuleType):
+    """Keeps public functions from being replaced by the modules of the same name.
+
+    Importing the module `torch_ttnn.explain` makes Python assign it to the attribute `explain` of this package, which
+    is the function.
+    """
+
+    def __setattr__(self, name: str, value: _Any) -> None:
+        if not (name in _DEFINED_IN and isinstance(value, _ModuleType)):
+            super().__setattr__(name, value)
+
+
+_sys.modules[__name__].__class__ = _Package
+
+
+def _register_backends() -> None:
+    """Register the backends with Dynamo where the package is not installed (a checkout on PYTHONPATH).
+
+    An installed one is found by its entry points when `torch.compile` looks for a backend. To register takes seconds:
+    it imports Dynamo.
+    """
+    from importlib import metadata
+
+    group = "torch_dynamo_backends"
+    try:
+        installed = metadata.distribution("torch_ttnn").entry_points.select(group=group).names
+    except metadata.PackageNotFoundError:
+        installed = set()
+    if {"ttnn", "torch_stat"} <= set(installed):
+        return
+    from torch._dynamo import register_backend
+
+    from torch_ttnn.dynamo_rules import traces_recurrent_modules
+
+    @traces_recurrent_modules
+    def ttnn(*args: _Any, **kwargs: _Any) -> _Any:
+        return __getattr__("backend")(*args, **kwargs)
+
+    def torch_stat(*args: _Any, **kwargs: _Any) -> _Any:
+        return __getattr__("tracer").backend(*args, **kwargs)
+
+    for function in (ttnn, torch_stat):
+        if function.__name__ not in installed:
+            register_backend(function)
+
+
+_register_backends()

@@ -1,5 +1,8 @@
-"""`python -m torch_ttnn`: compile real models and show what happened."""
+"""`python -m torch_ttnn`: compile real models and show what happened, as `torch-ttnn demo` does."""
 
-from torch_ttnn.demo import main
+import sys
 
-main()
+from torch_ttnn.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main(["demo", *sys.argv[1:]]))

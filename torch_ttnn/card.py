@@ -60,11 +60,33 @@ def library() -> ModuleType:
     try:
         import ttnn
     except ImportError as error:
-        raise CardError(
-            f"the device ttnn was asked for, but `import ttnn` fails ({error}). Install the library with "
-            f"`pip install ttnn=={SUPPORTED[0]}` (wheels are for Python 3.10 and 3.12 on Linux). {EMULATOR_HINT}"
-        ) from error
+        raise _not_installed(str(error)) from error
     return ttnn
+
+
+def require_likely() -> None:
+    """Raise if there can be no card: no library, or neither a driver nor a stand-in.
+
+    The library is not asked, because a process that asks it holds the card, and this one may only start others.
+    """
+    if importlib.util.find_spec("ttnn") is None:
+        raise _not_installed("No module named 'ttnn'")
+    if not (_device_files() or is_stand_in()):
+        raise CardError(f"{_no_card()}. {EMULATOR_HINT}")
+
+
+def _not_installed(why: str) -> CardError:
+    return CardError(
+        f"the device ttnn was asked for, but `import ttnn` fails ({why}). Install the library with "
+        f"`pip install ttnn=={SUPPORTED[0]}` (wheels are for Python 3.10 and 3.12 on Linux). {EMULATOR_HINT}"
+    )
+
+
+def _no_card() -> str:
+    return (
+        f"no card was found: there is no {DEVICE_FILES}, so either no card is plugged in or its driver (tt-kmd) is not "
+        "loaded; `lspci -d 1e52:` lists the cards that the machine sees"
+    )
 
 
 def open_card(device_id: int, **sizes: int) -> tuple[ModuleType, Any]:
@@ -144,10 +166,7 @@ def explained(error: BaseException) -> str:
     reason = next((meaning for pattern, meaning in REASONS if re.search(pattern, text)), "")
     if reason == "no card was found":
         if not _device_files():
-            reason += (
-                f": there is no {DEVICE_FILES}, so either no card is plugged in or its driver (tt-kmd) is not loaded; "
-                "`lspci -d 1e52:` lists the cards that the machine sees"
-            )
+            reason = _no_card()
         else:
             reason += ", though the driver is loaded; `tt-smi -ls` lists what it sees"
     if not reason:

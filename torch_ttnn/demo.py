@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import argparse
+import dataclasses
 import gc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from rich import box
-from rich.console import Console
-from rich.progress import Progress
 from rich.table import Table
 
 from torch_ttnn import devices, zoo
 from torch_ttnn.metrics import Measurement, measure
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 MODELS = ("resnet18", "bert-large-qa")
+REPEATS = 3
 HEADINGS = ("model", "ops", "device", "host", "to/from", "PCC", "compile", "torch", "ttnn")
 LEGEND = (
     "ops: operations of the captured graphs · device: calls on the device · host: operations left to torch · "
@@ -22,33 +25,44 @@ LEGEND = (
 )
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m torch_ttnn", description=__doc__)
-    parser.add_argument("models", nargs="*", default=MODELS, help=f"names of the zoo, by default {' '.join(MODELS)}")
-    parser.add_argument("--list", action="store_true", help="list the models of the zoo")
-    parser.add_argument("--repeats", type=int, default=3, help="warm calls that are timed (default 3)")
-    parser.add_argument("--device", help='"emulator", "emulator:<board>", "ttnn" or "ttnn:<id>"')
-    chosen = parser.parse_args(argv)
-    console = Console(emoji=False)
-    if chosen.list:
-        for entry in zoo.entries():
-            console.print(f"{entry.name:24} {entry.family:14} {entry.task}")
-        return
+@dataclasses.dataclass
+class Demonstration:
+    """Models that were compiled and run, and what was measured."""
+
+    device: str
+    rows: list[tuple[str, Measurement]]
+
+    def show(self, console: Console) -> None:
+        console.print(table(self.rows, self.device))
+        for name, row in self.rows:
+            for op, reason, source in row.host_ops:
+                console.print(f"{name}: {op} stays on the host: {reason}\n    {source}", markup=False)
+
+    def to_json(self) -> dict[str, Any]:
+        told = []
+        for name, row in self.rows:
+            fields = {key: value for key, value in vars(row).items() if key != "programs"}
+            told.append({"model": name, **fields})
+        return {"device": self.device, "models": told}
+
+
+def demonstrate(
+    models: Sequence[str],
+    *,
+    repeats: int = REPEATS,
+    device: str | None = None,
+    started: Callable[[str], None] = lambda name: None,
+) -> Demonstration:
+    """Measure models by their names in the zoo; `started` is told of each as it begins."""
+    found = [zoo.find(name) for name in models]  # all names are known before the first takes its time
     rows = []
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=len(chosen.models))
-        for name in chosen.models:
-            progress.update(task, description=name)
-            rows.append((name, _measured(name, chosen.repeats, chosen.device)))
-            progress.advance(task)
-    console.print(table(rows, devices.resolve(chosen.device).name))
-    for name, row in rows:
-        for op, reason, source in row.host_ops:
-            console.print(f"{name}: {op} stays on the host: {reason}\n    {source}", highlight=False)
+    for entry in found:
+        started(entry.name)
+        rows.append((entry.name, _measured(entry, repeats, device)))
+    return Demonstration(devices.resolve(device).name, rows)
 
 
-def _measured(name: str, repeats: int, device: str | None) -> Measurement:
-    entry = zoo.find(name)
+def _measured(entry: zoo.ModelEntry, repeats: int, device: str | None) -> Measurement:
     measured = measure(entry.build(), [entry.inputs(0)], {"device": device}, repeats)
     measured.programs.clear()  # frees the weights
     gc.collect()

@@ -156,3 +156,20 @@ def test_the_real_library_where_its_environment_exists() -> None:
         text=True,
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+
+
+def test_what_can_be_no_card_is_told_without_asking_the_library(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in card.STAND_INS:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(card, "DEVICE_FILES", tmp_path / "tenstorrent")
+    monkeypatch.setattr(card.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(card.CardError, match="pip install ttnn=="):
+        card.require_likely()
+    monkeypatch.setattr(card.importlib.util, "find_spec", lambda name: types.SimpleNamespace())
+    with pytest.raises(card.CardError, match="no card was found: there is no"):
+        card.require_likely()
+    (tmp_path / "tenstorrent").mkdir()
+    (tmp_path / "tenstorrent" / "0").touch()
+    card.require_likely()

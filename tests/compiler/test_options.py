@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 import torch_ttnn
+from tests.patience import HANG_SECONDS
 from torch_ttnn import TorchTtnnOption
 
 
@@ -47,7 +48,7 @@ def test_export_code_writes_a_script_that_runs(tmp_path):
     run(export_code="profiling", export_dir=tmp_path, total_num_iterations=2)
     (script,) = tmp_path.rglob("*.py")
     done = subprocess.run(
-        [sys.executable, "-m", "ttnn_emulator", str(script)], capture_output=True, text=True, timeout=300
+        [sys.executable, "-m", "ttnn_emulator", str(script)], capture_output=True, text=True, timeout=HANG_SECONDS
     )
     assert done.returncode == 0, done.stderr
 

@@ -47,7 +47,7 @@ SURPRISES = [
     range(3),
 ]
 MOST_MEMORY = 9 << 30
-LONGEST_CALL = 60.0  # seconds, on a machine that others use too
+LONGEST_CALL = 600.0  # seconds of this process, which do not depend on what else the machine does
 
 
 SHARDED = {
@@ -221,7 +221,7 @@ def call(name: str, number: int, devices: tuple[Any, Any]) -> None:
     arguments = inputs.arguments(inputs.random.choice(op.overloads))
     if any(key.isidentifier() is False for key in arguments):
         return
-    start = time.monotonic()
+    start = time.process_time()
     try:
         check_result(op(**arguments))
     except ttnn.EmulatorError as error:
@@ -230,4 +230,4 @@ def call(name: str, number: int, devices: tuple[Any, Any]) -> None:
     finally:
         for device in devices:
             device.clear_program_cache()
-    assert time.monotonic() - start < LONGEST_CALL
+    assert time.process_time() - start < LONGEST_CALL

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from tests.patience import HANG_SECONDS
+
 SCRIPT = """
 import sys
 import torch
@@ -21,7 +23,7 @@ ttnn.close_device(device)
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=300)
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=HANG_SECONDS)
 
 
 def test_a_script_runs_unchanged(tmp_path) -> None:

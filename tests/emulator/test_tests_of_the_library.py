@@ -7,6 +7,7 @@ import pathlib
 
 import pytest
 
+from tests.patience import HANG_SECONDS
 from ttnn_emulator.conformance import __main__ as command
 from ttnn_emulator.conformance import unit_tests
 
@@ -95,7 +96,7 @@ def test_cases_are_drawn_and_told_apart(checkout: pathlib.Path, capsys: pytest.C
 def test_another_seed_draws_others(checkout: pathlib.Path) -> None:
     def drawn(seed: int) -> list[str]:
         file = f"{unit_tests.UNIT_TESTS}/test_add.py"
-        return [ending.case for ending in unit_tests.run_file(checkout, file, draw=5, seed=seed, timeout=120)]
+        return [ending.case for ending in unit_tests.run_file(checkout, file, draw=5, seed=seed, timeout=HANG_SECONDS)]
 
     assert drawn(0) == drawn(0) != drawn(1)
 

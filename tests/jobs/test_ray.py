@@ -9,12 +9,13 @@ from collections.abc import Iterator
 import pytest
 
 from tests.jobs.test_isolation import WORK, await_, gone
+from tests.patience import HANG_SECONDS
 from torch_ttnn import jobs
 from torch_ttnn.jobs import Job, Limits, LocalExecutor, Status, ray_executor
 from torch_ttnn.jobs.ray_executor import RayError, RayExecutor
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'torch_ttnn[ray]'")
-MINUTES = Limits(seconds=120)
+MINUTES = Limits(seconds=HANG_SECONDS)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -56,15 +57,15 @@ def test_jobs_give_the_same_as_on_this_machine(tmp_path: pathlib.Path) -> None:
 
 
 def test_a_hang_ends_at_its_limit_with_all_that_it_started(tmp_path: pathlib.Path) -> None:
-    outcome = one(tmp_path, "hang", limits=Limits(seconds=4), note=str(tmp_path / "pids"))
+    outcome = one(tmp_path, "hang", limits=Limits(seconds=30), note=str(tmp_path / "pids"))
     assert outcome.status is Status.TIMEOUT
-    assert "not done after 4 s; it was in hang (work.py:" in outcome.reason
+    assert "not done after 30 s; it was in hang (work.py:" in outcome.reason
     for pid in (tmp_path / "pids").read_text().split():
         assert await_(lambda pid=pid: gone(int(pid)))
 
 
 def test_memory_is_watched(tmp_path: pathlib.Path) -> None:
-    outcome = one(tmp_path, "fill", limits=Limits(seconds=120, memory=1 << 30), gigabytes=3)
+    outcome = one(tmp_path, "fill", limits=Limits(seconds=HANG_SECONDS, memory=1 << 30), gigabytes=3)
     assert outcome.status is Status.MEMORY
     assert "the limit is 1.0 GiB" in outcome.reason
 

@@ -8,10 +8,10 @@ from collections import Counter
 import pytest
 
 from torch_ttnn import zoo
-from torch_ttnn.results import Row, pages, store
+from torch_ttnn.results import Row, pages, readme, site, store
 from torch_ttnn.results.peer import LEFT_OUT, Verdict, link, peer_rows
 from torch_ttnn.results.record import EVAL, FAILS, NEAR, ON_DEVICE, TRAIN
-from torch_ttnn.results.summary import accuracy, is_near
+from torch_ttnn.results.summary import accuracy, is_near, totals
 from torch_ttnn.results.versus import pairs
 
 pytest.importorskip("pyarrow")
@@ -31,6 +31,19 @@ def of(rows: list[Row], mode: str) -> list[Row]:
 def test_pages_are_what_the_results_give(rows: list[Row]) -> None:
     stale = pages.check(rows, readme=ROOT / "README.md", results_md=ROOT / "docs" / "results.md")
     assert not stale, "`torch-ttnn results --pages` writes them anew"
+
+
+def test_the_readme_and_the_site_count_the_same_rows(rows: list[Row], tmp_path: pathlib.Path) -> None:
+    text = readme.block(rows)
+    index = site.build(rows, tmp_path).read_text(encoding="utf-8")
+    found = totals(rows)
+    assert f"[All {len(rows):,} rows]" in text
+    assert len(rows) == found.eval.rows + found.train.rows
+    for mode in (found.eval, found.train):
+        assert f"{mode.on_device:,} of {mode.rows:,} rows" in text
+        assert f"{mode.on_device:,} / {mode.rows:,}" in index
+        assert f"{mode.near:,} / {mode.rows:,}" in index
+        assert f"{mode.near:,} (" in text
 
 
 def test_they_are_of_one_run_over_the_whole_zoo(rows: list[Row]) -> None:

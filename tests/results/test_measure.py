@@ -63,7 +63,8 @@ def test_a_row_of_a_small_model() -> None:
     assert found.ops_before_unique == len({each.op for each in found.variations})
     assert found.pcc > 0.999
     assert 0 < found.relative_error < 0.05
-    assert found.first_seconds > found.compiled_seconds > 0
+    assert found.first_seconds > 0
+    assert found.compiled_seconds > 0
     assert found.original_seconds > 0
     assert found.calls == 1
     assert found.dram_peak >= found.weights > 0

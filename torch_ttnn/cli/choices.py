@@ -2,113 +2,148 @@
 
 from __future__ import annotations
 
-import argparse
 import os
-import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+import click
+
+from torch_ttnn.cli.parameters import Argument, Device, Models, Option, Options, depth, positive, shape
 
 LIBRARIES = ("torchvision", "timm", "transformers", "zoo")
 TASKS = ("classification", "segmentation", "detection", "video", "optical_flow")
+USE_TORCHVISION = ("torchvision", "timm", "transformers")
 TIMEOUT_SECONDS = 900
 SHARE_OF_MEMORY = 0.8  # of the machine, for all jobs together, unless a limit is given
+WHICH, SIZES, WRITTEN, RUNNING = "which models", "what they are", "what to write", "how to run"
+DEVICE_VARIABLE = "TORCH_TTNN_DEVICE"  # that of torch_ttnn.devices, which takes seconds to import
+DEVICE_HELP = '"emulator", "emulator:<board>", "ttnn" or "ttnn:<id>"'
 
 
 class BadChoice(ValueError):
     """Arguments that do not go together."""
 
 
-def add_models(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("which models")
-    group.add_argument(
-        "models", nargs="*", metavar="MODEL", help="a name, a pattern (timm:resnet*), package.module:factory"
-    )
-    group.add_argument(
+MODELS: list[click.Parameter] = [
+    Argument(
+        "models",
+        nargs=-1,
+        type=Models(),
+        metavar="[MODEL]...",
+        help="a name, a pattern (timm:resnet*), package.module:factory",
+    ),
+    Option(
         "--all",
-        nargs="?",
-        const="zoo",
-        choices=LIBRARIES,
+        is_flag=False,
+        flag_value="zoo",
+        type=click.Choice(LIBRARIES),
+        group=WHICH,
         help="all models of a library (of the zoo, if none is named)",
-    )
-    group.add_argument(
-        "--task", choices=TASKS, action="append", help="with --all torchvision: of what kind (again for more)"
-    )
+    ),
+    Option(
+        "--task",
+        type=click.Choice(TASKS),
+        multiple=True,
+        group=WHICH,
+        help="with --all torchvision: of what kind (again for more)",
+    ),
+]
 
-
-def add_inputs(parser: argparse.ArgumentParser) -> None:
-    group = add_sizes(parser)
-    weights = group.add_mutually_exclusive_group()
-    weights.add_argument("--pretrained", action="store_true", help="published weights, loaded from the hub")
-    weights.add_argument("--weights", metavar="PATH", help="a safetensors file, or a folder with one")
-    group.add_argument("--backward", action="store_true", help="gradients too")
-
-
-def add_sizes(parser: argparse.ArgumentParser) -> Any:
-    """The group of arguments that say how large models and inputs are."""
-    group = parser.add_argument_group("what they are")
-    group.add_argument("--input-shape", type=shape, metavar="N,C,H,W", help="e.g. 1,3,224,224; tokens: N,LENGTH")
-    group.add_argument("--batch", type=positive, metavar="N", help="how many images or texts at once")
-    group.add_argument("--length", type=positive, metavar="N", help="how many tokens a text has")
-    group.add_argument(
+SIZE_OPTIONS: list[click.Parameter] = [
+    Option("--input-shape", type=shape, metavar="N,C,H,W", group=SIZES, help="e.g. 1,3,224,224; tokens: N,LENGTH"),
+    Option("--batch", type=positive, metavar="N", group=SIZES, help="how many images or texts at once"),
+    Option("--length", type=positive, metavar="N", group=SIZES, help="how many tokens a text has"),
+    Option(
         "--layers",
         type=depth,
-        default=2,
+        default="2",
         metavar="N",
+        group=SIZES,
         help="layers of transformers' models; 'all' as published (default 2)",
-    )
-    group.add_argument("--seed", type=int, default=0, help="of random weights and inputs (default 0)")
-    return group
+    ),
+    Option("--seed", type=int, default=0, group=SIZES, help="of random weights and inputs (default 0)"),
+]
 
 
-def add_outputs(parser: argparse.ArgumentParser, folder: str) -> None:
-    group = parser.add_argument_group("what to write")
-    group.add_argument("-o", "--out", default=folder, metavar="FOLDER", help=f"where to (default {folder})")
-    group.add_argument("--profile", action="store_true", help="a Chrome trace of each model, in FOLDER/profile")
-    group.add_argument("--graphviz", action="store_true", help="a picture of each graph, in FOLDER/graphviz")
+def _one_of_two(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
+    other = "weights" if parameter.name == "pretrained" else "pretrained"
+    if value and context.params.get(other):
+        raise click.UsageError("--pretrained and --weights exclude each other", context)
+    return value
 
 
-def add_jobs(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("how to run")
-    group.add_argument("-j", "--jobs", type=positive, default=1, metavar="N", help="models at a time (default 1)")
-    group.add_argument(
+INPUTS: list[click.Parameter] = [
+    *SIZE_OPTIONS,
+    Option(
+        "--pretrained",
+        is_flag=True,
+        callback=_one_of_two,
+        group=SIZES,
+        help="published weights, loaded from the hub",
+    ),
+    Option(
+        "--weights",
+        metavar="PATH",
+        callback=_one_of_two,
+        group=SIZES,
+        help="a safetensors file, or a folder with one",
+    ),
+    Option("--backward", is_flag=True, group=SIZES, help="gradients too"),
+]
+
+
+def outputs(folder: str) -> list[click.Parameter]:
+    return [
+        Option("-o", "--out", default=folder, metavar="FOLDER", group=WRITTEN, help=f"where to (default {folder})"),
+        Option("--profile", is_flag=True, group=WRITTEN, help="a Chrome trace of each model, in FOLDER/profile"),
+        Option("--graphviz", is_flag=True, group=WRITTEN, help="a picture of each graph, in FOLDER/graphviz"),
+    ]
+
+
+JOBS: list[click.Parameter] = [
+    Option("-j", "--jobs", type=positive, default=1, metavar="N", group=RUNNING, help="models at a time (default 1)"),
+    Option(
         "--timeout",
         type=float,
         default=TIMEOUT_SECONDS,
         metavar="S",
+        group=RUNNING,
         help=f"seconds a model may take (default {TIMEOUT_SECONDS})",
-    )
-    group.add_argument(
+    ),
+    Option(
         "--memory",
         type=float,
         metavar="GB",
-        help="memory a model may take (default: its share of 80 %% of the machine's)",
-    )
-    group.add_argument("--again", action="store_true", help="also what is done already")
-    group.add_argument("-q", "--quiet", action="store_true", help="no progress bar")
+        group=RUNNING,
+        help="memory a model may take (default: its share of 80 % of the machine's)",
+    ),
+    Option("--again", is_flag=True, group=RUNNING, help="also what is done already"),
+    Option("-q", "--quiet", is_flag=True, group=RUNNING, help="no progress bar"),
+]
 
 
-def shape(text: str) -> list[int]:
-    """
-    >>> shape("1,3,224,224"), shape("1x3x32x32")
-    ([1, 3, 224, 224], [1, 3, 32, 32])
-    """
-    parts = re.split(r"[,x×]", text)
-    if not all(part.strip().isdigit() and int(part) > 0 for part in parts):
-        raise argparse.ArgumentTypeError(f"{text!r} is no shape; write 1,3,224,224")
-    return [int(part) for part in parts]
+def device(prefix: str = "", group: str = RUNNING) -> Option:
+    return Option("--device", type=Device(), group=group, help=prefix + DEVICE_HELP)
 
 
-def positive(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
-    return int(text)
+def check_device(wanted: str | None) -> None:
+    """Whether a card can be used, if one was asked for: known before any job starts."""
+    from torch_ttnn import card
+
+    named = wanted or os.environ.get(DEVICE_VARIABLE, "")
+    if named:
+        try:
+            Device().convert(named, None, None)
+        except click.BadParameter as error:
+            raise BadChoice(error.message if wanted else f"{DEVICE_VARIABLE}: {error.message}") from error
+    if named.partition(":")[0] == "ttnn":
+        try:
+            card.require_likely()
+        except card.CardError as error:
+            raise BadChoice(str(error)) from error
 
 
-def depth(text: str) -> int | None:
-    return None if text == "all" else positive(text)
-
-
-def chosen_models(options: argparse.Namespace) -> list[str]:
+def chosen_models(options: Options) -> list[str]:
     """The names of all models that were asked for, patterns resolved."""
     from torch_ttnn.zoo import catalog
 
@@ -122,7 +157,7 @@ def chosen_models(options: argparse.Namespace) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def size_arguments(options: argparse.Namespace) -> dict[str, Any]:
+def size_arguments(options: Options) -> dict[str, Any]:
     """What a job is told about the sizes of a model and its inputs."""
     return {
         "shape": options.input_shape,
@@ -132,10 +167,20 @@ def size_arguments(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def model_arguments(options: argparse.Namespace) -> dict[str, Any]:
-    """What a job is told about the model, besides its name."""
-    if options.weights is not None and not os.path.exists(options.weights):
+def check_weights(options: Options) -> None:
+    """Whether the file of weights is there and whole, if one was given: known before any job starts."""
+    if options.weights is None:
+        return
+    if not os.path.exists(options.weights):
         raise BadChoice(f"there is no file or folder {options.weights}")
+    from torch_ttnn.zoo.weights import check_file
+
+    check_file(options.weights)
+
+
+def model_arguments(options: Options) -> dict[str, Any]:
+    """What a job is told about the model, besides its name."""
+    check_weights(options)
     return {
         "out": os.path.abspath(options.out),
         "backward": options.backward,
@@ -161,7 +206,15 @@ def check_models(names: list[str], arguments: Mapping[str, Any]) -> dict[str, st
     return found
 
 
-def limits(options: argparse.Namespace) -> Any:
+def note_torchvision(models: Iterable[str], options: Options) -> None:
+    """Where torchvision does not load by itself, say so to who uses models of libraries that import it."""
+    from torch_ttnn.zoo import catalog, torchvision_ops
+
+    if not options.quiet and any(catalog.resolve(name).source in USE_TORCHVISION for name in models):
+        torchvision_ops.note()
+
+
+def limits(options: Options) -> Any:
     import psutil
 
     from torch_ttnn.jobs import Limits
@@ -175,5 +228,5 @@ def limits(options: argparse.Namespace) -> Any:
         raise BadChoice(str(error)) from error
 
 
-def _share(total: int, options: argparse.Namespace) -> float:
+def _share(total: int, options: Options) -> float:
     return SHARE_OF_MEMORY * total / options.jobs

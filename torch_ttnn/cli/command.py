@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
-import argparse
+import errno
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from types import ModuleType
+from typing import Any
 
-from torch_ttnn.cli import demo, explain, metrics, models, report, results, run, stat
+import click
 
-COMMANDS = (stat, report, run, metrics, results, explain, models, demo)
+from torch_ttnn import __version__
+from torch_ttnn.cli import (
+    cache,
+    completion,
+    demo,
+    doctor,
+    explain,
+    metrics,
+    models,
+    parameters,
+    report,
+    results,
+    run,
+    stat,
+)
+
+COMMANDS = (stat, report, run, metrics, results, explain, models, demo, doctor, cache, completion)
 GOOD, SOME_FAILED, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
+NAME = "torch-ttnn"
+VARIABLE = "_TORCH_TTNN_COMPLETE"  # by which a shell asks for completions
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
 
 DESCRIPTION = "PyTorch models on Tenstorrent hardware: what operations they use, and how they run."
 EPILOG = """\
@@ -21,56 +44,150 @@ examples
   torch-ttnn metrics --all -j 2             the results table of the whole zoo
   torch-ttnn results metrics --site site    ... as pages
   torch-ttnn explain resnet18               what the compiler makes of it
+  torch-ttnn doctor                         is everything here and does it work?
 
-`torch-ttnn COMMAND --help` tells more. Exit codes: 0 all went well, 1 some models failed, 2 wrong use.
+`torch-ttnn COMMAND --help` tells more. Exit codes: 0 all went well, 1 some models failed, 2 wrong use, or a file that
+cannot be read or written.
 """
 
 
-class UsageError(Exception):
-    """What the user asked for cannot be done; the message says why."""
-
-
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; gives its exit code."""
-    options = parser().parse_args(argv)
+    """Run the command; gives its exit code. Arguments that cannot be parsed, and help, end with `SystemExit`."""
+    options = parse(argv)
     try:
-        return options.run(options)
+        code = options.run(options)
+        sys.stdout.flush()
+        return code
     except KeyboardInterrupt:
         print("\nstopped; what is done is kept, and the same command goes on from there", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:  # `torch-ttnn … | head`
         sys.stderr.close()
         return GOOD
+    except OSError as error:
+        if (told := _told(error)) is None:
+            raise
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - what could not be written is not tried again at the end
+        print(f"{NAME} {options.command}: {told}", file=sys.stderr)
+        return WRONG_USE
     except _user_errors() as error:
-        print(f"torch-ttnn {options.command}: {error}", file=sys.stderr)
+        print(f"{NAME} {options.command}: {error}", file=sys.stderr)
         return WRONG_USE
 
 
-def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(
-        prog="torch-ttnn",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for module in COMMANDS:
-        name = module.__name__.rpartition(".")[2]
-        added = commands.add_parser(
-            name,
-            help=module.HELP,
-            description=module.HELP[0].upper() + module.HELP[1:] + ".",
-            epilog=module.EPILOG,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+def parse(argv: Sequence[str] | None = None) -> parameters.Options:
+    """The arguments of a call: those of its command, `command`, its name, and `run`, what it does."""
+    try:
+        found = program().main(
+            None if argv is None else list(argv), prog_name=NAME, complete_var=VARIABLE, standalone_mode=False
         )
-        module.add_arguments(added)
-        added.set_defaults(run=module.run)
+    except click.ClickException as error:
+        error.show()
+        raise SystemExit(error.exit_code) from error
+    except click.Abort as error:
+        raise SystemExit(INTERRUPTED) from error
+    if not isinstance(found, parameters.Options):  # help or the version was shown: this is an exit code
+        raise SystemExit(found or GOOD)
+    return found
+
+
+def program() -> click.Group:
+    """The command with all its sub-commands."""
+    made = _Program(
+        NAME,
+        help=DESCRIPTION,
+        epilog=EPILOG,
+        context_settings=SETTINGS,
+        invoke_without_command=True,
+        callback=_help_if_bare,
+        params=[
+            parameters.Option(
+                "--version",
+                is_flag=True,
+                is_eager=True,
+                expose_value=False,
+                callback=_version,
+                help="show the version",
+            )
+        ],
+    )
+    for module in COMMANDS:
+        made.add_command(_command(module))
     return made
+
+
+class _Program(click.Group):
+    """Lists commands in the order of `COMMANDS`, and examples as they are written."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        parameters.write_epilog(self.epilog, formatter)
+
+
+def _command(module: ModuleType) -> click.Command:
+    name = module.__name__.rpartition(".")[2]
+
+    def chosen(**given: Any) -> parameters.Options:
+        plain = {key: list(value) if isinstance(value, tuple) else value for key, value in given.items()}
+        return parameters.Options(command=name, run=module.run, **plain)
+
+    return parameters.Command(
+        name,
+        params=list(module.PARAMETERS),
+        callback=chosen,
+        help=module.HELP[0].upper() + module.HELP[1:] + ".",
+        short_help=module.HELP,
+        epilog=module.EPILOG,
+        context_settings=SETTINGS,
+    )
+
+
+@click.pass_context
+def _help_if_bare(context: click.Context) -> None:
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+        context.exit(WRONG_USE)  # as click does: nothing was asked for
+
+
+def _version(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value:
+        click.echo(f"{NAME} {__version__}")
+        context.exit()
+
+
+# What the system says of a file that cannot be read or written. Any other OSError is a fault of ours.
+OF_FILES = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the quota of this user is used up",
+    errno.EFBIG: "the file is too large",
+    errno.EROFS: "the disk is read-only",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.ENOENT: "there is no such file or folder",
+    errno.ENOTDIR: "a part of the path is not a folder",
+    errno.EISDIR: "it is a folder",
+    errno.EEXIST: "a file of that name is in the way",
+    errno.ENAMETOOLONG: "the name is too long",
+    errno.EIO: "the disk failed to read or write",
+}
+
+
+def _told(error: OSError) -> str | None:
+    """What went wrong with which file, in one line; None if that is nothing the user can change."""
+    if error.errno not in OF_FILES:
+        return str(error) if isinstance(error, FileNotFoundError | NotADirectoryError | PermissionError) else None
+    path = error.filename2 or error.filename or "standard output"  # which alone has no name
+    return f"{path}: {OF_FILES[error.errno]}"
 
 
 def _user_errors() -> tuple[type[Exception], ...]:
     """Errors that say what to do next; any other is a fault of ours and shows its traceback."""
     from torch_ttnn import zoo
+    from torch_ttnn.card import CardError
     from torch_ttnn.cli.choices import BadChoice
     from torch_ttnn.jobs.ray_executor import RayError
     from torch_ttnn.results.readme import BadMarks
@@ -82,7 +199,6 @@ def _user_errors() -> tuple[type[Exception], ...]:
     from torch_ttnn.zoo.catalog.transformers_models import NoConfig
 
     return (
-        BadChoice, zoo.UnknownModel, zoo.LibraryMissing, zoo.NotPublished, zoo.WeightsError, FactoryError,
-        UnknownArgument, NoConfig, NoTraces, MissingPackage, RayError, BadRow, BadMarks, FileNotFoundError,
-        NotADirectoryError, PermissionError,
+        BadChoice, CardError, zoo.UnknownModel, zoo.LibraryMissing, zoo.NotPublished, zoo.WeightsError, FactoryError,
+        UnknownArgument, NoConfig, NoTraces, MissingPackage, RayError, BadRow, BadMarks,
     )  # fmt: skip

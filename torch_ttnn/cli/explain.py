@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
+import json
 
-from torch_ttnn.cli import choices
+import click
+
+from torch_ttnn.cli import choices, tables
+from torch_ttnn.cli.parameters import JSON, Argument, Models, Option, Options
 
 HELP = "show what the compiler makes of a model: device operations, host operations with reasons, moves, memory"
 EPILOG = """\
@@ -14,18 +17,23 @@ examples
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", help="a name, as in `torch-ttnn models --help`")
-    parser.add_argument("--html", metavar="FILE", help="also as a page: the graph, memory over time, tables")
-    choices.add_inputs(parser)
+PARAMETERS: list[click.Parameter] = [
+    Argument("model", type=Models(), help="a name, as in `torch-ttnn models --help`"),
+    Option("--html", metavar="FILE", help="also as a page: the graph, memory over time, tables"),
+    choices.device(),
+    *choices.INPUTS,
+    JSON,
+]
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     import torch
 
     import torch_ttnn
-    from torch_ttnn.zoo import catalog
+    from torch_ttnn.zoo import catalog, torchvision_ops
 
+    choices.check_device(options.device)
+    choices.check_weights(options)
     weights = "pretrained" if options.pretrained else options.weights
     layers = None if weights else options.layers
     try:
@@ -34,11 +42,16 @@ def run(options: argparse.Namespace) -> int:
         )
     except ValueError as error:
         raise choices.BadChoice(str(error)) from error
+    if entry.source in choices.USE_TORCHVISION:
+        torchvision_ops.note()
     model = entry.build(weights, seed=options.seed, lively=False)
     arguments, keywords = entry.inputs(options.seed)
     with torch.set_grad_enabled(options.backward):
-        explained = torch_ttnn.explain(model, *arguments, **keywords)
-    print(explained)
+        explained = torch_ttnn.explain(model, *arguments, options={"device": options.device}, **keywords)
     if options.html:
         explained.to_html(options.html)
+    if options.json:
+        print(json.dumps(explained.to_json(), indent=1))
+    else:
+        tables.console().print(explained)
     return 0

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
+import json
 import pathlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from torch_ttnn.cli import choices, tables
+from torch_ttnn.cli.parameters import JSON, Option, Options, positive
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,64 +41,96 @@ examples
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    choices.add_models(parser)
-    _add_rows(parser)
-    choices.add_sizes(parser)
-    _add_measuring(parser)
-    choices.add_jobs(parser)
-    parser.add_argument(
-        "--changed", action="store_true", help="also rows that were measured with other sources of the compiler"
-    )
-    parser.add_argument("--executor", choices=("local", "ray"), default="local", help="where jobs run (default local)")
-    parser.add_argument("--ray-address", metavar="ADDRESS", help="of a cluster; none starts Ray on this machine")
-    parser.add_argument("-o", "--out", default=FOLDER, metavar="FOLDER", help=f"where to write (default {FOLDER})")
-    _add_check(parser)
+ROWS, MEASURING, CHECKING = "which rows of them", "how they are measured", "whether they got worse"
+PARAMETERS: list[click.Parameter] = [
+    *choices.MODELS,
+    Option("--mode", type=click.Choice(("eval", "train", "both")), default="eval", group=ROWS, help="default eval"),
+    Option("--family", group=ROWS, help="only models of this family, e.g. resnet"),
+    Option("--source", group=ROWS, help="only models of this library: torchvision, timm, transformers, ours"),
+    Option(
+        "--size",
+        type=click.Choice(("full", "reduced")),
+        group=ROWS,
+        help="only models of published size, or only smaller ones",
+    ),
+    *choices.SIZE_OPTIONS,
+    choices.device(group=MEASURING),
+    Option(
+        "--precision",
+        type=click.Choice(("bfloat16", "float32")),
+        group=MEASURING,
+        help="on the device (default bfloat16, in training float32)",
+    ),
+    Option(
+        "--threads",
+        type=positive,
+        metavar="N",
+        group=MEASURING,
+        help="of each job, for both ways (default: its share of cores)",
+    ),
+    Option("--calls", type=positive, default=5, metavar="N", group=MEASURING, help="warm calls timed (default 5)"),
+    Option(
+        "--seconds",
+        type=float,
+        default=60,
+        metavar="S",
+        group=MEASURING,
+        help="for all of these together; slow models get fewer (60)",
+    ),
+    Option("--no-tasks", is_flag=True, group=MEASURING, help="leave out tasks with real data"),
+    Option("--task-items", type=positive, metavar="N", group=MEASURING, help="at most so many items of a task"),
+    *choices.JOBS,
+    Option(
+        "--changed",
+        is_flag=True,
+        group=choices.RUNNING,
+        help="also rows that were measured with other sources of the compiler",
+    ),
+    Option(
+        "--executor",
+        type=click.Choice(("local", "ray")),
+        default="local",
+        group=choices.RUNNING,
+        help="where jobs run (default local)",
+    ),
+    Option(
+        "--ray-address",
+        metavar="ADDRESS",
+        group=choices.RUNNING,
+        help="of a cluster; none starts Ray on this machine",
+    ),
+    Option("-o", "--out", default=FOLDER, metavar="FOLDER", help=f"where to write (default {FOLDER})"),
+    Option(
+        "--check",
+        is_flag=False,
+        flag_value=KEPT,
+        metavar="PATH",
+        group=CHECKING,
+        help=f"compare with these results (default {KEPT})",
+    ),
+    Option(
+        "--check-times",
+        type=float,
+        metavar="RATIO",
+        group=CHECKING,
+        help="compiled calls may be slower by this ratio",
+    ),
+    Option(
+        "--tolerance",
+        type=float,
+        default=1e-3,
+        metavar="X",
+        group=CHECKING,
+        help="by which a PCC may be lower (default 0.001)",
+    ),
+    JSON,
+]
 
 
-def _add_rows(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("which rows of them")
-    group.add_argument("--mode", choices=("eval", "train", "both"), default="eval", help="default eval")
-    group.add_argument("--family", help="only models of this family, e.g. resnet")
-    group.add_argument("--source", help="only models of this library: torchvision, timm, transformers, ours")
-    group.add_argument(
-        "--size", choices=("full", "reduced"), help="only models of published size, or only smaller ones"
-    )
-
-
-def _add_measuring(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("how they are measured")
-    group.add_argument("--device", help='"emulator", "emulator:<board>", "ttnn" or "ttnn:<id>"')
-    group.add_argument(
-        "--precision", choices=("bfloat16", "float32"), help="on the device (default bfloat16, in training float32)"
-    )
-    group.add_argument(
-        "--threads", type=choices.positive, metavar="N", help="of each job, for both ways (default: its share of cores)"
-    )
-    group.add_argument("--calls", type=choices.positive, default=5, metavar="N", help="warm calls timed (default 5)")
-    group.add_argument(
-        "--seconds", type=float, default=60, metavar="S", help="for all of these together; slow models get fewer (60)"
-    )
-    group.add_argument("--no-tasks", action="store_true", help="leave out tasks with real data")
-    group.add_argument("--task-items", type=choices.positive, metavar="N", help="at most so many items of a task")
-
-
-def _add_check(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("whether they got worse")
-    group.add_argument(
-        "--check", nargs="?", const=KEPT, metavar="PATH", help=f"compare with these results (default {KEPT})"
-    )
-    group.add_argument("--check-times", type=float, metavar="RATIO", help="compiled calls may be slower by this ratio")
-    group.add_argument(
-        "--tolerance", type=float, default=1e-3, metavar="X", help="by which a PCC may be lower (default 0.001)"
-    )
-
-
-def run(options: argparse.Namespace) -> int:
-    from rich.console import Console
-
+def run(options: Options) -> int:
     from torch_ttnn.results import collect, store
 
+    choices.check_device(options.device)
     kept = store.read(options.check) if options.check else []  # before hours are spent
     choice = collect.Choice(options.mode, options.family, options.source, options.size)
     wanted = _wanted(options, choice)
@@ -109,7 +144,7 @@ def run(options: argparse.Namespace) -> int:
         changed=options.changed,
         watcher=None if options.quiet else collect.Display(),
     )
-    console = Console(emoji=False, highlight=False)
+    console = tables.console(stderr=options.json)
     show(console, collected.rows)
     _keep(console, collected.rows, pathlib.Path(options.out))
     if collected.stale:
@@ -117,12 +152,30 @@ def run(options: argparse.Namespace) -> int:
             f"{len(collected.stale)} rows were measured with other sources of the compiler than these; "
             "--changed measures them anew"
         )
-    if not options.check:
-        return 1 if any(row.status == "fails" for row in collected.rows) else 0
-    return _checked(console, collected.rows, kept, choice, options)
+    verdict = _checked(collected.rows, kept, choice, options) if options.check else None
+    if verdict is not None:
+        tell(console, verdict, options.check)
+    if options.json:
+        print(json.dumps(_as_json(collected.rows, verdict), indent=1))
+    good = verdict.ok if verdict is not None else all(row.status != "fails" for row in collected.rows)
+    return 0 if good else 1
 
 
-def _wanted(options: argparse.Namespace, choice: Choice) -> Sequence[Any]:
+def _as_json(rows: Sequence[Row], verdict: Verdict | None) -> dict[str, Any]:
+    told: dict[str, Any] = {"rows": [row.to_json() for row in rows]}
+    if verdict is not None:
+        told["check"] = {
+            "compared": verdict.compared,
+            "ok": verdict.ok,
+            "worse": [str(change) for change in verdict.worse],
+            "better": [str(change) for change in verdict.better],
+            "vanished": list(verdict.vanished),
+            "new": list(verdict.new),
+        }
+    return told
+
+
+def _wanted(options: Options, choice: Choice) -> Sequence[Any]:
     from torch_ttnn.results import collect
 
     names = choices.chosen_models(options)
@@ -134,10 +187,11 @@ def _wanted(options: argparse.Namespace, choice: Choice) -> Sequence[Any]:
         raise choices.BadChoice(
             f"none of the {len(names)} models named is of the kind asked for (--mode, --family, --source, --size)"
         )
+    choices.note_torchvision(names, options)
     return wanted
 
 
-def _arguments(options: argparse.Namespace) -> dict[str, Any]:
+def _arguments(options: Options) -> dict[str, Any]:
     """Those of `measure_model`; what is not asked for is left out, so that jobs of today and tomorrow are the same."""
     if not options.seconds > 0:
         raise choices.BadChoice(f"--seconds {options.seconds:g} lets no call be timed")
@@ -155,7 +209,7 @@ def _arguments(options: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None or name == "layers"}
 
 
-def _executor(options: argparse.Namespace, many: int) -> Any:
+def _executor(options: Options, many: int) -> Any:
     from torch_ttnn import jobs
     from torch_ttnn.results.collect import PRELOAD
 
@@ -166,7 +220,7 @@ def _executor(options: argparse.Namespace, many: int) -> Any:
     return jobs.LocalExecutor(options.jobs, PRELOAD if many > 1 else ())
 
 
-def _limits(options: argparse.Namespace) -> Any:
+def _limits(options: Options) -> Any:
     """On a cluster this machine's memory is no measure, so only what is asked for is a limit there."""
     from torch_ttnn import jobs
 
@@ -242,13 +296,11 @@ COLUMNS: tables.Columns = {
 }
 
 
-def _checked(
-    console: Console, rows: Sequence[Row], kept: Sequence[Row], choice: Choice, options: argparse.Namespace
-) -> int:
+def _checked(rows: Sequence[Row], kept: Sequence[Row], choice: Choice, options: Options) -> Verdict:
     from torch_ttnn.results.check import check
 
     try:
-        verdict = check(
+        return check(
             rows,
             kept,
             expected=choice.expects if options.all == "zoo" else None,
@@ -257,8 +309,6 @@ def _checked(
         )
     except ValueError as error:
         raise choices.BadChoice(str(error)) from error
-    tell(console, verdict, options.check)
-    return 0 if verdict.ok else 1
 
 
 def tell(console: Console, verdict: Verdict, path: str) -> None:

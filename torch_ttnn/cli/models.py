@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
+import json
+
+import click
+
+from torch_ttnn.cli.choices import LIBRARIES, TASKS
+from torch_ttnn.cli.parameters import JSON, Argument, Option, Options
 
 HELP = "list models that can be named"
 EPILOG = """\
@@ -18,19 +23,17 @@ examples
   torch-ttnn models torchvision --task detection
   torch-ttnn models --like 'timm:*mobilenet*'
 """
+PARAMETERS = [
+    Argument("library", required=False, type=click.Choice(LIBRARIES), default="zoo", help="default zoo"),
+    Option("--task", type=click.Choice(TASKS), help="of torchvision's"),
+    Option("--like", metavar="PATTERN", help="all that match, e.g. 'timm:*mobilenet*'"),
+    JSON,
+]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from torch_ttnn.cli.choices import LIBRARIES, TASKS
-
-    parser.add_argument("library", nargs="?", choices=LIBRARIES, default="zoo", help="default zoo")
-    parser.add_argument("--task", choices=TASKS, help="of torchvision's")
-    parser.add_argument("--like", metavar="PATTERN", help="all that match, e.g. 'timm:*mobilenet*'")
-
-
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     from torch_ttnn.zoo import catalog
 
     names = catalog.expand([options.like]) if options.like else catalog.names(options.library, options.task)
-    print("\n".join(names))
+    print(json.dumps(names, indent=1) if options.json else "\n".join(names))
     return 0

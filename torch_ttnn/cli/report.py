@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
+import json
 from typing import Any
+
+import click
+
+from torch_ttnn.cli import tables
+from torch_ttnn.cli.parameters import JSON, Argument, Option, Options
 
 HELP = "make tables, pictures and a page of what was traced"
 EPILOG = """\
@@ -17,19 +22,19 @@ examples
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "stat", nargs="?", default="stat", help="the folder that `torch-ttnn stat` wrote (default stat)"
-    )
-    parser.add_argument("--raw", metavar="FOLDER", help="where the traces are (default STAT/raw)")
-    parser.add_argument("-o", "--out", metavar="FOLDER", help="where to write (default STAT)")
-    parser.add_argument("--compare", metavar="OTHER", help="another such folder to compare with, in compare.html")
-    parser.add_argument("--no-pictures", action="store_true", help="no histograms (they need matplotlib)")
-    parser.add_argument("--no-parquet", action="store_true", help="no records.parquet (it needs pyarrow)")
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress bar")
+PARAMETERS: list[click.Parameter] = [
+    Argument("stat", required=False, default="stat", help="the folder that `torch-ttnn stat` wrote (default stat)"),
+    Option("--raw", metavar="FOLDER", help="where the traces are (default STAT/raw)"),
+    Option("-o", "--out", metavar="FOLDER", help="where to write (default STAT)"),
+    Option("--compare", metavar="OTHER", help="another such folder to compare with, in compare.html"),
+    Option("--no-pictures", is_flag=True, help="no histograms (they need matplotlib)"),
+    Option("--no-parquet", is_flag=True, help="no records.parquet (it needs pyarrow)"),
+    Option("-q", "--quiet", is_flag=True, help="no progress bar"),
+    JSON,
+]
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     from rich.console import Console
     from rich.progress import Progress
 
@@ -45,7 +50,16 @@ def run(options: argparse.Namespace) -> int:
             parquet=not options.no_parquet,
             progress=_Stages(progress),
         )
-    console = Console(emoji=False, highlight=False)
+    if options.json:
+        told = {
+            "page": str(made.page),
+            "files": [str(each) for each in made.files],
+            "models": list(made.summary.models),
+            "left_out": dict(made.summary.bad),
+        }
+        print(json.dumps(told, indent=1))
+        return 0
+    console = tables.console()
     console.print(f"{len(made.files)} files of {len(made.summary.models)} models; see {made.page}")
     for name, why in made.summary.bad:
         console.print(f"left out: {name}: {why}", markup=False)

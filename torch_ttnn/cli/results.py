@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
+import json
 import os
 import pathlib
 
+import click
+
 from torch_ttnn.cli import choices
 from torch_ttnn.cli.metrics import KEPT
+from torch_ttnn.cli.parameters import JSON, Argument, Option, Options
 
 HELP = "make pages of the results: the README's table, the full table, a site"
 README, TABLE = "README.md", os.path.join("docs", "results.md")
@@ -25,16 +28,18 @@ examples
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("results", nargs="?", default=KEPT, help=f"what was measured (default {KEPT})")
-    parser.add_argument("--pages", action="store_true", help=f"write the block in {README}, and {TABLE}")
-    parser.add_argument("--site", metavar="FOLDER", help="write a site of static pages")
-    parser.add_argument("--before", metavar="RESULTS", help="with --site: compare with these results, worse rows first")
-    parser.add_argument("--keep", action="store_true", help=f"write them to {KEPT}")
-    parser.add_argument("--stale", action="store_true", help="only say which pages are out of date")
+PARAMETERS: list[click.Parameter] = [
+    Argument("results", required=False, default=KEPT, help=f"what was measured (default {KEPT})"),
+    Option("--pages", is_flag=True, help=f"write the block in {README}, and {TABLE}"),
+    Option("--site", metavar="FOLDER", help="write a site of static pages"),
+    Option("--before", metavar="RESULTS", help="with --site: compare with these results, worse rows first"),
+    Option("--keep", is_flag=True, help=f"write them to {KEPT}"),
+    Option("--stale", is_flag=True, help="only say which pages are out of date"),
+    JSON,
+]
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     from torch_ttnn.results import pages, store
 
     if options.before and not options.site:
@@ -46,7 +51,9 @@ def run(options: argparse.Namespace) -> int:
         raise choices.BadChoice(f"{options.results} holds no rows")
     if options.stale:
         found = pages.check(rows, readme=README, results_md=TABLE)
-        for path in found:
+        if options.json:
+            print(json.dumps({"out_of_date": [str(path) for path in found]}, indent=1))
+        for path in () if options.json else found:
             print(f"out of date: {path}; `torch-ttnn results {options.results} --pages` writes it anew")
         return 1 if found else 0
     before = store.read(options.before) if options.before else None
@@ -60,6 +67,8 @@ def run(options: argparse.Namespace) -> int:
         site=options.site,
         before=before,
     )
-    for path in written:
+    if options.json:
+        print(json.dumps({"written": [str(path) for path in written]}, indent=1))
+    for path in () if options.json else written:
         print(path)
     return 0

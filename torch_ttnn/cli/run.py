@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
+import click
 
 from torch_ttnn.cli import choices, stat, tables
+from torch_ttnn.cli.parameters import JSON, Option, Options
 
 HELP = "run models with a backend and say what happened"
 FUNCTION = "torch_ttnn.jobs.running:run_model"
@@ -23,31 +24,39 @@ examples
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    choices.add_models(parser)
-    parser.add_argument(
-        "--backend", choices=BACKENDS, default="torch_ttnn", help="what runs the model (default torch_ttnn)"
-    )
-    parser.add_argument("--device", help='for torch_ttnn: "emulator", "emulator:<board>", "ttnn" or "ttnn:<id>"')
-    choices.add_inputs(parser)
-    choices.add_outputs(parser, "stat")
-    choices.add_jobs(parser)
+PARAMETERS: list[click.Parameter] = [
+    *choices.MODELS,
+    Option(
+        "--backend",
+        type=click.Choice(BACKENDS),
+        default="torch_ttnn",
+        group=choices.RUNNING,
+        help="what runs the model (default torch_ttnn)",
+    ),
+    choices.device("for torch_ttnn: "),
+    *choices.INPUTS,
+    *choices.outputs("stat"),
+    *choices.JOBS,
+    JSON,
+]
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     from torch_ttnn.cli.sweeping import sweep
 
     arguments = choices.model_arguments(options)
     if options.backend == "torch_stat":
         return stat.finish(options, sweep(options, stat.FUNCTION, arguments, stat.ROWS))
+    if options.backend == "torch_ttnn":
+        choices.check_device(options.device)
     arguments |= {"backend": options.backend, "device": options.device}
     return finish(options, sweep(options, FUNCTION, arguments, f"runs_{options.backend}"))
 
 
-def finish(options: argparse.Namespace, outcomes: list) -> int:
-    from rich.console import Console
-
-    console = Console(emoji=False, highlight=False)
+def finish(options: Options, outcomes: list) -> int:
+    if options.json:
+        return tables.as_json(outcomes)
+    console = tables.console()
     columns = ON_DEVICE if options.backend == "torch_ttnn" else BY_TORCH
     tables.show(console, outcomes, columns)
     for outcome in outcomes:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
+import click
 
 from torch_ttnn.cli import choices, tables
+from torch_ttnn.cli.parameters import JSON, Option, Options
 
 HELP = "record which operations models use, at what sizes, with what arguments"
 FUNCTION = "torch_ttnn.jobs.tracing:trace_model"
@@ -29,43 +30,44 @@ examples
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    choices.add_models(parser)
-    choices.add_inputs(parser)
-    choices.add_outputs(parser, "stat")
-    parser.add_argument("--values", choices=("auto", "fake", "real"), default="auto", help=argparse.SUPPRESS)
-    parser.add_argument(
-        "--fake", dest="values", action="store_const", const="fake", help="shapes alone; fail where that cannot be"
-    )
-    parser.add_argument(
-        "--real", dest="values", action="store_const", const="real", help="with values, computing everything"
-    )
-    parser.add_argument(
-        "--decompositions", choices=("none", "core"), default="none", help="take operations apart into core ATen first"
-    )
-    parser.add_argument(
-        "--no-lowering", action="store_true", help="do not ask the compiler what becomes of each operation: quicker"
-    )
-    choices.add_jobs(parser)
+PARAMETERS: list[click.Parameter] = [
+    *choices.MODELS,
+    *choices.INPUTS,
+    *choices.outputs("stat"),
+    Option("--values", type=click.Choice(("auto", "fake", "real")), default="auto", hidden=True),
+    Option("--fake", is_flag=True, help="shapes alone; fail where that cannot be"),
+    Option("--real", is_flag=True, help="with values, computing everything"),
+    Option(
+        "--decompositions",
+        type=click.Choice(("none", "core")),
+        default="none",
+        help="take operations apart into core ATen first",
+    ),
+    Option("--no-lowering", is_flag=True, help="do not ask the compiler what becomes of each operation: quicker"),
+    *choices.JOBS,
+    JSON,
+]
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     from torch_ttnn.cli.sweeping import sweep
 
+    if options.fake and options.real:
+        raise choices.BadChoice("--fake and --real exclude each other")
     arguments = {
         **choices.model_arguments(options),
-        "values": options.values,
+        "values": "fake" if options.fake else "real" if options.real else options.values,
         "decompositions": options.decompositions,
         "lowering": not options.no_lowering,
     }
     return finish(options, sweep(options, FUNCTION, arguments, ROWS))
 
 
-def finish(options: argparse.Namespace, outcomes: list) -> int:
+def finish(options: Options, outcomes: list) -> int:
     """Show what was found."""
-    from rich.console import Console
-
-    console = Console(emoji=False, highlight=False)
+    if options.json:
+        return tables.as_json(outcomes)
+    console = tables.console()
     tables.show(console, outcomes, COLUMNS)
     if any(outcome.ok for outcome in outcomes):
         where = "" if options.out == "stat" else f" {options.out}"

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import argparse
 import pathlib
 from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
 
 from torch_ttnn.cli import choices
+from torch_ttnn.cli.parameters import Options
 
 LIBRARIES = ("torch", "torchvision", "timm", "transformers")
 PRELOAD = ("torch_ttnn.jobs.libraries",)
 
 
-def sweep(options: argparse.Namespace, function: str, arguments: Mapping[str, Any], rows: str) -> list[Any]:
+def sweep(options: Options, function: str, arguments: Mapping[str, Any], rows: str) -> list[Any]:
     """The outcomes of `function` for all chosen models; rows are kept in the folder `rows` of the output."""
     from torch_ttnn import jobs
 
     folder = pathlib.Path(arguments["out"])
     named = choices.check_models(choices.chosen_models(options), arguments)
+    choices.note_torchvision(named.values(), options)
     wanted = [jobs.Job(shown, function, {"model": name, **arguments}) for shown, name in named.items()]
     return jobs.run(
         wanted,

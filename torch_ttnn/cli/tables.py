@@ -2,20 +2,49 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich import box
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
 
+UNLIMITED = 10_000  # columns of a file or a pipe: nothing is folded there
 WIDEST_NAME = 10  # longer ones are folded where the terminal is narrow: 80 columns hold all the others
 Columns = Mapping[str, Callable[[Any], str]]  # heading -> text of an outcome that went well, or of a row
 
 
+def console(stderr: bool = False) -> Console:
+    """Where text goes. Tables are as wide as the terminal, and as wide as they need to be in a file or a pipe."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(stderr=stderr, emoji=False, highlight=False, width=None if stream.isatty() else UNLIMITED)
+
+
+def as_json(outcomes: Sequence[Any]) -> int:
+    """Print one object a model; gives the exit code."""
+    rows = [
+        {
+            "model": each.name,
+            "status": each.status.value,
+            "reason": each.reason,
+            "seconds": each.seconds,
+            "peak_memory": each.peak_memory,
+            "result": each.result,
+        }
+        for each in outcomes
+    ]
+    print(json.dumps(rows, indent=1))
+    return 0 if all(each.ok for each in outcomes) else 1
+
+
 def show(console: Console, outcomes: Sequence[Any], columns: Columns) -> None:
     """One row a model; below them the models that failed, with the reason."""
+    from rich.markup import escape
+
     good = [each for each in outcomes if each.ok]
     if good:
         console.print(table([each.name for each in good], good, columns))
@@ -25,14 +54,22 @@ def show(console: Console, outcomes: Sequence[Any], columns: Columns) -> None:
     console.print(f"{len(good)} of {len(outcomes)} models" + (f", {len(failed)} failed" if failed else ""))
 
 
-def table(names: Sequence[str], items: Sequence[Any], columns: Columns, widest: int = WIDEST_NAME) -> Table:
+def table(
+    names: Sequence[str], items: Sequence[Any], columns: Columns, widest: int = WIDEST_NAME, heading: str = "model"
+) -> Table:
     """A line each. Columns that say nothing of any are left out."""
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
     cells = {heading: [text(item) for item in items] for heading, text in columns.items()}
     shown = {heading: texts for heading, texts in cells.items() if any(texts)}
     made = Table(box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False)
-    made.add_column("model", overflow="fold", min_width=min(widest, max(map(len, names), default=0)))
-    for heading in shown:
-        made.add_column(heading, justify="right", no_wrap=True)
+    made.add_column(heading, overflow="fold", min_width=min(widest, max(map(len, names), default=0)))
+    for each in shown:
+        made.add_column(
+            each, justify="left" if each == "folder" else "right", no_wrap=each != "folder", overflow="fold"
+        )
     for name, *texts in zip(names, *shown.values()):
         made.add_row(escape(name), *map(escape, texts))
     return made

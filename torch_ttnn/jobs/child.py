@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import faulthandler
 import io
 import json
@@ -19,6 +20,7 @@ from torch_ttnn.jobs.job import Job
 
 DUMP_SIGNAL = getattr(signal, "SIGUSR1", None)  # asks a job that is about to be stopped where it is
 ORPHANED = 71  # exit code of a job whose parent is gone
+DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 NO_MEMORY = ("can't allocate memory", "not enough memory", "std::bad_alloc", "Cannot allocate memory")
 
 
@@ -45,7 +47,19 @@ def describe(error: BaseException) -> dict[str, Any]:
     lines = traceback.format_exception(type(error), error, error.__traceback__)
     message = str(error).strip() or "no message"
     memory = isinstance(error, MemoryError) or any(words in message for words in NO_MEMORY)
-    return {"kind": type(error).__name__, "message": message, "traceback": "".join(lines), "memory": memory}
+    found = {"kind": type(error).__name__, "message": message, "traceback": "".join(lines), "memory": memory}
+    return {**found, "disk": _disk_error(error)}
+
+
+def _disk_error(error: BaseException | None) -> list[Any] | None:
+    """Number, words and file of the error, if it is that a disk cannot be written, or was raised because of that."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if isinstance(error, OSError) and error.errno in DISK_ERRORS:
+            return [error.errno, error.strerror, error.filename and os.fspath(error.filename)]
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def _cut_loose() -> None:

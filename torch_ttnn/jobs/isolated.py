@@ -160,9 +160,10 @@ def _told(job: Job, message: dict[str, Any]) -> Outcome:
     if "error" not in message:
         return Outcome(job.name, Status.OK, result=message["result"])
     error = message["error"]
-    status = Status.MEMORY if error["memory"] else Status.ERROR
+    status = Status.DISK if error.get("disk") else Status.MEMORY if error["memory"] else Status.ERROR
     first = error["message"].splitlines()[0]
-    return Outcome(job.name, status, reason=f"{error['kind']}: {first}", details=error["traceback"])
+    reason = f"{error['kind']}: {first}"
+    return Outcome(job.name, status, error.get("disk"), reason=reason, details=error["traceback"])
 
 
 def _killed(number: int) -> tuple[Status, Any, str]:

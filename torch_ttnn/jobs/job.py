@@ -19,6 +19,7 @@ class Status(str, enum.Enum):
     CRASH = "crash"  # its process died: a signal, or an exit without a result
     TIMEOUT = "timeout"
     MEMORY = "memory"
+    DISK = "disk"  # it could not write: the disk is full or read-only
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -13,6 +14,7 @@ from torch_ttnn.tracer.records import file_stem
 from ttnn_emulator.files import replacing
 
 FORMAT, VERSION = "torch_ttnn.job", 1
+ROOM = 1 << 16  # bytes that must be free: a row with its log
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,17 @@ class Results:
         with replacing(self.path(job)) as temporary:
             temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
         return self.path(job)
+
+    def require_room(self) -> None:
+        """Raise if nothing can be written: known before a job starts, and before anything kept is replaced."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            with tempfile.NamedTemporaryFile(dir=self.folder, suffix=".part") as file:
+                file.write(bytes(ROOM))
+                file.flush()
+        except OSError as error:
+            error.filename = str(self.folder)
+            raise
 
     def forget(self, job: Job) -> None:
         self.path(job).unlink(missing_ok=True)

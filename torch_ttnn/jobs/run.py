@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import Any
 
 from torch_ttnn.jobs.executors import Executor, LocalExecutor
-from torch_ttnn.jobs.job import Job, Limits, Outcome
+from torch_ttnn.jobs.job import Job, Limits, Outcome, Status
 from torch_ttnn.jobs.progress import Silent, Watcher
 from torch_ttnn.jobs.results import Results
 
@@ -30,7 +30,8 @@ def run(
     """The outcomes of all jobs, in their order; each is kept in `folder` as soon as it is known.
 
     Jobs that are done are not done again, unless that is asked for or `valid` says no to what was kept (files that it
-    speaks of are gone, say). Interrupted, it leaves what is done, and no process.
+    speaks of are gone, say). Interrupted, it leaves what is done, and no process. A disk that cannot be written ends it
+    with an OSError, before the first job if that can be known; jobs after that one would fail alike.
     """
     _check_names(jobs)
     results = Results(pathlib.Path(folder), conditions or {})
@@ -41,6 +42,8 @@ def run(
         if found is not None and valid(found):
             outcomes[job.name] = found
     missing = [job for job in jobs if job.name not in outcomes]
+    if missing:
+        results.require_room()
     with watcher.watching(len(jobs), list(outcomes.values())):
         chosen = executor or LocalExecutor()
         with closing(chosen.run(missing, limits, results.folder / LOGS)) as events:
@@ -48,6 +51,8 @@ def run(
                 if outcome is None:
                     results.forget(job)  # it describes what is about to be replaced
                     watcher.started(job)
+                elif outcome.status is Status.DISK:
+                    raise OSError(*outcome.result)
                 else:
                     results.keep(job, outcome)
                     outcomes[job.name] = outcome

@@ -70,6 +70,25 @@ def library_loads() -> bool:
     return True
 
 
+def mismatch() -> str:
+    """Why a user's own `import torchvision` would fail, and the way out; nothing if it would not."""
+    if importlib.util.find_spec("torchvision") is None or library_loads():
+        return ""
+    build = torch.__version__.partition("+")[2]  # "cpu" or "cu130": the index it came from has both
+    index = f" --index-url https://download.pytorch.org/whl/{build}" if build else ""
+    return (
+        f"the operators of torchvision do not load beside torch {torch.__version__}, as when the two come from "
+        "different indexes: the commands of torch_ttnn work all the same, but your own `import torchvision`, and many "
+        f"models of transformers, fail until `pip install --force-reinstall --no-deps{index} torchvision`"
+    )
+
+
+def note() -> None:
+    """Tell of a mismatch on standard error, if there is one. For commands; the library prints nothing."""
+    if why := mismatch():
+        print(f"note: {why}", file=sys.stderr)
+
+
 def is_defined(name: str) -> bool:
     return torch._C._dispatch_has_kernel(f"torchvision::{name}")
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import pathlib
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from torch import nn
 
@@ -46,41 +49,82 @@ def load_weights(model: nn.Module, path: str | pathlib.Path) -> None:
 
 def read(path: pathlib.Path) -> dict[str, torch.Tensor]:
     """All tensors of a file or folder."""
+    found = located(path)
+    return read_shards(found) if found.name.endswith(INDEX_SUFFIX) else _tensors(found)
+
+
+def located(path: pathlib.Path) -> pathlib.Path:
+    """The safetensors file or the index of shards that a path means."""
     if path.is_dir():
-        return read_folder(path)
+        return _in_folder(path)
     if not path.exists():
         raise WeightsError(f"there is no file or folder {path}")
-    if path.name.endswith(INDEX_SUFFIX):
-        return read_shards(path)
-    if path.suffix != ".safetensors":
+    if not path.name.endswith(INDEX_SUFFIX) and path.suffix != ".safetensors":
         raise WeightsError(
             f"{path.name} is not a safetensors file: pickled weights can run code when they are loaded. "
             "Convert them once with safetensors.torch.save_file."
         )
-    return load_file(path)
+    return path
 
 
-def read_folder(folder: pathlib.Path) -> dict[str, torch.Tensor]:
+def _in_folder(folder: pathlib.Path) -> pathlib.Path:
     indices = sorted(folder.glob("*" + INDEX_SUFFIX))
     found = indices or sorted(folder.glob("*.safetensors"))
     if len(found) != 1:
         names = ", ".join(path.name for path in found) or "none"
         raise WeightsError(f"{folder} must have one safetensors file, or one index of shards; it has {names}")
-    return read(found[0])
+    return located(found[0])
 
 
 def read_shards(index: pathlib.Path) -> dict[str, torch.Tensor]:
     """The tensors of the files that an index names, which lie beside it."""
-    placed: dict[str, str] = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
+    placed = _placed(index)
     tensors: dict[str, torch.Tensor] = {}
     for file in sorted(set(placed.values())):
-        if pathlib.PurePath(file).name != file or not (index.parent / file).is_file():
-            raise WeightsError(f"{index.name} names the shard {file!r}, which is not a file beside it")
-        tensors.update(load_file(index.parent / file))
+        tensors.update(_tensors(index.parent / file))
     lost = [name for name in placed if name not in tensors]
     if lost:
         raise WeightsError(f"{index.name} names tensors that its shards do not have: {', '.join(lost[:SHOWN])}")
     return tensors
+
+
+def check_file(path: str | pathlib.Path) -> None:
+    """Raise unless there are weights that can be read: headers are looked at, no tensor is loaded."""
+    found = located(pathlib.Path(path))
+    shards = sorted(set(_placed(found).values())) if found.name.endswith(INDEX_SUFFIX) else [found.name]
+    for file in shards:
+        with _readable(found.parent / file), safe_open(found.parent / file, "pt"):
+            pass
+
+
+def _placed(index: pathlib.Path) -> dict[str, str]:
+    """The file of every tensor, by an index of shards; each must lie beside it."""
+    try:
+        placed: dict[str, str] = dict(json.loads(index.read_text(encoding="utf-8"))["weight_map"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise WeightsError(f"{index} cannot be read as an index of shards: {_brief(error)}") from error
+    for file in sorted(set(placed.values())):
+        if pathlib.PurePath(file).name != file or not (index.parent / file).is_file():
+            raise WeightsError(f"{index.name} names the shard {file!r}, which is not a file beside it")
+    return placed
+
+
+def _tensors(path: pathlib.Path) -> dict[str, torch.Tensor]:
+    with _readable(path):
+        return load_file(path)
+
+
+@contextmanager
+def _readable(path: pathlib.Path) -> Iterator[None]:
+    try:
+        yield
+    except SafetensorError as error:
+        raise WeightsError(f"{path} is damaged, or no safetensors file: {_brief(error)}") from error
+
+
+def _brief(error: Exception) -> str:
+    """One line of an error."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def tied(state: dict[str, torch.Tensor]) -> dict[str, list[str]]:

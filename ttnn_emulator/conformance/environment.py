@@ -13,6 +13,7 @@ from ttnn_emulator.files import replacing
 
 WHEEL_PYTHONS = ("3.12", "3.10")  # the versions that ttnn 0.81.1 has wheels for
 PYTHON_VARIABLE = "TTNN_PYTHON"
+TORCH, TORCHVISION = "torch>=2.11,<2.14", "torchvision>=0.26,<0.29"  # as in pyproject.toml
 TORCH_INDEX_VARIABLE = "TORCH_INDEX"  # where torch is taken from, if not from the usual registry
 
 
@@ -45,7 +46,7 @@ def find_python() -> str:
     for candidate in candidates():
         probe = [candidate, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
         try:
-            version = subprocess.run(probe, capture_output=True, text=True, timeout=30, check=True).stdout.strip()
+            version = subprocess.run(probe, capture_output=True, text=True, timeout=300, check=True).stdout.strip()
         except (OSError, subprocess.SubprocessError):
             continue
         if version in WHEEL_PYTHONS:
@@ -95,7 +96,10 @@ def ttnn_python(version: str, requirements: Sequence[str] = ()) -> str:
     install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     index = os.environ.get(TORCH_INDEX_VARIABLE)
     if requirements and index:
-        subprocess.run([*install, "--index-url", index, "torch>=2.11,<2.14"], check=True)
+        # Together: operators of a torchvision from another index do not load beside this torch.
+        together = [*install, "--index-url", index, TORCH, TORCHVISION]
+        if subprocess.run(together).returncode:
+            subprocess.run([*install, "--index-url", index, TORCH], check=True)
     subprocess.run([*install, f"ttnn=={version}", *requirements], check=True)
     if requirements:
         with replacing(_stamp(version)) as temporary:

@@ -108,9 +108,12 @@ def attend(
     deep, long = length_of(depth, pairs), length_of(keys, False)
     right = np.empty(columns * deep, np.int32)
     place = (np.int64(0), np.int64(0))
-    pack(key, shifts[1], masks[2], pairs, keys, depth, (steps[1], 1), place, depth, right, COLUMNS, COLUMNS * deep)
+    # Plain numbers, not literals: `pack` would be compiled again for each, which takes ten seconds.
+    beside, single = np.int64(1), np.bool_(False)
+    pack(key, shifts[1], masks[2], pairs, keys, depth, (steps[1], beside), place, depth, right, COLUMNS, COLUMNS * deep)
     weighted = np.empty(wide * long, np.int32)
-    pack(value, shifts[2], masks[2], False, width, keys, (1, steps[2]), place, keys, weighted, COLUMNS, COLUMNS * long)
+    strides = (beside, steps[2])
+    pack(value, shifts[2], masks[2], single, width, keys, strides, place, keys, weighted, COLUMNS, COLUMNS * long)
     left = np.empty(most_rows * deep, np.int32)
     scores = np.empty((most_rows, columns), np.float32)
     powers = np.empty(most_rows * long, np.float32)
@@ -121,7 +124,7 @@ def attend(
         panels = -(-rows // ROWS)
         part = left[: panels * ROWS * deep]
         place = (np.int64(first), np.int64(0))
-        pack(query, shifts[0], masks[0], pairs, end, depth, (steps[0], 1), place, depth, part, ROWS, ROWS * deep)
+        pack(query, shifts[0], masks[0], pairs, end, depth, (steps[0], beside), place, depth, part, ROWS, ROWS * deep)
         seen = min(keys, first + rows + offset) if causal else keys
         for j in range(-(-seen // COLUMNS)):
             b = right.ctypes.data + 4 * j * COLUMNS * deep

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numba import cfunc, njit, types
+from numba import njit
 
 from ttnn_emulator.numerics import team
 from ttnn_emulator.numerics.addresses import floats, longs
 from ttnn_emulator.numerics.endings import end_rows
 from ttnn_emulator.numerics.processor import MULTIPLIES_FAST, MULTIPLIES_PAIRS
 from ttnn_emulator.numerics.register_tile import COLUMNS
-from ttnn_emulator.numerics.team import next_piece
+from ttnn_emulator.numerics.team import Loop, next_piece
 from ttnn_emulator.numerics.window_tile import (
     PIXELS,
     UNROLLED,
@@ -74,7 +74,7 @@ def _multiply(pairs, length, seen, along, matrix, goal, channels, add):
         multiply_windows_one_by_one(length, seen, along, matrix, goal, channels, add)
 
 
-@cfunc(types.void(types.int64), cache=True)
+@Loop
 def convolve_pieces(task):
     """Some lines and channels after some others, until all are done; `task` is as `binding` makes it."""
     given = longs(task, 13)

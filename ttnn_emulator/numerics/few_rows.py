@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import cfunc, int32, njit, types
+from numba import int32, njit
 
 from ttnn_emulator.numerics.addresses import floats, halves, longs, words
 from ttnn_emulator.numerics.endings import end_rows
@@ -18,7 +18,7 @@ from ttnn_emulator.numerics.line_tile import (
     wide_lines_masked,
 )
 from ttnn_emulator.numerics.panels import NARROW
-from ttnn_emulator.numerics.team import next_piece
+from ttnn_emulator.numerics.team import Loop, next_piece
 
 MOST = 2  # rows: with more of them packing pays
 LINES = 4  # of the matrix at a time: a sum is loaded and stored once for all of them
@@ -141,10 +141,10 @@ def multiply_rows(first, last, left, right, sizes, strides, shifts, masks, targe
         else:
             wide = words(right, room)
             _product(x, wide, int32(0), masks[1], inner_stride, column_stride, first, sums)
-    end_rows(0, rows, target, columns, first, last, bias, ending, table)
+    end_rows(np.int64(0), rows, target, columns, first, last, bias, ending, table)
 
 
-@cfunc(types.void(types.int64), cache=True)
+@Loop
 def multiply_pieces(task):
     """`multiply_rows` of some columns after some others, until all are done.
 

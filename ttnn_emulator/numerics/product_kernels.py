@@ -8,13 +8,13 @@ is in the cache. Where the processor multiplies pairs of bfloat16, and both oper
 from __future__ import annotations
 
 import numpy as np
-from numba import cfunc, int32, njit, types
+from numba import int32, njit
 
 from ttnn_emulator.numerics.addresses import floats, longs, words
 from ttnn_emulator.numerics.endings import AS_IT_IS, end_rows
 from ttnn_emulator.numerics.panels import length_of, pack
 from ttnn_emulator.numerics.register_tile import COLUMNS, ROWS, multiply_tile, multiply_tile_of_pairs
-from ttnn_emulator.numerics.team import next_piece, own_number
+from ttnn_emulator.numerics.team import Loop, next_piece, own_number
 
 INNER = 8192 // COLUMNS  # words of the inner dimension at a time: a right panel then fills the first-level cache
 PANELS = 16  # panels of the left operand at a time: half of the second-level cache
@@ -127,7 +127,7 @@ def multiply_batches(first, last, left, right, target, pairs, sizes, steps, stri
 # -- whole products, by a team ----------------------------------------------------------------------------------------
 
 
-@cfunc(types.void(types.int64), cache=True)
+@Loop
 def pack_left_pieces(task):
     """`pack_left` of some panels after some others, until all are done.
 
@@ -146,7 +146,7 @@ def pack_left_pieces(task):
         )  # fmt: skip
 
 
-@cfunc(types.void(types.int64), cache=True)
+@Loop
 def multiply_pieces(task):
     """`multiply_block` of some columns after some others, until all are done.
 

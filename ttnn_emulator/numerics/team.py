@@ -6,13 +6,14 @@ of threads would be in each other's way. Where torch's threads are not those of 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from llvmlite import ir
-from numba import types
+from numba import cfunc, types
 from numba.extending import intrinsic
 
 from ttnn_emulator.numerics import openmp
@@ -26,8 +27,31 @@ def size() -> int:
     return torch.get_num_threads() if openmp.parallel() is not None else WORKERS
 
 
-def calling(loop: Any, pieces: int, arguments: Sequence[int]) -> Callable[[], None]:
-    """A function that has a team run `loop`, a `cfunc` that takes the address of a task: numbers of 64 bits.
+class Loop:
+    """A loop over the pieces of a task, which takes the address of the task. It is compiled when it is first asked for.
+
+    To compile all such loops takes fifteen seconds on a machine that has not done it before.
+    """
+
+    def __init__(self, function: Callable[[int], None]) -> None:
+        self.function = function
+        self.__doc__ = function.__doc__
+
+    @functools.cached_property
+    def _compiled(self) -> Any:
+        return cfunc(types.void(types.int64), cache=True)(self.function)
+
+    @property
+    def ctypes(self) -> Callable[[int], Any]:
+        return self._compiled.ctypes
+
+    @property
+    def address(self) -> int:
+        return self._compiled.address
+
+
+def calling(loop: Loop, pieces: int, arguments: Sequence[int]) -> Callable[[], None]:
+    """A function that has a team run `loop` on a task: numbers of 64 bits.
 
     They are the next piece, how many there are, how many threads have come, and the arguments. Each thread does pieces
     until none is left.
@@ -43,7 +67,7 @@ def calling(loop: Any, pieces: int, arguments: Sequence[int]) -> Callable[[], No
     return call
 
 
-def _beginning(loop: Any, pieces: int) -> Callable[[int], Any]:
+def _beginning(loop: Loop, pieces: int) -> Callable[[int], Any]:
     """What runs a task by its address and returns at its end."""
     parallel = openmp.parallel()
     if pieces == 1 or size() == 1:

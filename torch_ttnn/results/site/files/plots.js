@@ -51,7 +51,7 @@ function pccPlot(rows, label) {
   levels(picture, ticks(most), y, left, right, count);
   bins.forEach((bin, k) => {
     const [from, title] = PCC_STEPS[k], tall = bin.length ? Math.max(1.5, base - y(bin.length)) : 0;
-    const bar = svg("rect", { x: left + k * each + 4, y: base - tall, width: each - 8, height: tall, class: "column " + (from < 0.99 ? "bad" : "near") });
+    const bar = svg("rect", { x: left + k * each + 4, y: base - tall, width: each - 8, height: tall, class: "column " + (from < 0.9 ? "wrong" : from < 0.99 ? "bad" : "near") });
     const names = bin.slice(0, 6).map((row) => row.model).join(", ") + (bin.length > 6 ? " …" : "");
     picture.append(tells(bar, () => [["b", k ? "PCC from " + title : "PCC below 0.9"], ["span", bin.length + " rows"], ["div", names]]),
       svg("text", { x: left + (k + 0.5) * each, y: base + 16, "text-anchor": "middle" }, k ? "≥ " + title : title));
@@ -63,7 +63,7 @@ function pccPlot(rows, label) {
 
 /* Operations that are left to the host, the most frequent first; each bar leads to the operation. */
 function hostPlot(rows, label) {
-  const SHOWN = 11, WIDTH = 460, EACH = 22, left = 210, right = WIDTH - 48, top = 4, sums = new Map();
+  const SHOWN = 11, WIDTH = 460, HEIGHT = 280, left = 210, right = WIDTH - 48, top = 4, sums = new Map();
   for (const row of rows) for (const [op, many] of row.host) {
     const found = sums.get(op) || { op, many: 0, models: new Set() };
     found.many += many;
@@ -72,16 +72,18 @@ function hostPlot(rows, label) {
   }
   if (!sums.size) return null;
   const sorted = [...sums.values()].sort((a, b) => b.many - a.many || a.op.localeCompare(b.op)), shown = sorted.slice(0, SHOWN);
-  const rest = sorted.slice(SHOWN).reduce((sum, { many }) => sum + many, 0), many = Math.min(sorted.length, SHOWN), picture = chart(WIDTH, top + many * EACH + (rest ? 24 : 4), label);
+  const rest = sorted.slice(SHOWN).reduce((sum, { many }) => sum + many, 0), many = Math.min(sorted.length, SHOWN), picture = chart(WIDTH, HEIGHT, label);
+  /* As high as its neighbours, however few bars there are. */
+  const each = (HEIGHT - top - (rest ? 24 : 4)) / many, thick = Math.min(each - 6, 40);
   shown.forEach(({ op, many: times, models }, k) => {
-    const at = top + k * EACH, text = op.length > 32 ? op.slice(0, 31) + "…" : op, wide = Math.max(1.5, times / sorted[0].many * (right - left));
+    const middle = top + (k + 0.5) * each, text = op.length > 32 ? op.slice(0, 31) + "…" : op, wide = Math.max(1.5, times / sorted[0].many * (right - left));
     const line = svg("a", { href: Object.hasOwn(data.pages, op) ? data.top + data.pages[op] : "#", "aria-label": op },
-      svg("text", { x: left - 6, y: at + 15, "text-anchor": "end" }, text),
-      svg("rect", { x: left, y: at + 4, width: wide, height: EACH - 8, class: "column bad" }));
+      svg("text", { x: left - 6, y: middle + 4, "text-anchor": "end" }, text),
+      svg("rect", { x: left, y: middle - thick / 2, width: wide, height: thick, class: "column bad" }));
     picture.append(tells(line, () => [["b", op], ["span", count(times) + " times"], ["div", "in " + [...models].slice(0, 6).join(", ") + (models.size > 6 ? " …" : "")]]),
-      svg("text", { x: left + wide + 5, y: at + 15 }, count(times)));
+      svg("text", { x: left + wide + 5, y: middle + 4 }, count(times)));
   });
-  if (rest) picture.append(svg("text", { x: left - 6, y: top + SHOWN * EACH + 15, "text-anchor": "end" }, `and ${sorted.length - SHOWN} more, ${count(rest)} times`));
+  if (rest) picture.append(svg("text", { x: left - 6, y: HEIGHT - 6, "text-anchor": "end" }, `and ${sorted.length - SHOWN} more, ${count(rest)} times`));
   return picture;
 }
 

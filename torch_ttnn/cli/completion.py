@@ -1,0 +1,28 @@
+"""`torch-ttnn completion`: the script by which a shell completes commands, options, devices and models."""
+
+from __future__ import annotations
+
+import click
+
+from torch_ttnn.cli.parameters import Argument, Options
+
+HELP = "print the script that makes a shell complete this command"
+SHELLS = ("bash", "zsh", "fish")
+EPILOG = """\
+examples
+  torch-ttnn completion bash >> ~/.bashrc
+  torch-ttnn completion zsh >> ~/.zshrc
+  torch-ttnn completion fish > ~/.config/fish/completions/torch-ttnn.fish
+"""
+PARAMETERS = [Argument("shell", type=click.Choice(SHELLS), help="which shell")]
+
+
+def run(options: Options) -> int:
+    from click.shell_completion import get_completion_class
+
+    from torch_ttnn.cli.command import NAME, VARIABLE, program
+
+    made = get_completion_class(options.shell)
+    assert made is not None
+    print(made(program(), {}, NAME, VARIABLE).source())
+    return 0

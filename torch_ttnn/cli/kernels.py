@@ -1,0 +1,63 @@
+"""The emulator's kernels as numba keeps them on disk: where, whether they are there, and compiling them ahead.
+
+Nothing here imports the emulator: this runs while that is still to be imported.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import pathlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+# The groups of `ttnn_emulator.numerics.ahead`, and the kernel that each compiles last: where it is, the others are.
+LAST = {"products": "attention_kernels.attend", "others": "normalize_kernels.norm_rows"}
+
+
+def folders() -> list[pathlib.Path]:
+    """All folders in which compiled kernels are kept."""
+    return sorted(set(map(folder_of, _sources())))
+
+
+def missing() -> bool:
+    """Whether the slow kernels are to be compiled, by what is on disk. One older than its source counts as missing."""
+    return not all(_is_kept(*name.split(".")) for name in LAST.values())
+
+
+def compile_ahead() -> list[subprocess.Popen[bytes]]:
+    """Processes that compile the slow kernels, and end. What fails there is compiled when it is needed."""
+    command = [sys.executable, "-m", "ttnn_emulator.numerics.ahead"]
+    quiet: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    return [subprocess.Popen([*command, group], env=environment, **quiet) for group in LAST]
+
+
+def folder_of(source: pathlib.Path) -> pathlib.Path:
+    """Where numba keeps what it compiles of a file; it says so itself, for a function in that file."""
+    from numba.core.caching import CompileResultCacheImpl
+
+    scope: dict[str, Any] = {}
+    exec(compile("def kernel(): pass", str(source), "exec"), scope)
+    return pathlib.Path(CompileResultCacheImpl(scope["kernel"]).locator.get_cache_path())
+
+
+def _emulator() -> pathlib.Path:
+    found = importlib.util.find_spec("ttnn_emulator")
+    assert found is not None and found.origin is not None
+    return pathlib.Path(found.origin).parent
+
+
+def _sources() -> Iterator[pathlib.Path]:
+    """A file with kernels of each folder that has any."""
+    for folder in (path.parent for path in _emulator().rglob("__init__.py")):
+        with_kernels = (path for path in folder.glob("*.py") if "from numba import" in path.read_text("utf-8"))
+        yield from list(with_kernels)[:1]
+
+
+def _is_kept(module: str, kernel: str) -> bool:
+    source = _emulator() / "numerics" / f"{module}.py"
+    made = folder_of(source).glob(f"{module}.{kernel}-*.nbi")
+    return any(path.stat().st_mtime > source.stat().st_mtime for path in made)
