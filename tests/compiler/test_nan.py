@@ -136,7 +136,7 @@ def test_nan_made_anywhere_is_seen(make, steps, look, precision):
     assert_exact(function, X, computes=look in COMPUTING, precision=precision)
 
 
-# -- what does not look --------------------------------------------------------------------------------------------------
+# -- what does not look ------------------------------------------------------------------------------------------------
 
 ON_DEVICE = {
     "what passes NaN on": lambda x: torch.softmax(torch.relu(x * 2).clamp(-1, 1), -1).log() + 1,
@@ -192,7 +192,7 @@ def test_nan_can_be_accepted():
     assert not outcome.host_ops
 
 
-# -- gradients -----------------------------------------------------------------------------------------------------------
+# -- gradients ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("reduce", [lambda x: x.max(), lambda x: torch.linalg.vector_norm(x, INF)])
