@@ -182,7 +182,7 @@ class _Collecting(GraphCompiler):
             program = specialised.program_for(given)
             if not any(program is each for _, each in captured.found):
                 captured.found.append((name, program))
-            captured.calls.append((program, given))
+            captured.calls.append((program, list(specialised.arguments(given))))
             if captured.without_values:
                 output = graph_module.graph.output_node()
                 return [_addressed_like(each.meta["val"]) if _is_tensor(each) else each for each in output.args[0]]  # type: ignore[union-attr]
