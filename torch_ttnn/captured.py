@@ -130,8 +130,10 @@ class _Collecting(GraphCompiler):
             program = specialised.program_for(given)
             if not any(program is each for _, each in captured.found):
                 captured.found.append((name, program))
-            captured.calls.append((name, program, given))
-            return _outputs_without_values(program) if captured.without_values else program.on_host(given)
+            arguments = list(specialised.arguments(given))
+            captured.calls.append((name, program, arguments))
+            outputs = _outputs_without_values(program) if captured.without_values else program.on_host(arguments)
+            return specialised.results(given, outputs)
 
         return run
 

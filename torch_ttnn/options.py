@@ -131,8 +131,13 @@ class TorchTtnnOption:
 
     @property
     def _out_fx_graphs(self) -> list[torch.fx.Graph]:
-        """The graphs of the programs; what they call are functions of the library that the device belongs to."""
-        return [program.target.border.bound(program.graph) for program in self.programs]
+        """The graphs of the programs; what they call are functions of the library that the device belongs to.
+
+        All nodes of tensors have a fake tensor in `meta["val"]`, those of the device its shape there.
+        """
+        from torch_ttnn.compiler.device_vals import with_vals
+
+        return [with_vals(program.target.border.bound(program.graph)) for program in self.programs]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> TorchTtnnOption:
         """The same choices and the same open device; what was compiled is not the copy's."""

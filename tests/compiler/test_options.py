@@ -137,3 +137,20 @@ def test_a_compiled_model_is_copied(given):
     torch.testing.assert_close(copied(x.double()), copy.deepcopy(model).double()(x.double()))
     assert next(model.parameters()).dtype is torch.float32
     assert not copy.deepcopy(TorchTtnnOption.of(given)).programs
+
+
+def test_every_node_of_a_published_graph_tells_what_it_is():
+    torch._dynamo.reset()
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.BatchNorm2d(8), torch.nn.ReLU(), torch.nn.Flatten())
+    options = TorchTtnnOption()
+
+    def function(x):
+        made = model(x)
+        return made.topk(2).values, torch.linalg.qr(made[:, :2]).R, made.argmax(-1), made.split(100, 1)[0] * 2
+
+    torch.compile(function, backend="ttnn", options=options)(torch.randn(2, 3, 8, 8))
+    for graph in options._out_fx_graphs:
+        for node in graph.nodes:
+            val = node.meta.get("val", node.meta.get("vals"))
+            vals = val if isinstance(val, tuple | list) else [val]
+            assert vals and all(isinstance(each, torch.Tensor) for each in vals), node.format_node()

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 import torch.fx
 
-from torch_ttnn.compiler import index_bounds
+from torch_ttnn.compiler import index_bounds, not_a_number
 from torch_ttnn.compiler.arguments import leaves, mapped
 from torch_ttnn.compiler.brief import dtype_name
 from torch_ttnn.compiler.errors import CompileError, StaysOnHost
@@ -68,14 +68,23 @@ class _Lowering:
         self.env: dict[torch.fx.Node, Any] = {}
         self.inputs: list[torch.fx.Node | None] = []
         self.statics: dict[int, torch.fx.Node] = {}
-        self.ranges = recorder.ranges = self._ranges(captured)
+        inputs = self._input_ranges(captured)
+        self.ranges = recorder.ranges = Ranges(inputs, self._constant_of, self._is_static)
+        self.kept_for_nan = {} if recorder.accepts("nan") else self._kept_for_nan(inputs)
 
-    def _ranges(self, captured: torch.fx.GraphModule) -> Ranges:
-        """What is known of the values of integers; inputs are within what every call is checked for."""
+    def _input_ranges(self, captured: torch.fx.GraphModule) -> dict[torch.fx.Node, Range]:
+        """Integer inputs are within what every call is checked for."""
         placeholders = self.graph_module.graph.find_nodes(op="placeholder")
         bounds = index_bounds.of_inputs(captured)
-        inputs = {placeholders[number]: Range(*each) for number, each in bounds.items()}
-        return Ranges(inputs, self._constant_of, self._is_static)
+        return {placeholders[number]: Range(*each) for number, each in bounds.items()}
+
+    def _kept_for_nan(self, inputs: dict[torch.fx.Node, Range]) -> dict[torch.fx.Node, str]:
+        """Operations that stay on the host because something looks for NaN, and why."""
+
+        def ranges() -> Ranges:  # before anything is lowered no node is known to be static
+            return Ranges(inputs, lambda node: None, lambda node: False)
+
+        return not_a_number.host_reasons(self.graph_module, self.static_numbers, ranges)
 
     def _is_static(self, node: torch.fx.Node) -> bool:
         value = self.env.get(node)
@@ -132,6 +141,8 @@ class _Lowering:
         values = [item for item in leaves((args, kwargs)) if isinstance(item, Value)]
         if all(value.is_static for value in values) and not registry.is_random(node.target):
             return self._prepared(node, args, kwargs)
+        if node in self.kept_for_nan:
+            return self._on_host(node, args, kwargs, self.kept_for_nan[node])
         try:
             return self._lowered(node, args, kwargs)
         except StaysOnHost as reason:

@@ -9,7 +9,7 @@ import torch
 import torch.fx
 from torch.fx._lazy_graph_module import _make_graph_module, _use_lazy_graph_module
 
-from torch_ttnn.compiler import random_states
+from torch_ttnn.compiler import captured_dtypes, random_states
 from torch_ttnn.compiler.arguments import frozen
 from torch_ttnn.compiler.lowering.registry import is_random
 from torch_ttnn.compiler.nodes import CAPTURED, EFFECT, PLACE, drop_dead_code
@@ -18,7 +18,8 @@ aten = torch.ops.aten
 
 
 def normalise(captured: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """A cleaned copy; the captured graph itself is left as it is."""
+    """A cleaned copy; the captured graph itself is left as it is, but for dtypes that torch has wrong."""
+    captured_dtypes.correct(captured.graph)
     wanted = _wanted(captured.graph)
     graph = torch.fx.Graph()
     copies: dict[torch.fx.Node, torch.fx.Node] = {}

@@ -13,6 +13,7 @@ import torch.fx
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
+from torch_ttnn.compiler.numbers import Numbers
 from torch_ttnn.compiler.pipeline import Compilation, compile_graph
 from torch_ttnn.compiler.program import Program
 from torch_ttnn.compiler.publish import publish
@@ -48,23 +49,35 @@ class Specialised:
         self._lock = threading.Lock()
         self.is_dynamic = any(_is_symbolic(each) for each in inputs)
         self.only: Program | None = None  # the one program of a graph whose shapes do not change
-        if not self.is_dynamic:
+        if self.is_dynamic:
+            self.numbers = Numbers(graph_module)
+        else:
             self.only = self._compile(graph_module, inputs)
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
-        return self.program_for(inputs)(inputs)
+        if self.only is not None:
+            return self.only(inputs)
+        return self.results(inputs, self.program_for(inputs)(self.arguments(inputs)))
+
+    def arguments(self, inputs: Sequence[Any]) -> Sequence[Any]:
+        """What the program is called with for these inputs: numbers that change follow as tensors."""
+        return inputs if self.only is not None else [*inputs, *self.numbers.operands(inputs)]
+
+    def results(self, inputs: Sequence[Any], outputs: list[Any]) -> list[Any]:
+        """What the graph gives, from what its program gave: numbers that change are computed here."""
+        return outputs if self.only is not None else self.numbers.results(inputs, outputs)
 
     def program_for(self, inputs: Sequence[Any]) -> Program:
         """The program for the shapes of these inputs, compiled when they are first seen."""
         if self.only is not None:
             return self.only
-        key = tuple([tuple(each.shape) if isinstance(each, torch.Tensor) else each for each in inputs])
+        key = tuple([self._key(number, each) for number, each in enumerate(inputs)])
         with self._lock:
             found = self._programs.get(key)
             if found is not None:
                 self._programs.move_to_end(key)
                 return found
-            found = self._programs[key] = self._compile(*_concrete(self.graph_module, inputs))
+            found = self._programs[key] = self._compile(*_concrete(self.numbers.graph_module, self.arguments(inputs)))
             self.recompiles += 1
             if len(self._programs) > self.options.max_programs:
                 self.options.forget(self._programs.popitem(last=False)[1])  # its weights leave the device with it
@@ -75,6 +88,11 @@ class Specialised:
                     self.options.max_programs,
                 )
             return found
+
+    def _key(self, number: int, item: Any) -> Any:
+        if isinstance(item, torch.Tensor):
+            return tuple(item.shape)
+        return type(item) if number in self.numbers.places else item
 
     def _compile(self, graph_module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Program:
         fake_mode = next((each.fake_mode for each in inputs if hasattr(each, "fake_mode")), None)

@@ -72,3 +72,44 @@ def test_running_statistics_keep_their_precision():
 
     x, mean, variance = torch.randn(4, CHANNELS, 8, 8), torch.full((CHANNELS,), 3.0), torch.full((CHANNELS,), 5.0)
     check(moved, x, mean, variance, relative=1e-4, absolute=1e-4)
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float32"])
+@pytest.mark.parametrize("norm", [torch.nn.InstanceNorm2d, torch.nn.BatchNorm2d], ids=lambda norm: norm.__name__)
+@torch.no_grad()
+def test_running_statistics_keep_all_digits(norm, precision):
+    """Each call moves them a little: rounded to bfloat16 on every call, they would stand still."""
+    torch._dynamo.reset()
+    model, twin = (norm(CHANNELS, track_running_stats=True, momentum=0.001) for _ in range(2))
+    x = torch.arange(4 * CHANNELS * 16).remainder(7).float().reshape(4, CHANNELS, 4, 4)  # exact in bfloat16
+    compiled = torch.compile(model, backend="ttnn", options={"precision": precision})
+    for _ in range(5):
+        compiled(x)
+        twin(x)
+    torch.testing.assert_close(model.running_mean, twin.running_mean, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(model.running_var, twin.running_var, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("statistics", [torch.bfloat16, torch.float32])
+def test_dtypes_of_statistics_are_torchs(statistics):
+    """torch's fake tensors say float32 for running statistics of bfloat16."""
+
+    def norm(x, weight, bias, mean, variance):
+        made = aten._native_batch_norm_legit_functional(x, weight, bias, mean, variance, True, 0.1, 1e-5)
+        return *made, made[3].view(1, CHANNELS) + 1
+
+    check(norm, torch.randn(4, CHANNELS, 6).bfloat16(), *[each.to(statistics) for each in parameters()])
+
+
+@pytest.mark.parametrize("statistics", [torch.bfloat16, torch.float32])
+def test_gradients_of_mixed_dtypes(statistics):
+    torch._dynamo.reset()
+    model = torch.nn.BatchNorm2d(CHANNELS).to(statistics)
+    x = torch.randn(4, CHANNELS, 6, 6).bfloat16()
+    found = []
+    for function in (model, torch.compile(model, backend="ttnn")):
+        model.zero_grad()
+        function(x).square().sum().backward()
+        found.append(model.weight.grad.clone())
+    assert found[0].dtype is found[1].dtype
+    torch.testing.assert_close(found[1], found[0], rtol=0.03, atol=0.03)

@@ -1,4 +1,4 @@
-"""Functions of one tensor over all of bfloat16: each is right, or another formula or the host takes over."""
+"""Functions of one tensor over all of bfloat16 and wide float32: each is right, or another formula or the host is."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ CASES = {
     "x ** 0.3": lambda x: x**0.3,
     "x ** 2.5": lambda x: x**2.5,
     "x ** 3": lambda x: x**3,
+    "x ** -0.7": lambda x: x**-0.7,
+    "x ** -2.5": lambda x: x**-2.5,
     "2 ** x": lambda x: torch.pow(2.0, x),
 }
 
@@ -49,6 +51,36 @@ def test_every_number_of_bfloat16(name: str) -> None:
     near |= (got == wanted) | (got.isnan() & wanted.isnan())
     near |= (wanted.abs() >= LARGEST) & (got.abs() >= LARGEST) & (got.sign() == wanted.sign())
     near |= wanted.isnan() & got.isinf()  # NaN is infinity in bfloat16 on the device
+    wrong = (~near).nonzero().flatten()
+    assert not len(wrong), [(x[i].item(), got[i].item(), wanted[i].item()) for i in wrong[:3]]
+
+
+WIDE_RELATIVE = 1e-3
+WIDE_SMALLEST = torch.finfo(torch.float32).tiny
+WIDE_LARGEST = torch.finfo(torch.float32).max
+# The library's polynomial for erfc has an error of its own, whatever the result is.
+WIDE_ABSOLUTE = {"erfc": 1e-4}
+
+
+def wide_float32() -> torch.Tensor:
+    """Any bits, numbers as models have them, and the ends."""
+    generator = torch.Generator().manual_seed(0)
+    bits = torch.randint(-(2**31), 2**31, (2**14,), generator=generator).to(torch.int32).view(torch.float32)
+    common = torch.randn(2**13, generator=generator) * 3
+    ends = torch.tensor([0.0, -0.0, 1.0, -1.0, torch.inf, -torch.inf, WIDE_SMALLEST, WIDE_LARGEST, -WIDE_LARGEST])
+    x = torch.cat([bits, common, torch.linspace(-20, 20, 4001), ends])
+    return x[~x.isnan() & ((x == 0) | (x.abs() >= WIDE_SMALLEST))]
+
+
+@pytest.mark.parametrize("name", CASES)
+@torch.no_grad()
+def test_wide_float32(name: str) -> None:
+    x = wide_float32()
+    (got,), wanted = run(CASES[name], x, precision="float32").outputs, CASES[name](x)
+    near = (got - wanted).abs() <= WIDE_RELATIVE * wanted.abs() + 2 * WIDE_SMALLEST + WIDE_ABSOLUTE.get(name, 0.0)
+    near |= (got == wanted) | (got.isnan() & wanted.isnan())
+    near |= wanted.isnan() & got.isinf()
+    near |= (wanted.abs() >= WIDE_LARGEST * 0.999) & (got.abs() >= WIDE_LARGEST * 0.999) & (got.sign() == wanted.sign())
     wrong = (~near).nonzero().flatten()
     assert not len(wrong), [(x[i].item(), got[i].item(), wanted[i].item()) for i in wrong[:3]]
 

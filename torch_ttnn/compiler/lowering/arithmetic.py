@@ -223,8 +223,28 @@ def power(ttnn: Any, x: Handle, exponent: Operand) -> Any:
     made = ttnn.pow(x, float(exponent))
     if float(exponent).is_integer():
         return made
+    if x.dtype is FLOAT32:
+        made = _at_the_ends(ttnn, x, float(exponent), made)
     # The kernel takes infinity for the largest number.
-    return ttnn.where(ttnn.eq(x, math.inf), math.inf if exponent > 0 else 0.0, made)
+    infinite = ttnn.cast(ttnn.isinf(x), x.dtype)
+    return ttnn.where(infinite, math.inf if exponent > 0 else 0.0, made)
+
+
+SMALLEST_EXPONENT = -126  # of a float32 that is not denormal
+
+
+def _at_the_ends(ttnn: Any, x: Handle, exponent: float, made: Handle) -> Handle:
+    """Powers below the smallest number are 0, negative ones of 0 infinite; in float32 the kernel's are NaN."""
+    if exponent < 0:
+        made = ttnn.where(ttnn.eq(x, 0.0), math.inf, made)
+    bound = SMALLEST_EXPONENT / exponent
+    if not SMALLEST_EXPONENT < bound < -SMALLEST_EXPONENT:  # no number is so small or so large
+        return made
+    if exponent > 0:
+        below = ttnn.logical_and(ttnn.ge(x, 0.0), ttnn.lt(x, 2.0**bound))
+    else:
+        below = ttnn.gt(x, 2.0**bound)
+    return ttnn.where(below, 0.0, made)
 
 
 @elementwise(aten.pow.Scalar)

@@ -17,7 +17,6 @@ from torch_ttnn.compiler.lowering.promotion import (
     elementwise,
     fitted,
     is_number,
-    require_no_nan,
     result_dtype,
 )
 from torch_ttnn.compiler.value import Handle
@@ -94,19 +93,17 @@ def limited(ttnn: Any, x: Handle, low: Operand, high: Operand) -> Handle:
 # -- the larger and the smaller ---------------------------------------------------------------------------------------
 
 
-def _register_extreme(overload: Any, name: str, of_booleans: str, *, skips_nan: bool = False) -> None:
+def _register_extreme(overload: Any, name: str, of_booleans: str) -> None:
     @elementwise(overload)
     def extreme(ttnn: Any, x: Handle, y: Operand) -> Handle:
-        if skips_nan and x.dtype is not INT32:
-            require_no_nan(ttnn, "it passes over NaN")
         y = fitted(y, x.dtype) if is_number(y) else y
         return getattr(ttnn, of_booleans if result_dtype(ttnn) is torch.bool else name)(x, y)
 
 
 _register_extreme(aten.maximum.default, "maximum", "logical_or")
 _register_extreme(aten.minimum.default, "minimum", "logical_and")
-_register_extreme(aten.fmax.default, "maximum", "logical_or", skips_nan=True)
-_register_extreme(aten.fmin.default, "minimum", "logical_and", skips_nan=True)
+_register_extreme(aten.fmax.default, "maximum", "logical_or")
+_register_extreme(aten.fmin.default, "minimum", "logical_and")
 
 
 @elementwise(aten.nan_to_num.default)
@@ -115,7 +112,6 @@ def nan_to_num(
 ) -> Handle:
     if x.dtype is INT32 or result_dtype(ttnn) is torch.bool:
         return x
-    require_no_nan(ttnn, "it replaces NaN")
     largest = torch.finfo(torch.float32 if x.dtype is FLOAT32 else torch.bfloat16).max
     made = ttnn.where(ttnn.isnan(x), fitted(nan or 0.0, x.dtype), x)
     made = ttnn.where(ttnn.isposinf(x), fitted(largest if posinf is None else posinf, x.dtype), made)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import torch
 
 from torch_ttnn.compiler.lowering.promotion import (
     BFLOAT16,
-    INT32,
     Operand,
     all_over,
     as_held,
@@ -17,7 +15,6 @@ from torch_ttnn.compiler.lowering.promotion import (
     fitted,
     in_common_dtype,
     is_number,
-    require_no_nan,
 )
 from torch_ttnn.compiler.value import Handle
 
@@ -36,18 +33,7 @@ def _register(name: str) -> None:
 
     @elementwise(packet.Tensor, packet.Scalar, computes=in_common_dtype)
     def compare(ttnn: Any, x: Handle, y: Operand) -> Handle:
-        first, second = ttnn.origin.args[:2]
-        if first is second and x.dtype is not INT32 and not _is_part_of_isfinite(ttnn.origin):
-            require_no_nan(ttnn, "comparing a tensor with itself finds NaN")
         return compared(ttnn, name, x, y)
-
-
-def _is_part_of_isfinite(node: torch.fx.Node) -> bool:
-    """x == x and |x| != infinity: infinity in place of NaN gives the same answer."""
-    others = [each for user in node.users for each in user.all_input_nodes if each is not node]
-    return len(others) == len(node.users) and all(
-        each.target is aten.ne.Scalar and each.args[1] == math.inf for each in others
-    )
 
 
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
@@ -73,8 +59,6 @@ def _register_test(overload: Any, name: str, of_integers: bool | None) -> None:
     def test(ttnn: Any, x: Handle) -> Any:
         if not ttnn.origin.args[0].meta["val"].is_floating_point():
             return all_over(ttnn, of_integers) if of_integers is not None else compared(ttnn, "lt", x, 0)
-        if name == "isnan":
-            require_no_nan(ttnn, "it finds NaN")
         return ttnn.cast(getattr(ttnn, name)(x), BFLOAT16)
 
 

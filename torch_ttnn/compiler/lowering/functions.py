@@ -152,7 +152,8 @@ def erfinv(ttnn: Any, x: Handle) -> Handle:
     if x.dtype is BFLOAT16:
         return guess
     slope = ttnn.multiply(ttnn.exp(ttnn.neg(ttnn.square(guess))), 2 / math.sqrt(math.pi))
-    return ttnn.subtract(guess, ttnn.divide(ttnn.subtract(ttnn.erf(guess), x), slope))
+    better = ttnn.subtract(guess, ttnn.divide(ttnn.subtract(ttnn.erf(guess), x), slope))
+    return ttnn.where(ttnn.ge(ttnn.abs(x), 1.0), guess, better)  # infinity has no slope
 
 
 @elementwise(aten.logit.default)

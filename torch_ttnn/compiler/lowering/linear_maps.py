@@ -1,53 +1,97 @@
-"""Images multiplied by a matrix along their height and width: how pools and resampling of any size are done."""
+"""Images multiplied by a matrix along their height and width: how pools and resampling of any size are done.
+
+A product adds nothing times every other pixel, and nothing times infinity is NaN: one infinite pixel would spread over
+its whole row. So finite pixels are multiplied alone, and products of zeros and ones tell where infinities go.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from torch_ttnn.compiler.lowering import images
-from torch_ttnn.compiler.value import Value
+from torch_ttnn.compiler.value import Handle, Value
 
 LARGEST_STACK = 1 << 24  # elements up to which a matrix is repeated for every row of a batch
 
 
-def along_images(ttnn: Any, x: Value, matrices: Sequence[torch.Tensor | None]) -> Value:
-    """[N, C, *sizes] with each size mapped by a matrix [new, old]; None leaves it."""
-    for axis in reversed(range(len(matrices))):
-        matrix = matrices[axis]
-        if matrix is not None:
-            x = _along(ttnn, x, axis, matrix)
+@dataclass(frozen=True)
+class LinearMap:
+    """What torch does to the pixels along one dimension.
+
+    weights  [new, old], by which they are multiplied and added
+    reach    [new, old], what comes of an infinite pixel: 1 or -1 where it is infinite with its sign or the other one,
+             0 where it does not come, NaN where torch has NaN
+    """
+
+    weights: torch.Tensor
+    reach: torch.Tensor
+
+    def transposed(self) -> LinearMap:
+        return LinearMap(self.weights.t().contiguous(), self.reach.t().contiguous())
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the product itself is right for infinite pixels: no weight is zero."""
+        return bool((self.weights != 0).all())
+
+
+def along_images(ttnn: Any, x: Value, maps: Sequence[LinearMap | None]) -> Value:
+    """[N, C, *sizes] with each size mapped; None leaves it."""
+    for axis in reversed(range(len(maps))):
+        here = maps[axis]
+        if here is not None:
+            x = _along(ttnn, x, axis, here)
     return x
 
 
-def _along(ttnn: Any, x: Value, axis: int, matrix: torch.Tensor) -> Value:
+def _along(ttnn: Any, x: Value, axis: int, here: LinearMap) -> Value:
     """The stored images seen as [rows, old, inner]: a matrix from the left for every row leaves channels last."""
     batch, channels, *sizes = x.shape
-    new, old = matrix.shape
+    new, old = here.weights.shape
     rows, inner = batch * math.prod(sizes[:axis]), math.prod(sizes[axis + 1 :]) * channels
     dtype = ttnn.device_dtype(x.dtype)
     sizes[axis] = new
     if rows * new * old > LARGEST_STACK:
         order = [dim for dim in range(x.ndim) if dim != axis + 2] + [axis + 2]
-        made = ttnn.matmul(
-            x.permute(order).tile(dtype),
-            ttnn.static(matrix.t().contiguous()).tile(dtype),
-            compute_kernel_config=ttnn.accurate,
-        )
+
+        def from_the_right(source: Handle, matrix: torch.Tensor) -> Handle:
+            factor = ttnn.static(matrix.t().contiguous()).tile(dtype)
+            return ttnn.matmul(source, factor, compute_kernel_config=ttnn.accurate)
+
+        made = _mapped(ttnn, x.permute(order).tile(dtype), here, from_the_right)
         back = [order.index(dim) for dim in range(x.ndim)]
         return ttnn.value(made, made.shape, x.dtype).permute(back)
-    source = images.arranged(ttnn, x, (rows, old, inner), images.TILE, dtype)
-    stack = ttnn.static(matrix.expand(rows, new, old).contiguous())
-    made = ttnn.matmul(stack.tile(dtype), source, compute_kernel_config=ttnn.accurate)
+
+    def from_the_left(source: Handle, matrix: torch.Tensor) -> Handle:
+        stack = ttnn.static(matrix.expand(rows, new, old).contiguous()).tile(dtype)
+        return ttnn.matmul(stack, source, compute_kernel_config=ttnn.accurate)
+
+    made = _mapped(ttnn, images.arranged(ttnn, x, (rows, old, inner), images.TILE, dtype), here, from_the_left)
     return images.value(
         ttnn, ttnn.reshaped(made, (1, 1, rows * new * inner // channels, channels)), batch, sizes, x.dtype
     )
 
 
-def averaging(old: int, new: int) -> torch.Tensor | None:
+def _mapped(ttnn: Any, x: Handle, here: LinearMap, product: Callable[[Handle, torch.Tensor], Handle]) -> Handle:
+    """The product of the finite pixels, and infinity where an infinite one reaches."""
+    if here.is_full:
+        return product(x, here.weights)
+    infinite = ttnn.cast(ttnn.isinf(x), x.dtype)
+    signs = ttnn.multiply(infinite, ttnn.sign(x))
+    finite = ttnn.where(infinite, 0.0, x)
+    reached = product(infinite, (here.reach != 0).float())
+    signed = product(signs, here.reach.nan_to_num(0.0))
+    # Where both signs meet, torch has NaN, which is infinity on the device.
+    to_infinity = ttnn.where(ttnn.lt(signed, 0.0), -math.inf, math.inf)
+    return ttnn.where(ttnn.gt(reached, 0.0), to_infinity, product(finite, here.weights))
+
+
+def averaging(old: int, new: int) -> LinearMap | None:
     """Means over the windows that torch's adaptive pools take."""
     if old == new:
         return None
@@ -55,4 +99,4 @@ def averaging(old: int, new: int) -> torch.Tensor | None:
     for row in range(new):
         start, end = row * old // new, -(-(row + 1) * old // new)
         matrix[row, start:end] = 1 / (end - start)
-    return matrix
+    return LinearMap(matrix, (matrix != 0).float())

@@ -12,7 +12,7 @@ import torch
 import ttnn_emulator
 from torch_ttnn.compiler.errors import StaysOnHost, refuse
 from torch_ttnn.compiler.lowering import images
-from torch_ttnn.compiler.lowering.linear_maps import along_images, averaging
+from torch_ttnn.compiler.lowering.linear_maps import LinearMap, along_images, averaging
 from torch_ttnn.compiler.lowering.registry import lowers
 from torch_ttnn.compiler.lowering.windows import MOST_TAPS, Windows, bordered, spread, taps_of
 from torch_ttnn.compiler.value import ROW_MAJOR, TILE, Handle, Value
@@ -194,7 +194,8 @@ def mean(
             )
     if made is None and len(windows.taps) > MOST_TAPS:
         matrices = means_of(windows, spread(padding, rank), count_include_pad, divisor_override)
-        return unbatched(along_images(ttnn, source, matrices), shape)
+        maps = [None if each is None else LinearMap(each, each.sign()) for each in matrices]
+        return unbatched(along_images(ttnn, source, maps), shape)
     if made is None:
         made = sum_of_slices(ttnn, source, windows, dtype)
         shares = shares_of(windows, spread(padding, rank), count_include_pad, divisor_override)
@@ -258,8 +259,8 @@ def adaptive_avg_pool(ttnn: Any, x: Value, output_size: Sequence[int]) -> Value:
     if all(size % count == 0 for size, count in zip(sizes, output_size)):
         kernel = [size // count for size, count in zip(sizes, output_size)]
         return mean(ttnn, x, kernel)
-    matrices = [averaging(size, count) for size, count in zip(sizes, output_size)]
-    return unbatched(along_images(ttnn, source, matrices), shape)
+    maps = [averaging(size, count) for size, count in zip(sizes, output_size)]
+    return unbatched(along_images(ttnn, source, maps), shape)
 
 
 @lowers(aten.adaptive_max_pool2d.default, when=no_pool)

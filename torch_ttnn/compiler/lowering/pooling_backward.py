@@ -71,5 +71,5 @@ def avg_pool2d_backward(
 def adaptive_avg_pool2d_backward(ttnn: Any, gradient: Value, x: Value) -> Value:
     source = batched(gradient, 2)
     maps = [averaging(old, new) for old, new in zip(x.shape[-2:], source.shape[2:])]
-    made = along_images(ttnn, source, [None if each is None else each.t().contiguous() for each in maps])
+    made = along_images(ttnn, source, [None if each is None else each.transposed() for each in maps])
     return unbatched(made, x.shape)

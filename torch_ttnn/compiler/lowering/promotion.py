@@ -146,11 +146,6 @@ def all_over(ttnn: Any, number: Number) -> Value:
     return ttnn.static(torch.full(tuple(result.shape), number, dtype=result.dtype))
 
 
-def require_no_nan(ttnn: Any, what: str) -> None:
-    if not ttnn.accepts("nan"):
-        refuse(f'{what}, but NaN becomes infinity on the device; accept=("nan",) lowers it all the same')
-
-
 # -- the decorator ----------------------------------------------------------------------------------------------------
 
 

@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+import torch.fx
 
 from torch_ttnn.compiler.forms import Form
 from torch_ttnn.compiler.lowering.registry import lowers
 from torch_ttnn.compiler.lowering.stored import held_by, spread
 from torch_ttnn.compiler.value import Value
+from ttnn_emulator import DataType
 
 aten = torch.ops.aten
+BATCH_NORMS = (aten._native_batch_norm_legit_functional.default, aten._native_batch_norm_legit_no_training.default)
 
 
 def repeated(ttnn: Any, x: Value, times: Sequence[int]) -> Value:
@@ -57,7 +60,17 @@ def expand_as(ttnn: Any, x: Value, other: Value) -> Value:
 
 @lowers(aten.repeat.default)
 def repeat(ttnn: Any, x: Value, repeats: Sequence[int]) -> Value:
-    return repeated(ttnn, x.with_rank(len(repeats)), repeats)
+    x = x.with_rank(len(repeats))
+    if _are_statistics(ttnn.origin) and not x.is_static:
+        made = ttnn.repeat(x.tile(DataType.FLOAT32), list(repeats))
+        return ttnn.value(made, [size * each for size, each in zip(x.shape, repeats)], x.dtype)
+    return repeated(ttnn, x, repeats)
+
+
+def _are_statistics(node: torch.fx.Node) -> bool:
+    """Whether they are running statistics, which an instance norm repeats for every image: each call moves them a bit,
+    and what is rounded off would be lost on every call."""
+    return any(user.target in BATCH_NORMS and node in user.args[3:5] for user in node.users)
 
 
 @lowers(aten.repeat_interleave.self_int)

@@ -14,7 +14,7 @@ import torch
 
 from torch_ttnn.compiler.errors import StaysOnHost, refuse
 from torch_ttnn.compiler.lowering import images
-from torch_ttnn.compiler.lowering.linear_maps import along_images
+from torch_ttnn.compiler.lowering.linear_maps import LinearMap, along_images
 from torch_ttnn.compiler.lowering.registry import lowers
 from torch_ttnn.compiler.value import ROW_MAJOR, Handle, Value
 from ttnn_emulator import DataType
@@ -133,11 +133,11 @@ def matrices_of(
     output_size: Sequence[int],
     options: Sequence[Any],
     scales: Sequence[float | None],
-) -> list[torch.Tensor | None]:
-    """For each dimension the matrix [new, old] of torch's operation; None where it changes nothing."""
+) -> list[LinearMap | None]:
+    """For each dimension what torch's operation does to it; None where it changes nothing."""
     rank = len(sizes)
     scales = tuple(scales) + (None,) * (rank - len(scales))
-    found: list[torch.Tensor | None] = []
+    found: list[LinearMap | None] = []
     for axis, (old, new) in enumerate(zip(sizes, output_size)):
         # Unit vectors lie along the dimension, their number along a neighbour (of a size that stays), or the channels.
         beside = 1 if rank == 1 else 2 + (axis + 1) % rank
@@ -148,8 +148,38 @@ def matrices_of(
         with torch.utils._python_dispatch._disable_current_modes():
             same = torch.eye(old)
             made = operation(same.view(shape), size, *options, *only).movedim(axis + 2, 0).reshape(new, old)
-            found.append(None if old == new and torch.equal(made, same) else made.contiguous())
+            if old == new and torch.equal(made, same):
+                found.append(None)
+                continue
+            is_smooth = operation.overloadpacket in SMOOTH
+            reach = _reach(operation, rank, axis, old, new, options, only) if is_smooth else made.sign()
+            found.append(LinearMap(made.contiguous(), reach))
     return found
+
+
+def _reach(
+    operation: Any,
+    rank: int,
+    axis: int,
+    old: int,
+    new: int,
+    options: Sequence[Any],
+    scales: Sequence[float | None],
+) -> torch.Tensor:
+    """What comes of infinite pixels along a dimension; torch multiplies some by zero, which gives NaN.
+
+    Along the others, 4 pixels become 5: that in the middle is made of all of them, and none is multiplied by zero.
+    """
+    sizes, size, middle = [4] * rank, [5] * rank, [2] * rank
+    sizes[axis], size[axis] = old, new
+    x = torch.zeros(1, old, *sizes)  # every pixel in a channel of its own
+    place: list[Any] = [1] * rank
+    place[axis] = slice(None)
+    x[(0, slice(None), *place)] = torch.where(torch.eye(old) > 0, torch.inf, 0.0)
+    taken: list[Any] = [*middle]
+    taken[axis] = slice(None)
+    made = operation(x, size, *options, *scales)[(0, slice(None), *taken)].t()
+    return (made.clamp(-1, 1) * ~made.isfinite()).contiguous()
 
 
 @lowers(*BACKWARD, when=no_resampling)
@@ -158,7 +188,7 @@ def backward(ttnn: Any, gradient: Value, output_size: Sequence[int], input_size:
     packet = BACKWARD[ttnn.origin.target]
     options, scales = (rest[:1], rest[1:]) if packet in SMOOTH else ((), rest)
     matrices = matrices_of(packet.default, input_size[2:], output_size, options, scales)
-    return along_images(ttnn, gradient, [None if each is None else each.t().contiguous() for each in matrices])
+    return along_images(ttnn, gradient, [None if each is None else each.transposed() for each in matrices])
 
 
 # -- at the points of a grid ------------------------------------------------------------------------------------------
