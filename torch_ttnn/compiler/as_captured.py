@@ -33,6 +33,7 @@ def corrected_strides(graph_module: torch.fx.GraphModule, inputs: Sequence[Any])
 class _AsCaptured(torch.fx.Interpreter):
     def __init__(self, graph_module: torch.fx.GraphModule) -> None:
         super().__init__(graph_module)
+        self.extra_traceback = False  # errors keep torch's own message
         self.corrected: dict[str, list[int]] = {}
 
     def run_node(self, n: torch.fx.Node) -> Any:

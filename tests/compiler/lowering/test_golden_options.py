@@ -27,6 +27,8 @@ COMPOSITE = "made of operations that have vectors"
 TORCH = "held against torch in every dtype; the kernels of its family have vectors"
 EXACT = "exact on integers or on the sign: held against torch, all bits equal"
 MOVES = "only moves values: held against torch, all bits equal"
+FUSED = "the kernel of add, which has vectors with functions of either operand and other dtypes, with another operation"
+RANDOM = "random numbers: their distribution is held against torch in tests/compiler/test_dropout.py"
 
 # (operation, option) of which there is no vector: why none is needed.
 REASONS: dict[Use, str] = {
@@ -61,6 +63,11 @@ REASONS: dict[Use, str] = {
     ("matmul", "transpose_a"): "the operand is transposed before the matmul, as transpose_b, which has vectors",
     **{("moreh_fold", o): MOVES for o in ("", "dilation", "kernel_size", "output_size", "padding", "stride")},
     ("moreh_getitem", ""): MOVES,
+    ("ge", "dtype"): EXACT,
+    ("lt", "dtype"): EXACT,
+    **{("multiply", o): FUSED for o in ("dtype", "input_tensor_a_activations", "input_tensor_b_activations")},
+    **{("subtract", o): FUSED for o in ("dtype", "input_tensor_b_activations")},
+    **{("rand", o): RANDOM for o in ("", "device", "dtype", "layout", "seed")},
     ("rpow", ""): "exp2 and log2 of the vector unit, which have vectors",
     ("scale_mask_softmax", ""): "softmax after a multiplication and an addition; all have vectors",
     ("scatter", "reduce"): "additions in float32 by the mover's processor: held against torch",

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.utils._pytree as pytree
-from torch.testing._internal.common_methods_invocations import op_db
-from torch.testing._internal.opinfo.core import BinaryUfuncInfo, OpInfo, UnaryUfuncInfo
+from hypothesis import settings
+
+if TYPE_CHECKING:
+    from torch.testing._internal.opinfo.core import OpInfo
 
 SEED = 42  # that of torch's own wrapper_set_seed, which some samples call
 DTYPES = (torch.float32, torch.bfloat16, torch.int64, torch.int32, torch.bool)
@@ -18,10 +20,21 @@ DTYPES = (torch.float32, torch.bfloat16, torch.int64, torch.int32, torch.bool)
 # Written over some values of floating-point tensors. The sign of zero is not among them: the device has none.
 EXTREMES = (float("inf"), -float("inf"), 0.0, 1e30, -1e30, 1e-30, 100.0, -100.0)
 
-ELEMENTWISE = (UnaryUfuncInfo, BinaryUfuncInfo)
-OPERATORS: dict[str, OpInfo] = {
-    f"{info.name}.{info.variant_test_name}" if info.variant_test_name else info.name: info for info in op_db
-}
+
+def _database() -> tuple[dict[str, OpInfo], tuple[type, ...]]:
+    """All operators by their names, and the classes of elementwise ones."""
+    profile = settings.get_current_profile_name()
+    from torch.testing._internal.common_methods_invocations import op_db
+    from torch.testing._internal.opinfo.core import BinaryUfuncInfo, UnaryUfuncInfo
+
+    settings.load_profile(profile)  # torch's test modules load one of their own
+    return {".".join(filter(None, (info.name, info.variant_test_name))): info for info in op_db}, (
+        UnaryUfuncInfo,
+        BinaryUfuncInfo,
+    )
+
+
+OPERATORS, ELEMENTWISE = _database()
 
 
 class NotDense(Exception):

@@ -43,7 +43,7 @@ def _build(rewriter: Rewriter, match: Match) -> Node | None:
     root = match.root
     slots = match["slots"]
     settings: Any = match["rest"]
-    if len(shape_of(slots)) != 3 or list(settings[0]) not in ([1], [-2]) or any(settings[1:]):
+    if len(shape_of(slots)) != 3 or list(settings[0] or ()) not in ([1], [-2]) or any(settings[1:]):
         return None
     tokens, k, _ = shape_of(slots)
     reader = RowReader(rewriter, tokens, k)
