@@ -6,17 +6,16 @@ from dataclasses import dataclass
 
 import torch
 
-from ttnn_emulator.core_numbers import near_dram
 from ttnn_emulator.dispatch import current_board
-from ttnn_emulator.enums import BufferType, DataType, MathFidelity, ShardOrientation, TensorMemoryLayout
-from ttnn_emulator.errors import ChipFault, require
+from ttnn_emulator.enums import BufferType, DataType, MathFidelity, TensorMemoryLayout
+from ttnn_emulator.errors import ChipFault, EmulatorError, NotEmulated, require
 from ttnn_emulator.grid import CoreCoord
-from ttnn_emulator.memory_config import ShardSpec
 from ttnn_emulator.numerics import expert_gate_ring as numeric
 from ttnn_emulator.numerics.matmul import Kernel
 from ttnn_emulator.numerics.matrix_unit import MathConfig
 from ttnn_emulator.numerics.normalize import Core
 from ttnn_emulator.ops._common import require_on_device
+from ttnn_emulator.ops._near_banks import cores_of, near_banks, shard_numbers, shards_of
 from ttnn_emulator.ops._prefill import require_unsigned
 from ttnn_emulator.shapes import TILE_SIZE
 from ttnn_emulator.spec import Spec
@@ -48,8 +47,8 @@ def moe_gate_mm(input_tensor: Spec, *, w_tensor: Spec, output_tensor: Spec, laye
     last one's tile of the output is the result (`numeric.collected`); the others' tiles hold what they worked on:
     biased scores of their group, or the partial product of the core after them.
 
-    The library's own test of it is switched off (issue 44858: the card does not come back): the kernels announce 7
-    receivers of a multicast to the whole grid. Values here are what the kernels compute when they come to their end.
+    The library's own test of it is switched off: it hung (issue 44858). The kernels of 0.81.1 no longer count and set
+    one semaphore at once (dm1.cpp: collector_semaphore); what they compute is what those before them did.
     """
     require_unsigned(layer_id=layer_id, column_id=column_id)
     for name, spec in (("input", input_tensor), ("weight", w_tensor), ("output", output_tensor)):
@@ -67,9 +66,9 @@ def moe_gate_mm(input_tensor: Spec, *, w_tensor: Spec, output_tensor: Spec, laye
     def compute(x: torch.Tensor, weight: torch.Tensor, held: torch.Tensor) -> torch.Tensor:
         if fault is not None:
             raise fault
-        copies, places = (_placed(spec, [each.core for each in ring]) for spec in (input_tensor, output_tensor))
-        shards = _placed(w_tensor, [CoreCoord(each.bank, 0) for each in ring])
-        rows = _shards(w_tensor).shape[0]
+        copies, places = (shard_numbers(spec, [each.core for each in ring]) for spec in (input_tensor, output_tensor))
+        shards = shard_numbers(w_tensor, [CoreCoord(each.bank, 0) for each in ring])
+        rows = shards_of(w_tensor).shape[0]
         inputs, banks = x.reshape(-1, TILE_SIZE, INNER), weight.reshape(-1, rows, BANK_WIDTH)
         core = Core.of(MATH, TILE_SIZE * TILE_SIZE * numeric.GROUPS)
         tiles: list[torch.Tensor] = []
@@ -110,36 +109,15 @@ class _Member:
 
 def _ring() -> list[_Member]:
     """The cores next to the banks, from the highest row down and from right to left (ring_pos2bank_id)."""
-    board = current_board()
-    near = near_dram(board.name, board.dispatch) or ()
-    members = [_Member(CoreCoord(x, y), bank) for bank, (x, y) in enumerate(near)]
+    members = [_Member(core, bank) for bank, core in enumerate(near_banks())]
     return sorted(members, key=lambda each: (each.core.y, each.core.x), reverse=True)
 
 
-def _shards(spec: Spec) -> ShardSpec:
-    shards = spec.memory_config.shard_spec
-    assert shards is not None
-    return shards
-
-
-def _order(spec: Spec) -> list[CoreCoord]:
-    """The cores that hold something of a tensor, by shard."""
-    shards = _shards(spec)
-    height, width = (size // step for size, step in zip(spec.physical_shape, shards.shape))
-    return shards.grid.cores(row_wise=shards.orientation is ShardOrientation.ROW_MAJOR)[: height * width]
-
-
-def _placed(spec: Spec, cores: list[CoreCoord]) -> list[int]:
-    """Which shard lies on each of the cores."""
-    order = _order(spec)
-    return [order.index(core) for core in cores]
-
-
-def _fault(x: Spec, weight: Spec, out: Spec, layer: int, ring: list[_Member]) -> ChipFault | None:
+def _fault(x: Spec, weight: Spec, out: Spec, layer: int, ring: list[_Member]) -> EmulatorError | None:
     """The library looks at no shapes, and the kernels know one."""
     height, width = TensorMemoryLayout.HEIGHT_SHARDED, TensorMemoryLayout.WIDTH_SHARDED
     if len(ring) != CORES:
-        return ChipFault(f"which {CORES} cores of {current_board().name} lie next to banks of DRAM is not known")
+        return NotEmulated(f"which {CORES} cores of {current_board().name} lie next to banks of DRAM is not known")
     cores, banks = [each.core for each in ring], [CoreCoord(each.bank, 0) for each in ring]
     for name, spec, layout, least, where in (
         ("input", x, height, (TILE_SIZE, INNER), cores),
@@ -155,10 +133,10 @@ def _fault(x: Spec, weight: Spec, out: Spec, layer: int, ring: list[_Member]) ->
             return ChipFault(f"the kernels take shards of the {name} for {list(least)}, they are {list(shards.shape)}")
         if spec.padded_shape != spec.shape or spec.volume % (rows * columns):
             return ChipFault(f"the {name} {list(spec.shape)} does not fill its shards: the kernels read the rest, too")
-        if not set(where) <= set(_order(spec)):
+        if not set(where) <= set(cores_of(spec)):
             return ChipFault(f"the {name} does not lie on all of the cores that the kernels work on")
     if weight.memory_config.buffer_type is not BufferType.DRAM:
         return ChipFault("the kernels read the weight from DRAM")
-    if layer and _shards(weight).shape[0] >= 2 * LAYER_ROWS:
+    if layer and shards_of(weight).shape[0] >= 2 * LAYER_ROWS:
         return ChipFault(f"the kernels read the first layer of a bank, not layer {layer}")
     return None
