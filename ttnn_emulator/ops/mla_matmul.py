@@ -6,16 +6,15 @@ from itertools import accumulate
 
 import torch
 
-from ttnn_emulator.core_numbers import near_dram
 from ttnn_emulator.dispatch import current_board
-from ttnn_emulator.enums import BufferType, DataType, MathFidelity, ShardOrientation, TensorMemoryLayout
+from ttnn_emulator.enums import BufferType, DataType, MathFidelity, TensorMemoryLayout
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.grid import CoreCoord
-from ttnn_emulator.memory_config import ShardSpec
 from ttnn_emulator.numerics.matmul import Kernel
 from ttnn_emulator.numerics.matrix_unit import MathConfig
 from ttnn_emulator.numerics.normalize import Core
 from ttnn_emulator.ops._common import require_on_device
+from ttnn_emulator.ops._near_banks import cores_of, near_banks, shard_numbers, shards_of
 from ttnn_emulator.shapes import TILE_SIZE
 from ttnn_emulator.spec import Spec
 from ttnn_emulator.table import Plan, operation
@@ -61,9 +60,9 @@ def matmul_wo(input_tensor: Spec, *, w_tensor: Spec, output_tensor: Spec, layer_
     def compute(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         if fault is not None:
             raise fault
-        copies = _placed(input_tensor, _near())
-        banks = _placed(w_tensor, [CoreCoord(bank, 0) for bank in range(len(BANK_TILES))])
-        shards = _shards(w_tensor).shape[0]
+        copies = shard_numbers(input_tensor, near_banks())
+        banks = shard_numbers(w_tensor, [CoreCoord(bank, 0) for bank in range(len(BANK_TILES))])
+        shards = shards_of(w_tensor).shape[0]
         x = x.reshape(-1, *x.shape[-2:])
         weight = weight.reshape(-1, BANK_WIDTH)
         core = Core.of(MATH, x.shape[-2] * COLUMNS * len(BANK_TILES))
@@ -87,7 +86,7 @@ def matmul_wo(input_tensor: Spec, *, w_tensor: Spec, output_tensor: Spec, layer_
 
 def _collected(product: torch.Tensor, out: Spec) -> torch.Tensor:
     """The product's columns as the cores of the output hold them."""
-    places = _placed(out, _collectors())
+    places = shard_numbers(out, _collectors())
     tiles = product.reshape(-1, TURNS, COLLECTORS, TILE_SIZE)
     made = torch.empty(tiles.shape[0], COLLECTORS, TURNS, TILE_SIZE)
     for number, place in enumerate(places):
@@ -97,36 +96,12 @@ def _collected(product: torch.Tensor, out: Spec) -> torch.Tensor:
     return torch.nn.functional.pad(rows, (0, 0, 0, missing)).reshape(out.shape)
 
 
-def _near() -> list[CoreCoord]:
-    board = current_board()
-    return [CoreCoord(x, y) for x, y in near_dram(board.name, board.dispatch) or ()]
-
-
 def _collectors() -> list[CoreCoord]:
     """The last cores of the grid that are not next to a bank."""
-    taken = _near()
+    taken = near_banks()
     width, height = current_board().grid
     free = [CoreCoord(x, y) for y in range(height - 1, -1, -1) for x in range(width - 1, -1, -1)]
     return [core for core in free if core not in taken][:COLLECTORS]
-
-
-def _shards(spec: Spec) -> ShardSpec:
-    shards = spec.memory_config.shard_spec
-    assert shards is not None
-    return shards
-
-
-def _order(spec: Spec) -> list[CoreCoord]:
-    """The cores that hold something of a tensor, by shard."""
-    shards = _shards(spec)
-    height, width = (size // step for size, step in zip(spec.physical_shape, shards.shape))
-    return shards.grid.cores(row_wise=shards.orientation is ShardOrientation.ROW_MAJOR)[: height * width]
-
-
-def _placed(spec: Spec, cores: list[CoreCoord]) -> list[int]:
-    """Which shard lies on each of the cores."""
-    order = _order(spec)
-    return [order.index(core) for core in cores]
 
 
 def _fault(x: Spec, weight: Spec, out: Spec, layer: int) -> ChipFault | None:
@@ -137,7 +112,7 @@ def _fault(x: Spec, weight: Spec, out: Spec, layer: int) -> ChipFault | None:
         ("weight", weight, DataType.BFLOAT8_B, height, None),
         ("output", out, BF16, width, (TILE_SIZE, TURNS * TILE_SIZE)),
     )
-    near = _near()
+    near = near_banks()
     if len(near) != len(BANK_TILES):
         return ChipFault(f"the kernel knows {len(BANK_TILES)} banks of DRAM, the board has {len(near)}")
     for name, spec, dtype, layout, shard in wanted:
@@ -146,7 +121,7 @@ def _fault(x: Spec, weight: Spec, out: Spec, layer: int) -> ChipFault | None:
             return ChipFault(f"the kernel takes the {name} for {dtype.name} in tiles, {layout.name}")
         if shard is not None and tuple(shards.shape) != shard:
             return ChipFault(f"the kernel takes shards of the {name} for {list(shard)}, they are {list(shards.shape)}")
-    shards = _shards(weight)
+    shards = shards_of(weight)
     if weight.memory_config.buffer_type is not BufferType.DRAM or shards.shape[1] != BANK_WIDTH:
         return ChipFault(f"the weight must lie in DRAM, {BANK_WIDTH} wide")
     if shards.shape[0] % LAYER_ROWS or not 0 <= layer < shards.shape[0] // LAYER_ROWS:
@@ -159,6 +134,6 @@ def _fault(x: Spec, weight: Spec, out: Spec, layer: int) -> ChipFault | None:
         )
     banks = [CoreCoord(bank, 0) for bank in range(len(BANK_TILES))]
     for name, spec, cores in (("input", x, near), ("weight", weight, banks), ("output", out, _collectors())):
-        if not set(cores) <= set(_order(spec)):
+        if not set(cores) <= set(cores_of(spec)):
             return ChipFault(f"the {name} does not lie on all of the cores that the kernel works on")
     return None
