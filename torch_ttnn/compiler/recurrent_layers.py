@@ -49,7 +49,8 @@ def lstm(
     return output, h_n, c_n
 
 
-def gru(
+def _of_one_state(
+    operator: Callable[..., Tensor],
     x: Tensor,
     h0: Tensor,
     params: Sequence[Tensor],
@@ -60,50 +61,32 @@ def gru(
     bidirectional: bool,
     batch_first: bool,
 ) -> tuple[Tensor, Tensor]:
+    """Layers of `operator`, which gives the hidden states of all time steps."""
+
+    def layer(x: Tensor, weights: Sequence[Tensor], number: int, reverse: bool) -> tuple[Tensor, Tensor]:
+        hidden = operator(x, h0[number], *_with_biases(weights), reverse)
+        return hidden, last_step(hidden, reverse)
+
+    kinds = 2 + 2 * has_biases
+    output, (h_n,) = _stacked(
+        layer, x, params, kinds, num_layers, dropout if train else 0.0, bidirectional, batch_first
+    )
+    return output, h_n
+
+
+def gru(*args: Any) -> tuple[Tensor, Tensor]:
     """`torch.gru` of padded sequences."""
-
-    def layer(x: Tensor, weights: Sequence[Tensor], number: int, reverse: bool) -> tuple[Tensor, Tensor]:
-        hidden, _ = operators.gru_layer(x, h0[number], *_with_biases(weights), reverse)
-        return hidden, last_step(hidden, reverse)
-
-    kinds = 2 + 2 * has_biases
-    output, (h_n,) = _stacked(
-        layer, x, params, kinds, num_layers, dropout if train else 0.0, bidirectional, batch_first
-    )
-    return output, h_n
-
-
-def _rnn(
-    activation: str,
-    x: Tensor,
-    h0: Tensor,
-    params: Sequence[Tensor],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-    batch_first: bool,
-) -> tuple[Tensor, Tensor]:
-    def layer(x: Tensor, weights: Sequence[Tensor], number: int, reverse: bool) -> tuple[Tensor, Tensor]:
-        hidden = operators.rnn_layer(x, h0[number], *_with_biases(weights), activation, reverse)
-        return hidden, last_step(hidden, reverse)
-
-    kinds = 2 + 2 * has_biases
-    output, (h_n,) = _stacked(
-        layer, x, params, kinds, num_layers, dropout if train else 0.0, bidirectional, batch_first
-    )
-    return output, h_n
+    return _of_one_state(lambda *given: operators.gru_layer(*given)[0], *args)
 
 
 def rnn_tanh(*args: Any) -> tuple[Tensor, Tensor]:
     """`torch.rnn_tanh` of padded sequences."""
-    return _rnn("tanh", *args)
+    return _of_one_state(lambda *given: operators.rnn_layer(*given[:-1], "tanh", given[-1]), *args)
 
 
 def rnn_relu(*args: Any) -> tuple[Tensor, Tensor]:
     """`torch.rnn_relu` of padded sequences."""
-    return _rnn("relu", *args)
+    return _of_one_state(lambda *given: operators.rnn_layer(*given[:-1], "relu", given[-1]), *args)
 
 
 def _with_biases(weights: Sequence[Tensor]) -> tuple:
