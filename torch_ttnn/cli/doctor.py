@@ -198,7 +198,7 @@ def _cache(options: Options) -> tuple[str, str]:
     folder = cache.program_folder()
     if folder is not None and not _writable(folder):
         status = NOTE
-        parts.append(f"{folder} cannot be written, so every process compiles anew; TORCH_TTNN_CACHE_DIR names another")
+        parts.append(f"{folder} cannot be written, so every process recompiles; TORCH_TTNN_CACHE_DIR names another")
     return status, "; ".join(parts)
 
 

@@ -368,7 +368,7 @@ class Recorder(Namespace):
     # -- random numbers ---------------------------------------------------------------------------------------------
 
     def seed(self) -> torch.fx.Node:
-        """A number that torch's generator draws anew in each call of the program: the seed of random numbers."""
+        """The seed of random numbers, which torch's generator draws in each call of the program."""
         node = call_node(self.main, composites.drawn_seed)
         node.meta.update(val=1, move=DRAWS, origin=self.origin)
         return node

@@ -82,7 +82,7 @@ class ModelEntry:
     def inputs(
         self, seed: int = 0, *, batch: int | None = None, length: int | None = None
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Arguments and keywords of a call, drawn anew; `length` is the number of tokens, where there are any."""
+        """Newly drawn arguments and keywords of a call; `length` is the number of tokens, where there are any."""
         return self.feed.draw(seed, batch or self.batch, length)
 
     def resized(self, name: str, reduced: str, **settings: Any) -> ModelEntry:
