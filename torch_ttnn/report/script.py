@@ -115,8 +115,9 @@ if __name__ == "__main__":
 
 # For operations that ATen has no name for and that the program leaves to the host.
 BESIDE = """
-sys.path.insert(0, str(HERE))
-import composites  # noqa: E402
+found = importlib.util.spec_from_file_location("composites", HERE / "composites.py")
+composites = importlib.util.module_from_spec(found)
+found.loader.exec_module(composites)
 """
 
 MODES = {"accuracy": (ACCURACY, ""), "profiling": (PROFILING, "import time\n")}
@@ -126,5 +127,5 @@ def fill(mode: str, parts: Mapping[str, str]) -> str:
     """The whole script."""
     body, imports = MODES[mode]
     if parts["beside"]:
-        imports = f"import sys\n{imports}"
+        imports = f"import importlib.util\n{imports}"
     return (HEAD + body).format(imports=imports, **parts)
