@@ -12,7 +12,7 @@ from torch._decomp import core_aten_decompositions
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 
-from torch_ttnn.compiler import transformer_layers
+from torch_ttnn.compiler import transformer_layers, weight_norm
 from torch_ttnn.compiler.lowering import LOWERINGS
 from torch_ttnn.compiler.recurrent_layers import take_layers_apart
 
@@ -59,7 +59,7 @@ def boxed(run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
 @functools.cache
 def decompositions() -> dict[Any, Callable[..., Any]]:
     """Core ATen decompositions, and ours, of all that has no lowering of its own."""
-    table = {**core_aten_decompositions(), **transformer_layers.DECOMPOSITIONS}
+    table = {**core_aten_decompositions(), **transformer_layers.DECOMPOSITIONS, **weight_norm.DECOMPOSITIONS}
     return {op: rule for op, rule in table.items() if op not in LOWERINGS}
 
 
