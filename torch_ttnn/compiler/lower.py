@@ -175,17 +175,25 @@ class _Lowering:
             return self._pointwise(node, lowering, args, kwargs)
         result = lowering.function(self.recorder, *args, **kwargs)
         if isinstance(node.meta["val"], tuple | list):
+            result = [self._empty(its) if each is None else each for each, its in zip(result, node.meta["val"])]
             missing = [number for number in self.recorder.used if result[number] is None]
             if missing:
                 raise StaysOnHost(f"its output {missing[0]} is used, which the device does not give")
         return self._as_values(result, node.meta["val"], node)
+
+    def _empty(self, val: Any) -> Any:
+        """What an operation gives beside its result, if that has no elements (statistics that are not computed)."""
+        if not isinstance(val, torch.Tensor) or 0 not in val.shape:
+            return None
+        return self.recorder.prepare_call(torch.ops.aten.zeros.default, (list(val.shape),), {"dtype": val.dtype}, val)
 
     def _require_supported(self, node: torch.fx.Node, args: tuple, kwargs: dict[str, Any]) -> None:
         """Refuse what no lowering handles: empty tensors, and dtypes that the device lacks."""
         found: list[Any] = [item for item in leaves((args, kwargs)) if isinstance(item, Value)]
         val = node.meta["val"]
         if isinstance(val, tuple | list):
-            found += [val[number] for number in self.recorder.used if isinstance(val[number], torch.Tensor)]
+            used = [val[number] for number in self.recorder.used if isinstance(val[number], torch.Tensor)]
+            found += [each for each in used if 0 not in each.shape] or used
         elif isinstance(val, torch.Tensor):
             found.append(val)
         for item in found:

@@ -113,3 +113,18 @@ def test_gradients_of_mixed_dtypes(statistics):
         found.append(model.weight.grad.clone())
     assert found[0].dtype is found[1].dtype
     torch.testing.assert_close(found[1], found[0], rtol=0.03, atol=0.03)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_empty_statistics_are_given_beside_the_result(dtype):
+    """With running statistics torch gives two tensors without elements; the norm itself needs no host."""
+
+    def norm(x, weight, bias, mean, variance):
+        return aten._native_batch_norm_legit_no_training(x, weight, bias, mean, variance, 0.1, 1e-5)
+
+    given = [torch.randn(2, CHANNELS, 6), *parameters()]
+    outcome = check(norm, *[each.to(dtype) for each in given])
+    for empty in outcome.outputs[1:]:
+        assert empty.shape == (0,) and empty.dtype is dtype
+    again = outcome.program([each.to(dtype) for each in given])
+    assert again[1] is not outcome.outputs[1]

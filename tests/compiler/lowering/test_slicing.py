@@ -55,3 +55,10 @@ def test_the_first_token():
 @pytest.mark.parametrize("shape", [[1], [5], [33]])
 def test_vectors(shape):
     moves(lambda x: (x[:1], x[-1], x[::2]), numbers(shape))
+
+
+def test_empty_part_of_a_split():
+    """A part without elements is given with the others, and may be used."""
+    x = torch.randn(4, 5)
+    check(lambda x: x.split([0, 3, 2], 1), x, on_device=False)
+    check(lambda x: [torch.cat([each, each]) * 2 for each in x.split([2, 0, 3], 1)], x, on_device=False)
