@@ -13,8 +13,6 @@ RELATIVE = 0.02
 # The chip has no denormal numbers: they are zeros.
 SMALLEST = torch.finfo(torch.bfloat16).tiny
 LARGEST = torch.finfo(torch.bfloat16).max
-# Beyond, the library's reduction of angles loses all digits.
-ANGLES = {"sin": 2.0**18, "cos": 2.0**18, "tan": 2.0**16}
 # Relative errors grow where a function is next to nothing; these are the largest differences there.
 ABSOLUTE = {"erfc": 1e-4, "sin": 0.01, "cos": 0.01, "tan": 0.01}
 
@@ -45,7 +43,6 @@ def all_of_bfloat16() -> torch.Tensor:
 @torch.no_grad()
 def test_every_number_of_bfloat16(name: str) -> None:
     x = all_of_bfloat16()
-    x = x[x.abs() <= ANGLES.get(name, torch.inf)]
     (got,), wanted = run(CASES[name], x).outputs, CASES[name](x)
     near = (got - wanted).abs() <= RELATIVE * wanted.abs() + 2 * SMALLEST + ABSOLUTE.get(name, 0.0)
     near |= (got == wanted) | (got.isnan() & wanted.isnan())
