@@ -200,7 +200,7 @@ SMALLEST_DIVISOR = 2.0**-100  # whose last bits are no denormal numbers
 def _in_reach(ttnn: Any, quotient: Handle, y: Operand) -> Handle:
     """The quotient, or infinity where the divisor is too small to be taken apart."""
     if is_number(y):
-        return quotient if abs(y) >= SMALLEST_DIVISOR else ttnn.full_like(quotient, math.inf)
+        return quotient
     return ttnn.where(ttnn.lt(ttnn.abs(y), SMALLEST_DIVISOR), math.inf, quotient)
 
 
@@ -211,8 +211,7 @@ def _rest(ttnn: Any, x: Handle, y: Operand) -> tuple[Handle, Operand, Handle]:
     key = "quotient", x.node, y if is_number(y) else y.node
     x, y = ttnn.cast(x, FLOAT32), float(y) if is_number(y) else ttnn.cast(y, FLOAT32)
     quotient = ttnn.divide(x, y)
-    is_tiny = is_number(y) and abs(y) < SMALLEST_DIVISOR
-    if not is_number(y) or is_tiny or not ttnn.range_of(0).within(times(Range(-abs(y), abs(y)), SMALL_QUOTIENTS)):
+    if not is_number(y) or not ttnn.range_of(0).within(times(Range(-abs(y), abs(y)), SMALL_QUOTIENTS)):
         ttnn.require(key, lambda: small_enough(ttnn, _in_reach(ttnn, quotient, y), LARGEST_QUOTIENT))
     return x, y, _exact_division(ttnn, x, y, quotient)[1]
 
@@ -223,6 +222,8 @@ def _exact_division(ttnn: Any, x: Handle, y: Operand, quotient: Handle) -> tuple
     The kernel of `ttnn.fmod` rounds the product of divisor and quotient. The divisor in three parts of 8 bits has
     exact ones, and so has what is left after each of them is taken away.
     """
+    if is_number(y) and abs(y) < SMALLEST_DIVISOR:
+        refuse(f"the last bits of the divisor {y} are denormal numbers, which the device does not have")
     whole = ttnn.trunc(quotient)
     rest = x
     for part in _parts_of_8_bits(ttnn, y):
