@@ -311,7 +311,7 @@ LARGEST_EXPONENT = 160  # of 2, well beyond what a float holds
 
 
 @elementwise(aten.pow.Scalar)
-def power_of_number(ttnn: Any, base: Operand, exponent: Handle) -> Handle:
+def power_of_number(ttnn: Any, base: Operand, exponent: Handle) -> Any:
     if exponent.dtype is INT32:
         refuse("integer powers of a number may need more than the 32 bits of integers on the device")
     if base == 2:
