@@ -7,12 +7,13 @@ the smallest and largest value of such inputs first, and leaves calls with other
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
 import torch.fx
 
+from torch_ttnn.compiler import angles
 from torch_ttnn.compiler.arguments import leaves
 from torch_ttnn.compiler.ranges import Range, Ranges, beyond, divides_by_zero
 
@@ -37,21 +38,25 @@ class Bounds(NamedTuple):
 
 
 INT32 = Bounds(torch.iinfo(torch.int32).min, torch.iinfo(torch.int32).max)  # what the device's integers hold
+ANY_FLOAT = Bounds(-(1 << 128), 1 << 128)
 
 
-def of_inputs(captured: torch.fx.GraphModule) -> dict[int, Bounds]:
-    """The bounds of every input of integers, by its number. Those of weights hold when they are prepared."""
+def of_inputs(captured: torch.fx.GraphModule, statics: Collection[int] = ()) -> dict[int, Bounds]:
+    """The bounds of every input of integers, by its number, and of floats where they matter.
+
+    `statics` are the numbers of weights. Their bounds hold when they are prepared.
+    """
     placeholders = captured.graph.find_nodes(op="placeholder")
     whole = [number for number, node in enumerate(placeholders) if _is_whole(node)]
     casts = any(node.target in CASTS and _is_whole(node) for node in captured.graph.nodes)
-    if not whole and not casts:
+    if not whole and not casts and not angles.turning(captured.graph):
         return {}
     found: dict[int, Bounds] = {}
     for number in whole:
         found[number] = _of_dtype(placeholders[number])
         for asked in _asked_of(placeholders[number]):
             found[number] = found[number].and_also(asked)
-    _Narrowing(captured, placeholders, found).run()
+    _Narrowing(captured, placeholders, found, statics).run()
     return {
         number: bounds
         for number, bounds in found.items()
@@ -79,9 +84,13 @@ class _Narrowing:
     """
 
     def __init__(
-        self, captured: torch.fx.GraphModule, placeholders: Sequence[torch.fx.Node], found: dict[int, Bounds]
+        self,
+        captured: torch.fx.GraphModule,
+        placeholders: Sequence[torch.fx.Node],
+        found: dict[int, Bounds],
+        statics: Collection[int],
     ) -> None:
-        self.captured, self.placeholders, self.found = captured, placeholders, found
+        self.captured, self.placeholders, self.found, self.statics = captured, placeholders, found, statics
         self.constants = _constant_nodes(captured.graph)
         self.nodes = [
             node for node in captured.graph.nodes if node.op == "call_function" and any(map(_is_whole, _around(node)))
@@ -95,6 +104,8 @@ class _Narrowing:
             self._by_sign(group)
         for group in self._groups(looks_beyond):
             self._by_search(group)
+        for node in angles.turning(self.captured.graph):
+            self._by_angle(node)
 
     def _look_at_floats(self) -> None:
         """Floating-point inputs that become integers are looked at too: masks are given as floats at times."""
@@ -113,9 +124,12 @@ class _Narrowing:
     def _refused(
         self, test: Callable[[torch.fx.Node, Ranges], bool], found: Mapping[int, Bounds]
     ) -> list[torch.fx.Node]:
-        inputs = {self.placeholders[number]: Range(*each) for number, each in found.items()}
-        known = Ranges(inputs, self._constant_of, self.constants.__contains__)
+        known = self._ranges(found)
         return [node for node in self.nodes if test(node, known)]
+
+    def _ranges(self, found: Mapping[int, Bounds]) -> Ranges:
+        inputs = {self.placeholders[number]: Range(*each) for number, each in found.items()}
+        return Ranges(inputs, self._constant_of, self.constants.__contains__)
 
     def _constant_of(self, node: torch.fx.Node) -> torch.Tensor | None:
         return operator.attrgetter(str(node.target))(self.captured) if node.op == "get_attr" else None
@@ -152,6 +166,27 @@ class _Narrowing:
         tried = self._narrowed(group, Bounds(1, INT32.high))
         if len(self._refused(divides_by_zero, tried)) < len(self._refused(divides_by_zero, self.found)):
             self.found.update(tried)
+
+    def _by_angle(self, node: torch.fx.Node) -> None:
+        """The widest inputs with which an angle is one that the device takes, if there are any."""
+
+        def beyond_with(found: Mapping[int, Bounds]) -> bool:
+            return angles.is_beyond(node, self._ranges(found))
+
+        if not beyond_with(self.found):
+            return
+        reached = _ancestors(node.all_input_nodes)
+        read = [number for number, each in enumerate(self.placeholders) if each in reached]
+        if all(number in self.statics for number in read):
+            return  # torch computes it, once
+        floats = [number for number in read if _is_float(self.placeholders[number])]
+        for widths in angles.narrowings([number for number in read if number in self.found], floats):
+            tried = dict(self.found)
+            for number, width in widths.items():
+                tried[number] = tried.get(number, ANY_FLOAT).and_also(Bounds(-(1 << width), 1 << width))
+            if not beyond_with(tried):
+                self.found.update(tried)
+                return
 
     def _by_search(self, group: Sequence[int]) -> None:
         """The largest numbers, then the smallest, with which nothing is looked up beyond its table."""

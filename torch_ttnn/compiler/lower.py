@@ -75,7 +75,7 @@ class _Lowering:
     def _input_ranges(self, captured: torch.fx.GraphModule) -> dict[torch.fx.Node, Range]:
         """Integer inputs are within what every call is checked for."""
         placeholders = self.graph_module.graph.find_nodes(op="placeholder")
-        bounds = index_bounds.of_inputs(captured)
+        bounds = index_bounds.of_inputs(captured, self.static_numbers)
         return {placeholders[number]: Range(*each) for number, each in bounds.items()}
 
     def _kept_for_nan(self, inputs: dict[torch.fx.Node, Range]) -> dict[torch.fx.Node, str]:
@@ -295,6 +295,7 @@ class _Lowering:
     def _output(self, node: torch.fx.Node) -> None:
         outputs = tuple(node.args[0])  # type: ignore[arg-type]
         hosts = self._as_host_nodes(self._values_of(outputs))
+        self.recorder.write_requirements()
         made = self.recorder.main.output(self._apart(outputs, hosts))
         captured = node.meta[CAPTURED].args[0]  # fusions know shapes, and not always strides
         known = [ours if _is_generator_state(ours) else item for ours, item in zip(outputs, captured)]

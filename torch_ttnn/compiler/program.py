@@ -16,6 +16,7 @@ from torch_ttnn.compiler import emit, index_bounds
 from torch_ttnn.compiler.as_captured import run_as_captured
 from torch_ttnn.compiler.errors import BeyondBounds, ProgramError
 from torch_ttnn.compiler.fusion import composites
+from torch_ttnn.compiler.fusion.composites import BeyondDomain
 from torch_ttnn.compiler.lower import Lowered
 from torch_ttnn.compiler.source import failed_call
 from torch_ttnn.compiler.traced import Parts, TracedProgram
@@ -58,7 +59,7 @@ class Program:
         self.outputs = len({node for node in output.args[0] if isinstance(node, torch.fx.Node)})  # type: ignore[union-attr]
         self._vals = output.meta["vals"]
         self._outputs = [_finisher(node, val) for node, val in zip(output.args[0], self._vals)]  # type: ignore[arg-type]
-        bounds = index_bounds.of_inputs(captured)
+        bounds = index_bounds.of_inputs(captured, lowered.statics)
         self.weights.bounds = {number: bounds[number] for number in lowered.statics if number in bounds}
         own = [node.meta["number"] for node in lowered.main.nodes if node.op == "placeholder" and node not in places]
         self._bounds = [(number, bounds[number]) for number in own if number in bounds]
@@ -94,7 +95,7 @@ class Program:
         try:
             with self._lock, without_gradients, self._numerics():
                 outputs = self._run(inputs)
-        except BeyondBounds as reason:
+        except (BeyondBounds, BeyondDomain) as reason:
             log.warning("%s: torch runs this call on the host", reason)
             return self.on_host(inputs)
         return [finish(each) if finish is not None else each for finish, each in zip(self._outputs, outputs)]
@@ -105,7 +106,7 @@ class Program:
             if self._traced is not None:
                 return self._traced(weights, inputs)
             return self._forward(self.target.border.ttnn, self.target.device, weights, inputs)
-        except BeyondBounds:
+        except (BeyondBounds, BeyondDomain):
             raise
         except Exception as error:
             if not self.target.is_open:
@@ -127,7 +128,7 @@ class Program:
         return parts if parts is not None and parts.is_whole and parts.body else None
 
     def on_host(self, inputs: Sequence[Any]) -> list[Any]:
-        """The same computed by torch: of integers beyond 32 bits, or out of range as indices."""
+        """The same computed by torch: of integers beyond 32 bits, indices out of range, angles beyond the device's."""
         return run_as_captured(self.captured, inputs)
 
 

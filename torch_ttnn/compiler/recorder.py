@@ -28,7 +28,7 @@ from torch_ttnn.compiler.brief import dtype_name
 from torch_ttnn.compiler.errors import StaysOnHost, refuse
 from torch_ttnn.compiler.forms import Form, Shape
 from torch_ttnn.compiler.fusion import composites
-from torch_ttnn.compiler.nodes import DRAWS, OWN_STRIDES, call_node
+from torch_ttnn.compiler.nodes import CHECKS, DRAWS, EFFECT, OWN_STRIDES, call_node
 from torch_ttnn.compiler.ranges import Range, Ranges
 from torch_ttnn.compiler.value import ROW_MAJOR, TILE, Handle, Value, align
 from torch_ttnn.devices import Target
@@ -52,6 +52,8 @@ ATTENTION_CHUNK = 32  # rows; what the library takes when nothing is said
 MUCH_PADDING = 8  # times the elements that there are
 PADDED_LIMIT = 1 << 20  # elements of tiles, below which it does not matter
 CONSTANT_LIMIT = 1 << 22  # elements up to which a constant is worked out while compiling, for lowerings to look at
+
+BEYOND = "an angle of sin, cos or tan, or a quotient of a remainder, is too large for the device"
 
 
 class Namespace:
@@ -92,6 +94,7 @@ class Recorder(Namespace):
         self.ranges: Ranges | None = None  # of the graph being lowered
         self.weights: dict[torch.fx.Node, torch.fx.Node] = {}  # made in `prepare`: its placeholder in `main`
         self._constants: dict[torch.fx.Node, torch.Tensor | None] = {}
+        self._required: dict[Any, Handle] = {}  # what must hold of a program's values, by what it is about
         self._uploads: dict[torch.fx.Node, Handle] = {}  # what an upload was cast to: itself in float32
         self._restrided: dict[tuple[torch.fx.Node, tuple[int, ...]], torch.fx.Node] = {}
 
@@ -364,6 +367,26 @@ class Recorder(Namespace):
     def copied(self, host: torch.fx.Node) -> torch.fx.Node:
         """A torch tensor of the main graph once more."""
         return self._host_call(self.main, torch.ops.aten.clone.default, (host,), {})
+
+    # -- what must hold ---------------------------------------------------------------------------------------------
+
+    def require(self, key: Any, holds: Callable[[], Handle]) -> None:
+        """A call is right only if this holds: a tensor of one element, 1 or 0. Written once for each key."""
+        if key not in self._required:
+            self._required[key] = holds()
+
+    def write_requirements(self) -> None:
+        """Download whether all of them hold; if not, the program raises an error, and torch runs the call."""
+        if not self._required:
+            return
+        first, *others = [
+            self.reshaped(self.cast(holds, DataType.BFLOAT16), (1, 1)) for holds in self._required.values()
+        ]
+        for other in others:
+            first = self.multiply(first, other)
+        made = self.value(first, (1, 1), torch.bfloat16).host()
+        node = call_node(self.main, composites.require, (made, BEYOND))
+        node.meta.update({"val": True, "move": CHECKS, "origin": self.origin, EFFECT: True})
 
     # -- random numbers ---------------------------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ from torch_ttnn.compiler.brief import brief
 from torch_ttnn.compiler.errors import VerifyError
 from torch_ttnn.compiler.lower import Lowered
 from torch_ttnn.compiler.memory import spec_tensors, specs_of
-from torch_ttnn.compiler.nodes import DRAWS
+from torch_ttnn.compiler.nodes import CHECKS, DRAWS
 from torch_ttnn.compiler.serialise import NotSerialisable, from_document, target_name, to_document
 from torch_ttnn.devices import Target
 from ttnn_emulator import EmulatorError, Tensor
@@ -261,6 +261,8 @@ def _stray_upload(node: torch.fx.Node) -> Broken:
 
 
 def _stray_download(node: torch.fx.Node) -> Broken:
+    if any(each.meta.get("move") == CHECKS for each in node.users):
+        return
     takers = beyond_moves(node.users, lambda each: each.users)
     if not any(each.op == "output" or "reason" in each.meta for each in takers):
         names = ", ".join(each.name for each in takers) or "nobody"

@@ -89,6 +89,17 @@ def exchanged_rng_state(state: torch.Tensor) -> torch.Tensor:
     return before
 
 
+class BeyondDomain(ValueError):
+    """A program computed with numbers for which the device's results are wrong."""
+
+
+@composite
+def require(holds: torch.Tensor, what: str) -> None:
+    """Raise unless what the device found out holds everywhere."""
+    if not bool(holds.all()):
+        raise BeyondDomain(what)
+
+
 @composite
 def restrided(x: torch.Tensor, stride: Sequence[int]) -> torch.Tensor:
     """The same values with other strides, for host operations that read memory and not values."""

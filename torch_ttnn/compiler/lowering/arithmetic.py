@@ -8,7 +8,9 @@ from typing import Any
 import torch
 
 from torch_ttnn.compiler.errors import refuse
+from torch_ttnn.compiler.lowering.extents import small_enough
 from torch_ttnn.compiler.lowering.promotion import (
+    BFLOAT16,
     FLOAT32,
     INT32,
     Operand,
@@ -18,6 +20,8 @@ from torch_ttnn.compiler.lowering.promotion import (
     is_number,
     result_dtype,
 )
+from torch_ttnn.compiler.ranges import Range
+from torch_ttnn.compiler.ranges.rules import times
 from torch_ttnn.compiler.value import Handle
 
 aten = torch.ops.aten
@@ -118,12 +122,22 @@ def _rounded_quotient(ttnn: Any, x: Handle, y: Operand, rounding_mode: str) -> H
     quotient = ttnn.divide(x, float(y) if is_number(y) else y)
     if rounding_mode == "trunc":
         return ttnn.cast(ttnn.trunc(quotient), held)
-    cut = ttnn.floor(quotient)
-    if not is_number(y):
-        # A negative quotient that is too small for a float, as of a division by infinity, is -1 below zero.
-        vanished = ttnn.logical_and(ttnn.ne(x, 0.0), ttnn.eq(cut, 0.0))
-        cut = ttnn.where(ttnn.logical_and(vanished, ttnn.ne(ttnn.lt(x, 0.0), ttnn.lt(y, 0.0))), -1.0, cut)
-    return ttnn.cast(cut, held)
+    # The quotient may be rounded up to a whole number; what is left tells. Beyond these, floats have no fractions.
+    whole, rest = _exact_division(ttnn, x, y, quotient)
+    apart = _other_sign(ttnn, rest, y)
+    exact = ttnn.subtract(whole, ttnn.cast(apart, FLOAT32))
+    known = ttnn.le(ttnn.abs(_in_reach(ttnn, quotient, y)), LARGEST_QUOTIENT)
+    cut = ttnn.where(known, exact, ttnn.floor(quotient))
+    # Divided by infinity, what is below zero is -1.
+    vanished = ttnn.logical_and(ttnn.ne(x, 0.0), ttnn.eq(cut, 0.0))
+    return ttnn.cast(ttnn.where(ttnn.logical_and(vanished, _other_sign(ttnn, x, y)), -1.0, cut), held)
+
+
+def _other_sign(ttnn: Any, x: Handle, y: Operand) -> Handle:
+    """Where x and y, which is not zero, are on different sides of zero."""
+    if is_number(y):
+        return ttnn.lt(x, 0.0) if y > 0 else ttnn.gt(x, 0.0)
+    return ttnn.logical_and(ttnn.ne(x, 0.0), ttnn.ne(ttnn.lt(x, 0.0), ttnn.lt(y, 0.0)))
 
 
 def _divisor(y: Operand) -> Operand:
@@ -165,13 +179,9 @@ def remainder(ttnn: Any, x: Handle, y: Operand) -> Handle:
         if is_number(y) and is_power_of_two(y):
             return ttnn.bitwise_and(x, y - 1)
         return ttnn.remainder(x, y)
-    y = _float_divisor(y, x)
-    rest = _below_divisor(ttnn, ttnn.fmod(x, y), y)
-    if is_number(y):
-        apart = ttnn.lt(rest, 0.0) if y > 0 else ttnn.gt(rest, 0.0)
-    else:
-        apart = ttnn.logical_and(ttnn.ne(rest, 0.0), ttnn.ne(ttnn.lt(rest, 0.0), ttnn.lt(y, 0.0)))
-    return ttnn.where(apart, ttnn.add(rest, y), rest)
+    held = x.dtype
+    x, y, rest = _rest(ttnn, x, y)
+    return ttnn.cast(ttnn.where(_other_sign(ttnn, rest, y), ttnn.add(rest, y), rest), held)
 
 
 @elementwise(aten.fmod.Tensor, aten.fmod.Scalar)
@@ -179,22 +189,67 @@ def fmod(ttnn: Any, x: Handle, y: Operand) -> Handle:
     """With the sign of the dividend."""
     if x.dtype is INT32:
         return ttnn.fmod(x, _divisor(y))
-    y = _float_divisor(y, x)
-    return _below_divisor(ttnn, ttnn.fmod(x, y), y)
+    return ttnn.cast(_rest(ttnn, x, y)[2], x.dtype)
 
 
-def _below_divisor(ttnn: Any, rest: Handle, y: Operand) -> Handle:
-    """The chip's quotient may fall short of a whole number; what is left is the divisor then, and should be 0."""
-    reached = ttnn.ge(ttnn.abs(rest), abs(y) if is_number(y) else ttnn.abs(y))
-    return ttnn.where(reached, 0.0, rest)
+LARGEST_QUOTIENT = 2.0**16  # whose product with 8 bits is exact in float32
+SMALL_QUOTIENTS = Range(-LARGEST_QUOTIENT, LARGEST_QUOTIENT)
+SMALLEST_DIVISOR = 2.0**-100  # whose last bits are no denormal numbers
 
 
-def _float_divisor(y: Operand, x: Handle) -> Operand:
-    if not is_number(y):
-        return y
-    if y == 0 or not math.isfinite(y):
+def _in_reach(ttnn: Any, quotient: Handle, y: Operand) -> Handle:
+    """The quotient, or infinity where the divisor is too small to be taken apart."""
+    if is_number(y):
+        return quotient
+    return ttnn.where(ttnn.lt(ttnn.abs(y), SMALLEST_DIVISOR), math.inf, quotient)
+
+
+def _rest(ttnn: Any, x: Handle, y: Operand) -> tuple[Handle, Operand, Handle]:
+    """Dividend, divisor and remainder in float32. A call with larger quotients is left to torch."""
+    if is_number(y) and (y == 0 or not math.isfinite(y)):
         refuse(f"the remainder of a division by {y} is infinite on the device")
-    return fitted(y, x.dtype)
+    key = "quotient", x.node, y if is_number(y) else y.node
+    x, y = ttnn.cast(x, FLOAT32), float(y) if is_number(y) else ttnn.cast(y, FLOAT32)
+    quotient = ttnn.divide(x, y)
+    if not is_number(y) or not ttnn.range_of(0).within(times(Range(-abs(y), abs(y)), SMALL_QUOTIENTS)):
+        ttnn.require(key, lambda: small_enough(ttnn, _in_reach(ttnn, quotient, y), LARGEST_QUOTIENT))
+    return x, y, _exact_division(ttnn, x, y, quotient)[1]
+
+
+def _exact_division(ttnn: Any, x: Handle, y: Operand, quotient: Handle) -> tuple[Handle, Handle]:
+    """The quotient towards zero and the remainder with the sign of x, both exact up to the largest quotient.
+
+    The kernel of `ttnn.fmod` rounds the product of divisor and quotient. The divisor in three parts of 8 bits has
+    exact ones, and so has what is left after each of them is taken away.
+    """
+    if is_number(y) and abs(y) < SMALLEST_DIVISOR:
+        refuse(f"the last bits of the divisor {y} are denormal numbers, which the device does not have")
+    whole = ttnn.trunc(quotient)
+    rest = x
+    for part in _parts_of_8_bits(ttnn, y):
+        rest = ttnn.subtract(rest, ttnn.multiply(whole, part))
+    rest = ttnn.where(ttnn.eq(whole, 0.0), x, rest)  # infinity cannot be taken apart
+    # A quotient that was rounded to the next whole number.
+    one = ttnn.where(_other_sign(ttnn, x, y), -1.0, 1.0)
+    step = ttnn.multiply(one, y)  # of the sign of x
+    over = _other_sign(ttnn, rest, step)
+    rest = ttnn.where(over, ttnn.add(rest, step), rest)
+    return ttnn.where(over, ttnn.subtract(whole, one), whole), rest
+
+
+def _parts_of_8_bits(ttnn: Any, y: Operand) -> list[Operand]:
+    """Three numbers that bfloat16 holds, whose sum is a float32."""
+    parts: list[Operand] = []
+    if is_number(y):
+        left = torch.tensor(y, dtype=torch.float32)
+        for _ in range(3):
+            parts.append(left.bfloat16().item())
+            left = left - parts[-1]
+        return parts
+    for _ in range(3):
+        parts.append(ttnn.cast(ttnn.cast(y, BFLOAT16), FLOAT32))
+        y = ttnn.subtract(y, parts[-1])
+    return parts
 
 
 # -- powers -----------------------------------------------------------------------------------------------------------
@@ -220,16 +275,19 @@ def power(ttnn: Any, x: Handle, exponent: Operand) -> Any:
     named = POWERS.get(exponent)
     if named:
         return getattr(ttnn, named)(x)
+    if x.dtype is BFLOAT16 and abs(exponent) > LARGEST_POWER:
+        return ttnn.cast(power(ttnn, ttnn.cast(x, FLOAT32), exponent), BFLOAT16)
     made = ttnn.pow(x, float(exponent))
-    if float(exponent).is_integer():
-        return made
     if x.dtype is FLOAT32:
         made = _at_the_ends(ttnn, x, float(exponent), made)
+    if float(exponent).is_integer():
+        return made
     # The kernel takes infinity for the largest number.
     infinite = ttnn.cast(ttnn.isinf(x), x.dtype)
     return ttnn.where(infinite, math.inf if exponent > 0 else 0.0, made)
 
 
+LARGEST_POWER = 8  # up to which the kernel for bfloat16 is right within 2 %
 SMALLEST_EXPONENT = -126  # of a float32 that is not denormal
 
 
@@ -240,6 +298,8 @@ def _at_the_ends(ttnn: Any, x: Handle, exponent: float, made: Handle) -> Handle:
     bound = SMALLEST_EXPONENT / exponent
     if not SMALLEST_EXPONENT < bound < -SMALLEST_EXPONENT:  # no number is so small or so large
         return made
+    if exponent.is_integer():  # of negative numbers, too
+        x = ttnn.abs(x)
     if exponent > 0:
         below = ttnn.logical_and(ttnn.ge(x, 0.0), ttnn.lt(x, 2.0**bound))
     else:
@@ -247,15 +307,23 @@ def _at_the_ends(ttnn: Any, x: Handle, exponent: float, made: Handle) -> Handle:
     return ttnn.where(below, 0.0, made)
 
 
+LARGEST_EXPONENT = 160  # of 2, well beyond what a float holds
+
+
 @elementwise(aten.pow.Scalar)
-def power_of_number(ttnn: Any, base: Operand, exponent: Handle) -> Handle:
+def power_of_number(ttnn: Any, base: Operand, exponent: Handle) -> Any:
     if exponent.dtype is INT32:
         refuse("integer powers of a number may need more than the 32 bits of integers on the device")
     if base == 2:
         return ttnn.exp2(exponent)
     if base <= 0:
         refuse(f"powers of {base} are not computed on the device")
-    return ttnn.rpow(exponent, float(base))
+    if base == 1:
+        return all_over(ttnn, 1)
+    held = exponent.dtype
+    # In float32, as the kernel for bfloat16 is off by 2.5 % at large exponents; it loses its way beyond 2^128.
+    reach = LARGEST_EXPONENT / abs(math.log2(base))
+    return ttnn.cast(ttnn.rpow(ttnn.clamp(ttnn.cast(exponent, FLOAT32), -reach, reach), float(base)), held)
 
 
 # -- of two operands, by one operation --------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Functions of one tensor: roots, exponentials, angles, rounding."""
+"""Functions of one tensor: roots, exponentials, inverses of angles, rounding."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from torch_ttnn.compiler.errors import refuse
-from torch_ttnn.compiler.lowering.promotion import BFLOAT16, INT32, elementwise, fitted, result_dtype
+from torch_ttnn.compiler.lowering.promotion import BFLOAT16, FLOAT32, INT32, elementwise, result_dtype
 from torch_ttnn.compiler.ranges import Range
 from torch_ttnn.compiler.value import Handle, Value
 
@@ -24,7 +24,6 @@ PLAIN = {
     aten.asinh.default: "asinh",
     aten.atan.default: "atan",
     aten.atanh.default: "atanh",
-    aten.cos.default: "cos",
     aten.cosh.default: "cosh",
     aten.erf.default: "erf",
     aten.erfc.default: "erfc",
@@ -37,10 +36,8 @@ PLAIN = {
     aten.log2.default: "log2",
     aten.reciprocal.default: "reciprocal",
     aten.rsqrt.default: "rsqrt",
-    aten.sin.default: "sin",
     aten.sinh.default: "sinh",
     aten.sqrt.default: "sqrt",
-    aten.tan.default: "tan",
     aten.tanh.default: "tanh",
 }
 # Integers are whole already.
@@ -158,6 +155,9 @@ def erfinv(ttnn: Any, x: Handle) -> Handle:
 
 @elementwise(aten.logit.default)
 def logit(ttnn: Any, x: Handle, eps: float | None = None) -> Handle:
+    """In float32: bfloat16 has no 0.999, and the quotient is near 1 where the logarithm is small."""
+    held = x.dtype
+    x = ttnn.cast(x, FLOAT32)
     if eps is not None:
-        x = ttnn.clamp(x, fitted(eps, x.dtype), fitted(1 - eps, x.dtype))
-    return ttnn.log(ttnn.divide(x, ttnn.rsub(x, 1.0)))
+        x = ttnn.clamp(x, float(eps), 1 - float(eps))
+    return ttnn.cast(ttnn.log(ttnn.divide(x, ttnn.rsub(x, 1.0))), held)

@@ -81,7 +81,7 @@ class Ranges:
         if constant is not None:
             return _of_constant(constant)
         found = _cut(self._by_rule(node, output, whole), whole)
-        return INT32 if is_static and found == ANYTHING else found
+        return INT32 if is_static and found == ANYTHING and not _is_floating(val) else found
 
     def _by_rule(self, node: torch.fx.Node, output: int, whole: Range) -> Range:
         if node.op != "call_function":
@@ -106,6 +106,10 @@ def _of_dtype(val: Any) -> Range:
         return ANYTHING
     info = torch.iinfo(val.dtype)
     return Range(info.min, info.max)
+
+
+def _is_floating(val: Any) -> bool:
+    return isinstance(val, torch.Tensor) and val.dtype.is_floating_point
 
 
 def _of_constant(constant: torch.Tensor) -> Range:

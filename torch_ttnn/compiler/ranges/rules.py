@@ -399,6 +399,14 @@ def _prod(node: torch.fx.Node, ranges: Ranges) -> Range:
     return Range(0 if ranges(node.args[0]).low >= 0 else -high, high)
 
 
+@rule(aten.mm.default, aten.bmm.default)
+def _product_of_matrices(node: torch.fx.Node, ranges: Ranges) -> Range:
+    """Angles of rotary embeddings are products of a column and a row."""
+    source: Any = node.args[0]
+    length = source.meta["val"].shape[-1]
+    return times(times(*_both(node, ranges)), Range(length, length))
+
+
 @rule(aten.argmax.default, aten.argmin.default)
 def _place(node: torch.fx.Node, ranges: Ranges) -> Range:
     """Counted along a dimension, or through all of them."""
@@ -444,6 +452,15 @@ def _slow(node: torch.fx.Node, ranges: Ranges) -> Range:
     if found.low < 0 or (found.low == 0 and function is not math.sqrt) or not math.isfinite(found.high):
         return ANYTHING
     return Range(function(found.low), function(found.high))
+
+
+@rule(aten.exp.default)
+def _exp(node: torch.fx.Node, ranges: Ranges) -> Range:
+    found = ranges(node.args[0])
+    return Range(math.exp(found.low), math.exp(found.high)) if found.high < LARGEST_LOGARITHM else ANYTHING
+
+
+LARGEST_LOGARITHM = 88  # below the logarithm of the largest float32
 
 
 # -- several results: values and where they were ---------------------------------------------------------------------
