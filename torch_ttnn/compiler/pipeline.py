@@ -19,6 +19,7 @@ from torch_ttnn.collector import collector_paused
 from torch_ttnn.compiler import cache
 from torch_ttnn.compiler.dump import dumped
 from torch_ttnn.compiler.fusion import fuse
+from torch_ttnn.compiler.kept_on_host import hidden_from_fusions, overloads_of
 from torch_ttnn.compiler.lower import Lowered, lower
 from torch_ttnn.compiler.normalise import count_operations, normalise
 from torch_ttnn.compiler.place import place
@@ -59,7 +60,9 @@ def _fuse(compilation: Compilation) -> None:
     if not compilation.options.fuse:
         return
     placeholders = compilation.graph_module.graph.find_nodes(op="placeholder")
-    records = fuse(compilation.graph_module, {placeholders[number] for number in compilation.static_inputs})
+    hidden = hidden_from_fusions(compilation.graph_module.graph, overloads_of(compilation.options.host_ops))
+    with hidden:
+        records = fuse(compilation.graph_module, {placeholders[number] for number in compilation.static_inputs})
     compilation.fusions = [
         {"name": record.name, "nodes": list(record.nodes), "made": record.made, "source": record.source}
         for record in records
