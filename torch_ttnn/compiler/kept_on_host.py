@@ -47,7 +47,8 @@ def _listed(packet: Any) -> str:
 
 def _is_taken_apart(overload: Any) -> bool:
     """Whether it never reaches a backend: functionalisation replaces what writes to an argument."""
-    return overload._schema.is_mutable or overload.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd)
+    is_composite = overload.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd)
+    return overload._schema.is_mutable or is_composite
 
 
 class _Hidden:

@@ -79,12 +79,21 @@ def _place(compilation: Compilation) -> None:
     place(compilation.lowered.main)
 
 
-STAGES: list[tuple[str, Callable[[Compilation], None]]] = [
-    ("normalise", _normalise),
-    ("fuse", _fuse),
-    ("lower", _lower),
-    ("place", _place),
-]
+@dataclass(frozen=True)
+class Stage:
+    """A step of the compiler; `after` names the stages whose results it needs."""
+
+    name: str
+    run: Callable[[Compilation], None]
+    after: tuple[str, ...] = ()
+
+
+STAGES = (
+    Stage("normalise", _normalise),
+    Stage("fuse", _fuse, after=("normalise",)),  # patterns are closed only where duplicate computations are gone
+    Stage("lower", _lower, after=("normalise", "fuse")),  # fusions match ATen
+    Stage("place", _place, after=("lower",)),
+)
 
 
 def compile_graph(compilation: Compilation) -> Program:
@@ -126,9 +135,9 @@ def _kept(compilation: Compilation, place: Path) -> Program | None:
 
 
 def _compiled(compilation: Compilation, place: Path | None) -> Program:
-    for number, (name, stage) in enumerate(STAGES, 1):
-        with dumped(compilation, number, name, last=number == len(STAGES)), _timed(compilation, name):
-            stage(compilation)
+    for number, stage in enumerate(STAGES, 1):
+        with dumped(compilation, number, stage.name, last=number == len(STAGES)), _timed(compilation, stage.name):
+            stage.run(compilation)
         _verify(compilation)
     assert compilation.lowered is not None
     if place is not None:
