@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from torch_ttnn import tracer
     from torch_ttnn.backend import backend, compile
     from torch_ttnn.check import check
-    from torch_ttnn.compiler.errors import GraphBreakWarning, HostOperationWarning
+    from torch_ttnn.compiler.errors import GraphBreakWarning, HostOperationWarning, refuse
+    from torch_ttnn.compiler.lowering.registry import lowers
     from torch_ttnn.explain import explain
     from torch_ttnn.export import export_code
     from torch_ttnn.options import TorchTtnnOption
@@ -30,6 +31,8 @@ __all__ = [
     "compile",
     "explain",
     "export_code",
+    "lowers",
+    "refuse",
     "tracer",
 ]
 
@@ -43,6 +46,8 @@ _DEFINED_IN = {
     "compile": "torch_ttnn.backend",
     "explain": "torch_ttnn.explain",
     "export_code": "torch_ttnn.export",
+    "lowers": "torch_ttnn.compiler.lowering.registry",
+    "refuse": "torch_ttnn.compiler.errors",
 }
 
 

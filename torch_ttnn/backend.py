@@ -11,6 +11,7 @@ import torch.fx
 
 from torch_ttnn import devices
 from torch_ttnn.compiler.capture import boxed, compile_captured, static_inputs
+from torch_ttnn.compiler.kept_on_host import overloads_of
 from torch_ttnn.compiler.publish import warn_of_breaks
 from torch_ttnn.compiler.specialise import Specialised
 from torch_ttnn.dynamo_rules import traces_recurrent_modules
@@ -44,6 +45,7 @@ def backend(
         forward=compiler.forward,
         backward=compiler.backward,
         inference=compiler.inference,
+        whole=overloads_of(chosen.host_ops),
     )
 
 

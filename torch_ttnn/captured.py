@@ -19,6 +19,7 @@ from torch._dynamo.pgo import get_code_state
 from torch_ttnn.backend import GraphCompiler
 from torch_ttnn.compiler.capture import compile_captured
 from torch_ttnn.compiler.errors import TorchTtnnError
+from torch_ttnn.compiler.kept_on_host import overloads_of
 from torch_ttnn.compiler.missed import DynamoWatch, Missed
 from torch_ttnn.compiler.program import Program
 from torch_ttnn.compiler.specialise import Specialised
@@ -66,6 +67,7 @@ class Captured:
             forward=_Collecting(self, f"{FORWARD}{number}").forward,
             backward=_Collecting(self, f"{BACKWARD}{number}").backward,
             inference=_Collecting(self, f"{INFERENCE}{number}").inference,
+            whole=overloads_of(self.options.host_ops),
         )
 
 

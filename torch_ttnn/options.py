@@ -39,6 +39,8 @@ class TorchTtnnOption:
     numerics        how far the emulator follows the chip: "fast" keeps its roundings between operations and computes
                     within them in float32; "exact" is bit for bit; "auto" is exact where that is quick
     fuse            False leaves out the fusions
+    host_ops        operators that stay on the host: names such as "aten.gelu" (all overloads) or "aten.gelu.default",
+                    or the operators themselves
     trace           run warm calls as one captured trace; None decides by device (the emulator: yes)
     max_programs    how many programs are kept for one graph with changing shapes
     cache_dir       where compiled programs are kept between processes; None takes TORCH_TTNN_CACHE_DIR, "" keeps none
@@ -69,6 +71,7 @@ class TorchTtnnOption:
     accept: tuple[str, ...] = ()
     numerics: str = "fast"
     fuse: bool = True
+    host_ops: tuple[str, ...] = ()
     trace: bool | None = None
     max_programs: int = 16
     cache_dir: str | None = None
@@ -93,6 +96,7 @@ class TorchTtnnOption:
 
     def __post_init__(self) -> None:
         self.accept = _names("accept", self.accept)
+        self.host_ops = _names("host_ops", _operator_names(self.host_ops))
         self.debug = _names("debug", ("all" if self.debug else ()) if isinstance(self.debug, bool) else self.debug)
         _one_of("precision", self.precision, PRECISIONS)
         _one_of("weights", self.weights, WEIGHTS)
@@ -159,6 +163,15 @@ def _names(option: str, given: Any) -> tuple[str, ...]:
     if not isinstance(names, Iterable) or not all(isinstance(name, str) for name in names):
         raise TypeError(f"{option} takes a name or a sequence of names, not {given!r}")
     return tuple(names)
+
+
+def _operator_names(given: Any) -> Any:
+    """Operators of torch by their names; whatever else is given stays."""
+    operators = (torch._ops.OpOverload, torch._ops.OpOverloadPacket)
+    several = [given] if isinstance(given, operators) else given
+    if not isinstance(several, Iterable) or isinstance(several, str):
+        return given
+    return tuple([str(each) if isinstance(each, operators) else each for each in several])
 
 
 def _one_of(name: str, value: Any, choices: tuple) -> None:

@@ -24,14 +24,14 @@ def through_the_stages(**options: object) -> Compilation:
         captured = make_fx(lambda x: (torch.linalg.inv_ex(torch.tanh(x) * x)[0],), decompositions())(x)
     chosen = TorchTtnnOption.of(options)
     compilation = Compilation(captured, (), devices.resolve("emulator"), chosen, mode)
-    for number, (name, stage) in enumerate(STAGES, start=1):
-        with dumped(compilation, number, name, last=number == len(STAGES)):
-            stage(compilation)
+    for number, stage in enumerate(STAGES, start=1):
+        with dumped(compilation, number, stage.name, last=number == len(STAGES)):
+            stage.run(compilation)
     return compilation
 
 
 def number_of(stage: str) -> str:
-    return f"{[name for name, _ in STAGES].index(stage) + 1:02}_{stage}"
+    return f"{[each.name for each in STAGES].index(stage) + 1:02}_{stage}"
 
 
 def test_the_chosen_stage_is_written_before_and_after(tmp_path: Path):
@@ -101,7 +101,7 @@ def test_pictures_come_from_graphviz(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PATH", f"{tool.parent}:/bin:/usr/bin")
     compilation = through_the_stages(gen_graphviz=True, debug_dir=tmp_path)
     (drawn,) = tmp_path.glob("*.svg")
-    assert drawn.name == f"{number_of(STAGES[-1][0])}_after.svg"
+    assert drawn.name == f"{number_of(STAGES[-1].name)}_after.svg"
     assert compilation.lowered is not None
     assert drawn.read_text() == dot(compilation.lowered.main)
     assert '"tanh" -> ' in drawn.read_text()

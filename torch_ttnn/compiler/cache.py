@@ -20,6 +20,7 @@ import torch.fx
 
 import ttnn_emulator
 from torch_ttnn.compiler.lower import Lowered
+from torch_ttnn.compiler.lowering.registry import users_sources
 from torch_ttnn.compiler.serialise import NotSerialisable, from_document, to_document
 from torch_ttnn.devices import Target
 from torch_ttnn.options import TorchTtnnOption
@@ -29,7 +30,7 @@ log = logging.getLogger("torch_ttnn")
 
 VARIABLE = "TORCH_TTNN_CACHE_DIR"
 FORMAT = 4
-OPTIONS_THAT_MATTER = ("precision", "weights", "accept", "fuse")
+OPTIONS_THAT_MATTER = ("precision", "weights", "accept", "fuse", "host_ops")
 MOST_PROGRAMS = 1000  # kept in one folder; the oldest go
 MAX_CONSTANT_BYTES = 64 << 20  # a graph with more is not kept
 
@@ -55,6 +56,7 @@ def key_of(graph_module: torch.fx.GraphModule, statics: Sequence[int], target: T
     device = target.typing  # the same for a card and an emulated device like it
     add(FORMAT, torch.__version__, _sources(), device.board, device.l1_small_size, list(statics))
     add(device.num_devices, *[getattr(options, name) for name in OPTIONS_THAT_MATTER])
+    add(*users_sources())
     for node in graph_module.graph.nodes:
         add(node.op, str(node.target), node.name, node.args, node.kwargs, _described(node.meta.get("val")))
         if node.op == "get_attr":

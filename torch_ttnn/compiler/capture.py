@@ -27,11 +27,13 @@ def compile_captured(
     backward: Compiler,
     inference: Compiler,
     table: Mapping[Any, Callable[..., Any]] | None = None,
+    whole: frozenset[Any] = frozenset(),
     partition: Callable[..., Any] = min_cut_rematerialization_partition,
 ) -> Callable[..., Any]:
     """A graph of Dynamo as functional ATen graphs, each given to its compiler; the function that runs them.
 
-    `table` says how operations are taken apart, `partition` how a graph becomes forward and backward.
+    `table` has the decompositions of operations, `whole` are overloads that are not decomposed, `partition` splits a
+    graph into forward and backward.
     """
     if table is None:
         take_layers_apart(graph_module)
@@ -39,7 +41,7 @@ def compile_captured(
         fw_compiler=forward,
         bw_compiler=backward,
         inference_compiler=inference,
-        decompositions=decompositions() if table is None else table,
+        decompositions=decompositions(whole) if table is None else table,
         partition_fn=partition,
     )(graph_module, inputs)
 
@@ -57,10 +59,14 @@ def boxed(run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
 
 
 @functools.cache
-def decompositions() -> dict[Any, Callable[..., Any]]:
-    """Core ATen decompositions, and ours, of all that has no lowering of its own."""
-    table = {**core_aten_decompositions(), **transformer_layers.DECOMPOSITIONS, **weight_norm.DECOMPOSITIONS}
-    return {op: rule for op, rule in table.items() if op not in LOWERINGS}
+def _all_decompositions() -> dict[Any, Callable[..., Any]]:
+    """Core ATen decompositions, and ours."""
+    return {**core_aten_decompositions(), **transformer_layers.DECOMPOSITIONS, **weight_norm.DECOMPOSITIONS}
+
+
+def decompositions(whole: frozenset[Any] = frozenset()) -> dict[Any, Callable[..., Any]]:
+    """Decompositions of everything that has no lowering of its own, but for `whole`."""
+    return {op: rule for op, rule in _all_decompositions().items() if op not in LOWERINGS and op not in whole}
 
 
 def static_inputs() -> list[int]:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 import torch.fx
 
-from torch_ttnn.compiler import index_bounds, not_a_number
+from torch_ttnn.compiler import index_bounds, kept_on_host, not_a_number
 from torch_ttnn.compiler.arguments import leaves, mapped
 from torch_ttnn.compiler.brief import dtype_name
 from torch_ttnn.compiler.errors import CompileError, StaysOnHost
@@ -65,6 +65,7 @@ class _Lowering:
         self.graph_module = graph_module
         self.static_numbers = statics
         self.recorder = recorder
+        self.host_ops = kept_on_host.overloads_of(recorder.options.host_ops)
         self.env: dict[torch.fx.Node, Any] = {}
         self.inputs: list[torch.fx.Node | None] = []
         self.statics: dict[int, torch.fx.Node] = {}
@@ -163,6 +164,8 @@ class _Lowering:
         return self.recorder.prepare_call(function, args, kwargs, node.meta["val"])
 
     def _lowered(self, node: torch.fx.Node, args: tuple, kwargs: dict[str, Any]) -> Any:
+        if node.target in self.host_ops:
+            raise StaysOnHost(kept_on_host.REASON)
         lowering = registry.find(node.target)
         if lowering is None:
             raise StaysOnHost(NO_LOWERING)

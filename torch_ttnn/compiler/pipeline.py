@@ -19,6 +19,7 @@ from torch_ttnn.collector import collector_paused
 from torch_ttnn.compiler import cache
 from torch_ttnn.compiler.dump import dumped
 from torch_ttnn.compiler.fusion import fuse
+from torch_ttnn.compiler.kept_on_host import hidden_from_fusions, overloads_of
 from torch_ttnn.compiler.lower import Lowered, lower
 from torch_ttnn.compiler.normalise import count_operations, normalise
 from torch_ttnn.compiler.place import place
@@ -59,7 +60,9 @@ def _fuse(compilation: Compilation) -> None:
     if not compilation.options.fuse:
         return
     placeholders = compilation.graph_module.graph.find_nodes(op="placeholder")
-    records = fuse(compilation.graph_module, {placeholders[number] for number in compilation.static_inputs})
+    hidden = hidden_from_fusions(compilation.graph_module.graph, overloads_of(compilation.options.host_ops))
+    with hidden:
+        records = fuse(compilation.graph_module, {placeholders[number] for number in compilation.static_inputs})
     compilation.fusions = [
         {"name": record.name, "nodes": list(record.nodes), "made": record.made, "source": record.source}
         for record in records
@@ -76,12 +79,21 @@ def _place(compilation: Compilation) -> None:
     place(compilation.lowered.main)
 
 
-STAGES: list[tuple[str, Callable[[Compilation], None]]] = [
-    ("normalise", _normalise),
-    ("fuse", _fuse),
-    ("lower", _lower),
-    ("place", _place),
-]
+@dataclass(frozen=True)
+class Stage:
+    """A step of the compiler; `after` names the stages whose results it needs."""
+
+    name: str
+    run: Callable[[Compilation], None]
+    after: tuple[str, ...] = ()
+
+
+STAGES = (
+    Stage("normalise", _normalise),
+    Stage("fuse", _fuse, after=("normalise",)),  # patterns are closed only where duplicate computations are gone
+    Stage("lower", _lower, after=("normalise", "fuse")),  # fusions match ATen
+    Stage("place", _place, after=("lower",)),
+)
 
 
 def compile_graph(compilation: Compilation) -> Program:
@@ -123,9 +135,9 @@ def _kept(compilation: Compilation, place: Path) -> Program | None:
 
 
 def _compiled(compilation: Compilation, place: Path | None) -> Program:
-    for number, (name, stage) in enumerate(STAGES, 1):
-        with dumped(compilation, number, name, last=number == len(STAGES)), _timed(compilation, name):
-            stage(compilation)
+    for number, stage in enumerate(STAGES, 1):
+        with dumped(compilation, number, stage.name, last=number == len(STAGES)), _timed(compilation, stage.name):
+            stage.run(compilation)
         _verify(compilation)
     assert compilation.lowered is not None
     if place is not None:

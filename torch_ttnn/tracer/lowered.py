@@ -93,8 +93,8 @@ class Lowerings:
             self._options = TorchTtnnOption(debug=())
         target = devices.resolve(self.device)
         compilation = Compilation(graph_module, statics, target, self._options, fake_mode)
-        for _, stage in STAGES:
-            stage(compilation)
+        for stage in STAGES:
+            stage.run(compilation)
         assert compilation.lowered is not None
         return [(node.target, node.meta["reason"]) for node in compilation.lowered.main.nodes if "reason" in node.meta]
 

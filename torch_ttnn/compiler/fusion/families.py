@@ -1,6 +1,8 @@
-"""The families of fusions, in the order in which they run."""
+"""The families of fusions, in the order in which they run, and what each must run after."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from torch_ttnn.compiler.fusion import (
     activations,
@@ -17,21 +19,40 @@ from torch_ttnn.compiler.fusion import (
 )
 from torch_ttnn.compiler.fusion.rule import Fusion
 
-FAMILIES: tuple[tuple[Fusion, ...], ...] = (
-    experts.FUSIONS,
-    activations.FUSIONS,
-    activations.LATER,
-    norms.SHIFTED,
-    norms.WEIGHTED,
-    norms.PLAIN,
-    rotary.FUSIONS,
-    rotary.PARTIAL,
-    batch_norm.FUSIONS + products.BIASES,
-    attention.FUSIONS,
-    columns.FUSIONS,
-    products.FACTORS,
-    projections.FUSIONS,
-    heads.FUSIONS,
-    softmax.FUSIONS,
-    products.ACTIVATIONS,
+
+@dataclass(frozen=True)
+class Family:
+    """Fusions that run in one pass over the graph; `after` names the families whose results it needs."""
+
+    name: str
+    fusions: tuple[Fusion, ...]
+    after: tuple[str, ...] = ()
+
+
+FAMILIES: tuple[Family, ...] = (
+    Family("experts", experts.FUSIONS),
+    # The activation between the products of the experts is written out in their pattern.
+    Family("activations", activations.FUSIONS, after=("experts",)),
+    # A hardsigmoid is part of a hardswish.
+    Family("hardsigmoid", activations.LATER, after=("activations",)),
+    # A norm is part of a weighted norm, which is part of a shifted one.
+    Family("shifted norms", norms.SHIFTED),
+    Family("weighted norms", norms.WEIGHTED, after=("shifted norms",)),
+    Family("norms", norms.PLAIN, after=("weighted norms",)),
+    Family("rotary embedding", rotary.FUSIONS),
+    # It looks for a rotary embedding of the front of a head.
+    Family("partial rotary embedding", rotary.PARTIAL, after=("rotary embedding",)),
+    Family("biases", batch_norm.FUSIONS + products.BIASES),
+    Family("attention", attention.FUSIONS, after=("biases", "partial rotary embedding")),
+    # These look at the operands of an attention.
+    Family("columns of heads", columns.FUSIONS, after=("attention",)),
+    # A factor of queries belongs to the attention, if it can.
+    Family("factors", products.FACTORS, after=("attention", "columns of heads")),
+    # Products that have taken in their factor are joined.
+    Family("projections", projections.FUSIONS, after=("attention", "columns of heads", "factors")),
+    Family("heads", heads.FUSIONS, after=("projections",)),
+    # A softmax with scale and mask is part of an attention.
+    Family("softmax", softmax.FUSIONS, after=("attention",)),
+    # Others match plain products, so activations go into these last.
+    Family("activations of products", products.ACTIVATIONS, after=("activations", "biases", "factors", "projections")),
 )

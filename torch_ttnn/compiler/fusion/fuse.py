@@ -1,7 +1,7 @@
 """The stage `fuse`: runs of ATen operations become fewer ones, on the normalised graph and before it is lowered.
 
-Each fusion is data: a pattern, what is built in its place, and a condition. They stand in tables by family, and the
-families run in the order of `FAMILIES`, each over the nodes that one of its patterns can end in.
+Each fusion is data: a pattern, what is built in its place, and a condition. They are in tables by family. The families
+run in the order of `FAMILIES`, which states what must run before what, each over the nodes that its patterns end in.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def fuse(graph_module: torch.fx.GraphModule, static: Iterable[Node] | Callable[[
     rewriter = Rewriter(graph_module, static)
     records: list[FusionRecord] = []
     for family in FAMILIES:
-        records += run_family(rewriter, family)
+        records += run_family(rewriter, family.fusions)
     if records:
         graph_module.recompile()
     return records

@@ -8,6 +8,8 @@ The function gets the recorder under the name `ttnn`, then the ATen arguments wi
 returns what the overload returns: a handle or a value, or a tuple of them (None for an output nobody uses). A case it
 does not handle is refused with a reason, by `when=` or `refuse(...)`: the operation then stays on the host, alone.
 
+`torch_ttnn.lowers` is the same for lowerings that users write in their own packages (docs/compiler.md).
+
 A pointwise function sees aligned handles in place of values, so it works in whatever order they are stored:
 
     @pointwise(aten.relu.default)
@@ -18,6 +20,7 @@ A pointwise function sees aligned handles in place of values, so it works in wha
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -37,27 +40,64 @@ class Lowering:
 
 
 LOWERINGS: dict[Any, Lowering] = {}
+PACKAGE = __name__.partition(".")[0]
 
 
-def lowers(*overloads: Any, when: Function | None = None) -> Callable[[Function], Function]:
-    return functools.partial(_register, overloads, when, False)
+def lowers(*overloads: Any, when: Function | None = None, override: bool = False) -> Callable[[Function], Function]:
+    """Register the function as the lowering of these overloads of ATen or custom operators.
+
+    when      takes the same arguments as the function and returns a reason to leave the operation on the host, or None
+    override  replace the lowering that an overload has already
+
+    It applies to what is compiled from then on.
+    """
+    for overload in overloads:
+        if not isinstance(overload, torch._ops.OpOverload) and not getattr(overload, "__module__", "").startswith(
+            PACKAGE
+        ):
+            raise TypeError(f"lowers takes overloads such as torch.ops.aten.gelu.default, not {overload!r}")
+    return functools.partial(_register, overloads, when, False, override)
 
 
 def pointwise(*overloads: Any, when: Function | None = None) -> Callable[[Function], Function]:
     """Register a function of aligned operands; one result of the broadcast shape."""
-    return functools.partial(_register, overloads, when, True)
+    return functools.partial(_register, overloads, when, True, False)
 
 
-def _register(overloads: tuple, when: Function | None, is_pointwise: bool, function: Function) -> Function:
+def _register(
+    overloads: tuple, when: Function | None, is_pointwise: bool, override: bool, function: Function
+) -> Function:
     for overload in overloads:
-        if overload in LOWERINGS:
-            raise ValueError(f"{overload} has a lowering already, {LOWERINGS[overload].function.__name__}")
+        if overload in LOWERINGS and not override:
+            name = LOWERINGS[overload].function.__name__
+            raise ValueError(f"{overload} has a lowering already, {name}; override=True replaces it")
         LOWERINGS[overload] = Lowering(function, when, is_pointwise)
     return function
 
 
 def find(overload: Any) -> Lowering | None:
     return LOWERINGS.get(overload)
+
+
+def users_sources() -> list[str]:
+    """What lowerings from outside of this package are: a program that they wrote is kept under another key."""
+    found = []
+    for overload, lowering in LOWERINGS.items():
+        for function in filter(None, (lowering.function, lowering.when)):
+            own = inspect.unwrap(function)
+            if not own.__module__.startswith(f"{PACKAGE}."):
+                found.append(f"{overload}: {_source(own)}")
+    return sorted(found)
+
+
+def _source(function: Function) -> str:
+    """The text of the module that defines it, which holds what it calls; its code where there is no text."""
+    module = inspect.getmodule(function)
+    try:
+        return inspect.getsource(module if module is not None else function)
+    except (OSError, TypeError):
+        code = function.__code__
+        return repr((code.co_code, code.co_consts, code.co_names))
 
 
 def is_random(overload: Any) -> bool:

@@ -1,0 +1,26 @@
+"""Ordered lists whose members state what must run before them: the stages, and the families of fusions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+
+class Ordered(Protocol):
+    """A member of such a list."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def after(self) -> tuple[str, ...]: ...
+
+
+def violations(members: Iterable[Ordered]) -> list[str]:
+    """Members that come before one that they need, or need one that is not in the list."""
+    done: set[str] = set()
+    found = []
+    for member in members:
+        found += [f"{member.name!r} must run after {name!r}" for name in member.after if name not in done]
+        done.add(member.name)
+    return found
