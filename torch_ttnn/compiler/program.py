@@ -18,6 +18,7 @@ from torch_ttnn.compiler.errors import BeyondBounds, ProgramError
 from torch_ttnn.compiler.fusion import composites
 from torch_ttnn.compiler.fusion.composites import BeyondDomain
 from torch_ttnn.compiler.lower import Lowered
+from torch_ttnn.compiler.shared_storage import sharing
 from torch_ttnn.compiler.source import failed_call
 from torch_ttnn.compiler.traced import Parts, TracedProgram
 from torch_ttnn.compiler.weights import Weights
@@ -59,6 +60,7 @@ class Program:
         self.outputs = len({node for node in output.args[0] if isinstance(node, torch.fx.Node)})  # type: ignore[union-attr]
         self._vals = output.meta["vals"]
         self._outputs = [_finisher(node, val) for node, val in zip(output.args[0], self._vals)]  # type: ignore[arg-type]
+        self._sharing = sharing(captured)
         bounds = index_bounds.of_inputs(captured, lowered.statics)
         self.weights.bounds = {number: bounds[number] for number in lowered.statics if number in bounds}
         own = [node.meta["number"] for node in lowered.main.nodes if node.op == "placeholder" and node not in places]
@@ -98,7 +100,10 @@ class Program:
         except (BeyondBounds, BeyondDomain) as reason:
             log.warning("%s: torch runs this call on the host", reason)
             return self.on_host(inputs)
-        return [finish(each) if finish is not None else each for finish, each in zip(self._outputs, outputs)]
+        results = [finish(each) if finish is not None else each for finish, each in zip(self._outputs, outputs)]
+        for share in self._sharing:
+            share(results)
+        return results
 
     def _run(self, inputs: Sequence[Any]) -> Any:
         try:
