@@ -10,7 +10,7 @@ from typing import Any
 import torch
 import torch.fx
 
-from torch_ttnn.compiler import index_bounds, not_a_number
+from torch_ttnn.compiler import exponents, factorised, index_bounds, not_a_number
 from torch_ttnn.compiler.arguments import leaves, mapped
 from torch_ttnn.compiler.brief import dtype_name
 from torch_ttnn.compiler.errors import CompileError, StaysOnHost
@@ -29,6 +29,7 @@ from torch_ttnn.compiler.recorder import Recorder
 from torch_ttnn.compiler.source import source_line
 from torch_ttnn.compiler.value import Handle, Value
 
+COMPARISONS = tuple([getattr(torch.ops.aten, name).Tensor for name in ("eq", "ne", "lt", "le", "gt", "ge")])
 NO_LOWERING = "no lowering is registered for this operation"
 
 
@@ -70,7 +71,10 @@ class _Lowering:
         self.statics: dict[int, torch.fx.Node] = {}
         inputs = self._input_ranges(captured)
         self.ranges = recorder.ranges = Ranges(inputs, self._constant_of, self._is_static)
-        self.kept_for_nan = {} if recorder.accepts("nan") else self._kept_for_nan(inputs)
+        recorder.in_float32 = exponents.in_float32(graph_module.graph)
+        self.kept = factorised.host_reasons(graph_module.graph)
+        if not recorder.accepts("nan"):
+            self.kept |= self._kept_for_nan(inputs)
 
     def _input_ranges(self, captured: torch.fx.GraphModule) -> dict[torch.fx.Node, Range]:
         """Integer inputs are within what every call is checked for."""
@@ -141,8 +145,8 @@ class _Lowering:
         values = [item for item in leaves((args, kwargs)) if isinstance(item, Value)]
         if all(value.is_static for value in values) and not registry.is_random(node.target):
             return self._prepared(node, args, kwargs)
-        if node in self.kept_for_nan:
-            return self._on_host(node, args, kwargs, self.kept_for_nan[node])
+        if node in self.kept:
+            return self._on_host(node, args, kwargs, self.kept[node])
         try:
             return self._lowered(node, args, kwargs)
         except StaysOnHost as reason:
@@ -240,6 +244,8 @@ class _Lowering:
     def _on_host(self, node: torch.fx.Node, args: tuple, kwargs: dict[str, Any], reason: str) -> Any:
         function: Any = node.target
         wanted = captured_vals(node)
+        if function in COMPARISONS:
+            args = (*self._rounded_alike(*args[:2]), *args[2:])
         made = call_node(
             self.recorder.main, function, self._as_host_nodes(args, wanted), self._as_host_nodes(kwargs, wanted)
         )
@@ -250,6 +256,19 @@ class _Lowering:
         if _may_choose_strides(made):
             made.meta[OWN_STRIDES] = True
         return self._host_values(made, node.meta["val"])
+
+    def _rounded_alike(self, x: Any, y: Any) -> tuple[Any, Any]:
+        """Operands of a comparison on the host. If the device rounded one, the other is rounded as well.
+
+        A maximum that the host finds among unrounded numbers would equal none of the rounded ones.
+        """
+        if not all(isinstance(each, Value) and each.is_float for each in (x, y)):
+            return x, y
+        roundings = [dtype for each in (x, y) if (dtype := self.recorder.rounding_of(each)) is not None]
+        if not roundings:
+            return x, y
+        dtype = torch.bfloat16 if torch.bfloat16 in roundings else torch.float32
+        return self.recorder.rounded_on_host(x, dtype), self.recorder.rounded_on_host(y, dtype)
 
     def _as_host_nodes(self, arguments: Any, vals: Iterator[Any] | None = None) -> Any:
         """Arguments as torch tensors of the main graph: downloaded, or prepared and kept on the host.
