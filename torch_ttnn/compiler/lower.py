@@ -306,10 +306,24 @@ class _Lowering:
     def _output(self, node: torch.fx.Node) -> None:
         outputs = tuple(node.args[0])  # type: ignore[arg-type]
         hosts = self._as_host_nodes(self._values_of(outputs))
+        hosts = tuple([self._view_of_input(each) or host for each, host in zip(outputs, hosts)])
         made = self.recorder.main.output(self._apart(outputs, hosts))
         captured = node.meta[CAPTURED].args[0]  # fusions know shapes, and not always strides
         known = [ours if _is_generator_state(ours) else item for ours, item in zip(outputs, captured)]
         made.meta["vals"] = [item.meta.get("val") if isinstance(item, torch.fx.Node) else item for item in known]
+
+    def _view_of_input(self, node: Any) -> torch.fx.Node | None:
+        """A result that is a view of an input, as a view: `x.as_strided_(...)` takes the place in memory from it."""
+        if not isinstance(node, torch.fx.Node) or self._is_static(node):
+            return None
+        if node.op == "placeholder":
+            value = self.env[node]
+            return value.host() if isinstance(value, Value) else None
+        is_view = isinstance(node.target, torch._ops.OpOverload) and node.target.is_view
+        if not is_view or len(node.all_input_nodes) != 1 or not isinstance(node.meta["val"], torch.Tensor):
+            return None
+        source = self._view_of_input(node.args[0])
+        return self.recorder.viewed_on_host(source, node) if source is not None else None
 
     def _apart(self, outputs: tuple, hosts: tuple) -> tuple:
         """Results that are tensors of their own: a clone must not be the input that it was made of, or its twin."""

@@ -382,6 +382,12 @@ class Recorder(Namespace):
             self._restrided[key] = self._host_call(self.main, composites.restrided, (host, list(key[1])), {})
         return self._restrided[key]
 
+    def viewed_on_host(self, host: torch.fx.Node, view: torch.fx.Node) -> torch.fx.Node:
+        """A view of a torch tensor of the main graph, as the captured node makes it."""
+        made = call_node(self.main, view.target, (host, *view.args[1:]), dict(view.kwargs))  # type: ignore[arg-type]
+        made.meta.update(val=view.meta["val"], move="part of a download", origin=view)
+        return made
+
     def copied(self, host: torch.fx.Node) -> torch.fx.Node:
         """A torch tensor of the main graph once more."""
         return self._host_call(self.main, torch.ops.aten.clone.default, (host,), {})

@@ -228,7 +228,8 @@ def _require_floats(
     ours = ours.double()
     finite = center.isfinite()
     spread = torch.zeros_like(center)
-    steady = ~want.isnan()  # torch itself gives no number in this dtype; and a perturbation makes no infinity of a number, and no number of an infinity
+    # Torch may have NaN in this dtype. A perturbation makes no infinity of a number, and no number of an infinity.
+    steady = ~want.isnan()
     for each in others[1:]:
         each = each.double()
         steady &= (each.isfinite() == finite) & ((each == center) | finite)
