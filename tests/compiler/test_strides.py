@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import hypothesis.strategies as st
 import pytest
 import torch
@@ -9,6 +12,8 @@ from hypothesis import given
 from torch import nn
 
 import torch_ttnn  # noqa: F401
+from tests.compiler.operators.judge import compiled
+from tests.compiler.operators.samples import Call
 
 
 @pytest.fixture(autouse=True)
@@ -166,3 +171,22 @@ def test_strides_of_results(names):
 
     torch._dynamo.reset()
     assert_same(function, numbers(2, 3, 4))
+
+
+@pytest.mark.parametrize("start", [0, 1])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x: x.as_strided_((2, 2), (1, 2), 1),
+        lambda x: x.t_(),
+        lambda x: x.transpose_(0, 1),
+        lambda x: x.unsqueeze_(0),
+    ],
+    ids=["as_strided_", "t_", "transpose_", "unsqueeze_"],
+)
+def test_an_input_that_is_seen_otherwise_keeps_its_place_in_memory(change: Callable[..., Any], start: int) -> None:
+    mine, wanted = (torch.arange(20.0).view(5, 4)[start:] for _ in range(2))
+    compiled(Call(change, (mine,), ""), [mine])  # without Dynamo, which breaks graphs there
+    change(wanted)
+    assert (mine.stride(), mine.storage_offset()) == (wanted.stride(), wanted.storage_offset())
+    assert torch.equal(mine, wanted)

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 import torch.fx
 
-from torch_ttnn.compiler import index_bounds, kept_on_host, not_a_number
+from torch_ttnn.compiler import exponents, factorised, index_bounds, kept_on_host, not_a_number
 from torch_ttnn.compiler.arguments import leaves, mapped
 from torch_ttnn.compiler.brief import dtype_name
 from torch_ttnn.compiler.errors import CompileError, StaysOnHost
@@ -29,6 +29,7 @@ from torch_ttnn.compiler.recorder import Recorder
 from torch_ttnn.compiler.source import source_line
 from torch_ttnn.compiler.value import Handle, Value
 
+COMPARISONS = tuple([getattr(torch.ops.aten, name).Tensor for name in ("eq", "ne", "lt", "le", "gt", "ge")])
 NO_LOWERING = "no lowering is registered for this operation"
 
 
@@ -71,7 +72,10 @@ class _Lowering:
         self.statics: dict[int, torch.fx.Node] = {}
         inputs = self._input_ranges(captured)
         self.ranges = recorder.ranges = Ranges(inputs, self._constant_of, self._is_static)
-        self.kept_for_nan = {} if recorder.accepts("nan") else self._kept_for_nan(inputs)
+        recorder.in_float32 = exponents.in_float32(graph_module.graph)
+        self.kept = factorised.host_reasons(graph_module.graph)
+        if not recorder.accepts("nan"):
+            self.kept |= self._kept_for_nan(inputs)
 
     def _input_ranges(self, captured: torch.fx.GraphModule) -> dict[torch.fx.Node, Range]:
         """Integer inputs are within what every call is checked for."""
@@ -142,8 +146,8 @@ class _Lowering:
         values = [item for item in leaves((args, kwargs)) if isinstance(item, Value)]
         if all(value.is_static for value in values) and not registry.is_random(node.target):
             return self._prepared(node, args, kwargs)
-        if node in self.kept_for_nan:
-            return self._on_host(node, args, kwargs, self.kept_for_nan[node])
+        if node in self.kept:
+            return self._on_host(node, args, kwargs, self.kept[node])
         try:
             return self._lowered(node, args, kwargs)
         except StaysOnHost as reason:
@@ -251,6 +255,8 @@ class _Lowering:
     def _on_host(self, node: torch.fx.Node, args: tuple, kwargs: dict[str, Any], reason: str) -> Any:
         function: Any = node.target
         wanted = captured_vals(node)
+        if function in COMPARISONS:
+            args = (*self._rounded_alike(*args[:2]), *args[2:])
         made = call_node(
             self.recorder.main, function, self._as_host_nodes(args, wanted), self._as_host_nodes(kwargs, wanted)
         )
@@ -261,6 +267,19 @@ class _Lowering:
         if _may_choose_strides(made):
             made.meta[OWN_STRIDES] = True
         return self._host_values(made, node.meta["val"])
+
+    def _rounded_alike(self, x: Any, y: Any) -> tuple[Any, Any]:
+        """Operands of a comparison on the host. If the device rounded one, the other is rounded as well.
+
+        A maximum that the host finds among unrounded numbers would equal none of the rounded ones.
+        """
+        if not all(isinstance(each, Value) and each.is_float for each in (x, y)):
+            return x, y
+        roundings = [dtype for each in (x, y) if (dtype := self.recorder.rounding_of(each)) is not None]
+        if not roundings:
+            return x, y
+        dtype = torch.bfloat16 if torch.bfloat16 in roundings else torch.float32
+        return self.recorder.rounded_on_host(x, dtype), self.recorder.rounded_on_host(y, dtype)
 
     def _as_host_nodes(self, arguments: Any, vals: Iterator[Any] | None = None) -> Any:
         """Arguments as torch tensors of the main graph: downloaded, or prepared and kept on the host.
@@ -298,11 +317,25 @@ class _Lowering:
     def _output(self, node: torch.fx.Node) -> None:
         outputs = tuple(node.args[0])  # type: ignore[arg-type]
         hosts = self._as_host_nodes(self._values_of(outputs))
+        hosts = tuple([self._view_of_input(each) or host for each, host in zip(outputs, hosts)])
         self.recorder.write_requirements()
         made = self.recorder.main.output(self._apart(outputs, hosts))
         captured = node.meta[CAPTURED].args[0]  # fusions know shapes, and not always strides
         known = [ours if _is_generator_state(ours) else item for ours, item in zip(outputs, captured)]
         made.meta["vals"] = [item.meta.get("val") if isinstance(item, torch.fx.Node) else item for item in known]
+
+    def _view_of_input(self, node: Any) -> torch.fx.Node | None:
+        """A result that is a view of an input, as a view: `x.as_strided_(...)` takes the place in memory from it."""
+        if not isinstance(node, torch.fx.Node) or self._is_static(node):
+            return None
+        if node.op == "placeholder":
+            value = self.env[node]
+            return value.host() if isinstance(value, Value) else None
+        is_view = isinstance(node.target, torch._ops.OpOverload) and node.target.is_view
+        if not is_view or len(node.all_input_nodes) != 1 or not isinstance(node.meta["val"], torch.Tensor):
+            return None
+        source = self._view_of_input(node.args[0])
+        return self.recorder.viewed_on_host(source, node) if source is not None else None
 
     def _apart(self, outputs: tuple, hosts: tuple) -> tuple:
         """Results that are tensors of their own: a clone must not be the input that it was made of, or its twin."""

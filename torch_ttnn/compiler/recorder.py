@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -92,6 +92,7 @@ class Recorder(Namespace):
         self.device = DEVICE
         self.origin: torch.fx.Node | None = None  # the ATen node being lowered
         self.ranges: Ranges | None = None  # of the graph being lowered
+        self.in_float32: Collection[torch.fx.Node] = ()  # ATen nodes whose results are not rounded to bfloat16
         self.weights: dict[torch.fx.Node, torch.fx.Node] = {}  # made in `prepare`: its placeholder in `main`
         self._constants: dict[torch.fx.Node, torch.Tensor | None] = {}
         self._required: dict[Any, Handle] = {}  # what must hold of a program's values, by what it is about
@@ -102,8 +103,9 @@ class Recorder(Namespace):
 
     @property
     def float_dtype(self) -> DataType:
-        """What floating-point values are on the device."""
-        return DataType.FLOAT32 if self.options.precision == "float32" else DataType.BFLOAT16
+        """What floating-point values are on the device, in the operation being lowered."""
+        is_wide = self.options.precision == "float32" or self.origin in self.in_float32
+        return DataType.FLOAT32 if is_wide else DataType.BFLOAT16
 
     def device_dtype(self, dtype: torch.dtype) -> DataType:
         if dtype in FLOATS:
@@ -352,6 +354,25 @@ class Recorder(Namespace):
         node.meta.update(move="part of a download", origin=self.origin)
         return node
 
+    def rounding_of(self, value: Value) -> torch.dtype | None:
+        """The dtype in which the device held what the host now has, or may have held it; None if it never did."""
+        node = value.host()
+        while node.meta.get("move") == "part of a download":
+            node = node.args[0]  # type: ignore[assignment]
+        if node.meta.get("path") == "ttnn.to_torch":
+            return DOWNLOADED[node.args[0].meta["spec"].spec.dtype]  # type: ignore[union-attr]
+        is_saved = node.op == "placeholder" and _is_saved(node.meta.get("origin"))
+        return DOWNLOADED[self.device_dtype(value.dtype)] if is_saved and value.dtype in FLOATS else None
+
+    def rounded_on_host(self, value: Value, dtype: torch.dtype) -> Value:
+        """A value of the host with no more digits than a dtype has."""
+        if torch.promote_types(value.dtype, dtype) is dtype:
+            return value
+        host = value.host()
+        here = self.weight(host, None) if host.graph is self.prepare_graph else host
+        node = self._host_call(self.main, torch.ops.aten._to_copy.default, (here,), {"dtype": dtype})
+        return Value(self, value.shape, dtype, host=node)
+
     def restrided(self, host: torch.fx.Node, stride: Sequence[int]) -> torch.fx.Node:
         """A torch tensor of the main graph with these strides; itself if it has them already."""
         val = host.meta["val"]
@@ -363,6 +384,12 @@ class Recorder(Namespace):
         if key not in self._restrided:
             self._restrided[key] = self._host_call(self.main, composites.restrided, (host, list(key[1])), {})
         return self._restrided[key]
+
+    def viewed_on_host(self, host: torch.fx.Node, view: torch.fx.Node) -> torch.fx.Node:
+        """A view of a torch tensor of the main graph, as the captured node makes it."""
+        made = call_node(self.main, view.target, (host, *view.args[1:]), dict(view.kwargs))  # type: ignore[arg-type]
+        made.meta.update(val=view.meta["val"], move="part of a download", origin=view)
+        return made
 
     def copied(self, host: torch.fx.Node) -> torch.fx.Node:
         """A torch tensor of the main graph once more."""
@@ -476,6 +503,13 @@ def mostly_padding(shape: Sequence[int]) -> bool:
         return False
     padded = math.prod(shape[:-2]) * math.prod([-(-size // TILE_SIZE) * TILE_SIZE for size in shape[-2:]])
     return padded > PADDED_LIMIT and padded > MUCH_PADDING * math.prod(shape)
+
+
+def _is_saved(node: Any) -> bool:
+    """Whether an input of a backward graph was computed by the forward graph. The names are AOTAutograd's."""
+    if node is None or node.name.startswith(("primals", "tangents")):
+        return False
+    return any(each.name.startswith("tangents") for each in node.graph.find_nodes(op="placeholder"))
 
 
 def _node_of(item: Any) -> Any:

@@ -17,6 +17,8 @@ PERTURBATIONS = 8
 # An error may be so many times what a perturbation of the inputs makes, plus a share of the value and of
 # the largest value: intermediate values are rounded too.
 TIMES, SHARE, SHARE_OF_LARGEST = 8.0, 2.0**-6, 2.0**-7
+# Where terms cancel, what is left is their rounding: no more than so many times what torch's own bfloat16 makes of it.
+TIMES_BFLOAT16 = 2.0
 SMALLEST = 1e-11  # kernels of erfc and the like come that close to zero
 
 
@@ -121,12 +123,40 @@ def _leaves(pair: tuple[Any, tuple]) -> list[Any]:
 
 
 def require_like(
-    call: Call, got: Any, after: Sequence[torch.Tensor], *, strides: bool = True, terms: float = 0.0
+    call: Call,
+    got: Any,
+    after: Sequence[torch.Tensor],
+    *,
+    strides: bool = True,
+    terms: float = 0.0,
+    cancels: bool = False,
 ) -> None:
     """Compare outputs, and inputs after the call, with torch's; raise `Difference` with what is off.
 
-    `terms` is the size of terms that may cancel in a result.
+    terms    the size of terms that may cancel in a result
+    cancels  whether terms of any size may: the error that torch makes in bfloat16 is looked at if there is a difference
     """
+    try:
+        _require_like(call, got, after, strides, terms, narrow=None)
+    except Difference:
+        narrow = in_bfloat16(call) if cancels else None
+        if narrow is None:
+            raise
+        _require_like(call, got, after, strides, terms, narrow)
+
+
+def in_bfloat16(call: Call) -> list[Any] | None:
+    """What torch gives if all floats are bfloat16; None if it does not take them."""
+    given = tuple(each.bfloat16() if each.is_floating_point() else each for each in call.tensors)
+    try:
+        return _leaves(call.eager(given))
+    except Exception:  # many kernels of linear algebra do not
+        return None
+
+
+def _require_like(
+    call: Call, got: Any, after: Sequence[torch.Tensor], strides: bool, terms: float, narrow: list[Any] | None
+) -> None:
     eager = _leaves(call.eager())
     leaves = [*pytree.tree_leaves(got), *after]
     if len(leaves) != len(eager):
@@ -135,7 +165,16 @@ def require_like(
     for number, (ours, want) in enumerate(zip(leaves, eager)):
         others = [version[number] for version in versions if len(version) == len(eager)]
         where = f"result {number}" if number < len(eager) - len(after) else f"input {number - len(eager) + len(after)}"
+        if narrow is not None and isinstance(narrow[number], torch.Tensor) and others:
+            terms = max(terms, _error_of(narrow[number], others[0]) * TIMES_BFLOAT16 / SHARE_OF_LARGEST)
         _require_leaf(where, ours, want, others, strides, terms)
+
+
+def _error_of(narrow: torch.Tensor, exact: torch.Tensor) -> float:
+    """The largest error of torch's own bfloat16."""
+    error = (narrow.double() - exact.double()).abs() if narrow.is_floating_point() else torch.zeros(1)
+    error = error[error.isfinite()]
+    return float(error.max()) if error.numel() else 0.0
 
 
 def _require_leaf(where: str, ours: Any, want: Any, others: list[Any], strides: bool, terms: float) -> None:
@@ -189,7 +228,8 @@ def _require_floats(
     ours = ours.double()
     finite = center.isfinite()
     spread = torch.zeros_like(center)
-    steady = torch.ones_like(finite)  # a perturbation makes no infinity of a number, and no number of an infinity
+    # Torch may have NaN in this dtype. A perturbation makes no infinity of a number, and no number of an infinity.
+    steady = ~want.isnan()
     for each in others[1:]:
         each = each.double()
         steady &= (each.isfinite() == finite) & ((each == center) | finite)

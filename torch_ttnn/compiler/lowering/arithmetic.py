@@ -88,9 +88,14 @@ def addcdiv(ttnn: Any, x: Handle, y: Handle, z: Handle, value: float = 1) -> Han
 
 @elementwise(aten.lerp.Scalar, aten.lerp.Tensor, constants=(2,))
 def lerp(ttnn: Any, x: Handle, end: Handle, weight: Operand) -> Handle:
+    """From the nearer end, as torch does: from the other one, what is small beside it would be lost."""
+    way = ttnn.subtract(end, x)
     if is_number(weight):
-        return ttnn.addalpha(x, ttnn.subtract(end, x), float(weight))
-    return ttnn.lerp(x, end, weight)
+        start, share = (x, weight) if abs(weight) < 0.5 else (end, weight - 1)
+        return ttnn.addalpha(start, way, float(share))
+    from_start = ttnn.addcmul(x, way, weight)
+    from_end = ttnn.addcmul(end, way, ttnn.subtract(weight, 1.0))
+    return ttnn.where(ttnn.lt(ttnn.abs(weight), 0.5), from_start, from_end)
 
 
 # -- quotients --------------------------------------------------------------------------------------------------------

@@ -80,6 +80,8 @@ def brought(ttnn: Any, value: Value, handle: Handle, dtype: torch.dtype, held: D
     """An aligned operand in torch's dtype to compute in, held in the device's."""
     if value.is_static and value.is_float and held is FLOAT32 is not handle.dtype and handle.shape == value.shape:
         return ttnn.upload(value, dtype=FLOAT32)  # anew: it lost nothing yet
+    if held is FLOAT32 is not handle.dtype and ttnn.origin in ttnn.in_float32 and value.dtype is torch.float32:
+        handle = value.tile(FLOAT32) if handle.shape == value.shape and value.form.is_plain else handle
     handle = ttnn.cast(handle, held)
     narrower = value.is_integer and value.dtype is not dtype
     return wrapped(ttnn, handle, dtype) if narrower else handle
