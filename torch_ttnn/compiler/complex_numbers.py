@@ -1,8 +1,8 @@
 """Complex tensors as pairs of real ones: the device has no complex dtype.
 
 After `normalise`, operations on complex64 that have a simple real form (`complex_rules.py`) are written in real ATen.
-What leaves the graph, or goes into an operation that has none (`fft`, `linalg`), is made complex by the host; what comes
-from there is taken apart by it. Both are parts of moves, as views and casts around uploads and downloads are.
+What leaves the graph, or goes into an operation that has none (`fft`, `linalg`), is made complex by the host; what
+comes from there is taken apart by it. Both are parts of moves, as views and casts around uploads and downloads are.
 """
 
 from __future__ import annotations
@@ -172,6 +172,8 @@ class _TakingApart:
             return
         elif self._is_part(node) and (pair := self.calls.pairs.get(node.args[0].args[0])):  # type: ignore[union-attr, arg-type]
             node.replace_all_uses_with(pair[int(node.args[2]) % 2])  # type: ignore[arg-type, call-overload]
+        elif node.target is aten._neg_view.default and not any(user.op == "output" for user in node.users):
+            node.replace_all_uses_with(self.calls.call(aten.neg.default, node.args[0]))  # the imaginary part of a conj
         elif node in self.turned:
             node.replace_all_uses_with(self._rotation(node))
         elif node in self.by_rule and self._is_seen_by_host(node):

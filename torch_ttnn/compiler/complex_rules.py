@@ -124,7 +124,7 @@ def rule(*overloads: Any, when: Callable[[Node], bool] | None = None) -> Callabl
     return register
 
 
-# -- made of real tensors, and taken apart ------------------------------------------------------------------------------
+# -- made of real tensors, and taken apart ----------------------------------------------------------------------------
 
 
 @rule(aten.complex.default)
@@ -186,9 +186,7 @@ def to_copy(calls: RealCalls, node: Node) -> Any:
     kwargs = {name: item for name, item in node.kwargs.items() if name != "dtype"}
     pair = calls.pair_of(node.args[0])
     if dtype.is_complex:
-        return Pair(
-            *[calls.call(aten.clone.default, part) if kwargs and part is not None else part for part in pair]
-        )
+        return Pair(*[calls.call(aten.clone.default, part) if kwargs and part is not None else part for part in pair])
     return calls.call(aten._to_copy.default, pair.real, dtype=dtype, **kwargs)
 
 
@@ -277,7 +275,7 @@ def conj(calls: RealCalls, node: Node) -> Pair:
 def equal(calls: RealCalls, node: Node) -> Node:
     is_equal = node.target in (aten.eq.Tensor, aten.eq.Scalar)
     one, other = [calls.pair_of(item) for item in node.args]
-    compare = (aten.eq if is_equal else aten.ne)
+    compare = aten.eq if is_equal else aten.ne
     made = []
     for mine, theirs in zip(one, other):
         if not isinstance(mine, Node):
@@ -287,7 +285,7 @@ def equal(calls: RealCalls, node: Node) -> Node:
     return calls.call(aten.logical_and.default if is_equal else aten.logical_or.default, *made)
 
 
-# -- products of matrices -----------------------------------------------------------------------------------------------
+# -- products of matrices ---------------------------------------------------------------------------------------------
 
 
 @rule(aten.mm.default, aten.bmm.default, aten.mv.default, aten.dot.default)
@@ -311,7 +309,7 @@ def _matrix_product(calls: RealCalls, target: Any, a: Any, b: Any) -> Pair:
     return calls.product(calls.pair_of(a), calls.pair_of(b), multiply)
 
 
-# -- the same for both parts --------------------------------------------------------------------------------------------
+# -- the same for both parts ------------------------------------------------------------------------------------------
 
 # Operations that move, add up or negate values, and the arguments that are such values.
 BOTH_PARTS: dict[Any, tuple[int, ...]] = {
@@ -321,25 +319,19 @@ BOTH_PARTS: dict[Any, tuple[int, ...]] = {
     aten.index_put.default: (0, 2),
     aten.copy.default: (0, 1),
 }
-VIEWING = {
-    each: (0,)
-    for each in (
-        aten.view.default, aten._unsafe_view.default, aten.reshape.default, aten.permute.default, aten.transpose.int,
-        aten.t.default, aten.expand.default, aten.slice.Tensor, aten.select.int, aten.unsqueeze.default,
-        aten.squeeze.default, aten.squeeze.dim, aten.squeeze.dims, aten.alias.default, aten.detach.default,
-        aten.narrow.default, aten.diagonal.default, aten.split.Tensor, aten.split_with_sizes.default, aten.unbind.int,
-        aten.chunk.default, operator.getitem,
-    )
-}  # fmt: skip
-COPYING = {
-    each: (0,)
-    for each in (
-        aten.clone.default, aten.neg.default, aten.flip.default, aten.roll.default, aten.tril.default,
-        aten.triu.default, aten.repeat.default, aten.index.Tensor, aten.index_select.default, aten.gather.default,
-        aten.sum.default, aten.sum.dim_IntList, aten.mean.default, aten.mean.dim, aten.cumsum.default, aten.cat.default,
-        aten.stack.default,
-    )
-}  # fmt: skip
+VIEWING: dict[Any, tuple[int, ...]] = dict.fromkeys((
+    aten.view.default, aten._unsafe_view.default, aten.reshape.default, aten.permute.default, aten.transpose.int,
+    aten.t.default, aten.expand.default, aten.slice.Tensor, aten.select.int, aten.unsqueeze.default,
+    aten.squeeze.default, aten.squeeze.dim, aten.squeeze.dims, aten.alias.default, aten.detach.default,
+    aten.narrow.default, aten.diagonal.default, aten.split.Tensor, aten.split_with_sizes.default, aten.unbind.int,
+    aten.chunk.default, operator.getitem,
+), (0,))  # fmt: skip
+COPYING: dict[Any, tuple[int, ...]] = dict.fromkeys((
+    aten.clone.default, aten.neg.default, aten.flip.default, aten.roll.default, aten.tril.default,
+    aten.triu.default, aten.repeat.default, aten.index.Tensor, aten.index_select.default, aten.gather.default,
+    aten.sum.default, aten.sum.dim_IntList, aten.mean.default, aten.mean.dim, aten.cumsum.default, aten.cat.default,
+    aten.stack.default,
+), (0,))  # fmt: skip
 BOTH_PARTS |= VIEWING | COPYING
 RESHAPED = (aten.view.default, aten._unsafe_view.default)
 
@@ -348,19 +340,23 @@ def both_parts(calls: RealCalls, node: Node) -> Pair:
     target: Any = aten.reshape.default if node.target in RESHAPED else node.target
     kwargs = {name: item for name, item in node.kwargs.items() if name != "dtype"}
     places = BOTH_PARTS[node.target]
-    made = []
-    for part in (0, 1):
+    given: dict[Node, Pair] = {}
 
+    def take(item: Any) -> Any:
+        if isinstance(item, Node) and item not in given:
+            is_list = isinstance(item.meta["val"], tuple | list)
+            given[item] = calls.pairs[item] if is_list else calls.filled(calls.pair_of(item), item.meta["val"].shape)
+        return item
+
+    def call(part: int) -> Node:
         def part_of(item: Any) -> Any:
-            if not isinstance(item, Node):
-                return item
-            if isinstance(item.meta["val"], tuple | list):
-                return calls.pairs[item][part]
-            return calls.filled(calls.pair_of(item), item.meta["val"].shape)[part]
+            return given[item][part] if isinstance(item, Node) else item
 
         args = [mapped(item, part_of) if place in places else item for place, item in enumerate(node.args)]
-        made.append(calls.call(target, *args, **kwargs))
-    return Pair(*made)
+        return calls.call(target, *args, **kwargs)
+
+    mapped([node.args[place] for place in places], take)
+    return Pair(call(0), call(1))
 
 
 for _overload in BOTH_PARTS:
