@@ -19,6 +19,7 @@ from torch_ttnn.compiler.nodes import (
     CAPTURED,
     DRAWS,
     EFFECT,
+    MOVE,
     OWN_STRIDES,
     call_node,
     captured_vals,
@@ -146,6 +147,8 @@ class _Lowering:
         values = [item for item in leaves((args, kwargs)) if isinstance(item, Value)]
         if all(value.is_static for value in values) and not registry.is_random(node.target):
             return self._prepared(node, args, kwargs)
+        if MOVE in node.meta:
+            return self._on_host(node, args, kwargs, "")
         if node in self.kept:
             return self._on_host(node, args, kwargs, self.kept[node])
         try:
@@ -261,7 +264,8 @@ class _Lowering:
             self.recorder.main, function, self._as_host_nodes(args, wanted), self._as_host_nodes(kwargs, wanted)
         )
         made.meta.update(val=node.meta["val"], origin=node)
-        made.meta.update({"move": DRAWS} if DRAWS in node.meta else {"reason": reason, "source": source_line(node)})
+        move = DRAWS if DRAWS in node.meta else node.meta.get(MOVE)
+        made.meta.update({"move": move} if move else {"reason": reason, "source": source_line(node)})
         if EFFECT in node.meta:
             made.meta[EFFECT] = True
         if _may_choose_strides(made):

@@ -14,6 +14,7 @@ CAPTURED = "captured"  # in a node's meta: the node of the captured graph that i
 
 OWN_STRIDES = "own_strides"  # in a node's meta: torch's kernel chooses how its result lies in memory
 EFFECT = "effect"  # in a node's meta: it is run for what it does, such as raising an error, and not for a value
+MOVE = "host_move"  # in a node's meta: the host runs it as a part of a move, which it names
 DRAWS = "draws random numbers"  # what `move` is in the meta of a node that reads or sets torch's generator
 CHECKS = "a check of a download"  # the same of one that raises an error
 

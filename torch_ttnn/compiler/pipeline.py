@@ -17,6 +17,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from torch_ttnn.collector import collector_paused
 from torch_ttnn.compiler import cache
+from torch_ttnn.compiler.complex_numbers import take_apart
 from torch_ttnn.compiler.dump import dumped
 from torch_ttnn.compiler.fusion import fuse
 from torch_ttnn.compiler.kept_on_host import hidden_from_fusions, overloads_of
@@ -54,6 +55,7 @@ class Compilation:
 def _normalise(compilation: Compilation) -> None:
     compilation.ops_before = count_operations(compilation.captured.graph)
     compilation.graph_module = normalise(compilation.captured)
+    take_apart(compilation.graph_module, compilation.static_inputs)
 
 
 def _fuse(compilation: Compilation) -> None:

@@ -114,6 +114,23 @@ def copied_to_strides(x: torch.Tensor, stride: Sequence[int]) -> torch.Tensor:
 
 
 @composite
+def real_part(z: torch.Tensor) -> torch.Tensor:
+    return torch.view_as_real(z.resolve_conj())[..., 0]
+
+
+@composite
+def imaginary_part(z: torch.Tensor) -> torch.Tensor:
+    return torch.view_as_real(z.resolve_conj())[..., 1]
+
+
+@composite
+def put_together(real: torch.Tensor, imag: torch.Tensor, stride: Sequence[int], is_conj: bool) -> torch.Tensor:
+    """real + i imag with these strides; `is_conj`: with the bit that tells that memory holds the conjugate."""
+    made = restrided(torch.complex(real, -imag if is_conj else imag), stride)
+    return made.conj() if is_conj else made
+
+
+@composite
 def quick_gelu(x: torch.Tensor) -> torch.Tensor:
     return x * torch.sigmoid(1.702 * x)
 

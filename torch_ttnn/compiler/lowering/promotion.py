@@ -77,14 +77,28 @@ def _like(item: Any) -> Any:
 
 
 def brought(ttnn: Any, value: Value, handle: Handle, dtype: torch.dtype, held: DataType) -> Handle:
-    """An aligned operand in torch's dtype to compute in, held in the device's."""
-    if value.is_static and value.is_float and held is FLOAT32 is not handle.dtype and handle.shape == value.shape:
+    """An aligned operand in torch's dtype to compute in, held in the device's.
+
+    What the host computed is compared with all digits it has, if the other side has them.
+    """
+    if value.is_static and value.is_float and held is FLOAT32 is not handle.dtype and _is_same_order(value, handle):
         return ttnn.upload(value, dtype=FLOAT32)  # anew: it lost nothing yet
-    if held is FLOAT32 is not handle.dtype and ttnn.origin in ttnn.in_float32 and value.dtype is torch.float32:
-        handle = value.tile(FLOAT32) if handle.shape == value.shape and value.form.is_plain else handle
+    if value.dtype is torch.float32 and held is FLOAT32 is not handle.dtype and _is_in_order(value, handle):
+        return value.tile(FLOAT32)
     handle = ttnn.cast(handle, held)
     narrower = value.is_integer and value.dtype is not dtype
     return wrapped(ttnn, handle, dtype) if narrower else handle
+
+
+def _is_in_order(value: Value, handle: Handle) -> bool:
+    """Whether an aligned operand is its own tiles: the same value asked for in another dtype is then the same again."""
+    return value.form.is_plain and handle.node is value.tile().node
+
+
+def _is_same_order(value: Value, handle: Handle) -> bool:
+    """Whether an aligned operand has its dimensions in torch's order: shapes show it, unless two sizes are equal."""
+    sizes = [size for size in value.shape if size > 1]
+    return handle.shape == value.shape and (len(set(sizes)) == len(sizes) or _is_in_order(value, handle))
 
 
 def converted(item: Any, dtype: torch.dtype) -> Any:

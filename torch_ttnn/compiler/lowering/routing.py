@@ -35,6 +35,14 @@ _SEEN_OTHERWISE = frozenset({*VIEWS, *SQUEEZES, *CASTS, aten.clone.default, aten
                              aten.split.Tensor, operator.getitem})  # fmt: skip
 _COMPARISONS = frozenset({aten.eq.Tensor, aten.eq.Scalar, aten.ne.Tensor, aten.ne.Scalar, aten.one_hot.default})
 _ORDERS = frozenset({getattr(aten, name).Tensor for name in ("ge", "gt", "le", "lt")})
+# Elements of a value, with or without where they were. The device has them with the digits of the value.
+_PICKED = frozenset({*VIEWS, *SQUEEZES, aten.clone.default, aten.expand.default, aten.slice.Tensor, aten.select.int,
+                     aten.transpose.int, aten.permute.default, aten.t.default, aten.amax.default, aten.amin.default,
+                     aten.max.default, aten.min.default, aten.gather.default, aten.index.Tensor,
+                     aten.index_select.default, aten.median.default})  # fmt: skip
+_PICKED_WITH_PLACES = frozenset({aten.topk.default, aten.sort.default, aten.sort.stable, aten.max.dim, aten.min.dim,
+                                 aten.kthvalue.default, aten.median.dim, aten.mode.default})  # fmt: skip
+_MAY_STAY_ON_HOST = frozenset({aten.gather.default, aten.index.Tensor, aten.index_select.default, aten.median.default})
 _LARGEST = (aten.topk.default, aten.max.dim)
 
 
@@ -79,19 +87,61 @@ def routes(topk: torch.fx.Node) -> bool:
 
 
 def is_score(node: torch.fx.Node) -> bool:
-    """Whether a value, as it is or by a function of it, is what a router chooses by: digits that are rounded off would
-    make equal what is not."""
+    """Whether a value, as it is or by a function of it, is what a router chooses by, with `topk` or by comparing it
+    with one of its own: digits that are rounded off would make equal what is not."""
     seen, stack, chooses = {node}, [node], False
     while stack:
         for user in stack.pop().users:
-            if user.target in _COMPARISONS or user.target in _ORDERS:  # with something that is rounded
-                return False
+            if user.target in _COMPARISONS or user.target in _ORDERS:
+                if not _compares_with_its_own(user):  # with something that is rounded
+                    return False
+                chooses = True
             chooses |= user.target is aten.topk.default and routes(user)
             goes_on = user.target in _KEEPS_APART or user.target in _SCORED_BY or _is_largest(user)
             if user not in seen and (goes_on or user.target is aten.topk.default):
                 seen.add(user)
                 stack.append(user)
     return chooses
+
+
+def _compares_with_its_own(node: torch.fx.Node) -> bool:
+    """Whether a value is compared with some of its own elements, as in `p >= topk(p, k).values[..., -1:]`."""
+    if len(node.args) != 2 or not all(_is_float(each) for each in node.args):
+        return False
+    one, other = [_picked_from(each) for each in node.args]
+    return one is other
+
+
+def _picked_from(node: Any) -> torch.fx.Node:
+    """The value whose elements these are, unchanged.
+
+    What the host picks is uploaded with all digits if it is compared as it is, or as a view; a part of it that the
+    device takes is rounded, and then picked from nothing.
+    """
+    is_cut = False
+    while node.target in _PICKED or _is_picked(node):
+        source = node.args[0]
+        if is_cut and (node.target in _MAY_STAY_ON_HOST or (_is_picked(node) and _may_stay_on_host(source))):
+            break
+        is_cut |= node.target not in VIEWS and node.target not in SQUEEZES and not _is_picked(node)
+        node = source.args[0] if _is_picked(node) else source
+    return node
+
+
+def _may_stay_on_host(node: torch.fx.Node) -> bool:
+    """Whether a choice with places may be the host's: one that the device has not, or would make otherwise."""
+    if node.target not in (aten.topk.default, aten.sort.default, aten.sort.stable):
+        return node.target not in (aten.max.dim, aten.min.dim)
+    reads_places = any(user.target is operator.getitem and user.args[1] == 1 for user in node.users)
+    return reads_places and not (node.target is aten.topk.default and routes(node))
+
+
+def _is_picked(node: torch.fx.Node) -> bool:
+    """Whether it is the first of two results, the second of which tells where its elements were."""
+    if node.target is not operator.getitem or node.args[1] != 0:
+        return False
+    source: Any = node.args[0]
+    return source.target in _PICKED_WITH_PLACES
 
 
 def _is_largest(node: torch.fx.Node) -> bool:
