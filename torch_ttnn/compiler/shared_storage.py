@@ -17,7 +17,7 @@ Share = Callable[[list[Any]], None]
 def sharing(captured: torch.fx.GraphModule) -> list[Share]:
     """Functions that make results of a program share memory in place of being apart; none for most graphs."""
     outputs: Any = captured.graph.output_node().args[0]
-    vals = [item.meta.get("val") if isinstance(item, torch.fx.Node) else None for item in outputs]
+    vals: list[Any] = [item.meta.get("val") if isinstance(item, torch.fx.Node) else None for item in outputs]
     inputs = {_storage(node.meta.get("val")) for node in captured.graph.find_nodes(op="placeholder")}
     groups: dict[Any, list[int]] = {}
     for number, (node, val) in enumerate(zip(outputs, vals)):
