@@ -171,7 +171,7 @@ def _finisher(node: Any, val: Any) -> Any:
     shape, stride = tuple(val.shape), tuple(val.stride())
     is_plain = stride == make_contiguous_strides_for(shape)
     if is_plain and (copied or node.meta.get("path") == "ttnn.to_torch"):
-        return torch.clone if copied else None
+        return functools.partial(torch.clone, memory_format=torch.contiguous_format) if copied else None
     is_whole = val.is_contiguous()  # only dimensions of one element may have other strides
 
     def restride(tensor: torch.Tensor) -> torch.Tensor:
