@@ -9,7 +9,8 @@ import torch
 from hypothesis import HealthCheck, settings
 
 import ttnn_emulator as ttnn
-from torch_ttnn import card, devices
+from torch_ttnn import devices
+from torch_ttnn.devices import card
 
 COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 settings.register_profile("default", max_examples=12, derandomize=True, **COMMON)

@@ -11,9 +11,9 @@ import torch.fx
 
 from torch_ttnn import devices
 from torch_ttnn.compiler.capture import boxed, compile_captured, static_inputs
+from torch_ttnn.compiler.dynamo_rules import traces_recurrent_modules
 from torch_ttnn.compiler.publish import warn_of_breaks
 from torch_ttnn.compiler.specialise import Specialised
-from torch_ttnn.dynamo_rules import traces_recurrent_modules
 from torch_ttnn.options import TorchTtnnOption
 
 if TYPE_CHECKING:

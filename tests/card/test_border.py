@@ -11,7 +11,8 @@ from torch import nn
 import ttnn_emulator
 from tests.card.paired import Paired, opened_twice
 from tests.compiler.small_models import cnn, transformer
-from torch_ttnn import TorchTtnnOption, card, devices
+from torch_ttnn import TorchTtnnOption, devices
+from torch_ttnn.devices import card
 from ttnn_emulator.numerics.mode import numerics
 
 

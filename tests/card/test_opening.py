@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from torch_ttnn import card, devices
+from torch_ttnn import devices
+from torch_ttnn.devices import card
 
 # What ttnn 0.81.1 and its driver say (strings of libtt-umd.so and libtt_metal.so), and what users are told.
 SAID = {

@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 from tests.cli.test_command import MODELS
 from torch_ttnn.cli import main
 from torch_ttnn.results import Row, store
-from torch_ttnn.results.readme import BEGIN, END
+from torch_ttnn.results.documents.readme import BEGIN, END
 
 BLOCK = 4096
 

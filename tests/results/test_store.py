@@ -14,7 +14,7 @@ from tests.zoo.installed import need
 from torch_ttnn.jobs import Job, Outcome, Results, Status
 from torch_ttnn.results import BadRow, Row, store
 from torch_ttnn.results.summary import ordered
-from torch_ttnn.tracer.reports import MissingPackage
+from torch_ttnn.tracer.reports.generation import MissingPackage
 
 
 @pytest.fixture(autouse=True)

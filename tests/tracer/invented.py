@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from torch_ttnn.tracer.summary import PHASES, ModelPhase, ModelSummary, OpSummary, Summary
-from torch_ttnn.tracer.verdicts import place
+from torch_ttnn.tracer.reports.summary import PHASES, ModelPhase, ModelSummary, OpSummary, Summary
+from torch_ttnn.tracer.reports.verdicts import place
 
 NAMES = "convolution relu add addmm mm bmm view permute native_layer_norm _softmax cat slice mul gelu max_pool2d mean"
 REASONS = ("rank 5 is not supported", "int64 values stay on the host", "the shape depends on values")

@@ -6,7 +6,7 @@ import pathlib
 from collections.abc import Sequence
 from typing import Any
 
-from torch_ttnn.tracer.summary import ModelPhase, ModelSummary, OpSummary, Summary
+from torch_ttnn.tracer.reports.summary import ModelPhase, ModelSummary, OpSummary, Summary
 
 
 def settled(tab: Any) -> Any:

@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tracer.invented import summary
-from torch_ttnn.tracer import page
-from torch_ttnn.tracer.changes import change_of_model, change_of_op
-from torch_ttnn.tracer.page_data import SHAPES, VALUES, page_data
-from torch_ttnn.tracer.summary import ModelPhase, ModelSummary, OpSummary, Summary
-from torch_ttnn.tracer.verdicts import lowered_share, places
+from torch_ttnn.tracer.reports import page
+from torch_ttnn.tracer.reports.changes import change_of_model, change_of_op
+from torch_ttnn.tracer.reports.page_data import SHAPES, VALUES, page_data
+from torch_ttnn.tracer.reports.summary import ModelPhase, ModelSummary, OpSummary, Summary
+from torch_ttnn.tracer.reports.verdicts import lowered_share, places
 
 HOSTILE = "</script><img src=x onerror=alert(1)>{{data}}\u2028'\"&\ud800"
 

@@ -15,9 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from torch_ttnn.tracer import histograms, parquet, records, reports, tables
+from torch_ttnn.tracer import records
 from torch_ttnn.tracer.records import BACKWARD, FORWARD, NOT_JSONABLE, Record, TensorFact, Trace
-from torch_ttnn.tracer.summary import NoTraces
+from torch_ttnn.tracer.reports import generation as reports
+from torch_ttnn.tracer.reports import histograms, parquet, tables
+from torch_ttnn.tracer.reports.summary import NoTraces
 
 IMAGE, KERNEL = TensorFact((1, 3, 8, 8), "float32", "input"), TensorFact((4, 3, 3, 3), "float32", "weight")
 RELU = Record("aten.relu.default", (IMAGE,), (IMAGE,), {"self": NOT_JSONABLE}, flops=192, lowering="device")

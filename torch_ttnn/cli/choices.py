@@ -128,7 +128,7 @@ def device(prefix: str = "", group: str = RUNNING) -> Option:
 
 def check_device(wanted: str | None) -> None:
     """Whether a card can be used, if one was asked for: known before any job starts."""
-    from torch_ttnn import card
+    from torch_ttnn.devices import card
 
     named = wanted or os.environ.get(DEVICE_VARIABLE, "")
     if named:

@@ -187,13 +187,13 @@ def _told(error: OSError) -> str | None:
 def _user_errors() -> tuple[type[Exception], ...]:
     """Errors that say what to do next; any other is a fault of ours and shows its traceback."""
     from torch_ttnn import zoo
-    from torch_ttnn.card import CardError
     from torch_ttnn.cli.choices import BadChoice
+    from torch_ttnn.devices.card import CardError
     from torch_ttnn.jobs.ray_executor import RayError
-    from torch_ttnn.results.readme import BadMarks
+    from torch_ttnn.results.documents.readme import BadMarks
     from torch_ttnn.results.record import BadRow
-    from torch_ttnn.tracer.reports import MissingPackage
-    from torch_ttnn.tracer.summary import NoTraces
+    from torch_ttnn.tracer.reports.generation import MissingPackage
+    from torch_ttnn.tracer.reports.summary import NoTraces
     from torch_ttnn.zoo.catalog.factories import FactoryError
     from torch_ttnn.zoo.catalog.transformers_inputs import UnknownArgument
     from torch_ttnn.zoo.catalog.transformers_models import NoConfig

@@ -33,7 +33,7 @@ def run(options: Options) -> int:
 
     choices.check_device(options.device)
     with progress.Demonstrating(options.quiet) as shown:
-        from torch_ttnn import demo
+        from torch_ttnn.workloads import demo
 
         models = options.models or demo.MODELS
         shown.begin(len(models))

@@ -160,7 +160,7 @@ def _version(name: str) -> str:
 
 def _ttnn(options: Options) -> tuple[str, str]:
     """The real library, and whether a card is likely."""
-    from torch_ttnn import card
+    from torch_ttnn.devices import card
 
     if importlib.util.find_spec("ttnn") is None:
         return NOTE, "not installed, so the emulator runs; " + (
@@ -214,7 +214,7 @@ def _self_test(options: Options) -> tuple[str, str]:
     """Compile a small network as a user would, without the cache, and compare with torch."""
     import torch
 
-    from torch_ttnn.metrics import measure
+    from torch_ttnn.workloads.measure import measure
 
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.GELU(), torch.nn.LayerNorm(64)).eval()

@@ -40,7 +40,8 @@ PARAMETERS: list[click.Parameter] = [
 
 
 def run(options: Options) -> int:
-    from torch_ttnn.results import pages, store
+    from torch_ttnn.results import publish as pages
+    from torch_ttnn.results import store
 
     if options.before and not options.site:
         raise choices.BadChoice("--before compares on a page of the site: give --site FOLDER as well")

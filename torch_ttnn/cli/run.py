@@ -8,7 +8,7 @@ from torch_ttnn.cli import choices, stat, tables
 from torch_ttnn.cli.parameters import JSON, Option, Options
 
 HELP = "run models with a backend and say what happened"
-FUNCTION = "torch_ttnn.jobs.running:run_model"
+FUNCTION = "torch_ttnn.workloads.run:run_model"
 BACKENDS = ("torch_ttnn", "torch_stat", "eager", "aot_eager")
 EPILOG = """\
 torch_ttnn compiles for the device and compares with eager torch: PCC, what ran on the device, what stayed on the host

@@ -8,7 +8,7 @@ from torch_ttnn.cli import choices, tables
 from torch_ttnn.cli.parameters import JSON, Option, Options
 
 HELP = "record which operations models use, at what sizes, with what arguments"
-FUNCTION = "torch_ttnn.jobs.tracing:trace_model"
+FUNCTION = "torch_ttnn.workloads.trace:trace_model"
 ROWS = "runs"
 EPILOG = """\
 Models are named as in `torch-ttnn models --help`. Each runs in a process of its own, so that a crash, a hang or a lack

@@ -11,7 +11,7 @@ from torch_ttnn.cli import choices
 from torch_ttnn.cli.parameters import Options
 
 LIBRARIES = ("torch", "torchvision", "timm", "transformers")
-PRELOAD = ("torch_ttnn.jobs.libraries",)
+PRELOAD = ("torch_ttnn.workloads.preload",)
 
 
 def sweep(options: Options, function: str, arguments: Mapping[str, Any], rows: str) -> list[Any]:

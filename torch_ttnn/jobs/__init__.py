@@ -18,8 +18,8 @@ from __future__ import annotations
 from torch_ttnn.jobs.executors import Events, Executor, LocalExecutor
 from torch_ttnn.jobs.job import Job, Limits, Outcome, Status
 from torch_ttnn.jobs.progress import Display, Watcher
-from torch_ttnn.jobs.results import Results
 from torch_ttnn.jobs.run import run
+from torch_ttnn.jobs.store import Results
 
 __all__ = [
     "run",

@@ -10,7 +10,7 @@ from typing import Any
 from torch_ttnn.jobs.executors import Executor, LocalExecutor
 from torch_ttnn.jobs.job import Job, Limits, Outcome, Status
 from torch_ttnn.jobs.progress import Silent, Watcher
-from torch_ttnn.jobs.results import Results
+from torch_ttnn.jobs.store import Results
 
 NO_LIMITS = Limits()
 LOGS = "logs"  # within the folder of the results

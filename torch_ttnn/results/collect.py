@@ -10,12 +10,12 @@ from typing import Any
 from torch_ttnn import jobs
 from torch_ttnn.results import store
 from torch_ttnn.results.measure import about, sources, versions
-from torch_ttnn.results.portable import portable
+from torch_ttnn.results.portable_text import portable
 from torch_ttnn.results.record import EVAL, FAILS, TRAIN, Row
 from torch_ttnn.zoo import ModelEntry, catalog
 
 FUNCTION = "torch_ttnn.results.measure:measure_model"
-PRELOAD = ("torch_ttnn.jobs.libraries", "torch_ttnn.results.training")
+PRELOAD = ("torch_ttnn.workloads.preload", "torch_ttnn.results.training")
 BOTH = "both"
 MODES: Mapping[str, tuple[str, ...]] = {EVAL: (EVAL,), TRAIN: (TRAIN,), BOTH: (EVAL, TRAIN)}
 

@@ -24,15 +24,16 @@ import ttnn_emulator
 from torch_ttnn import devices
 from torch_ttnn.backend import compile
 from torch_ttnn.compiler.capture import boxed, compile_captured
-from torch_ttnn.jobs import passes
 from torch_ttnn.jobs.job import load
-from torch_ttnn.jobs.tracing import ONE_VALUE, Wanted
-from torch_ttnn.metrics import Agreement, Times, agreement, elapsed, in_turns
 from torch_ttnn.options import TorchTtnnOption
-from torch_ttnn.results.described import fields_of
-from torch_ttnn.results.portable import portable
+from torch_ttnn.results.portable_text import portable
+from torch_ttnn.results.program_fields import fields_of
 from torch_ttnn.results.record import EVAL, FAILS, NEAR, TRAIN, Row
 from torch_ttnn.results.variations import captured_variations, tensor_text
+from torch_ttnn.workloads import passes
+from torch_ttnn.workloads.agreement import Agreement, agreement
+from torch_ttnn.workloads.timing import Times, elapsed, in_turns
+from torch_ttnn.workloads.trace import ONE_VALUE, Wanted
 from torch_ttnn.zoo import ModelEntry, tensors, trained
 from ttnn_emulator.api.recorded import ttnn_version
 

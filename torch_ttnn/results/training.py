@@ -35,10 +35,11 @@ import torch
 from torch import nn
 
 from torch_ttnn.backend import compile
-from torch_ttnn.metrics import Agreement, agreement, elapsed, pcc, relative_error
-from torch_ttnn.results.described import fields_of
 from torch_ttnn.results.measure import Subject, finite, nothing_captured, time_fields, warm_times
+from torch_ttnn.results.program_fields import fields_of
 from torch_ttnn.results.record import NEAR, Gradient
+from torch_ttnn.workloads.agreement import Agreement, agreement, pcc, relative_error
+from torch_ttnn.workloads.timing import elapsed
 from torch_ttnn.zoo import tensors, trained
 from torch_ttnn.zoo.initialisation import LIFT, has_statistics
 

@@ -23,7 +23,7 @@ import torch.fx
 
 from torch_ttnn.compiler.brief import dtype_name
 from torch_ttnn.compiler.program import Program
-from torch_ttnn.report.data import kind_of
+from torch_ttnn.explain.data import kind_of
 from torch_ttnn.results.record import CONVERTED, HOST, REMOVED, Variation
 from torch_ttnn.tracer.calls import Call, jsonable, sizes
 from torch_ttnn.tracer.facts import flops_of

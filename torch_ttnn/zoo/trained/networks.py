@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from torch_ttnn.zoo.mnist import MnistNet
+from torch_ttnn.zoo.networks.mnist import MnistNet
 from torch_ttnn.zoo.sources import library
 
 EDGE = 32  # pixels of both
