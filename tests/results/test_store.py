@@ -11,10 +11,10 @@ import pytest
 
 from tests.results.invented import results
 from tests.zoo.installed import need
+from torch_ttnn.errors import MissingPackage
 from torch_ttnn.jobs import Job, Outcome, Results, Status
 from torch_ttnn.results import BadRow, Row, store
 from torch_ttnn.results.summary import ordered
-from torch_ttnn.tracer.reports.generation import MissingPackage
 
 
 @pytest.fixture(autouse=True)

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from torch_ttnn.errors import MissingPackage
 from torch_ttnn.tracer import records
 from torch_ttnn.tracer.records import BACKWARD, FORWARD, NOT_JSONABLE, Record, TensorFact, Trace
 from torch_ttnn.tracer.reports import generation as reports
@@ -278,7 +279,7 @@ def test_two_runs_write_the_same(stat, tmp_path):
 @pytest.mark.parametrize(("part", "package"), [("pictures", "matplotlib"), ("parquet", "pyarrow")])
 def test_a_missing_package_is_named_and_can_be_done_without(stat, monkeypatch, part, package):
     monkeypatch.setattr(reports, "find_spec", lambda name: None if name == package else name)
-    with pytest.raises(reports.MissingPackage, match=rf"{package}.*pip install.*{part}=False"):
+    with pytest.raises(MissingPackage, match=rf"{package}.*pip install.*{part}=False"):
         reports.generate(stat)
     reports.generate(stat, **{part: False})
     assert (stat / "index.html").exists()

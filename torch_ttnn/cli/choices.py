@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from torch_ttnn.cli.parameters import Argument, Device, Models, Option, Options, depth, positive, shape
+from torch_ttnn.errors import UserError
 
 LIBRARIES = ("torchvision", "timm", "transformers", "zoo")
 TASKS = ("classification", "segmentation", "detection", "video", "optical_flow")
@@ -20,7 +21,7 @@ DEVICE_VARIABLE = "TORCH_TTNN_DEVICE"  # that of torch_ttnn.devices, which takes
 DEVICE_HELP = '"emulator", "emulator:<board>", "ttnn" or "ttnn:<id>"'
 
 
-class BadChoice(ValueError):
+class BadChoice(UserError, ValueError):
     """Arguments that do not go together."""
 
 

@@ -27,9 +27,10 @@ from torch_ttnn.cli import (
     run,
     stat,
 )
+from torch_ttnn.errors import UserError
 
 COMMANDS = (stat, report, run, metrics, results, explain, models, demo, doctor, cache, completion)
-GOOD, SOME_FAILED, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
+GOOD, WRONG_USE, INTERRUPTED = 0, 2, 130  # 1, some models failed, is what commands return
 NAME = "torch-ttnn"
 VARIABLE = "_TORCH_TTNN_COMPLETE"  # by which a shell asks for completions
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
@@ -72,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - what could not be written is not tried again at the end
         print(f"{NAME} {options.command}: {told}", file=sys.stderr)
         return WRONG_USE
-    except _user_errors() as error:
+    except UserError as error:
         print(f"{NAME} {options.command}: {error}", file=sys.stderr)
         return WRONG_USE
 
@@ -182,23 +183,3 @@ def _told(error: OSError) -> str | None:
         return str(error) if isinstance(error, FileNotFoundError | NotADirectoryError | PermissionError) else None
     path = error.filename2 or error.filename or "standard output"  # which alone has no name
     return f"{path}: {OF_FILES[error.errno]}"
-
-
-def _user_errors() -> tuple[type[Exception], ...]:
-    """Errors that say what to do next; any other is a fault of ours and shows its traceback."""
-    from torch_ttnn import zoo
-    from torch_ttnn.cli.choices import BadChoice
-    from torch_ttnn.devices.card import CardError
-    from torch_ttnn.jobs.ray_executor import RayError
-    from torch_ttnn.results.documents.readme import BadMarks
-    from torch_ttnn.results.record import BadRow
-    from torch_ttnn.tracer.reports.generation import MissingPackage
-    from torch_ttnn.tracer.reports.summary import NoTraces
-    from torch_ttnn.zoo.catalog.factories import FactoryError
-    from torch_ttnn.zoo.catalog.transformers_inputs import UnknownArgument
-    from torch_ttnn.zoo.catalog.transformers_models import NoConfig
-
-    return (
-        BadChoice, CardError, zoo.UnknownModel, zoo.LibraryMissing, zoo.NotPublished, zoo.WeightsError, FactoryError,
-        UnknownArgument, NoConfig, NoTraces, MissingPackage, RayError, BadRow, BadMarks,
-    )  # fmt: skip

@@ -231,8 +231,8 @@ def _limits(options: Options) -> Any:
 
 def _keep(console: Console, rows: Sequence[Row], folder: pathlib.Path) -> None:
     """All rows of the folder in one file: those of this call, and those of earlier ones into the same folder."""
+    from torch_ttnn.errors import MissingPackage
     from torch_ttnn.results import store
-    from torch_ttnn.tracer.reports.generation import MissingPackage
 
     found = store.look_into(folder)
     for name, why in found.left_out:

@@ -16,6 +16,7 @@ from typing import Any
 import psutil
 
 from torch_ttnn.compiler.errors import TorchTtnnError
+from torch_ttnn.errors import UserError
 
 log = logging.getLogger("torch_ttnn")
 
@@ -27,7 +28,7 @@ SUPPORTED = ("0.81.1", "0.80.0", "0.79.0")
 EMULATOR_HINT = 'To run without a card, set TORCH_TTNN_DEVICE=emulator or options={"device": "emulator"}.'
 
 
-class CardError(TorchTtnnError):
+class CardError(TorchTtnnError, UserError):
     """A card was asked for and cannot be used."""
 
 

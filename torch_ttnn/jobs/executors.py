@@ -12,7 +12,7 @@ from typing import Protocol
 
 from torch_ttnn.jobs.isolated import POLL_SECONDS, Isolated, processes
 from torch_ttnn.jobs.job import Job, Limits, Outcome
-from torch_ttnn.tracer.records import file_stem
+from torch_ttnn.system.file_names import file_stem
 
 Events = Generator[tuple[Job, "Outcome | None"], None, None]
 

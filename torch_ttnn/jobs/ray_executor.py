@@ -18,10 +18,11 @@ from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from typing import Any
 
+from torch_ttnn.errors import UserError
 from torch_ttnn.jobs.executors import Events
 from torch_ttnn.jobs.isolated import Isolated, processes
 from torch_ttnn.jobs.job import Job, Limits, Outcome, Status
-from torch_ttnn.tracer.records import file_stem
+from torch_ttnn.system.file_names import file_stem
 
 RETRIES = 1  # of a job whose worker or machine died under it
 PREFIX = "TORCH_TTNN"
@@ -29,7 +30,7 @@ WAIT_SECONDS = 0.5
 ENDING_SECONDS = 10.0  # for a worker that was told to stop
 
 
-class RayError(RuntimeError):
+class RayError(UserError, RuntimeError):
     """Ray is not there, or cannot give what was asked for; the message says what to do."""
 
 

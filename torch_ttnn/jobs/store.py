@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from torch_ttnn.jobs.job import Job, Outcome, Status
-from torch_ttnn.tracer.records import file_stem
+from torch_ttnn.system.file_names import file_stem
 from ttnn_emulator.files import replacing
 
 FORMAT, VERSION = "torch_ttnn.job", 1

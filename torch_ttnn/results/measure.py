@@ -28,7 +28,7 @@ from torch_ttnn.jobs.job import load
 from torch_ttnn.options import TorchTtnnOption
 from torch_ttnn.results.portable_text import portable
 from torch_ttnn.results.program_fields import fields_of
-from torch_ttnn.results.record import EVAL, FAILS, NEAR, TRAIN, Row
+from torch_ttnn.results.record import EVAL, FAILS, NEAR, TRAIN, Row, Task
 from torch_ttnn.results.variations import captured_variations, tensor_text
 from torch_ttnn.workloads import passes
 from torch_ttnn.workloads.agreement import Agreement, agreement
@@ -245,7 +245,8 @@ def task_fields(subject: Subject, compiled: Any) -> dict[str, Any]:
     if address is None:
         return {}
     try:
-        return {"tasks": tuple(load(address)(subject.model, compiled, limit=subject.conditions.task_items))}
+        scores = load(address)(subject.model, compiled, limit=subject.conditions.task_items)
+        return {"tasks": tuple([Task(**vars(score)) for score in scores])}
     except trained.DataError as error:
         return {"details": portable(f"its task on real data was not done: {error}")}
 

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from torch_ttnn.errors import UserError
+
 VERSION = 1
 
 ON_DEVICE, WITH_HOST_OPS, FAILS = "device", "host", "fails"  # what became of a model
@@ -19,7 +21,7 @@ NEAR = 0.99  # a PCC from which on a result counts as right
 CONVERTED, REMOVED, HOST = "converted", "removed", "host"  # what became of an operation
 
 
-class BadRow(ValueError):
+class BadRow(UserError, ValueError):
     """What was read is no row of results; the message says where and why."""
 
 

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
+from torch_ttnn.errors import MissingPackage
 from torch_ttnn.jobs.job import Status
 from torch_ttnn.jobs.store import FORMAT
 from torch_ttnn.results.portable_text import portable
 from torch_ttnn.results.record import EVAL, FAILS, TRAIN, VERSION, BadRow, Row
 from torch_ttnn.results.summary import ordered
-from torch_ttnn.tracer.reports.generation import MissingPackage
 from ttnn_emulator.files import replacing
 
 log = logging.getLogger("torch_ttnn")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import math
 import os
@@ -13,13 +12,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from torch_ttnn.system.file_names import file_stem
 from ttnn_emulator.files import replacing
 
 FORMAT, VERSION = "torch_ttnn.trace", 1
 FORWARD, BACKWARD = "fw", "bw"
 NOT_JSONABLE = "not_jsonable"  # stands for an argument that JSON can't hold; most are tensors of the graph
 LARGEST_FILE = 2 << 30  # bytes; a graph of a hundred thousand operations takes some 60 MB
-LONGEST_NAME = 120  # bytes of a model's name in a file name
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
@@ -66,21 +65,6 @@ class Trace:
     graph: int  # its number among the graphs of the model
     records: tuple[Record, ...]
     versions: dict[str, str] = field(default_factory=dict)
-
-
-def file_stem(model: str) -> str:
-    """A model's name as a part of a file name, different for different names.
-
-    >>> file_stem("resnet18"), file_stem("../etc/passwd")
-    ('resnet18', 'etc_passwd-7fef78f5')
-    """
-    safe = re.sub(r"[^\w.\-]+", "_", model).strip("._")
-    while len(safe.encode()) > LONGEST_NAME:
-        safe = safe[:-1]
-    if safe and safe == model:
-        return model
-    digest = hashlib.sha256(model.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return f"{safe or 'model'}-{digest}"
 
 
 def file_name(phase: str, model: str, graph: int) -> str:

@@ -14,7 +14,7 @@ from torch import nn
 
 from torch_ttnn.backend import compile
 from torch_ttnn.options import TorchTtnnOption
-from torch_ttnn.tracer.records import file_stem
+from torch_ttnn.system.file_names import file_stem
 from torch_ttnn.workloads import passes
 from torch_ttnn.workloads.agreement import pcc
 from torch_ttnn.workloads.measure import measure

@@ -13,8 +13,9 @@ from typing import Any
 import torch
 
 from torch_ttnn import tracer, zoo
+from torch_ttnn.system.file_names import file_stem
 from torch_ttnn.tracer.options import PICTURES, RAW
-from torch_ttnn.tracer.records import BACKWARD, FORWARD, file_stem, read
+from torch_ttnn.tracer.records import BACKWARD, FORWARD, read
 from torch_ttnn.workloads import passes
 from torch_ttnn.zoo import catalog
 from torch_ttnn.zoo.catalog.torchvision_models import TRAINING_BATCH

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import difflib
 
+from torch_ttnn.errors import UserError
 from torch_ttnn.zoo.entry import ModelEntry, tensors
 from torch_ttnn.zoo.sources import LibraryMissing, NotPublished
 from torch_ttnn.zoo.tables import ENTRIES
@@ -24,7 +25,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class UnknownModel(LookupError):
+class UnknownModel(UserError, LookupError):
     """There is no model of this name in the zoo."""
 
 

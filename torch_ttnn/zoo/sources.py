@@ -16,14 +16,15 @@ from typing import Any, ClassVar, Protocol
 
 from torch import nn
 
+from torch_ttnn.errors import UserError
 from torch_ttnn.zoo.torchvision_ops import allow_operators, ensure_operators
 
 
-class LibraryMissing(ImportError):
+class LibraryMissing(UserError, ImportError):
     """A model comes from an optional library that is not installed."""
 
 
-class NotPublished(ValueError):
+class NotPublished(UserError, ValueError):
     """Pretrained weights were asked for, of a model for which there are none."""
 
 

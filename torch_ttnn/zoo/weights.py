@@ -13,11 +13,13 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from torch import nn
 
+from torch_ttnn.errors import UserError
+
 INDEX_SUFFIX = ".safetensors.index.json"
 SHOWN = 12  # names listed in an error, of each kind
 
 
-class WeightsError(ValueError):
+class WeightsError(UserError, ValueError):
     """A file of weights that does not fit the model, or is none."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pathlib
 from collections.abc import Iterable
 
+from torch_ttnn.errors import UserError
 from torch_ttnn.results.documents.columns import COMMON, rows_table, tasks_table
 from torch_ttnn.results.documents.markdown import meanings
 from torch_ttnn.results.documents.sentences import NOTE, measured_on, totals_lines
@@ -16,7 +17,7 @@ from ttnn_emulator.files import replacing
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 
 
-class BadMarks(ValueError):
+class BadMarks(UserError, ValueError):
     """A file does not have the two marks that results are written between; the message says what to do."""
 
 

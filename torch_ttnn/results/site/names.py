@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+
+from torch_ttnn.system.file_names import short_digest
 
 LONGEST = 80
 _FOREIGN = re.compile(r"[^A-Za-z0-9._-]+")
@@ -43,8 +44,7 @@ def _stem(text: str) -> str:
 
 
 def _marked(stem: str, text: str) -> str:
-    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return f"{stem or 'name'}-{digest}"
+    return f"{stem or 'name'}-{short_digest(text)}"
 
 
 def _numbered(stem: str) -> Iterator[str]:

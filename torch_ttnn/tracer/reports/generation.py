@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from torch_ttnn.tracer.records import file_stem
+from torch_ttnn.errors import MissingPackage
+from torch_ttnn.system.file_names import file_stem
 from torch_ttnn.tracer.reports import page, tables
 from torch_ttnn.tracer.reports.summary import PHASES, NoTraces, OpSummary, Summary, summarise, trace_files
 from ttnn_emulator.files import replacing
@@ -32,10 +33,6 @@ SIDES = {"input": "elements of all inputs of a call together", "output": "elemen
 NEEDED = {"pictures": "matplotlib", "parquet": "pyarrow"}
 
 Progress = Callable[[str, int, int], None]  # what is being done, how far it is, of how many
-
-
-class MissingPackage(ImportError):
-    """A report needs a package that is not installed; the message says which, and how to do without."""
 
 
 @dataclass

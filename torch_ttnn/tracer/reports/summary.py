@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from torch_ttnn.errors import UserError
 from torch_ttnn.system.garbage import collector_paused
 from torch_ttnn.tracer import records
 from torch_ttnn.tracer.records import BACKWARD, FORWARD, NOT_JSONABLE, BadTrace, Record, TensorFact, Trace
@@ -24,7 +25,7 @@ Progress = Callable[[int, int], None]  # what is done, of how many
 Listener = Callable[[Trace, "Sequence[Call]"], None]
 
 
-class NoTraces(ValueError):
+class NoTraces(UserError, ValueError):
     """There is nothing to report on; the message says where it was looked for, and what to do."""
 
 

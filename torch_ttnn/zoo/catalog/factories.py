@@ -14,12 +14,13 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
+from torch_ttnn.errors import UserError
 from torch_ttnn.zoo.entry import ModelEntry
 from torch_ttnn.zoo.inputs import Inputs
 from torch_ttnn.zoo.sources import NotPublished
 
 
-class FactoryError(ValueError):
+class FactoryError(UserError, ValueError):
     """An address at which there is no model."""
 
 

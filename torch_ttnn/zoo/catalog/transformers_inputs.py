@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from torch_ttnn.errors import UserError
 from torch_ttnn.zoo.inputs import Argument, Clip, Inputs, Numbers, Padded, Picture, Spectrogram, Tokens
 
 TEXT_LENGTH = 128
@@ -27,7 +28,7 @@ SEVERAL_IMAGES = frozenset("idefics2 idefics3 smolvlm modernvbert ultravbert".sp
 CHANNELS_OF_SOUND = frozenset("encodec mimi dac mimi_encoder pe_audio".split())
 
 
-class UnknownArgument(ValueError):
+class UnknownArgument(UserError, ValueError):
     """A model needs an argument of which nothing is known here."""
 
 

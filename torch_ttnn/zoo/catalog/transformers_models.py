@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from torch import nn
 
+from torch_ttnn.errors import UserError
 from torch_ttnn.zoo.catalog.transformers_inputs import inputs_of
 from torch_ttnn.zoo.catalog.transformers_table import HUB, REDUCED, SETTINGS
 from torch_ttnn.zoo.entry import ModelEntry
@@ -16,7 +17,7 @@ from torch_ttnn.zoo.reduction import reduced
 from torch_ttnn.zoo.sources import NotPublished, library
 
 
-class NoConfig(ValueError):
+class NoConfig(UserError, ValueError):
     """The config of a published model could not be had."""
 
 

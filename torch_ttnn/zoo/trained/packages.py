@@ -7,12 +7,13 @@ import os
 import pathlib
 from dataclasses import dataclass
 
+from torch_ttnn.errors import UserError
 from torch_ttnn.zoo.sources import LibraryMissing
 
 VARIABLE = "TORCH_TTNN_DATA"  # a folder in which fetched data lie
 
 
-class DataError(RuntimeError):
+class DataError(UserError, RuntimeError):
     """Data or weights that a trained model needs are missing or broken; the message says what to do."""
 
 

@@ -6,10 +6,10 @@ Every task is a function `(model, compiled, limit=None)`; `limit` is how many it
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import torch
 
-from torch_ttnn.results.record import Task
 from torch_ttnn.zoo.trained import images, networks, sentences, words
 from torch_ttnn.zoo.trained import photographs as lite
 
@@ -22,21 +22,32 @@ SENTENCE_TOKENS = 32
 CHOICES = 20
 
 
-def digits(model: Model, compiled: Model, limit: int | None = None) -> list[Task]:
+@dataclass(frozen=True)
+class Score:
+    """A task with known answers, done by torch and by the device."""
+
+    name: str  # MNIST test set
+    metric: str  # accuracy, %
+    items: int
+    torch: float
+    device: float
+
+
+def digits(model: Model, compiled: Model, limit: int | None = None) -> list[Score]:
     """Handwritten digits are read."""
     data = images.mnist("test").first(limit)
     found = [chosen(each, data.pixels, networks.mnist_input) for each in (model, compiled)]
-    return [Task("MNIST test images", ACCURACY, len(data), *(share(each == data.labels) for each in found))]
+    return [Score("MNIST test images", ACCURACY, len(data), *(share(each == data.labels) for each in found))]
 
 
-def pictures(model: Model, compiled: Model, limit: int | None = None) -> list[Task]:
+def pictures(model: Model, compiled: Model, limit: int | None = None) -> list[Score]:
     """Small photographs of animals and vehicles are told apart."""
     data = images.cifar10("test").first(limit)
     found = [chosen(each, data.pixels, networks.cifar_input) for each in (model, compiled)]
-    return [Task("CIFAR-10 test images", ACCURACY, len(data), *(share(each == data.labels) for each in found))]
+    return [Score("CIFAR-10 test images", ACCURACY, len(data), *(share(each == data.labels) for each in found))]
 
 
-def photographs(model: Model, compiled: Model, limit: int | None = None) -> list[Task]:
+def photographs(model: Model, compiled: Model, limit: int | None = None) -> list[Score]:
     """The few photographs that have labels of ImageNet, and many enlarged ones with labels that its classes imply."""
     few, many = lite.labelled().first(limit), images.cifar10("test").first(min(limit or ITEMS, ITEMS))
     exact = [chosen(each, few.pixels, lite.inputs, LARGE_BATCH) for each in (model, compiled)]
@@ -45,12 +56,12 @@ def photographs(model: Model, compiled: Model, limit: int | None = None) -> list
         for each in (model, compiled)
     ]
     return [
-        Task("ImageNet photographs", ACCURACY, len(few), *(share(each == few.labels) for each in exact)),
-        Task("CIFAR-10 test images, enlarged", ACCURACY, len(many), *(share(each == many.labels) for each in broad)),
+        Score("ImageNet photographs", ACCURACY, len(few), *(share(each == few.labels) for each in exact)),
+        Score("CIFAR-10 test images, enlarged", ACCURACY, len(many), *(share(each == many.labels) for each in broad)),
     ]
 
 
-def reverse_dictionary(model: Model, compiled: Model, limit: int | None = None) -> list[Task]:
+def reverse_dictionary(model: Model, compiled: Model, limit: int | None = None) -> list[Score]:
     """For a definition, the noun is found that it defines, among twenty."""
     wanted = words.definitions(limit or ITEMS)
     questions = sentences.tokens([each.text for each in wanted], SENTENCE_TOKENS)
@@ -59,7 +70,7 @@ def reverse_dictionary(model: Model, compiled: Model, limit: int | None = None) 
     for each in (model, compiled):
         likeness = embedded(each, questions) @ embedded(each, answers).T
         shares.append(share(best_of(likeness, CHOICES) == torch.arange(len(wanted))))
-    return [Task(f"WordNet nouns by definition, one of {CHOICES}", ACCURACY, len(wanted), *shares)]
+    return [Score(f"WordNet nouns by definition, one of {CHOICES}", ACCURACY, len(wanted), *shares)]
 
 
 def best_of(likeness: torch.Tensor, choices: int) -> torch.Tensor:
