@@ -16,7 +16,7 @@ from torch_ttnn import zoo
 from torch_ttnn.jobs.job import load
 from torch_ttnn.zoo.trained import TASKS, DataError, images, networks, photographs, sentences, tasks, words
 from torch_ttnn.zoo.trained.packages import CIFAR10, EFFICIENTNET, FOOLBOX, MINILM, MNIST, WORDNET, PackageMissing
-from torch_ttnn.zoo.trained.weights import FOLDER, facts, weights_file
+from torch_ttnn.zoo.trained.weights import facts, folder, weights_file
 
 KEPT = ("mnist-cnn-trained", "resnet18-cifar10")  # with the code
 NEEDED = {  # what the tasks read
@@ -86,8 +86,8 @@ def test_other_weights_can_be_given(tmp_path: pathlib.Path) -> None:
 
 
 def test_weights_are_small_enough_to_keep() -> None:
-    assert {path.stem for path in FOLDER.glob("*.safetensors")} == set(KEPT)
-    assert sum(path.stat().st_size for path in FOLDER.iterdir()) <= LARGEST
+    assert {path.stem for path in folder().glob("*.safetensors")} == set(KEPT)
+    assert sum(path.stat().st_size for path in folder().iterdir()) <= LARGEST
 
 
 @pytest.mark.parametrize("name", KEPT)

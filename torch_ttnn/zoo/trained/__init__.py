@@ -3,7 +3,8 @@
 >>> from torch_ttnn import zoo
 >>> model = zoo.find("mnist-cnn-trained").build()
 
-Weights that were trained here lie in `weights/`; others come in packages that are read and never copied.
+Weights that were trained here are in the distribution `torch_ttnn_weights` (the folder `weights/` of the repository);
+others come in packages of others, which are read and never copied.
 """
 
 from __future__ import annotations

