@@ -1,4 +1,4 @@
-"""Texts that are kept with results say nothing of the machine that they were made on: folders become short names."""
+"""Removes what is specific to a machine from texts kept with results: paths of folders are shortened."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OURS = pathlib.Path(__file__).parents[2]
 
 
 def portable(text: str) -> str:
-    """The same text with paths from where packages, our sources, the working folder or the user's home begin.
+    """The text with paths relative to site-packages, our sources, the working folder or the user's home.
 
     >>> portable("/usr/lib/python3/dist-packages/timm/layers/mlp.py:43: x = self.act(x)")
     'timm/layers/mlp.py:43: x = self.act(x)'

@@ -1,4 +1,4 @@
-"""What compiled programs say in the fields of a row: operations, moves, fusions, memory. Nothing is compiled again."""
+"""Fields of a row that come from compiled programs: operations, moves, fusions, memory. Nothing is recompiled."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CROSSINGS = ("from_torch", "to_torch")
 
 
 def fields_of(programs: Sequence[Program]) -> dict[str, Any]:
-    """Fields of a `Row`, of all programs together."""
+    """Fields of a `Row`, summed over all programs."""
     report = explanation_of([(f"program {number}", program) for number, program in enumerate(programs)]).report
     met = variations(programs)
     host = _host_ops(report)
@@ -70,5 +70,5 @@ def _fusions(report: Report) -> tuple[Fusion, ...]:
 
 
 def _by_count(item: tuple[Any, int]) -> tuple[int, Any]:
-    """The most frequent first; ties in the order of the alphabet, so that every run gives the same."""
+    """Most frequent first; ties in alphabetical order, so that every run gives the same order."""
     return -item[1], item[0]

@@ -1,4 +1,4 @@
-"""All pages from results in one call: README block, full table, site; and which of the committed ones are stale."""
+"""Writes all pages made from results (README block, full table, site) and finds committed ones that are stale."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def write(
     site: Path | None = None,
     before: Iterable[Row] | None = None,
 ) -> list[pathlib.Path]:
-    """Write what is given a path, and tell what has changed: files, and the first page of the site.
+    """Write the pages that have a path; returns the files that changed, and the first page of the site.
 
     `before` are rows of an earlier run; the site then has a page that compares the two.
     """
@@ -43,7 +43,7 @@ def write(
 
 
 def check(rows: Iterable[Row], *, readme: Path | None = None, results_md: Path | None = None) -> list[pathlib.Path]:
-    """Which of the files are not what these rows give; a table that is missing is one of them."""
+    """The files that differ from what these rows give, or are missing."""
     known = list(rows)
     found = []
     if readme is not None and readme_block.stale(pathlib.Path(readme), known):

@@ -23,7 +23,6 @@ from torch_ttnn.workloads.timing import elapsed, in_turns
 from torch_ttnn.workloads.trace import PROFILES, Wanted
 
 DEVICE = "torch_ttnn"  # the backend that compiles for the device
-OTHERS = ("eager", "aot_eager")  # torch's own
 WARM_CALLS = 3
 
 

@@ -1,8 +1,7 @@
-"""Models without values: shapes and dtypes alone, so that a network of any size is made and traced in seconds.
+"""Models on fake tensors, which have no values, so that a network of any size is built and traced in seconds.
 
-A fake tensor knows its shape, dtype and device and computes those of results, in no memory to speak of. Models whose
-course depends on values (boxes that are kept, tokens that an expert gets) cannot run so: torch says so, with
-`DataDependentOutputException` or its relatives, listed in `NEEDS_VALUES`.
+Models whose control flow depends on values (which boxes are kept, which tokens an expert gets) cannot run this way:
+torch raises `DataDependentOutputException` or a related exception of `torch._subclasses.fake_tensor`.
 """
 
 from __future__ import annotations
@@ -15,13 +14,7 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch._subclasses.fake_tensor import (
-    DataDependentOutputException,
-    DynamicOutputShapeException,
-    FakeTensorMode,
-    UnsupportedFakeTensorException,
-    UnsupportedOperatorException,
-)
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn.modules.module import register_module_parameter_registration_hook
 from torch.nn.parameter import is_lazy
 from torch.overrides import TorchFunctionMode
@@ -29,13 +22,6 @@ from torch.overrides import TorchFunctionMode
 from torch_ttnn.zoo.entry import ModelEntry
 
 LARGE = 1 << 24  # elements of a tensor that is certainly a weight
-
-NEEDS_VALUES = (
-    DataDependentOutputException,
-    DynamicOutputShapeException,
-    UnsupportedFakeTensorException,
-    UnsupportedOperatorException,
-)
 
 
 @dataclass(frozen=True)

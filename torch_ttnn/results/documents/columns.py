@@ -1,4 +1,4 @@
-"""The columns of the tables of results: heading, meaning, and what stands in them for a row."""
+"""Columns of the results tables: heading, meaning, and how a row fills them."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def rows_table(columns: Sequence[Column], rows: Iterable[Row]) -> list[str]:
 
 
 def tasks_table(rows: Iterable[Row]) -> list[str]:
-    """A line for each task that was done both ways; nothing if there is none."""
+    """One line per task; empty if there is none."""
     lines = [_task(row, task) for row in rows for task in row.tasks]
     return md.table(TASKS, lines) if lines else []
 
@@ -97,5 +97,5 @@ def _task(row: Row, task: Task) -> list[str]:
 
 
 def _if_run(row: Row, text: str) -> str:
-    """Zeros of what failed would look like good numbers."""
+    """Empty for failed rows, whose zeros would look like good results."""
     return md.UNKNOWN if row.status == FAILS else text

@@ -1,4 +1,4 @@
-"""The full table of results as Markdown: `docs/results.md`, made whole from rows and never edited."""
+"""The full results table as Markdown: `docs/results.md`, generated from rows and never edited."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from torch_ttnn.results.documents.versus_older import left_out, versus_peer
 from torch_ttnn.results.record import EVAL, FAILS, NEAR, TRAIN, Row
 from torch_ttnn.results.summary import accuracy, families, is_near, ordered
 
-WIDEST = 400  # letters of a reason that a cell shows
+WIDEST = 400  # characters of a reason shown in a cell
 INFERENCE = "A call of the model without gradients."
 TRAINING = (
     "A step is forward and backward through the compiler, in float32 on the device too (the option `precision`). Three "
@@ -41,7 +41,7 @@ Lines = list[str]
 
 
 def document(rows: Iterable[Row]) -> str:
-    """All of `docs/results.md`; equal rows in any order give an equal text."""
+    """The text of `docs/results.md`; the order of rows does not matter."""
     known = ordered(rows)
     sections = [
         _head(known),
@@ -78,7 +78,7 @@ def _head(rows: Sequence[Row]) -> Lines:
 
 
 def _section(title: str, text: str, lines: Lines) -> Lines:
-    """A heading, a sentence and a table; nothing without the table."""
+    """A heading, a sentence and a table; empty if the table is."""
     if not lines:
         return []
     return [f"## {title}", "", *([text, ""] if text else []), *lines, ""]
@@ -89,7 +89,7 @@ def _rows(title: str, text: str, columns: Sequence[Column], rows: Sequence[Row])
 
 
 def _table(titles: str, lines: Sequence[Sequence[str]]) -> Lines:
-    """A table by its headings, which end with # if they are of numbers; nothing without lines."""
+    """A table with these headings (numeric ones end with #); empty if there are no lines."""
     columns = [Column(title.rstrip("#"), "", number=title.endswith("#")) for title in titles.split(" | ")]
     return md.table(columns, lines) if lines else []
 
@@ -153,5 +153,5 @@ def _number(value: float | None) -> str:
 
 
 def _short(text: str) -> str:
-    """A text for a cell; none is shown as such."""
+    """A text for a cell, or a dash if it is empty."""
     return md.plain(text if len(text) <= WIDEST else text[: WIDEST - 1] + "…") or md.UNKNOWN

@@ -1,4 +1,4 @@
-"""Markdown for tables of results: cells that no text can break, and numbers in words."""
+"""Markdown for results tables: cells with escaped text, and formatted numbers."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ SYMBOLS = {ON_DEVICE: "✅", WITH_HOST_OPS: "🚧", FAILS: "❌"}
 MEANINGS = {ON_DEVICE: "every operation on the device", WITH_HOST_OPS: "some operations on the host", FAILS: "fails"}
 UNKNOWN = "–"
 
-_SPECIAL = re.compile(r"[\\`*\[\]|]|(?<![^\W_])_|_(?![^\W_])|~(?=~)|!(?=\[)")  # an underscore within a word is plain
+_SPECIAL = re.compile(r"[\\`*\[\]|]|(?<![^\W_])_|_(?![^\W_])|~(?=~)|!(?=\[)")  # not an underscore in a word
 _SPACES = re.compile(r"\s+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]+")
 
 
 @dataclass(frozen=True)
 class Column:
-    """A heading, and what it means."""
+    """A heading and its explanation."""
 
     title: str
     meaning: str
@@ -28,7 +28,7 @@ class Column:
 
 
 def table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Lines of a table; the cells are Markdown already.
+    """Lines of a table whose cells are Markdown.
 
     >>> table([Column("Model", ""), Column("PCC", "", number=True)], [["a", "0.99"]])
     ['| Model | PCC |', '|:--|--:|', '| a | 0.99 |']
@@ -44,7 +44,7 @@ def meanings(columns: Iterable[Column]) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """Any text as Markdown that shows it and does nothing else, on one line.
+    """Any text escaped as Markdown, on one line.
 
     >>> plain("a|b <script> *x*"), plain("regnet_y_8gf")
     ('a\\\\|b &lt;script&gt; \\\\*x\\\\*', 'regnet_y_8gf')
@@ -58,7 +58,7 @@ def plain(text: str) -> str:
 
 
 def seconds(value: float) -> str:
-    """Three digits; no time is no number.
+    """Three digits; empty if there is no time.
 
     >>> seconds(0.012345), seconds(123.4), seconds(0.0)
     ('0.0123', '123', '–')

@@ -21,7 +21,7 @@ E2E, COMPILED, TRACED = "e2e", "compiled", "traced"
 
 @dataclass(frozen=True)
 class PeerRow:
-    """A row of the older compiler; what it could not compile has no counts."""
+    """A row of the older compiler; models that it could not compile have no counts."""
 
     model: str
     mode: str  # eval, train
@@ -35,13 +35,13 @@ class PeerRow:
 
     @property
     def key(self) -> str:
-        """What tells rows apart, as `Row.key` does."""
+        """Unique name of a row, like `Row.key`."""
         return self.model if self.mode == "eval" else f"{self.model} ({self.mode})"
 
 
 @dataclass(frozen=True)
 class Link:
-    """Our model for one of the peer's, and in what it differs."""
+    """Our model for one of theirs, and how the two differ."""
 
     entry: str
     note: str = ""
@@ -49,7 +49,7 @@ class Link:
 
 ONE_STEP = "one forward pass in place of a generation of many"
 
-# Models whose name in our zoo is another; those of the same name (timm's without a tag) are not listed.
+# Models with another name in our zoo; those with the same name (timm's without a tag) are not listed.
 LINKS: Mapping[str, Link] = {
     "Autoencoder (conv)": Link("autoencoder-conv"),
     "Autoencoder (linear)": Link("autoencoder-linear"),
@@ -103,12 +103,12 @@ LINKS: Mapping[str, Link] = {
     "twmkn9/albert-base-v2-squad2": Link("albert-squad2"),
 }
 
-# Rows of the peer, by their key, for which there is none of ours, with the reason.
+# Keys of their rows that we have no counterpart for, with the reason.
 LEFT_OUT: Mapping[str, str] = {}
 
 
 class Verdict(str, enum.Enum):
-    """How a count of ours stands to the peer's."""
+    """How our count compares with theirs."""
 
     BETTER = "better"
     EQUAL = "equal"
@@ -117,7 +117,7 @@ class Verdict(str, enum.Enum):
 
 @dataclass(frozen=True)
 class Comparison:
-    """Our row beside the peer's: operations left to the host, and moves within the program."""
+    """Our row compared with theirs: host operations, and moves within the program."""
 
     host_ops: Verdict
     moves: Verdict
@@ -147,7 +147,7 @@ TEXTS = ("model", "mode", "status")
 
 
 def link(peer: PeerRow) -> Link | None:
-    """Our model for a row of the peer, of the same mode; None if there is none, and `LEFT_OUT` says why.
+    """Our model for one of their rows, in the same mode; None if there is none, for a reason in `LEFT_OUT`.
 
     >>> link(peer_rows()[0]).entry
     'autoencoder-linear'
@@ -158,7 +158,7 @@ def link(peer: PeerRow) -> Link | None:
 
 
 def peers_of(row: Row) -> list[PeerRow]:
-    """The rows of the peer that a row of ours answers to: none, one, or two for what it lists twice."""
+    """The rows of theirs that correspond to ours: none, one, or two for models that they list twice."""
     return _by_entry().get((row.model, row.mode), [])
 
 
@@ -172,7 +172,7 @@ def _by_entry() -> dict[tuple[str, str], list[PeerRow]]:
 
 
 def compare(row: Row, peer: PeerRow) -> Comparison:
-    """What is fewer is better. A model that does not run is worse than any that does.
+    """Fewer is better. A model that does not run is worse than any that does.
 
     >>> compare(Row("densenet121", status="device"), peer_rows()[19]).moves.value
     'better'

@@ -1,4 +1,4 @@
-"""The block of results in README.md: totals and a dozen rows, written between two marks and never edited."""
+"""The results block in README.md: totals and a dozen rows, generated between two markers and never edited."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 
 
 class BadMarks(UserError, ValueError):
-    """A file does not have the two marks that results are written between; the message says what to do."""
+    """A file lacks the two markers that results are written between; the message says what to do."""
 
 
 def block(rows: Iterable[Row]) -> str:
-    """What stands between the marks; equal rows in any order give an equal text."""
+    """The text between the markers; the order of rows does not matter."""
     known = ordered(rows)
     shown = headlines(known)
     lines = [NOTE, "", *totals_lines(known), *verdict_line(known), ""]
@@ -45,7 +45,7 @@ def block(rows: Iterable[Row]) -> str:
 
 
 def update(path: str | pathlib.Path, rows: Iterable[Row]) -> bool:
-    """Write the block into a file; nothing else of it changes. Whether it was another before."""
+    """Replace the block in a file; returns whether it changed."""
     path = pathlib.Path(path)
     before = _read(path)
     after = _replaced(before, block(rows), path)
@@ -57,13 +57,13 @@ def update(path: str | pathlib.Path, rows: Iterable[Row]) -> bool:
 
 
 def stale(path: str | pathlib.Path, rows: Iterable[Row]) -> bool:
-    """Whether the block in a file is another than these rows give."""
+    """Whether the block in a file differs from what these rows give."""
     text = _read(pathlib.Path(path))
     return _replaced(text, block(rows), pathlib.Path(path)) != text
 
 
 def _read(path: pathlib.Path) -> str:
-    """As it is, with the ends of its lines."""
+    """The text with its line endings unchanged."""
     try:
         return path.read_bytes().decode()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Sentences on results: what they were measured on, and what they add up to."""
+"""Sentences about results: what they were measured on, and their totals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NOTE = "<!-- Written from results/results.parquet by `torch-ttnn results --pages
 
 
 def measured_on(rows: Sequence[Row], told: Callable[[str], str] = md.plain) -> str:
-    """Which device the times are of, with which versions and seeds; `told` makes names safe for where they stand.
+    """Device, versions and seeds of the measurements; `told` escapes names for the target format.
 
     >>> measured_on([Row("a", device="emulator:n150", versions={"torch": "2.13.0"})])[:64]
     'The device is the emulated n150: it computes as the chip does, o'
@@ -34,7 +34,7 @@ def is_emulated(device: str) -> bool:
 
 
 def versions_of(rows: Iterable[Row]) -> list[tuple[str, str]]:
-    """Packages and their versions; of several versions all."""
+    """Packages with all versions that occur."""
     found: dict[str, set[str]] = {}
     for row in rows:
         for name, version in row.versions.items():
@@ -43,7 +43,7 @@ def versions_of(rows: Iterable[Row]) -> list[tuple[str, str]]:
 
 
 def totals_lines(rows: Sequence[Row]) -> list[str]:
-    """The totals as a list in Markdown."""
+    """The totals as a Markdown list."""
     found = totals(rows)
     both = (("inference", found.eval), ("training", found.train))
     counted = " and ".join(f"{mode.rows:,} {title}" for title, mode in both if mode.rows)
@@ -52,7 +52,7 @@ def totals_lines(rows: Sequence[Row]) -> list[str]:
 
 
 def outcome(mode: ModeTotals) -> str:
-    """What became of the rows of one mode."""
+    """Outcome of the rows of one mode."""
     text = (
         f"{mode.on_device:,} of {mode.rows:,} rows ({md.share(mode.on_device, mode.rows)}) run wholly on the device, "
         f"{mode.with_host_ops:,} with operations on the host, {mode.failing:,} fail. "

@@ -1,4 +1,4 @@
-"""Our rows beside those that the older compiler published: in words, in tables, and what has no counterpart."""
+"""Our rows compared with those that the older compiler published: a summary, tables, and what has no counterpart."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Pair:
-    """A row of ours and one of theirs, of the same model in the same mode."""
+    """One of our rows and one of theirs, for the same model and mode."""
 
     row: Row
     peer: PeerRow
@@ -43,7 +43,7 @@ class Pair:
 
     @property
     def verdict(self) -> Verdict:
-        """Worse if it is so in either count."""
+        """Worse if either count is worse."""
         both = (self.comparison.host_ops, self.comparison.moves)
         return next((each for each in (Verdict.WORSE, Verdict.BETTER) if each in both), Verdict.EQUAL)
 
@@ -54,24 +54,24 @@ class Pair:
 
 
 def pairs(rows: Iterable[Row]) -> list[Pair]:
-    """All that both have, in the order of our rows."""
+    """All rows that both have, in the order of ours."""
     return [Pair(row, peer, compare(row, peer)) for row in rows for peer in peers_of(row)]
 
 
 def verdicts(rows: Iterable[Row]) -> dict[str, tuple[str, str]]:
-    """Of every row that has a counterpart: better, equal or worse, and the numbers in words."""
+    """For every row with a counterpart: better, equal or worse, with the numbers."""
     found: dict[str, tuple[str, str]] = {}
     for pair in pairs(rows):
         told = f"host ops {_ours(pair.row.ops_remaining, pair)} here and {_theirs(pair.peer.ops_remaining)} there, "
         told += f"moves within {_ours(pair.row.crossings_within, pair)} here and {_theirs(pair.peer.moves)} there"
         earlier = found.get(pair.row.key)
-        if earlier is None or earlier[0] != Verdict.WORSE.value:  # of two counterparts the one that is harder to meet
+        if earlier is None or earlier[0] != Verdict.WORSE.value:  # of two counterparts, the better one
             found[pair.row.key] = (pair.verdict.value, told)
     return found
 
 
 def verdict_line(rows: Iterable[Row]) -> list[str]:
-    """What the comparison comes to, as an item of a list; nothing if nothing is in common."""
+    """Summary of the comparison as a list item; empty if there are no common rows."""
     counted = Counter(pair.verdict for pair in pairs(rows))
     if not counted:
         return []
@@ -83,7 +83,7 @@ def verdict_line(rows: Iterable[Row]) -> list[str]:
 
 
 def versus_peer(rows: Sequence[Row]) -> list[str]:
-    """The section of the comparison: the exceptions first, then every row."""
+    """The section of the comparison: exceptions first, then all rows."""
     found = pairs(rows)
     if not found:
         return []
@@ -100,7 +100,7 @@ def versus_peer(rows: Sequence[Row]) -> list[str]:
 
 
 def left_out(rows: Iterable[Row]) -> list[str]:
-    """The section of what the older compiler published and these rows lack, each with the reason."""
+    """The section of published rows that have no counterpart here, each with the reason."""
     measured = {(row.model, row.mode) for row in rows}
     lines = []
     for peer in sorted(peer_rows(), key=lambda peer: peer.key.casefold()):

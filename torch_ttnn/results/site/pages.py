@@ -1,4 +1,4 @@
-"""The pages of a site as HTML, one function a kind of page."""
+"""The pages of the site as HTML, one function per kind of page."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LINKS = {"index.html": "Models", "ops.html": "Operations", "compare.html": "Comp
 
 
 class Site:
-    """All that pages are made from: rows in their order, operations, and the path of every page."""
+    """Everything that pages are made from: ordered rows, operations, and the path of every page."""
 
     def __init__(
         self,

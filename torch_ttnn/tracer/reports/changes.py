@@ -1,4 +1,4 @@
-"""What became of an operation or a model between two runs: first of all, whether less of it is lowered than before."""
+"""How operations and models changed between two runs; those with fewer lowered calls come first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from torch_ttnn.tracer.reports.summary import ModelPhase, OpSummary
 from torch_ttnn.tracer.reports.verdicts import lowered_share, places
 
-# In the order in which they are shown: what got worse comes first.
+# In display order: regressions first.
 KINDS = ("regressed", "improved", "added", "gone", "changed", "same")
 
 Aspects = Mapping[str, Callable[[Any], Any]]

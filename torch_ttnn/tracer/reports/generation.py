@@ -21,10 +21,10 @@ from torch_ttnn.tracer.reports import page, tables
 from torch_ttnn.tracer.reports.summary import PHASES, NoTraces, OpSummary, Summary, summarise, trace_files
 from ttnn_emulator.files import replacing
 
-if TYPE_CHECKING:  # not everyone who traces wants pictures
+if TYPE_CHECKING:  # imported only for pictures
     from torch_ttnn.tracer.reports.histograms import Sheet
 
-MADE = "generated.txt"  # names what a report wrote, so that the next one can remove what it no longer writes
+MADE = "generated.txt"  # lists the files of a report, so that the next one can remove stale ones
 OURS = re.compile(
     r"(fw|bw)_total_(arguments|input_size_dist|output_size_dist)/[^/\\]*\.(csv|png)|(fw|bw)_node_count\.csv"
     r"|(ops|models|skipped)\.csv|(index|compare)\.html|records\.parquet"
@@ -32,7 +32,7 @@ OURS = re.compile(
 SIDES = {"input": "elements of all inputs of a call together", "output": "elements of all outputs of a call together"}
 NEEDED = {"pictures": "matplotlib", "parquet": "pyarrow"}
 
-Progress = Callable[[str, int, int], None]  # what is being done, how far it is, of how many
+Progress = Callable[[str, int, int], None]  # stage, done, total
 
 
 @dataclass
@@ -60,9 +60,9 @@ def generate(
 ) -> Reports:
     """Report on the traces in `stat/raw` (or `raw`), into `stat` (or `out`).
 
-    A file that is no trace is left out, and named with the reason in `skipped.csv` and on the page. `compare` is the
-    folder of an earlier run, set against this one in `compare.html`. Files of an earlier report that this one has no
-    more are removed; files that no report wrote are not touched. `pictures` and `parquet` say whether histograms and
+    Files that are not traces are skipped, and listed with the reason in `skipped.csv` and on the page. `compare` is
+    the folder of an earlier run, compared with this one in `compare.html`. Stale files of an earlier report are
+    removed; files that no report wrote are not touched. `pictures` and `parquet` say whether histograms and
     `records.parquet` are wanted.
     """
     _require(pictures=pictures, parquet=parquet)
@@ -114,7 +114,7 @@ def _write_tables(writer: _Writer, summary: Summary) -> None:
 
 
 def _write_operations(writer: _Writer, ops: list[OpSummary], phase: str, pictures: bool) -> None:
-    """The files that each operation has of its own."""
+    """The files of each operation."""
     progress = writer.stage(f"operations, {PHASES[phase]}")
     sheets = {side: _sheet(side, ops) for side in SIDES} if pictures and ops else {}
     for number, op in enumerate(ops, 1):
@@ -144,7 +144,7 @@ def _comparison(other: pathlib.Path, summary: Summary, folder: pathlib.Path) -> 
 
 
 class _Writer:
-    """Writes files into a folder, remembers them, and removes those of an earlier report that came no more."""
+    """Writes files into a folder, lists them, and removes stale files of an earlier report."""
 
     def __init__(self, folder: pathlib.Path, progress: Progress | None) -> None:
         self.folder = folder
@@ -178,12 +178,12 @@ class _Writer:
         for name in stale:
             (self.folder / name).unlink(missing_ok=True)
         for emptied in {(self.folder / name).parent for name in stale if "/" in name}:
-            with suppress(OSError):  # something else is in it
+            with suppress(OSError):  # it is not empty
                 emptied.rmdir()
 
 
 def _listed(folder: pathlib.Path) -> set[str]:
-    """The files of an earlier report; only such as a report writes, should the list be damaged."""
+    """The files of an earlier report; only names that a report writes, in case the list is corrupt."""
     try:
         names = (folder / MADE).read_text("utf-8", errors="replace").splitlines()
     except FileNotFoundError:

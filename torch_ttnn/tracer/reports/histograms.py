@@ -1,8 +1,8 @@
-"""Histograms of how large the tensors of an operation are, as PNG files.
+"""Histograms of the sizes of an operation's tensors, as PNG files.
 
-Several hundred of them belong to a report, so matplotlib draws what they share (axis, ticks, labels) once, and each
-one adds its bars and numbers to a copy, in a few milliseconds rather than the fifty or more of a figure each. All of
-one folder have the same horizontal axis, so that operations can be compared by eye.
+A report has several hundred of them, so matplotlib draws the shared frame (axis, ticks, labels) once, and each one adds
+its bars and numbers to a copy: a few milliseconds in place of fifty or more for a new figure. All histograms of a
+folder have the same horizontal axis, so that operations can be compared by eye.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from PIL import Image, ImageDraw, ImageFont
 INCHES, DPI = (6.4, 3.4), 80
 PIXELS = tuple(round(inches * DPI) for inches in INCHES)
 BINS = 4  # a decade
-NONE = -1.0  # where calls without elements stand, in decades: left of one element
+NONE = -1.0  # position of calls without elements, in decades: left of one element
 START = NONE - 0.15  # of the axis
 INK, QUIET, LINE, BAR = "#1f2328", "#6e7781", "#d0d7de", "#3b7ddd"
 PREFIXES = ("", "k", "M", "G", "T", "P", "E")
@@ -37,7 +37,7 @@ class Bar:
 
 
 def bars(counts: Counter[int]) -> list[Bar]:
-    """Calls by size, a quarter of a decade each; those without elements in a bar of their own."""
+    """Calls by size in quarters of a decade; calls without elements have a separate bar."""
     by_bin: Counter[int] = Counter()
     for size, calls in counts.items():
         if size:
@@ -47,12 +47,12 @@ def bars(counts: Counter[int]) -> list[Bar]:
 
 
 def decades(largest: int) -> int:
-    """How many decades an axis needs for sizes up to the largest; at least a few, so that one bar is no wall."""
+    """The decades of an axis up to the largest size; at least a few, so that a single bar is not too wide."""
     return max(4, math.floor(math.log10(max(largest, 1))) + 1)
 
 
 def ticks(most: int) -> list[int]:
-    """Two to four round numbers of calls, the last at least the most.
+    """Two to four round numbers of calls, the last at least the maximum.
 
     >>> ticks(7360), ticks(3)
     ([2000, 4000, 6000, 8000], [1, 2, 3])
@@ -100,7 +100,7 @@ class Sheet:
         return file.getvalue()
 
     def _draw_bar(self, pen: ImageDraw.ImageDraw, bar: Bar, top: int) -> None:
-        """At least a pixel high, so that no call is out of sight."""
+        """At least one pixel high, so that every call is visible."""
         left, right = (_x((place - START) / (self._last - START)) for place in (bar.left, bar.left + bar.width))
         floor = _y(0) - 1
         pen.rectangle((left + 1, min(_y(bar.calls / top), floor), right - 1, floor), fill=BAR)
@@ -142,7 +142,7 @@ def _y(share: float) -> int:
 
 
 def _title(op_type: str) -> str:
-    """One line that fits, whatever a foreign trace calls its operation."""
+    """One line that fits, for any operation name."""
     line = "".join(each if each.isprintable() else "�" for each in op_type)
     return line if len(line) <= LONGEST_TITLE else f"{line[: LONGEST_TITLE - 1]}…"
 

@@ -1,4 +1,4 @@
-"""A run's summary as one page of HTML, and a page that compares two runs: no network, no files beside them."""
+"""The HTML page of a run, and one that compares two runs: self-contained, without network access."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from torch_ttnn.tracer.reports.verdicts import lowered_share
 PAGES = "torch_ttnn.tracer.reports.files"
 STYLES = [BLOCKS_STYLE, "page.css"]
 SCRIPTS = [BLOCKS_SCRIPT, "charts.js", "state.js", "lists.js", "details.js"]
-SKIPPED = 200  # skipped files that are named
+SKIPPED = 200  # skipped files that are listed by name
 SCALES = ((10**18, "E"), (10**15, "P"), (10**12, "T"), (10**9, "G"), (10**6, "M"))
 
 
 def render(summary: Summary, title: str = "What operations models use") -> str:
-    """The page of one run as text; write it anywhere and open it in a browser."""
+    """The page of one run as HTML text."""
     return _page(title, [summary], [title], "run.js")
 
 
 def compare(
     before: Summary, after: Summary, titles: tuple[str, str] = ("before", "after"), title: str = "Two runs compared"
 ) -> str:
-    """The page of two runs: what is new, what is gone, what changed; what is lowered less than before comes first."""
+    """The page that compares two runs: added, removed and changed operations; those with fewer lowered calls first."""
     return _page(title, [before, after], titles, "compare.js")
 
 
@@ -85,7 +85,7 @@ def _cards(runs: Sequence[Summary]) -> list[str]:
 
 
 def _totals(run: Summary) -> ModelPhase:
-    """Both phases of all models together."""
+    """Totals over models and phases."""
     parts = [part for model in run.models.values() for part in model.phases.values()]
     lowering: Counter[str] = Counter()
     for part in parts:

@@ -1,7 +1,7 @@
-"""What a page of traces holds: the summaries of one run, or of several side by side, cut where tails get long.
+"""The JSON data of the pages: summaries of one or several runs, with long tails cut.
 
 A table is a list of rows `[value, calls in the first run, calls in the second run ...]`, so that the page of one run
-and the page that compares two are made of the same parts.
+and the comparison of two share their parts.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from torch_ttnn.tracer.reports.changes import change_of_model, change_of_op
 from torch_ttnn.tracer.reports.summary import PHASES, ModelPhase, OpSummary, Summary
 from torch_ttnn.tracer.reports.verdicts import places
 
-VALUES, SHAPES, REASONS = 24, 40, 40  # rows of a table that are kept; the page says how many more there are
-LONGEST_TEXT = 300  # characters of a value, a shape or a reason; what is longer says so at its end
+VALUES, SHAPES, REASONS = 24, 40, 40  # rows kept per table; the page says how many more there are
+LONGEST_TEXT = 300  # characters kept of a value, a shape or a reason; longer texts say so at their end
 
 
 def page_data(runs: Sequence[Summary], titles: Sequence[str]) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def shortened(text: str) -> str:
 
 
 def _beside(runs: Sequence[Summary], phase: str) -> Iterable[list[OpSummary | None]]:
-    """Each operation of any run, as it is in every run; the most frequent first."""
+    """Each operation of any run with its summaries in all runs; most frequent first."""
     tables = [run.phases.get(phase, {}) for run in runs]
     names = dict.fromkeys(itertools.chain.from_iterable(tables))
     beside = [[table.get(name) for table in tables] for name in names]
@@ -83,7 +83,7 @@ def _op(ops: Sequence[OpSummary | None], number: dict[str, int]) -> dict[str, An
 
 
 def _rows(counters: Sequence[Counter]) -> list[list[Any]]:
-    """The most frequent first; equally frequent ones in order, so that pages do not change between runs."""
+    """Most frequent first; ties sorted, so that pages do not change between runs."""
     values = dict.fromkeys(itertools.chain.from_iterable(counters))
     rows = [[value, *[counter.get(value, 0) for counter in counters]] for value in values]
     return sorted(rows, key=_weight)
@@ -94,7 +94,7 @@ def _weight(row: list[Any]) -> tuple[int, Any]:
 
 
 def _common(counters: Sequence[Counter], limit: int) -> dict[str, Any]:
-    """The most frequent values of all counters, and how many more there are, with how many calls."""
+    """The most frequent values of all counters; then the number of the others and of their calls."""
     values = set().union(*counters)
     rows = [[value, *[counter.get(value, 0) for counter in counters]] for value in values]
     top = heapq.nsmallest(limit, rows, key=_weight)
@@ -125,7 +125,7 @@ def _binned(sizes: Counter[int]) -> Counter[int]:
 
 
 def _spread(sizes: Counter[int]) -> list[int]:
-    """Least, median and most; empty where there are no calls."""
+    """Minimum, median and maximum; empty if there are no calls."""
     ordered = sorted(sizes.items())
     half, passed = sizes.total() / 2, 0
     for size, calls in ordered:

@@ -16,9 +16,9 @@ from torch_ttnn.tracer.records import NOT_JSONABLE, TensorFact, Trace
 from torch_ttnn.tracer.reports.summary import Call
 from ttnn_emulator.files import replacing
 
-GROUP = 20_000  # rows that are held at a time
+GROUP = 20_000  # rows held in memory at a time
 
-_NAME = pa.dictionary(pa.int32(), pa.string())  # few different ones
+_NAME = pa.dictionary(pa.int32(), pa.string())  # few distinct values
 _SHAPES = pa.list_(pa.list_(pa.int64()))
 SCHEMA = pa.schema(
     [
@@ -45,7 +45,7 @@ SCHEMA = pa.schema(
 
 
 class RecordTable:
-    """Takes traces and writes them in groups of rows, so that memory does not grow with their number."""
+    """Writes traces in row groups, so that memory use does not grow with their number."""
 
     def __init__(self, path: pathlib.Path) -> None:
         self._writer = pq.ParquetWriter(path, SCHEMA, compression="zstd")
@@ -70,7 +70,7 @@ class RecordTable:
 
 @contextmanager
 def record_table(path: pathlib.Path) -> Iterator[RecordTable]:
-    """A table that appears under its name when it is whole."""
+    """A table that appears under its name once it is complete."""
     with replacing(path) as temporary, closing(RecordTable(temporary)) as table:
         yield table
 
@@ -95,10 +95,10 @@ def _dtypes(tensors: tuple[TensorFact, ...]) -> list[str]:
 
 
 def _object(arguments: dict[str, str]) -> str:
-    """The values are JSON texts already, except the word for what is none."""
+    """The values are JSON texts, except `not_jsonable`."""
     shown = [f"{_quoted(name)}: {_WORD if text == NOT_JSONABLE else text}" for name, text in arguments.items()]
     return f"{{{', '.join(shown)}}}"
 
 
-_quoted = lru_cache(maxsize=4096)(json.dumps)  # few different names
+_quoted = lru_cache(maxsize=4096)(json.dumps)  # few distinct names
 _WORD = _quoted(NOT_JSONABLE)

@@ -1,4 +1,4 @@
-"""What all traces of a folder say together: counts, sizes, arguments and facts an operation, in one pass."""
+"""Summary of all traces of a folder: counts, sizes, arguments and facts per operation, in one pass."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from torch_ttnn.tracer.records import BACKWARD, FORWARD, NOT_JSONABLE, BadTrace,
 from torch_ttnn.tracer.reports.verdicts import place
 
 PHASES = {FORWARD: "forward", BACKWARD: "backward"}
-LONGEST_TEXT = 200  # characters of a value that is counted; more are cut, and stay apart by a hash
-MOST_ELEMENTS = (1 << 63) - 1  # no tensor has more: torch counts them in 64 bits
+LONGEST_TEXT = 200  # characters of a counted value; longer ones are cut and told apart by a hash
+MOST_ELEMENTS = (1 << 63) - 1  # the maximum: torch counts elements in 64 bits
 
-Progress = Callable[[int, int], None]  # what is done, of how many
+Progress = Callable[[int, int], None]  # done, total
 Listener = Callable[[Trace, "Sequence[Call]"], None]
 
 
 class NoTraces(UserError, ValueError):
-    """There is nothing to report on; the message says where it was looked for, and what to do."""
+    """There is nothing to report on; the message says which folder was searched, and what to do."""
 
 
 class Call(NamedTuple):
-    """One operation of a graph in the texts and sizes that reports count by."""
+    """One operation of a graph as the texts and sizes that reports count."""
 
     record: Record
     input_size: int
@@ -55,7 +55,7 @@ class OpSummary:
     dtypes: Counter[str] = field(default_factory=Counter)  # of the inputs, each once: "float32, int64" -> calls
     arguments: dict[str, Counter[str]] = field(default_factory=dict)  # name -> JSON text, or not_jsonable -> calls
     lowering: Counter[tuple[str, str]] = field(default_factory=Counter)  # (device, decomposed, host or "", reason)
-    source: str = ""  # a line of a model that calls it
+    source: str = ""  # an example source line that calls it
 
     @property
     def count(self) -> int:
@@ -63,7 +63,7 @@ class OpSummary:
 
     @property
     def intensity(self) -> float:
-        """FLOPs a byte moved."""
+        """FLOPs per byte moved."""
         moved = self.bytes_in + self.bytes_out
         return self.flops / moved if moved else 0.0
 
@@ -109,15 +109,15 @@ class ModelSummary:
 
 @dataclass
 class Summary:
-    """All traces of a folder; every report is made from it."""
+    """Summary of a folder; all reports are made from it."""
 
     phases: dict[str, dict[str, OpSummary]] = field(default_factory=lambda: {phase: {} for phase in PHASES})
     models: dict[str, ModelSummary] = field(default_factory=dict)
-    bad: list[tuple[str, str]] = field(default_factory=list)  # name of a file that was left out, why
+    bad: list[tuple[str, str]] = field(default_factory=list)  # skipped file, reason
     versions: dict[str, Counter[str]] = field(default_factory=dict)  # torch -> 2.13.0 -> graphs
 
     def ops(self, phase: str) -> list[OpSummary]:
-        """The most frequent first; equally frequent ones by name, so that reports do not change between runs."""
+        """Most frequent first; ties by name, so that reports do not change between runs."""
         return sorted(self.phases[phase].values(), key=lambda op: (-op.count, op.op_type))
 
     def add(self, trace: Trace, calls: Sequence[Call]) -> None:
@@ -156,7 +156,7 @@ def summarise(folder: pathlib.Path, progress: Progress | None = None, listeners:
 
 
 def _count(path: pathlib.Path, summary: Summary, listeners: Iterable[Listener]) -> None:
-    """A function of its own, so that a trace is gone before the next is read: a large one takes half a gigabyte."""
+    """A separate function, so that a trace is freed before the next is read: a large one takes half a gigabyte."""
     try:
         trace = records.read(path)
         calls = list(calls_of(trace))
@@ -168,12 +168,12 @@ def _count(path: pathlib.Path, summary: Summary, listeners: Iterable[Listener]) 
 
 
 def _shown(name: str) -> str:
-    """The name of a file, which need not be Unicode, as text."""
+    """A file name, which may not be valid Unicode, as text."""
     return cut(name.encode("utf-8", "backslashreplace").decode())
 
 
 def trace_files(folder: pathlib.Path) -> list[pathlib.Path]:
-    """The files of a folder that may be traces; there must be some."""
+    """The files of a folder that may be traces; raises `NoTraces` if there are none."""
     if not folder.is_dir():
         raise NoTraces(f"There is no folder {folder}. Trace a model first (torch-ttnn stat), or name another folder.")
     paths = records.files(folder)
@@ -183,7 +183,7 @@ def trace_files(folder: pathlib.Path) -> list[pathlib.Path]:
 
 
 def calls_of(trace: Trace) -> Iterator[Call]:
-    """The operations of a trace as they are counted; `BadTrace` if one can't be, before any is counted."""
+    """The operations of a trace as counted; raises `BadTrace` before any is counted if one is invalid."""
     shape_texts: dict[tuple[int, ...], str] = {}
     value_texts: dict[str, str] = {}
     for number, record in enumerate(trace.records):
@@ -211,7 +211,7 @@ def _shape_text(shape: tuple[int, ...], known: dict[tuple[int, ...], str]) -> st
 
 
 def _value_text(value: Any, known: dict[str, str]) -> str:
-    """By Python's own text of the value, which is quicker to have, and as different for different values."""
+    """Cached by `repr`, which is faster than JSON and as unique."""
     key = repr(value)
     text = known.get(key)
     if text is None:
@@ -223,7 +223,7 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def value_text(value: Any) -> str:
-    """A value of an argument as JSON; what JSON can't hold, by its name alone.
+    """An argument's value as JSON, or `not_jsonable`.
 
     >>> value_text([1, 1]), value_text("mean"), value_text("not_jsonable")
     ('[1, 1]', '"mean"', 'not_jsonable')

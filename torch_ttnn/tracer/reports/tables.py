@@ -12,7 +12,7 @@ from torch_ttnn.tracer.reports.summary import PHASES, OpSummary, Summary
 from torch_ttnn.tracer.reports.verdicts import KNOWN, UNKNOWN, places
 from ttnn_emulator.files import replacing
 
-FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # a spreadsheet may compute a cell that begins like this
+FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # a spreadsheet may evaluate cells that begin with these
 
 Row = Sequence[Any]
 
@@ -23,9 +23,9 @@ def write(path: pathlib.Path, rows: Iterable[Row]) -> None:
 
 
 def cell(value: Any) -> Any:
-    """A value as it is, except a text from a foreign trace that a spreadsheet would run as a formula.
+    """The value, unless it is a text that a spreadsheet would evaluate as a formula.
 
-    Such a text gets the apostrophe with which spreadsheets mark text. Numbers stay numbers, negative ones too.
+    Such a text is prefixed with an apostrophe, as spreadsheets mark text. Numbers stay numbers, negative ones too.
 
     >>> cell("aten.relu.default"), cell("=cmd()"), cell("-1")
     ('aten.relu.default', "'=cmd()", '-1')
@@ -45,7 +45,7 @@ def _is_number(text: str) -> bool:
 
 
 def node_count(summary: Summary, phase: str) -> Iterable[Row]:
-    """How often each operation occurs, in all models and in each; the most frequent first."""
+    """Calls of each operation, in total and per model; most frequent first."""
     models = sorted(name for name, model in summary.models.items() if model.phases[phase].graphs)
     yield ["op_type", "total", *models]
     for op in summary.ops(phase):
@@ -53,7 +53,7 @@ def node_count(summary: Summary, phase: str) -> Iterable[Row]:
 
 
 def sizes(counts: Counter[int]) -> Iterable[Row]:
-    """How many calls have how many elements; the smallest first."""
+    """Calls by number of elements, smallest first."""
     calls = counts.total()
     yield ["elements", "calls", "share"]
     for size, count in sorted(counts.items()):
@@ -61,7 +61,7 @@ def sizes(counts: Counter[int]) -> Iterable[Row]:
 
 
 def arguments(op: OpSummary) -> Iterable[Row]:
-    """Two rows an argument: the values that it had, the most frequent first, and how often it had them."""
+    """Two rows per argument: its values, most frequent first, and their counts."""
     for name, values in op.arguments.items():
         ordered = sorted(values.items(), key=lambda item: (-item[1], item[0]))
         yield [f"{name}'s appeared value", *(value for value, _ in ordered)]
@@ -74,7 +74,7 @@ OPS_HEAD = ["phase", "op_type", "count", "models", "share_of_models", *COSTS, *P
 
 
 def ops(summary: Summary) -> Iterable[Row]:
-    """What is known of each operation; shares are of its phase."""
+    """Facts about each operation; shares are of its phase."""
     yield OPS_HEAD
     for phase in PHASES:
         models = sum(model.phases[phase].graphs > 0 for model in summary.models.values())
@@ -86,7 +86,7 @@ def ops(summary: Summary) -> Iterable[Row]:
 
 
 def reasons(op: OpSummary) -> str:
-    """Why calls stay on the host or leave a part there, each reason with its calls."""
+    """Reasons why calls, or parts of them, stay on the host, with their calls."""
     given: Counter[str] = Counter()
     for (_, reason), calls in sorted(op.lowering.items()):
         if reason:
@@ -99,7 +99,7 @@ MODELS_HEAD = ["model", "phase", *SUMS, *PLACES]
 
 
 def models(summary: Summary) -> Iterable[Row]:
-    """What each model consists of."""
+    """Totals of each model."""
     yield MODELS_HEAD
     for name, model in sorted(summary.models.items()):
         for phase, part in model.phases.items():
@@ -108,7 +108,7 @@ def models(summary: Summary) -> Iterable[Row]:
 
 
 def skipped(summary: Summary) -> Iterable[Row]:
-    """Files that were left out, and why."""
+    """Skipped files and why."""
     yield ["file", "reason"]
     yield from summary.bad
 

@@ -1,4 +1,4 @@
-"""Where calls end up, by what the compiler said of them, and the share of them that is lowered."""
+"""Where calls run, from the compiler's answers, and the share that is lowered."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 DEVICE, DECOMPOSED, PARTLY, HOST, UNKNOWN = "device", "decomposed", "partly", "host", "unknown"
-LOWERED = (DEVICE, DECOMPOSED)  # nothing of the call is left to the host
+LOWERED = (DEVICE, DECOMPOSED)  # no part of the call runs on the host
 KNOWN = (DEVICE, DECOMPOSED, PARTLY, HOST)
 
 
 def place(status: str, reason: str = "") -> str:
-    """An operation that is taken apart with a reason leaves a part of itself to the host.
+    """A decomposed operation with a reason leaves a part to the host.
 
     >>> place("decomposed"), place("decomposed", "aten.sort: no lowering"), place("")
     ('decomposed', 'partly', 'unknown')
@@ -23,7 +23,7 @@ def place(status: str, reason: str = "") -> str:
 
 
 def places(lowering: Mapping[tuple[str, str], int]) -> Counter[str]:
-    """Calls of an operation by their place."""
+    """Calls of an operation by place."""
     found: Counter[str] = Counter()
     for (status, reason), calls in lowering.items():
         found[place(status, reason)] += calls
@@ -31,6 +31,6 @@ def places(lowering: Mapping[tuple[str, str], int]) -> Counter[str]:
 
 
 def lowered_share(found: Mapping[str, int]) -> Fraction | None:
-    """The exact share of calls that leave nothing to the host, of those of which it is known; None if of none."""
+    """The exact share of calls with no part on the host, among calls with an answer; None if there are none."""
     known = sum(found.get(each, 0) for each in KNOWN)
     return Fraction(sum(found.get(each, 0) for each in LOWERED), known) if known else None
