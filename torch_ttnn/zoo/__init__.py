@@ -37,7 +37,7 @@ def entries(
     size: str | None = None,
     train: bool | None = None,
 ) -> list[ModelEntry]:
-    """All entries, or those that are alike in what is given."""
+    """All entries that match the arguments."""
     wanted = {"family": family, "source": source, "task": task, "size": size, "train": train}
     given = {name: value for name, value in wanted.items() if value is not None}
     return [entry for entry in ENTRIES if all(getattr(entry, name) == value for name, value in given.items())]

@@ -35,7 +35,7 @@ class Fake:
 
 @contextmanager
 def fake(entry: ModelEntry, *, seed: int = 0, batch: int | None = None) -> Iterator[Fake]:
-    """The model without values, in eval mode; whatever runs within the block has none either."""
+    """The model on fake tensors, in eval mode; everything within the block runs on fake tensors."""
     model = hollow(entry)
     with FakeTensorMode(allow_non_fake_inputs=True) as mode:
         _fill(model, mode)
@@ -46,7 +46,8 @@ def fake(entry: ModelEntry, *, seed: int = 0, batch: int | None = None) -> Itera
 def hollow(entry: ModelEntry) -> nn.Module:
     """The model with all parameters on the `meta` device: nothing is allocated or initialised.
 
-    What else its constructor computes (drop rates, widths, tables of positions) has values, as constructors read them.
+    Other tensors that its constructor computes (drop rates, widths, position tables) have values, because constructors
+    read them.
     """
     handle = register_module_parameter_registration_hook(_to_meta)
     try:
@@ -57,7 +58,7 @@ def hollow(entry: ModelEntry) -> nn.Module:
 
 
 class _Unallocated(TorchFunctionMode):
-    """Lets no large tensor be allocated that nobody has filled yet: some are larger than this machine's memory."""
+    """Prevents the allocation of large uninitialised tensors: some are larger than this machine's memory."""
 
     def __torch_function__(self, function: Any, types: Any, args: tuple = (), kwargs: Any = None) -> Any:
         made = {**(kwargs or {})}
@@ -78,7 +79,7 @@ def _to_meta(module: nn.Module, name: str, parameter: Any) -> Any:
 
 
 def _fill(model: nn.Module, mode: FakeTensorMode) -> None:
-    """Fake tensors on the CPU in place of all tensors; those that are shared stay shared."""
+    """Replace all tensors by fake ones on the CPU; shared tensors stay shared."""
     seen: dict[int, torch.Tensor] = {}
     for module in model.modules():
         tables: tuple[dict[str, Any], ...] = (module._parameters, module._buffers, module.__dict__)

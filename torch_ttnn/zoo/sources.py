@@ -1,7 +1,7 @@
 """Where architectures come from: torchvision, timm, transformers, diffusers, or this package.
 
-Each source is a record that can make the network with fresh weights (`blank`) and with the published ones
-(`pretrained`). Libraries are imported when a network is made, never before.
+Each source is a record that builds the network with fresh weights (`blank`) or with the published ones (`pretrained`).
+Libraries are imported when a network is built, not before.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class LibraryMissing(UserError, ImportError):
 
 
 class NotPublished(UserError, ValueError):
-    """Pretrained weights were asked for, of a model for which there are none."""
+    """Pretrained weights were requested for a model that has none."""
 
 
 def library(name: str) -> ModuleType:
@@ -35,7 +35,7 @@ def library(name: str) -> ModuleType:
     try:
         importlib.import_module(package)
     except ModuleNotFoundError as error:
-        if error.name != package:  # it is there, but something that it needs is not
+        if error.name != package:  # it is installed, but one of its dependencies is not
             raise
         raise LibraryMissing(
             f"the model comes from {package}, which is not installed: pip install {package}"
@@ -57,7 +57,7 @@ class Architecture(Protocol):
 
 @dataclass(frozen=True)
 class Transformers:
-    """A model class of transformers and the settings of its config that differ from the defaults."""
+    """A model class of transformers and the settings of its config that are not defaults."""
 
     model: str
     config: str
@@ -82,11 +82,11 @@ class Transformers:
         return getattr(self.library(), self.model).from_pretrained(self.hub, use_safetensors=True, **kept)
 
     def with_settings(self, **settings: Any) -> Transformers:
-        """The same architecture in another size, of which nobody published weights."""
+        """The same architecture in another size, which has no published weights."""
         return replace(self, settings={**self.settings, **settings}, hub="")
 
 
-RUN_TIME_SETTINGS = ("use_cache",)  # how the model is run, not what its weights are
+RUN_TIME_SETTINGS = ("use_cache",)  # settings of execution, not of weights
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class Ours:
 
 @contextmanager
 def weights_only() -> Iterator[None]:
-    """Downloaded pickles are read as tensors and nothing else, though torchvision's loader does not ask for that."""
+    """Load downloaded pickles with `weights_only=True`, which torchvision's loader does not set."""
     switch = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
     before = os.environ.get(switch)
     os.environ[switch] = "1"

@@ -1,4 +1,4 @@
-"""The small convolutional network for MNIST digits, of the shape that PyTorch's first example has."""
+"""The small convolutional network of PyTorch's MNIST example."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class MnistNet(nn.Module):
         self.conv2 = nn.Conv2d(32, 64, kernel_size=3)
         self.dropout1 = nn.Dropout(0.25)
         self.dropout2 = nn.Dropout(0.5)
-        pooled = (size - 4) // 2  # the convolutions take a margin of two pixels, the pool halves
+        pooled = (size - 4) // 2  # the convolutions remove two pixels at each border, the pool halves
         self.fc1 = nn.Linear(64 * pooled * pooled, hidden)
         self.fc2 = nn.Linear(hidden, 10)
 

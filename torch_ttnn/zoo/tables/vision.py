@@ -1,4 +1,4 @@
-"""Models that classify images: those of torchvision and transformers, and the small ones of this package."""
+"""Image classifiers of torchvision and transformers, and small ones of this package."""
 
 from __future__ import annotations
 

