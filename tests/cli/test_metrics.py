@@ -131,7 +131,7 @@ def test_a_row_that_vanished_fails_the_check_of_all(
     assert call("mnist-cnn", "--check") == 0, "only one was asked for"
     assert call("--all", "--family", "mnist", "--check") == 1
     shown = _flat(capsys.readouterr().out)
-    assert "worse: no-longer-there: there is no such row any more" in shown
+    assert "worse: no-longer-there: the row no longer exists" in shown
     assert "worse: other" not in shown
 
 

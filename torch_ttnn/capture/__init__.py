@@ -1,1 +1,1 @@
-"""A model as `explain`, `check` and `export_code` see it: one call, and the programs of all its graphs."""
+"""What `explain`, `check` and `export_code` share: the call of a model, and the programs of all its graphs."""

@@ -1,4 +1,4 @@
-"""Models on torch's meta device, compiled as if their tensors were ordinary ones: with addresses, but no memory."""
+"""Compiles models on torch's meta device by giving their tensors addresses, but no memory."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 import torch
 import torch.utils._pytree as pytree
 
-NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)  # Linux; the name came with Python 3.13
+NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)  # Linux; Python has the name since 3.13
 
 
 @contextmanager
 def addressed(model: Any, args: tuple, kwargs: dict[str, Any]) -> Iterator[tuple[tuple, dict[str, Any], bool]]:
-    """Tensors on the meta device as ordinary ones while the block runs; whether there were any."""
+    """Replace meta tensors by CPU tensors within the block; also yields whether there were any."""
     made: dict[int, torch.Tensor] = {}
 
     def stand_in(item: Any) -> Any:
@@ -39,7 +39,7 @@ def addressed(model: Any, args: tuple, kwargs: dict[str, Any]) -> Iterator[tuple
 
 
 def addressed_like(like: torch.Tensor) -> torch.Tensor:
-    """A tensor on the CPU with addresses of its own; its pages are never touched, so they take no memory."""
+    """A CPU tensor with its own addresses; its pages are never touched, so they take no memory."""
     size = torch.empty_strided(like.shape, like.stride(), dtype=like.dtype, device="meta").untyped_storage().nbytes()
     if size == 0:
         return torch.empty_strided(like.shape, like.stride(), dtype=like.dtype, device="cpu")
@@ -53,7 +53,7 @@ def _is_parameter(item: torch.Tensor) -> bool:
 
 
 def _tensor_places(model: torch.nn.Module) -> Iterator[tuple[dict[str, Any], str]]:
-    """Where a model keeps its meta tensors: parameters, buffers, and plain attributes."""
+    """The dictionaries and names of a model's meta tensors: parameters, buffers, and plain attributes."""
     for module in model.modules():
         for place in (module._parameters, module._buffers, module.__dict__):
             for name, item in list(place.items()):

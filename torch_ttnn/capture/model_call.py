@@ -1,13 +1,13 @@
-"""A model with the arguments of one call, as `explain`, `check` and `export_code` take them.
+"""A model with the arguments of one call, in all the forms that `explain`, `check` and `export_code` accept.
 
     explain(model, x, mask=mask)                        as the model is called
     explain(model, (x,), {"mask": mask})                as `torch.export.export` takes them
     explain(model, args=(x,), kwargs={"mask": mask})    the same by name
-    explain(model, batch)                               a mapping of keyword arguments, such as a tokenizer gives
+    explain(model, batch)                               a mapping of keyword arguments, e.g. from a tokenizer
     explain(torch.export.export(model, (x,)))           an exported program, with its example inputs
 
-One tuple stands for all positional arguments. A model whose only argument is a tuple or a mapping is given it within a
-tuple. A list is an argument, as in a call.
+A single tuple holds all positional arguments. To pass a tuple or a mapping as the only argument, wrap it in a tuple. A
+list is an argument, as in a call.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from torch_ttnn.options import TorchTtnnOption
 
 @dataclass(frozen=True)
 class ModelCall:
-    """What is called with what, and the options to compile it with."""
+    """A model, its arguments, and the options to compile it with."""
 
     model: Callable[..., Any]
     args: tuple
@@ -43,7 +43,7 @@ class ModelCall:
         options: Any = None,
         device: Any = None,
     ) -> ModelCall:
-        """The call that a user means; `positional` and `named` are what was given for the model itself.
+        """The call that a user means; `positional` and `named` are the arguments for the model.
 
         >>> ModelCall.of(abs, (1, 2), {"c": 3}).args
         (1, 2)
@@ -76,7 +76,7 @@ def _as_tuple(args: Any) -> tuple:
 
 
 def _apart(positional: tuple) -> tuple[tuple, dict[str, Any]]:
-    """Positional and keyword arguments, from however they were given."""
+    """Positional and keyword arguments, in any of the accepted forms."""
     if len(positional) == 1 and isinstance(positional[0], Mapping):
         return (), dict(positional[0])
     if positional and type(positional[0]) is tuple:  # a named tuple is an argument of the model

@@ -1,6 +1,6 @@
-"""Every graph of one call of a model, compiled by the backend itself; torch computes what the next graph needs.
+"""Compiles every graph of one call of a model with the backend itself; torch computes the inputs of later graphs.
 
-`explain`, `check` and `export_code` see a model through this, so they have the programs that `torch.compile` has.
+`explain`, `check` and `export_code` use this, so they see the same programs as `torch.compile`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from torch_ttnn.options import TorchTtnnOption
 
 FORWARD, BACKWARD, INFERENCE = "forward", "backward", "inference"
 UNKNOWN_VALUES = (
-    "The model has no values and came as several graphs: zeros stood for what a graph gives, "
+    "The model has no values and was captured as several graphs: zeros replaced the results of each graph, "
     "so a branch that depends on values may go another way."
 )
 NOTHING = "nothing was compiled: the model has no operation on tensors that torch.compile captures"
@@ -37,7 +37,7 @@ NOTHING = "nothing was compiled: the model has no operation on tensors that torc
 
 @traces_recurrent_modules
 class Captured:
-    """A backend that compiles every graph, keeps programs with the inputs of their calls, and lets torch compute."""
+    """A backend that compiles every graph, records programs with the inputs of their calls, and runs with torch."""
 
     def __init__(self, options: TorchTtnnOption) -> None:
         self.options = options
@@ -49,7 +49,7 @@ class Captured:
 
     @property
     def missed(self) -> list[Missed]:
-        """What Dynamo left to Python, so that it never came here."""
+        """What Dynamo left to Python, so that it never reached the backend."""
         return self.watch.missed
 
     @property
@@ -82,18 +82,18 @@ def capture_call(call: ModelCall) -> Captured:
 
 
 def capture(model: Any, args: tuple = (), kwargs: dict[str, Any] | None = None, options: Any = None) -> Captured:
-    """The same for a model and its arguments."""
+    """Compile every graph of a call of this model."""
     return capture_call(ModelCall.of(model, args=args, kwargs=kwargs, options=options))
 
 
 def _apart_from_others() -> dict[str, Any]:
-    """Settings of `torch.compile` under which its counts of recompiles are ours alone, where torch has them."""
+    """Settings that give this compile its own recompile limit, in versions of torch that have them."""
     return {"isolate_recompiles": True} if "isolate_recompiles" in inspect.signature(torch.compile).parameters else {}
 
 
 @contextmanager
 def _own_history() -> Iterator[None]:
-    """Sizes that other calls had make none of this call's symbolic, and the other way round."""
+    """Hide the sizes of other calls from Dynamo, which would make sizes symbolic, and this call's sizes from others."""
     state = get_code_state()
     held = dict(state)
     state.clear()
@@ -105,7 +105,7 @@ def _own_history() -> Iterator[None]:
 
 
 def _fresh_caller() -> Callable[..., Any]:
-    """A function with a code object of its own: Dynamo keeps what it compiles by code, and must find nothing here."""
+    """A function with a new code object: Dynamo caches by code object, and must find nothing."""
 
     def call(model: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         return model(*args, **kwargs)
@@ -114,7 +114,7 @@ def _fresh_caller() -> Callable[..., Any]:
 
 
 class _Collecting(GraphCompiler):
-    """Compiles as the backend does, but the result computes with torch."""
+    """Compiles like the backend, but runs with torch."""
 
     def __init__(self, captured: Captured, name: str) -> None:
         super().__init__(captured.options)

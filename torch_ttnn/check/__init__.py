@@ -1,4 +1,4 @@
-"""`torch_ttnn.check`: every call of a program put to the real `ttnn`, on a mock card.
+"""`torch_ttnn.check`: checks every call of a program with the real `ttnn` on a mock card.
 
 `python -m torch_ttnn.check` does the same for models of the zoo and any number of releases.
 """

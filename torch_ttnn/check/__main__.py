@@ -1,4 +1,4 @@
-"""`python -m torch_ttnn.check`: put every call of compiled models to the real `ttnn`."""
+"""`python -m torch_ttnn.check`: check every call of compiled models with the real `ttnn`."""
 
 import sys
 

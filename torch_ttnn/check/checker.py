@@ -1,7 +1,7 @@
-"""`torch_ttnn.check`: put every call of a program to the real `ttnn`, on a mock card, and tell what it rejects.
+"""`torch_ttnn.check`: checks every call of a program with the real `ttnn` on a mock card.
 
-The real library needs no hardware to check arguments and to say what comes out. Each distinct call is asked once, as
-the very text that the program has, with tensors made from the specs that the compiler worked out.
+The real library checks arguments and infers output specs without hardware. Each distinct call is checked once, with the
+same text as in the program, on tensors made from the compiler's specs.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from ttnn_emulator.conformance.real import RealTtnn
 from ttnn_emulator.spec import Spec
 
 REJECTED, DIFFERENT = "rejected", "typed differently"
-LARGEST_UPLOAD = 1 << 22  # elements up to which an upload itself is tried: its zeros have to be made
+LARGEST_UPLOAD = 1 << 22  # uploads are checked up to this many elements, because their zeros are allocated
 NOT_ASKED = {"ttnn.to_torch": "a mock card has nothing to read"}
 
 
 class NoRealTtnn(TorchTtnnError):
-    """There is no Python with the real `ttnn` to ask."""
+    """There is no Python environment with the real `ttnn`."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Finding:
 
 @dataclass
 class Check:
-    """What the real library said of all calls. `calls` counts them, `asked` the distinct ones that were put."""
+    """The real library's answers. `calls` counts all calls, `asked` the distinct ones that were checked."""
 
     version: str
     calls: int = 0
@@ -101,10 +101,10 @@ def check(
     install: bool = False,
     **named: Any,
 ) -> Check:
-    """Compile a model for these inputs and put every call to the real `ttnn`, without hardware.
+    """Compile a model for these inputs and check every call with the real `ttnn`, without hardware.
 
     The model and its arguments are those of `torch_ttnn.explain`. `install` allows a download of the library (150 MB)
-    into an environment of its own, if no Python that has it is found.
+    into a separate environment if no Python has it.
     """
     call = ModelCall.of(model, inputs, named, args=args, kwargs=kwargs, options=options, device=device)
     python = real_python(install=install)
@@ -115,14 +115,14 @@ def check(
 def check_programs(
     programs: Iterable[Any], *, python: str | None = None, names: Sequence[str] = (), install: bool = False
 ) -> Check:
-    """The same for programs that are compiled already; calls that several of them share are asked once."""
+    """Check compiled programs; calls that several of them share are checked once."""
     with Checker(python or real_python(install=install)) as checker:
         checker.put(programs, names)
         return checker.result
 
 
 class Checker:
-    """One release of the real library, asked about any number of programs; every distinct call is put once."""
+    """Checks any number of programs with one release of the real library; every distinct call once."""
 
     def __init__(self, python: str) -> None:
         self.result = Check(environment.installed_version(python))
@@ -137,7 +137,7 @@ class Checker:
             partner.close()
 
     def put(self, programs: Iterable[Any], names: Sequence[str] = ()) -> list[Finding]:
-        """What the library said of the calls of these programs."""
+        """Check these programs; returns the findings."""
         before = len(self.result.findings)
         for number, program in enumerate(programs):
             board = _mock_board(program.target.typing.board)
@@ -153,7 +153,7 @@ class Checker:
 
 
 def real_python(install: bool = False) -> str:
-    """A Python that has the real library."""
+    """The path of a Python that has the real library."""
     version = ttnn_version()
     found = environment.existing_python(version)
     if found or install:
@@ -167,7 +167,7 @@ def real_python(install: bool = False) -> str:
 
 
 def _mock_board(board: Any) -> str:
-    """The mock card that stands for a board: itself, or one with the same chip."""
+    """The mock card for a board: the same board, or one with the same chip."""
     if board.name in mock_card.CLUSTERS and board.chips == 1:
         return board.name
     for name, cluster in mock_card.CLUSTERS.items():
@@ -180,7 +180,7 @@ def _mock_board(board: Any) -> str:
 
 
 class _Partner:
-    """The real library on one mock card; every question is put once."""
+    """The real library on one mock card; answers are cached."""
 
     def __init__(self, python: str, board: str) -> None:
         self._real = RealTtnn(python, board)
@@ -204,7 +204,7 @@ class _Partner:
 
 
 class _Name(DeviceMarker):
-    """Stands for a tensor in the text of a call."""
+    """A tensor in the text of a call."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -251,10 +251,10 @@ def _cannot_ask(node: torch.fx.Node, partner: _Partner) -> str:
 
 
 class _Question:
-    """One call as the program has it, after lines that make its tensors.
+    """One call of the program, after lines that create its tensors.
 
-    A tensor is made from its spec. One whose padding no spec asks for (prepared weights of a convolution) is made by
-    the call that made it in the program.
+    Tensors are created from their specs. A tensor whose padding a spec cannot express (prepared weights of a
+    convolution) is created by the same call as in the program.
     """
 
     def __init__(self, node: torch.fx.Node) -> None:
@@ -289,7 +289,7 @@ class _Question:
 
 
 def _made(item: Any) -> str:
-    """Source that makes such a tensor, for the process that has the real library."""
+    """Source that creates such a tensor in the process with the real library."""
     if isinstance(item, Tensor):
         return f"exchange.make_tensor(ttnn, device, {_description(item.spec)!r})"
     if isinstance(item, torch.Tensor):

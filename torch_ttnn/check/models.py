@@ -1,4 +1,4 @@
-"""`python -m torch_ttnn.check`: put every call of compiled models to the real `ttnn`, on a mock card."""
+"""`python -m torch_ttnn.check`: check every call of compiled models with the real `ttnn` on a mock card."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _put(names: Sequence[str], checkers: Sequence[Checker], console: Console) ->
 
 
 def releases_table(results: Sequence[Check], models: int) -> str:
-    """Which of our calls each release accepts, as Markdown."""
+    """A Markdown table of the calls that each release accepts."""
     lines = [
         f"All calls of the compiled programs of {models} models, put to each release on a mock n150:",
         "",

@@ -1,4 +1,4 @@
-"""Cards: whether there is one, opening it, and what to do when that fails."""
+"""Finds and opens cards, and explains why that failed."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ from torch_ttnn.errors import UserError
 
 log = logging.getLogger("torch_ttnn")
 
-DEVICE_FILES = Path("/dev/tenstorrent")  # made by the kernel driver, one a card
-# Either makes the library find cards without any device file: a description of a cluster, or a simulator.
+DEVICE_FILES = Path("/dev/tenstorrent")  # created by the kernel driver, one per card
+# With either of them the library finds cards without device files: a mock cluster, or a simulator.
 STAND_INS = ("TT_METAL_MOCK_CLUSTER_DESC_PATH", "TT_METAL_SIMULATOR")
-# Releases whose answers to the calls of our models are in docs/conformance.md, newest first.
+# Releases that the calls of our models were checked with (docs/conformance.md), newest first.
 SUPPORTED = ("0.81.1", "0.80.0", "0.79.0")
 EMULATOR_HINT = 'To run without a card, set TORCH_TTNN_DEVICE=emulator or options={"device": "emulator"}.'
 
 
 class CardError(TorchTtnnError, UserError):
-    """A card was asked for and cannot be used."""
+    """A card was requested and cannot be used."""
 
 
 def is_stand_in() -> bool:
-    """Whether the library works on something that stands in for a card: a mock or a simulator."""
+    """Whether the library uses a mock or a simulator in place of a card."""
     return any(map(os.environ.get, STAND_INS))
 
 
 def is_mock() -> bool:
-    """Whether the library works on a mock card: it checks and types every call, and computes nothing."""
+    """Whether the library uses a mock card, which checks every call and computes nothing."""
     return bool(os.environ.get(STAND_INS[0])) and not os.environ.get(STAND_INS[1])
 
 
 def is_present() -> bool:
     """Whether the library is installed and finds a card.
 
-    The library logs a page when it finds none, so it is asked only where a driver or a stand-in makes one likely.
+    The library logs a page of text if it finds none, so it is asked only if there is a driver or a stand-in.
     """
     if importlib.util.find_spec("ttnn") is None or not (_device_files() or is_stand_in()):
         return False
@@ -68,7 +68,7 @@ def library() -> ModuleType:
 def require_likely() -> None:
     """Raise if there can be no card: no library, or neither a driver nor a stand-in.
 
-    The library is not asked, because a process that asks it holds the card, and this one may only start others.
+    The library is not asked, because a process that asks it locks the card, and this one may only start others.
     """
     if importlib.util.find_spec("ttnn") is None:
         raise _not_installed("No module named 'ttnn'")
@@ -91,7 +91,7 @@ def _no_card() -> str:
 
 
 def open_card(device_id: int, **sizes: int) -> tuple[ModuleType, Any]:
-    """The library and an open device of it."""
+    """The library and an open device."""
     ttnn = library()
     check_version()
     for process in _holders(device_id):
@@ -106,7 +106,7 @@ def open_card(device_id: int, **sizes: int) -> tuple[ModuleType, Any]:
 
 
 def check_version() -> None:
-    """Warn of a release of the library that nobody has put our calls to."""
+    """Warn if our calls were not checked with the installed release."""
     try:
         installed = metadata.version("ttnn")
     except metadata.PackageNotFoundError:
@@ -122,8 +122,8 @@ def check_version() -> None:
 
 # -- what went wrong --------------------------------------------------------------------------------------------------
 
-# What the library and its driver say, and what a person can do about it. The sentences are those of ttnn 0.81.1
-# (libtt-umd.so, libtt_metal.so); which of them apply is decided from the top.
+# Messages of the library and its driver, and what a user can do about them. The messages are those of ttnn 0.81.1
+# (libtt-umd.so, libtt_metal.so); the first match applies.
 REASONS: tuple[tuple[str, str], ...] = (
     (
         r"(?i)firmware (bundle )?version .*(older|mismatch|newer)|minimum (compatible|supported) version",
@@ -158,7 +158,7 @@ REASONS: tuple[tuple[str, str], ...] = (
 
 
 def explained(error: BaseException) -> str:
-    """What an error at opening means, and what to do.
+    """The meaning of an error at opening, and what to do.
 
     >>> explained(RuntimeError("Running UMD requires KMD version 2.0.0 or newer.")).partition(".")[0]
     'the kernel driver (tt-kmd) is older than this release of ttnn needs'
@@ -176,7 +176,7 @@ def explained(error: BaseException) -> str:
 
 
 def _first_words(text: str) -> str:
-    """The library's own sentence, without its position and backtrace."""
+    """The library's message, without source position and backtrace."""
     _, _, told = text.partition("info:\n")
     lines = (told or text).partition("backtrace:")[0].split("\n")
     return " ".join(line.strip() for line in lines if line.strip())[:500]
@@ -187,7 +187,7 @@ def _device_files() -> list[Path]:
 
 
 def _holders(device_id: int) -> Iterator[str]:
-    """Other processes that have the card's device file open, as far as this user may see them."""
+    """Other processes that have the card's device file open, if this user may see them."""
     path = str(DEVICE_FILES / str(device_id))
     if not os.path.exists(path):
         return

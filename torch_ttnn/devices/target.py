@@ -1,4 +1,4 @@
-"""Which library and which device a program runs on: the real `ttnn` with a card, or the emulator."""
+"""The library and device that programs run on: the real `ttnn` with a card, or the emulator."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from torch_ttnn.devices import card
 from ttnn_emulator.twin import twin_of
 
 VARIABLE = "TORCH_TTNN_DEVICE"
-L1_SMALL_BYTES = 32768  # convolutions and pools keep their index tables there
+L1_SMALL_BYTES = 32768  # convolutions and pools store their index tables there
 TRACE_BYTES = 64 << 20
 SIZES: dict[str, Any] = {"l1_small_size": L1_SMALL_BYTES, "trace_region_size": TRACE_BYTES}
 
 
 class Target:
-    """Where programs run. `typing` is the emulated device that types them: the same one, or a twin of the card."""
+    """Where programs run. `typing` is the emulated device that infers specs: itself, or a twin of the card."""
 
     def __init__(self, library: ModuleType, device: Any, typing: Any) -> None:
         self.border = Border(library, device)
@@ -41,22 +41,21 @@ class Target:
 
     @property
     def lock(self) -> threading.RLock:
-        """Held while a program runs: what a device is told while a trace is captured becomes part of that trace."""
+        """Held while a program runs: calls of another thread during a trace capture would become part of the trace."""
         with _lock:
             if self.is_emulator:
                 return _locks.setdefault(self.device, threading.RLock())
-            # A device of the library cannot be weakly referenced; its id is used for no other one in this process.
+            # The library's devices cannot be weakly referenced; ids are not reused within a process.
             return _locks_of_cards.setdefault(self.device.id(), threading.RLock())
 
     @property
     def is_mock(self) -> bool:
-        """Whether the card is a mock, which types every call and computes nothing."""
+        """Whether the card is a mock, which checks every call and computes nothing."""
         return not self.is_emulator and card.is_mock()
 
     @property
     def can_trace(self) -> bool:
-        """Whether traces can be captured. To try it on a mock card ends the process, inside the library; nor does slow
-        dispatch have traces."""
+        """Whether traces can be captured: a mock card aborts the process, and slow dispatch has no traces."""
         return self.is_emulator or not (self.is_mock or os.environ.get("TT_METAL_SLOW_DISPATCH_MODE"))
 
     @property
@@ -67,7 +66,7 @@ class Target:
             return self.device.is_open
         if self.device.id() in _closed_cards:
             return False
-        try:  # nothing else of the library tells whether its user closed a device
+        try:  # the library has no other way to ask whether a device was closed
             self.ttnn.get_memory_view(self.device, self.ttnn.BufferType.L1_SMALL)
         except RuntimeError:
             _closed_cards.add(self.device.id())
@@ -89,11 +88,11 @@ _opened: dict[str, Target] = {}
 _locks: weakref.WeakKeyDictionary[Any, threading.RLock] = weakref.WeakKeyDictionary()
 _locks_of_cards: dict[int, threading.RLock] = {}
 _closed_cards: set[int] = set()
-_cards: dict[int, Target] = {}  # around devices of the library that users opened, by their ids
+_cards: dict[int, Target] = {}  # targets of devices that users opened, by device id
 
 
 def resolve(wanted: Any = None) -> Target:
-    """The target for an option, an environment variable, or neither."""
+    """The target for the option `device`, else for the environment variable, else the default."""
     if wanted is None:
         wanted = os.environ.get(VARIABLE) or None
     if wanted is None:
@@ -114,7 +113,7 @@ def resolve(wanted: Any = None) -> Target:
 
 
 def _around(device: Any) -> Target:
-    """A device that the user opened."""
+    """The target of a device that the user opened."""
     if isinstance(device, ttnn_emulator.MeshDevice):
         device.require_open()
         return Target(ttnn_emulator, device, device)
@@ -162,8 +161,8 @@ def _close(target: Target) -> None:
 def _close_all() -> None:
     """Close what was opened by name.
 
-    Dynamo keeps compiled programs, and options with devices in them, until the very end. What they hold of the library
-    goes before, as the library complains of every object that it finds then.
+    Dynamo keeps compiled programs, and options with devices, until the interpreter exits. Their objects of the library
+    are released before, because the library reports every object that is still alive then.
     """
     if _cards or _closed_cards:
         torch._dynamo.reset()

@@ -1,5 +1,5 @@
-"""What the host does at the border of a program: views, casts and copies before uploads, after downloads and of
-results. They belong to no operation of the model, and are counted all the same."""
+"""Host work at the boundary of a program: views, casts and copies before uploads, after downloads and of results.
+They belong to no operation of the model, but are counted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UPLOAD, DOWNLOAD = "part of an upload", "part of a download"  # as the recorder 
 
 @dataclass(frozen=True)
 class BorderOp:
-    """A view or a copy by the host: the call, the bytes that it copies (a view: none), why, and for which line."""
+    """A view or a copy on the host: the call, the bytes copied (0 for a view), the reason, and the source line."""
 
     op: str
     bytes: int
@@ -29,7 +29,7 @@ def border_ops(
     goes_to: Callable[[torch.fx.Node], str],
     line_of: Callable[[torch.fx.Node], str],
 ) -> list[BorderOp]:
-    """Those of a program; the functions give a node's name, where its value goes, and its line of the model."""
+    """The border operations of a program; the functions return a node's name, its destination, and its source line."""
     found = [
         BorderOp(name_of(node), _copied(node), f"{node.meta['move']} that {goes_to(node)}", line_of(node))
         for node in graph.nodes

@@ -1,4 +1,4 @@
-"""What there is to say about compiled programs: operations, host operations, moves, fusions, memory, times."""
+"""The data of an explanation: operations, host operations, moves, fusions, memory and times of compiled programs."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from torch_ttnn.compiler.verify import beyond_moves
 from torch_ttnn.explain.border import BorderOp, border_ops
 from ttnn_emulator.api.recorded import ttnn_version
 
-# Calls that only connect two operations. A typecast is one too, unless the model itself asked for it.
+# Calls that only connect two operations. A typecast is one as well, unless the model itself has it.
 MOVES = frozenset({"ttnn.from_torch", "ttnn.to_torch", "ttnn.to_layout", "ttnn.to_memory_config", "ttnn.to_dtype"})
 CASTS = frozenset({"ttnn.typecast"})
-_CALLER = f"{Path(__file__).parent.parent / 'capture' / 'programs.py'}:"  # it calls the model, and is no line of it
+_CALLER = f"{Path(__file__).parent.parent / 'capture' / 'programs.py'}:"  # it calls the model and is not part of it
 ATEN_CASTS = ("aten._to_copy", "aten.to.", "prims.convert_element_type")
 
 
-# What results are in each mode of the emulator, and what the next better one costs (docs/numerics.md).
+# What each numerics mode of the emulator computes, and the cost of the next better one (docs/numerics.md).
 NUMERICS = {
     "fast": (
         "results are from fast numerics: rounded between operations as on the chip, computed within them in float32;\n"
@@ -56,7 +56,7 @@ class HostOp:
 
 @dataclass(frozen=True)
 class Move:
-    """A call that only connects two operations: what it is, how much it moves, why it is there."""
+    """A call that only connects two operations: its kind, its bytes, and its reason."""
 
     kind: str
     bytes: int
@@ -67,7 +67,7 @@ class Move:
 
 @dataclass(frozen=True)
 class FusionView:
-    """A fusion that was done, and the calls that it replaced."""
+    """A fusion and the operations that it replaced."""
 
     name: str
     replaced: tuple[str, ...]
@@ -76,7 +76,7 @@ class FusionView:
 
 @dataclass(frozen=True)
 class NodeView:
-    """One node of the program for the picture of the graph. `kind`: input, device, host, move, output."""
+    """One node of the drawn graph. `kind`: input, device, host, move, output."""
 
     name: str
     op: str
@@ -122,8 +122,8 @@ class Report:
     compile_seconds: dict[str, float]
     target: str = ""
     notes: tuple[str, ...] = ()
-    numerics: str = ""  # the mode of the emulator that results are from; of a card, none
-    missed: tuple[Missed, ...] = ()  # what Dynamo left to Python, so that no program has it
+    numerics: str = ""  # numerics mode of the emulator; empty for a card
+    missed: tuple[Missed, ...] = ()  # what Dynamo left to Python, and no program contains
 
     @property
     def memory(self) -> Memory:
@@ -228,7 +228,7 @@ def _host_op(node: torch.fx.Node) -> HostOp:
 
 
 def model_line(node: torch.fx.Node) -> str:
-    """The line of the model that a node of a program comes from; empty if all its lines are torch's own."""
+    """The source line of the model for a node of a program; empty if its stack has only lines of torch."""
     origin = node.meta.get("origin")
     found = source_line(origin) if isinstance(origin, torch.fx.Node) else node.meta.get("source", "")
     return "" if found.startswith(_CALLER) else found
@@ -342,7 +342,7 @@ def bytes_text(count: int) -> str:
 
 
 def total_seconds(parts: Sequence[dict[str, float]]) -> dict[str, float]:
-    """Times of several programs, stage by stage."""
+    """Compile times of several programs, summed per stage."""
     total: Counter[str] = Counter()
     for part in parts:
         total.update(part)

@@ -1,8 +1,8 @@
-"""`torch_ttnn.explain`: what the compiler makes of a model, without running it on the device.
+"""`torch_ttnn.explain`: how a model is compiled, without running it on the device.
 
-The model is compiled as `torch.compile` would compile it. Where a second graph needs what the first one gives, torch
-computes it. A model built on torch's meta device is compiled as if its tensors were ordinary ones; they are given
-addresses but no memory, so a model of any size can be explained on any machine.
+The model is compiled as `torch.compile` would compile it. Where a second graph needs results of the first one, torch
+computes them. A model on the meta device is compiled as if its tensors were ordinary ones; they get addresses but no
+memory, so a model of any size can be explained on any machine.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["Explanation", "capture", "explain", "explanation_of"]
 
 
 class Explanation:
-    """What the compiler made of a model. Print it, or take it apart with `to_json()`; `to_html(path)` writes a page."""
+    """How a model was compiled. Print it, convert it with `to_json()`, or write a page with `to_html(path)`."""
 
     def __init__(self, report: Report, programs: Sequence[Program]) -> None:
         self.report = report
@@ -48,7 +48,7 @@ class Explanation:
         return self.report.to_json()
 
     def to_html(self, path: str | os.PathLike | None = None) -> str:
-        """One page that needs nothing else: the graph, memory over the program, tables. Written to `path` if given."""
+        """A self-contained HTML page with the graph, memory over the program and tables; written to `path` if given."""
         written = page.render(self.report)
         if path is not None:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -75,7 +75,7 @@ def explain(
     device: Any = None,
     **named: Any,
 ) -> Explanation:
-    """Compile a model for these inputs and tell what came of it.
+    """Compile a model for these inputs and describe the result.
 
     The model is a module, a function, or a program of `torch.export`, which has example inputs. Its arguments are
     passed as to the model itself, or as `torch.export.export` takes them (`torch_ttnn/capture/model_call.py`). `device`
@@ -102,7 +102,7 @@ def explanation_of(
     numerics: str = "",
     missed: Sequence[Missed] = (),
 ) -> Explanation:
-    """The explanation of programs that are there already, each with its name; `numerics` is the emulator's mode."""
+    """The explanation of compiled programs, each with its name; `numerics` is the emulator's mode."""
     seconds = total_seconds([program.seconds for _, program in programs])
     if elapsed is not None:
         seconds = {"capture": max(elapsed - sum(seconds.values()), 0.0), **seconds}

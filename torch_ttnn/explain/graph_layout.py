@@ -1,6 +1,6 @@
-"""Places the nodes of a program in layers, top to bottom, so that its picture reads in the order of its data.
+"""Layered layout of a program's graph, top to bottom in the order of data flow.
 
-Linear in the number of nodes apart from sorting each layer, because programs of ten thousand calls are drawn too.
+Linear in the number of nodes apart from sorting each layer, because programs have up to ten thousand calls.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 from torch_ttnn.explain.data import NodeView
 
-COLUMN, ROW = 200.0, 70.0  # room of one node
+COLUMN, ROW = 200.0, 70.0  # space per node
 SWEEPS = 4
 
 
 def place(nodes: Sequence[NodeView]) -> list[tuple[float, float]]:
-    """The centre of every node, given in order of execution."""
+    """The centre of every node; nodes are in execution order."""
     number = {node.name: index for index, node in enumerate(nodes)}
     givers = [[number[name] for name in node.inputs if name in number] for node in nodes]
     takers: list[list[int]] = [[] for _ in nodes]
@@ -34,7 +34,7 @@ def place(nodes: Sequence[NodeView]) -> list[tuple[float, float]]:
 
 
 def _layers(givers: list[list[int]], takers: list[list[int]]) -> list[int]:
-    """One below the lowest giver; what has no giver stands right above its first taker."""
+    """One layer below the lowest producer; a node without producers is directly above its first consumer."""
     layers = [0] * len(givers)
     for index, inputs in enumerate(givers):
         layers[index] = max([layers[giver] + 1 for giver in inputs], default=0)
@@ -45,7 +45,7 @@ def _layers(givers: list[list[int]], takers: list[list[int]]) -> list[int]:
 
 
 def _arrange(row: list[int], neighbours: list[list[int]], x: list[float]) -> None:
-    """Each near the mean of its neighbours, none upon another, the row as a whole where its neighbours are."""
+    """Each node near the mean of its neighbours, without overlaps, the row as a whole centred on its neighbours."""
     wanted = {
         index: sum(x[each] for each in neighbours[index]) / len(neighbours[index]) if neighbours[index] else x[index]
         for index in row

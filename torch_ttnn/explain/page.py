@@ -1,4 +1,4 @@
-"""A report as one page of HTML that needs nothing else: no network, no files beside it."""
+"""A report as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _summary(report: Report) -> str:
 
 
 def _extra_cards(report: Report) -> list[tuple[str, Any, str, str]]:
-    """What most models have none of."""
+    """Cards that most models do not need."""
     border = [each for program in report.programs for each in program.border_ops]
     cards = []
     if border:

@@ -1,4 +1,4 @@
-"""A report as text: short, in the order in which questions come up."""
+"""A report as short text, most important first."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from torch_ttnn.compiler.memory import Fit
 from torch_ttnn.explain.data import NUMERICS, Move, ProgramReport, Report, bytes_text
 
 _INSTALLED = re.compile(r"^\S*/site-packages/")
-SHOWN = 12  # rows of a table in the summary; the page and the JSON have them all
+SHOWN = 12  # rows per table in the summary; the page and the JSON have all
 
 
 def summary(report: Report) -> Group:
-    """What `rich` prints."""
+    """The report as a `rich` renderable."""
     parts: list[Any] = [Text(f"{len(report.programs)} program(s) for the {report.target}", style="bold")]
     if report.numerics:
         parts.append(Text(NUMERICS[report.numerics]))
@@ -36,7 +36,7 @@ def summary(report: Report) -> Group:
 
 
 def plain(report: Report) -> str:
-    """The same without colours."""
+    """The report as plain text."""
     console = Console(file=io.StringIO(), width=120, color_system=None, highlight=False)
     console.print(summary(report))
     return console.file.getvalue()  # type: ignore[attr-defined]

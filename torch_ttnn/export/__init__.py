@@ -1,4 +1,4 @@
-"""`torch_ttnn.export_code`: a compiled model as a script of its own."""
+"""`torch_ttnn.export_code`: a compiled model as a standalone script."""
 
 from torch_ttnn.export.scripts import Exported, export_code, export_program
 

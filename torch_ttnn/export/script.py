@@ -1,10 +1,10 @@
-"""The text of an exported script around the program: what opens the device, compares, and times."""
+"""Template of an exported script: the code around the program that opens the device, compares, and times."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-HEAD = '''"""A model compiled by torch_ttnn, as a program of its own.
+HEAD = '''"""A model compiled by torch_ttnn, as a standalone program.
 
 Needs ttnn, torch and safetensors. Run it on a card:    python script.py
 or on the emulated one:                                 python -m ttnn_emulator script.py
@@ -37,7 +37,7 @@ def wide(tensor):
 
 
 def correlation(got, want):
-    """Pearson's, over what is finite in both; equal tensors have 1 even if they are constant."""
+    """Pearson correlation over values that are finite in both; 1 for equal tensors, even constant ones."""
     got, want = got.double().flatten(), want.double().flatten()
     finite = got.isfinite() & want.isfinite()
     got, want = got[finite], want[finite]
@@ -49,7 +49,7 @@ def correlation(got, want):
 
 
 def compare(call, operation, tensor, twin, held, axes, shape):
-    """A tensor of the device against the value of the ATen graph that it stands for."""
+    """Compare a tensor of the device with its value in the ATen graph."""
     got = ttnn.to_torch(tensor).reshape(held).permute(axes).reshape(shape)
     score = correlation(got, EXPECTED[twin])
     SCORES.append((score, call, twin))
@@ -113,7 +113,7 @@ if __name__ == "__main__":
     main()
 """
 
-# For operations that ATen has no name for and that the program leaves to the host.
+# For fused operations without an ATen name that run on the host.
 BESIDE = """
 found = importlib.util.spec_from_file_location("composites", HERE / "composites.py")
 composites = importlib.util.module_from_spec(found)

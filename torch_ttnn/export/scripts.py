@@ -1,6 +1,6 @@
-"""`torch_ttnn.export_code`: a compiled model as a script of its own, with its weights and inputs beside it.
+"""`torch_ttnn.export_code`: a compiled model as a standalone script, with files of its weights and inputs.
 
-The script needs `ttnn`, `torch` and `safetensors`, nothing of this package, and runs on a card or with
+The script needs `ttnn`, `torch` and `safetensors`, but not this package, and runs on a card or with
 `python -m ttnn_emulator script.py`. In the mode "accuracy" it computes the captured ATen graph in float32 as well and
 prints, for every operation of the model, how close the device came; in the mode "profiling" it times warm iterations.
 """
@@ -41,7 +41,7 @@ ACCURACY, PROFILING = "accuracy", "profiling"
 MODES = (ACCURACY, PROFILING)
 SCRIPT, WEIGHTS, INPUTS, REFERENCE = "script.py", "weights.safetensors", "inputs.safetensors", "reference.safetensors"
 
-# How values of a device dtype are kept in a file; block floats have few enough bits for bfloat16.
+# How values of a device dtype are stored in a file; bfloat16 represents block floats exactly.
 KEPT_AS = {
     DataType.BFLOAT16: torch.bfloat16,
     DataType.BFLOAT8_B: torch.bfloat16,
@@ -52,12 +52,12 @@ KEPT_AS = {
     DataType.UINT16: torch.int32,
     DataType.UINT8: torch.uint8,
 }
-# What the head of a script says of its graph.
+# Remarks about the graph in the head of a script.
 TRAINING = ("forward", "backward")
 KINDS = {
     "forward": """
-This is the forward graph of training: it gives the model's outputs and, after them, what the backward graph needs.
-Exported under torch.no_grad() it would be the graph of inference.
+This is the forward graph of training: it returns the model's outputs, followed by what the backward graph needs.
+Exported under torch.no_grad() it would be the inference graph.
 """,
     "backward": """
 This is the backward graph of training: its inputs are values of the forward graph and gradients of its outputs.
@@ -70,7 +70,7 @@ _CONFIG = re.compile(r"ttnn\.WormholeComputeKernelConfig\([^()]*\)")
 
 
 class Exported(list):
-    """The paths of the scripts, in the order of the graphs, and what each graph is: `kinds`."""
+    """The paths of the scripts in the order of the graphs; `kinds` says what each graph is."""
 
     def __init__(self, paths: Iterable[Path], kinds: Iterable[str]) -> None:
         super().__init__(paths)
@@ -78,7 +78,7 @@ class Exported(list):
 
     @property
     def is_training(self) -> bool:
-        """Whether graphs of training are among them, which give more than the model does."""
+        """Whether some are graphs of training, which have more outputs than the model."""
         return any(kind in TRAINING for kind in self.kinds)
 
     def __repr__(self) -> str:
@@ -98,12 +98,12 @@ def export_code(
     iterations: int = 10,
     **named: Any,
 ) -> Exported:
-    """Compile a model for these inputs and write every program as a script; the paths of the scripts.
+    """Compile a model for these inputs and write every program as a script; returns the paths of the scripts.
 
     The model and its arguments are those of `torch_ttnn.explain`; the folder, and after it the mode, may follow the
-    inputs: `export_code(model, x, "out")`. A model that comes as several graphs has its first in `folder` and the
-    others in `folder/graph_2` and so on. Where gradients are recorded the graphs are those of training: the scripts and
-    `is_training` of what is returned say so, and `torch.no_grad()` around the call gives inference.
+    inputs: `export_code(model, x, "out")`. The first graph of a model is written to `folder`, others to
+    `folder/graph_2` and so on. If gradients are enabled, the graphs are those of training, as the scripts and
+    `is_training` of the result say; call it under `torch.no_grad()` for inference.
     """
     inputs, folder, mode = _with_folder(inputs, folder, mode)
     _require_known(mode)
@@ -120,7 +120,7 @@ def export_code(
 
 
 def _with_folder(inputs: tuple, folder: Any, mode: str) -> tuple[tuple, Any, str]:
-    """What was given in order: inputs of the model, then the folder, then the mode."""
+    """Split positional arguments into inputs of the model, folder, and mode."""
     if folder is not None:
         return inputs, folder, mode
     places = [number for number, each in enumerate(inputs) if isinstance(each, str | os.PathLike)]
@@ -145,7 +145,7 @@ def export_program(
     mode: str = ACCURACY,
     iterations: int = 10,
 ) -> Path:
-    """Write one program, called with these inputs, as a script with its files; the path of the script."""
+    """Write one program with these inputs as a script with its files; returns the path of the script."""
     _require_known(mode)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -190,7 +190,7 @@ def _is_input(node: torch.fx.Node) -> bool:
 
 
 def _save(tensors: Mapping[str, Any], path: Path) -> None:
-    """Contiguous copies, each with memory of its own, as the format wants it."""
+    """Save contiguous copies without shared memory, as the format requires."""
     owned = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     with replacing(path) as temporary:
         save_file(owned, str(temporary))
@@ -202,7 +202,7 @@ def _setup(program: Program) -> str:
 
 
 def _shortened(text: str) -> str:
-    """With the one compute config that nearly all calls share given a name."""
+    """Assign compute configs, which nearly all calls share, to variables."""
     configs = sorted(set(_CONFIG.findall(text)))
     for number, config in enumerate(configs):
         name = "COMPUTE" if len(configs) == 1 else f"COMPUTE_{number + 1}"
@@ -248,7 +248,7 @@ class _Prepared:
         return f'stored["{name}"]'
 
     def _value(self, node: torch.fx.Node) -> Any:
-        """What torch makes of the model's tensors before an upload."""
+        """The value that torch computes from the model's tensors before an upload."""
         if node not in self._values:
             self._values[node] = self._computed(node)
         return self._values[node]
@@ -266,7 +266,7 @@ class _Prepared:
 
 
 def _as_uploaded(tensor: torch.Tensor, node: torch.fx.Node) -> torch.Tensor:
-    """The values that the device will hold, rounded as the upload rounds them."""
+    """The values on the device after an upload, which rounds them."""
     dtype: Any = node.kwargs["dtype"]
     layout = ttnn_emulator.TILE_LAYOUT if dtype in BLOCK_FLOATS else ttnn_emulator.ROW_MAJOR_LAYOUT
     held = ttnn_emulator.from_torch(tensor, dtype=dtype, layout=layout)
@@ -277,7 +277,7 @@ def _as_uploaded(tensor: torch.Tensor, node: torch.fx.Node) -> torch.Tensor:
 
 
 class _Twin:
-    """The captured graph as Python, in float32, and which values of it the program's tensors are held against."""
+    """The captured graph as Python in float32, and which of its values the program's tensors are compared with."""
 
     def __init__(self, program: Program, inputs: Sequence[Any]) -> None:
         self.program = program
@@ -309,7 +309,7 @@ class _Twin:
                 return
             else:
                 made = _in_float32(node)
-                if node.name in self.strides:  # torch's kernel gives others than the graph was captured with
+                if node.name in self.strides:  # strides of torch's kernel differ from those in the captured graph
                     made = f"composites.restrided({made}, {self.strides[node.name]})"
                 yield f"{emit.INDENT}{node.name} = {made}"
             if node.name in wanted:
@@ -324,7 +324,7 @@ class _Twin:
         return emit.literal(self.inputs[number])
 
     def _compared(self) -> dict[str, tuple[str, str, tuple]]:
-        """By the name of a program's tensor: the captured value it holds, the operation, and how it lies."""
+        """Name of a program's tensor -> the captured value, the operation, and its storage order."""
         lowered = self.program.lowered
         there = set(lowered.main.nodes)
         twins = self._twins()
@@ -348,7 +348,7 @@ class _Twin:
         return target_name(node.args[0] if node.target is operator.getitem else node)  # type: ignore[arg-type]
 
     def _twins(self) -> dict[torch.fx.Node, str]:
-        """The captured value that each lowered node computes. A fused one computes what its last part did."""
+        """The captured value that each lowered node computes; for a fused node, that of its last operation."""
         found = {}
         for node in self.program.lowered.values:
             same = self.captured.get(node.name)
@@ -365,7 +365,7 @@ def _in_float32(node: torch.fx.Node) -> str:
 
     if node.target is operator.getitem:
         return emit.call(node)
-    if node.target is WITH_EFFECTS:  # a token, which only orders calls, and what the operation gives
+    if node.target is WITH_EFFECTS:  # a token, which only orders calls, and the operation's results
         _, operation, *args = node.args
         called = emit.call_text(f"torch.ops.{operation}", mapped(args, widened), mapped(node.kwargs, widened))
         return f"(None, {'*' if len(operation._schema.returns) > 1 else ''}{called})"  # type: ignore[union-attr]

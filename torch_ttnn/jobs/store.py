@@ -1,4 +1,4 @@
-"""Results on disk: one JSON file a job, whole or not there, and found again by the next run."""
+"""Outcomes on disk: one JSON file per job, written atomically and found again by the next run."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from torch_ttnn.system.file_names import file_stem
 from ttnn_emulator.files import replacing
 
 FORMAT, VERSION = "torch_ttnn.job", 1
-ROOM = 1 << 16  # bytes that must be free: a row with its log
+ROOM = 1 << 16  # bytes that must be free: a result with its log
 
 
 @dataclass(frozen=True)
 class Results:
     """A folder of results.
 
-    `conditions` are what else a result depends on (versions, say): one that came about under others is not taken.
+    `conditions` are what else a result depends on, such as versions: results with other conditions are not reused.
     """
 
     folder: pathlib.Path
@@ -31,7 +31,7 @@ class Results:
         return self.folder / f"{file_stem(job.name)}.json"
 
     def find(self, job: Job) -> Outcome | None:
-        """The good outcome of this very job, if it is there; one that failed is tried again."""
+        """The stored successful outcome of this job, or None; failed jobs run again."""
         content = self._read(job)
         same = content.get("fingerprint") == job.fingerprint and content.get("conditions") == dict(self.conditions)
         if not same or content.get("status") != Status.OK.value:
@@ -61,7 +61,7 @@ class Results:
         return self.path(job)
 
     def require_room(self) -> None:
-        """Raise if nothing can be written: known before a job starts, and before anything kept is replaced."""
+        """Raise if nothing can be written, before a job starts or a result is replaced."""
         self.folder.mkdir(parents=True, exist_ok=True)
         try:
             with tempfile.NamedTemporaryFile(dir=self.folder, suffix=".part") as file:
@@ -75,7 +75,7 @@ class Results:
         self.path(job).unlink(missing_ok=True)
 
     def _read(self, job: Job) -> dict[str, Any]:
-        """What is known of a job; nothing, if its file is not there or is no result."""
+        """The stored content for a job; empty if its file is missing or not a result."""
         try:
             content = json.loads(self.path(job).read_bytes())
         except (OSError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Python's search for garbage, where it only costs time."""
+"""Pausing Python's garbage collector where it only costs time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Without the search for cycles: in what is read or compiled it finds few, and takes as long as the work itself."""
+    """Disable cycle collection: reading traces and compiling create few cycles, and it takes as long as the work."""
     if not gc.isenabled():
         yield
         return

@@ -1,4 +1,4 @@
-"""How near two tensors are."""
+"""Agreement of two tensors: PCC and relative error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 @dataclass(frozen=True)
 class Agreement:
-    """How near the outputs of two runs are: the worst of all of them."""
+    """Agreement of the outputs of two runs: the worst of all outputs."""
 
     pcc: float = 1.0
     relative_error: float = 0.0
@@ -20,7 +20,7 @@ class Agreement:
 
 
 def agreement(got: Sequence[torch.Tensor], want: Sequence[torch.Tensor]) -> Agreement:
-    """Outputs against those of torch, one by one. Whole numbers are right or wrong.
+    """Compare outputs with torch's, one by one. Integers must be equal.
 
     >>> agreement([torch.tensor([1.0, 2.0]), torch.tensor(3)], [torch.tensor([1.0, 2.0]), torch.tensor(4)]).pcc
     0.0
@@ -55,7 +55,7 @@ def pcc(one: torch.Tensor, other: torch.Tensor) -> float:
 
 
 def relative_error(got: torch.Tensor, want: torch.Tensor) -> float:
-    """The norm of the difference over the norm of what is wanted.
+    """The norm of the difference over the norm of the expected value.
 
     >>> relative_error(torch.tensor([1.0, 1.0]), torch.tensor([1.0, 0.0]))
     1.0

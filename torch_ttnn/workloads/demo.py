@@ -1,4 +1,4 @@
-"""Compiles a few models of the zoo, on random weights, and shows a table of what happened."""
+"""`torch-ttnn demo`: compiles a few models of the zoo with random weights, and tabulates the measurements."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LEGEND = (
 
 @dataclasses.dataclass
 class Demonstration:
-    """Models that were compiled and run, and what was measured."""
+    """Measurements of compiled models."""
 
     device: str
     rows: list[tuple[str, Measurement]]
@@ -53,8 +53,8 @@ def demonstrate(
     device: str | None = None,
     started: Callable[[str], None] = lambda name: None,
 ) -> Demonstration:
-    """Measure models by their names in the zoo; `started` is told of each as it begins."""
-    found = [zoo.find(name) for name in models]  # all names are known before the first takes its time
+    """Measure models by their names in the zoo; `started` is called with the name of each as it begins."""
+    found = [zoo.find(name) for name in models]  # unknown names fail before the first model runs
     rows = []
     for entry in found:
         started(entry.name)

@@ -1,4 +1,4 @@
-"""Runs a model by torch and compiled, and tells what was found."""
+"""Runs a model with torch and compiled, and compares the two."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from torch_ttnn.workloads.timing import elapsed, in_turns
 
 @dataclass
 class Measurement:
-    """One model, both ways. Times are medians of warm calls in seconds."""
+    """One model with torch and compiled. Times are medians of warm calls in seconds."""
 
     ops_before: int
     device_ops: int
     host_ops: list[tuple[str, str, str]]  # operation, reason, line of the model
     uploads: int
     downloads: int
-    inputs: int  # tensors that the programs are given, weights left out
-    outputs: int  # tensors that they give
+    inputs: int  # input tensors of the programs, without weights
+    outputs: int  # output tensors
     conversions: dict[str, int]
     pcc: float
     relative_error: float
@@ -52,14 +52,14 @@ def measure(
 ) -> Measurement:
     """Compile a model and call it with each of `inputs` (arguments and keywords, of the same shapes).
 
-    PCC and relative error are the worst of all outputs. With `repeats` both ways are timed as well, in turns.
+    PCC and relative error are the worst of all outputs. With `repeats`, interleaved calls of both are timed as well.
     """
     chosen = TorchTtnnOption.of(options)
     compiled = compile(model, options=chosen)
     worst, seconds = Agreement(), 0.0
     with torch.no_grad():
         for args, kwargs in inputs:
-            its_args, its_kwargs = copy.deepcopy((args, kwargs))  # a model may change what it is given, a cache say
+            its_args, its_kwargs = copy.deepcopy((args, kwargs))  # a model may modify its arguments, e.g. a cache
             start = time.perf_counter()
             got = _tensors(compiled(*args, **kwargs))
             seconds = seconds or time.perf_counter() - start

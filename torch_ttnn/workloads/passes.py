@@ -1,4 +1,4 @@
-"""One pass through a model: forward, and backward from all that it gives; and a profile of one."""
+"""Forward and backward passes of a model, and a profile of one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def forward(model: Model, arguments: tuple[Any, ...], keywords: Mapping[str, Any
 
 
 def backward(model: Model, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
-    """Gradients of the sum of all outputs that have any, as they lie in the model's parameters afterwards."""
+    """Backpropagate the sum of all differentiable outputs; gradients are in the model's parameters afterwards."""
     output = model(*arguments, **keywords)
     sums = [values.float().sum() for values in leaves(output) if values.requires_grad]
     if not sums:
@@ -32,13 +32,13 @@ def backward(model: Model, arguments: tuple[Any, ...], keywords: Mapping[str, An
 
 
 def leaves(output: Any) -> list[torch.Tensor]:
-    """All tensors of a model's output, wherever they are in it."""
+    """All tensors of a model's output, however nested."""
     return [tensor for tensor in _leaves(output) if isinstance(tensor, torch.Tensor)]
 
 
 def _leaves(output: Any) -> Iterator[Any]:
     for leaf in pytree.tree_leaves(output):
-        if isinstance(leaf, Mapping):  # outputs of transformers that are not registered as trees
+        if isinstance(leaf, Mapping):  # outputs of transformers that are not registered pytrees
             yield from _leaves(dict(leaf))
         else:
             yield leaf
@@ -52,7 +52,7 @@ def write_profile(once: Callable[[], Any], path: pathlib.Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as temporary:
         profile.export_chrome_trace(str(temporary))
-        content = json.loads(temporary.read_bytes())  # torch writes names of operations as they are
+        content = json.loads(temporary.read_bytes())  # torch does not escape names of operations
         if not content.get("traceEvents"):
             raise ValueError("the profiler saw no events")
 
@@ -62,7 +62,7 @@ def parameters(model: nn.Module) -> int:
 
 
 def shapes(arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> dict[str, list[int]]:
-    """The shapes of all inputs, by the names of the keywords or the numbers of the arguments."""
+    """The shapes of all inputs by keyword or argument index."""
     named = {**{str(number): value for number, value in enumerate(arguments)}, **keywords}
     found: dict[str, list[int]] = {}
     for name, value in named.items():

@@ -1,4 +1,4 @@
-"""Imports all installed libraries of models: for the process from which jobs are forked, and for no other use."""
+"""Imports all installed model libraries. Only for the fork server of jobs."""
 
 from contextlib import suppress
 

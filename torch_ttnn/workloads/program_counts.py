@@ -1,4 +1,4 @@
-"""What compiled programs do where: counted on their graphs, so that it is exact and costs no run."""
+"""Counts of device operations, host operations and moves, taken from the graphs of compiled programs."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Counts:
     host_ops: list[tuple[str, str, str]]  # operation, reason, line of the model
     uploads: int
     downloads: int
-    crossings_within: int  # beyond one upload an input and one download an output
+    crossings_within: int  # beyond one upload per input and one download per output
     conversions: dict[str, int]
-    inputs: int  # tensors that the programs are given, weights left out
-    outputs: int  # tensors that they give
+    inputs: int  # input tensors of the programs, without weights
+    outputs: int  # output tensors
 
 
 def counts(programs: Sequence[Program]) -> Counts:
@@ -50,7 +50,7 @@ def counts(programs: Sequence[Program]) -> Counts:
 
 
 def crossings_within(graph: torch.fx.Graph) -> int:
-    """Uploads and downloads that a program would not need if everything ran on the device."""
+    """Uploads and downloads that would not be needed if everything ran on the device."""
     uploads = [node for node in graph.nodes if node.meta.get("path") == UPLOAD]
     downloads = [node for node in graph.nodes if node.meta.get("path") == DOWNLOAD]
     given = {

@@ -1,4 +1,4 @@
-"""The job `run a model`: with a backend, against eager torch, and a row of what happened."""
+"""The job of `torch-ttnn run`: run a model with a backend, compare with eager torch, and return a row."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ WARM_CALLS = 3
 
 
 def run_model(backend: str, device: str | None = None, **arguments: Any) -> dict[str, Any]:
-    """Run a model with a backend; the other arguments are the fields of `tracing.Wanted`.
+    """Run a model with a backend; the other arguments are the fields of `trace.Wanted`.
 
-    Weights are random but such that every one matters (`zoo.initialisation`). With `backward` the model stays in eval
-    mode, in which dropout does not make two runs differ, and gradients are compared as well.
+    Weights are random such that every one matters (`zoo.initialisation`). With `backward`, gradients are compared as
+    well; the model stays in eval mode, because dropout would make two runs differ.
     """
     wanted = Wanted(**arguments)
     entry = wanted.entry
@@ -53,7 +53,7 @@ def run_model(backend: str, device: str | None = None, **arguments: Any) -> dict
 
 
 def _on_device(wanted: Wanted, backend: str, model: nn.Module, inputs: Any, device: str | None) -> dict[str, Any]:
-    """Compiled for the device: what ran where, and how near the results are to torch's."""
+    """Run compiled for the device: operations by place, and agreement with torch."""
     options = TorchTtnnOption(device=device, gen_graphviz=wanted.graphviz, debug_dir=_pictures(wanted))
     if wanted.backward:
         return {**_gradients(wanted, model, inputs, options), **_programs(options)}
@@ -78,7 +78,7 @@ def _on_device(wanted: Wanted, backend: str, model: nn.Module, inputs: Any, devi
 
 
 def _gradients(wanted: Wanted, model: nn.Module, inputs: Any, options: TorchTtnnOption) -> dict[str, Any]:
-    """Outputs and gradients by torch and by the device; the worst PCC counts."""
+    """Worst PCC of outputs and of gradients against torch, and times."""
     twin = copy.deepcopy(model)
     their_inputs = copy.deepcopy(inputs)
     start = time.perf_counter()
@@ -109,7 +109,7 @@ def _gradients(wanted: Wanted, model: nn.Module, inputs: Any, options: TorchTtnn
 
 
 def _programs(options: TorchTtnnOption) -> dict[str, Any]:
-    """What the compiled programs do where."""
+    """Operations and moves of the compiled programs."""
     found = counts(options.programs)
     return {
         "ops_before": found.ops_before,
@@ -122,7 +122,7 @@ def _programs(options: TorchTtnnOption) -> dict[str, Any]:
 
 
 def _with_torch(wanted: Wanted, backend: str, model: nn.Module, inputs: Any) -> dict[str, Any]:
-    """By torch itself, for comparison."""
+    """Run with one of torch's own backends."""
     compiled = model if backend == "eager" else torch.compile(model, backend=backend)
     once = passes.backward if wanted.backward else passes.forward
     start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Times of calls that are to be compared: taken in turns, so that a slow minute of the machine meets all."""
+"""Interleaved timing of several functions, so that changes in machine load affect all of them."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-SHARE_OF_WARMING = 4  # a round that takes more than the 4th part of the time is not spent on warming up
+SHARE_OF_WARMING = 4  # no warm-up round if it takes more than a quarter of the time
 
 
 @dataclass(frozen=True)
 class Times:
-    """Medians in seconds, in the order of what was timed, and how many calls each is the median of."""
+    """Medians in seconds, in the order of the functions, and the number of calls behind each."""
 
     medians: tuple[float, ...]
     calls: int
 
 
 def elapsed(call: Callable[[], Any]) -> float:
-    """Seconds that a call takes."""
+    """Seconds of one call."""
     start = time.perf_counter()
     call()
     return time.perf_counter() - start
@@ -29,10 +29,10 @@ def elapsed(call: Callable[[], Any]) -> float:
 def in_turns(
     runs: Sequence[Callable[[], float]], calls: int, seconds: float = float("inf"), *, warming: bool = False
 ) -> Times:
-    """`calls` rounds of all runs, each of which gives the seconds it took; fewer if they take more than `seconds`.
+    """`calls` rounds of all runs, each of which returns its seconds; fewer rounds if they take more than `seconds`.
 
-    At least one round is made, if any is asked for. With `warming` there is one before them that does not count; it
-    does if it took so long that the time would not suffice for a few more.
+    At least one round runs, if any is requested. With `warming`, the first round does not count, unless it took so
+    long that there is no time for a few more.
     """
     rounds: list[tuple[float, ...]] = []
     spent = 0.0

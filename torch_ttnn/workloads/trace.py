@@ -1,4 +1,4 @@
-"""The job `trace a model`: its operations into `<out>/raw`, and a row of what was found."""
+"""The job of `torch-ttnn stat`: trace a model into `<out>/raw`, and return a row."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from torch_ttnn.zoo.fake import fake
 
 PROFILES = "profile"  # folder within the output
 VALUES = ("auto", "fake", "real")
-ONE_VALUE = "Expected more than 1 value per channel when training"  # what torch says then
+ONE_VALUE = "Expected more than 1 value per channel when training"  # torch's message for a batch norm in train mode
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be traced, and how. The fields are the arguments of `trace_model`."""
+    """A model and how to trace or run it. The fields are the arguments of `trace_model`."""
 
     model: str
     out: str
@@ -42,12 +42,12 @@ class Wanted:
     profile: bool = False
     graphviz: bool = False
     decompositions: str = "none"
-    lowering: bool = True  # ask the compiler what becomes of each operation
+    lowering: bool = True  # ask the compiler where each operation runs
     seed: int = 0
     entry: zoo.ModelEntry = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        layers = None if self.weights else self.layers  # weights are of the model as published
+        layers = None if self.weights else self.layers  # weights fit the published size
         entry = catalog.resolve(self.model, shape=self.shape, batch=self._batch(), length=self.length, layers=layers)
         object.__setattr__(self, "entry", entry)
 
@@ -61,7 +61,7 @@ class Wanted:
 
     @property
     def needs_values(self) -> bool:
-        """Whether a run on shapes alone would not do."""
+        """Whether the model must run on real tensors."""
         asked = self.values == "real" or self.profile or self.weights is not None
         return asked or (self.entry.needs_values and self.values == "auto")
 
@@ -69,15 +69,15 @@ class Wanted:
 def trace_model(**arguments: Any) -> dict[str, Any]:
     """Trace a model; the arguments are the fields of `Wanted`.
 
-    A model runs on fake tensors where it can, in a fraction of the time and none of the memory: the operations are the
-    same. Models whose course depends on values, those that are profiled, and those with given weights run really.
+    A model runs on fake tensors if possible, in a fraction of the time and without memory: the operations are the
+    same. Models whose control flow depends on values, profiled models, and those with given weights run on real ones.
     """
     wanted = Wanted(**arguments)
     why_real = "its course depends on values" if wanted.entry.needs_values else "values were asked for"
     if not wanted.needs_values:
         try:
             return _traced(wanted, fake(wanted.entry, seed=wanted.seed), "fake", "")
-        except Exception as error:  # whatever it is, the real run shows whether it is the model's own
+        except Exception as error:  # the real run shows whether it is an error of the model
             if wanted.values == "fake":
                 raise
             why_real = f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0]}"
@@ -153,7 +153,7 @@ def _trace(wanted: Wanted, made: Any) -> None:
 
 
 def forget(model: str, folder: pathlib.Path) -> None:
-    """Remove what an earlier trace of this model left, so that no graph of it is counted with the new ones."""
+    """Remove the files of an earlier trace, so that its graphs are not counted again."""
     for path in files(model, folder):
         path.unlink()
 
@@ -176,7 +176,7 @@ def files(model: str, folder: pathlib.Path) -> list[pathlib.Path]:
 
 
 def found(model: str, folder: pathlib.Path) -> dict[str, Any]:
-    """What the traces of a model say together."""
+    """Totals over the traces of a model."""
     written = files(model, folder)
     traces = [read(path) for path in written if path.parent.name == RAW]
     if not any(trace.records for trace in traces):
