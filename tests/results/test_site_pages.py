@@ -206,7 +206,7 @@ def test_a_model_has_all_that_is_known(page: Any):
         by_op: Counter[str] = Counter()
         for each in row.variations:
             by_op[each.op] += each.count
-        assert {op: int(calls) for op, calls, *_ in cells(tab, "Operations by what became of them")} == by_op
+        assert {op: int(calls) for op, calls, *_ in cells(tab, "Operations by outcome")} == by_op
         assert len(cells(tab, "variations")) == len(row.variations)
         tab.select_option("select[name=outcome]", "host")
         assert len(cells(tab, "variations")) == sum(each.outcome == "host" for each in row.variations)

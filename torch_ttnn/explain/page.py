@@ -22,7 +22,7 @@ def render(report: Report) -> str:
         ["page.css"],
         ["page.js"],
         generator="explain",
-        title="torch_ttnn: what became of the model",
+        title="torch_ttnn: how the model was compiled",
         summary=_summary(report),
         data=embedded(data),
     )

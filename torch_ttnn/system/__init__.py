@@ -1,1 +1,1 @@
-"""What several packages need of the machine: file names, optional packages, the garbage collector."""
+"""What several packages need of the machine: file names and the garbage collector."""

@@ -1,7 +1,7 @@
 /* The page of two runs: what is new, gone or different; what is lowered less than before comes first. */
 const CHANGES = { "": "all that changed", regressed: "lowered less", improved: "lowered more", added: "added", gone: "gone", changed: "changed otherwise", same: "the same", all: "changed or not" };
 
-const NOTHING = "Nothing that changed matches; what is the same can be shown too.";
+const NOTHING = "No change matches; unchanged items can be shown as well.";
 
 function changed(items, of) {
   if (state.change === "all") return items;

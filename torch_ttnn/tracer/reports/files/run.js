@@ -92,7 +92,7 @@ function coverageBlock() {
   table.show(steps.map((step, k) => ({ ...step, k: k + 1 })));
   rows.append(element("summary", "as a table"), table.node);
   figure.append(coverage(steps, models, today, "models covered by the first k operations", byId("main").clientWidth - 40), element("figcaption", text));
-  return [block("Models that are wholly covered by the first k operations", label, figure, rows), table];
+  return [block("Models fully covered by the k most frequent operations", label, figure, rows), table];
 }
 
 views.charts = {
