@@ -1,4 +1,4 @@
-"""Importing the package changes nothing for the script that does, and takes no time."""
+"""Importing the package has no side effects and takes no time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def run(code: str) -> str:
 
 
 def test_importing_the_package_imports_nothing_else() -> None:
-    """It takes no longer than Python's own start; counted in modules, because seconds depend on the machine."""
+    """Counted in modules, because seconds depend on the machine."""
     code = f"import sys, torch_ttnn; print([name for name in {HEAVY} if name in sys.modules])"
     assert run(code).strip() == "[]"
 

@@ -1,4 +1,4 @@
-"""Packages import downwards only: a walk from the command line to the compiler never comes back up."""
+"""Packages import downwards only: from the command line to the compiler, never back up."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ALLOWED: dict[str, set[str]] = {
     "results": COMPILER | {"explain", "jobs", "pages", "tracer", "workloads", "zoo"},
 }
 ABOVE_ALL = ("__init__", "__main__", "cli")
-# Options of the compiler that ask for the work of a package above it: imported when they are used, and nowhere else.
+# Options of the compiler that need a package above it, which is imported only when they are used.
 ON_REQUEST = {
     ("backend", "tracer"): "tracer_option records the programs of a graph",
     ("options", "tracer"): "tracer_option is given as a dict",
@@ -41,7 +41,7 @@ ON_REQUEST = {
 
 
 def imports(path: pathlib.Path) -> Iterator[tuple[str, bool]]:
-    """Packages of ours that a module imports, and whether it does so only when a function runs."""
+    """Our packages that a module imports, and whether the import is deferred to a function call."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in tree.body:
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
@@ -76,7 +76,7 @@ def test_imports_go_down(package: str) -> None:
 
 
 def test_no_package_of_the_upper_half_imports_back() -> None:
-    """The rules themselves have no cycle above the compiler."""
+    """The rules have no cycle above the compiler."""
     upper = {name: allowed - COMPILER for name, allowed in ALLOWED.items() if name not in COMPILER}
     while upper:
         free = [name for name, allowed in upper.items() if not allowed & set(upper)]

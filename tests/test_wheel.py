@@ -1,4 +1,4 @@
-"""The wheel: small, and enough for the README's first example where nothing else of this repository is there."""
+"""The wheel is small, and runs the README's first example without the rest of the repository."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from tests.test_documents import README, ROOT, blocks
 
 LARGEST = 8_000_000  # bytes of the wheel
 SOURCES = ("torch_ttnn", "ttnn_emulator", "pyproject.toml", "README.md", "LICENSE")
-CONFORMANCE = ("ttnn_emulator/conformance/recorded/", "ttnn_emulator/conformance/golden/")  # on their way out of it
+CONFORMANCE = (
+    "ttnn_emulator/conformance/recorded/",
+    "ttnn_emulator/conformance/golden/",
+)  # will be moved out of the package
 
 pytestmark = pytest.mark.slow
 

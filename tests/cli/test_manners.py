@@ -1,4 +1,4 @@
-"""What a good command does: help, suggestions, checks before work, JSON, completion, `doctor` and `cache`."""
+"""Conventions of all commands: help, suggestions, early checks, JSON, completion, `doctor` and `cache`."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def workplace(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathli
 
 @pytest.fixture
 def measured(monkeypatch: pytest.MonkeyPatch) -> dict[str, Row]:
-    """Jobs that take no time: rows by their names, which a test can change; what is not there fails."""
+    """Fake jobs: rows by name, which a test can change; missing ones fail."""
     rows: dict[str, Row] = {}
 
     def run(wanted, folder, **settings):

@@ -1,4 +1,4 @@
-"""`torch-ttnn results`: the pages that are asked for, and no others."""
+"""`torch-ttnn results` writes the requested pages and no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The committed results: pages are what they give, and they hold what the project says of itself."""
+"""The committed results: pages are up to date, and the project's claims hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The full table in Markdown: every row in it, numbers as its headings say, nothing that a name could break."""
+"""The full table in Markdown: all rows, correct numbers, and escaped names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROW = Row(
 
 
 def sections(text: str) -> dict[str, str]:
-    """Heading: what stands under it."""
+    """Heading -> text below it."""
     parts = re.split(r"^## (.*)$", text, flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2]))
 
@@ -152,7 +152,7 @@ def test_equal_rows_give_an_equal_text():
 def test_no_text_breaks_a_table_or_becomes_markup(text: str):
     row = replace(ROW, model=f"m{text}", host_ops=(HostOp(text, text, text),), reduced=text, reason=text, family=text)
     made = document([row])
-    made.encode()  # half characters are replaced
+    made.encode()  # lone surrogates are replaced
     for title in ("Inference (1)", "Operations that stay on the host"):
         assert len({len(cells) for cells in lines(section(made, title))}) == 1
         assert len(lines(section(made, title))) == 1

@@ -1,4 +1,4 @@
-"""A row says what really happened to a model, also when it failed."""
+"""Rows describe what happened to a model, including failures."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_twice_gives_the_same(name: str, mode: str) -> None:
 
 
 class Twice(torch.nn.Module):
-    """A part of a model, for want of a smaller one: the model, with one more output."""
+    """Serves as a part of a model: the model with one more output."""
 
     def __init__(self, model: torch.nn.Module) -> None:
         super().__init__()

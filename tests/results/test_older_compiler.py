@@ -1,4 +1,4 @@
-"""Every row of the older compiler's table has its model here, and counts are compared the right way round."""
+"""Every row of the older compiler's table has a model here, and comparisons have the right direction."""
 
 from __future__ import annotations
 

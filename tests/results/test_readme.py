@@ -1,4 +1,4 @@
-"""The block of results in README.md: only what is between the marks is written, and it is always the same."""
+"""The results block in README.md: only the text between the markers is written, deterministically."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows come back from disk as they were; what is no row is named."""
+"""Rows survive a round trip through the disk; other files are reported."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_without_pyarrow_the_reader_says_what_to_install(
 
 
 def kept(folder: pathlib.Path, row: Row, **outcome: object) -> None:
-    """As a job leaves it."""
+    """The stored result of a job."""
     given = {"status": Status.OK, "result": row.to_json(), **outcome}
     job = Job(row.key, "torch_ttnn.results.measure:measure_model", {"model": row.model, "mode": row.mode})
     Results(folder / store.ROWS).keep(job, Outcome(row.key, **given))

@@ -1,4 +1,4 @@
-"""Training on the device follows training by torch, and what differs is seen."""
+"""Training on the device matches torch, and differences are detected."""
 
 from __future__ import annotations
 

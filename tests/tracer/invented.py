@@ -1,4 +1,4 @@
-"""Summaries of runs that never were, as large as wanted: what the page must show, without tracing anything."""
+"""Generated summaries of any size for tests of pages, without tracing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def op_name(number: int) -> str:
 
 
 def _use(ops: dict[str, OpSummary], model: ModelPhase, name: str, number: int, rng: random.Random) -> None:
-    """Some calls of an operation at different sizes, counted where a summary counts them."""
+    """Add calls of an operation at different sizes to a summary."""
     op_type = op_name(number)
     op = ops.setdefault(op_type, OpSummary(op_type, source=f"model.py:{number + 1}: x = op(x)"))
     status = ("device", "device", "decomposed", "host", "")[number % 5]

@@ -1,4 +1,4 @@
-"""Pages of traces with texts that are attacks: they do nothing, and are shown as they are."""
+"""Injected markup in traces has no effect on pages and is shown as text."""
 
 from __future__ import annotations
 

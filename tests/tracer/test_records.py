@@ -1,4 +1,4 @@
-"""Raw files: what is written is read again, and what is not a trace is told apart, however it is made."""
+"""Raw files survive a round trip, and any file that is not a trace is rejected."""
 
 from __future__ import annotations
 

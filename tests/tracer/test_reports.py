@@ -1,4 +1,4 @@
-"""Reports hold what the traces hold, come out whatever else lies in the folder, and touch nothing but themselves."""
+"""Reports contain what the traces contain, tolerate other files in the folder, and change only their own files."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_records_can_be_queried(stat):
 
 
 def test_the_table_of_records_holds_every_record_whole(stat, monkeypatch):
-    monkeypatch.setattr(parquet, "GROUP", 3)  # so that this little table has several groups
+    monkeypatch.setattr(parquet, "GROUP", 3)  # so that this small table has several row groups
     reports.generate(stat)
     file = pq.ParquetFile(stat / "records.parquet")
     assert [file.metadata.row_group(each).num_rows for each in range(file.num_row_groups)] == [3, 3, 2]

@@ -1,4 +1,4 @@
-"""What traces say together is what one would count by hand, and bad files are named, never counted."""
+"""Summaries equal counts by hand, and bad files are listed, not counted."""
 
 from __future__ import annotations
 

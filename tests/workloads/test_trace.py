@@ -1,4 +1,4 @@
-"""What is traced without values is what is traced with them."""
+"""Traces on fake tensors equal traces on real ones."""
 
 from __future__ import annotations
 
