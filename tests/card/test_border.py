@@ -20,7 +20,7 @@ from ttnn_emulator.numerics.mode import numerics
 def another_library(monkeypatch: pytest.MonkeyPatch):
     """The device `ttnn` belongs to a library that takes no object but its own."""
     monkeypatch.setattr(card, "open_card", opened_twice)
-    monkeypatch.setattr(devices, "_opened", {})
+    monkeypatch.setattr("torch_ttnn.devices.target._opened", {})
     with numerics("fast"):
         yield
 

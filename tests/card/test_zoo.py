@@ -31,7 +31,7 @@ def chosen(name: str, target: devices.Target, monkeypatch: pytest.MonkeyPatch) -
     if name not in DECIDED_BY_VALUES or not card.is_mock():
         return target
     monkeypatch.setattr(card, "open_card", open_paired)
-    monkeypatch.setattr(devices, "_opened", {})
+    monkeypatch.setattr("torch_ttnn.devices.target._opened", {})
     return devices.resolve("ttnn")
 
 
