@@ -123,7 +123,7 @@ def test_of_a_model_that_the_compiler_fails_on_its_operations_are_known(monkeypa
 
 
 def test_an_unknown_mode_or_model_is_no_row() -> None:
-    with pytest.raises(ValueError, match="there is no mode 'fly'; say eval or train"):
+    with pytest.raises(ValueError, match="there is no mode 'fly'; choose eval or train"):
         measure_model("mnist-cnn", "fly")
     with pytest.raises(zoo.UnknownModel):
         measure_model("no-such-model")
