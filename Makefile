@@ -27,7 +27,7 @@ sweep: setup  ## the slow tests and large property sweeps
 conformance: setup  ## ask the real ttnn afresh (on a mock card), print the score per operation and the golden vectors
 	$(PY) -m ttnn_emulator.conformance compare --fresh
 	$(PY) -m ttnn_emulator.conformance golden
-	$(PY) -m torch_ttnn.check_models
+	$(PY) -m torch_ttnn.check
 
 # The environment of the real library: made once, shared with `conformance`. 7 GB, most of it torch.
 ON_MOCK_CARD = TORCH_INDEX=$(TORCH_INDEX) $(PY) -m ttnn_emulator.conformance run --install ".[dev,models,reports]" --install "numpy<2"

@@ -234,7 +234,7 @@ class Measured:
 BAR = Measured(models=200, records=200 * RECORDS, mebibytes=0, seconds=30, cpu=30, peak=1024)
 REPORT = """
 import resource, sys, time
-from torch_ttnn.tracer import reports
+from torch_ttnn.tracer.reports import generation as reports
 begin, computed = time.perf_counter(), time.process_time()
 reports.generate(raw=sys.argv[1], out=sys.argv[2])
 print(time.perf_counter() - begin, time.process_time() - computed, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)

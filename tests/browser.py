@@ -1,4 +1,4 @@
-"""A headless browser for tests of our pages: it must fetch nothing but the page, and complain about nothing."""
+"""A headless browser for tests of our pages: they must load nothing else and cause no errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FLAGS = (
 
 @contextmanager
 def running() -> Iterator[Any]:
-    """A browser; the test is skipped where there is none."""
+    """A browser; the test is skipped if there is none."""
     api = pytest.importorskip("playwright.sync_api", reason="needs playwright (pip install playwright)")
     with api.sync_playwright() as playwright:
         found = [shutil.which(name) for name in NAMES] + [playwright.chromium.executable_path]
@@ -36,12 +36,12 @@ def running() -> Iterator[Any]:
 
 @contextmanager
 def opened(browser: Any, path: pathlib.Path, link: str = "", **settings: Any) -> Iterator[Any]:
-    """A page of a file. When it is left, it must have asked for nothing else and have had no error."""
+    """The page of a file; on exit, asserts that it requested nothing else and had no error."""
     complaints: list[str] = []
     own = path.resolve().as_uri()
 
     def asked(request: Any) -> None:
-        if request.url.split("#")[0] != own and not request.url.startswith("blob:"):  # a blob is made by the page
+        if request.url.split("#")[0] != own and not request.url.startswith("blob:"):  # blobs are created by the page
             complaints.append(f"asked for {request.url}")
 
     context = browser.new_context(

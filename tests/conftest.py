@@ -9,7 +9,8 @@ import torch
 from hypothesis import HealthCheck, settings
 
 import ttnn_emulator as ttnn
-from torch_ttnn import card, devices
+from torch_ttnn import devices
+from torch_ttnn.devices import card
 
 COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 settings.register_profile("default", max_examples=12, derandomize=True, **COMMON)
@@ -26,7 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    os.environ["TORCH_TTNN_CACHE_DIR"] = ""  # programs are compiled, not found on this machine's disk
+    os.environ["TORCH_TTNN_CACHE_DIR"] = ""  # programs are compiled, not loaded from this machine's cache
     os.environ["TORCH_TTNN_VERIFY"] = "full" if config.getoption("--sweep") else "1"
     if config.getoption("--card"):
         from tests.card.paired import open_paired
@@ -46,12 +47,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(autouse=True)
 def seeded() -> None:
-    """Random values of a test are the same in every run."""
+    """Random values are the same in every run."""
     torch.manual_seed(0)
 
 
 @pytest.fixture
 def device():
-    """An emulated n150, with the little L1 that convolutions and pools keep for themselves."""
+    """An emulated n150 with the small L1 region that convolutions and pools need."""
     with ttnn.open_device(device_id=0, l1_small_size=32768) as opened:
         yield opened

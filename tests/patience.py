@@ -1,3 +1,3 @@
-"""How long tests wait: so long that only what hangs exceeds it, however slow the machine and whatever else it does."""
+"""Timeout of tests: long enough that only a hang exceeds it, even on a slow or busy machine."""
 
 HANG_SECONDS = 3600.0

@@ -1,4 +1,4 @@
-"""What README and docs say is true: their commands run, their code prints what is shown, their links lead somewhere."""
+"""README and docs are correct: commands run, code prints what is shown, links are valid."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-CLOSE = 0.05  # numbers in shown output may differ so much, relatively: processors round float32 differently
+CLOSE = 0.05  # allowed relative difference of shown numbers: processors round float32 differently
 
 
 WITH_EXAMPLES = [
@@ -51,7 +51,7 @@ def make(target: str, *options: str) -> str:
 
 
 def assert_shown(shown: str, printed: str) -> None:
-    """Same words, and numbers that are close."""
+    """Equal words and close numbers."""
     words = [re.sub(r"\s+", " ", NUMBER.sub("#", text)).strip() for text in (shown, printed)]
     assert words[0] == words[1], f"shown:\n{shown}\nprinted:\n{printed}"
     for ours, theirs in zip(NUMBER.findall(shown), NUMBER.findall(printed)):
@@ -170,7 +170,7 @@ def test_examples_in_docstrings_are_true(name: str) -> None:
 
 
 def test_the_tracers_commands_print_what_is_shown(tmp_path: pathlib.Path) -> None:
-    """Counts and FLOPs are the same; times and memory are whatever the machine takes."""
+    """Counts and FLOPs are equal; times and memory are not compared."""
     section = README[README.index("## Which operations do models use?") :]
     commands, shown = (content for _, content in blocks(section)[:2])
     printed = []

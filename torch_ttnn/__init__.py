@@ -1,6 +1,6 @@
 """PyTorch models on Tenstorrent hardware, in one line: `torch.compile(model, backend="ttnn")`.
 
-Importing the package imports nothing else, not even torch: each public name loads its module when it is first used.
+Importing the package imports nothing else, not even torch: each public name loads its module on first use.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ def __dir__() -> list[str]:
 
 
 class _Package(_ModuleType):
-    """Keeps public functions from being replaced by the modules of the same name.
+    """Keeps public functions from being replaced by packages of the same name.
 
-    Importing the module `torch_ttnn.explain` makes Python assign it to the attribute `explain` of this package, which
-    is the function.
+    Importing `torch_ttnn.explain`, or anything in it, makes Python assign that package to the attribute `explain` of
+    this one, which is the public function.
     """
 
     def __setattr__(self, name: str, value: _Any) -> None:
@@ -83,8 +83,8 @@ _sys.modules[__name__].__class__ = _Package
 def _register_backends() -> None:
     """Register the backends with Dynamo where the package is not installed (a checkout on PYTHONPATH).
 
-    An installed one is found by its entry points when `torch.compile` looks for a backend. To register takes seconds:
-    it imports Dynamo.
+    An installed package is found by its entry points when `torch.compile` looks for a backend. Registering takes
+    seconds, because it imports Dynamo.
     """
     from importlib import metadata
 
@@ -97,7 +97,7 @@ def _register_backends() -> None:
         return
     from torch._dynamo import register_backend
 
-    from torch_ttnn.dynamo_rules import traces_recurrent_modules
+    from torch_ttnn.compiler.dynamo_rules import traces_recurrent_modules
 
     @traces_recurrent_modules
     def ttnn(*args: _Any, **kwargs: _Any) -> _Any:

@@ -1,4 +1,4 @@
-"""`python -m torch_ttnn`: compile real models and show what happened, as `torch-ttnn demo` does."""
+"""`python -m torch_ttnn`: the same as `torch-ttnn demo`."""
 
 import sys
 

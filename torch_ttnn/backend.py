@@ -1,4 +1,4 @@
-"""What `torch.compile(model, backend="ttnn")` calls."""
+"""The backend `ttnn` of `torch.compile`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import torch.fx
 
 from torch_ttnn import devices
 from torch_ttnn.compiler.capture import boxed, compile_captured, static_inputs
+from torch_ttnn.compiler.dynamo_rules import traces_recurrent_modules
 from torch_ttnn.compiler.kept_on_host import overloads_of
 from torch_ttnn.compiler.publish import warn_of_breaks
 from torch_ttnn.compiler.specialise import Specialised
-from torch_ttnn.dynamo_rules import traces_recurrent_modules
 from torch_ttnn.options import TorchTtnnOption
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def backend(
     graph_module: torch.fx.GraphModule, example_inputs: Sequence[Any], *, options: Any = None, **unused: Any
 ) -> Callable[..., Any]:
-    """Compile a captured graph for Tenstorrent hardware; given to `torch.compile(model, backend=...)`.
+    """Compile a captured graph for Tenstorrent hardware; an argument of `torch.compile(model, backend=...)`.
 
     >>> import torch, torch_ttnn
     >>> model = torch.compile(torch.nn.Linear(8, 4), backend=torch_ttnn.backend)
@@ -50,7 +50,7 @@ def backend(
 
 
 def _tracer(options: TorchTtnnOption, graph_module: torch.fx.GraphModule) -> ProgramTracer | None:
-    """Who records the programs of a graph, if the options ask for that."""
+    """The tracer that records the programs of a graph, if `tracer_option` is set."""
     if options.tracer_option is None:
         return None
     from torch_ttnn.tracer.graphs import model_name
@@ -60,7 +60,7 @@ def _tracer(options: TorchTtnnOption, graph_module: torch.fx.GraphModule) -> Pro
 
 
 def compile(model: Any, *, options: Any = None, **settings: Any) -> Callable[..., Any]:
-    """`torch.compile(model, backend="ttnn")` for a module, a function, or a program of `torch.export`."""
+    """`torch.compile(model, backend="ttnn")` for a module, a function, or an exported program."""
     if isinstance(model, torch.export.ExportedProgram):
         model = model.module()
     return torch.compile(model, backend=backend, options=options, **settings)
@@ -80,7 +80,7 @@ class GraphCompiler:
         return self._compile(graph_module, inputs, static_inputs(), "forward")
 
     def backward(self, graph_module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[[list[Any]], Any]:
-        # its inputs are activations and weights as they were then
+        # no static inputs: these are saved activations and weights
         return self._compile(graph_module, inputs, [], "backward")
 
     def _compile(
@@ -92,5 +92,5 @@ class GraphCompiler:
         return boxed(self.runner(Specialised(graph_module, inputs, statics, target, self.options, traced, kind)))
 
     def runner(self, specialised: Specialised) -> Callable[[list[Any]], Any]:
-        """What a call of the compiled graph does: here it runs the program for its shapes."""
+        """The function that runs the compiled graph: here the program for its shapes."""
         return specialised

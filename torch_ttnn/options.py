@@ -1,4 +1,4 @@
-"""What a user can choose when compiling: one dataclass, also given as a dict, or not at all."""
+"""Options of the compiler: a dataclass; users may also pass a dict, or nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ PRECISIONS = ("bfloat16", "float32")
 WEIGHTS = ("same", "bfloat8_b", "bfloat4_b")
 NUMERICS = ("fast", "auto", "exact")
 EXPORTS = (None, "accuracy", "profiling")
-# Where the chip's arithmetic is known to differ from torch's; what depends on it stays on the host unless accepted.
+# Known differences between the chip's arithmetic and torch's; operations that depend on one stay on the host unless
+# it is accepted.
 DIFFERENCES = ("nan", "integer_division", "ties")
 
 
@@ -30,39 +31,39 @@ def _debug_stages() -> tuple[str, ...]:
 class TorchTtnnOption:
     """Options of the `ttnn` backend.
 
-    device          an open device; or "emulator", "emulator:n300", "ttnn", "ttnn:0"; None takes TORCH_TTNN_DEVICE, else
-                    a card if `ttnn` is installed and finds one, else the emulator
-    precision       what float32 (and float16) tensors are on the device: "bfloat16" or "float32"
+    device          an open device; or "emulator", "emulator:n300", "ttnn", "ttnn:0"; by default
+                    TORCH_TTNN_DEVICE, else a card if `ttnn` is installed and finds one, else the emulator
+    precision       dtype of float32 (and float16) tensors on the device: "bfloat16" or "float32"
     weights         the format of matmul weights: "same" as the activations, "bfloat8_b" or "bfloat4_b"
     accept          differences between the chip's arithmetic and torch's to accept: any of "nan",
                     "integer_division", "ties"
-    numerics        how far the emulator follows the chip: "fast" keeps its roundings between operations and computes
-                    within them in float32; "exact" is bit for bit; "auto" is exact where that is quick
-    fuse            False leaves out the fusions
+    numerics        accuracy of the emulator: "fast" rounds between operations like the chip and computes within them
+                    in float32; "exact" is bit-exact; "auto" is exact where that is fast
+    fuse            False disables fusions
     host_ops        operators that stay on the host: names such as "aten.gelu" (all overloads) or "aten.gelu.default",
                     or the operators themselves
-    trace           run warm calls as one captured trace; None decides by device (the emulator: yes)
-    max_programs    how many programs are kept for one graph with changing shapes
-    cache_dir       where compiled programs are kept between processes; None takes TORCH_TTNN_CACHE_DIR, "" keeps none
-    debug           names of stages whose graphs are written before and after, e.g. ("lower", "place"), or ("all",)
+    trace           run warm calls as one captured trace; by default on the emulator only
+    max_programs    number of programs kept per graph with changing shapes
+    cache_dir       folder of compiled programs; by default TORCH_TTNN_CACHE_DIR, else the user's cache; "" is none
+    debug           stages whose graphs are written before and after, e.g. ("lower", "place"), or ("all",)
     debug_dir       where they are written
     gen_graphviz    also draw those graphs (needs graphviz); with no `debug` given, the last stage's
     export_code     "accuracy" or "profiling": write the program of every graph as a script into `export_dir`
-    verbose         log what each compile did so that it is seen (else at INFO, by the logger `torch_ttnn`)
-    warn            False silences the warning that a compile gives when operations stay on the host
+    verbose         log a line per compile at WARNING in place of INFO (logger `torch_ttnn`)
+    warn            False silences the warning about operations that stay on the host
     bypass_compile  run the captured graphs with torch
     metrics_path    write a JSON report of every compiled graph into this folder
     load_params_once  False uploads weights on every call
     tracer_option   records of the operations of every graph: a `torch_ttnn.tracer.TracerOption` or a dict of its
-                    fields. With `trace_orig` the captured graph goes into the folder `raw`, with `trace_modi` the
-                    program made of it into `raw_modified`, both when they are compiled or found on disk
+                    fields. `trace_orig` writes the captured graph to the folder `raw`, `trace_modi` its program to
+                    `raw_modified`, whether compiled or loaded from disk
 
-    The rest are names that users of the older compiler know: run_mem_analysis and run_eviction_opt have no effect, as
-    memory is always analysed and values are always freed at their last use; total_num_iterations is the number of
-    iterations of an exported profiling script; data_parallel and native_integration must stay False.
+    The rest are options of the older compiler: run_mem_analysis and run_eviction_opt have no effect, because memory is
+    always analysed and values are always freed at their last use; total_num_iterations is the number of iterations of
+    an exported profiling script; data_parallel and native_integration must be False.
 
-    What was compiled with these options is found here too: `programs`, those that are kept, and `compiled`, how many
-    were made. Users of the older compiler know the graphs of the programs as `_out_fx_graphs`.
+    The object also holds what was compiled with it: `programs` are those that are kept, `compiled` is their total
+    number. As in the older compiler, `_out_fx_graphs` are the graphs of the programs.
     """
 
     device: Any = None
@@ -107,7 +108,7 @@ class TorchTtnnOption:
         if not isinstance(self.max_programs, int) or self.max_programs < 1:
             raise ValueError(f"max_programs must be a positive number, not {self.max_programs!r}")
         if self.tracer_option is not None:
-            from torch_ttnn.tracer.options import TracerOption  # the tracer needs the compiler, which needs this
+            from torch_ttnn.tracer.options import TracerOption  # it imports the compiler, and that this
 
             self.tracer_option = TracerOption.of(self.tracer_option)
         for name in ("data_parallel", "native_integration"):
@@ -116,7 +117,7 @@ class TorchTtnnOption:
 
     @classmethod
     def of(cls, given: TorchTtnnOption | Mapping[str, Any] | None) -> TorchTtnnOption:
-        """The options themselves, from whatever the user gave.
+        """Options from what the user passed.
 
         >>> TorchTtnnOption.of({"precision": "float32"}).precision
         'float32'
@@ -135,25 +136,25 @@ class TorchTtnnOption:
 
     @property
     def _out_fx_graphs(self) -> list[torch.fx.Graph]:
-        """The graphs of the programs; what they call are functions of the library that the device belongs to.
+        """The graphs of the programs; they call functions of the device's library.
 
-        All nodes of tensors have a fake tensor in `meta["val"]`, those of the device its shape there.
+        All tensor nodes have a fake tensor in `meta["val"]`, with the shape on the device for device tensors.
         """
         from torch_ttnn.compiler.device_vals import with_vals
 
         return [with_vals(program.target.border.bound(program.graph)) for program in self.programs]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> TorchTtnnOption:
-        """The same choices and the same open device; what was compiled is not the copy's."""
+        """Copy the options and share the open device; compiled programs are not copied."""
         return dataclasses.replace(self)
 
     def keep(self, program: Program) -> None:
-        """Note a program that was compiled with these options."""
+        """Add a program that was compiled with these options."""
         self.programs.append(program)
         self.compiled += 1
 
     def forget(self, program: Program) -> None:
-        """Let go of a program that others replace."""
+        """Remove a program that was evicted."""
         self.programs.remove(program)
 
 

@@ -1,4 +1,4 @@
-"""Writes trained weights into the package: rounded to bfloat16, with what made them and what they reach."""
+"""Writes trained weights into `torch_ttnn_weights`: rounded to bfloat16, with their recipe and the accuracy reached."""
 
 from __future__ import annotations
 

@@ -7,7 +7,8 @@ import importlib.util
 import pytest
 import torch
 
-from torch_ttnn import card, devices
+from torch_ttnn import devices
+from torch_ttnn.devices import card
 
 HAS_LIBRARY = importlib.util.find_spec("ttnn") is not None and card.is_stand_in()
 

@@ -10,11 +10,10 @@ import torch.fx
 import torch.utils._pytree as pytree
 
 from tests.card.paired import described
-from torch_ttnn import card
 from torch_ttnn.compiler.arguments import leaves
 from torch_ttnn.compiler.border import is_description
 from torch_ttnn.compiler.program import Program
-from torch_ttnn.devices import Target
+from torch_ttnn.devices import Target, card
 
 Call = tuple[str, list[Any], list[Any]]  # path, specs of tensors among the arguments, specs of results
 

@@ -16,8 +16,8 @@ from typing import Any
 import torch
 
 import ttnn_emulator
-from torch_ttnn import card
 from torch_ttnn.compiler.border import is_description
+from torch_ttnn.devices import card
 from ttnn_emulator.conformance import exchange
 
 PLAIN = (str, int, float, bool, type(None), torch.dtype)
@@ -119,14 +119,14 @@ _open_card = card.open_card  # as it is before anybody puts another in its place
 
 
 def open_paired(device_id: int, **sizes: Any) -> tuple[Any, Any]:
-    """In place of `torch_ttnn.card.open_card`: the real library's mock card and an emulated one like it."""
+    """In place of `torch_ttnn.devices.card.open_card`: the real library's mock card and an emulated one like it."""
     library, device = _open_card(device_id, **sizes)
     board = pathlib.Path(os.environ[card.STAND_INS[0]]).stem
     return opened_with(library, device, board, device_id, sizes)
 
 
 def opened_twice(device_id: int, **sizes: Any) -> tuple[Any, Any]:
-    """In place of `torch_ttnn.card.open_card`: the emulator as both libraries."""
+    """In place of `torch_ttnn.devices.card.open_card`: the emulator as both libraries."""
     device = ttnn_emulator.open_device(device_id=device_id, board="n150", **sizes)
     return opened_with(ttnn_emulator, device, "n150", device_id, sizes)
 

@@ -11,7 +11,8 @@ from torch import nn
 import ttnn_emulator
 from tests.card.paired import Paired, opened_twice
 from tests.compiler.small_models import cnn, transformer
-from torch_ttnn import TorchTtnnOption, card, devices
+from torch_ttnn import TorchTtnnOption, devices
+from torch_ttnn.devices import card
 from ttnn_emulator.numerics.mode import numerics
 
 
@@ -19,7 +20,7 @@ from ttnn_emulator.numerics.mode import numerics
 def another_library(monkeypatch: pytest.MonkeyPatch):
     """The device `ttnn` belongs to a library that takes no object but its own."""
     monkeypatch.setattr(card, "open_card", opened_twice)
-    monkeypatch.setattr(devices, "_opened", {})
+    monkeypatch.setattr("torch_ttnn.devices.target._opened", {})
     with numerics("fast"):
         yield
 

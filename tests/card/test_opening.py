@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from torch_ttnn import card, devices
+from torch_ttnn import devices
+from torch_ttnn.devices import card
 
 # What ttnn 0.81.1 and its driver say (strings of libtt-umd.so and libtt_metal.so), and what users are told.
 SAID = {
@@ -44,7 +45,7 @@ class Library(types.ModuleType):
 
 @pytest.fixture(autouse=True)
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(devices, "_opened", {})
+    monkeypatch.setattr("torch_ttnn.devices.target._opened", {})
     monkeypatch.setattr(card, "check_version", lambda: None)
 
 
@@ -128,7 +129,7 @@ def test_a_process_that_holds_the_card_is_named(
 def test_an_unknown_release_is_warned_of_and_a_known_one_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     monkeypatch.setattr(card.metadata, "version", lambda name: "0.99.0")
-    with pytest.warns(UserWarning, match=r"check_models --ttnn 0\.99\.0"):
+    with pytest.warns(UserWarning, match=r"check --ttnn 0\.99\.0"):
         card.check_version()
     monkeypatch.setattr(card.metadata, "version", lambda name: card.SUPPORTED[0])
     with warnings.catch_warnings():

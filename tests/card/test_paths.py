@@ -16,7 +16,8 @@ from torch import nn
 import torch_ttnn
 from tests.card.heard import Heard, assert_alike
 from tests.compiler.small_models import cnn, transformer
-from torch_ttnn import TorchTtnnOption, card, devices
+from torch_ttnn import TorchTtnnOption, devices
+from torch_ttnn.devices import card
 
 pytestmark = pytest.mark.skipif(
     not card.is_stand_in(), reason="needs the real ttnn and a mock card: run by `make card`"

@@ -12,9 +12,10 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tests.card.heard import Heard, assert_alike, first_difference, laid_out_alike, told_by
 from tests.card.paired import open_paired
-from torch_ttnn import TorchTtnnOption, card, devices, zoo
+from torch_ttnn import TorchTtnnOption, devices, zoo
 from torch_ttnn.compiler.pipeline import VERIFY, Compilation, compile_graph
 from torch_ttnn.compiler.program import Program
+from torch_ttnn.devices import card
 from torch_ttnn.zoo.trained.packages import PackageMissing
 
 pytestmark = pytest.mark.skipif(not card.is_stand_in(), reason="needs a mock card: run by `make card`")
@@ -30,7 +31,7 @@ def chosen(name: str, target: devices.Target, monkeypatch: pytest.MonkeyPatch) -
     if name not in DECIDED_BY_VALUES or not card.is_mock():
         return target
     monkeypatch.setattr(card, "open_card", open_paired)
-    monkeypatch.setattr(devices, "_opened", {})
+    monkeypatch.setattr("torch_ttnn.devices.target._opened", {})
     return devices.resolve("ttnn")
 
 

@@ -1,4 +1,4 @@
-"""`torch-ttnn` from end to end, as a user calls it."""
+"""`torch-ttnn` end to end."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def chooses(): return Chooses(), torch.randn(2, 8)
 
 @pytest.fixture
 def workplace(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
-    """A folder with models of the user's own, to work in."""
+    """A working folder with models of the user."""
     (tmp_path / "mine.py").write_text(MODELS)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
@@ -213,7 +213,7 @@ def test_every_command_teaches_by_examples(capsys: pytest.CaptureFixture[str]) -
 
 
 def examples() -> list[str]:
-    """All examples of all helps."""
+    """The examples of all help texts."""
     from torch_ttnn.cli import command
 
     texts = [command.EPILOG, *(module.EPILOG for module in command.COMMANDS)]

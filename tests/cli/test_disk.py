@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 from tests.cli.test_command import MODELS
 from torch_ttnn.cli import main
 from torch_ttnn.results import Row, store
-from torch_ttnn.results.readme import BEGIN, END
+from torch_ttnn.results.documents.readme import BEGIN, END
 
 BLOCK = 4096
 
@@ -31,7 +31,7 @@ def workplace(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathli
 
 @pytest.fixture
 def disk(tmp_path: pathlib.Path) -> Iterator[pathlib.Path]:
-    """A small disk of its own, where this user may mount one."""
+    """A small separate disk, if this user may mount one."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)], capture_output=True)
@@ -55,7 +55,7 @@ def told(capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def prepared(command: str, disk: pathlib.Path) -> list[str]:
-    """Arguments by which a command writes to the disk, over what is there already."""
+    """Arguments with which a command overwrites files on the disk."""
     if command in ("stat", "run"):
         return [command, "mine:tiny", "-o", str(disk / "out"), "-q", "--again"]
     if command == "metrics":

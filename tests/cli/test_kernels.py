@@ -1,4 +1,4 @@
-"""Kernels that a machine has not compiled yet: found missing, compiled ahead, and told while they compile."""
+"""Kernels that are not compiled yet: detected, compiled ahead, and reported while they compile."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ttnn_emulator.numerics import ahead
 
 @pytest.fixture
 def fresh(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
-    """A machine on which nothing was compiled yet."""
+    """A machine without compiled kernels."""
     monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
     return tmp_path
 

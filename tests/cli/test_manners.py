@@ -1,4 +1,4 @@
-"""What a good command does: help, suggestions, checks before work, JSON, completion, `doctor` and `cache`."""
+"""Conventions of all commands: help, suggestions, early checks, JSON, completion, `doctor` and `cache`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import sys
 import pytest
 
 from tests.cli.test_command import MODELS
-from torch_ttnn import __version__, card
+from torch_ttnn import __version__
 from torch_ttnn.cli import cache, doctor, main, tables
 from torch_ttnn.cli.command import COMMANDS, NAME, VARIABLE
+from torch_ttnn.devices import card
 
 NAMES = [module.__name__.rpartition(".")[2] for module in COMMANDS]
 TABLES = ("stat", "run", "metrics", "results", "report", "explain", "models", "demo", "doctor", "cache")

@@ -28,7 +28,7 @@ def workplace(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathli
 
 @pytest.fixture
 def measured(monkeypatch: pytest.MonkeyPatch) -> dict[str, Row]:
-    """Jobs that take no time: rows by their names, which a test can change; what is not there fails."""
+    """Fake jobs: rows by name, which a test can change; missing ones fail."""
     rows: dict[str, Row] = {}
 
     def run(wanted, folder, **settings):
@@ -131,7 +131,7 @@ def test_a_row_that_vanished_fails_the_check_of_all(
     assert call("mnist-cnn", "--check") == 0, "only one was asked for"
     assert call("--all", "--family", "mnist", "--check") == 1
     shown = _flat(capsys.readouterr().out)
-    assert "worse: no-longer-there: there is no such row any more" in shown
+    assert "worse: no-longer-there: the row no longer exists" in shown
     assert "worse: other" not in shown
 
 

@@ -1,4 +1,4 @@
-"""`torch-ttnn results`: the pages that are asked for, and no others."""
+"""`torch-ttnn results` writes the requested pages and no others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from torch_ttnn.cli import main
 from torch_ttnn.results import Row, store
-from torch_ttnn.results.readme import BEGIN, END
+from torch_ttnn.results.documents.readme import BEGIN, END
 
 pytest.importorskip("pyarrow")
 

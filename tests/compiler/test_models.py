@@ -8,7 +8,7 @@ import torch
 zoo = pytest.importorskip("torch_ttnn.zoo")
 pytest.importorskip("transformers", reason="the models are built by transformers and torchvision")
 
-from torch_ttnn.metrics import measure  # noqa: E402
+from torch_ttnn.workloads.measure import measure  # noqa: E402
 
 DEMO = ("bert-large-qa", "gpt2", "codegen-350M", "resnet18", "resnet18-32px", "mnist-cnn")
 REAL_SIZE = (

@@ -14,8 +14,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 import torch_ttnn
 from tests.compiler.against_torch import assert_like
+from torch_ttnn.compiler.dynamo_rules import wants_recurrent_modules
 from torch_ttnn.compiler.recurrent_operations import LIBRARY
-from torch_ttnn.dynamo_rules import wants_recurrent_modules
 
 MODULES: dict[str, Callable[[], nn.Module]] = {
     "lstm": lambda: nn.LSTM(12, 40),

@@ -1,4 +1,4 @@
-"""Whatever a job does costs that job alone, and says why."""
+"""A failing job affects no other job, and its outcome has a reason."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_the_others_go_on(tmp_path: pathlib.Path) -> None:
 def test_a_hang_ends_at_its_limit_with_all_that_it_started(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(isolated, "GRACE_SECONDS", HANG_SECONDS)  # a slow machine tells late where the job is
+    monkeypatch.setattr(isolated, "GRACE_SECONDS", HANG_SECONDS)  # a slow machine needs time to write the stack
     job = Job("it", WORK + "hang", {"note": str(tmp_path / "pids")})
     running = Isolated(job, ENOUGH, tmp_path / "log.txt", processes())
     assert await_((tmp_path / "pids").exists)

@@ -1,4 +1,4 @@
-"""Jobs on a Ray cluster end as jobs on this machine do. Ray runs on this machine for these tests."""
+"""Jobs on a Ray cluster have the same outcomes as local jobs. Ray runs on this machine for these tests."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_jobs_give_the_same_as_on_this_machine(tmp_path: pathlib.Path) -> None:
     for log in sorted((tmp_path / "local" / "logs").iterdir()):
         other = tmp_path / "ray" / "logs" / log.name
         assert other.exists()
-        if "crash" not in log.name:  # which has addresses in it
+        if "crash" not in log.name:  # it contains addresses
             assert other.read_text() == log.read_text()
 
 

@@ -1,4 +1,4 @@
-"""A run takes up where an earlier one ended, and leaves nothing behind when it is interrupted."""
+"""A run resumes an earlier one, and leaves no processes behind when it is interrupted."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_arguments_must_be_json() -> None:
 
 
 class Backwards:
-    """An executor of another kind: in this process, the last job first."""
+    """Another executor: in this process, last job first."""
 
     def run(self, wanted, limits, logs):
         for job in reversed(wanted):
@@ -116,7 +116,7 @@ if __name__ == "__main__":
 
 
 def heeds_interrupts() -> None:
-    """Those who run in the background of a shell do not, nor do their children."""
+    """Background processes of a shell ignore interrupts, and so do their children."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

@@ -1,4 +1,4 @@
-"""Jobs for the tests: some do what they should, some do not."""
+"""Jobs for the tests: some succeed, some fail in various ways."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def large(size: int) -> str:
 
 
 def count(file: str) -> int:
-    """How often it was called, kept in a file."""
+    """Count calls in a file."""
     path = pathlib.Path(file)
     times = (int(path.read_text()) if path.exists() else 0) + 1
     path.write_text(str(times))
@@ -98,7 +98,7 @@ def train() -> float:
 
 
 def kill_worker_until(file: str, times: int) -> int:
-    """Ends the process that started it, the first few times; gives the number of the try."""
+    """Kill the parent process the first few times; returns the number of the attempt."""
     tries = pathlib.Path(file)
     with tries.open("a") as noted:
         noted.write("x")
@@ -110,7 +110,7 @@ def kill_worker_until(file: str, times: int) -> int:
 
 
 def _parent() -> int:
-    """Whoever asked for this process; between them may be a server that forks."""
+    """The process that requested this one; a fork server may be in between."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     return parent.pid

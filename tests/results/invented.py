@@ -1,4 +1,4 @@
-"""Invented results for tests of pages: any number of rows, the same for the same seed, with all that a row can have."""
+"""Generated results for tests of pages: any number of rows with all fields, equal for equal seeds."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ VERSIONS = {"torch": "2.13.0", "torch_ttnn": "0.3.0"}
 
 
 def results(models: int = 12, *, seed: int = 0, train_every: int = 4, variations: int = 8) -> list[Row]:
-    """Rows of so many models; every fourth is trained, some have host ops, some fail."""
+    """Rows of this many models; every fourth is trained, some have host operations, some fail."""
     draw = random.Random(seed)
     rows = []
     for number in range(models):

@@ -1,4 +1,4 @@
-"""Small models for the tests of measuring: some run well, some do not."""
+"""Small models for the tests of measuring: some run, some fail."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import nn
 
 
 class Small(nn.Module):
-    """A network with all that a row tells of: a product, an activation, a norm."""
+    """A network with a product, an activation and a norm."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class Sorting(Small):
 
 
 class Dropping(Small):
-    """Leaves out parts at random, in two ways."""
+    """Two kinds of dropout."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class Dropping(Small):
 
 
 class ManyZeroGradients(Small):
-    """A bias before a norm moves nothing: the norm takes it away again."""
+    """A bias before a norm has a zero gradient: the norm subtracts it."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         values = self.first(x)

@@ -1,4 +1,4 @@
-"""What got worse is found, named, and told from what got better."""
+"""Regressions are found, named, and distinguished from improvements."""
 
 from __future__ import annotations
 

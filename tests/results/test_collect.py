@@ -1,4 +1,4 @@
-"""Rows of many models: which are wanted, what is kept, what is done again, what a failure costs."""
+"""Measuring many models: selection, stored rows, repeated rows, failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The committed results: pages are what they give, and they hold what the project says of itself."""
+"""The committed results: pages are up to date, and the project's claims hold."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from collections import Counter
 import pytest
 
 from torch_ttnn import zoo
-from torch_ttnn.results import Row, pages, readme, site, store
-from torch_ttnn.results.peer import LEFT_OUT, Verdict, link, peer_rows
+from torch_ttnn.results import Row, site, store
+from torch_ttnn.results import publish as pages
+from torch_ttnn.results.documents import readme
+from torch_ttnn.results.documents.older_compiler import LEFT_OUT, Verdict, link, peer_rows
+from torch_ttnn.results.documents.versus_older import pairs
 from torch_ttnn.results.record import EVAL, FAILS, NEAR, ON_DEVICE, TRAIN
 from torch_ttnn.results.summary import accuracy, is_near, totals
-from torch_ttnn.results.versus import pairs
 
 pytest.importorskip("pyarrow")
 ROOT = pathlib.Path(__file__).parents[2]

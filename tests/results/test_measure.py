@@ -1,4 +1,4 @@
-"""A row says what really happened to a model, also when it failed."""
+"""Rows describe what happened to a model, including failures."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ import torch
 
 from tests.results import subjects
 from tests.zoo.installed import need
-from torch_ttnn import metrics, zoo
+from torch_ttnn import zoo
 from torch_ttnn.backend import compile
 from torch_ttnn.options import TorchTtnnOption
 from torch_ttnn.results import Row, measure
-from torch_ttnn.results.described import fields_of
 from torch_ttnn.results.measure import Conditions, Subject, measure_model
-from torch_ttnn.results.portable import portable
+from torch_ttnn.results.portable_text import portable
+from torch_ttnn.results.program_fields import fields_of
 from torch_ttnn.results.record import Task, Variation
 from torch_ttnn.results.variations import Fates, variations
+from torch_ttnn.workloads.agreement import agreement
+from torch_ttnn.workloads.program_counts import counts
+from torch_ttnn.workloads.timing import in_turns
 from torch_ttnn.zoo import trained
 from torch_ttnn.zoo.entry import Judged
 
@@ -89,7 +92,7 @@ def test_what_stays_on_the_host_has_its_reason_and_its_line() -> None:
 
 def test_counts_are_those_of_metrics_and_explain() -> None:
     programs = compiled_programs(subjects.Sorting(), torch.randn(4, 32))
-    fields, counted = fields_of(programs), metrics.counts(programs)
+    fields, counted = fields_of(programs), counts(programs)
     for name in ("ops_before", "uploads", "downloads", "crossings_within"):
         assert fields[name] == getattr(counted, name)
     assert fields["ops_remaining"] == len(counted.host_ops)
@@ -120,7 +123,7 @@ def test_of_a_model_that_the_compiler_fails_on_its_operations_are_known(monkeypa
 
 
 def test_an_unknown_mode_or_model_is_no_row() -> None:
-    with pytest.raises(ValueError, match="there is no mode 'fly'; say eval or train"):
+    with pytest.raises(ValueError, match="there is no mode 'fly'; choose eval or train"):
         measure_model("mnist-cnn", "fly")
     with pytest.raises(zoo.UnknownModel):
         measure_model("no-such-model")
@@ -137,7 +140,7 @@ def test_twice_gives_the_same(name: str, mode: str) -> None:
 
 
 class Twice(torch.nn.Module):
-    """A part of a model, for want of a smaller one: the model, with one more output."""
+    """Serves as a part of a model: the model with one more output."""
 
     def __init__(self, model: torch.nn.Module) -> None:
         super().__init__()
@@ -211,12 +214,12 @@ def test_precision_and_threads_are_as_asked_and_noted() -> None:
     ],
 )
 def test_the_worst_output_counts(got: list, want: list, pcc: float) -> None:
-    assert metrics.agreement(got, want).pcc == pytest.approx(pcc)
+    assert agreement(got, want).pcc == pytest.approx(pcc)
 
 
 def test_another_number_of_outputs_is_an_error() -> None:
     with pytest.raises(AssertionError, match="gives 1 tensors, torch 2"):
-        metrics.agreement([torch.ones(1)], [torch.ones(1)] * 2)
+        agreement([torch.ones(1)], [torch.ones(1)] * 2)
 
 
 # -- times ------------------------------------------------------------------------------------------------------------
@@ -224,15 +227,15 @@ def test_another_number_of_outputs_is_an_error() -> None:
 
 def test_slow_models_are_called_less_often() -> None:
     taken = iter([5.0, 1.0, 5.0, 1.0, 5.0, 1.0])
-    times = metrics.in_turns([lambda: next(taken), lambda: next(taken)], calls=10, seconds=13)
+    times = in_turns([lambda: next(taken), lambda: next(taken)], calls=10, seconds=13)
     assert times.calls == 2
     assert times.medians == (5.0, 1.0)
 
 
 def test_the_first_round_warms_up() -> None:
     taken = iter([9.0, 1.0, 2.0, 3.0])
-    assert metrics.in_turns([lambda: next(taken)], calls=3, warming=True).medians == (2.0,)
-    assert metrics.in_turns([lambda: 50.0], calls=3, seconds=60, warming=True).calls == 1, "too slow to warm up"
+    assert in_turns([lambda: next(taken)], calls=3, warming=True).medians == (2.0,)
+    assert in_turns([lambda: 50.0], calls=3, seconds=60, warming=True).calls == 1, "too slow to warm up"
 
 
 def test_both_ways_are_called_in_turns_with_inputs_of_their_own() -> None:

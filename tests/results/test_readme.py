@@ -1,4 +1,4 @@
-"""The block of results in README.md: only what is between the marks is written, and it is always the same."""
+"""The results block in README.md: only the text between the markers is written, deterministically."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import random
 import pytest
 
 from tests.results.invented import results
-from torch_ttnn.results import Row, pages, readme
-from torch_ttnn.results.readme import BEGIN, END, BadMarks
+from torch_ttnn.results import Row
+from torch_ttnn.results import publish as pages
+from torch_ttnn.results.documents import readme
+from torch_ttnn.results.documents.readme import BEGIN, END, BadMarks
 
 ROWS = results(24)
 AROUND = f"# Title\n\nBefore.\n\n{BEGIN}\nold\n{END}\n\nAfter {{}}.\n"

@@ -1,4 +1,4 @@
-"""The files of the site: which there are, what they hold, that links lead somewhere and names stay in the folder."""
+"""The files of the site: their set, data, valid links, and safe names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DATA = re.compile(r'<script type="application/json" id="data">(.*?)</script>', 
 
 
 def data_of(path: pathlib.Path) -> Any:
-    """What a page was given."""
+    """The data of a page."""
     found = _DATA.search(path.read_text(encoding="utf-8"))
     assert found
     return json.loads(found[1])

@@ -26,7 +26,7 @@ KEYS = {row.key: row for row in ROWS}
 
 
 def _older(rows: list[Row]) -> list[Row]:
-    """A run in which two rows were better, one was worse, one is not yet there and one is there no more."""
+    """An older run with two better rows, one worse, one missing and one since removed."""
     good = [row for row in rows if row.status == ON_DEVICE]
     were = {
         HOSTED.key: replace(HOSTED, status=ON_DEVICE, ops_remaining=0),
@@ -167,7 +167,7 @@ def test_every_chart_is_drawn_from_the_rows(page: Any):
         assert red == "rgb(207, 59, 59)"
         links = tab.get_by_role("img", name="host operations by name").locator("a").all()
         assert [link.get_attribute("aria-label") for link in links] == sorted(left, key=lambda op: (-left[op], op))
-        dots[-1].hover()  # drawn last: no other lies on it
+        dots[-1].hover()  # drawn last, on top of the others
         assert "torch" in tab.inner_text("#tip")
 
 
@@ -206,7 +206,7 @@ def test_a_model_has_all_that_is_known(page: Any):
         by_op: Counter[str] = Counter()
         for each in row.variations:
             by_op[each.op] += each.count
-        assert {op: int(calls) for op, calls, *_ in cells(tab, "Operations by what became of them")} == by_op
+        assert {op: int(calls) for op, calls, *_ in cells(tab, "Operations by outcome")} == by_op
         assert len(cells(tab, "variations")) == len(row.variations)
         tab.select_option("select[name=outcome]", "host")
         assert len(cells(tab, "variations")) == sum(each.outcome == "host" for each in row.variations)
@@ -335,7 +335,7 @@ def test_light_and_dark(page: Any):
 # -- size -------------------------------------------------------------------------------------------------------------
 
 
-MOST_ELEMENTS = 10_000  # a page of more is slow to draw; seconds would depend on the machine
+MOST_ELEMENTS = 10_000  # more elements are slow to draw; seconds would depend on the machine
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Rows come back from disk as they were; what is no row is named."""
+"""Rows survive a round trip through the disk; other files are reported."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 
 from tests.results.invented import results
 from tests.zoo.installed import need
+from torch_ttnn.errors import MissingPackage
 from torch_ttnn.jobs import Job, Outcome, Results, Status
 from torch_ttnn.results import BadRow, Row, store
 from torch_ttnn.results.summary import ordered
-from torch_ttnn.tracer.reports import MissingPackage
 
 
 @pytest.fixture(autouse=True)
@@ -111,7 +111,7 @@ def test_without_pyarrow_the_reader_says_what_to_install(
 
 
 def kept(folder: pathlib.Path, row: Row, **outcome: object) -> None:
-    """As a job leaves it."""
+    """The stored result of a job."""
     given = {"status": Status.OK, "result": row.to_json(), **outcome}
     job = Job(row.key, "torch_ttnn.results.measure:measure_model", {"model": row.model, "mode": row.mode})
     Results(folder / store.ROWS).keep(job, Outcome(row.key, **given))

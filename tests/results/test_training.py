@@ -1,4 +1,4 @@
-"""Training on the device follows training by torch, and what differs is seen."""
+"""Training on the device matches torch, and differences are detected."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from torch import nn
 
 from tests.results import subjects
 from tests.results.test_measure import HERE, row
-from torch_ttnn.metrics import Agreement
 from torch_ttnn.results.training import ZERO, NotTrainable, compare, gradient_fields, lift, loss_of, quieten
+from torch_ttnn.workloads.agreement import Agreement
 from torch_ttnn.zoo.initialisation import LIFT
 
 

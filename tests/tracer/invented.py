@@ -1,12 +1,12 @@
-"""Summaries of runs that never were, as large as wanted: what the page must show, without tracing anything."""
+"""Generated summaries of any size for tests of pages, without tracing."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
 
-from torch_ttnn.tracer.summary import PHASES, ModelPhase, ModelSummary, OpSummary, Summary
-from torch_ttnn.tracer.verdicts import place
+from torch_ttnn.tracer.reports.summary import PHASES, ModelPhase, ModelSummary, OpSummary, Summary
+from torch_ttnn.tracer.reports.verdicts import place
 
 NAMES = "convolution relu add addmm mm bmm view permute native_layer_norm _softmax cat slice mul gelu max_pool2d mean"
 REASONS = ("rank 5 is not supported", "int64 values stay on the host", "the shape depends on values")
@@ -36,7 +36,7 @@ def op_name(number: int) -> str:
 
 
 def _use(ops: dict[str, OpSummary], model: ModelPhase, name: str, number: int, rng: random.Random) -> None:
-    """Some calls of an operation at different sizes, counted where a summary counts them."""
+    """Add calls of an operation at different sizes to a summary."""
     op_type = op_name(number)
     op = ops.setdefault(op_type, OpSummary(op_type, source=f"model.py:{number + 1}: x = op(x)"))
     status = ("device", "device", "decomposed", "host", "")[number % 5]

@@ -1,4 +1,4 @@
-"""How tests read a page of traces that a browser shows."""
+"""Helpers that read a page of traces in a browser."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import pathlib
 from collections.abc import Sequence
 from typing import Any
 
-from torch_ttnn.tracer.summary import ModelPhase, ModelSummary, OpSummary, Summary
+from torch_ttnn.tracer.reports.summary import ModelPhase, ModelSummary, OpSummary, Summary
 
 
 def settled(tab: Any) -> Any:
-    """The page, when it shows what its address asks for: it draws a moment after the address changes."""
+    """The page once it shows the view of its address: it redraws shortly after the address changes."""
     tab.wait_for_function("() => document.body.dataset.shown === (location.hash || '#')")
     return tab
 
@@ -44,7 +44,7 @@ def await_rows(tab: Any, wanted: int) -> None:
 
 
 def looks_right(tab: Any, views: Sequence[str]) -> None:
-    """Wide and light, narrow and dark: no view is wider than its window."""
+    """No view is wider than its window, in wide light and narrow dark windows."""
     grounds = []
     for scheme, width in (("light", 1280), ("dark", 700)):
         tab.emulate_media(color_scheme=scheme)

@@ -1,4 +1,4 @@
-"""`torch_stat`: every graph is recorded, and the model computes as if nobody looked."""
+"""`torch_stat` records every graph and does not change the model's results."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def names(folder: pathlib.Path) -> list[str]:
 
 
 class Noisy(nn.Module):
-    """Batch norm and dropout in training, a buffer that changes, an output that is a view."""
+    """Batch norm and dropout in training, a mutated buffer, an output that is a view."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -342,8 +342,8 @@ def test_threads_and_models_do_not_mix(tmp_path: pathlib.Path) -> None:
 def test_memory_does_not_grow_with_the_number_of_graphs(tmp_path: pathlib.Path) -> None:
     """Torch keeps the code of every graph that it runs; with the tracer no more stays than with `aot_eager`."""
     kept = Recording(TracerOption(lowering=False, out_folder=tmp_path), "m")
-    records = _live_records()  # an earlier test of this process may hold some
-    # Twice, as what other tests left may go away meanwhile.
+    records = _live_records()  # objects may be left from an earlier test
+    # Twice, because leftovers of other tests may be freed meanwhile.
     without = max(_objects_kept(lambda graph_module: boxed_nop(graph_module, [])) for _ in range(2))
     with_tracer = _objects_kept(lambda graph_module: recorded(graph_module, kept, "fw", ()))
     assert len(traces(tmp_path)) == 200
@@ -370,7 +370,7 @@ def _objects_kept(compiler: Any, graphs: int = 200) -> int:
 
 
 def _graph(number: int) -> torch.fx.GraphModule:
-    """As torch captures it, written by hand to be quick: x + number."""
+    """A graph as torch captures it, built by hand for speed: x + number."""
     graph = torch.fx.Graph()
     x = graph.placeholder("x")
     total = graph.call_function(torch.ops.aten.add.Tensor, (x, number))

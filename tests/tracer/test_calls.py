@@ -1,4 +1,4 @@
-"""Arguments by name, and what JSON can hold of them."""
+"""Arguments by name, as JSON."""
 
 from __future__ import annotations
 

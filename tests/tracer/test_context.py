@@ -1,4 +1,4 @@
-"""`tracing`: whatever runs in a block is recorded, with no compiler between."""
+"""`tracing` records everything that runs in a block, without the compiler."""
 
 from __future__ import annotations
 

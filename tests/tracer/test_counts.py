@@ -1,4 +1,4 @@
-"""The tracer sees every operation once: its counts are those of counters that know nothing of it."""
+"""The tracer records every operation once: its counts equal those of independent counters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PRODUCTS = ("convolution", "mm", "addmm", "bmm", "_scaled_dot_product", "embeddi
 
 
 class Dispatched(TorchDispatchMode):
-    """Counts whatever eager torch runs."""
+    """Counts the operations of eager torch."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -73,7 +73,7 @@ def test_attention_on_the_cpu_counts_as_attention_elsewhere() -> None:
 # -- the rest: by rule ------------------------------------------------------------------------------------------------
 
 TABLE = [
-    # views, and memory that is only taken
+    # views and allocations
     (aten.view.default, (ones(4, 6), [24]), 0, 0, 0),
     (aten.t.default, (ones(4, 6),), 0, 0, 0),
     (aten.detach.default, (ones(4, 6),), 0, 0, 0),
@@ -85,17 +85,17 @@ TABLE = [
     (aten.cat.default, ([ones(4, 6), ones(2, 6)],), 0, 144, 144),
     (aten.embedding.default, (ones(1000, 8), torch.zeros(3, dtype=torch.int64)), 0, 24 + 96, 96),
     (aten.index_select.default, (ones(1000, 8), 0, torch.zeros(3, dtype=torch.int64)), 0, 24 + 96, 96),
-    # pointwise: one an element made
+    # pointwise: one per output element
     (aten.relu.default, (ones(4, 6),), 24, 96, 96),
     (aten.relu_.default, (ones(4, 6),), 24, 96, 96),
     (aten.add.Tensor, (ones(4, 6), ones(6)), 24, 96 + 24, 96),
     (aten.gelu_backward.default, (ones(4, 6), ones(4, 6)), 24, 192, 96),
     (aten.add.Tensor, (ones(4, 6, dtype=torch.bfloat16), 1), 24, 48, 48),
-    # reductions: one an element read
+    # reductions: one per input element
     (aten.sum.dim_IntList, (ones(4, 6), [1]), 24, 96, 16),
     (aten.max.dim, (ones(4, 6), 1), 24, 96, 16 + 32),
     (aten.cumsum.default, (ones(4, 6), 1), 24, 96, 96),
-    # rules of their own
+    # specific rules
     (aten._softmax.default, (ones(4, 6), 1, False), 5 * 24, 96, 96),
     (aten.native_layer_norm.default, (ones(4, 6), [6], ones(6), ones(6), 1e-5), 7 * 24, 96 + 48, 96 + 32),
     (aten.max_pool2d_with_indices.default, (ones(1, 2, 8, 8), [2, 2], [2, 2]), 4 * 32, 512, 128 + 256),
@@ -155,7 +155,7 @@ def base_name_of(packet: str) -> str:
 
 
 def test_the_table_names_what_torch_has() -> None:
-    """A name that is misspelt, or gone from torch, would be a rule for nothing."""
+    """A misspelt name, or one that torch has removed, would be a rule without effect."""
     known = {base_name_of(name.partition("::")[2].partition(".")[0]) for name in torch._C._dispatch_get_all_op_names()}
     for table in (MOVES, RENAMES, REDUCTIONS, RULES, ALSO_KNOWN_AS):
         assert not set(table) - known

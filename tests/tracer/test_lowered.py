@@ -1,4 +1,4 @@
-"""What becomes of an operation is what the compiler says, asked for that operation alone."""
+"""The recorded lowering of an operation is the compiler's answer for that operation alone."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_a_host_operation_of_a_model_has_the_reason_that_explain_gives(tmp_path:
 
 
 def test_constants_of_a_graph_are_known_to_the_question(tmp_path: pathlib.Path) -> None:
-    """An index that is computed from nothing is looked at by the compiler; the same index as an input is not."""
+    """The compiler knows the values of a constant index, but not of the same index as an input."""
 
     def constant(x: torch.Tensor) -> torch.Tensor:
         return x[:, torch.arange(3)]

@@ -1,4 +1,4 @@
-"""`tracer_option` of the compiler: the captured graph, and what was made of it."""
+"""`tracer_option` of the compiler: the captured graph and its program."""
 
 from __future__ import annotations
 

@@ -24,9 +24,9 @@ from tests.tracer.shown_page import (
     table,
     written,
 )
-from torch_ttnn.tracer import page
-from torch_ttnn.tracer.summary import OpSummary
-from torch_ttnn.tracer.verdicts import lowered_share, places
+from torch_ttnn.tracer.reports import page
+from torch_ttnn.tracer.reports.summary import OpSummary
+from torch_ttnn.tracer.reports.verdicts import lowered_share, places
 
 RUN = summary(ops=24, models=8)
 FIRST = op_name(0)  # aten.convolution.default

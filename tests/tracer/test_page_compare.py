@@ -12,8 +12,8 @@ import pytest
 from tests.browser import opened
 from tests.tracer.invented import op_name, summary
 from tests.tracer.shown_page import heads, looks_right, names, row_of, table, written
-from torch_ttnn.tracer import page
-from torch_ttnn.tracer.summary import ModelPhase, ModelSummary, OpSummary, Summary
+from torch_ttnn.tracer.reports import page
+from torch_ttnn.tracer.reports.summary import ModelPhase, ModelSummary, OpSummary, Summary
 
 FIRST = op_name(0)  # aten.convolution.default
 

@@ -1,4 +1,4 @@
-"""The data of the pages of traces, without a browser: whole, cut where it says so, and harmless whatever it holds."""
+"""The data of the pages of traces, without a browser: complete, cut only as stated, and safe for any text."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tracer.invented import summary
-from torch_ttnn.tracer import page
-from torch_ttnn.tracer.changes import change_of_model, change_of_op
-from torch_ttnn.tracer.page_data import SHAPES, VALUES, page_data
-from torch_ttnn.tracer.summary import ModelPhase, ModelSummary, OpSummary, Summary
-from torch_ttnn.tracer.verdicts import lowered_share, places
+from torch_ttnn.tracer.reports import page
+from torch_ttnn.tracer.reports.changes import change_of_model, change_of_op
+from torch_ttnn.tracer.reports.page_data import SHAPES, VALUES, page_data
+from torch_ttnn.tracer.reports.summary import ModelPhase, ModelSummary, OpSummary, Summary
+from torch_ttnn.tracer.reports.verdicts import lowered_share, places
 
 HOSTILE = "</script><img src=x onerror=alert(1)>{{data}}\u2028'\"&\ud800"
 
@@ -145,7 +145,7 @@ def test_texts_of_files_cannot_break_the_page(text: str):
     assert not parsed.fetched
     assert len(parsed.scripts) == 2
     assert json.loads(parsed.scripts[0])["models"][0]["name"] == HOSTILE
-    text.encode()  # half a character must not stop the file from being written
+    text.encode()  # a lone surrogate must not prevent the file from being written
 
 
 def test_skipped_files_are_named_with_why():
@@ -196,7 +196,7 @@ def op(device: int = 0, host: int = 0, **fields) -> OpSummary:
         (op(10), op(9, 1), ["regressed", "lowering"]),
         (op(9, 1), op(10), ["improved", "lowering"]),
         (op(8, 2), op(4, 1), ["changed", "lowering"]),  # the same share
-        (op(10), op(), ["changed", "lowering"]),  # not asked is no regression
+        (op(10), op(), ["changed", "lowering"]),  # a missing answer is not a regression
         (op(10, flops=5), op(10, flops=6), ["changed", "FLOPs"]),
         (op(10), op(10, arguments={"dim": Counter("1")}), ["changed", "arguments"]),
     ],

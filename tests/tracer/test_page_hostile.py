@@ -1,4 +1,4 @@
-"""Pages of traces with texts that are attacks: they do nothing, and are shown as they are."""
+"""Injected markup in traces has no effect on pages and is shown as text."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 
 from tests.browser import opened
 from tests.tracer.shown_page import names, run_of, table, written
-from torch_ttnn.tracer import page
-from torch_ttnn.tracer.summary import OpSummary, Summary
+from torch_ttnn.tracer.reports import page
+from torch_ttnn.tracer.reports.summary import OpSummary, Summary
 
 ATTACK = "</script><img src=x onerror=\"window.hit=1\"><svg onload='window.hit=1'>"
 ATTACKS = (ATTACK, "__proto__", "constructor", "=1+1", "javascript:window.hit=1", "\u202eabc", "&lt;b&gt;#&op=x%41+")

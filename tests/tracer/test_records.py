@@ -1,4 +1,4 @@
-"""Raw files: what is written is read again, and what is not a trace is told apart, however it is made."""
+"""Raw files survive a round trip, and any file that is not a trace is rejected."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from torch_ttnn.system.file_names import file_stem
 from torch_ttnn.tracer import records
-from torch_ttnn.tracer.records import BadTrace, Record, TensorFact, Trace, claim, file_name, file_stem, read, write
+from torch_ttnn.tracer.records import BadTrace, Record, TensorFact, Trace, claim, file_name, read, write
 
 COUNTS = st.integers(0, (1 << 63) - 1)
 TEXTS = st.text(max_size=20)

@@ -1,4 +1,4 @@
-"""Reports hold what the traces hold, come out whatever else lies in the folder, and touch nothing but themselves."""
+"""Reports contain what the traces contain, tolerate other files in the folder, and change only their own files."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from torch_ttnn.tracer import histograms, parquet, records, reports, tables
+from torch_ttnn.errors import MissingPackage
+from torch_ttnn.tracer import records
 from torch_ttnn.tracer.records import BACKWARD, FORWARD, NOT_JSONABLE, Record, TensorFact, Trace
-from torch_ttnn.tracer.summary import NoTraces
+from torch_ttnn.tracer.reports import generation as reports
+from torch_ttnn.tracer.reports import histograms, parquet, tables
+from torch_ttnn.tracer.reports.summary import NoTraces
 
 IMAGE, KERNEL = TensorFact((1, 3, 8, 8), "float32", "input"), TensorFact((4, 3, 3, 3), "float32", "weight")
 RELU = Record("aten.relu.default", (IMAGE,), (IMAGE,), {"self": NOT_JSONABLE}, flops=192, lowering="device")
@@ -133,7 +136,7 @@ def test_records_can_be_queried(stat):
 
 
 def test_the_table_of_records_holds_every_record_whole(stat, monkeypatch):
-    monkeypatch.setattr(parquet, "GROUP", 3)  # so that this little table has several groups
+    monkeypatch.setattr(parquet, "GROUP", 3)  # so that this small table has several row groups
     reports.generate(stat)
     file = pq.ParquetFile(stat / "records.parquet")
     assert [file.metadata.row_group(each).num_rows for each in range(file.num_row_groups)] == [3, 3, 2]
@@ -276,7 +279,7 @@ def test_two_runs_write_the_same(stat, tmp_path):
 @pytest.mark.parametrize(("part", "package"), [("pictures", "matplotlib"), ("parquet", "pyarrow")])
 def test_a_missing_package_is_named_and_can_be_done_without(stat, monkeypatch, part, package):
     monkeypatch.setattr(reports, "find_spec", lambda name: None if name == package else name)
-    with pytest.raises(reports.MissingPackage, match=rf"{package}.*pip install.*{part}=False"):
+    with pytest.raises(MissingPackage, match=rf"{package}.*pip install.*{part}=False"):
         reports.generate(stat)
     reports.generate(stat, **{part: False})
     assert (stat / "index.html").exists()

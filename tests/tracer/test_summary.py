@@ -1,4 +1,4 @@
-"""What traces say together is what one would count by hand, and bad files are named, never counted."""
+"""Summaries equal counts by hand, and bad files are listed, not counted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from torch_ttnn.tracer import records
 from torch_ttnn.tracer.records import BACKWARD, FORWARD, NOT_JSONABLE, BadTrace, Record, TensorFact, Trace
-from torch_ttnn.tracer.summary import LONGEST_TEXT, NoTraces, Summary, calls_of, cut, summarise, value_text
+from torch_ttnn.tracer.reports.summary import LONGEST_TEXT, NoTraces, Summary, calls_of, cut, summarise, value_text
 
 IMAGE, KERNEL = TensorFact((1, 3, 8, 8), "float32", "input"), TensorFact((4, 3, 3, 3), "float32", "weight")
 CONVOLUTION = Record(

@@ -1,4 +1,4 @@
-"""Every model of the lists can be traced: a row for each, and a reason for each that cannot."""
+"""Every model of the lists can be traced, or has a row with a known reason."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ GROUPS = {
 
 
 def workers() -> int:
-    """Cores for each of the test runs that share this machine."""
+    """Cores per test run on this machine."""
     return max(1, (os.cpu_count() or 1) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 
 

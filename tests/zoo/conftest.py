@@ -1,4 +1,4 @@
-"""One thread a test: models here are small, and tests run side by side."""
+"""One thread per test: models here are small, and tests run in parallel."""
 
 from __future__ import annotations
 

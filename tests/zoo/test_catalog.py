@@ -1,4 +1,4 @@
-"""Any architecture by its name, with inputs of the shape asked for."""
+"""Any architecture by name, with inputs of the requested shape."""
 
 from __future__ import annotations
 

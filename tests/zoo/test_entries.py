@@ -1,4 +1,4 @@
-"""Every model of the zoo can be made and run, is of the size it claims, and gives results worth comparing."""
+"""Every model of the zoo can be built and run, has the stated size, and gives meaningful results."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_model_has_as_many_parameters_as_the_published_one(name: str) -> None:
 
 
 def test_sizes_that_torchvision_publishes() -> None:
-    """An account of the table above that is not ours."""
+    """An independent check of the table above."""
     need("torchvision")
     models = library("torchvision.models")
     for entry in zoo.entries(source="torchvision", size="full"):
@@ -109,7 +109,7 @@ def test_one_seed_gives_the_same_weights_another_seed_others(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["mnist-cnn", "resnet18-32px", "qwen2-2L", "vit-base-2L", "detr-2L"])
 def test_no_parameter_is_one_constant(name: str) -> None:
-    """A forgotten bias, scale or statistic would change nothing if it were 0 or 1."""
+    """A dropped bias, scale or statistic would not be noticed if it were 0 or 1."""
     entry = zoo.find(name)
     need_source(entry)
     constant = [

@@ -1,4 +1,4 @@
-"""Networks that no library has: their parts, the shapes of what they give, and that pictures come out right."""
+"""Our own networks: their parts, output shapes, and rendered images."""
 
 from __future__ import annotations
 

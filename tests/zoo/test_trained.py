@@ -1,4 +1,4 @@
-"""Trained models: their weights load and are small enough to keep, and they do their tasks as well on the device."""
+"""Trained models: their weights load and are small, and they perform their tasks equally well on the device."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from torch_ttnn import zoo
 from torch_ttnn.jobs.job import load
 from torch_ttnn.zoo.trained import TASKS, DataError, images, networks, photographs, sentences, tasks, words
 from torch_ttnn.zoo.trained.packages import CIFAR10, EFFICIENTNET, FOOLBOX, MINILM, MNIST, WORDNET, PackageMissing
-from torch_ttnn.zoo.trained.weights import FOLDER, facts, weights_file
+from torch_ttnn.zoo.trained.weights import facts, folder, weights_file
 
-KEPT = ("mnist-cnn-trained", "resnet18-cifar10")  # with the code
+KEPT = ("mnist-cnn-trained", "resnet18-cifar10")  # in this repository
 NEEDED = {  # what the tasks read
     "mnist-cnn-trained": (MNIST,),
     "resnet18-cifar10": (CIFAR10,),
@@ -31,7 +31,7 @@ ALLOWED = 0.5  # points between torch and device
 
 
 def needs(*packages: Any) -> None:
-    """Skip the test where data or weights of others are not there."""
+    """Skip the test if third-party data or weights are missing."""
     for package in packages:
         try:
             package.find()
@@ -85,9 +85,16 @@ def test_other_weights_can_be_given(tmp_path: pathlib.Path) -> None:
         broken.build()
 
 
+def test_without_a_checkout_an_error_says_how_to_get_the_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in an installed wheel, which does not contain them."""
+    monkeypatch.setattr("torch_ttnn.zoo.trained.weights.CHECKOUT", pathlib.Path("nowhere"))
+    with pytest.raises(PackageMissing, match=r"torch_ttnn_weights, which is not installed: pip install \./weights"):
+        zoo.find("mnist-cnn-trained").build()
+
+
 def test_weights_are_small_enough_to_keep() -> None:
-    assert {path.stem for path in FOLDER.glob("*.safetensors")} == set(KEPT)
-    assert sum(path.stat().st_size for path in FOLDER.iterdir()) <= LARGEST
+    assert {path.stem for path in folder().glob("*.safetensors")} == set(KEPT)
+    assert sum(path.stat().st_size for path in folder().iterdir()) <= LARGEST
 
 
 @pytest.mark.parametrize("name", KEPT)
@@ -162,7 +169,7 @@ def test_foreign_weights_of_photographs_are_named() -> None:
 
 
 def corners(batch: torch.Tensor) -> torch.Tensor:
-    """A classifier that reads the class off the brightness of a pixel."""
+    """A classifier that derives the class from the brightness of a pixel."""
     first = batch[:, 0, 2, 2]
     return torch.nn.functional.one_hot(((first - first.min()) * 9 / (first.max() - first.min())).round().long(), 10)
 

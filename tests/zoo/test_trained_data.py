@@ -1,4 +1,4 @@
-"""Readers of data sets: small files made here are read as they are, broken and foreign ones are named."""
+"""Readers of data sets: small valid files are read, corrupt and unknown ones are rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data sets are fetched from a registry, held against their checksums, and appear whole or not at all."""
+"""Data sets are downloaded from a registry, verified, and stored completely or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scripts that trained the weights: what they feed, that they go on where they were stopped, what they write."""
+"""The training scripts: their inputs, resuming, and their output."""
 
 from __future__ import annotations
 

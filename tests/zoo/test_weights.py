@@ -1,4 +1,4 @@
-"""Weights from files: loaded strictly by name, refused with a list of what does not fit."""
+"""Weights from files are loaded strictly by name, or rejected with a list of what does not fit."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_models_of_our_own_sizes_have_no_published_weights(name: str) -> None:
 
 
 def test_pretrained_goes_through_transformers(tmp_path: pathlib.Path) -> None:
-    """A folder stands for the hub."""
+    """A folder in place of the hub."""
     need("transformers")
     entry = zoo.find("mamba-2L")
     saved: Any = entry.build(seed=5)

@@ -1,4 +1,4 @@
-"""`torch-ttnn`: one command for everything, a module a sub-command."""
+"""The command `torch-ttnn`, one module per sub-command."""
 
 from torch_ttnn.cli.command import main
 

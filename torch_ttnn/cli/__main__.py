@@ -1,4 +1,4 @@
-"""`python -m torch_ttnn.cli`, where the command itself is not installed."""
+"""`python -m torch_ttnn.cli`, for when the command is not installed."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""`torch-ttnn cache`: what is kept on disk between runs, and removing it."""
+"""`torch-ttnn cache`: lists and clears what is cached on disk."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import click
 from torch_ttnn.cli import choices, kernels, tables
 from torch_ttnn.cli.parameters import JSON, Argument, Option, Options
 
-HELP = "list or remove what is kept on disk between runs"
+HELP = "list or clear what is cached on disk between runs"
 EPILOG = """\
-programs      compiled programs, so that the next process need not compile the same graph again
-kernels       the emulator's kernels as numba compiled them for this machine
-environments  releases of the real ttnn with a torch of their own, made by `make card` and `make conformance`
+programs      compiled programs, so that other processes need not recompile the same graph
+kernels       the emulator's kernels, compiled by numba for this machine
+environments  releases of the real ttnn with their own torch, created by `make card` and `make conformance`
 
-`clear` removes programs and kernels, unless --kind names others; environments take long to make again.
+`clear` removes programs and kernels unless --kind is given; environments take long to create again.
 
 examples
   torch-ttnn cache
@@ -39,7 +39,7 @@ PARAMETERS: list[click.Parameter] = [
         default="list",
         help="list (default) or clear",
     ),
-    Option("--kind", type=click.Choice(KINDS), multiple=True, help="only of this kind (again for more)"),
+    Option("--kind", type=click.Choice(KINDS), multiple=True, help="only this kind (repeatable)"),
     Option("-y", "--yes", is_flag=True, help="remove without asking"),
     JSON,
 ]
@@ -88,7 +88,7 @@ def _clear(options: Options) -> int:
         return 0
     if not options.yes:
         if not sys.stdin.isatty():
-            raise choices.BadChoice("nobody can be asked here: give --yes to remove without asking")
+            raise choices.BadChoice("there is no terminal to ask for confirmation: give --yes to remove without it")
         for row in told:
             click.echo(f"{row['kind']}: {row['files']} files, {size_text(row['bytes'])}, in {row['folder']}", err=True)
         if not click.confirm("remove them?", err=True):
@@ -105,13 +105,13 @@ def _clear(options: Options) -> int:
 
 
 def look(kinds: tuple[str, ...] | list[str] = KINDS) -> list[Kept]:
-    """What is kept, by kind."""
+    """What is cached, by kind."""
     finders = {"programs": _programs, "kernels": _kernels, "environments": _environments}
     return [finders[kind]() for kind in KINDS if kind in kinds]
 
 
 def program_folder() -> pathlib.Path | None:
-    """Where compiled programs are kept; None if nowhere. As `torch_ttnn.compiler.cache` does, without its imports."""
+    """The folder of compiled programs, or None. The same as in `torch_ttnn.compiler.cache`, without its imports."""
     chosen = os.environ.get("TORCH_TTNN_CACHE_DIR")
     return user_folder() if chosen is None else pathlib.Path(chosen) if chosen else None
 
@@ -147,7 +147,7 @@ def _files(folder: pathlib.Path) -> Iterator[pathlib.Path]:
 def _size(path: pathlib.Path) -> int:
     try:
         return path.stat().st_size
-    except OSError:  # gone meanwhile
+    except OSError:  # deleted meanwhile
         return 0
 
 

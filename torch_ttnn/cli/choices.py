@@ -1,4 +1,4 @@
-"""Arguments that several sub-commands have: which models, what they are fed, how the jobs run."""
+"""Options shared by several sub-commands: models, inputs, and how jobs run."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from typing import Any
 import click
 
 from torch_ttnn.cli.parameters import Argument, Device, Models, Option, Options, depth, positive, shape
+from torch_ttnn.errors import UserError
 
 LIBRARIES = ("torchvision", "timm", "transformers", "zoo")
 TASKS = ("classification", "segmentation", "detection", "video", "optical_flow")
 USE_TORCHVISION = ("torchvision", "timm", "transformers")
 TIMEOUT_SECONDS = 900
-SHARE_OF_MEMORY = 0.8  # of the machine, for all jobs together, unless a limit is given
+SHARE_OF_MEMORY = 0.8  # of the machine's, for all jobs together, if no limit is given
 WHICH, SIZES, WRITTEN, RUNNING = "which models", "what they are", "what to write", "how to run"
-DEVICE_VARIABLE = "TORCH_TTNN_DEVICE"  # that of torch_ttnn.devices, which takes seconds to import
+DEVICE_VARIABLE = "TORCH_TTNN_DEVICE"  # as in torch_ttnn.devices, which takes seconds to import
 DEVICE_HELP = '"emulator", "emulator:<board>", "ttnn" or "ttnn:<id>"'
 
 
-class BadChoice(ValueError):
-    """Arguments that do not go together."""
+class BadChoice(UserError, ValueError):
+    """Invalid or conflicting arguments."""
 
 
 MODELS: list[click.Parameter] = [
@@ -38,21 +39,21 @@ MODELS: list[click.Parameter] = [
         flag_value="zoo",
         type=click.Choice(LIBRARIES),
         group=WHICH,
-        help="all models of a library (of the zoo, if none is named)",
+        help="all models of a library (default: the zoo)",
     ),
     Option(
         "--task",
         type=click.Choice(TASKS),
         multiple=True,
         group=WHICH,
-        help="with --all torchvision: of what kind (again for more)",
+        help="with --all torchvision: only this task (repeatable)",
     ),
 ]
 
 SIZE_OPTIONS: list[click.Parameter] = [
     Option("--input-shape", type=shape, metavar="N,C,H,W", group=SIZES, help="e.g. 1,3,224,224; tokens: N,LENGTH"),
-    Option("--batch", type=positive, metavar="N", group=SIZES, help="how many images or texts at once"),
-    Option("--length", type=positive, metavar="N", group=SIZES, help="how many tokens a text has"),
+    Option("--batch", type=positive, metavar="N", group=SIZES, help="batch size"),
+    Option("--length", type=positive, metavar="N", group=SIZES, help="tokens per text"),
     Option(
         "--layers",
         type=depth,
@@ -94,9 +95,9 @@ INPUTS: list[click.Parameter] = [
 
 def outputs(folder: str) -> list[click.Parameter]:
     return [
-        Option("-o", "--out", default=folder, metavar="FOLDER", group=WRITTEN, help=f"where to (default {folder})"),
-        Option("--profile", is_flag=True, group=WRITTEN, help="a Chrome trace of each model, in FOLDER/profile"),
-        Option("--graphviz", is_flag=True, group=WRITTEN, help="a picture of each graph, in FOLDER/graphviz"),
+        Option("-o", "--out", default=folder, metavar="FOLDER", group=WRITTEN, help=f"folder to write to ({folder})"),
+        Option("--profile", is_flag=True, group=WRITTEN, help="write a Chrome trace of each model to FOLDER/profile"),
+        Option("--graphviz", is_flag=True, group=WRITTEN, help="draw each graph into FOLDER/graphviz"),
     ]
 
 
@@ -108,16 +109,16 @@ JOBS: list[click.Parameter] = [
         default=TIMEOUT_SECONDS,
         metavar="S",
         group=RUNNING,
-        help=f"seconds a model may take (default {TIMEOUT_SECONDS})",
+        help=f"time limit per model in seconds (default {TIMEOUT_SECONDS})",
     ),
     Option(
         "--memory",
         type=float,
         metavar="GB",
         group=RUNNING,
-        help="memory a model may take (default: its share of 80 % of the machine's)",
+        help="memory limit per model (default: its share of 80 % of the machine's)",
     ),
-    Option("--again", is_flag=True, group=RUNNING, help="also what is done already"),
+    Option("--again", is_flag=True, group=RUNNING, help="repeat what is already done"),
     Option("-q", "--quiet", is_flag=True, group=RUNNING, help="no progress bar"),
 ]
 
@@ -127,8 +128,8 @@ def device(prefix: str = "", group: str = RUNNING) -> Option:
 
 
 def check_device(wanted: str | None) -> None:
-    """Whether a card can be used, if one was asked for: known before any job starts."""
-    from torch_ttnn import card
+    """Raise before any job starts if a card was requested and cannot be used."""
+    from torch_ttnn.devices import card
 
     named = wanted or os.environ.get(DEVICE_VARIABLE, "")
     if named:
@@ -144,7 +145,7 @@ def check_device(wanted: str | None) -> None:
 
 
 def chosen_models(options: Options) -> list[str]:
-    """The names of all models that were asked for, patterns resolved."""
+    """The names of all requested models, with patterns expanded."""
     from torch_ttnn.zoo import catalog
 
     if options.task and options.all != "torchvision":
@@ -158,7 +159,7 @@ def chosen_models(options: Options) -> list[str]:
 
 
 def size_arguments(options: Options) -> dict[str, Any]:
-    """What a job is told about the sizes of a model and its inputs."""
+    """Arguments of a job: sizes of the model and its inputs."""
     return {
         "shape": options.input_shape,
         "batch": options.batch,
@@ -168,7 +169,7 @@ def size_arguments(options: Options) -> dict[str, Any]:
 
 
 def check_weights(options: Options) -> None:
-    """Whether the file of weights is there and whole, if one was given: known before any job starts."""
+    """Raise before any job starts if a file of weights was given and is missing or corrupt."""
     if options.weights is None:
         return
     if not os.path.exists(options.weights):
@@ -179,7 +180,7 @@ def check_weights(options: Options) -> None:
 
 
 def model_arguments(options: Options) -> dict[str, Any]:
-    """What a job is told about the model, besides its name."""
+    """Arguments of a job: everything about the model but its name."""
     check_weights(options)
     return {
         "out": os.path.abspath(options.out),
@@ -193,7 +194,7 @@ def model_arguments(options: Options) -> dict[str, Any]:
 
 
 def check_models(names: list[str], arguments: Mapping[str, Any]) -> dict[str, str]:
-    """The names under which models are traced, each of which must be there and take the inputs asked for."""
+    """Display name -> requested name of each model; raises if one does not exist or does not take these inputs."""
     from torch_ttnn.zoo import catalog
 
     found: dict[str, str] = {}
@@ -207,7 +208,7 @@ def check_models(names: list[str], arguments: Mapping[str, Any]) -> dict[str, st
 
 
 def note_torchvision(models: Iterable[str], options: Options) -> None:
-    """Where torchvision does not load by itself, say so to who uses models of libraries that import it."""
+    """Print a note if torchvision's operators do not load and one of the models uses a library that imports it."""
     from torch_ttnn.zoo import catalog, torchvision_ops
 
     if not options.quiet and any(catalog.resolve(name).source in USE_TORCHVISION for name in models):

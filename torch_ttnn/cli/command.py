@@ -27,11 +27,12 @@ from torch_ttnn.cli import (
     run,
     stat,
 )
+from torch_ttnn.errors import UserError
 
 COMMANDS = (stat, report, run, metrics, results, explain, models, demo, doctor, cache, completion)
-GOOD, SOME_FAILED, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
+GOOD, WRONG_USE, INTERRUPTED = 0, 2, 130  # commands return 1 if some models failed
 NAME = "torch-ttnn"
-VARIABLE = "_TORCH_TTNN_COMPLETE"  # by which a shell asks for completions
+VARIABLE = "_TORCH_TTNN_COMPLETE"  # set by a shell that asks for completions
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
 
 DESCRIPTION = "PyTorch models on Tenstorrent hardware: what operations they use, and how they run."
@@ -46,20 +47,20 @@ examples
   torch-ttnn explain resnet18               what the compiler makes of it
   torch-ttnn doctor                         is everything here and does it work?
 
-`torch-ttnn COMMAND --help` tells more. Exit codes: 0 all went well, 1 some models failed, 2 wrong use, or a file that
+`torch-ttnn COMMAND --help` has details. Exit codes: 0 success, 1 some models failed, 2 invalid usage, or a file that
 cannot be read or written.
 """
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; gives its exit code. Arguments that cannot be parsed, and help, end with `SystemExit`."""
+    """Run the command; returns its exit code. Invalid arguments and help raise `SystemExit`."""
     options = parse(argv)
     try:
         code = options.run(options)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
-        print("\nstopped; what is done is kept, and the same command goes on from there", file=sys.stderr)
+        print("\nstopped; finished work is kept, and the same command resumes from there", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:  # `torch-ttnn … | head`
         sys.stderr.close()
@@ -72,13 +73,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - what could not be written is not tried again at the end
         print(f"{NAME} {options.command}: {told}", file=sys.stderr)
         return WRONG_USE
-    except _user_errors() as error:
+    except UserError as error:
         print(f"{NAME} {options.command}: {error}", file=sys.stderr)
         return WRONG_USE
 
 
 def parse(argv: Sequence[str] | None = None) -> parameters.Options:
-    """The arguments of a call: those of its command, `command`, its name, and `run`, what it does."""
+    """The parsed arguments of a command, with its name as `command` and its function as `run`."""
     try:
         found = program().main(
             None if argv is None else list(argv), prog_name=NAME, complete_var=VARIABLE, standalone_mode=False
@@ -119,7 +120,7 @@ def program() -> click.Group:
 
 
 class _Program(click.Group):
-    """Lists commands in the order of `COMMANDS`, and examples as they are written."""
+    """Lists commands in the order of `COMMANDS`, and does not reflow examples."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
@@ -150,7 +151,7 @@ def _command(module: ModuleType) -> click.Command:
 def _help_if_bare(context: click.Context) -> None:
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
-        context.exit(WRONG_USE)  # as click does: nothing was asked for
+        context.exit(WRONG_USE)  # as click does without a command
 
 
 def _version(context: click.Context, parameter: click.Parameter, value: bool) -> None:
@@ -159,7 +160,7 @@ def _version(context: click.Context, parameter: click.Parameter, value: bool) ->
         context.exit()
 
 
-# What the system says of a file that cannot be read or written. Any other OSError is a fault of ours.
+# Errors about files that a user can fix. Any other OSError is a bug.
 OF_FILES = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the quota of this user is used up",
@@ -177,28 +178,8 @@ OF_FILES = {
 
 
 def _told(error: OSError) -> str | None:
-    """What went wrong with which file, in one line; None if that is nothing the user can change."""
+    """One line about the file and the problem; None if the user cannot fix it."""
     if error.errno not in OF_FILES:
         return str(error) if isinstance(error, FileNotFoundError | NotADirectoryError | PermissionError) else None
-    path = error.filename2 or error.filename or "standard output"  # which alone has no name
+    path = error.filename2 or error.filename or "standard output"  # the only one without a name
     return f"{path}: {OF_FILES[error.errno]}"
-
-
-def _user_errors() -> tuple[type[Exception], ...]:
-    """Errors that say what to do next; any other is a fault of ours and shows its traceback."""
-    from torch_ttnn import zoo
-    from torch_ttnn.card import CardError
-    from torch_ttnn.cli.choices import BadChoice
-    from torch_ttnn.jobs.ray_executor import RayError
-    from torch_ttnn.results.readme import BadMarks
-    from torch_ttnn.results.record import BadRow
-    from torch_ttnn.tracer.reports import MissingPackage
-    from torch_ttnn.tracer.summary import NoTraces
-    from torch_ttnn.zoo.catalog.factories import FactoryError
-    from torch_ttnn.zoo.catalog.transformers_inputs import UnknownArgument
-    from torch_ttnn.zoo.catalog.transformers_models import NoConfig
-
-    return (
-        BadChoice, CardError, zoo.UnknownModel, zoo.LibraryMissing, zoo.NotPublished, zoo.WeightsError, FactoryError,
-        UnknownArgument, NoConfig, NoTraces, MissingPackage, RayError, BadRow, BadMarks,
-    )  # fmt: skip

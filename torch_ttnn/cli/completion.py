@@ -1,4 +1,4 @@
-"""`torch-ttnn completion`: the script by which a shell completes commands, options, devices and models."""
+"""`torch-ttnn completion`: shell completion of commands, options, devices and models."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import click
 
 from torch_ttnn.cli.parameters import Argument, Options
 
-HELP = "print the script that makes a shell complete this command"
+HELP = "print the script for shell completion"
 SHELLS = ("bash", "zsh", "fish")
 EPILOG = """\
 examples

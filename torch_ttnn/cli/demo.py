@@ -1,4 +1,4 @@
-"""`torch-ttnn demo`: a few models compiled and run, in a table."""
+"""`torch-ttnn demo`: compiles and runs a few models and shows a table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ examples
 PARAMETERS: list[click.Parameter] = [
     Argument("models", nargs=-1, type=Models(), metavar="[MODEL]...", help="names of the zoo"),
     Option("--list", is_flag=True, help="list the models of the zoo"),
-    Option("--repeats", type=positive, default=3, metavar="N", help="warm calls that are timed (default 3)"),
+    Option("--repeats", type=positive, default=3, metavar="N", help="timed warm calls (default 3)"),
     choices.device(group="options"),
     Option("-q", "--quiet", is_flag=True, help="no progress bar"),
     JSON,
@@ -33,7 +33,7 @@ def run(options: Options) -> int:
 
     choices.check_device(options.device)
     with progress.Demonstrating(options.quiet) as shown:
-        from torch_ttnn import demo
+        from torch_ttnn.workloads import demo
 
         models = options.models or demo.MODELS
         shown.begin(len(models))

@@ -1,4 +1,4 @@
-"""`torch-ttnn doctor`: is everything here, and does it work?"""
+"""`torch-ttnn doctor`: checks the installation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 HELP = "check versions, the device, the cache, and compile something small"
 EPILOG = """\
-Exit code 0 if everything that is needed works, 1 if not. "note" is worth knowing and stops nothing.
+Exit code 0 if everything required works, else 1. A "note" is information and no failure.
 
 examples
   torch-ttnn doctor
@@ -40,7 +40,7 @@ LIBRARIES = ("transformers", "timm", "diffusers")
 
 @dataclasses.dataclass
 class Finding:
-    """What one check found."""
+    """The result of one check."""
 
     name: str
     status: str
@@ -81,7 +81,7 @@ def _show(console: Console, finding: Finding) -> None:
 
 
 def _checked(name: str, check: Callable[[Options], tuple[str, str]], options: Options) -> Finding:
-    """A check that raises is one that fails; the others go on."""
+    """A check that raises fails; the others still run."""
     try:
         return Finding(name, *check(options))
     except Exception as error:
@@ -112,7 +112,7 @@ def _requirements() -> list[str]:
 
 
 def _fits(version: str, requirement: str) -> bool:
-    """Whether a version is one that the package asks for; yes where nothing can be compared."""
+    """Whether a version meets the requirement; true if that cannot be determined."""
     try:
         from packaging.requirements import Requirement
     except ImportError:
@@ -160,7 +160,7 @@ def _version(name: str) -> str:
 
 def _ttnn(options: Options) -> tuple[str, str]:
     """The real library, and whether a card is likely."""
-    from torch_ttnn import card
+    from torch_ttnn.devices import card
 
     if importlib.util.find_spec("ttnn") is None:
         return NOTE, "not installed, so the emulator runs; " + (
@@ -203,7 +203,7 @@ def _cache(options: Options) -> tuple[str, str]:
 
 
 def _writable(folder: os.PathLike[str]) -> bool:
-    """Whether files can be made in a folder, or the folder itself, if it is not there yet."""
+    """Whether files can be created in a folder, or the folder itself if it does not exist."""
     path = os.path.abspath(folder)
     while not os.path.exists(path):
         path = os.path.dirname(path)
@@ -214,7 +214,7 @@ def _self_test(options: Options) -> tuple[str, str]:
     """Compile a small network as a user would, without the cache, and compare with torch."""
     import torch
 
-    from torch_ttnn.metrics import measure
+    from torch_ttnn.workloads.measure import measure
 
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.GELU(), torch.nn.LayerNorm(64)).eval()

@@ -1,4 +1,4 @@
-"""`torch-ttnn explain`: what the compiler makes of a model, without running it."""
+"""`torch-ttnn explain`: how a model is compiled, without running it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 from torch_ttnn.cli import choices, tables
 from torch_ttnn.cli.parameters import JSON, Argument, Models, Option, Options
 
-HELP = "show what the compiler makes of a model: device operations, host operations with reasons, moves, memory"
+HELP = "show how a model is compiled: device operations, host operations with reasons, moves, memory"
 EPILOG = """\
 examples
   torch-ttnn explain resnet18
@@ -19,7 +19,7 @@ examples
 
 PARAMETERS: list[click.Parameter] = [
     Argument("model", type=Models(), help="a name, as in `torch-ttnn models --help`"),
-    Option("--html", metavar="FILE", help="also as a page: the graph, memory over time, tables"),
+    Option("--html", metavar="FILE", help="also write a page: the graph, memory over time, tables"),
     choices.device(),
     *choices.INPUTS,
     JSON,

@@ -1,6 +1,6 @@
-"""The emulator's kernels as numba keeps them on disk: where, whether they are there, and compiling them ahead.
+"""The emulator's kernels in numba's cache on disk: where they are, whether any is missing, and compiling them ahead.
 
-Nothing here imports the emulator: this runs while that is still to be imported.
+This module runs before the emulator is imported, and does not import it.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-# The groups of `ttnn_emulator.numerics.ahead`, and the kernel that each compiles last: where it is, the others are.
+# The groups of `ttnn_emulator.numerics.ahead`, and the last kernel of each: if it is cached, so are the others.
 LAST = {"products": "attention_kernels.attend", "others": "normalize_kernels.norm_rows"}
 
 
 def folders() -> list[pathlib.Path]:
-    """All folders in which compiled kernels are kept."""
+    """All folders of compiled kernels."""
     return sorted(set(map(folder_of, _sources())))
 
 
 def missing() -> bool:
-    """Whether the slow kernels are to be compiled, by what is on disk. One older than its source counts as missing."""
+    """Whether slow kernels are missing on disk, or older than their sources."""
     return not all(_is_kept(*name.split(".")) for name in LAST.values())
 
 
 def compile_ahead() -> list[subprocess.Popen[bytes]]:
-    """Processes that compile the slow kernels, and end. What fails there is compiled when it is needed."""
+    """Start processes that compile the slow kernels. Kernels that fail there are compiled on first use."""
     command = [sys.executable, "-m", "ttnn_emulator.numerics.ahead"]
     quiet: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -36,7 +36,7 @@ def compile_ahead() -> list[subprocess.Popen[bytes]]:
 
 
 def folder_of(source: pathlib.Path) -> pathlib.Path:
-    """Where numba keeps what it compiles of a file; it says so itself, for a function in that file."""
+    """numba's cache folder for a source file, from numba itself for a function in that file."""
     from numba.core.caching import CompileResultCacheImpl
 
     scope: dict[str, Any] = {}
@@ -51,7 +51,7 @@ def _emulator() -> pathlib.Path:
 
 
 def _sources() -> Iterator[pathlib.Path]:
-    """A file with kernels of each folder that has any."""
+    """One file with kernels per folder that has any."""
     for folder in (path.parent for path in _emulator().rglob("__init__.py")):
         with_kernels = (path for path in folder.glob("*.py") if "from numba import" in path.read_text("utf-8"))
         yield from list(with_kernels)[:1]

@@ -1,4 +1,4 @@
-"""`torch-ttnn metrics`: the results table. Every model run both ways, each number measured as its heading says."""
+"""`torch-ttnn metrics`: measures models with torch and on the device, for the results table."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from torch_ttnn.results.collect import Choice
     from torch_ttnn.results.record import Row
 
-HELP = "measure models by torch and on the device: the results table"
+HELP = "measure models with torch and on the device: the results table"
 KEPT = "results/results.parquet"
 FOLDER = "metrics"
-WIDEST_NAME = 13  # there are many columns beside it
+WIDEST_NAME = 13  # narrow, because there are many columns
 EPILOG = """\
-Each model runs in a process of its own, so that a crash, a hang or a lack of memory costs one row. What is done is not
-done again: the same command after Ctrl-C goes on, and takes up what failed. Rows are in FOLDER/rows, one JSON file a
-row, and all of them in FOLDER/results.parquet.
+Each model runs in its own process, so that a crash, a hang or a lack of memory costs one row only. After Ctrl-C the
+same command resumes, and repeats what failed. Rows are in FOLDER/rows, one JSON file per row, and all of them in
+FOLDER/results.parquet.
 
---check compares with results that are kept, and fails (exit code 1) if a row got worse: its status, operations left to
-the host, crossings, conversions, PCC. Times are not compared unless --check-times is given.
+--check compares with committed results and fails (exit code 1) if a row got worse: its status, host operations,
+transfers, conversions, PCC. Times are compared only with --check-times.
 
 examples
   torch-ttnn metrics resnet18 bert-large-qa
@@ -66,7 +66,7 @@ PARAMETERS: list[click.Parameter] = [
         type=positive,
         metavar="N",
         group=MEASURING,
-        help="of each job, for both ways (default: its share of cores)",
+        help="threads of each job, torch and emulator alike (default: its share of cores)",
     ),
     Option("--calls", type=positive, default=5, metavar="N", group=MEASURING, help="warm calls timed (default 5)"),
     Option(
@@ -75,16 +75,16 @@ PARAMETERS: list[click.Parameter] = [
         default=60,
         metavar="S",
         group=MEASURING,
-        help="for all of these together; slow models get fewer (60)",
+        help="time for all of these; slow models get fewer calls (default 60)",
     ),
-    Option("--no-tasks", is_flag=True, group=MEASURING, help="leave out tasks with real data"),
-    Option("--task-items", type=positive, metavar="N", group=MEASURING, help="at most so many items of a task"),
+    Option("--no-tasks", is_flag=True, group=MEASURING, help="skip tasks with real data"),
+    Option("--task-items", type=positive, metavar="N", group=MEASURING, help="maximal number of items per task"),
     *choices.JOBS,
     Option(
         "--changed",
         is_flag=True,
         group=choices.RUNNING,
-        help="also rows that were measured with other sources of the compiler",
+        help="also repeat rows measured with other sources of the compiler",
     ),
     Option(
         "--executor",
@@ -97,7 +97,7 @@ PARAMETERS: list[click.Parameter] = [
         "--ray-address",
         metavar="ADDRESS",
         group=choices.RUNNING,
-        help="of a cluster; none starts Ray on this machine",
+        help="of a cluster; by default Ray starts on this machine",
     ),
     Option("-o", "--out", default=FOLDER, metavar="FOLDER", help=f"where to write (default {FOLDER})"),
     Option(
@@ -113,7 +113,7 @@ PARAMETERS: list[click.Parameter] = [
         type=float,
         metavar="RATIO",
         group=CHECKING,
-        help="compiled calls may be slower by this ratio",
+        help="allowed slowdown of compiled calls",
     ),
     Option(
         "--tolerance",
@@ -121,7 +121,7 @@ PARAMETERS: list[click.Parameter] = [
         default=1e-3,
         metavar="X",
         group=CHECKING,
-        help="by which a PCC may be lower (default 0.001)",
+        help="allowed loss of PCC (default 0.001)",
     ),
     JSON,
 ]
@@ -131,7 +131,7 @@ def run(options: Options) -> int:
     from torch_ttnn.results import collect, store
 
     choices.check_device(options.device)
-    kept = store.read(options.check) if options.check else []  # before hours are spent
+    kept = store.read(options.check) if options.check else []  # fails early
     choice = collect.Choice(options.mode, options.family, options.source, options.size)
     wanted = _wanted(options, choice)
     collected = collect.collect(
@@ -150,7 +150,7 @@ def run(options: Options) -> int:
     if collected.stale:
         console.print(
             f"{len(collected.stale)} rows were measured with other sources of the compiler than these; "
-            "--changed measures them anew"
+            "--changed measures them again"
         )
     verdict = _checked(collected.rows, kept, choice, options) if options.check else None
     if verdict is not None:
@@ -192,7 +192,7 @@ def _wanted(options: Options, choice: Choice) -> Sequence[Any]:
 
 
 def _arguments(options: Options) -> dict[str, Any]:
-    """Those of `measure_model`; what is not asked for is left out, so that jobs of today and tomorrow are the same."""
+    """Arguments of `measure_model`, without defaults: a new option does not change the fingerprints of jobs."""
     if not options.seconds > 0:
         raise choices.BadChoice(f"--seconds {options.seconds:g} lets no call be timed")
     given = {
@@ -221,7 +221,7 @@ def _executor(options: Options, many: int) -> Any:
 
 
 def _limits(options: Options) -> Any:
-    """On a cluster this machine's memory is no measure, so only what is asked for is a limit there."""
+    """On a cluster only explicit limits apply: this machine's memory says nothing about its nodes."""
     from torch_ttnn import jobs
 
     if options.executor == "ray" and options.memory is None:
@@ -230,9 +230,9 @@ def _limits(options: Options) -> Any:
 
 
 def _keep(console: Console, rows: Sequence[Row], folder: pathlib.Path) -> None:
-    """All rows of the folder in one file: those of this call, and those of earlier ones into the same folder."""
+    """Write all rows of the folder to one file, including those of earlier runs."""
+    from torch_ttnn.errors import MissingPackage
     from torch_ttnn.results import store
-    from torch_ttnn.tracer.reports import MissingPackage
 
     found = store.look_into(folder)
     for name, why in found.left_out:
@@ -250,7 +250,7 @@ def _keep(console: Console, rows: Sequence[Row], folder: pathlib.Path) -> None:
 
 
 def show(console: Console, rows: Sequence[Row]) -> None:
-    """A line a row, then the reasons of what did not go, then the totals."""
+    """One line per row, then reasons of failures and host operations, then totals."""
     from torch_ttnn.results.summary import totals
 
     ran = [row for row in rows if row.status != "fails"]
@@ -280,7 +280,7 @@ def _pcc(value: float | None) -> str:
 
 
 def _brief(seconds: float) -> str:
-    """Three digits: the table is as wide as a terminal."""
+    """Three digits, because the table must fit a terminal."""
     return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"
 
 
@@ -312,7 +312,7 @@ def _checked(rows: Sequence[Row], kept: Sequence[Row], choice: Choice, options: 
 
 
 def tell(console: Console, verdict: Verdict, path: str) -> None:
-    """Every field that changed, the worse ones last, where they are seen."""
+    """Every field that changed, regressions last, where they are seen."""
     for change in verdict.other_conditions:
         console.print(f"measured under other conditions: {change}", markup=False)
     for change in verdict.better:
@@ -320,7 +320,7 @@ def tell(console: Console, verdict: Verdict, path: str) -> None:
     if verdict.new:
         console.print(f"new: {', '.join(verdict.new)}", markup=False)
     for key in verdict.vanished:
-        console.print(f"worse: {key}: there is no such row any more", style="red", markup=False)
+        console.print(f"worse: {key}: the row no longer exists", style="red", markup=False)
     for change in verdict.worse:
         console.print(f"worse: {change}", style="red", markup=False)
     worse = len({change.key for change in verdict.worse}) + len(verdict.vanished)

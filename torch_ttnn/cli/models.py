@@ -1,4 +1,4 @@
-"""`torch-ttnn models`: which models there are."""
+"""`torch-ttnn models`: lists models."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import click
 from torch_ttnn.cli.choices import LIBRARIES, TASKS
 from torch_ttnn.cli.parameters import JSON, Argument, Option, Options
 
-HELP = "list models that can be named"
+HELP = "list available models"
 EPILOG = """\
 names
   resnet18                        the first of zoo, torchvision, timm and transformers that knows it
   torchvision:resnet18            that library's, also zoo:, timm: and transformers:
   transformers:BertModel          a class; also a config (BertConfig), a type (bert), a hub name, a folder
   timm:convnext*                  all that match
-  package.module:function         gives a module, or (module, inputs); also file.py:function, or a class of modules
+  package.module:function         returns a module, or (module, inputs); also file.py:function, or a module class
 
 examples
   torch-ttnn models                         the zoo

@@ -1,4 +1,4 @@
-"""What the commands of `torch-ttnn` are made of, on top of click: grouped options, examples, types of arguments."""
+"""Building blocks of the commands on top of click: grouped options, examples, types of arguments."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-Options = types.SimpleNamespace  # the arguments of one call, by their names
-GENERAL = "options"  # the heading of what belongs to no group
+Options = types.SimpleNamespace  # parsed arguments by name
+GENERAL = "options"  # the heading of options without a group
 
 
 class Option(click.Option):
@@ -27,14 +27,14 @@ class Option(click.Option):
 
 
 class Argument(click.Argument):
-    """What is given by its place."""
+    """A positional argument."""
 
     def __init__(self, name: str, **settings: Any) -> None:
         super().__init__([name], **settings)
 
 
 class Command(click.Command):
-    """A command whose help has groups of options, and examples as they were written."""
+    """A command with grouped options and verbatim examples in its help."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         groups: dict[str, list[tuple[str, str]]] = {}
@@ -42,7 +42,7 @@ class Command(click.Command):
             record = parameter.get_help_record(ctx)
             if record is not None and isinstance(parameter, click.Option):
                 groups.setdefault(getattr(parameter, "group", GENERAL), []).append(record)
-        for heading in sorted(groups, key=lambda heading: heading == GENERAL):  # these last, the others as they come
+        for heading in sorted(groups, key=lambda heading: heading == GENERAL):  # the general options last
             with formatter.section(heading.capitalize()):
                 formatter.write_dl(groups[heading])
 
@@ -51,12 +51,12 @@ class Command(click.Command):
 
 
 def write_epilog(epilog: str | None, formatter: click.HelpFormatter) -> None:
-    """Lines as they are: click would fill paragraphs."""
+    """Verbatim: click would reflow paragraphs."""
     if epilog:
         formatter.write(f"\n{epilog.rstrip()}\n")
 
 
-JSON = Option("--json", is_flag=True, help="print JSON in place of text and tables")
+JSON = Option("--json", is_flag=True, help="print JSON")
 
 
 def shape(text: str) -> list[int]:
@@ -81,7 +81,7 @@ def depth(text: Any) -> int | None:
 
 
 class Models(click.ParamType):
-    """Names of models. They are looked up when the command runs; here they are only completed."""
+    """Names of models: completed here, resolved when the command runs."""
 
     name = "model"
 
@@ -92,7 +92,7 @@ class Models(click.ParamType):
 
 
 class Device(click.ParamType):
-    """A device by its name. What cannot be a name, and a board that is not known, end the command before it starts."""
+    """A device name; invalid names and unknown boards are usage errors."""
 
     name = "device"
     KINDS = ("emulator", "ttnn")
@@ -119,7 +119,7 @@ class Device(click.ParamType):
 
 
 def boards() -> list[str]:
-    """All that a board can be called, read from the emulator's table without importing the emulator."""
+    """All names of boards, read from the emulator's table without importing the emulator."""
     found = importlib.util.find_spec("ttnn_emulator")
     if found is None or found.origin is None:
         return []

@@ -1,4 +1,4 @@
-"""A line that says what a command is waiting for: the model at work, and kernels compiled for the first time."""
+"""Progress of `torch-ttnn demo`: the current model, and kernels that are compiled for the first time."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ POLL_SECONDS = 0.2
 
 
 class Demonstrating:
-    """A bar on standard error while models are compiled and run. In a file or a pipe, a line for what takes long.
+    """A progress bar on standard error while models are compiled and run; in a file or a pipe, a line for slow steps.
 
-    Kernels that this machine has not compiled yet are compiled in processes of their own from the start on, while torch
-    and the compiler are imported.
+    Missing kernels are compiled in separate processes from the start, while torch and the compiler are imported.
     """
 
     def __init__(self, quiet: bool = False) -> None:
@@ -78,7 +77,7 @@ def _cores() -> int:
 
 
 class KernelListener:
-    """Tells of every kernel that numba compiles; those it finds compiled on disk are not told."""
+    """Reports every kernel that numba compiles, but not those that it loads from disk."""
 
     def __init__(self, told: Any) -> None:
         self.told = told
@@ -107,7 +106,7 @@ class KernelListener:
         event.unregister("numba:run_pass", self._listener)
 
     def _pass(self, data: Any) -> None:
-        """A pass of numba's compiler over one function begins; each function has some thirty."""
+        """Called at the start of a compiler pass of numba; each function has some thirty."""
         function = (data["qualname"], str(data.get("args")))
         module = str(data.get("module", ""))
         if function == self._last or "ttnn_emulator" not in module:

@@ -1,4 +1,4 @@
-"""`torch-ttnn report`: tables, pictures and a page of what was traced."""
+"""`torch-ttnn report`: tables, pictures and a page from traces."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import click
 from torch_ttnn.cli import tables
 from torch_ttnn.cli.parameters import JSON, Argument, Option, Options
 
-HELP = "make tables, pictures and a page of what was traced"
+HELP = "make tables, pictures and a page from traces"
 EPILOG = """\
 Reads the traces in STAT/raw and writes into STAT: fw_node_count.csv, ops.csv, size distributions and arguments of
-every operation, records.parquet for queries, and index.html, which needs no network.
+every operation, records.parquet for queries, and a self-contained index.html.
 
 examples
   torch-ttnn report
@@ -67,7 +67,7 @@ def run(options: Options) -> int:
 
 
 class _Stages:
-    """A bar for each thing that is done."""
+    """One progress bar per stage."""
 
     def __init__(self, progress: Any) -> None:
         self.progress = progress

@@ -1,4 +1,4 @@
-"""`torch-ttnn results`: pages from what `torch-ttnn metrics` measured."""
+"""`torch-ttnn results`: pages from the results of `torch-ttnn metrics`."""
 
 from __future__ import annotations
 
@@ -15,32 +15,33 @@ from torch_ttnn.cli.parameters import JSON, Argument, Option, Options
 HELP = "make pages of the results: the README's table, the full table, a site"
 README, TABLE = "README.md", os.path.join("docs", "results.md")
 EPILOG = """\
-RESULTS is a Parquet file, or a folder that `torch-ttnn metrics` wrote. Nothing is written that is not asked for.
+RESULTS is a Parquet file, or a folder that `torch-ttnn metrics` wrote. Options say what to write.
 
---keep writes RESULTS to results/results.parquet, the file that is committed and that --check of `torch-ttnn metrics`
-compares with. --stale writes nothing and fails (exit code 1) if README.md or docs/results.md are not what RESULTS give.
+--keep writes RESULTS to results/results.parquet, the committed file that --check of `torch-ttnn metrics` compares
+with. --stale writes nothing and fails (exit code 1) if README.md or docs/results.md are out of date.
 
 examples
-  torch-ttnn results --site site                       a page a model, a page an operation
+  torch-ttnn results --site site                       a page per model and operation
   torch-ttnn results metrics --site site --before results/results.parquet
-  torch-ttnn results metrics --keep --pages            after a whole run: the table of the project anew
+  torch-ttnn results metrics --keep --pages            after a full run: update the project's table
   torch-ttnn results --stale
 """
 
 
 PARAMETERS: list[click.Parameter] = [
-    Argument("results", required=False, default=KEPT, help=f"what was measured (default {KEPT})"),
+    Argument("results", required=False, default=KEPT, help=f"results to show (default {KEPT})"),
     Option("--pages", is_flag=True, help=f"write the block in {README}, and {TABLE}"),
     Option("--site", metavar="FOLDER", help="write a site of static pages"),
     Option("--before", metavar="RESULTS", help="with --site: compare with these results, worse rows first"),
     Option("--keep", is_flag=True, help=f"write them to {KEPT}"),
-    Option("--stale", is_flag=True, help="only say which pages are out of date"),
+    Option("--stale", is_flag=True, help="only list pages that are out of date"),
     JSON,
 ]
 
 
 def run(options: Options) -> int:
-    from torch_ttnn.results import pages, store
+    from torch_ttnn.results import publish as pages
+    from torch_ttnn.results import store
 
     if options.before and not options.site:
         raise choices.BadChoice("--before compares on a page of the site: give --site FOLDER as well")
@@ -54,7 +55,7 @@ def run(options: Options) -> int:
         if options.json:
             print(json.dumps({"out_of_date": [str(path) for path in found]}, indent=1))
         for path in () if options.json else found:
-            print(f"out of date: {path}; `torch-ttnn results {options.results} --pages` writes it anew")
+            print(f"out of date: {path}; `torch-ttnn results {options.results} --pages` updates it")
         return 1 if found else 0
     before = store.read(options.before) if options.before else None
     written = [pathlib.Path(KEPT)] if options.keep else []

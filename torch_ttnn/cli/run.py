@@ -1,4 +1,4 @@
-"""`torch-ttnn run`: run models with a backend and say what happened."""
+"""`torch-ttnn run`: runs models with a backend."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import click
 from torch_ttnn.cli import choices, stat, tables
 from torch_ttnn.cli.parameters import JSON, Option, Options
 
-HELP = "run models with a backend and say what happened"
-FUNCTION = "torch_ttnn.jobs.running:run_model"
+HELP = "run models with a backend and compare with torch"
+FUNCTION = "torch_ttnn.workloads.run:run_model"
 BACKENDS = ("torch_ttnn", "torch_stat", "eager", "aot_eager")
 EPILOG = """\
-torch_ttnn compiles for the device and compares with eager torch: PCC, what ran on the device, what stayed on the host
-and why, what moved between them. torch_stat records operations, as `torch-ttnn stat` does. eager and aot_eager are
-torch's own.
+torch_ttnn compiles for the device and compares with eager torch: PCC, device operations, host operations with reasons,
+and transfers. torch_stat records operations like `torch-ttnn stat`. eager and aot_eager are torch's own.
 
 examples
   torch-ttnn run resnet18

@@ -1,4 +1,4 @@
-"""`torch-ttnn stat`: which operations do models use, at what sizes, with what arguments."""
+"""`torch-ttnn stat`: records which operations models use, with their sizes and arguments."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import click
 from torch_ttnn.cli import choices, tables
 from torch_ttnn.cli.parameters import JSON, Option, Options
 
-HELP = "record which operations models use, at what sizes, with what arguments"
-FUNCTION = "torch_ttnn.jobs.tracing:trace_model"
+HELP = "record which operations models use, with their sizes and arguments"
+FUNCTION = "torch_ttnn.workloads.trace:trace_model"
 ROWS = "runs"
 EPILOG = """\
-Models are named as in `torch-ttnn models --help`. Each runs in a process of its own, so that a crash, a hang or a lack
-of memory costs one row. What is done is not done again: the same command after Ctrl-C goes on. The operations are in
-FOLDER/raw, one JSON file a graph, and FOLDER/runs has a row a model.
+Models are named as in `torch-ttnn models --help`. Each runs in its own process, so that a crash, a hang or a lack of
+memory costs one row only. After Ctrl-C the same command resumes. The operations are in FOLDER/raw, one JSON file per
+graph, and FOLDER/runs has one row per model.
 
-Tracing needs no values: unless --profile, --pretrained or --weights is given, models run on shapes alone, in little
-time and memory. Those whose course depends on values run really; --real makes all do so. With --backward, models are in
-train mode.
+Tracing needs no values: unless --profile, --pretrained or --weights is given, models run on fake tensors, with little
+time and memory. Models whose control flow depends on values run on real ones; --real does so for all models. With
+--backward, models are in train mode.
 
 examples
   torch-ttnn stat resnet18 mobilenet_v2 --backward
@@ -35,15 +35,15 @@ PARAMETERS: list[click.Parameter] = [
     *choices.INPUTS,
     *choices.outputs("stat"),
     Option("--values", type=click.Choice(("auto", "fake", "real")), default="auto", hidden=True),
-    Option("--fake", is_flag=True, help="shapes alone; fail where that cannot be"),
-    Option("--real", is_flag=True, help="with values, computing everything"),
+    Option("--fake", is_flag=True, help="fake tensors only; fail if a model needs values"),
+    Option("--real", is_flag=True, help="real tensors"),
     Option(
         "--decompositions",
         type=click.Choice(("none", "core")),
         default="none",
-        help="take operations apart into core ATen first",
+        help="decompose operations into core ATen first",
     ),
-    Option("--no-lowering", is_flag=True, help="do not ask the compiler what becomes of each operation: quicker"),
+    Option("--no-lowering", is_flag=True, help="do not ask the compiler about each operation (faster)"),
     *choices.JOBS,
     JSON,
 ]
@@ -64,7 +64,7 @@ def run(options: Options) -> int:
 
 
 def finish(options: Options, outcomes: list) -> int:
-    """Show what was found."""
+    """Show the outcomes."""
     if options.json:
         return tables.as_json(outcomes)
     console = tables.console()

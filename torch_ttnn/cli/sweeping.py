@@ -1,4 +1,4 @@
-"""Runs a job for each of many models, as `stat` and `run` do."""
+"""Runs one job per model, for `stat` and `run`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from torch_ttnn.cli import choices
 from torch_ttnn.cli.parameters import Options
 
 LIBRARIES = ("torch", "torchvision", "timm", "transformers")
-PRELOAD = ("torch_ttnn.jobs.libraries",)
+PRELOAD = ("torch_ttnn.workloads.preload",)
 
 
 def sweep(options: Options, function: str, arguments: Mapping[str, Any], rows: str) -> list[Any]:
-    """The outcomes of `function` for all chosen models; rows are kept in the folder `rows` of the output."""
+    """The outcomes of `function` for all chosen models; rows are stored in the folder `rows` of the output."""
     from torch_ttnn import jobs
 
     folder = pathlib.Path(arguments["out"])
@@ -35,7 +35,7 @@ def sweep(options: Options, function: str, arguments: Mapping[str, Any], rows: s
 
 
 def versions() -> dict[str, str]:
-    """With other versions of the libraries, results may be others."""
+    """Versions that results depend on."""
     found = {}
     for name in LIBRARIES:
         try:

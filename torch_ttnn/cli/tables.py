@@ -1,4 +1,4 @@
-"""Rows of outcomes as tables on the terminal."""
+"""Outcomes as tables on the terminal."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-UNLIMITED = 10_000  # columns of a file or a pipe: nothing is folded there
-WIDEST_NAME = 10  # longer ones are folded where the terminal is narrow: 80 columns hold all the others
-Columns = Mapping[str, Callable[[Any], str]]  # heading -> text of an outcome that went well, or of a row
+UNLIMITED = 10_000  # width in a file or a pipe, where nothing is folded
+WIDEST_NAME = 10  # longer names are folded on narrow terminals, so that 80 columns suffice
+Columns = Mapping[str, Callable[[Any], str]]  # heading -> text of a successful outcome or a row
 
 
 def console(stderr: bool = False) -> Console:
-    """Where text goes. Tables are as wide as the terminal, and as wide as they need to be in a file or a pipe."""
+    """The output console: as wide as the terminal, unlimited in a file or a pipe."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
@@ -25,7 +25,7 @@ def console(stderr: bool = False) -> Console:
 
 
 def as_json(outcomes: Sequence[Any]) -> int:
-    """Print one object a model; gives the exit code."""
+    """Print one object per model; returns the exit code."""
     rows = [
         {
             "model": each.name,
@@ -42,7 +42,7 @@ def as_json(outcomes: Sequence[Any]) -> int:
 
 
 def show(console: Console, outcomes: Sequence[Any], columns: Columns) -> None:
-    """One row a model; below them the models that failed, with the reason."""
+    """One row per model, then failed models with their reasons."""
     from rich.markup import escape
 
     good = [each for each in outcomes if each.ok]
@@ -57,7 +57,7 @@ def show(console: Console, outcomes: Sequence[Any], columns: Columns) -> None:
 def table(
     names: Sequence[str], items: Sequence[Any], columns: Columns, widest: int = WIDEST_NAME, heading: str = "model"
 ) -> Table:
-    """A line each. Columns that say nothing of any are left out."""
+    """One line per item, without columns that are empty for all."""
     from rich import box
     from rich.markup import escape
     from rich.table import Table

@@ -21,7 +21,7 @@ BREAK, SKIPPED, LIMIT = "graph break", "skipped function", "recompile limit"
 TOO_OFTEN = "recompile limit exceeded"  # in the reason that Dynamo records (torch/_dynamo/convert_frame.py)
 _RESUMED = re.compile(r"^torch_dynamo_resume_in_(.+)_at_\d+$")
 _EXPLANATION = re.compile(r"^\s*Explanation: (.*)$", re.MULTILINE)
-OURS = "torch_ttnn/captured.py"  # whoever calls the model for us is no line of it
+OURS = "torch_ttnn/capture/programs.py"  # whoever calls the model for us is no line of it
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ import torch
 import torch.fx
 from torch.utils._python_dispatch import _disable_current_modes
 
-from torch_ttnn.collector import collector_paused
 from torch_ttnn.compiler import cache
 from torch_ttnn.compiler.complex_numbers import take_apart
 from torch_ttnn.compiler.dump import dumped
@@ -29,6 +28,7 @@ from torch_ttnn.compiler.recorder import Recorder
 from torch_ttnn.compiler.verify import verify_compilation
 from torch_ttnn.devices import Target
 from torch_ttnn.options import TorchTtnnOption
+from torch_ttnn.system.garbage import collector_paused
 
 log = logging.getLogger("torch_ttnn")
 

@@ -1,6 +1,6 @@
-"""Many jobs, each in a process of its own, so that a crash, a hang or a lack of memory costs one row.
+"""Runs jobs in separate processes, so that a crash, a hang or a lack of memory costs one result only.
 
-A job is a name, a function that can be imported, and arguments that JSON can hold; its result can too.
+A job is a name, an importable function, and arguments that can be written as JSON, as can its result.
 
 >>> import tempfile
 >>> from torch_ttnn import jobs
@@ -9,8 +9,8 @@ A job is a name, a function that can be imported, and arguments that JSON can ho
 ...     [row.result for row in jobs.run(wanted, folder)]
 [[4, 2]]
 
-Results are one JSON file a job. A second run takes what is there and does what is missing, what failed and what was
-asked differently. On Linux a script that runs jobs costs one import of its libraries, not one a job.
+Results are one JSON file per job. A second run reuses them and runs jobs that are missing, failed or have other
+arguments. On Linux, libraries are imported once for all jobs.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from __future__ import annotations
 from torch_ttnn.jobs.executors import Events, Executor, LocalExecutor
 from torch_ttnn.jobs.job import Job, Limits, Outcome, Status
 from torch_ttnn.jobs.progress import Display, Watcher
-from torch_ttnn.jobs.results import Results
 from torch_ttnn.jobs.run import run
+from torch_ttnn.jobs.store import Results
 
 __all__ = [
     "run",

@@ -1,4 +1,4 @@
-"""What happens in the process of a job: it is cut loose, writes into its log, and sends one message home."""
+"""The process of a job: it detaches from its parent's session, writes to its log, and sends one message back."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from typing import Any
 
 from torch_ttnn.jobs.job import Job
 
-DUMP_SIGNAL = getattr(signal, "SIGUSR1", None)  # asks a job that is about to be stopped where it is
-ORPHANED = 71  # exit code of a job whose parent is gone
+DUMP_SIGNAL = getattr(signal, "SIGUSR1", None)  # makes a job that will be stopped write its stack
+ORPHANED = 71  # exit code of a job whose parent died
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 NO_MEMORY = ("can't allocate memory", "not enough memory", "std::bad_alloc", "Cannot allocate memory")
 
@@ -52,7 +52,7 @@ def describe(error: BaseException) -> dict[str, Any]:
 
 
 def _disk_error(error: BaseException | None) -> list[Any] | None:
-    """Number, words and file of the error, if it is that a disk cannot be written, or was raised because of that."""
+    """Number, message and file of an error that a disk cannot be written, if that is the error or its cause."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -63,7 +63,7 @@ def _disk_error(error: BaseException | None) -> list[Any] | None:
 
 
 def _cut_loose() -> None:
-    """A session of its own: Ctrl-C is the parent's to handle, and all that the job starts can be ended at once."""
+    """Start a new session: Ctrl-C reaches the parent only, and the job can be killed with all its children."""
     if hasattr(os, "setsid"):
         os.setsid()
     parent = parent_process()
@@ -79,7 +79,7 @@ def _end_with(sentinel: Any) -> None:
 
 
 def _write_into(log: str) -> None:
-    """What the job prints goes to its log, also what libraries in C print, and where it was when it crashed."""
+    """Redirect output to the log, including that of C libraries and the stack after a crash."""
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -99,5 +99,5 @@ def _limit_threads(threads: int | None) -> None:
     if threads is None:
         return
     os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = str(threads)
-    if "torch" in sys.modules:  # it has read the variables already
+    if "torch" in sys.modules:  # it has already read the variables
         sys.modules["torch"].set_num_threads(threads)

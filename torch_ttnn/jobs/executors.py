@@ -1,4 +1,4 @@
-"""Where jobs run: here, several at a time. Another executor (a cluster's) offers the same one method."""
+"""Executors of jobs: the local one, and the interface that others implement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Protocol
 
 from torch_ttnn.jobs.isolated import POLL_SECONDS, Isolated, processes
 from torch_ttnn.jobs.job import Job, Limits, Outcome
-from torch_ttnn.tracer.records import file_stem
+from torch_ttnn.system.file_names import file_stem
 
 Events = Generator[tuple[Job, "Outcome | None"], None, None]
 
@@ -21,18 +21,18 @@ class Executor(Protocol):
     """Runs jobs."""
 
     def run(self, jobs: Sequence[Job], limits: Limits, logs: pathlib.Path) -> Events:
-        """Each job twice: with None when it starts, and with its outcome when it ends, in whatever order that is.
+        """Yields each job twice: with None when it starts, and with its outcome when it ends, in any order.
 
-        No job's failure ends the others. Closing the generator stops all that is running.
+        A failed job does not stop the others. Closing the generator stops all running jobs.
         """
         ...
 
 
 @dataclass(frozen=True)
 class LocalExecutor:
-    """Processes of this machine.
+    """Runs jobs as processes on this machine.
 
-    `preload` names modules that jobs will need: on Linux they are imported once for all of them.
+    `preload` names modules that jobs need: on Linux they are imported once for all jobs.
     """
 
     workers: int = 1

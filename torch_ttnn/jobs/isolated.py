@@ -1,4 +1,4 @@
-"""One job in a process of its own: started, watched, and ended with all that it started."""
+"""Runs one job in a separate process with limits, and kills it with all its children."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from torch_ttnn.jobs import child
 from torch_ttnn.jobs.job import Job, Limits, Outcome, Status
 
 POLL_SECONDS = 0.2
-REAPING_SECONDS = 10.0  # for the end of a process that was ended; longer only if whoever forked it is suspended
-TAIL_LINES = 30  # of the log, kept with a job that failed
-GRACE_SECONDS = 1.0  # for a job that is about to be stopped, to say where it is or to tidy up
+REAPING_SECONDS = 10.0  # to reap a killed process; takes longer only if the fork server is suspended
+TAIL_LINES = 30  # of the log, stored with a failed job
+GRACE_SECONDS = 1.0  # for a job to write its stack or to clean up
 
 
 def processes(preload: Sequence[str] = ()) -> Any:
-    """How processes are made: by a server that has imported `preload` once and forks, else from scratch.
+    """The multiprocessing context: on Linux a fork server that has imported `preload`, else new processes.
 
-    A fork takes 0.05 s where `import torch_ttnn` takes 5 s. Other systems than Linux do not fork safely.
+    A fork takes 0.05 s, `import torch_ttnn` 5 s. Forking is not safe on other systems.
     """
     if not sys.platform.startswith("linux"):
         return multiprocessing.get_context("spawn")
@@ -38,7 +38,7 @@ def processes(preload: Sequence[str] = ()) -> Any:
 
 
 class Isolated:
-    """A job that is running."""
+    """A running job."""
 
     def __init__(
         self,
@@ -62,15 +62,15 @@ class Isolated:
 
     @property
     def events(self) -> list[Any]:
-        """What `multiprocessing.connection.wait` can wait for: something will be new in `poll`."""
+        """Objects for `multiprocessing.connection.wait`; after it, call `poll`."""
         return [self._connection, self._process.sentinel]
 
     def poll(self) -> Outcome | None:
-        """The outcome, once there is one; whatever exceeds its limits is ended here."""
-        ended = not self._process.is_alive()  # asked first: whoever has ended can send nothing more
+        """The outcome, or None while the job runs; kills a job that exceeds its limits."""
+        ended = not self._process.is_alive()  # before reading messages: an ended process sends no more
         message = self._message()
         if message is not None:
-            self._process.join(GRACE_SECONDS)  # it has said all, and tidies up
+            self._process.join(GRACE_SECONDS)  # it has sent its result, and cleans up
             return self._ended(_told(self.job, message))
         if ended:
             return self._ended(self._crashed())
@@ -86,7 +86,7 @@ class Isolated:
         return None
 
     def outcome(self) -> Outcome:
-        """Wait for the end of it, whatever that is."""
+        """Wait for the outcome."""
         try:
             while (found := self.poll()) is None:
                 multiprocessing.connection.wait(self.events, POLL_SECONDS)
@@ -96,10 +96,10 @@ class Isolated:
             raise
 
     def stop(self) -> None:
-        """End the process and all that it started."""
+        """Kill the process and all its children."""
         started = self._tree()
         if hasattr(os, "killpg") and self._process.pid:
-            with suppress(ProcessLookupError, PermissionError):  # gone, or not yet in a group of its own
+            with suppress(ProcessLookupError, PermissionError):  # ended, or not yet a group leader
                 os.killpg(self._process.pid, signal.SIGKILL)
         for process in started:
             with suppress(psutil.Error):
@@ -119,7 +119,7 @@ class Isolated:
     def _message(self) -> dict[str, Any] | None:
         try:
             return json.loads(self._connection.recv_bytes()) if self._connection.poll() else None
-        except (EOFError, OSError):  # it ended without one
+        except (EOFError, OSError):  # it ended without a message
             return None
 
     def _crashed(self) -> Outcome:
@@ -143,7 +143,7 @@ class Isolated:
         return total
 
     def _place(self) -> str:
-        """The line of Python in which a job hangs, if it can still tell."""
+        """The Python line that a job hangs in, if it still responds to signals."""
         if child.DUMP_SIGNAL is None:
             return ""
         with suppress(ProcessLookupError):

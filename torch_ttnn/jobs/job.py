@@ -1,4 +1,4 @@
-"""What a job is, what it may use, and what became of it."""
+"""Jobs, their limits and their outcomes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Status(str, enum.Enum):
 
 @dataclass(frozen=True)
 class Job:
-    """A function, by its address `package.module:function`, and the keywords to call it with."""
+    """A function by its address `package.module:function`, and its keyword arguments."""
 
     name: str
     function: str
@@ -38,17 +38,17 @@ class Job:
 
     @property
     def fingerprint(self) -> str:
-        """The same for jobs that do the same."""
+        """Equal for jobs with the same function and arguments."""
         text = json.dumps([self.function, dict(self.arguments)], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def call(self) -> Any:
-        """Do it, here and now."""
+        """Run the job in this process."""
         return load(self.function)(**self.arguments)
 
 
 def load(address: str) -> Callable[..., Any]:
-    """What stands at `package.module:name` or `package.module:outer.inner`."""
+    """The object at `package.module:name` or `package.module:outer.inner`."""
     module, _, path = address.partition(":")
     if not module or not path:
         raise ValueError(f"{address!r} is no address of a function; write package.module:function")
@@ -60,10 +60,10 @@ def load(address: str) -> Callable[..., Any]:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a job may use; None is as much as it likes."""
+    """Limits of a job; None is unlimited."""
 
     seconds: float | None = None
-    memory: int | None = None  # bytes that its processes hold in memory together
+    memory: int | None = None  # bytes, for all its processes together
 
     def __post_init__(self) -> None:
         for name in ("seconds", "memory"):
@@ -74,13 +74,13 @@ class Limits:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a job."""
+    """The outcome of a job."""
 
     name: str
     status: Status
     result: Any = None
-    reason: str = ""  # one sentence; empty if all went well
-    details: str = ""  # the traceback, or the last lines that the job wrote
+    reason: str = ""  # one sentence; empty on success
+    details: str = ""  # the traceback, or the last lines of the log
     seconds: float = 0.0
     peak_memory: int = 0  # bytes, of all its processes together
 

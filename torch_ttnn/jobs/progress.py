@@ -1,4 +1,4 @@
-"""What is seen of jobs while they run."""
+"""Progress of running jobs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHOWN = 3  # names of running jobs
 
 
 class Watcher(Protocol):
-    """Is told what happens to jobs."""
+    """Observes jobs."""
 
     def watching(self, total: int, done: Sequence[Outcome]) -> AbstractContextManager[None]: ...
 
@@ -39,7 +39,7 @@ class Silent:
 
 
 class Display:
-    """A progress bar with what runs, and a line for each failure as it happens."""
+    """A progress bar with the names of running jobs, and a line per failure."""
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console(stderr=True, highlight=False)

@@ -1,8 +1,8 @@
-"""Jobs on a Ray cluster: each is a process of its own on some machine of it, watched there as jobs are watched here.
+"""Runs jobs on a Ray cluster, each in a separate process of a worker, with the same limits as on this machine.
 
-A Ray worker only starts the process and waits, so limits, logs and reasons are the same as on this machine. Workers
-need torch_ttnn installed; texts of JSON go there and back. Variables of the environment go along whose names start with
-`TORCH_TTNN`, all others are those of the worker's machine.
+A Ray worker starts the process and waits for it, so limits, logs and reasons are the same as for local jobs. Workers
+need torch_ttnn installed; jobs and outcomes are sent as JSON. Environment variables that start with `TORCH_TTNN` are
+passed on, all others are those of the worker's machine.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from typing import Any
 
+from torch_ttnn.errors import UserError
 from torch_ttnn.jobs.executors import Events
 from torch_ttnn.jobs.isolated import Isolated, processes
 from torch_ttnn.jobs.job import Job, Limits, Outcome, Status
-from torch_ttnn.tracer.records import file_stem
+from torch_ttnn.system.file_names import file_stem
 
-RETRIES = 1  # of a job whose worker or machine died under it
+RETRIES = 1  # of a job whose worker or machine died
 PREFIX = "TORCH_TTNN"
 WAIT_SECONDS = 0.5
-ENDING_SECONDS = 10.0  # for a worker that was told to stop
+ENDING_SECONDS = 10.0  # for a cancelled worker
 
 
-class RayError(RuntimeError):
-    """Ray is not there, or cannot give what was asked for; the message says what to do."""
+class RayError(UserError, RuntimeError):
+    """Ray is not installed, or cannot provide what was requested; the message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,8 @@ class RayExecutor:
 
     workers  jobs at a time; each takes `cpus` of the cluster's, and the memory of its limit if it has one
     address  of the cluster ("auto", "ray://host:10001", "host:6379"); None uses the Ray that this process is connected
-             to, and else starts one on this machine for as long as the jobs take
-    preload  modules that are imported once on each worker, and not once a job
+             to, or starts one on this machine while the jobs run
+    preload  modules that are imported once per worker, not once per job
     """
 
     workers: int = 1
@@ -82,7 +83,7 @@ class RayExecutor:
 
 @contextmanager
 def connected(address: str | None) -> Iterator[Any]:
-    """Ray, connected; what was connected here is disconnected afterwards."""
+    """Connect to Ray, and disconnect afterwards if it was not connected before."""
     if find_spec("ray") is None:
         raise RayError('jobs on a cluster need Ray, which is not installed: pip install "torch_ttnn[ray]"')
     import ray
@@ -92,7 +93,7 @@ def connected(address: str | None) -> Iterator[Any]:
         return
     try:
         ray.init(address=address or "local", include_dashboard=False, log_to_driver=False, configure_logging=False)
-    except Exception as error:  # Ray raises whatever its connection says
+    except Exception as error:  # Ray raises many kinds of errors
         where = f"the cluster {address}" if address else "Ray on this machine"
         raise RayError(f"{where} could not be reached or started: {str(error).splitlines()[0]}") from error
     try:
@@ -102,7 +103,7 @@ def connected(address: str | None) -> Iterator[Any]:
 
 
 def _require_room(ray: Any, limits: Limits, cpus: float) -> None:
-    """Refuse what no machine has: Ray would let such jobs wait for ever."""
+    """Raise if no machine has the resources of a job: Ray would wait forever."""
     nodes = [node.get("Resources", {}) for node in ray.nodes() if node.get("Alive")]
     wanted = {"CPU": cpus, "memory": limits.memory or 0}
     if any(all(node.get(name, 0) >= amount for name, amount in wanted.items()) for node in nodes):
@@ -117,9 +118,9 @@ def _memory(limits: Limits) -> dict[str, int]:
 
 
 def _cancel(ray: Any, references: list[Any]) -> None:
-    """End workers with what they started: a job ends with the process that started it."""
+    """Stop workers; a job ends with the process that started it."""
     for reference in references:
-        with suppress(Exception):  # it may be done, or its machine gone
+        with suppress(Exception):  # it may have finished, or its machine is gone
             ray.cancel(reference, force=True)
     if references:
         with suppress(Exception):
@@ -143,7 +144,7 @@ def _order(job: Job, limits: Limits, executor: RayExecutor) -> str:
 
 
 def _perform(order: str) -> str:
-    """On a worker: the job in a process of its own; its outcome and its log."""
+    """On a worker: run the job in a separate process; returns its outcome and log."""
     asked = json.loads(order)
     with tempfile.TemporaryDirectory(prefix="torch_ttnn_job_") as folder:
         log = pathlib.Path(folder) / "log.txt"
@@ -161,10 +162,10 @@ def _perform(order: str) -> str:
 
 
 def _outcome(ray: Any, reference: Any, job: Job, logs: pathlib.Path) -> Outcome:
-    """What became of a job, whatever became of its worker."""
+    """The outcome of a job, even if its worker died."""
     try:
         content: Mapping[str, Any] = json.loads(ray.get(reference))
-    except ray.exceptions.RayTaskError as error:  # our own code failed there
+    except ray.exceptions.RayTaskError as error:  # our own code failed on the worker
         reason = f"the worker could not run it: {error.cause or error}".splitlines()[0]
         return Outcome(job.name, Status.ERROR, reason=reason, details=str(error))
     except ray.exceptions.RayError as error:

@@ -1,4 +1,4 @@
-"""Runs jobs, keeps what comes out, and takes up where an earlier run ended."""
+"""Runs jobs, stores their outcomes, and resumes an earlier run."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 from torch_ttnn.jobs.executors import Executor, LocalExecutor
 from torch_ttnn.jobs.job import Job, Limits, Outcome, Status
 from torch_ttnn.jobs.progress import Silent, Watcher
-from torch_ttnn.jobs.results import Results
+from torch_ttnn.jobs.store import Results
 
 NO_LIMITS = Limits()
-LOGS = "logs"  # within the folder of the results
+LOGS = "logs"  # folder within that of the results
 
 
 def run(
@@ -27,11 +27,11 @@ def run(
     valid: Callable[[Outcome], bool] = lambda outcome: True,
     watcher: Watcher | None = None,
 ) -> list[Outcome]:
-    """The outcomes of all jobs, in their order; each is kept in `folder` as soon as it is known.
+    """The outcomes of all jobs, in order; each is written to `folder` as soon as it is known.
 
-    Jobs that are done are not done again, unless that is asked for or `valid` says no to what was kept (files that it
-    speaks of are gone, say). Interrupted, it leaves what is done, and no process. A disk that cannot be written ends it
-    with an OSError, before the first job if that can be known; jobs after that one would fail alike.
+    Stored outcomes are reused, unless `again` is set or `valid` rejects them (for instance because files they name
+    are gone). An interrupted run keeps finished outcomes and leaves no process behind. If the disk cannot be written,
+    it raises an OSError, if possible before the first job: all later jobs would fail as well.
     """
     _check_names(jobs)
     results = Results(pathlib.Path(folder), conditions or {})
@@ -49,7 +49,7 @@ def run(
         with closing(chosen.run(missing, limits, results.folder / LOGS)) as events:
             for job, outcome in events:
                 if outcome is None:
-                    results.forget(job)  # it describes what is about to be replaced
+                    results.forget(job)  # it is about to be replaced
                     watcher.started(job)
                 elif outcome.status is Status.DISK:
                     raise OSError(*outcome.result)

@@ -1,4 +1,4 @@
-"""The results table: one row for every model, measured, kept, compared and shown."""
+"""The results table: one row per model, from measuring it to the pages that show it."""
 
 from __future__ import annotations
 

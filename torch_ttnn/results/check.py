@@ -1,7 +1,7 @@
-"""Whether results got worse: rows of a run against those that are kept, field by field.
+"""Whether results got worse: the rows of a run compared with the committed ones, field by field.
 
-Counts are exact, since a run is deterministic. Correlations may be lower by a tolerance, as other machines round
-otherwise. Times are compared only on request: they depend on the machine and on what else it does.
+Counts are exact, since a run is deterministic. Correlations may be lower by a tolerance, because other
+machines round differently. Times are compared only on request: they depend on the machine and its load.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from torch_ttnn.results.record import FAILS, STATUSES, Row, Task
 
 PCC_TOLERANCE = 1e-3
 POINTS = 0.5  # of accuracy that a task may lose
-# Rows that differ in these are not of the same thing.
+# Rows that differ in these fields do not measure the same thing.
 CONDITIONS = ("device", "seed", "batch", "inputs", "reduced", "compared")
 
 
 @dataclass(frozen=True)
 class Change:
-    """A field of a row that is not what it was."""
+    """A field of a row that changed."""
 
     key: str
     field: str
@@ -35,7 +35,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What changed between the rows that are kept and those of a run."""
+    """What changed between the committed rows and those of a run."""
 
     worse: tuple[Change, ...] = ()
     better: tuple[Change, ...] = ()
@@ -51,7 +51,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Measure:
-    """A number of a row of which less is better; None where there is none."""
+    """A number of a row, of which less is better; None where the row has none."""
 
     field: str
     of: Callable[[Row], float | None]
@@ -89,7 +89,7 @@ def check(
 
 def _changes(before: Row, now: Row, tolerance: float, times: float | None) -> Iterator[tuple[Change, bool]]:
     """What changed in a row, and whether for the worse."""
-    fails = FAILS in (before.status, now.status)  # then there is no more to compare
+    fails = FAILS in (before.status, now.status)  # nothing else can be compared
     for measure in [STATUS] if fails else [STATUS, *_numbers(tolerance), *_tasks(before), *_times(times)]:
         old, new = measure.of(before), measure.of(now)
         if old is None or new is None or abs(new - old) <= measure.tolerance:
@@ -130,12 +130,12 @@ def _value(name: str) -> Callable[[Row], Any]:
 
 
 def _distance(name: str) -> Callable[[Row], float | None]:
-    """From 1, which is the best."""
+    """Distance from 1, the best value."""
     return lambda row: 1 - getattr(row, name) if getattr(row, name) is not None else None
 
 
 def _tasks(before: Row) -> list[Measure]:
-    """Points that the device loses against torch: other items may be harder for both."""
+    """Points that the device loses against torch, not its score: other items may be harder for both."""
 
     def found(row: Row, name: str) -> Task | None:
         return next((task for task in row.tasks if task.name == name), None)
@@ -155,7 +155,7 @@ def _tasks(before: Row) -> list[Measure]:
 
 
 def _times(ratio: float | None) -> list[Measure]:
-    """How much longer a compiled call takes than the original one, so that a slower machine does not count."""
+    """Compiled over original time, so that a slower machine makes no difference."""
     if ratio is None:
         return []
     if not ratio >= 1:

@@ -1,4 +1,4 @@
-"""Rows of many models, each measured in a process of its own; what is done is not done again."""
+"""Measures many models, each in its own process, and resumes where an earlier run stopped."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Any
 from torch_ttnn import jobs
 from torch_ttnn.results import store
 from torch_ttnn.results.measure import about, sources, versions
-from torch_ttnn.results.portable import portable
+from torch_ttnn.results.portable_text import portable
 from torch_ttnn.results.record import EVAL, FAILS, TRAIN, Row
 from torch_ttnn.zoo import ModelEntry, catalog
 
 FUNCTION = "torch_ttnn.results.measure:measure_model"
-PRELOAD = ("torch_ttnn.jobs.libraries", "torch_ttnn.results.training")
+PRELOAD = ("torch_ttnn.workloads.preload", "torch_ttnn.results.training")
 BOTH = "both"
 MODES: Mapping[str, tuple[str, ...]] = {EVAL: (EVAL,), TRAIN: (TRAIN,), BOTH: (EVAL, TRAIN)}
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Which rows are wanted: of models that are alike in what is given, in which mode."""
+    """Which rows to measure: filters on models, and the mode."""
 
     mode: str = EVAL  # one of MODES
     family: str | None = None
@@ -30,21 +30,21 @@ class Choice:
     size: str | None = None  # "full" or "reduced"
 
     def holds(self, model: ModelEntry | Row) -> bool:
-        """Whether a model, or a row of it, is of that kind."""
+        """Whether a model, or a row of it, passes the filters."""
         size = "reduced" if model.reduced else "full"
         is_like = self.family in (None, model.family) and self.source in (None, model.source)
         return is_like and self.size in (None, size)
 
     def expects(self, row: Row) -> bool:
-        """Whether a run over all models has such a row."""
+        """Whether a run over all models measures this row."""
         return row.mode in MODES[self.mode] and self.holds(row)
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A row that is wanted."""
+    """A row to measure."""
 
-    name: str  # that `catalog.resolve` knows
+    name: str  # as `catalog.resolve` takes it
     entry: ModelEntry
     mode: str
 
@@ -55,15 +55,15 @@ class Asked:
 
 @dataclass(frozen=True)
 class Collected:
-    """Rows in the order in which they were asked for; `stale` are those measured with other sources of the compiler."""
+    """Rows in the requested order; `stale` are the keys of those measured with other sources of the compiler."""
 
     rows: list[Row]
     stale: tuple[str, ...] = ()
 
 
 def asked(names: Iterable[str], choice: Choice, *, named: Iterable[str] = (), **arguments: Any) -> list[Asked]:
-    """The rows that are wanted of these models. Of those that were `named`, all; of others, a row of training only if
-    the zoo says that they take part in it."""
+    """The rows to measure for these models. Models that are not among `named` get a training row only if their zoo
+    entry asks for one."""
     by_name = frozenset(named)
     found: dict[str, Asked] = {}
     for name in names:
@@ -86,10 +86,10 @@ def collect(
     changed: bool = False,
     watcher: jobs.Watcher | None = None,
 ) -> Collected:
-    """Measure what is wanted. Rows lie in `folder/rows` as soon as they are known.
+    """Measure these rows. Each is written to `folder/rows` as soon as it is known.
 
-    Rows that failed are measured again, and with `changed` also those of other sources of the compiler. `arguments`
-    are those of `measure.measure_model`.
+    Rows that failed are measured again, with `changed` also those measured with other sources of the compiler.
+    `arguments` are those of `measure.measure_model`.
     """
     folder = pathlib.Path(folder)
     conditions = {name: version for name, version in versions().items() if name != "sources"}
@@ -117,7 +117,7 @@ def _is_good(outcome: jobs.Outcome, changed: bool) -> bool:
 
 
 def _row(wish: Asked, outcome: jobs.Outcome) -> Row:
-    """What a job gave, or why it gave nothing."""
+    """The row that a job returned, or a row that says why the job failed."""
     if outcome.ok:
         return Row.from_json(outcome.result)
     return replace(
@@ -131,7 +131,7 @@ def _row(wish: Asked, outcome: jobs.Outcome) -> Row:
 
 
 class Display(jobs.Display):
-    """Shows a model that fails as a failure, though its job has done well to say so."""
+    """Shows a row with the status `fails` as a failure, although its job succeeded in reporting it."""
 
     def ended(self, job: jobs.Job, outcome: jobs.Outcome) -> None:
         result = outcome.result

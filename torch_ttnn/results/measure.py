@@ -1,4 +1,4 @@
-"""The job `measure a model`: run by torch and compiled for the device, and all that is known of it in one row."""
+"""The job of `torch-ttnn metrics`: run a model with torch and compiled for the device, and describe both in one row."""
 
 from __future__ import annotations
 
@@ -24,24 +24,25 @@ import ttnn_emulator
 from torch_ttnn import devices
 from torch_ttnn.backend import compile
 from torch_ttnn.compiler.capture import boxed, compile_captured
-from torch_ttnn.jobs import passes
 from torch_ttnn.jobs.job import load
-from torch_ttnn.jobs.tracing import ONE_VALUE, Wanted
-from torch_ttnn.metrics import Agreement, Times, agreement, elapsed, in_turns
 from torch_ttnn.options import TorchTtnnOption
-from torch_ttnn.results.described import fields_of
-from torch_ttnn.results.portable import portable
-from torch_ttnn.results.record import EVAL, FAILS, NEAR, TRAIN, Row
+from torch_ttnn.results.portable_text import portable
+from torch_ttnn.results.program_fields import fields_of
+from torch_ttnn.results.record import EVAL, FAILS, NEAR, TRAIN, Row, Task
 from torch_ttnn.results.variations import captured_variations, tensor_text
+from torch_ttnn.workloads import passes
+from torch_ttnn.workloads.agreement import Agreement, agreement
+from torch_ttnn.workloads.timing import Times, elapsed, in_turns
+from torch_ttnn.workloads.trace import ONE_VALUE, Wanted
 from torch_ttnn.zoo import ModelEntry, tensors, trained
 from ttnn_emulator.api.recorded import ttnn_version
 
-# Inference as a user gets it. Gradients of deep networks with rectifiers are not determined in bfloat16, whoever
-# computes them: torch's own are correlated to its float32 ones by 0.92 in ResNet-18 and by 0.30 in MobileNetV2.
+# Inference with the default options. Gradients of deep ReLU networks are ill-conditioned in bfloat16 on any device:
+# torch's own correlate with its float32 gradients by 0.92 in ResNet-18 and by 0.30 in MobileNetV2.
 PRECISIONS: Mapping[str, str] = {EVAL: "bfloat16", TRAIN: "float32"}
 CALLS = 5  # warm calls that are timed
 SECONDS = 60.0  # for all of them together; slow models are called less often
-# Of networks whose batch norms see one value an image: of two images, theirs would be 1 and -1 whatever the weights.
+# For networks whose batch norms see one value per image: with two images they would give 1 and -1 for any weights.
 TRAINING_BATCH = 8
 DETAIL_LINES = 30  # of a traceback
 LIBRARIES = ("torchvision", "timm", "transformers")
@@ -49,25 +50,25 @@ LIBRARIES = ("torchvision", "timm", "transformers")
 
 @dataclass(frozen=True)
 class Conditions:
-    """How a model is measured, whatever it is."""
+    """How models are measured."""
 
     seed: int = 0
     device: str | None = None
     precision: str = "bfloat16"  # of float32 tensors on the device
-    threads: int | None = None  # None takes as many as the process may
+    threads: int | None = None  # None: as many as the process may use
     calls: int = CALLS
     seconds: float = SECONDS
-    tasks: bool = True  # also do the model's task on real data, where it has one
-    task_items: int | None = None  # at most so many of its items
+    tasks: bool = True  # also run the model's task on real data, if it has one
+    task_items: int | None = None  # at most this many items of it
 
     def options(self) -> TorchTtnnOption:
-        """Nothing is taken from the disk: a first run is a compile, and programs know their operations."""
+        """Without the cache on disk: the first run compiles, and programs know their captured operations."""
         return TorchTtnnOption(device=self.device, precision=self.precision, cache_dir="")
 
 
 @dataclass
 class Subject:
-    """A model that is being measured, and what is known of it so far."""
+    """A model that is being measured, and the fields known so far."""
 
     entry: ModelEntry
     model: nn.Module
@@ -76,7 +77,7 @@ class Subject:
     known: dict[str, Any] = field(default_factory=dict)
 
     def inputs(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Drawn anew: always the same, but a model may change what it is given, a cache say."""
+        """Fresh copies of the same inputs: a model may modify its arguments, for instance a cache."""
         return self.entry.inputs(self.conditions.seed)
 
 
@@ -96,12 +97,12 @@ def measure_model(
 ) -> dict[str, Any]:
     """One row of results as JSON. `model` is a name of `zoo.catalog`; `choices` are batch, shape, length and layers.
 
-    `precision` is that of float32 tensors on the device, by default what `PRECISIONS` says of the mode. With another
-    number of threads torch adds up in another order, and the last digits of PCC are others.
-    A model that does not compile or run gives a row, too: its status is `fails`, and it has a reason.
+    `precision` is that of float32 tensors on the device, by default that of the mode in `PRECISIONS`. The number of
+    threads changes the order of torch's sums, and with it the last digits of PCC.
+    A model that does not compile or run gives a row as well, with the status `fails` and a reason.
     """
     if mode not in PRECISIONS:
-        raise ValueError(f"there is no mode {mode!r}; say {' or '.join(PRECISIONS)}")
+        raise ValueError(f"there is no mode {mode!r}; choose {' or '.join(PRECISIONS)}")
     conditions = Conditions(seed, device, precision or PRECISIONS[mode], threads, calls, seconds, tasks, task_items)
     return measured(model, mode, conditions, **choices).to_json()
 
@@ -124,7 +125,7 @@ def measured(model: str, mode: str, conditions: Conditions, **choices: Any) -> R
 
 
 def about(entry: ModelEntry) -> Row:
-    """What is known of a model before it is built."""
+    """The fields known before the model is built."""
     return Row(
         model=entry.name,
         family=entry.family,
@@ -153,7 +154,7 @@ def _run(entry: ModelEntry, mode: str, conditions: Conditions) -> dict[str, Any]
 
 
 def infer(subject: Subject) -> dict[str, Any]:
-    """Inference both ways."""
+    """Inference with torch and on the device."""
     model = subject.model
     want = tensors(forward(model, subject.inputs()))
     compiled = compile(model, options=subject.options)
@@ -175,21 +176,21 @@ def infer(subject: Subject) -> dict[str, Any]:
 
 
 def _of_part(part: nn.Module, subject: Subject) -> Agreement:
-    """How near a part of the model comes, compiled for itself, to torch."""
+    """Agreement of a part of the model, compiled on its own, with torch."""
     compiled = compile(part, options=subject.conditions.options())
     got = tensors(forward(compiled, subject.inputs()))
     return agreement(got, tensors(forward(part, subject.inputs())))
 
 
 def _torch_pcc(subject: Subject) -> float | None:
-    """What torch itself reaches with weights and activations in bfloat16; None if the model does not run so."""
+    """PCC of torch itself with weights and activations in bfloat16; None if the model does not run that way."""
     judged = subject.entry.judged
     model = judged.part(subject.model) if judged else subject.model
     want = tensors(forward(model, subject.inputs()))
     coarse = copy.deepcopy(model).to(torch.bfloat16)
     try:
         return finite(agreement(tensors(forward(coarse, _in_bfloat16(subject.inputs()))), want).pcc)
-    except Exception:  # many models make float32 tensors on their way, which torch does not mix
+    except Exception:  # many models create float32 tensors, which torch does not mix with bfloat16 ones
         return None
 
 
@@ -208,14 +209,14 @@ def nothing_captured() -> dict[str, Any]:
 
 
 def _first(call: Callable[[Any], Any], inputs: Any) -> tuple[Any, float]:
-    """The first call: what it gives, and the seconds it took to compile, prepare weights and run."""
+    """Result and seconds of the first call, which compiles, prepares weights and runs."""
     found: list[Any] = []
     seconds = elapsed(lambda: found.append(call(inputs)))
     return found[0], seconds
 
 
 def warm_times(runs: Sequence[Callable[[Any], Any]], subject: Subject) -> Times:
-    """Medians of warm calls with the same inputs, in turns; drawing inputs is not counted."""
+    """Medians of interleaved warm calls with equal inputs; the time to make inputs is not counted."""
 
     def timed(run: Callable[[Any], Any]) -> float:
         inputs = subject.inputs()
@@ -231,7 +232,7 @@ def time_fields(times: Times) -> dict[str, Any]:
 
 
 def finite(value: float) -> float | None:
-    """A number that JSON can hold."""
+    """The value, or None if JSON has no number for it."""
     return value if value == value and abs(value) != float("inf") else None
 
 
@@ -239,12 +240,13 @@ def finite(value: float) -> float | None:
 
 
 def task_fields(subject: Subject, compiled: Any) -> dict[str, Any]:
-    """What the model gets right on real data, by torch and by the device; why not, if its data is not installed."""
+    """Scores of the model's task on real data with torch and on the device; a remark if its data is not installed."""
     address = trained.TASKS.get(subject.entry.name) if subject.conditions.tasks else None
     if address is None:
         return {}
     try:
-        return {"tasks": tuple(load(address)(subject.model, compiled, limit=subject.conditions.task_items))}
+        scores = load(address)(subject.model, compiled, limit=subject.conditions.task_items)
+        return {"tasks": tuple([Task(**vars(score)) for score in scores])}
     except trained.DataError as error:
         return {"details": portable(f"its task on real data was not done: {error}")}
 
@@ -253,7 +255,7 @@ def task_fields(subject: Subject, compiled: Any) -> dict[str, Any]:
 
 
 def _failure(error: Exception) -> dict[str, Any]:
-    cause = getattr(error, "inner_exception", error)  # what a backend raised is wrapped by torch.compile
+    cause = getattr(error, "inner_exception", error)  # torch.compile wraps what a backend raised
     message = f"{type(cause).__name__}: {(str(cause).strip() or 'no message').splitlines()[0]}"
     lines = "".join(traceback.format_exception(type(error), error, error.__traceback__)).splitlines()
     details = "\n".join(lines[-DETAIL_LINES:])
@@ -261,7 +263,7 @@ def _failure(error: Exception) -> dict[str, Any]:
 
 
 def _remember(error: Any, subject: Subject, mode: str) -> None:
-    """What is known of a model that failed: its programs if it was compiled, else at least its operations."""
+    """Attach the known fields of a model to its error: its programs if it was compiled, else its operations."""
     known = dict(subject.known)
     if subject.options.programs:
         with suppress(Exception):  # the failure that is being told matters more
@@ -272,7 +274,7 @@ def _remember(error: Any, subject: Subject, mode: str) -> None:
 
 
 def _captured(subject: Subject, mode: str) -> dict[str, Any]:
-    """The operations of the graphs, computed by torch; nothing if even that does not go."""
+    """Counts of captured operations from a run with torch; zeros if that fails, too."""
     graphs: list[torch.fx.GraphModule] = []
 
     def keep(graph_module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[[list[Any]], Any]:
@@ -317,7 +319,7 @@ def device_name(device: str | None) -> str:
 
 
 def versions() -> dict[str, str]:
-    """What a row was measured with; `sources` changes with every line of the compiler and the emulator."""
+    """Versions a row was measured with; `sources` changes with every edit of the compiler or the emulator."""
     import torch_ttnn
 
     found = {
@@ -335,7 +337,7 @@ def versions() -> dict[str, str]:
 
 @functools.cache
 def sources() -> str:
-    """A digest of what decides how a model is compiled and computed."""
+    """A digest of the sources that decide how a model is compiled and computed."""
     digest = hashlib.sha256()
     for folder in (pathlib.Path(ttnn_emulator.__file__).parent, pathlib.Path(__file__).parents[1] / "compiler"):
         for path in sorted(folder.rglob("*.py")):
@@ -344,7 +346,7 @@ def sources() -> str:
 
 
 def host_peak() -> int:
-    """Bytes that this process held at most."""
+    """Peak memory of this process, in bytes."""
     try:
         import resource
     except ImportError:  # Windows

@@ -1,5 +1,5 @@
-"""One row of the results: a model run both ways, by torch and compiled for the device. The contract of all that
-collects, keeps, compares and shows results."""
+"""One row of the results: a model run with torch and compiled for the device. Everything that collects, stores,
+compares or shows results uses this type."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from torch_ttnn.errors import UserError
+
 VERSION = 1
 
 ON_DEVICE, WITH_HOST_OPS, FAILS = "device", "host", "fails"  # what became of a model
 STATUSES = (ON_DEVICE, WITH_HOST_OPS, FAILS)
 EVAL, TRAIN = "eval", "train"
-NEAR = 0.99  # a PCC from which on a result counts as right
+NEAR = 0.99  # from this PCC on a result counts as correct
 CONVERTED, REMOVED, HOST = "converted", "removed", "host"  # what became of an operation
 
 
-class BadRow(ValueError):
-    """What was read is no row of results; the message says where and why."""
+class BadRow(UserError, ValueError):
+    """The data is not a row of results; the message says where and why."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class HostOp:
 
 @dataclass(frozen=True)
 class Move:
-    """Values that cross between host and device, or are laid out anew on the device."""
+    """Transfers between host and device, or conversions of layout, dtype or memory on the device."""
 
     kind: str  # from_torch, to_torch, to_layout, typecast, to_memory_config
     bytes: int  # of all of them together
@@ -51,12 +53,12 @@ class Fusion:
 
 @dataclass(frozen=True)
 class Variation:
-    """An ATen operation with the shapes, dtypes and arguments that it was met with."""
+    """An ATen operation with the shapes, dtypes and arguments of its calls."""
 
     op: str
     inputs: str  # float32[1, 3, 224, 224], float32[64, 3, 7, 7]
     arguments: str  # stride=[2, 2], padding=[3, 3]; without tensors
-    outcome: str  # CONVERTED, REMOVED (no work is left of it: fused away, folded, an alias) or HOST
+    outcome: str  # CONVERTED, REMOVED (no work is left: fused, folded, or an alias) or HOST
     count: int = 1
     reason: str = ""  # of HOST
 
@@ -74,7 +76,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Gradient:
-    """How near the gradient of a parameter is to torch's; of all three steps the worst."""
+    """Agreement of a parameter's gradient with torch's: the worst of three steps."""
 
     parameter: str
     pcc: float
@@ -83,9 +85,9 @@ class Gradient:
 
 @dataclass(frozen=True)
 class Row:
-    """All that is known of one model in one mode.
+    """Everything known about one model in one mode.
 
-    Times are in seconds: medians of warm calls, loading not counted, both ways under the same conditions.
+    Times are medians of warm calls in seconds, without loading, both measured under the same conditions.
     """
 
     model: str  # the name in the zoo
@@ -94,7 +96,7 @@ class Row:
     source: str = ""  # torchvision, timm, transformers, ours
     task: str = ""
     reduced: str = ""  # a sentence that says what is smaller than published; empty for full size
-    compared: str = ""  # sentences that say what is compared, where it is not simply all that the model gives
+    compared: str = ""  # what is compared, if not simply all outputs of the model
     batch: int = 1
     inputs: str = ""  # float32[1, 3, 224, 224]
     parameters: int = 0
@@ -111,7 +113,7 @@ class Row:
     device_ops: int = 0  # TT-NN calls, without moves
     uploads: int = 0  # from_torch of activations in a warm call
     downloads: int = 0
-    crossings_within: int = 0  # uploads and downloads that are no input and no output of a graph
+    crossings_within: int = 0  # uploads and downloads that are not inputs or outputs of a graph
     conversions: int = 0  # to_layout, typecast, to_memory_config on the device
     host_ops: tuple[HostOp, ...] = ()
     moves: tuple[Move, ...] = ()
@@ -121,14 +123,14 @@ class Row:
     first_seconds: float = 0.0  # the first call: compiling, preparing weights, running
     original_seconds: float = 0.0
     compiled_seconds: float = 0.0
-    calls: int = 0  # warm calls that the medians are of
+    calls: int = 0  # number of warm calls behind the medians
 
-    pcc: float | None = None  # the worst of all outputs, against float32 torch
+    pcc: float | None = None  # worst of all outputs, against float32 torch
     relative_error: float | None = None
-    torch_pcc: float | None = None  # where the device's is low: the same of torch itself in bfloat16
+    torch_pcc: float | None = None  # if the device's is low: that of torch itself in bfloat16
     tasks: tuple[Task, ...] = ()
 
-    gradient_pcc: float | None = None  # training: the worst of all parameters in all steps
+    gradient_pcc: float | None = None  # training: worst of all parameters in all steps
     gradients: tuple[Gradient, ...] = ()  # the ten worst
     losses: tuple[float, ...] = ()  # of the steps, on the device
     original_losses: tuple[float, ...] = ()
@@ -136,7 +138,7 @@ class Row:
     dram_peak: int = 0  # bytes on the device
     l1_peak: int = 0
     weights: int = 0
-    host_peak: int = 0  # bytes that the process held at most
+    host_peak: int = 0  # peak memory of the process in bytes
 
     device: str = ""  # emulator:n150, ttnn:0
     seed: int = 0
@@ -144,7 +146,7 @@ class Row:
 
     @property
     def key(self) -> str:
-        """What tells rows apart: `resnet18`, `resnet18 (train)`."""
+        """Unique name of a row: `resnet18`, `resnet18 (train)`."""
         return self.model if self.mode == EVAL else f"{self.model} ({self.mode})"
 
     def to_json(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Results on disk: a JSON file a row while they are collected, and one Parquet file of all that is kept."""
+"""Results on disk: one JSON file per row while they are collected, one Parquet file for all rows."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
+from torch_ttnn.errors import MissingPackage
 from torch_ttnn.jobs.job import Status
-from torch_ttnn.jobs.results import FORMAT
-from torch_ttnn.results.portable import portable
+from torch_ttnn.jobs.store import FORMAT
+from torch_ttnn.results.portable_text import portable
 from torch_ttnn.results.record import EVAL, FAILS, TRAIN, VERSION, BadRow, Row
 from torch_ttnn.results.summary import ordered
-from torch_ttnn.tracer.reports import MissingPackage
 from ttnn_emulator.files import replacing
 
 log = logging.getLogger("torch_ttnn")
@@ -28,13 +28,13 @@ log = logging.getLogger("torch_ttnn")
 ROWS = "rows"  # the folder of JSON files within a run's output
 FILE = "results.parquet"
 KEPT = pathlib.Path("results") / FILE  # in the repository: what pages show and checks compare with
-LEVEL = 19  # of zstd: written seldom, committed
-MARK = b"torch_ttnn.results"  # says in the file's schema that it is one of ours, and in which version
+LEVEL = 19  # of zstd: the file is written rarely and committed
+MARK = b"torch_ttnn.results"  # key of the schema's metadata that marks our files and holds their version
 
 
 @dataclass(frozen=True)
 class Found:
-    """Rows of a folder, and the files that hold none, each with the reason."""
+    """Rows of a folder, and the files that contain none, each with the reason."""
 
     rows: list[Row]
     left_out: tuple[tuple[str, str], ...] = ()
@@ -63,10 +63,10 @@ def read(path: str | os.PathLike) -> list[Row]:
 
 
 def write(given: Iterable[Row], path: str | os.PathLike) -> None:
-    """Rows as one Parquet file: nested columns, in the order of all tables, so that equal rows give an equal file."""
+    """Write rows as one Parquet file with nested columns, in a fixed order: equal rows give equal files."""
     known = ordered(given)
     if twice := sorted(key for key, count in Counter(row.key for row in known).items() if count > 1):
-        raise BadRow(f"these rows are there more than once: {', '.join(twice)}")
+        raise BadRow(f"these rows occur more than once: {', '.join(twice)}")
     pq = _parquet()
     import pyarrow as pa
 
@@ -80,7 +80,7 @@ def write(given: Iterable[Row], path: str | os.PathLike) -> None:
 
 
 def _fields(kind: type) -> list[tuple[str, Any]]:
-    """The columns of a dataclass by the types of its fields."""
+    """The columns of a dataclass, from the types of its fields."""
     hints = typing.get_type_hints(kind)
     return [(each.name, _column(hints[each.name])) for each in dataclasses.fields(kind)]
 
@@ -102,7 +102,7 @@ def _column(hint: Any) -> Any:
 
 
 def _with_pairs(content: dict[str, Any]) -> dict[str, Any]:
-    """Mappings as sorted lists of pairs, which is what the columns hold."""
+    """Mappings as sorted lists of pairs, as Arrow's map columns take them."""
     return {name: sorted(value.items()) if isinstance(value, Mapping) else value for name, value in content.items()}
 
 
@@ -129,7 +129,7 @@ def _parquet() -> Any:
 
 
 def rows(folder: str | os.PathLike) -> list[Row]:
-    """The rows of a folder that a run wrote; what is no row is left out, and the log names it."""
+    """The rows of a folder that a run wrote; other files are skipped and logged."""
     found = look_into(folder)
     for name, why in found.left_out:
         log.warning("%s is left out: %s", name, why)
@@ -137,7 +137,7 @@ def rows(folder: str | os.PathLike) -> list[Row]:
 
 
 def look_into(folder: str | os.PathLike) -> Found:
-    """All rows of a folder of JSON files, and what else is there."""
+    """All rows of a folder of JSON files, and the files that were left out."""
     folder = pathlib.Path(folder)
     within = folder / ROWS if (folder / ROWS).is_dir() else folder
     if not within.is_dir():
@@ -153,7 +153,7 @@ def look_into(folder: str | os.PathLike) -> Found:
 
 
 def row_of(content: Any) -> Row:
-    """The row in what a job left: what it gave, or why it gave nothing."""
+    """The row in the result of a job, or a row that says why the job failed."""
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise BadRow("it is no result of a job")
     if content.get("status") == Status.OK.value:

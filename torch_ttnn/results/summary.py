@@ -1,4 +1,4 @@
-"""What all rows say together: totals, families, the rows that stand for the rest."""
+"""Aggregates of all rows: totals, families, and the rows that the README shows."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from torch_ttnn.results.record import EVAL, FAILS, NEAR, ON_DEVICE, TRAIN, WITH_HOST_OPS, Row
 
-# Rows that the README shows, the most telling first; the first dozen of them that were measured are taken. One of each
-# kind of model that people ask for: convolutions and attention, reading, writing, seeing, hearing, drawing; training.
+# Candidates for the README, in order; it shows the first dozen that were measured. They cover the kinds of models that
+# people ask for: CNNs and transformers, text, vision, speech and image generation, and training.
 HEADLINES: tuple[tuple[str, str], ...] = (
     ("resnet18", EVAL),
     ("resnet50", EVAL),
@@ -45,7 +45,7 @@ DOZEN = 12
 
 @dataclass(frozen=True)
 class ModeTotals:
-    """How many rows of one mode came out how."""
+    """Counts of the rows of one mode by outcome."""
 
     rows: int
     on_device: int
@@ -58,7 +58,7 @@ class ModeTotals:
 
 @dataclass(frozen=True)
 class Totals:
-    """All rows in numbers."""
+    """Counts over all rows."""
 
     models: int
     eval: ModeTotals
@@ -75,7 +75,7 @@ class Family:
 
 
 def accuracy(row: Row) -> float | None:
-    """What tells how right a row is: PCC of its outputs, or in training that of its gradients; None if not known."""
+    """The PCC that a row is judged by: of its outputs, in training of its gradients; None if unknown."""
     found = row.gradient_pcc if row.mode == TRAIN else row.pcc
     return found if found is not None and math.isfinite(found) else None
 
@@ -86,7 +86,7 @@ def is_near(row: Row) -> bool:
 
 
 def ordered(rows: Iterable[Row]) -> list[Row]:
-    """Rows in the order of all tables, whatever order they came in: by name, inference before training."""
+    """Rows in the order of all tables: by name, inference before training."""
     return sorted(rows, key=lambda row: (row.model.casefold(), row.model, row.mode != EVAL, row.mode))
 
 
@@ -104,7 +104,7 @@ def totals(rows: Iterable[Row]) -> Totals:
 
 
 def families(rows: Iterable[Row]) -> list[Family]:
-    """Every family with its totals, the largest first."""
+    """Every family with its totals, largest first."""
     found: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         found[row.family].append(row)
@@ -116,7 +116,7 @@ def families(rows: Iterable[Row]) -> list[Family]:
 
 
 def headlines(rows: Iterable[Row], wanted: Sequence[tuple[str, str]] = HEADLINES, many: int = DOZEN) -> list[Row]:
-    """The rows that stand for the rest: inference first, in the order of `wanted`."""
+    """The rows that the README shows: inference first, in the order of `wanted`."""
     known = {(row.model, row.mode): row for row in rows}
     chosen = [known[each] for each in wanted if each in known][:many]
     return sorted(chosen, key=lambda row: row.mode != EVAL)

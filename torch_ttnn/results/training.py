@@ -1,25 +1,24 @@
-"""Training both ways: three steps of an optimizer, gradients compared parameter by parameter.
+"""Training with torch and on the device: three optimizer steps, gradients compared parameter by parameter.
 
-**The network.** In train mode, its dropout (and whatever else leaves out parts at random) set to 0: torch's compiler
-draws random numbers in another order than eager torch does, so two runs with dropout cannot be compared. A row says so.
+**The network** is in train mode, with dropout (and anything like it) set to 0: compiled and eager torch draw random
+numbers in different orders, so runs with dropout cannot be compared. The row says so.
 
-**The weights.** Random ones of the zoo are such that signals lie a little above zero where they are rectified, as they
-do in trained networks; without that, errors of rounding grow from layer to layer (`zoo.initialisation`). The running
-statistics of batch norms see to it, which training does not use: here their biases do, by as many deviations. Weights
-that were trained stay as they are.
+**The weights.** The zoo's random weights keep the inputs of ReLUs slightly above zero, as in trained networks; else
+rounding errors grow from layer to layer (`zoo.initialisation`). In inference the running statistics of batch norms do
+this. Training does not use them, so here the biases of batch norms are raised by as many standard deviations. Trained
+weights are not changed.
 
-**The loss.** The model's own, if it gives one; else the outputs times fixed random numbers, summed and divided by the
-root of their number.
+**The loss** is the model's own if it returns one; else the outputs times fixed random numbers, summed and divided by
+the square root of their count.
 
-**The steps.** AdamW moves the weights of two copies, one with gradients of the device and one with torch's own: two
-trainings, whose losses are told. The gradients of each step are compared at the same weights, those of the copy that
-the device trains: torch computes them there as well, so that what differs is the gradients alone and not where three
-steps have led.
+**The steps.** AdamW trains two copies, one with gradients of the device and one with torch's; the row has both losses.
+Gradients are compared at the same weights, those of the copy that the device trains: torch computes them there as well,
+so that the comparison is of gradients alone and not of where three steps have led.
 
-**What is compared.** A gradient that is zero in exact arithmetic consists of rounding errors alone: that of a bias
-before a norm, or of the keys of attention. Those are left out whose root mean square, as torch gives it, is below
-`ZERO` of the largest of all parameters (float32 leaves some 1e-8 to 1e-7 of it). A correlation of one number does not
-exist: parameters of one value agree (1) or not (0), by `ONE_VALUE_ERROR`.
+**What is compared.** A gradient that is zero in exact arithmetic consists of rounding errors only: that of a bias
+before a norm, or of the keys of attention. Gradients are skipped whose root mean square in torch is below `ZERO` of the
+largest of all parameters (float32 leaves some 1e-8 to 1e-7 of it). One number has no correlation: parameters with one
+value agree (1) or not (0), by `ONE_VALUE_ERROR`.
 """
 
 from __future__ import annotations
@@ -35,10 +34,11 @@ import torch
 from torch import nn
 
 from torch_ttnn.backend import compile
-from torch_ttnn.metrics import Agreement, agreement, elapsed, pcc, relative_error
-from torch_ttnn.results.described import fields_of
 from torch_ttnn.results.measure import Subject, finite, nothing_captured, time_fields, warm_times
+from torch_ttnn.results.program_fields import fields_of
 from torch_ttnn.results.record import NEAR, Gradient
+from torch_ttnn.workloads.agreement import Agreement, agreement, pcc, relative_error
+from torch_ttnn.workloads.timing import elapsed
 from torch_ttnn.zoo import tensors, trained
 from torch_ttnn.zoo.initialisation import LIFT, has_statistics
 
@@ -46,7 +46,7 @@ STEPS = 3
 LEARNING_RATE = 1e-4
 ZERO = 1e-6  # of the largest gradient
 ONE_VALUE_ERROR = 0.05
-SHOWN = 10  # gradients that are kept in a row, the worst
+SHOWN = 10  # worst gradients kept in a row
 NO_DROPOUT = "Dropout is off, so that both ways compute the same."
 LIFTED = f"Biases of batch norms are raised by {LIFT} deviations."
 
@@ -55,12 +55,12 @@ Model = Callable[..., Any]
 
 
 class NotTrainable(ValueError):
-    """A model that has no gradient to compare, or whose training leads nowhere."""
+    """A model without gradients to compare, or whose training diverges."""
 
 
 @dataclass
 class Pass:
-    """Forward and backward once: outputs, loss, and gradients by the names of their parameters."""
+    """One forward and backward pass: outputs, loss, and gradients by parameter name."""
 
     outputs: list[torch.Tensor]
     loss: float
@@ -69,7 +69,7 @@ class Pass:
 
 @dataclass
 class Found:
-    """What the steps have shown so far."""
+    """Results of the steps so far."""
 
     near: Agreement = field(default_factory=Agreement)
     first_seconds: float = 0.0
@@ -80,7 +80,7 @@ class Found:
 
 
 def train(subject: Subject) -> dict[str, Any]:
-    """Fields of a row of training."""
+    """Fields of a training row."""
     model = subject.model.train()
     is_lifted = subject.entry.name not in trained.TASKS and lift(model)
     told = [NO_DROPOUT] if quieten(model) else []
@@ -104,12 +104,12 @@ def train(subject: Subject) -> dict[str, Any]:
 
 
 def _steps(subject: Subject, compiled: Model) -> Found:
-    """Three steps of both trainings."""
+    """Three optimizer steps with torch and on the device."""
     found = Found()
     model, theirs = subject.model, copy.deepcopy(subject.model)
     optimizers = [_optimizer(model), _optimizer(theirs)]
     for step in range(STEPS):
-        with _kept_buffers(model):  # statistics of batch norms count one pass a step
+        with _kept_buffers(model):  # statistics of batch norms count one pass per step
             wanted = one_pass(model, model, subject)
         got, seconds = _timed_pass(compiled, model, subject)
         if step == 0:
@@ -139,11 +139,11 @@ def _checked(loss: float, where: str, step: int) -> float:
 
 
 def one_pass(call: Model, owner: nn.Module, subject: Subject) -> Pass:
-    """Gradients of the parameters of `owner`, which `call` is, compiled or not."""
+    """Gradients of the parameters of `owner`; `call` is that module, compiled or not."""
     owner.zero_grad(set_to_none=True)
     output, loss = _backward(call, subject.inputs(), subject)
     gradients = {name: each.grad for name, each in owner.named_parameters() if each.grad is not None}
-    # The next pass begins with new ones, so these can be kept as they are.
+    # The next pass allocates new ones, so these need no copy.
     return Pass([each.detach() for each in tensors(output)], loss, gradients)
 
 
@@ -154,7 +154,7 @@ def _timed_pass(call: Model, owner: nn.Module, subject: Subject) -> tuple[Pass, 
 
 
 def _backward(call: Model, inputs: Inputs, subject: Subject) -> tuple[Any, float]:
-    torch.manual_seed(subject.conditions.seed)  # for what is still drawn at random
+    torch.manual_seed(subject.conditions.seed)  # for operations that are still random
     arguments, keywords = inputs
     output = call(*arguments, **keywords)
     loss = loss_of(output, subject.conditions.seed)
@@ -177,7 +177,7 @@ def loss_of(output: Any, seed: int) -> torch.Tensor:
 
 @contextmanager
 def _kept_buffers(model: nn.Module) -> Iterator[None]:
-    """Buffers are afterwards what they were."""
+    """Restores the buffers afterwards."""
     before = [(each, each.detach().clone()) for each in model.buffers()]
     yield
     with torch.no_grad():
@@ -189,7 +189,7 @@ def _kept_buffers(model: nn.Module) -> Iterator[None]:
 
 
 def quieten(model: nn.Module) -> bool:
-    """Set every rate at which parts are left out at random to 0, in modules and their configs; whether any was not."""
+    """Set all dropout rates in modules and their configs to 0; returns whether any was not 0 before."""
     changed = False
     for module in model.modules():
         is_dropout = "drop" in type(module).__name__.lower() or "stochasticdepth" in type(module).__name__.lower()
@@ -211,7 +211,7 @@ def _zero_rates(holder: Any, more: tuple[str, ...]) -> bool:
 
 
 def lift(model: nn.Module) -> bool:
-    """Move what batch norms give above zero, as their running statistics do in inference; whether there are any."""
+    """Raise the biases of batch norms, as their running statistics do in inference; returns whether there are any."""
     found = False
     with torch.no_grad():
         for module in model.modules():
@@ -226,7 +226,7 @@ def lift(model: nn.Module) -> bool:
 
 
 def compare(got: Mapping[str, torch.Tensor], want: Mapping[str, torch.Tensor]) -> Iterator[tuple[str, Agreement]]:
-    """Gradients of the device against those of torch, without those that are zero but for rounding."""
+    """Compare gradients of the device with torch's, except those that are zero up to rounding."""
     largest = max((_size(each) for each in want.values()), default=0.0)
     if largest == 0:
         raise NotTrainable("all gradients are zero: there is nothing to compare")
@@ -253,20 +253,20 @@ def worst(gradients: Mapping[str, Agreement]) -> float:
 
 
 def _torch_pcc(subject: Subject) -> float | None:
-    """The worst gradient of torch itself when it multiplies in bfloat16 (`torch.autocast`), against its float32."""
+    """PCC of torch's worst gradient under `torch.autocast` in bfloat16, against its float32 gradients."""
     model = subject.model
     with _kept_buffers(model):
         want = one_pass(model, model, subject)
     try:
         with _kept_buffers(model), torch.autocast("cpu", torch.bfloat16):
             got = one_pass(model, model, subject)
-    except RuntimeError:  # some models mix their dtypes in ways that autocast does not allow
+    except RuntimeError:  # some models mix dtypes in ways that autocast rejects
         return None
     return finite(worst(dict(compare(got.gradients, want.gradients))))
 
 
 def gradient_fields(gradients: Mapping[str, Agreement]) -> dict[str, Any]:
-    """The worst of all parameters, and the ten worst by name."""
+    """PCC of the worst parameter, and the ten worst parameters by name."""
     ordered = sorted(gradients, key=lambda name: (gradients[name].pcc, name))
     shown = [
         Gradient(name, gradients[name].pcc, finite(gradients[name].relative_error) or 1.0) for name in ordered[:SHOWN]

@@ -1,13 +1,13 @@
 """What became of every ATen operation of a program: converted, removed, or left to the host.
 
-Programs say of each of their calls which operation of the fused graph it is for, and the fusions say what they put in
-the place of what. An operation of the captured graph is then
+Each call of a program records the operation of the fused graph that it implements, and each fusion records what it
+replaced. An operation of the captured graph is
 
-    host        if torch computes it in every call, or the fused operation that it became a part of
-    converted   if device calls are made for it. Of the operations that a fusion replaced, the one that computes most
-                stands for the device call that was made
-    removed     if nothing of it is left to do in a call: the others of a fusion, views that cost nothing, what is the
-                same as another operation, and what is worked out once from weights and constants
+    host        if torch computes it, or the fused operation it is part of, in every call
+    converted   if device calls implement it. Of the operations that a fusion replaced, the one that computes most
+                represents the resulting device call
+    removed     if no work is left in a call: the other operations of a fusion, free views, duplicates of another
+                operation, and what is computed once from weights and constants
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import torch.fx
 
 from torch_ttnn.compiler.brief import dtype_name
 from torch_ttnn.compiler.program import Program
-from torch_ttnn.report.data import kind_of
+from torch_ttnn.explain.data import kind_of
 from torch_ttnn.results.record import CONVERTED, HOST, REMOVED, Variation
 from torch_ttnn.tracer.calls import Call, jsonable, sizes
 from torch_ttnn.tracer.facts import flops_of
@@ -41,7 +41,7 @@ class Fate:
 
 
 def variations(programs: Iterable[Program]) -> tuple[Variation, ...]:
-    """All operations of the captured graphs by what they were called with and what became of them, counted."""
+    """Counts of captured operations by arguments and fate."""
     counted: Counter[Variation] = Counter()
     for program in programs:
         calls = dict(operations(program.captured))
@@ -54,7 +54,7 @@ def variations(programs: Iterable[Program]) -> tuple[Variation, ...]:
 
 
 def captured_variations(graphs: Iterable[torch.fx.GraphModule]) -> tuple[int, int]:
-    """Of graphs that could not be compiled: how many operations, and how many different ones."""
+    """For graphs that could not be compiled: the number of operations, and of distinct ones."""
     names = [str(call.op) for graph in graphs for _, call in operations(graph)]
     return len(names), len(set(names))
 
@@ -76,7 +76,7 @@ def tensor_text(tensor: torch.Tensor) -> str:
 
 
 def arguments_text(call: Call) -> str:
-    """What it was called with besides tensors; defaults and what is not given are left out."""
+    """Arguments other than tensors, without defaults."""
     tensors = {name.partition("[")[0] for name, _ in call.inputs}
     defaults = {each.name: each.default_value for each in call.op._schema.arguments if each.has_default_value()}
     shown = [
@@ -103,7 +103,7 @@ def _flops(call: Call) -> int:
 class Fates:
     """What became of the operations of one program, by their names in the captured graph.
 
-    The program must have been compiled in this process: one from the disk does not know its operations any more.
+    The program must have been compiled in this process: one loaded from disk does not know its captured operations.
     """
 
     def __init__(self, program: Program, flops: dict[str, int]) -> None:
@@ -129,7 +129,7 @@ class Fates:
         return self._replaced.get(name, Fate(REMOVED))
 
     def _fates_in_fusions(self, fusions: Sequence[dict[str, Any]], flops: dict[str, int]) -> Iterator[tuple[str, Fate]]:
-        """Of operations that fusions replaced, so that they are not in the fused graph."""
+        """Fates of operations that fusions replaced, which the fused graph no longer has."""
         looked_at = {name for fusion in fusions for name in fusion["nodes"]}
         for made, names in self._groups(fusions, looked_at).items():
             new = self._made(made, looked_at) - set(self.captured)
@@ -142,7 +142,7 @@ class Fates:
                     yield name, Fate(CONVERTED if name == chief else REMOVED)
 
     def _groups(self, fusions: Sequence[dict[str, Any]], looked_at: set[str]) -> dict[str, list[str]]:
-        """The name of what was made last: captured operations that it took the place of, through all fusions."""
+        """Final fused node -> the captured operations that it replaces, through all fusions."""
         last = dict(self._last(fusions))
         groups: dict[str, list[str]] = {}
         for number, fusion in enumerate(fusions):
@@ -157,7 +157,7 @@ class Fates:
         return {made: names for made, names in gone.items() if names}
 
     def _gone_before(self, names: Sequence[str], seen: set[str]) -> list[str]:
-        """Operations before these that went with them: some fusions replace more than they looked at."""
+        """Operations before these that were removed with them: some fusions replace more than they match."""
         found: list[str] = []
         waiting = [self.captured[name] for name in names if name in self.captured]
         while waiting:
@@ -169,8 +169,8 @@ class Fates:
         return found
 
     def _last(self, fusions: Sequence[dict[str, Any]]) -> Iterator[tuple[int, str]]:
-        """For every fusion what its result became: itself, or the result of a later fusion that replaced it."""
-        later: dict[str, str] = {}  # a name that was replaced: what it became in the end
+        """Result of every fusion -> itself, or the result of a later fusion that replaced it."""
+        later: dict[str, str] = {}  # replaced name -> final name
         for number in reversed(range(len(fusions))):
             made = fusions[number]["made"]
             became = later.get(made, made)
@@ -179,7 +179,7 @@ class Fates:
                 later[name] = became
 
     def _made(self, made: str, looked_at: set[str]) -> set[str]:
-        """A node of the fused graph with those before it that fusions wrote or looked at."""
+        """A node of the fused graph together with earlier nodes that fusions created or matched."""
         found: set[str] = set()
         waiting = [self.fused[made]] if made in self.fused else []
         while waiting:

@@ -1,4 +1,4 @@
-"""What `torch.compile(model, backend="torch_stat")` calls: it records every graph, and lets torch compute."""
+"""The backend `torch_stat` of `torch.compile`: records every graph and runs it with torch."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def backend(
 ) -> Callable[..., Any]:
     """Record the operations of a captured graph and run it as it is; given to `torch.compile(model, backend=...)`.
 
-    Called with fields of `TracerOption` alone, it gives a backend with these options:
+    Called with fields of `TracerOption` only, it returns a backend with these options:
 
     >>> import tempfile, torch, torch_ttnn
     >>> folder = tempfile.TemporaryDirectory()
@@ -61,7 +61,7 @@ def backend(
         backward=traced.backward,
         inference=traced.forward,
         table=TABLES[chosen.decompositions](),
-        partition=default_partition,  # as eager torch does it: nothing is computed twice
+        partition=default_partition,  # as in eager torch: no recomputation
     )
 
 
@@ -75,7 +75,7 @@ def _require_original(option: TracerOption) -> None:
 
 
 class TracedGraph:
-    """One graph of Dynamo: its forward and, once that runs, its backward."""
+    """One Dynamo graph: its forward and, once that has run, its backward."""
 
     def __init__(self, option: TracerOption, recording: Recording) -> None:
         self.option = option
@@ -91,7 +91,7 @@ class TracedGraph:
 def recorded(
     graph_module: torch.fx.GraphModule, recording: Recording, phase: str, statics: Iterable[int]
 ) -> Callable[[list[Any]], Any]:
-    """Runs a graph with torch, and records it the first time."""
+    """Runs a graph with torch and records it on the first run."""
     run = _boxed(graph_module)
     lock = threading.Lock()
     is_recorded = False
@@ -109,7 +109,7 @@ def recorded(
 
 
 def _boxed(graph_module: torch.fx.GraphModule) -> Callable[[list[Any]], Any]:
-    """The graph as a function of a list, which it empties as it goes: activations are freed at their last use."""
+    """The graph as a function of a list that it empties while it runs: activations are freed at their last use."""
     graph_module.graph.set_codegen(_BoxedCodeGen())
     graph_module.recompile()
     return graph_module.forward
@@ -129,7 +129,7 @@ class _Measuring(torch.fx.Interpreter):
     """Runs a graph to learn sizes that depend on values, such as that of `nonzero`."""
 
     def measure(self, args: Sequence[Any]) -> None:
-        state = torch.random.get_rng_state()  # the run that counts draws the same numbers
+        state = torch.random.get_rng_state()  # the actual run draws the same random numbers
         try:
             with torch.no_grad():
                 self.run(*args, enable_io_processing=False)

@@ -1,4 +1,4 @@
-"""One call of an operation as a record: its tensors, and its arguments by their names in the schema."""
+"""One call of an operation as a record: its tensors, and its arguments by schema name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from torch_ttnn.compiler.brief import dtype_name
 from torch_ttnn.tracer.records import NOT_JSONABLE, Record, TensorFact
 
 SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
-NAMED = (torch.dtype, torch.device, torch.layout, torch.memory_format)  # told by what str() says
+NAMED = (torch.dtype, torch.device, torch.layout, torch.memory_format)  # written as str() gives them
 
 
 class UnknownSize(Exception):
@@ -25,7 +25,7 @@ class UnknownSize(Exception):
 
 @dataclass(frozen=True)
 class Call:
-    """An operation, what it is called with and what it gives; tensors may be fake."""
+    """An operation with its arguments and results; tensors may be fake."""
 
     op: torch._ops.OpOverload
     args: tuple
@@ -55,7 +55,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a call beyond its arguments."""
+    """Facts about a call beyond its arguments."""
 
     flops: int = 0
     bytes_in: int = 0
@@ -71,7 +71,7 @@ class Verdict:
 
 
 def record(call: Call, facts: Facts | None = None, verdict: Verdict | None = None) -> Record:
-    """The call as it is written."""
+    """The call as a record."""
     facts, verdict = facts or Facts(), verdict or Verdict()
     return Record(
         op_type=str(call.op),
@@ -105,14 +105,14 @@ def bound(op: torch._ops.OpOverload, args: tuple, kwargs: dict[str, Any]) -> dic
 
 @functools.lru_cache(maxsize=4096)
 def _parameters(op: torch._ops.OpOverload) -> tuple[list[str], dict[str, Any]]:
-    """Names in order, and the defaults of those that have one."""
+    """Names in order, and the defaults."""
     parameters = op._schema.arguments
     defaults = {each.name: each.default_value for each in parameters if each.has_default_value()}
     return [each.name for each in parameters], defaults
 
 
 def jsonable(value: Any) -> Any:
-    """An argument as JSON holds it; `"not_jsonable"` where it can't.
+    """An argument as JSON, or `"not_jsonable"`.
 
     >>> jsonable([1, 2.5, None]), jsonable(torch.float16), jsonable(float("-inf")), jsonable(torch.ones(1))
     ([1, 2.5, None], 'torch.float16', '-inf', 'not_jsonable')
@@ -132,7 +132,7 @@ def jsonable(value: Any) -> Any:
 
 
 def named_tensors(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
-    """The tensors of an argument: itself, or the parts of a list."""
+    """The tensors of an argument: itself, or the items of a list."""
     if isinstance(value, torch.Tensor):
         yield name, value
     elif isinstance(value, tuple | list):
@@ -144,7 +144,7 @@ def named_tensors(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
 
 
 def hint(value: Any) -> Any:
-    """The number that a symbol stands for in this run."""
+    """The value of a symbol in this run."""
     if not isinstance(value, SYMBOLS):
         return value
     node = value.node

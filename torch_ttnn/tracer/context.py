@@ -22,8 +22,8 @@ from torch_ttnn.tracer.questions import about_call
 from torch_ttnn.tracer.recording import Recording
 from torch_ttnn.tracer.records import BACKWARD, FORWARD, Record
 
-MOST_RECORDS = 10_000  # held before they are written, as one more graph
-TORCH = f"{Path(torch.__file__).parent}{os.sep}"  # with the separator: torchvision lies beside it
+MOST_RECORDS = 10_000  # held in memory, then written as one more graph
+TORCH = f"{Path(torch.__file__).parent}{os.sep}"  # with the separator: torchvision is next to it
 
 
 @contextmanager
@@ -63,7 +63,7 @@ def tracing(model_name: str = "", *, options: Any = None, **fields: Any) -> Iter
 
 
 class TracingMode(TorchDispatchMode):
-    """Sees every operation on its way to the kernels."""
+    """Intercepts every operation before its kernel runs."""
 
     def __init__(self, option: TracerOption, recording: Recording) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class TracingMode(TorchDispatchMode):
         self.held[BACKWARD if in_backward else FORWARD].append(record(call, facts, verdict))
 
     def flush(self) -> None:
-        """Write what is held."""
+        """Write the records held in memory."""
         forward, backward = self.held[FORWARD], self.held[BACKWARD]
         if forward or backward:
             self.recording.write(FORWARD, forward)
@@ -103,7 +103,7 @@ class TracingMode(TorchDispatchMode):
 
 
 class _ModuleNames:
-    """Where in the model and its source an operation runs: read from the stack, so that no hook changes the model."""
+    """Module and source line of an operation, read from the stack: no hooks on the model."""
 
     def __init__(self) -> None:
         self._names: weakref.WeakKeyDictionary[torch.nn.Module, dict[int, str]] = weakref.WeakKeyDictionary()
@@ -111,7 +111,7 @@ class _ModuleNames:
     def where(self) -> tuple[str, str]:
         """`file:line: code` of the innermost frame outside of torch, and the path of the innermost module."""
         source, inner, root = "", None, None
-        frame = sys._getframe(3)  # this method, the mode's two
+        frame = sys._getframe(3)  # this method and two of the mode
         while frame is not None:
             code = frame.f_code
             if code in _CALLS:

@@ -1,20 +1,20 @@
-"""FLOPs and bytes of a call: torch's own formulas for products, and one table of rules for all the rest.
+"""FLOPs and bytes of a call: torch's own formulas for products, and a table of rules for everything else.
 
 **FLOPs.** Matrix products, convolutions and attention count as in `torch.utils.flop_counter`: a multiplication and an
-addition are two (but gradients of convolutions in groups, which it counts too high). That counter stops there; here
-every operation has a rule, found in this order:
+addition are two (except gradients of grouped convolutions, which it overcounts). That counter has no other formulas;
+here every operation has a rule, found in this order:
 
-1. what only moves, makes or renames values counts 0 (`MOVES`, and every view);
-2. a rule of its own (`RULES`): softmax, norms, pools, resampling, sorting, recurrent layers ...;
-3. reductions count one an element of what they read;
-4. all others, pointwise functions and what nobody thought of alike, count one an element of what they make, or of the
-   largest tensor that they read if that is more. So no operation that computes counts 0.
+1. moving, creating or viewing values counts 0 (`MOVES`, and every view);
+2. a specific rule (`RULES`): softmax, norms, pools, resampling, sorting, recurrent layers ...;
+3. reductions count one per input element;
+4. all others, pointwise functions and unknown operations alike, count one per element of their output, or of their
+   largest input if that has more. So no operation that computes counts 0.
 
-A function such as `exp` counts one, as an addition does: what it costs is a matter of the device.
+A function such as `exp` counts one, like an addition: its cost depends on the device.
 
-**Bytes.** What is read and what is written: elements times their size, of all tensors of the call. A tensor counts in
-full where it is expanded or strided. Two exceptions. Views, and what only takes memory, move nothing: a graph of them
-would otherwise seem to be bound by memory that it never touches. Lookups read what they pick, not the whole table.
+**Bytes.** What is read and what is written: elements times their size, of all tensors of the call. Expanded and
+strided tensors count in full. Two exceptions: views and allocations move nothing, or a graph of them would seem bound
+by memory traffic that does not exist; and lookups read the rows they pick, not the whole table.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def flops_of(call: Call) -> int:
 
 @functools.lru_cache(maxsize=4096)
 def base_name(op: torch._ops.OpOverload) -> str:
-    """The name without namespace and overload, the same for the variant that works in place.
+    """The name without namespace and overload, the same for the in-place variant.
 
     >>> base_name(torch.ops.aten.relu_.default), base_name(torch.ops.aten.add.Tensor)
     ('relu', 'add')
@@ -87,7 +87,7 @@ def _bytes(tensor: torch.Tensor) -> int:
 
 
 def _written_in_place(call: Call) -> int:
-    """Of an operation that gives nothing back: the tensors that it changes."""
+    """Bytes of the tensors that an operation without results modifies."""
     changed = [each.name for each in call.op._schema.arguments if each.alias_info and each.alias_info.is_write]
     return sum([_bytes(tensor) for name, tensor in call.inputs if name.partition("[")[0] in changed])
 
@@ -99,12 +99,8 @@ def _elements(tensors: list[tuple[str, torch.Tensor]]) -> list[int]:
     return [tensor.numel() for _, tensor in tensors]
 
 
-def of_outputs(each: int) -> Rule:
-    return lambda call: each * sum(_elements(call.outputs))
-
-
 def of_inputs(each: int) -> Rule:
-    """So many an element of the first input."""
+    """`each` per element of the first input."""
     return lambda call: each * (_elements(call.inputs) or [0])[0]
 
 
@@ -113,7 +109,7 @@ def of_first_output(each: int) -> Rule:
 
 
 def of_largest(each: int) -> Rule:
-    """So many an element of what is made, or of the largest tensor that is read."""
+    """`each` per element of the output, or of the largest input if that has more."""
     return lambda call: each * max([sum(_elements(call.outputs)), *_elements(call.inputs)], default=0)
 
 
@@ -122,7 +118,7 @@ def of_all_inputs(each: int) -> Rule:
 
 
 def of_argument(name: str, each: int = 1) -> Rule:
-    """So many an element of the tensor of this name."""
+    """`each` per element of the tensor of this name."""
 
     def rule(call: Call) -> int:
         tensor = call.arguments.get(name)
@@ -132,7 +128,7 @@ def of_argument(name: str, each: int = 1) -> Rule:
 
 
 def _convolution_backward(call: Call) -> int:
-    """Gradients of input and weight take as much as the convolution each. torch counts groups as if all met all."""
+    """Gradients of input and weight cost as much as the convolution each; torch's formula ignores groups."""
     given = call.arguments
     seen = given["input"] if given["transposed"] else given["grad_output"]
     each = 2 * seen.shape[0] * math.prod(seen.shape[2:]) * given["weight"].numel()
@@ -140,12 +136,12 @@ def _convolution_backward(call: Call) -> int:
 
 
 def _windows(call: Call) -> int:
-    """Pools: every element of a window, for every output."""
+    """Pools: every element of the window, per output."""
     return math.prod(_spread(call, "kernel_size")) * _elements(call.outputs)[0]
 
 
 def _spread(call: Call, name: str) -> list[int]:
-    """An argument of one number or one an axis, for the axes of an image."""
+    """An argument of one number, or one per axis, as one per spatial axis."""
     given = call.arguments[name]
     axes = call.outputs[0][1].dim() - 2 if call.outputs else 1
     if not isinstance(given, tuple | list):
@@ -154,7 +150,7 @@ def _spread(call: Call, name: str) -> list[int]:
 
 
 def _sorting(call: Call) -> int:
-    """n log n comparisons along the axis that is sorted."""
+    """n log n comparisons along the sorted axis."""
     tensor = call.inputs[0][1]
     axis = call.arguments.get("dim", -1)
     length = tensor.shape[axis] if tensor.dim() else 1
@@ -162,7 +158,7 @@ def _sorting(call: Call) -> int:
 
 
 def _fourier(call: Call) -> int:
-    """5 n log n, the usual count of a fast transform."""
+    """5 n log n, the usual count for an FFT."""
     tensor = max((t for _, t in (*call.inputs, *call.outputs)), key=torch.Tensor.numel)
     length = math.prod([tensor.shape[axis] for axis in call.arguments.get("dim", [-1])])
     return 5 * tensor.numel() * max(1, math.ceil(math.log2(max(2, length))))
@@ -183,7 +179,7 @@ def _distances(call: Call) -> int:
 
 
 def _product(left: str) -> Rule:
-    """Products that torch's counter leaves out: every element of the left side with every column of the right."""
+    """Products that torch's counter does not know: every element of the left side with every column of the right."""
 
     def rule(call: Call) -> int:
         matrix, out = call.arguments[left], call.outputs[0][1]
@@ -193,13 +189,13 @@ def _product(left: str) -> Rule:
 
 
 def _lists(call: Call) -> int:
-    """Operations on lists of tensors: one an element of the first list."""
+    """Operations on lists of tensors: one per element of the first list."""
     first = call.inputs[0][0].partition("[")[0] if call.inputs else ""
     return sum([tensor.numel() for name, tensor in call.inputs if name.partition("[")[0] == first])
 
 
 def _cubic(factor: float) -> Rule:
-    """Factorisations and solvers: a constant times n³, for each matrix."""
+    """Factorisations and solvers: a constant times n³ per matrix."""
 
     def rule(call: Call) -> int:
         matrix = call.inputs[0][1]
@@ -211,7 +207,7 @@ def _cubic(factor: float) -> Rule:
 
 # -- the table --------------------------------------------------------------------------------------------------------
 
-# Give another name, shape or type to memory that is there, or take memory and leave it as it is: nothing moves.
+# Views and allocations: no bytes move.
 RENAMES = frozenset(
     """_unsafe_view _reshape_alias detach alias lift lift_fresh view_as resize set squeeze unsqueeze transpose t
     as_strided swapaxes swapdims _assert_async _assert_scalar _assert_tensor_metadata sym_size sym_stride sym_numel
@@ -220,7 +216,7 @@ RENAMES = frozenset(
     _make_dep_token _print""".split()
 )
 
-# Carry values from one place to another, or write a given one: bytes move, nothing is computed.
+# Copies, gathers and fills: bytes move, nothing is computed.
 MOVES = frozenset(
     """copy clone _to_copy contiguous lift_fresh_copy cat concat stack _stack _chunk_cat repeat tile expand_copy
     repeat_interleave roll flip rot90 permute_copy transpose_copy t_copy view_copy slice_copy select_copy unbind_copy
@@ -237,7 +233,7 @@ MOVES = frozenset(
     _nested_get_values_copy _fused_sdp_choice _reshape_copy""".split()
 )
 
-# One an element of what is read.
+# One per input element.
 REDUCTIONS = frozenset(
     """sum nansum mean nanmean prod amax amin aminmax max min all any argmax argmin count_nonzero logsumexp norm
     linalg_vector_norm linalg__powsum var var_mean std std_mean median nanmedian mode kthvalue trace cumsum cumprod
@@ -245,7 +241,7 @@ REDUCTIONS = frozenset(
     _is_any_true""".split()
 )
 
-# What a lookup reads from: as many bytes as it gives, not all of them.
+# Tables of lookups: as many bytes are read as are returned.
 LOOKUPS = {
     "embedding": "weight",
     "index": "self",
@@ -270,12 +266,12 @@ ALSO_KNOWN_AS: dict[str, Callable[..., Any]] = {
     "mkldnn_convolution": flop_registry[aten.convolution],
 }
 
-SOFTMAX = 5  # an element: find the largest, subtract it, exponential, sum, divide
+SOFTMAX = 5  # per element: maximum, subtract, exp, sum, divide
 SOFTMAX_BACKWARD = 4  # multiply, sum, subtract, multiply
 NORM = 7  # mean (1), subtract (1), square and sum (2), divide (1), scale and shift (2)
 NORM_BACKWARD = 14  # the normalised value again (2), two sums (3), their shares (5), gradients of scale and shift (4)
 NORM_WITH_STATISTICS = 4  # subtract, divide, scale, shift
-TAP = 2  # a weighted neighbour: multiply, add
+TAP = 2  # per weighted neighbour: multiply, add
 
 RULES: dict[str, Rule] = {
     **dict.fromkeys(["_softmax", "_log_softmax", "_safe_softmax", "_masked_softmax"], of_first_output(SOFTMAX)),

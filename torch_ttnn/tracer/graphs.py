@@ -1,4 +1,4 @@
-"""The operations of an FX graph as calls: what each is called with, what it gives, where it comes from."""
+"""The operations of an FX graph as calls: arguments, results, and source."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Node = torch.fx.Node
 
 
 def operations(graph_module: torch.fx.GraphModule) -> Iterator[tuple[Node, Call]]:
-    """Every operation in order; those of graphs within the graph (branches, loops) where they are used.
+    """Every operation in order; those of subgraphs (branches, loops) at their place of use.
 
-    An operation is any overload of any namespace. Python's own functions, `getitem` first of all, are not. What torch
-    wraps to keep the graph functional is told as the operation that it stands for.
+    An operation is an overload of any namespace, not a Python function such as `getitem`. Operations that torch
+    wraps to keep the graph functional are unwrapped.
     """
     for node in graph_module.graph.nodes:
         if node.op != "call_function":
@@ -33,7 +33,7 @@ def operations(graph_module: torch.fx.GraphModule) -> Iterator[tuple[Node, Call]
 
 
 def _within(node: Node, graph_module: torch.fx.GraphModule) -> Iterator[tuple[Node, Call]]:
-    """The operations of a node that runs others: an operation it wraps, or graphs."""
+    """The operations within a node: the one that it wraps, or those of its subgraphs."""
     wrapped = next((each for each in node.args if isinstance(each, torch._ops.OpOverload)), None)
     if wrapped is not None:
         args = node.args[node.args.index(wrapped) + 1 :]
@@ -64,7 +64,7 @@ def call_of(
 
 
 def value(node: Node, graph_module: torch.fx.GraphModule) -> Any:
-    """What stands for the value of a node: a fake tensor, a number, a constant."""
+    """The value of a node: a fake tensor, a number, a constant."""
     if "val" in node.meta:
         return node.meta["val"]
     if node.op == "get_attr":
@@ -73,7 +73,7 @@ def value(node: Node, graph_module: torch.fx.GraphModule) -> Any:
 
 
 def _module(node: Node) -> str:
-    """The module that an operation belongs to; of a backward operation, the one whose gradient it is part of."""
+    """The module of an operation; for a backward operation, that of the forward operation it differentiates."""
     if node.meta.get("nn_module_stack"):
         return module_path(node)
     stack = node.meta.get("fwd_nn_module_stack")
@@ -93,9 +93,9 @@ UNNAMED = "model"
 
 
 def model_name(graph_module: torch.fx.GraphModule) -> str:
-    """The class of the model that is being compiled, as far as it can be known; `"model"` for a function.
+    """The class of the model that is being compiled, if it can be determined; `"model"` for a function.
 
-    Dynamo's graph names the modules within the model, not the model itself: that one is on the stack, being called.
+    Dynamo's graph names the modules inside the model but not the model itself, which is found on the call stack.
     """
     called = _called_module()
     if called is not None:
@@ -107,7 +107,7 @@ def model_name(graph_module: torch.fx.GraphModule) -> str:
 
 
 def _called_module() -> torch.nn.Module | None:
-    """The outermost module being called, below what `torch.compile` made of it."""
+    """The outermost module being called, without the wrapper of `torch.compile`."""
     outermost = None
     frame = sys._getframe(1)
     while frame is not None:

@@ -1,16 +1,16 @@
-"""What the compiler makes of one operation: it is asked, with a graph of this operation alone.
+"""What the compiler does with one operation, found by compiling a graph of this operation alone.
 
 The answer is one of these:
 
-    device       the operation leaves nothing for torch to compute in a call: TT-NN calls, a view that costs nothing,
-                 or a constant that is worked out once
+    device       nothing is left for torch to compute in a call: TT-NN calls, a free view, or a constant that is
+                 computed once
     host         torch computes it in every call; the reason says why
-    decomposed   it is taken apart first; with no reason all its parts are as above, else the reason names one that is
-                 left to the host
+    decomposed   it is decomposed first; without a reason all its parts run on the device, else the reason names one
+                 that stays on the host
     (empty)      it could not be asked; the reason says why
 
-A model's weights are static to the compiler and constants are known to it, so both are told apart in the question. In
-the whole graph an operation can still fare otherwise: fusions look at several at once. `torch_ttnn.explain` tells.
+The compiler treats weights as static and knows constants, so the query marks both. In the whole graph the outcome can
+differ, because fusions match several operations; `torch_ttnn.explain` shows it.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from torch_ttnn.tracer.calls import Verdict
 from torch_ttnn.tracer.questions import Question, as_graph
 
 DEVICE, HOST, DECOMPOSED = "device", "host", "decomposed"
-MOST_ANSWERS = 4096  # remembered; a large transformer asks some fifty questions
+MOST_ANSWERS = 4096  # cached answers; a large transformer makes some fifty queries
 NOT_STRIDED = "sparse tensors and their like have no counterpart on the device"
 VALUES_DECIDE = "what it gives depends on values, so torch.compile leaves it to Python"
 
 
 class Lowerings:
-    """Answers questions for one board, and remembers the answers."""
+    """Answers queries for one board and caches the answers."""
 
     def __init__(self, device: Any = "emulator", most: int = MOST_ANSWERS) -> None:
         self.device = device
@@ -77,18 +77,18 @@ class Lowerings:
                 return Verdict(HOST, VALUES_DECIDE)
             except (UnsupportedOperatorException, NotImplementedError) as error:
                 return Verdict(HOST, f"torch cannot tell what it gives without running it: {_first_line(error)}")
-            except Exception as error:  # the model runs on, and the record says that this is not known
+            except Exception as error:  # the model runs on; the record says that the answer is unknown
                 return Verdict("", f"the compiler could not be asked: {_first_line(error)}")
             try:
                 left = self._left_to_host(graph_module, question.statics, fake_mode)
-            except Exception as error:  # a fault of the compiler must not end the model that is looked at
+            except Exception as error:  # a bug of the compiler must not stop the traced model
                 return Verdict(HOST, f"the compiler fails on it: {_first_line(error)}")
         return _verdict(question.op, graph_module.graph, left)
 
     def _left_to_host(
         self, graph_module: torch.fx.GraphModule, statics: Sequence[int], fake_mode: FakeTensorMode
     ) -> list[tuple[Any, str]]:
-        """Runs the stages of the compiler; what stays on the host, and why."""
+        """Run the compiler's stages; returns what stays on the host, and why."""
         if self._options is None:
             self._options = TorchTtnnOption(debug=())
         target = devices.resolve(self.device)

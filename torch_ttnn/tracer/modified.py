@@ -26,7 +26,7 @@ from ttnn_emulator import DataType
 from ttnn_emulator.api.binding import overloads_of
 
 Node = torch.fx.Node
-BLOCK = 16  # values of a block format that share an exponent, of a byte
+BLOCK = 16  # values of a block format that share one exponent byte
 BYTES = {
     DataType.FLOAT32: 4,
     DataType.INT32: 4,
@@ -40,7 +40,7 @@ BYTES = {
 
 
 def records_of_program(graph: torch.fx.Graph) -> Iterator[Record]:
-    """What is known of every call of a program; FLOPs are counted on the captured graph only."""
+    """Records of every call of a program; FLOPs are counted on the captured graph only."""
     for node in graph.nodes:
         if node.op != "call_function":
             continue
@@ -70,7 +70,7 @@ def _device_call(node: Node) -> Record:
 
 
 def _host_call(node: Node) -> Record:
-    """A call of torch's: left to the host for a reason, or a part of a move."""
+    """A call of torch: a host operation, or part of a move."""
     args, kwargs = mapped(node.args, _host_value), mapped(dict(node.kwargs), _host_value)
     source, module = _origin(node)
     call = Call(node.target, args, kwargs, _host_value(node), source, module)  # type: ignore[arg-type]
@@ -87,7 +87,7 @@ def _origin(node: Node) -> tuple[str, str]:
 
 
 def _host_value(item: Any) -> Any:
-    """The tensor that stands for what a node gives; of several outputs, those that are read."""
+    """The fake tensor of a node's result; of several outputs, those that are used."""
     if not isinstance(item, Node):
         return item
     if "val" in item.meta:
@@ -99,7 +99,7 @@ def _host_value(item: Any) -> Any:
 
 
 def _fact(name: str, item: Any) -> TensorFact:
-    """A tensor on the device, or one of torch's."""
+    """A tensor of the device or of torch."""
     if isinstance(item, ttnn_emulator.Tensor):
         return TensorFact(tuple(item.spec.shape), item.dtype.name.lower(), name)
     made = spec_tensors(item)
@@ -110,7 +110,7 @@ def _fact(name: str, item: Any) -> TensorFact:
 
 
 def _bytes(item: Any) -> int:
-    """Elements times their size, as for torch's tensors; what tiles add is left out."""
+    """Elements times their size, as for torch's tensors; tile padding is not counted."""
     if isinstance(item, ttnn_emulator.Tensor):
         return math.ceil(math.prod(item.spec.shape) * BYTES[item.dtype])
     made = spec_tensors(item)
@@ -129,16 +129,16 @@ def _nodes_within(name: str, value: Any) -> Iterator[tuple[str, Node]]:
 
 
 def _named(node: Node) -> dict[str, Any]:
-    """Arguments as they were given, by their names in the library."""
+    """Arguments by their names in the library."""
     names = _parameter_names(node.meta["path"], len(node.args), frozenset(node.kwargs))
     return dict(zip(names, node.args)) | dict(node.kwargs)
 
 
 @functools.lru_cache(maxsize=4096)
 def _parameter_names(path: str, positional: int, keywords: frozenset[str]) -> tuple[str, ...]:
-    """Names of the positional arguments, by the first signature that takes so many of them, and these keywords."""
+    """Names of the positional arguments, from the first signature that accepts their number and these keywords."""
     known = [overload.names for overload in overloads_of(path)]
-    if not known:  # the library writes these in Python
+    if not known:  # implemented in Python by the library
         function = library_function(ttnn_emulator, path)
         known = [tuple(inspect.signature(getattr(function, "function", function)).parameters)]
     for names in known:
@@ -148,7 +148,7 @@ def _parameter_names(path: str, positional: int, keywords: frozenset[str]) -> tu
 
 
 def _told(value: Any) -> Any:
-    """As JSON; what belongs to the library as the source that makes it."""
+    """As JSON; objects of the library as the source that creates them."""
     plain = jsonable(value)
     if plain != NOT_JSONABLE or any(True for _ in _nodes_within("", value)):
         return plain

@@ -1,4 +1,4 @@
-"""What a user can choose when tracing: one dataclass, also given as a dict, or not at all."""
+"""Options of the tracer: a dataclass; users may also pass a dict, or nothing."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ RAW, RAW_MODIFIED, PICTURES = "raw", "raw_modified", "graphviz"  # folders withi
 class TracerOption:
     """Options of the tracer.
 
-    model_name      what the files are called after; empty takes the class of the model, where that can be known
-    out_folder      where the folder `raw` with the records is made
-    out_prefix      stands before the model's name, to keep runs of one model apart
+    model_name      used in file names; by default the class of the model, if it can be determined
+    out_folder      the folder `raw` with the records is created in it
+    out_prefix      prefix of the model's name, to keep runs of one model apart
     trace_orig      record the graphs that were captured
     trace_modi      record what the compiler made of them in the folder `raw_modified`; only the `ttnn` backend can
                     (its option `tracer_option`)
-    decompositions  "none" records what eager torch runs; "core" takes operations apart into core ATen first
-    facts           also work out FLOPs and bytes
-    lowering        also ask the compiler what becomes of each operation: device, host (and why), or taken apart
-    device          the board that is asked for: "emulator", "emulator:p150" ...; nothing runs on it
+    decompositions  "none" records what eager torch runs; "core" decomposes operations into core ATen first
+    facts           also compute FLOPs and bytes
+    lowering        also ask the compiler where each operation runs: device, host (and why), or decomposed
+    device          the board for these queries: "emulator", "emulator:p150" ...; nothing runs on it
     gen_graphviz    also draw the graphs, in the folder `graphviz`: `.dot` files, and `.svg` where graphviz is installed
-    verbose         log every graph so that it is seen (else at INFO, by the logger `torch_ttnn`)
+    verbose         log every graph at WARNING in place of INFO (logger `torch_ttnn`)
 
-    What was asked of the compiler is remembered here, so graphs that are traced with one option object ask once.
+    Answers of the compiler are cached here, so graphs that are traced with one option object share them.
     """
 
     model_name: str = ""
@@ -60,7 +60,7 @@ class TracerOption:
 
     @classmethod
     def of(cls, given: TracerOption | Mapping[str, Any] | None) -> TracerOption:
-        """The options themselves, from whatever the user gave.
+        """Options from what the user passed.
 
         >>> TracerOption.of({"model_name": "resnet18"}).out_folder
         'stat'
@@ -79,8 +79,8 @@ class TracerOption:
 
     @property
     def lowerings(self) -> Lowerings | None:
-        """Whom to ask what becomes of an operation, if that is wanted."""
-        from torch_ttnn.tracer.lowered import Lowerings  # it needs the compiler, which knows these options
+        """The object that answers queries about lowerings, if `lowering` is set."""
+        from torch_ttnn.tracer.lowered import Lowerings  # it imports the compiler, which imports this module
 
         if self.lowering and self._lowerings is None:
             self._lowerings = Lowerings(self.device)

@@ -21,13 +21,13 @@ from torch_ttnn.tracer.calls import Call, concrete, sizes
 from torch_ttnn.tracer.graphs import value
 
 Node = torch.fx.Node
-LARGEST_CONSTANT = 1 << 16  # elements up to which the values of a constant are part of a question
-LONGEST_CHAIN = 32  # operations up to which a constant that is computed is part of a question
+LARGEST_CONSTANT = 1 << 16  # constants up to this many elements are part of a question with their values
+LONGEST_CHAIN = 32  # computed constants are part of a question up to this many operations
 
 
 @dataclass(frozen=True)
 class Input:
-    """A tensor that comes from elsewhere; static if it is a weight. One that is not strided has no strides."""
+    """A tensor from outside; static if it is a weight. Tensors that are not strided have no strides."""
 
     shape: tuple[int, ...]
     stride: tuple[int, ...] | None
@@ -56,14 +56,14 @@ class Constant:
 
 @dataclass(frozen=True)
 class Ref:
-    """Stands in arguments for what an earlier part gives."""
+    """Refers to the result of an earlier part."""
 
     number: int
 
 
 @dataclass(frozen=True)
 class Step:
-    """A call of a function on what earlier parts give."""
+    """A call of a function on results of earlier parts."""
 
     function: Any
     key: Any
@@ -77,7 +77,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Question:
-    """Parts in order, the last one being the operation; which of its outputs anybody reads (None: it has but one)."""
+    """Parts in order, the operation last; `used` are the outputs of it that are read (None: it has only one)."""
 
     parts: tuple[Input | Constant | Step, ...]
     used: tuple[int, ...] | None
@@ -94,7 +94,7 @@ class Question:
 
     @property
     def statics(self) -> list[int]:
-        """Numbers of the inputs that are weights."""
+        """Indices of the inputs that are weights."""
         inputs = [part for part in self.parts if isinstance(part, Input)]
         return [number for number, part in enumerate(inputs) if part.is_static]
 
@@ -107,7 +107,7 @@ def _itself(node: Node) -> Node:
 
 
 def about_call(call: Call, needs_all_outputs: bool) -> Question:
-    """About a call whose surroundings are not known: its parameters are weights, all else changes."""
+    """Question about a call without a graph: parameters are weights, other tensors are not."""
     parts: list[Any] = []
 
     def part_of(item: Any) -> Any:
@@ -134,7 +134,7 @@ class GraphQuestions:
         self._chain: dict[Node, int] = {}
 
     def about(self, node: Node, call: Call) -> Question:
-        """About an operation, with the weights and constants that it reads."""
+        """Question about an operation, with the weights and constants that it reads."""
         parts: list[Any] = []
         numbers: dict[Node, int] = {}
 
@@ -163,7 +163,7 @@ class GraphQuestions:
         return Step.of(node.target, mapped(tuple(node.args), part_of), mapped(dict(node.kwargs), part_of))
 
     def _length(self, node: Node) -> int:
-        """How many operations compute a constant, itself included; 0 for what is none, or takes too many."""
+        """The number of operations that compute a constant, itself included; 0 if it is not one, or takes too many."""
         found = self._chain.get(node)
         if found is None:
             found = self._chain[node] = self._measured(node)
@@ -206,7 +206,7 @@ def _used(node: Node, call: Call) -> tuple[int, ...] | None:
 
 
 def _tensor_places(result: Any) -> tuple[int, ...]:
-    """Outputs with something in them: batch norms without statistics give empty tensors beside the result."""
+    """Indices of non-empty outputs: batch norms without statistics return empty tensors beside the result."""
     return tuple([number for number, each in enumerate(result) if isinstance(each, torch.Tensor) and each.numel()])
 
 
@@ -230,7 +230,7 @@ def _fake(part: Input) -> torch.Tensor:
 
 
 def _written(question: Question) -> torch.fx.GraphModule:
-    """A graph with a node for each part; the operation is kept whole when a model is captured."""
+    """A graph with one node per part; the operation must not be decomposed when a model is captured."""
     graph = torch.fx.Graph()
     root = torch.nn.Module()
     nodes: list[Node] = []
@@ -257,7 +257,7 @@ def _written(question: Question) -> torch.fx.GraphModule:
 
 
 def _run(question: Question) -> Any:
-    """A function of the inputs that does what the parts say, and gives what is read or changed."""
+    """A function of the inputs that runs the parts and returns what is read or modified."""
 
     def run(*inputs: torch.Tensor) -> list[Any]:
         given = iter(inputs)

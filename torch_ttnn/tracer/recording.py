@@ -1,4 +1,4 @@
-"""Writes the records of one graph after another; holds none of them longer than it takes."""
+"""Writes records graph by graph and keeps none of them in memory."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ log = logging.getLogger("torch_ttnn")
 class Recording:
     """Files of one graph of a model: its forward and its backward trace have the same number.
 
-    A graph that is compiled again, or whose backward is, gets a new number. So does a backward graph that comes alone;
-    its forward trace is then an empty one.
+    A graph that is recompiled, or whose backward is, gets a new number. So does a backward graph without a forward;
+    its forward trace is empty.
     """
 
     def __init__(self, option: TracerOption, model: str, folder: str = RAW) -> None:
@@ -45,7 +45,7 @@ class Recording:
         self._lock = threading.Lock()
 
     def write(self, phase: str, records: Sequence[Record]) -> pathlib.Path:
-        """Write the trace of a graph; gives its path."""
+        """Write the trace of a graph; returns its path."""
         with self._lock:
             if phase == FORWARD:
                 number = self._number = claim(self.model, self.folder)
@@ -65,14 +65,14 @@ class Recording:
 
     def graph(self, phase: str, graph_module: torch.fx.GraphModule, statics: Iterable[int]) -> pathlib.Path:
         """Write the trace of a captured graph, and its picture if the options ask for one."""
-        with _disable_current_modes():  # of whoever traces or compiles; what is looked at here is plain
+        with _disable_current_modes():  # that of the caller; values are inspected here outside of it
             path = self.write(phase, tuple(records_of(graph_module, statics, self.option)))
         if self.option.gen_graphviz:
             self.draw(graph_module.graph, path.stem)
         return path
 
     def draw(self, graph: torch.fx.Graph, name: str) -> None:
-        """The graph in graphviz's language, and drawn where graphviz is installed."""
+        """Write the graph as a `.dot` file, and draw it if graphviz is installed."""
         folder = pathlib.Path(self.option.out_folder) / PICTURES
         folder.mkdir(parents=True, exist_ok=True)
         with replacing(folder / f"{name}.dot") as temporary:
@@ -81,7 +81,7 @@ class Recording:
 
 
 class ProgramTracer:
-    """Records the graphs of one `torch.compile` region as they were captured, and what the compiler made of them."""
+    """Records the captured graphs of one `torch.compile` region and the programs compiled from them."""
 
     def __init__(self, option: TracerOption, model: str) -> None:
         self.option = option
@@ -89,7 +89,7 @@ class ProgramTracer:
         self.made = Recording(option, model, RAW_MODIFIED)
 
     def program(self, phase: str, program: Program, statics: Iterable[int]) -> None:
-        """Record a program, compiled now or found on disk."""
+        """Record a program, whether compiled or loaded from disk."""
         if self.option.trace_orig:
             self.captured.graph(phase, program.captured, statics)
         if self.option.trace_modi:
@@ -99,7 +99,7 @@ class ProgramTracer:
 
 
 def records_of(graph_module: torch.fx.GraphModule, statics: Iterable[int], option: TracerOption) -> Iterator[Record]:
-    """What is known of every operation of a graph. `statics` are the numbers of the inputs that are weights."""
+    """Records of every operation of a graph. `statics` are the indices of the inputs that are weights."""
     lowerings = option.lowerings
     questions = GraphQuestions(graph_module, statics) if lowerings is not None else None
     for node, call in operations(graph_module):
@@ -110,7 +110,7 @@ def records_of(graph_module: torch.fx.GraphModule, statics: Iterable[int], optio
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """What the traces were taken with."""
+    """Versions that the traces were taken with."""
     import torch_ttnn
 
     return {"python": platform.python_version(), "torch": torch.__version__, "torch_ttnn": torch_ttnn.__version__}

@@ -1,9 +1,8 @@
-"""Raw records: what is known of every operation of a traced graph, one JSON file a graph."""
+"""Raw records: one JSON file per traced graph, with one record per operation."""
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import math
 import os
@@ -13,23 +12,23 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from torch_ttnn.system.file_names import file_stem
 from ttnn_emulator.files import replacing
 
 FORMAT, VERSION = "torch_ttnn.trace", 1
 FORWARD, BACKWARD = "fw", "bw"
-NOT_JSONABLE = "not_jsonable"  # stands for an argument that JSON can't hold; most are tensors of the graph
+NOT_JSONABLE = "not_jsonable"  # in place of an argument that JSON cannot represent; most are tensors of the graph
 LARGEST_FILE = 2 << 30  # bytes; a graph of a hundred thousand operations takes some 60 MB
-LONGEST_NAME = 120  # bytes of a model's name in a file name
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class BadTrace(ValueError):
-    """A file that is no trace, or only a part of one; the message says what is wrong with it."""
+    """A file that is not a complete trace; the message says what is wrong."""
 
 
 @dataclass(frozen=True)
 class TensorFact:
-    """A tensor that an operation reads or makes."""
+    """An input or output of an operation."""
 
     shape: tuple[int, ...]
     dtype: str  # without "torch.": float32, int64 ...
@@ -53,7 +52,7 @@ class Record:
     flops: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
-    lowering: str = ""  # device, host, or decomposed; empty where it was not asked
+    lowering: str = ""  # device, host, or decomposed; empty if the compiler was not asked
     reason: str = ""  # why it stays on the host
 
 
@@ -68,27 +67,12 @@ class Trace:
     versions: dict[str, str] = field(default_factory=dict)
 
 
-def file_stem(model: str) -> str:
-    """A model's name as a part of a file name, different for different names.
-
-    >>> file_stem("resnet18"), file_stem("../etc/passwd")
-    ('resnet18', 'etc_passwd-7fef78f5')
-    """
-    safe = re.sub(r"[^\w.\-]+", "_", model).strip("._")
-    while len(safe.encode()) > LONGEST_NAME:
-        safe = safe[:-1]
-    if safe and safe == model:
-        return model
-    digest = hashlib.sha256(model.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return f"{safe or 'model'}-{digest}"
-
-
 def file_name(phase: str, model: str, graph: int) -> str:
     return f"{phase}_{file_stem(model)}_{graph}.json"
 
 
 def write(trace: Trace, folder: pathlib.Path) -> pathlib.Path:
-    """Write a trace under its own name, in place of one that is there."""
+    """Write a trace under its own name, replacing an existing file."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / file_name(trace.phase, trace.model, trace.graph)
     with replacing(path) as temporary:
@@ -97,7 +81,7 @@ def write(trace: Trace, folder: pathlib.Path) -> pathlib.Path:
 
 
 def claim(model: str, folder: pathlib.Path) -> int:
-    """The next free number of a graph of this model, taken so that no other thread or process gets it."""
+    """Reserve the next free graph number of this model, safely across threads and processes."""
     folder.mkdir(parents=True, exist_ok=True)
     taken = re.compile(rf"{FORWARD}_{re.escape(file_stem(model))}_(\d+)\.json")
     numbers = [int(found[1]) for name in os.listdir(folder) if (found := taken.fullmatch(name))]
@@ -111,7 +95,7 @@ def claim(model: str, folder: pathlib.Path) -> int:
 
 
 def read(path: pathlib.Path) -> Trace:
-    """A trace, whole and checked; `BadTrace` says what is wrong with any other file."""
+    """Read and validate a trace; raises `BadTrace` for any other file."""
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise BadTrace(f"larger than {LARGEST_FILE >> 30} GiB")
@@ -140,7 +124,7 @@ def read(path: pathlib.Path) -> Trace:
 
 
 def _text(trace: Trace) -> Iterator[str]:
-    model = trace.model.encode("utf-8", "replace").decode()  # without halves of characters
+    model = trace.model.encode("utf-8", "replace").decode()  # no lone surrogates
     head = {"format": FORMAT, "version": VERSION, "model": model, "phase": trace.phase, "graph": trace.graph}
     yield json.dumps({**head, "versions": trace.versions})[:-1] + ', "records": [\n'
     for number, record in enumerate(trace.records):
@@ -149,7 +133,7 @@ def _text(trace: Trace) -> Iterator[str]:
 
 
 def _plain(record: Record) -> dict[str, Any]:
-    """Fields that say nothing are left out."""
+    """Without empty fields."""
     shown = {each.name: getattr(record, each.name) for each in dataclasses.fields(record)}
     shown["inputs"] = [_plain_tensor(each) for each in record.inputs]
     shown["outputs"] = [_plain_tensor(each) for each in record.outputs]
@@ -185,7 +169,7 @@ def _tensors(where: str, content: Any, known: dict[Any, TensorFact]) -> tuple[Te
 
 
 def _tensor(where: str, content: Any, known: dict[Any, TensorFact]) -> TensorFact:
-    """`known` are those of the file so far: a model has the same tensors again and again."""
+    """`known` holds the tensors of the file so far: models repeat the same ones."""
     _expect(isinstance(content, dict), f"{where}: a tensor is not a table")
     shape, dtype, name = content.get("shape"), content.get("dtype"), content.get("name", "")
     _expect(isinstance(shape, list) and all(map(_is_count, shape)), f"{where}: a tensor has no shape")
@@ -211,7 +195,7 @@ def _refuse(constant: str) -> Any:
 
 
 def _refuse_halves(content: Any) -> None:
-    """Half a character, which no file of text can hold, would stop whoever writes a report."""
+    """Lone surrogates cannot be encoded, so a report with them could not be written."""
     try:
         json.dumps(content, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
@@ -224,12 +208,12 @@ def _expect(holds: bool, otherwise: str) -> None:
 
 
 def files(folder: pathlib.Path) -> list[pathlib.Path]:
-    """All files of a folder that may be traces, in order."""
+    """All files of a folder that may be traces, sorted."""
     return sorted(path for path in folder.iterdir() if path.suffix == ".json" and path.is_file())
 
 
 def read_all(paths: Iterable[pathlib.Path]) -> Iterator[tuple[pathlib.Path, Trace | BadTrace]]:
-    """One trace after another, so that only one is in memory; bad files come as the error that says why."""
+    """Traces one by one, so that only one is in memory; bad files are yielded as their error."""
     for path in paths:
         try:
             yield path, read(path)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import difflib
 
+from torch_ttnn.errors import UserError
 from torch_ttnn.zoo.entry import ModelEntry, tensors
 from torch_ttnn.zoo.sources import LibraryMissing, NotPublished
 from torch_ttnn.zoo.tables import ENTRIES
@@ -24,7 +25,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class UnknownModel(LookupError):
+class UnknownModel(UserError, LookupError):
     """There is no model of this name in the zoo."""
 
 
@@ -36,7 +37,7 @@ def entries(
     size: str | None = None,
     train: bool | None = None,
 ) -> list[ModelEntry]:
-    """All entries, or those that are alike in what is given."""
+    """All entries that match the arguments."""
     wanted = {"family": family, "source": source, "task": task, "size": size, "train": train}
     given = {name: value for name, value in wanted.items() if value is not None}
     return [entry for entry in ENTRIES if all(getattr(entry, name) == value for name, value in given.items())]

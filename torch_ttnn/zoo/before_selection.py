@@ -1,8 +1,8 @@
-"""What torchvision's detection networks compute before they select boxes.
+"""The outputs of torchvision's detection networks before they select boxes.
 
-Which boxes are kept, and in which order, is decided by comparing scores. Those of random weights lie closer together
-than bfloat16 can tell, so two runs that compute the same keep other boxes, and their lists cannot be compared one by
-one. These are the scores and offsets of all boxes, of which none is left out.
+Scores decide which boxes are kept, and in which order. With random weights they are closer together than bfloat16 can
+resolve, so two correct runs keep different boxes, and their lists cannot be compared. These are the scores and offsets
+of all boxes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torch import nn
 
 TOLD = "PCC is of the scores and offsets of all boxes: random weights rank them too closely to compare those selected."
 
-# Regions as shares of the image (left, top, right, bottom) that a second stage looks at, in place of its own choice.
+# Regions as fractions of the image (left, top, right, bottom) for a second stage, in place of those it would select.
 REGIONS = (
     (0.0, 0.0, 1.0, 1.0),
     (0.1, 0.2, 0.5, 0.6),
@@ -26,7 +26,7 @@ REGIONS = (
 
 
 class BeforeSelection(nn.Module):
-    """The scores and offsets of a detection network of torchvision, of both its stages if it has two."""
+    """The scores and offsets of a torchvision detection network, of both stages if it has two."""
 
     def __init__(self, detector: Any) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""One model of the zoo: what it is, how to make it, what to feed it."""
+"""One model of the zoo: its description, architecture and inputs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from torch_ttnn.zoo.inputs import Inputs
 from torch_ttnn.zoo.sources import Architecture, Transformers
 from torch_ttnn.zoo.weights import load_weights
 
-SETTLING_BATCH = 4  # images from which running statistics are taken; one alone has no variance at 1 × 1 pixels
+SETTLING_BATCH = 4  # images for running statistics; a single one has no variance at 1 × 1 pixels
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A part of a model whose outputs tell how right the whole is."""
+    """A part of a model whose outputs are compared in place of the whole model's."""
 
     part: Callable[[nn.Module], nn.Module]
     told: str  # a sentence that says what it is, and why
@@ -45,9 +45,9 @@ class ModelEntry:
     feed: Inputs
     reduced: str = ""  # a sentence that says what is smaller than in the published model; empty for real size
     batch: int = 1
-    needs_values: bool = False  # whether its course depends on them: which boxes are kept, say
-    judged: Judged | None = None  # what is compared, where not all that it gives can be
-    train: bool = False  # whether the results have a row of its training too
+    needs_values: bool = False  # whether control flow depends on values, e.g. which boxes are kept
+    judged: Judged | None = None  # what is compared, if not all outputs can be
+    train: bool = False  # whether the results have a training row, too
 
     @property
     def source(self) -> str:
@@ -82,11 +82,11 @@ class ModelEntry:
     def inputs(
         self, seed: int = 0, *, batch: int | None = None, length: int | None = None
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Newly drawn arguments and keywords of a call; `length` is the number of tokens, where there are any."""
+        """Fresh arguments and keywords of a call; `length` is the number of tokens, if there are any."""
         return self.feed.draw(seed, batch or self.batch, length)
 
     def resized(self, name: str, reduced: str, **settings: Any) -> ModelEntry:
-        """The same model of transformers under other settings of its config."""
+        """The same model of transformers with other settings of its config."""
         if not isinstance(self.architecture, Transformers):
             raise TypeError(f"{self.name} comes from {self.source}: only models of transformers have a config")
         return replace(self, name=name, reduced=reduced, architecture=self.architecture.with_settings(**settings))
@@ -112,7 +112,7 @@ def _tensors(output: Any) -> Iterator[torch.Tensor]:
 
 
 def parts(output: Any) -> list[Any]:
-    """What a container contains."""
+    """The items of a container."""
     if isinstance(output, Mapping):  # ModelOutput is one
         return list(output.values())
     if isinstance(output, tuple | list):

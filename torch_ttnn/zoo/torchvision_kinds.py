@@ -1,4 +1,4 @@
-"""Kinds of torchvision's models: what each kind is fed and how it is made without a download."""
+"""Kinds of torchvision's models: their inputs, and how they are built without a download."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Task:
     judged: Judged | None = None
 
 
-NO_DOWNLOAD = {"weights_backbone": None}  # else these are made with a trained backbone
+NO_DOWNLOAD = {"weights_backbone": None}  # the default is a pretrained backbone
 
 TASKS: Mapping[str, Task] = {
     "classification": Task("", "image classification", (image(224),)),
@@ -42,19 +42,19 @@ TASKS: Mapping[str, Task] = {
     "optical_flow": Task("optical_flow", "optical flow", (image(368, 496), image(368, 496))),
 }
 
-# Models that are made for other inputs than the others of their kind.
+# Models with other inputs than the rest of their kind.
 INPUTS: Mapping[str, tuple[Argument, ...]] = {
-    "inception_v3": (image(299),),  # its side branch has nothing left of smaller images
+    "inception_v3": (image(299),),  # smaller images are too small for its side branch
     "ssd300_vgg16": (Listed(image(300)),),
     "ssdlite320_mobilenet_v3_large": (Listed(image(320)),),
     **dict.fromkeys(("s3d", "mvit_v1_b", "mvit_v2_s", "swin3d_b", "swin3d_s", "swin3d_t"), (Clip(3, 16, 224, 224),)),
 }
 
-# Untrained networks are sure of no box. Without a threshold they keep the best 100, and the later stages have something
-# to work on, as trained ones do.
+# Untrained networks have low scores for all boxes. Without a threshold they keep the best 100, so that later stages
+# have work to do, as in trained networks.
 NO_THRESHOLD: Mapping[str, str] = {"rcnn": "box_score_thresh", "retinanet": "score_thresh", "fcos": "score_thresh"}
 
-# Batches in training: a batch norm needs two values a channel, which these have not of one image.
+# Batch sizes for training: a batch norm needs two values per channel, which these do not have with one image.
 TRAINING_BATCH: Mapping[str, int] = {"inception_v3": 2}
 
 

@@ -1,6 +1,6 @@
-"""Lets torchvision be imported, and its detection models run, where its compiled operators cannot be loaded.
+"""Makes torchvision importable, and its detection models usable, where its compiled operators cannot be loaded.
 
-torchvision describes `torchvision::nms` and `torchvision::qnms` to the tracer while it is imported. Its wheels for
+torchvision registers fake kernels of `torchvision::nms` and `torchvision::qnms` on import. Its wheels for
 CUDA keep these operators in a library that needs CUDA; beside a CPU build of torch it does not load, and the import
 (also timm's, and that of many models of transformers) ends in "operator torchvision::nms does not exist". Defining the
 two operators first, in plain torch, is all that is missing for the import. Detection models also need `roi_align`, and
@@ -34,7 +34,7 @@ SCHEMAS = {
 
 
 def non_maximum_suppression(boxes: torch.Tensor, scores: torch.Tensor, iou_threshold: float) -> torch.Tensor:
-    """Indices of the boxes kept, best score first: a box goes if it overlaps a better one that stays.
+    """Indices of the kept boxes, best score first: a box is dropped if it overlaps a better one that is kept.
 
     >>> boxes = torch.tensor([[0.0, 0, 10, 10], [1, 1, 10, 10], [20, 20, 30, 30]])
     >>> non_maximum_suppression(boxes, torch.tensor([0.5, 0.9, 0.1]), 0.5)
@@ -65,13 +65,13 @@ def library_loads() -> bool:
         return False
     try:
         torch.ops.load_library(found.origin)
-    except OSError:  # a shared library that it needs is not here: exactly the case this file is for
+    except OSError:  # a shared library that it needs is missing: the case that this file is for
         return False
     return True
 
 
 def mismatch() -> str:
-    """Why a user's own `import torchvision` would fail, and the way out; nothing if it would not."""
+    """Why a plain `import torchvision` would fail, and how to fix it; empty if it works."""
     if importlib.util.find_spec("torchvision") is None or library_loads():
         return ""
     build = torch.__version__.partition("+")[2]  # "cpu" or "cu130": the index it came from has both
@@ -84,7 +84,7 @@ def mismatch() -> str:
 
 
 def note() -> None:
-    """Tell of a mismatch on standard error, if there is one. For commands; the library prints nothing."""
+    """Print a mismatch to standard error, if there is one. For commands; the library prints nothing."""
     if why := mismatch():
         print(f"note: {why}", file=sys.stderr)
 
@@ -95,7 +95,7 @@ def is_defined(name: str) -> bool:
 
 @functools.lru_cache(maxsize=1)
 def ensure_operators() -> torch.library.Library | None:
-    """Define what is missing, once in a process; the library object must live as long as the operators."""
+    """Define missing operators, once per process; the library object must live as long as they do."""
     if importlib.util.find_spec("torchvision") is None or library_loads():
         return None
     missing = [name for name in SCHEMAS if not is_defined(name)]
@@ -103,7 +103,7 @@ def ensure_operators() -> torch.library.Library | None:
     for name in missing:
         library.define(SCHEMAS[name])
         library.impl(name, KERNELS[name], "CPU")
-        if name in SHAPES:  # of the others torchvision describes the results itself
+        if name in SHAPES:  # torchvision has fake kernels for the others
             library.impl(name, SHAPES[name], "Meta")
     if "roi_align" in missing:
         torch.library.register_autograd("torchvision::roi_align", _differentiate, setup_context=_remember, lib=library)
@@ -141,7 +141,7 @@ SHAPES = {"roi_align": _pooled_like, "_roi_align_backward": _features_like}
 
 
 def allow_operators() -> None:
-    """Once torchvision is imported: its functions ask for the library that was not loaded, and need not."""
+    """Disable the check of torchvision's functions that its compiled library is loaded."""
     if ensure_operators() is None:
         return
     for name in ("torchvision.ops.boxes", "torchvision.ops.roi_align"):

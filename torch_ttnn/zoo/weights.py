@@ -13,16 +13,18 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from torch import nn
 
+from torch_ttnn.errors import UserError
+
 INDEX_SUFFIX = ".safetensors.index.json"
-SHOWN = 12  # names listed in an error, of each kind
+SHOWN = 12  # names listed in an error, per kind
 
 
-class WeightsError(ValueError):
-    """A file of weights that does not fit the model, or is none."""
+class WeightsError(UserError, ValueError):
+    """A file that does not contain weights, or whose weights do not fit the model."""
 
 
 def load_weights(model: nn.Module, path: str | pathlib.Path) -> None:
-    """Load a safetensors file, or a folder with one or with the index of a sharded one, into the model."""
+    """Load a safetensors file, or a folder with one or with a sharded index, into the model."""
     found = read(pathlib.Path(path))
     expected = model.state_dict()
     # Tied weights (an embedding that is also the output layer) are one tensor with two names; files keep one of them.
@@ -44,7 +46,7 @@ def load_weights(model: nn.Module, path: str | pathlib.Path) -> None:
     }
     if any(problems.values()):
         raise WeightsError(describe(model, path, problems))
-    model.load_state_dict(found, strict=False)  # names were held against each other above, ties included
+    model.load_state_dict(found, strict=False)  # names, including tied ones, were checked above
 
 
 def read(path: pathlib.Path) -> dict[str, torch.Tensor]:
@@ -54,7 +56,7 @@ def read(path: pathlib.Path) -> dict[str, torch.Tensor]:
 
 
 def located(path: pathlib.Path) -> pathlib.Path:
-    """The safetensors file or the index of shards that a path means."""
+    """The safetensors file or shard index at a path."""
     if path.is_dir():
         return _in_folder(path)
     if not path.exists():
@@ -77,7 +79,7 @@ def _in_folder(folder: pathlib.Path) -> pathlib.Path:
 
 
 def read_shards(index: pathlib.Path) -> dict[str, torch.Tensor]:
-    """The tensors of the files that an index names, which lie beside it."""
+    """The tensors of all shards of an index."""
     placed = _placed(index)
     tensors: dict[str, torch.Tensor] = {}
     for file in sorted(set(placed.values())):
@@ -89,7 +91,7 @@ def read_shards(index: pathlib.Path) -> dict[str, torch.Tensor]:
 
 
 def check_file(path: str | pathlib.Path) -> None:
-    """Raise unless there are weights that can be read: headers are looked at, no tensor is loaded."""
+    """Raise unless the weights are readable; reads headers only."""
     found = located(pathlib.Path(path))
     shards = sorted(set(_placed(found).values())) if found.name.endswith(INDEX_SUFFIX) else [found.name]
     for file in shards:
@@ -98,7 +100,7 @@ def check_file(path: str | pathlib.Path) -> None:
 
 
 def _placed(index: pathlib.Path) -> dict[str, str]:
-    """The file of every tensor, by an index of shards; each must lie beside it."""
+    """The file of every tensor according to a shard index; all must be next to it."""
     try:
         placed: dict[str, str] = dict(json.loads(index.read_text(encoding="utf-8"))["weight_map"])
     except (ValueError, KeyError, TypeError) as error:

@@ -47,7 +47,7 @@ def releases_section(table: str) -> str:
         [
             "## Releases of the library",
             "",
-            "Written by `python -m torch_ttnn.check_models --ttnn VERSION … --page docs/conformance.md`.",
+            "Written by `python -m torch_ttnn.check --ttnn VERSION … --page docs/conformance.md`.",
             "",
             f"{RELEASES_BEGIN}\n{table}\n{RELEASES_END}",
             "",

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from torch_ttnn import TorchTtnnOption
-from torch_ttnn.metrics.compare import pcc
+from torch_ttnn.workloads.agreement import pcc
 from torch_ttnn.zoo.torchvision_ops import ensure_operators
 
 TOKENS, WIDTH, HIDDEN, EXPERTS, K = 13, 64, 96, 8, 2

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 
 import ttnn_emulator as ttnn
 from tests.compiler.against_torch import check
-from torch_ttnn.metrics import pcc
+from torch_ttnn.workloads.agreement import pcc
 
 r = torch.randn
 NORMS = {

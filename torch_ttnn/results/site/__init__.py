@@ -1,4 +1,4 @@
-"""A site of static pages from results: models, operations, search, and two runs compared. It needs no server.
+"""A static site of the results: models, operations, search, and a comparison of two runs. It needs no server.
 
 >>> import tempfile
 >>> from torch_ttnn.results import Row, site
@@ -30,10 +30,10 @@ OURS = b'<meta name="generator" content="torch_ttnn results">'  # in the first l
 
 
 def build(rows: Iterable[Row], folder: str | os.PathLike, *, before: Iterable[Row] | None = None) -> pathlib.Path:
-    """Write the site of these rows into a folder, and give the path of its first page.
+    """Write the site into a folder; returns the path of its first page.
 
-    With `before`, the rows of an earlier run, there is a page that compares the two. Pages of an earlier site that this
-    one lacks are removed; other files in the folder are left alone.
+    With `before`, the rows of an earlier run, there is a page that compares the two. Pages of an earlier site that no
+    longer exist are removed; other files in the folder are left alone.
     """
     top = pathlib.Path(folder)
     written = set()
@@ -63,11 +63,11 @@ def _pages(rows: list[Row], before: list[Row] | None) -> Iterator[tuple[str, str
     yield "search.html", site.search()
     if before is not None:
         yield "compare.html", site.compare()
-    yield "index.html", site.index()  # last: what it links to is there
+    yield "index.html", site.index()  # last, when the pages it links to exist
 
 
 def _earlier(top: pathlib.Path) -> Iterator[pathlib.Path]:
-    """Pages that were written here by this or an earlier build."""
+    """Pages in the folder that this or an earlier build wrote."""
     for folder in (top, top / MODELS, top / OPERATIONS):
         for path in sorted(folder.glob("*.html")):
             with path.open("rb") as file:

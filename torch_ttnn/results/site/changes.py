@@ -1,4 +1,4 @@
-"""What became of every row between two runs: what got worse comes first, the gravest of it before the rest."""
+"""How every row changed between two runs: regressions first, most severe at the top."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ GRAVEST = ("status", "ops_remaining", "pcc", "gradient_pcc", "crossings_within")
 
 @dataclass(frozen=True)
 class RowChange:
-    """A row in two runs; None in the one that lacks it."""
+    """A row in two runs; None in a run without it."""
 
     key: str
     before: Row | None
     after: Row | None
     worse: tuple[Change, ...] = ()
     better: tuple[Change, ...] = ()
-    conditions: tuple[Change, ...] = ()  # it was not measured in the same way
+    conditions: tuple[Change, ...] = ()  # measured under different conditions
 
     @property
     def kind(self) -> str:
@@ -48,7 +48,7 @@ def changes(before: Sequence[Row], after: Sequence[Row]) -> list[RowChange]:
         RowChange(key, old.get(key), new.get(key), tuple(worse[key]), tuple(better[key]), tuple(conditions[key]))
         for key in keys
     ]
-    return sorted(made, key=_gravity)  # sorting keeps the order of what is equally grave
+    return sorted(made, key=_gravity)  # sorting is stable
 
 
 def _by_key(found: Sequence[Change]) -> defaultdict[str, list[Change]]:
@@ -59,7 +59,7 @@ def _by_key(found: Sequence[Change]) -> defaultdict[str, list[Change]]:
 
 
 def _gravity(change: RowChange) -> tuple[int, int, int]:
-    """First what happened, then to what, then to how much of it."""
+    """Sort key: kind of change, then field, then size of the change."""
     fields = [each.field for each in (change.worse or change.better)]
     ranks = [GRAVEST.index(name) if name in GRAVEST else len(GRAVEST) for name in fields]
     return KINDS.index(change.kind), min(ranks, default=len(GRAVEST)), -len(fields)

@@ -1,4 +1,4 @@
-"""What the pages of a site are given as JSON: rows as short lists, operations gathered over all models."""
+"""The JSON data of the site's pages: rows as short lists, operations collected over all models."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Operation:
 
 
 def operations(rows: Sequence[Row]) -> dict[str, Operation]:
-    """Every operation that was met, with where; rows are numbered as they come."""
+    """Every operation with the rows it occurs in; rows are numbered in order."""
     found: dict[str, Operation] = {}
     for number, row in enumerate(rows):
         for each in row.variations:
@@ -44,7 +44,7 @@ def operations(rows: Sequence[Row]) -> dict[str, Operation]:
 
 
 def ops_of(row: Row) -> set[str]:
-    """The names of all operations that a row tells of."""
+    """The names of all operations in a row."""
     return {each.op for each in row.variations} | {each.op for each in row.host_ops}
 
 
@@ -126,8 +126,7 @@ def operation_line(operation: Operation, rows: Sequence[Row], page: str) -> Json
 
 
 def operation_page(operation: Operation, rows: Sequence[Row], pages: Mapping[str, str]) -> Json:
-    """An operation with every variation, and the models that it was met in; rows are numbered anew, as few as there
-    are."""
+    """An operation with every variation and the models that use it; only their rows are included, renumbered."""
     met = sorted({*operation.by_row, *(row for row, *_ in operation.host)})
     numbers = {row: number for number, row in enumerate(met)}
     return {
@@ -145,7 +144,7 @@ def operation_page(operation: Operation, rows: Sequence[Row], pages: Mapping[str
 
 
 def number(value: float | None) -> float | None:
-    """A number that JSON can hold."""
+    """The value, or None if JSON has no number for it."""
     return value if value is not None and math.isfinite(value) else None
 
 

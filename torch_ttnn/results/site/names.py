@@ -1,21 +1,22 @@
-"""Names of the files of a site: any text gets one that stays in its folder, on every file system."""
+"""File names of the site's pages: safe for any text on every file system."""
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from torch_ttnn.system.file_names import short_digest
+
 LONGEST = 80
 _FOREIGN = re.compile(r"[^A-Za-z0-9._-]+")
-_RESERVED = re.compile(r"(?i:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)")  # Windows keeps these, with any ending
+_RESERVED = re.compile(r"(?i:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)")  # reserved by Windows, with any extension
 
 
 def file_names(folder: str, texts: Iterable[str]) -> dict[str, str]:
-    """Text: path of its page from the top of the site. The same text has the same path in every run, unless another
-    text differs from it in nothing but capitals.
+    """Text -> path of its page within the site. A text has the same path in every run, unless another text differs
+    from it only in case.
 
     >>> file_names("ops", ["aten.add.Tensor"])
     {'aten.add.Tensor': 'ops/aten.add.Tensor.html'}
@@ -35,7 +36,7 @@ def file_names(folder: str, texts: Iterable[str]) -> dict[str, str]:
 
 
 def _stem(text: str) -> str:
-    """The text itself if every system can have it as a name, else what can be kept of it, and a digest."""
+    """The text itself if it is a valid file name everywhere, else its valid characters and a digest."""
     kept = _FOREIGN.sub("-", text)[:LONGEST].strip(".-")
     if kept == text and kept and not _RESERVED.match(kept):
         return kept
@@ -43,8 +44,7 @@ def _stem(text: str) -> str:
 
 
 def _marked(stem: str, text: str) -> str:
-    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return f"{stem or 'name'}-{digest}"
+    return f"{stem or 'name'}-{short_digest(text)}"
 
 
 def _numbered(stem: str) -> Iterator[str]:

@@ -1,14 +1,15 @@
-"""The pages of a site as HTML, one function a kind of page."""
+"""The pages of the site as HTML, one function per kind of page."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from torch_ttnn.report.assembly import BLOCKS_SCRIPT, BLOCKS_STYLE, assemble, card, embedded, safe
-from torch_ttnn.results.peer import Verdict
+from torch_ttnn.pages.assembly import BLOCKS_SCRIPT, BLOCKS_STYLE, assemble, card, embedded, safe
+from torch_ttnn.results.documents.older_compiler import Verdict
+from torch_ttnn.results.documents.sentences import is_emulated, measured_on
+from torch_ttnn.results.documents.versus_older import verdicts
 from torch_ttnn.results.record import Row
-from torch_ttnn.results.sentences import is_emulated, measured_on
 from torch_ttnn.results.site.changes import KINDS, RowChange
 from torch_ttnn.results.site.data import (
     OUTCOMES,
@@ -21,14 +22,13 @@ from torch_ttnn.results.site.data import (
     row_page,
 )
 from torch_ttnn.results.summary import NEAR, ModeTotals, accuracy, totals
-from torch_ttnn.results.versus import verdicts
 
 FILES = "torch_ttnn.results.site.files"
 LINKS = {"index.html": "Models", "ops.html": "Operations", "compare.html": "Compare"}
 
 
 class Site:
-    """All that pages are made from: rows in their order, operations, and the path of every page."""
+    """Everything that pages are made from: ordered rows, operations, and the path of every page."""
 
     def __init__(
         self,

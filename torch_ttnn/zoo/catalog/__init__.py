@@ -1,4 +1,4 @@
-"""Any architecture by its name: of the zoo, torchvision, timm, transformers, or a function of the user's own.
+"""Any architecture by name: from the zoo, torchvision, timm, transformers, or a function of the user.
 
 >>> from torch_ttnn.zoo import catalog
 >>> catalog.resolve("mnist-cnn").source
@@ -46,9 +46,9 @@ def resolve(
     length: int | None = None,
     layers: int | None = LAYERS,
 ) -> ModelEntry:
-    """The model of that name, with inputs of the shape, batch and number of tokens asked for.
+    """The model of that name, with inputs of the requested shape, batch and number of tokens.
 
-    `layers` is how deep models of transformers are made; None leaves them as published.
+    `layers` is the depth of models of transformers; None leaves them as published.
     """
     entry = _find(name, layers)
     if shape is not None:
@@ -59,7 +59,7 @@ def resolve(
 
 
 def names(library: str, task: str | None = None) -> list[str]:
-    """Names that `resolve` knows, of one library; `task` is one of torchvision's kinds of models."""
+    """All names of one library that `resolve` knows; `task` is one of torchvision's kinds of models."""
     if library == "zoo":
         return [f"zoo:{entry.name}" for entry in zoo.entries() if task in (None, entry.task)]
     if library == "torchvision":
@@ -74,7 +74,7 @@ def names(library: str, task: str | None = None) -> list[str]:
 
 
 def expand(patterns: Iterable[str]) -> list[str]:
-    """Names in place of patterns with * or ?, each once."""
+    """The names that patterns with * or ? match, without duplicates."""
     found: list[str] = []
     for pattern in patterns:
         found += _matching(pattern) if any(sign in pattern for sign in "*?") else [pattern]

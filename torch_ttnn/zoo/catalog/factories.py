@@ -1,4 +1,4 @@
-"""Models that a function of the user's own makes: `package.module:name` or `file.py:name`."""
+"""Models made by a function of the user: `package.module:name` or `file.py:name`."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
+from torch_ttnn.errors import UserError
 from torch_ttnn.zoo.entry import ModelEntry
 from torch_ttnn.zoo.inputs import Inputs
 from torch_ttnn.zoo.sources import NotPublished
 
 
-class FactoryError(ValueError):
-    """An address at which there is no model."""
+class FactoryError(UserError, ValueError):
+    """There is no model at this address."""
 
 
 @dataclass(frozen=True)
 class Factory:
-    """A function that gives a module, or a module and its inputs; or a class of modules."""
+    """A function that returns a module, or a module and its inputs; or a class of modules."""
 
     address: str
     source: ClassVar[str] = "factory"
@@ -51,7 +52,7 @@ class Factory:
 
 @dataclass(frozen=True)
 class MadeInputs(Inputs):
-    """Inputs as the factory gives them: a tensor, a tuple of arguments, a dict of keywords, or a pair of both."""
+    """Inputs that the factory returned: a tensor, a tuple of arguments, a dict of keywords, or a pair of both."""
 
     factory: Factory = Factory("")
 
@@ -88,7 +89,7 @@ def _load(address: str) -> Callable[..., Any]:
 
 
 def _from_path(module: str) -> Any:
-    """Modules of the working folder count too; they shadow none that are installed."""
+    """Also import from the working folder, after installed packages."""
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
     return importlib.import_module(module)

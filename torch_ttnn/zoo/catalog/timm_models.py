@@ -1,4 +1,4 @@
-"""timm's models, each fed an image of the size it was made for."""
+"""timm's models, each with an image of its native size as input."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def names() -> list[str]:
 
 
 def knows(name: str) -> bool:
-    """Also names with a tag of their weights: `dla34.in1k`."""
+    """Names may have a tag of their weights: `dla34.in1k`."""
     return library("timm").is_model(name)
 
 
@@ -24,7 +24,7 @@ def entry(name: str) -> ModelEntry:
     channels, height, width = settings.input_size if settings is not None else USUAL_SIZE
     family = timm.models._registry._model_to_module.get(name.split(".")[0], name.split("_")[0])
     return ModelEntry(
-        name=f"timm.{name}",  # other libraries have a resnet18 too
+        name=f"timm.{name}",  # other libraries have a resnet18, too
         family=family,
         task="image classification",
         architecture=Timm(name),

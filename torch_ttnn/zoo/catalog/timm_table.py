@@ -1,4 +1,4 @@
-"""One of each of many kinds of timm's models: small ones, since here kinds matter and not sizes."""
+"""One small model for each of many architectures of timm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torchvision's models, with what each kind of them is fed."""
+"""torchvision's models with inputs for each kind."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["TASKS", "TRAINING_BATCH", "entry", "names", "task_of"]
 
 
 def names(task: str) -> list[str]:
-    """All models of a kind; those of quantised weights are of no kind."""
+    """All models of a kind, without quantised ones."""
     models = library("torchvision.models")
     module = TASKS[task].module
     return models.list_models(module=getattr(models, module) if module else models)

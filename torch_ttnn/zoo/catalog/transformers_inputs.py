@@ -1,7 +1,7 @@
-"""What any model of transformers is fed, from its config and the arguments of its `forward`.
+"""Inputs for any model of transformers, from its config and the arguments of its `forward`.
 
-One row an argument: how its values follow from the config. An argument is given if the model cannot do without it, or
-if it carries one of the model's inputs (text, image, sound …); all other arguments keep their defaults.
+A table says per argument how its values follow from the config. An argument is passed if it is required, or if it is
+one of the model's inputs (text, image, audio …); all other arguments keep their defaults.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from torch_ttnn.errors import UserError
 from torch_ttnn.zoo.inputs import Argument, Clip, Inputs, Numbers, Padded, Picture, Spectrogram, Tokens
 
 TEXT_LENGTH = 128
@@ -22,18 +23,18 @@ IMAGE_SIZE = 224
 SAMPLES = 16_000  # one second of sound
 
 
-# Types of models that take any number of images with a text, or sound by channels.
+# Types of models that take any number of images with a text, or audio with a channel axis.
 SEVERAL_IMAGES = frozenset("idefics2 idefics3 smolvlm modernvbert ultravbert".split())
 CHANNELS_OF_SOUND = frozenset("encodec mimi dac mimi_encoder pe_audio".split())
 
 
-class UnknownArgument(ValueError):
-    """A model needs an argument of which nothing is known here."""
+class UnknownArgument(UserError, ValueError):
+    """A model requires an argument that the table does not know."""
 
 
 @dataclass(frozen=True)
 class Boxes:
-    """Where each token stands on a page: left, top, right and bottom of 1000."""
+    """Boxes of tokens on a page: left, top, right and bottom from 0 to 1000."""
 
     length: int
 
@@ -44,10 +45,10 @@ class Boxes:
 
 @dataclass(frozen=True)
 class Illustrated:
-    """A text with the places of an image's features in it."""
+    """A text with placeholders for the features of an image."""
 
     vocabulary: int
-    token: int  # that stands for a feature of the image
+    token: int  # the placeholder of an image feature
     places: int
     length: int = 32  # of the words
 
@@ -77,7 +78,7 @@ def inputs_of(cls: Any, config: Any) -> Inputs:
 
 
 def _consistent(keywords: dict[str, Argument], config: Any) -> dict[str, Argument]:
-    """An image that is read along with a text has its places in the text."""
+    """A text that comes with an image has placeholders for its features."""
     token = _find(config, "image_token_id", "image_token_index")
     if token is None or not {"input_ids", "pixel_values"} <= set(keywords):
         return keywords
@@ -90,7 +91,7 @@ def _consistent(keywords: dict[str, Argument], config: Any) -> dict[str, Argumen
 
 
 def _find(config: Any, *names: str) -> Any:
-    """A setting by one of its names, of the config itself or of one within it."""
+    """A setting by one of its names, from the config or a nested one."""
     parts = [config, *(getattr(config, name, None) for name in getattr(config, "sub_configs", {}))]
     for part in parts:
         for name in names:
@@ -111,8 +112,8 @@ def _vocabulary(config: Any) -> int:
 def _text_length(config: Any) -> int:
     text = _part(config, "text_config", "text_encoder")
     positions = _find(text, "max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
-    room = positions - 2 if isinstance(positions, int) and positions > 8 else TEXT_LENGTH  # RoBERTa numbers from 2
-    # Attention over blocks (Longformer, BigBird, Reformer) wants whole ones.
+    room = positions - 2 if isinstance(positions, int) and positions > 8 else TEXT_LENGTH  # RoBERTa starts at 2
+    # Block-wise attention (Longformer, BigBird, Reformer) needs whole blocks.
     return 1 << int(math.log2(min(room, TEXT_LENGTH)))
 
 
@@ -161,7 +162,7 @@ def _films(config: Any) -> Argument:
 
 
 def _features(config: Any) -> Argument:
-    """A spectrogram, bins before frames as Whisper has it; others want the frames first."""
+    """A spectrogram: bins before frames in Whisper, frames first in other models."""
     audio = _part(config, "audio_config", "speech_encoder", "encoder_config", "audio_encoder")
     positions = getattr(audio, "max_source_positions", None)
     bins = _find(audio, "num_mel_bins", "input_feat_per_channel", "feature_projection_input_dim", "feature_size") or 80
@@ -227,7 +228,7 @@ def _has_decoder(cls: Any, config: Any) -> bool:
 
 
 def _masked(cls: Any, config: Any) -> bool:
-    """Texts that are read as a whole come in batches with padding; prompts of generators come alone."""
+    """Encoders get batches with padding, generators prompts without."""
     causal = cls.__name__.endswith(("ForCausalLM", "LMHeadModel"))
     return not causal and _reads_text(cls, config) and not _sees(cls, config)
 

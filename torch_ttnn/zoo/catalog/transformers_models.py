@@ -1,4 +1,4 @@
-"""Models of transformers: by class, config, type, name on the hub or folder, made with few layers from their config."""
+"""Models of transformers by class, config, type, hub name or folder, built from their config with few layers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from torch import nn
 
+from torch_ttnn.errors import UserError
 from torch_ttnn.zoo.catalog.transformers_inputs import inputs_of
 from torch_ttnn.zoo.catalog.transformers_table import HUB, REDUCED, SETTINGS
 from torch_ttnn.zoo.entry import ModelEntry
@@ -16,13 +17,13 @@ from torch_ttnn.zoo.reduction import reduced
 from torch_ttnn.zoo.sources import NotPublished, library
 
 
-class NoConfig(ValueError):
-    """The config of a published model could not be had."""
+class NoConfig(UserError, ValueError):
+    """The config of a published model could not be loaded."""
 
 
 @dataclass(frozen=True)
 class Configured:
-    """A class of transformers with the default config, or that of a published model, cut to a number of layers."""
+    """A class of transformers with the default config or that of a published model, reduced to a number of layers."""
 
     model: str
     config: str
@@ -31,7 +32,7 @@ class Configured:
     source: ClassVar[str] = "transformers"
 
     def configuration(self) -> Any:
-        """The config; caches of keys and values are left out, as they are no part of one pass."""
+        """The config, without key/value caches: a single pass needs none."""
         known = REDUCED.get(self.model) if self.layers is not None and not self.origin else None
         settings = {**SETTINGS.get(self.model, {}), **(known or {})}
         config = published(self.origin) if self.origin else getattr(library("transformers"), self.config)(**settings)
@@ -63,7 +64,7 @@ def knows(name: str) -> bool:
 
 
 def entry(name: str, layers: int | None) -> ModelEntry:
-    """The model of that name, and inputs as its config and the arguments of its `forward` ask for them."""
+    """The model of that name with inputs for its config and `forward`."""
     model = name if not _is_published(name) else _published_class(name)
     model = _class_of(model) or model
     cls = getattr(library("transformers"), model)
@@ -80,7 +81,7 @@ def entry(name: str, layers: int | None) -> ModelEntry:
 
 
 def published(origin: str) -> Any:
-    """The config of a model on the hub or in a folder; some of the hub are known here, and need no network."""
+    """The config of a model on the hub or in a folder; some configs of the hub are stored here and need no network."""
     transformers = library("transformers")
     if origin in HUB:
         _, config, settings = HUB[origin]
@@ -107,7 +108,7 @@ def _published_class(name: str) -> str:
 
 
 def _class_of(name: str) -> str | None:
-    """The class of models that a class, a config or a type names."""
+    """The model class for the name of a class, a config or a type."""
     transformers, auto = library("transformers"), _auto()
     types = library("transformers.models.auto.configuration_auto").CONFIG_MAPPING_NAMES
     by_config = {config: kind for kind, config in types.items()}

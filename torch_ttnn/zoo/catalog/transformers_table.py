@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-# A class of each of many kinds of models: what `--all transformers` means.
+# One class per architecture: what `--all transformers` means.
 ARCHITECTURES: tuple[str, ...] = tuple(
     """
     BertForQuestionAnswering RobertaForMaskedLM DistilBertForSequenceClassification AlbertForMaskedLM
@@ -28,22 +28,22 @@ ARCHITECTURES: tuple[str, ...] = tuple(
     """.split()
 )
 
-# Settings without which the default config gives no working model.
+# Settings that the default config needs to give a working model.
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "DPTForDepthEstimation": {"is_hybrid": False},
-    # The token that stands for an image is number 32,000.
+    # The image token is 32,000.
     "LlavaForConditionalGeneration": {"text_config": {"model_type": "llama", "vocab_size": 32064}},
 }
 
-# How few layers a model can have to which the rule of `zoo.reduction` does not apply.
+# The minimal depth of models that the rule of `zoo.reduction` does not cover.
 REDUCED: Mapping[str, Mapping[str, Any]] = {
-    # Its neck reads the results of four layers.
+    # Its neck reads the outputs of four layers.
     "DPTForDepthEstimation": {"num_hidden_layers": 4, "backbone_out_indices": [0, 1, 2, 3]},
 }
 
 _BERT_LARGE = {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096}
 
-# Published models whose config is known here, so that they can be made with random weights and no network.
+# Configs of published models, which can be built with random weights and without network access.
 HUB: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
     "phiyodr/bert-large-finetuned-squad2": ("BertForQuestionAnswering", "BertConfig", _BERT_LARGE),
     "google-bert/bert-base-uncased": ("BertForMaskedLM", "BertConfig", {}),

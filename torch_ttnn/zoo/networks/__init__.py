@@ -1,1 +1,1 @@
-"""Networks that no library has, written here after their papers and published configurations."""
+"""Networks that no library has, implemented from their papers and published configurations."""

@@ -1,4 +1,4 @@
-"""The two small autoencoders that first examples are made with: of linear layers, and of convolutions."""
+"""Two small autoencoders common in tutorials: linear and convolutional."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WIDTHS = (784, 128, 64, 12, 3)  # from an image of 28 × 28 to three numbers
 
 
 class LinearAutoencoder(nn.Module):
-    """Flat images of 784 values through three numbers and back."""
+    """Flattened images of 784 values to three numbers and back."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -23,7 +23,7 @@ class LinearAutoencoder(nn.Module):
 
 
 def stack(widths: tuple[int, ...]) -> nn.Sequential:
-    """Linear layers with rectifications between them."""
+    """Linear layers with ReLUs in between."""
     layers: list[nn.Module] = []
     for inner, outer in pairwise(widths):
         layers += [nn.Linear(inner, outer), nn.ReLU()]

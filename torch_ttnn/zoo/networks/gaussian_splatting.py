@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 FIELD_OF_VIEW = math.radians(50)
-BLUR = 0.3  # pixels² that every splat is wider by, so that none falls between pixels
-OPAQUE = 0.99  # the most that one Gaussian can hide
+BLUR = 0.3  # pixels² added to the variance of every splat, so that none falls between pixels
+OPAQUE = 0.99  # maximal opacity of one Gaussian
 # Real spherical harmonics up to degree 2, as polynomials of a direction's coordinates.
 HARMONICS = (0.28209479, 0.48860251, 1.09254843, 0.31539157, 0.54627422)
 
@@ -45,7 +45,7 @@ class GaussianScene(nn.Module):
         return colour, weight @ depth[:, None], weight.sum(1)
 
     def projected_covariances(self, seen: torch.Tensor, turn: torch.Tensor) -> torch.Tensor:
-        """2 × 2 a Gaussian, on the screen: the first order of perspective at its centre."""
+        """2 × 2 covariances on the screen: perspective to first order at the centre of each Gaussian."""
         axes = rotations(self.turns) * torch.exp(self.log_scales)[:, None, :]
         in_view = turn @ axes
         x, y, z = seen.unbind(1)
@@ -65,7 +65,7 @@ class GaussianScene(nn.Module):
         return torch.exp(-0.5 * scale * (c * x * x - 2 * b * x * y + a * y * y))
 
     def shades(self, eye: torch.Tensor) -> torch.Tensor:
-        """The colour of each Gaussian from where the eye is."""
+        """The colour of each Gaussian as seen from the camera."""
         x, y, z = nn.functional.normalize(self.centres - eye, dim=1).unbind(1)
         one, line, cross, axis, square = HARMONICS
         basis = torch.stack(

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-GROWTH_FACTOR = 1.7  # by which a layer is wider for every power of two in its number
+GROWTH_FACTOR = 1.7  # growth of a layer's width per power of two that divides its number
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A dense block, the 1 × 1 convolution after it, and whether the image is halved then."""
+    """A dense block, the 1 × 1 convolution after it, and whether downsampling follows."""
 
     growth: int
     layers: int
@@ -41,7 +41,7 @@ def links(layer: int) -> list[int]:
 
 
 def width(layer: int, base: int, growth: int) -> int:
-    """Channels of a layer; number 0 is what the block is given."""
+    """Channels of a layer; number 0 is the input of the block."""
     if layer == 0:
         return base
     wide = growth * GROWTH_FACTOR ** (len(links(layer)) - 1)

@@ -24,7 +24,7 @@ def conv(
 
 
 def separable(inner: int, outer: int, stride: int, dilation: int) -> nn.Sequential:
-    """Each channel by itself, then channels among themselves."""
+    """A depthwise separable convolution."""
     return nn.Sequential(
         conv(inner, inner, stride=stride, dilation=dilation, groups=inner, bias=False, norm=True),
         conv(inner, outer, 1, bias=False, norm=True),
@@ -32,7 +32,7 @@ def separable(inner: int, outer: int, stride: int, dilation: int) -> nn.Sequenti
 
 
 class Around(nn.Module):
-    """A body with a way around it, after a first layer."""
+    """A residual body after an initial layer."""
 
     def __init__(self, first: nn.Module, body: nn.Module) -> None:
         super().__init__()
@@ -93,7 +93,7 @@ class LightweightOpenPose(nn.Module):
         wide = WIDTH + 3 * KEYPOINTS
         self.refined = Decoder(nn.Sequential(refinement(wide), *(refinement(WIDTH) for _ in range(4))), WIDTH)
         for layer in self.modules():
-            if isinstance(layer, nn.Conv2d):  # half of the layers have no norm: signals would fade
+            if isinstance(layer, nn.Conv2d):  # half of the layers have no norm: signals would vanish
                 nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
 
     def forward(self, image: torch.Tensor) -> torch.Tensor:

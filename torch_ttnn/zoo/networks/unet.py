@@ -1,4 +1,4 @@
-"""U-Net (Ronneberger et al., 2015, arXiv:1505.04597) with batch norms: down, up again, and across at every size."""
+"""U-Net (Ronneberger et al., 2015, arXiv:1505.04597) with batch norms, and skip connections at every scale."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from torch import nn
 
 
 def double(inner: int, outer: int) -> nn.Sequential:
-    """Two convolutions, each normalised and rectified."""
+    """Two convolutions, each with batch norm and ReLU."""
     return nn.Sequential(
         nn.Conv2d(inner, outer, 3, padding=1, bias=False), nn.BatchNorm2d(outer), nn.ReLU(inplace=True),
         nn.Conv2d(outer, outer, 3, padding=1, bias=False), nn.BatchNorm2d(outer), nn.ReLU(inplace=True),
@@ -15,7 +15,7 @@ def double(inner: int, outer: int) -> nn.Sequential:
 
 
 class UNet(nn.Module):
-    """One class a pixel of an RGB image; `width` channels at full size, twice as many at every half."""
+    """One class per pixel of an RGB image; `width` channels at full size, doubled at every halving."""
 
     def __init__(self, width: int = 32, depth: int = 4, *, probabilities: bool = True) -> None:
         super().__init__()
@@ -48,5 +48,5 @@ def brain() -> UNet:
 
 
 def carvana() -> UNet:
-    """For cars before a background: twice as wide, without the sigmoid."""
+    """For cars in front of a background: twice as wide, without the sigmoid."""
     return UNet(64, probabilities=False)

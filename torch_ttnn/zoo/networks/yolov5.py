@@ -1,4 +1,4 @@
-"""YOLOv5s (Ultralytics, 2020, version 6): CSP blocks, a pyramid down and up again, and decoded boxes."""
+"""YOLOv5s (Ultralytics, 2020, version 6): CSP blocks, a feature pyramid in both directions, and decoded boxes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 CLASSES = 80
-# Anchors of a cell in pixels, and pixels a cell, at each scale.
+# Anchors in pixels, and pixels per cell, at each scale.
 SCALES = (
     (((10, 13), (16, 30), (33, 23)), 8),
     (((30, 61), (62, 45), (59, 119)), 16),
@@ -31,7 +31,7 @@ class Bottleneck(nn.Module):
 
 
 class CrossStage(nn.Module):
-    """Half of the channels go through bottlenecks, half go past them."""
+    """A CSP block: half of the channels pass through bottlenecks, half bypass them."""
 
     def __init__(self, inner: int, outer: int, blocks: int, adds: bool = True) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class CrossStage(nn.Module):
 
 
 class Pyramid(nn.Module):
-    """What is around, near and far: three pools one after another."""
+    """Spatial pyramid pooling with three pools in sequence."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ class Boxes(nn.Module):
 
 
 class YOLOv5s(nn.Module):
-    """All boxes of an image, the finest scale first."""
+    """All boxes of an image, finest scale first."""
 
     def __init__(self) -> None:
         super().__init__()

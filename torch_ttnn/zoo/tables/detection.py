@@ -1,4 +1,4 @@
-"""Models that say where things are in an image: boxes, and a class for each pixel."""
+"""Object detection and semantic segmentation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models that read a text as a whole: BERT and its relatives."""
+"""Text encoders: BERT and related models."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ DPR = ModelEntry(
     task="question answering",
     architecture=Transformers("DPRReader", "DPRConfig", hub="facebook/dpr-reader-single-nq-base"),
     feed=takes(input_ids=Tokens(30522, 128, lowest=999), attention_mask=Padded(128)),
-    batch=4,  # passages, of which one is chosen
+    batch=4,  # multiple choice: one of the passages is chosen
 )
 
 ELECTRA = ModelEntry(
@@ -141,7 +141,7 @@ PERCEIVER_2L = PERCEIVER.resized(
     d_model=256,
     num_self_attends_per_block=2,
     v_channels=None,
-    initializer_range=0.08,  # at the usual 0.02 the attention of so few channels is an average of all tokens
+    initializer_range=0.08,  # with the usual 0.02, attention over so few channels averages all tokens
 )
 
 ENTRIES = (

@@ -1,4 +1,4 @@
-"""Models that write text, token after token: GPT, Llama and their relatives, and Mamba."""
+"""Text generators: GPT, Llama and related models, and Mamba."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def generator(
     name: str, family: str, model: str, config: str, vocabulary: int, length: int, *, reduced: str = "", hub: str = "",
     train: bool = False, **settings: Any,
 ) -> ModelEntry:  # fmt: skip
-    """A row for a model that computes the next token at every position of a prompt, without a cache."""
+    """An entry for a prompt without a cache: the next token at every position."""
     settings = {"vocab_size": vocabulary, "use_cache": False, **settings}
     return ModelEntry(
         name=name,
@@ -30,7 +30,7 @@ def generator(
 
 
 def decoding(prompt: ModelEntry, name: str, heads: int, head_size: int, vocabulary: int) -> ModelEntry:
-    """The next token alone, with what came before it in a static cache of 64 positions, half of them taken."""
+    """An entry for one decoding step with a static cache of 64 positions, half of them filled."""
     if not isinstance(prompt.architecture, Transformers):
         raise TypeError(f"{prompt.name} has no key/value cache that transformers manages")
     architecture = replace(prompt.architecture, settings={**prompt.architecture.settings, "use_cache": True})

@@ -1,4 +1,4 @@
-"""Models of two halves: text to text, speech to text, image and text."""
+"""Encoder-decoders and multimodal models: text to text, speech to text, image and text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T5 = ModelEntry(
     feed=takes(input_ids=Tokens(32100, 32), attention_mask=Padded(32), decoder_input_ids=Tokens(32100, 16)),
 )
 
-# Sizes of T5 by what differs from the small one.
+# Sizes of T5 by their differences from the small one.
 T5_SIZES: dict[str, dict[str, Any]] = {
     "t5-base": {"d_model": 768, "d_ff": 3072, "num_layers": 12, "num_heads": 12},
     "t5-large": {"d_model": 1024, "d_ff": 4096, "num_layers": 24, "num_heads": 16},

@@ -1,4 +1,4 @@
-"""Models of whole pictures, films and scenes: classes of pixels, poses, depth, motion, and images made anew."""
+"""Dense prediction, video and scenes: segmentation, pose, depth, optical flow, and image generation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models of timm that classify images, under timm's names."""
+"""Image classifiers of timm, under timm's names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models that classify images: those of torchvision and transformers, and the small ones of this package."""
+"""Image classifiers of torchvision and transformers, and small ones of this package."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 from torch_ttnn.zoo.entry import ModelEntry
 from torch_ttnn.zoo.inputs import image, takes
-from torch_ttnn.zoo.mnist import MnistNet
 from torch_ttnn.zoo.networks.hardnet import HarDNet68
+from torch_ttnn.zoo.networks.mnist import MnistNet
 from torch_ttnn.zoo.sources import Architecture, Ours, Timm, Torchvision, Transformers
 from torch_ttnn.zoo.torchvision_kinds import entry as torchvision
 

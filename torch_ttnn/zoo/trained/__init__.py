@@ -3,7 +3,8 @@
 >>> from torch_ttnn import zoo
 >>> model = zoo.find("mnist-cnn-trained").build()
 
-Weights that were trained here lie in `weights/`; others come in packages that are read and never copied.
+Weights that were trained here are in the distribution `torch_ttnn_weights` (the folder `weights/` of the repository);
+others come in packages of others, which are read and never copied.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from torch_ttnn.zoo.trained.packages import DataError, PackageMissing
 
 __all__ = ["TASKS", "DataError", "PackageMissing"]
 
-# Of a model in the zoo, the function that does its task both ways: (model, compiled, limit=None) -> list[Task]
+# Model of the zoo -> the function that runs its task with torch and compiled: (model, compiled, limit=None) -> scores
 TASKS: Mapping[str, str] = {
     "mnist-cnn-trained": "torch_ttnn.zoo.trained.tasks:digits",
     "resnet18-cifar10": "torch_ttnn.zoo.trained.tasks:pictures",

@@ -1,4 +1,4 @@
-"""The rows of the zoo that have trained weights."""
+"""Entries of the zoo with trained weights."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ SENTENCE_TOKENS = 32
 
 
 class OfTorchvision(Ours):
-    """A network of torchvision with a change of our own."""
+    """A network of torchvision with a modification of ours."""
 
     source: ClassVar[str] = "torchvision"
 
 
 class OfTransformers(Ours):
-    """A network of transformers within one of our own."""
+    """A network of transformers wrapped in one of ours."""
 
     source: ClassVar[str] = "transformers"
 
 
 @dataclass(frozen=True)
 class TrainedEntry(ModelEntry):
-    """A row whose weights belong to it: `build()` loads them, whatever the seed."""
+    """An entry with weights: `build()` loads them for any seed."""
 
     load: Callable[[nn.Module], None] = lambda model: None
 

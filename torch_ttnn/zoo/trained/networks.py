@@ -1,4 +1,4 @@
-"""The two networks that were trained here, blank, and how their images become inputs."""
+"""The two networks that were trained here, without weights, and the preprocessing of their images."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from torch_ttnn.zoo.mnist import MnistNet
+from torch_ttnn.zoo.networks.mnist import MnistNet
 from torch_ttnn.zoo.sources import library
 
 EDGE = 32  # pixels of both
 CIFAR_MEAN, CIFAR_SPREAD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)  # of the training images
 MNIST_MEAN, MNIST_SPREAD = (0.1307,), (0.3081,)
-MNIST_HIDDEN = 64  # of 128, so that the weights of all models stay small enough to be kept with the code
+MNIST_HIDDEN = 64  # in place of 128, to keep the weights in the repository small
 
 
 def mnist_net() -> nn.Module:
-    """The MNIST network for digits with a margin, 32 × 32."""
+    """The MNIST network for padded digits, 32 × 32."""
     return MnistNet(size=EDGE, hidden=MNIST_HIDDEN)
 
 
@@ -30,7 +30,7 @@ def cifar_resnet18() -> nn.Module:
 
 
 def mnist_input(pixels: torch.Tensor) -> torch.Tensor:
-    """Normalised digits; the 28 × 28 that they have in the set get a margin of two black pixels."""
+    """Normalised digits; 28 × 28 images are padded with two black pixels on each side."""
     margin = (EDGE - pixels.shape[-1]) // 2
     return normalised(functional.pad(pixels, [margin] * 4), MNIST_MEAN, MNIST_SPREAD)
 
@@ -40,6 +40,6 @@ def cifar_input(pixels: torch.Tensor) -> torch.Tensor:
 
 
 def normalised(pixels: torch.Tensor, mean: tuple[float, ...], spread: tuple[float, ...]) -> torch.Tensor:
-    """Bytes as numbers around 0 with a spread of 1, channel by channel."""
+    """Bytes as numbers with mean 0 and standard deviation 1 per channel."""
     values = pixels.float() / 255
     return (values - torch.tensor(mean)[:, None, None]) / torch.tensor(spread)[:, None, None]

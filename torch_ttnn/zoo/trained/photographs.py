@@ -1,4 +1,4 @@
-"""EfficientNet-Lite0 with the weights that it was published with, and the photographs to try it on."""
+"""EfficientNet-Lite0 with its published weights, and photographs to test it with."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from torch_ttnn.zoo.trained.packages import EFFICIENTNET, FOOLBOX, DataError
 LITE0 = Timm("tf_efficientnet_lite0")
 EDGE = 224
 CLASSES = 1000
-# The classes of ImageNet that belong to each class of CIFAR-10, in its order. ImageNet has no deer: antelopes stand for
-# them, which makes that class hard.
+# The classes of ImageNet for each class of CIFAR-10, in its order. ImageNet has no deer; antelopes replace them, which
+# makes that class hard.
 GROUPS: dict[str, tuple[int, ...]] = {
     "airplane": (404, 895),
     "automobile": (436, 468, 511, 609, 627, 656, 661, 751, 817),
@@ -28,11 +28,11 @@ GROUPS: dict[str, tuple[int, ...]] = {
     "ship": (403, 484, 510, 554, 625, 628, 724, 780, 814, 833, 871, 914),
     "truck": (555, 569, 675, 717, 864, 867),
 }
-MEAN, SPREAD = (127 / 255,) * 3, (128 / 255,) * 3  # as the network was trained with
+MEAN, SPREAD = (127 / 255,) * 3, (128 / 255,) * 3  # those of its training
 
 
 def load(model: nn.Module) -> None:
-    """Load the published weights, which the package names as another library does, in the same order."""
+    """Load the published weights, which have another library's names in the same order."""
     folder = EFFICIENTNET.find() / "models"
     files = sorted(folder.glob("*.pth"))
     if len(files) != 1:
@@ -54,12 +54,12 @@ def inputs(pixels: torch.Tensor) -> torch.Tensor:
 
 
 def labelled() -> Images:
-    """The photographs of ImageNet that foolbox carries; their classes are in the names of the files."""
+    """The ImageNet photographs in foolbox; their classes are in the file names."""
     folder = FOOLBOX.find() / "data"
     return read_photographs(folder, "imagenet_*.jpg", EDGE)
 
 
 def grouped(logits: torch.Tensor) -> torch.Tensor:
-    """For each photograph and each class of CIFAR-10, the logarithm of the probability of all that belongs to it."""
+    """Log-probability of each class of CIFAR-10 for each photograph: its ImageNet classes combined."""
     likely = logits.log_softmax(dim=1)
     return torch.stack([likely[:, list(members)].logsumexp(dim=1) for members in GROUPS.values()], dim=1)

@@ -1,4 +1,4 @@
-"""The sentence encoder all-MiniLM-L6-v2: BERT, the mean of its tokens, a unit vector."""
+"""The sentence encoder all-MiniLM-L6-v2: BERT, mean pooling, and normalisation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ UNUSED = ("pooler.", "embeddings.position_ids")  # of the file: the encoder take
 
 
 class SentenceEncoder(nn.Module):
-    """One unit vector for each text; those of texts that mean the same are near each other."""
+    """One unit vector per text; texts with similar meanings have similar vectors."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ def load(model: nn.Module) -> None:
 
 
 def tokens(texts: Sequence[str], length: int) -> dict[str, torch.Tensor]:
-    """Texts as the encoder takes them: cut or filled up to the same length."""
+    """Token ids for the encoder, truncated or padded to one length."""
     transformers: Any = library("transformers")
     tokenizer = transformers.PreTrainedTokenizerFast(
         tokenizer_file=str(_folder() / "tokenizer.json"), pad_token="[PAD]"

@@ -1,4 +1,4 @@
-"""Where the weights lie that were trained here, and what their files say of themselves."""
+"""Weights that were trained here: where they are, and what their files say of themselves."""
 
 from __future__ import annotations
 
@@ -8,14 +8,20 @@ from collections.abc import Callable
 from safetensors import safe_open
 from torch import nn
 
+from torch_ttnn.zoo.trained.packages import TRAINED_HERE
 from torch_ttnn.zoo.weights import load_weights
 
-FOLDER = pathlib.Path(__file__).parent / "weights"
+CHECKOUT = pathlib.Path(__file__).parents[3] / "weights" / TRAINED_HERE.module
+
+
+def folder() -> pathlib.Path:
+    """The folder of the files: that of the checkout this package is in, else of the installed distribution."""
+    return CHECKOUT if CHECKOUT.is_dir() else TRAINED_HERE.find()
 
 
 def weights_file(name: str) -> pathlib.Path:
     """The file of a model of the zoo."""
-    return FOLDER / f"{name}.safetensors"
+    return folder() / f"{name}.safetensors"
 
 
 def facts(name: str) -> dict[str, str]:

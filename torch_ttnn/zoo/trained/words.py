@@ -17,14 +17,14 @@ class Definition:
 
 
 def definitions(number: int, folder: pathlib.Path | None = None) -> list[Definition]:
-    """The nouns that occur most in WordNet's tagged texts, each once, with the definition of its commonest sense.
+    """The most frequent nouns of WordNet's tagged texts, each with the definition of its most common sense.
 
-    Left out are nouns of several words, and those whose definition says the word itself.
+    Nouns of several words, and those whose definition contains the word itself, are skipped.
     """
     place = WORDNET.find(folder) / "dict"
     meanings = read_definitions(place / "data.noun")
     found: list[Definition] = []
-    seen: set[str] = set()  # a meaning has one right answer: its first word in the order of use
+    seen: set[str] = set()  # one answer per meaning: its most frequent word
     for word, meaning in read_uses(place / "index.sense"):
         if meaning not in meanings:
             raise DataError(f"{place / 'index.sense'} names the meaning {meaning} of {word!r}, which data.noun lacks")
@@ -39,7 +39,7 @@ def definitions(number: int, folder: pathlib.Path | None = None) -> list[Definit
 
 
 def read_definitions(path: pathlib.Path) -> dict[str, str]:
-    """Definitions by the number of the meaning; examples, which follow in quotes, are left out."""
+    """Definitions by id of the meaning, without the quoted examples that follow."""
     found = {}
     for number, line in enumerate(_lines(path), 1):
         if line.startswith("  "):  # the licence
@@ -52,7 +52,7 @@ def read_definitions(path: pathlib.Path) -> dict[str, str]:
 
 
 def read_uses(path: pathlib.Path) -> list[tuple[str, str]]:
-    """Nouns and the numbers of their first meanings, by how often they occur; those that never do are left out."""
+    """Nouns and the ids of their first meanings by frequency, without those that never occur."""
     uses = []
     for number, line in enumerate(_lines(path), 1):
         parts = line.split()

@@ -59,8 +59,8 @@ function draw() {
   empty.hidden = rows.length > 0;
   charts.replaceChildren(
     figure("Run time, compiled against torch", timesPlot(rows, "compiled against original run time"), "No row has been timed.", legend({ "dot device": STATUSES.device, "dot host": STATUSES.host }), data.device),
-    figure("How near results are to torch's", pccPlot(rows, "rows by PCC"), "No PCC is known."),
-    figure("What is left to the host", hostPlot(rows, "host operations by name"), rows.length ? "Nothing: every operation runs on the device." : "No row matches."));
+    figure("Agreement with torch", pccPlot(rows, "rows by PCC"), "No PCC is known."),
+    figure("Host operations", hostPlot(rows, "host operations by name"), rows.length ? "Nothing: every operation runs on the device." : "No row matches."));
 }
 
 filters.bar.append(exportButton("results", all));

@@ -34,7 +34,7 @@ function failure(row) {
 const outcomes = (row) => row.slice(1);
 
 function operations(row) {
-  return tableBlock("Operations by what became of them", [
+  return tableBlock("Operations by outcome", [
     column("operation", 0, "short", opLink),
     { title: "calls", kind: "count", value: (each) => total(outcomes(each)) },
     column("converted", 1, "count"), column("removed", 2, "count"), column("on the host", 3, "count"),
@@ -63,7 +63,7 @@ function tables(row) {
 function more(row) {
   const { dram, weights, l1, process } = row.memory;
   return [
-    facts("Memory", [["DRAM at the peak", memory(dram)], ["of which weights", memory(weights)], ["L1 at the peak", memory(l1)], ["the process held at most", memory(process)]]),
+    facts("Memory", [["DRAM at the peak", memory(dram)], ["of which weights", memory(weights)], ["L1 at the peak", memory(l1)], ["peak memory of the process", memory(process)]]),
     facts("Times", [["first run", seconds(row.first)], ["torch", seconds(row.original)], ["compiled", seconds(row.compiled)],
       ["compiled ÷ torch", row.original && row.compiled ? String(+(row.compiled / row.original).toPrecision(3)) : ""], ["medians of", row.calls ? row.calls + (row.calls === 1 ? " warm call" : " warm calls") : ""], ["device", row.device]]),
     facts("Accuracy", [["PCC of outputs", pccText(row.outputPcc)], ["relative error", row.error === null ? "" : small(row.error)],

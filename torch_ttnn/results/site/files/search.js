@@ -17,7 +17,7 @@ function listing(title, items) {
     line.append(anchor(name, data.top + path, "name"), element("span", about, "quiet"));
     made.append(line);
   }
-  if (!items.length) made.append(element("li", "None has this.", "quiet"));
+  if (!items.length) made.append(element("li", "No match.", "quiet"));
   const rest = items.length > SHOWN ? [element("p", "… and " + count(items.length - SHOWN) + " more", "quiet")] : [];
   return block(title + " (" + count(items.length) + ")", made, ...rest);
 }

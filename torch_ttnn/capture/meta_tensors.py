@@ -1,0 +1,61 @@
+"""Compiles models on torch's meta device by giving their tensors addresses, but no memory."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+import torch.utils._pytree as pytree
+
+NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)  # Linux; Python has the name since 3.13
+
+
+@contextmanager
+def addressed(model: Any, args: tuple, kwargs: dict[str, Any]) -> Iterator[tuple[tuple, dict[str, Any], bool]]:
+    """Replace meta tensors by CPU tensors within the block; also yields whether there were any."""
+    made: dict[int, torch.Tensor] = {}
+
+    def stand_in(item: Any) -> Any:
+        if not isinstance(item, torch.Tensor) or not item.is_meta:
+            return item
+        if id(item) not in made:
+            twin = addressed_like(item)
+            made[id(item)] = torch.nn.Parameter(twin, item.requires_grad) if _is_parameter(item) else twin
+        return made[id(item)]
+
+    inputs, settings = pytree.tree_map(stand_in, (args, kwargs))
+    places = list(_tensor_places(model)) if isinstance(model, torch.nn.Module) else []
+    held = [place[name] for place, name in places]
+    try:
+        for place, name in places:
+            place[name] = stand_in(place[name])
+        yield inputs, settings, bool(made)
+    finally:
+        for (place, name), original in zip(places, held):
+            place[name] = original
+
+
+def addressed_like(like: torch.Tensor) -> torch.Tensor:
+    """A CPU tensor with its own addresses; its pages are never touched, so they take no memory."""
+    size = torch.empty_strided(like.shape, like.stride(), dtype=like.dtype, device="meta").untyped_storage().nbytes()
+    if size == 0:
+        return torch.empty_strided(like.shape, like.stride(), dtype=like.dtype, device="cpu")
+    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE)
+    flat = torch.frombuffer(pages, dtype=torch.uint8).view(like.dtype)
+    return flat.as_strided(tuple(like.shape), tuple(like.stride()))
+
+
+def _is_parameter(item: torch.Tensor) -> bool:
+    return isinstance(item, torch.nn.Parameter)
+
+
+def _tensor_places(model: torch.nn.Module) -> Iterator[tuple[dict[str, Any], str]]:
+    """The dictionaries and names of a model's meta tensors: parameters, buffers, and plain attributes."""
+    for module in model.modules():
+        for place in (module._parameters, module._buffers, module.__dict__):
+            for name, item in list(place.items()):
+                if isinstance(item, torch.Tensor) and item.is_meta:
+                    yield place, name

@@ -1,0 +1,1 @@
+"""The files that all our pages share; see `torch_ttnn.pages.assembly`."""

@@ -1,0 +1,74 @@
+"""Fields of a row that come from compiled programs: operations, moves, fusions, memory. Nothing is recompiled."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from torch_ttnn.compiler.program import Program
+from torch_ttnn.explain import explanation_of
+from torch_ttnn.explain.data import Report
+from torch_ttnn.results.portable_text import portable
+from torch_ttnn.results.record import ON_DEVICE, WITH_HOST_OPS, Fusion, HostOp, Move
+from torch_ttnn.results.variations import variations
+from torch_ttnn.workloads.program_counts import counts
+
+CROSSINGS = ("from_torch", "to_torch")
+
+
+def fields_of(programs: Sequence[Program]) -> dict[str, Any]:
+    """Fields of a `Row`, summed over all programs."""
+    report = explanation_of([(f"program {number}", program) for number, program in enumerate(programs)]).report
+    met = variations(programs)
+    host = _host_ops(report)
+    kinds = Counter(move.kind for program in report.programs for move in program.moves)
+    return {
+        "status": WITH_HOST_OPS if host else ON_DEVICE,
+        "programs": len(programs),
+        "ops_before": sum(program.ops_before for program in programs),
+        "ops_before_unique": len({each.op for each in met}),
+        "ops_remaining": sum(each.count for each in host),
+        "ops_remaining_unique": len({each.op for each in host}),
+        "device_ops": sum(sum(program.device_ops.values()) for program in report.programs),
+        "uploads": kinds["from_torch"],
+        "downloads": kinds["to_torch"],
+        "crossings_within": counts(programs).crossings_within,
+        "conversions": sum(count for kind, count in kinds.items() if kind not in CROSSINGS),
+        "host_ops": host,
+        "moves": _moves(report),
+        "fusions": _fusions(report),
+        "variations": met,
+        "dram_peak": report.memory.dram_peak,
+        "l1_peak": report.memory.l1_peak,
+        "weights": report.memory.weights,
+    }
+
+
+def _host_ops(report: Report) -> tuple[HostOp, ...]:
+    found: Counter[tuple[str, str, str]] = Counter()
+    for program in report.programs:
+        found.update([(each.op, portable(each.reason), portable(each.source)) for each in program.host_ops])
+    return tuple([HostOp(*each, count) for each, count in sorted(found.items(), key=_by_count)])
+
+
+def _moves(report: Report) -> tuple[Move, ...]:
+    found: Counter[tuple[str, str]] = Counter()
+    taken: Counter[tuple[str, str]] = Counter()
+    for program in report.programs:
+        for move in program.moves:
+            found[move.kind, move.reason] += 1
+            taken[move.kind, move.reason] += move.bytes
+    return tuple(
+        [Move(kind, taken[kind, why], why, count) for (kind, why), count in sorted(found.items(), key=_by_count)]
+    )
+
+
+def _fusions(report: Report) -> tuple[Fusion, ...]:
+    found = Counter(each.name for program in report.programs for each in program.fusions)
+    return tuple([Fusion(name, count) for name, count in sorted(found.items(), key=_by_count)])
+
+
+def _by_count(item: tuple[Any, int]) -> tuple[int, Any]:
+    """Most frequent first; ties in alphabetical order, so that every run gives the same order."""
+    return -item[1], item[0]

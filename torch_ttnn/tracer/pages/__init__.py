@@ -1,1 +1,0 @@
-"""The files that pages of traces are made of; see `torch_ttnn.tracer.page`."""

@@ -1,0 +1,69 @@
+"""Counts of device operations, host operations and moves, taken from the graphs of compiled programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch.fx
+
+from torch_ttnn.compiler.program import Program
+from torch_ttnn.compiler.verify import beyond_moves
+
+UPLOAD, DOWNLOAD = "ttnn.from_torch", "ttnn.to_torch"
+CONVERSIONS = ("ttnn.to_layout", "ttnn.typecast", "ttnn.to_memory_config")
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Operations and moves of one or several programs."""
+
+    ops_before: int
+    device_ops: int
+    host_ops: list[tuple[str, str, str]]  # operation, reason, line of the model
+    uploads: int
+    downloads: int
+    crossings_within: int  # beyond one upload per input and one download per output
+    conversions: dict[str, int]
+    inputs: int  # input tensors of the programs, without weights
+    outputs: int  # output tensors
+
+
+def counts(programs: Sequence[Program]) -> Counts:
+    nodes = [node for program in programs for node in program.graph.nodes]
+    paths = [node.meta.get("path") for node in nodes]
+    host = [
+        (str(node.target), node.meta["reason"], node.meta.get("source", "")) for node in nodes if "reason" in node.meta
+    ]
+    moves = (UPLOAD, DOWNLOAD, *CONVERSIONS)
+    return Counts(
+        ops_before=sum(program.ops_before for program in programs),
+        device_ops=len([path for path in paths if path and path not in moves]),
+        host_ops=host,
+        uploads=paths.count(UPLOAD),
+        downloads=paths.count(DOWNLOAD),
+        crossings_within=sum(crossings_within(program.graph) for program in programs),
+        conversions={path.removeprefix("ttnn."): paths.count(path) for path in CONVERSIONS},
+        inputs=sum(len([node for node in program.lowered.inputs if node is not None]) for program in programs),
+        outputs=sum(program.outputs for program in programs),
+    )
+
+
+def crossings_within(graph: torch.fx.Graph) -> int:
+    """Uploads and downloads that would not be needed if everything ran on the device."""
+    uploads = [node for node in graph.nodes if node.meta.get("path") == UPLOAD]
+    downloads = [node for node in graph.nodes if node.meta.get("path") == DOWNLOAD]
+    given = {
+        giver for node in uploads for giver in beyond_moves(node.all_input_nodes, lambda each: each.all_input_nodes)
+    }
+    inputs = [giver for giver in given if giver.op == "placeholder" and "prepared" not in giver.meta]
+    wanted = [node for node in downloads if any(_is_output(taker) for taker in beyond_moves(node.users, _users))]
+    return len(uploads) - len(inputs) + len(downloads) - len(wanted)
+
+
+def _users(node: torch.fx.Node) -> list[torch.fx.Node]:
+    return list(node.users)
+
+
+def _is_output(node: torch.fx.Node) -> bool:
+    return node.op == "output"
