@@ -7,6 +7,7 @@ comes from there is taken apart by it. Both are parts of moves, as views and cas
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -95,6 +96,8 @@ class _TakingApart:
 
     def _has_rule(self, node: Node) -> bool:
         if node.target not in RULES or EFFECT in node.meta:
+            return False
+        if node.target is operator.getitem and node.args[0] not in self.by_rule:  # of several results of the host
             return False
         vals = [each.meta.get("val") for each in (node, *node.all_input_nodes)]
         tensors = [val for val in leaves(vals) if isinstance(val, torch.Tensor)]

@@ -26,8 +26,10 @@ CALLS = {
 def test_every_composite_is_tested_and_has_a_lowering():
     # Of torch's generator, which is the host's: tests/compiler/test_dropout.py.
     random = {composites.drawn_seed, composites.rng_state, composites.exchanged_rng_state}
-    assert set(CALLS) | {each.__name__ for each in random} == set(composites.COMPOSITES)
-    on_the_host = {composites.restrided, *random}  # strides are the host's, too
+    # Parts of moves: tests/compiler/test_complex.py; of a check: tests/compiler/lowering/test_domains.py.
+    parts = {composites.real_part, composites.imaginary_part, composites.put_together, composites.require}
+    assert set(CALLS) | {each.__name__ for each in random | parts} == set(composites.COMPOSITES)
+    on_the_host = {composites.restrided, *random, *parts}  # strides are the host's, too
     assert all(function in LOWERINGS for function in set(composites.COMPOSITES.values()) - on_the_host)
 
 

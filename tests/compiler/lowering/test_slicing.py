@@ -15,7 +15,7 @@ def test_bounds_as_torch_takes_them(start, end, step):
 
 
 def test_an_empty_slice_stays_on_the_host_and_says_why():
-    out = check(lambda x: x[3:2], torch.randn(5, 4), on_device=False)
+    out = check(lambda x: (x + 1)[3:2], torch.randn(5, 4), on_device=False)
     assert "empty" in next(iter(out.host_ops.values()))
 
 
@@ -49,7 +49,7 @@ def test_unused_parts_are_not_cut():
 
 
 def test_the_first_token():
-    assert moves(lambda x: x[:, 0], numbers([2, 50, 32])).device_ops == ["ttnn.slice"]
+    assert "ttnn.slice" in moves(lambda x: (x + 1)[:, 0], numbers([2, 50, 32])).device_ops
 
 
 @pytest.mark.parametrize("shape", [[1], [5], [33]])
