@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-# The groups of `ttnn_emulator.numerics.ahead`, and the last kernel of each: if it is cached, so are the others.
+# The groups of `ttnn_emulator.numerics.native.compile_ahead`, and the last kernel of each: if it is cached, so are the others.
 LAST = {"products": "attention_kernels.attend", "others": "normalize_kernels.norm_rows"}
 
 
@@ -29,7 +29,7 @@ def missing() -> bool:
 
 def compile_ahead() -> list[subprocess.Popen[bytes]]:
     """Start processes that compile the slow kernels. Kernels that fail there are compiled on first use."""
-    command = [sys.executable, "-m", "ttnn_emulator.numerics.ahead"]
+    command = [sys.executable, "-m", "ttnn_emulator.numerics.native.compile_ahead"]
     quiet: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     return [subprocess.Popen([*command, group], env=environment, **quiet) for group in LAST]

@@ -11,7 +11,7 @@ from typing import Any
 
 from torch_ttnn.jobs.job import Job, Outcome, Status
 from torch_ttnn.system.file_names import file_stem
-from ttnn_emulator.files import replacing
+from ttnn_emulator.atomic_files import replacing
 
 FORMAT, VERSION = "torch_ttnn.job", 1
 ROOM = 1 << 16  # bytes that must be free: a result with its log

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torch_ttnn.system.file_names import file_stem
-from ttnn_emulator.files import replacing
+from ttnn_emulator.atomic_files import replacing
 
 FORMAT, VERSION = "torch_ttnn.trace", 1
 FORWARD, BACKWARD = "fw", "bw"

@@ -12,7 +12,7 @@ from torch_ttnn.results.documents.sentences import NOTE, measured_on, totals_lin
 from torch_ttnn.results.documents.versus_older import verdict_line
 from torch_ttnn.results.record import Row
 from torch_ttnn.results.summary import headlines, ordered
-from ttnn_emulator.files import replacing
+from ttnn_emulator.atomic_files import replacing
 
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 

@@ -19,7 +19,7 @@ from torch_ttnn.errors import MissingPackage
 from torch_ttnn.system.file_names import file_stem
 from torch_ttnn.tracer.reports import page, tables
 from torch_ttnn.tracer.reports.summary import PHASES, NoTraces, OpSummary, Summary, summarise, trace_files
-from ttnn_emulator.files import replacing
+from ttnn_emulator.atomic_files import replacing
 
 if TYPE_CHECKING:  # imported only for pictures
     from torch_ttnn.tracer.reports.histograms import Sheet
