@@ -6,7 +6,7 @@ import pytest
 
 from ttnn_emulator.enums import Layout
 from ttnn_emulator.errors import InvalidArgument
-from ttnn_emulator.ops.conv_slicing import ALONG_WIDTH, Sliceable, Slicing, choose_slicing
+from ttnn_emulator.ops.conv.slicing import ALONG_WIDTH, Sliceable, Slicing, choose_slicing
 
 WIDTH = 64
 

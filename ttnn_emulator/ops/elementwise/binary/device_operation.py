@@ -1,0 +1,463 @@
+"""The device operation of two operands: which dtypes it takes, how it broadcasts, where its result lies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from ttnn_emulator.api.config_types import UnaryWithParam
+from ttnn_emulator.dispatch import current_board
+from ttnn_emulator.enums import (
+    BLOCK_FLOAT_DTYPES,
+    FLOAT_DTYPES,
+    BufferType,
+    DataType,
+    Layout,
+)
+from ttnn_emulator.errors import require
+from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from ttnn_emulator.numerics import casts, elementwise, elementwise_bound
+from ttnn_emulator.numerics.formats import CARRIER, round_bf16_nearest_even
+from ttnn_emulator.ops.elementwise.binary.circular_buffers import buffer_bytes
+from ttnn_emulator.ops.support.common_checks import hashed
+from ttnn_emulator.ops.support.derived_shards import fresh_shards, lacks_shards
+from ttnn_emulator.ops.support.fused_functions import fault_of, fused, raising, require_fusable
+from ttnn_emulator.shapes import TILE_SIZE
+from ttnn_emulator.spec import Spec
+from ttnn_emulator.table import Plan, bindable
+
+Number = int | float
+
+INT32, UINT32, UINT16, UINT8 = DataType.INT32, DataType.UINT32, DataType.UINT16, DataType.UINT8
+WIDE_INTEGERS = frozenset({INT32, UINT32})
+ARITHMETIC = FLOAT_DTYPES | {UINT32, UINT16, INT32}
+RELATIONAL = ARITHMETIC | {UINT8}
+SHIFTED = frozenset({UINT32, UINT16, INT32})
+CONDITIONAL = FLOAT_DTYPES | WIDE_INTEGERS
+
+# What each kind of operation takes as its first operand; the second has the same dtype, or see MIXED.
+DTYPES: dict[str, frozenset[DataType]] = {
+    **dict.fromkeys(
+        ("ADD", "SUB", "MUL", "RSUB", "SQUARED_DIFFERENCE", "LOGICAL_AND", "LOGICAL_OR", "LOGICAL_XOR"), ARITHMETIC
+    ),
+    **dict.fromkeys(("GT", "LT", "LE", "GE", "EQ", "NE"), RELATIONAL),
+    **dict.fromkeys(("REMAINDER", "MAXIMUM", "MINIMUM"), FLOAT_DTYPES | WIDE_INTEGERS),
+    **dict.fromkeys(("DIV", "FMOD", "ISCLOSE"), FLOAT_DTYPES | {INT32}),
+    **dict.fromkeys(("BITWISE_AND", "BITWISE_OR", "BITWISE_XOR", "LEFT_SHIFT", "RIGHT_SHIFT"), SHIFTED),
+    "LOGICAL_RIGHT_SHIFT": WIDE_INTEGERS,
+    **dict.fromkeys(("GCD", "LCM", "DIV_FLOOR", "DIV_TRUNC"), frozenset({INT32})),
+    **dict.fromkeys(
+        ("LOGADDEXP", "LOGADDEXP2", "LDEXP", "BIAS_GELU", "POWER", "XLOGY", "ATAN2", "HYPOT", "QUANT"), FLOAT_DTYPES
+    ),
+    "NEXTAFTER": frozenset({DataType.BFLOAT16, DataType.FLOAT32}),
+    **dict.fromkeys(("WHERE_TST", "WHERE_TTS"), CONDITIONAL),
+    **dict.fromkeys(("REQUANT", "DEQUANT"), frozenset({INT32, UINT8})),
+}
+# Kinds whose operands may be two different floating dtypes.
+MIXED = frozenset(
+    ("ADD SUB MUL RSUB SQUARED_DIFFERENCE LOGICAL_AND LOGICAL_OR LOGICAL_XOR GT LT LE GE EQ NE DIV").split(" ")
+)
+QUANTIZING = frozenset({"QUANT", "REQUANT", "DEQUANT"})
+WHERE = frozenset({"WHERE_TST", "WHERE_TTS"})
+# Kinds that turn 32-bit integers into floats when they meet floats, and when they meet a number with a point.
+PROMOTING_TENSORS = frozenset({"MUL", "DIV"})
+PROMOTING_NUMBERS = frozenset({"MUL", "DIV", "REMAINDER", "FMOD"})
+# Kinds that cast operands of one dtype to another before anything else.
+CAST_BEFORE: dict[str, tuple[DataType, DataType]] = {
+    **dict.fromkeys(("GT", "LT", "LE", "GE", "EQ", "NE"), (UINT8, UINT16)),
+    "ISCLOSE": (INT32, DataType.FLOAT32),
+}
+ROUNDS_WHEN_ACCURATE = frozenset({"ADD", "SUB", "RSUB"})
+LARGEST_BROADCAST_RANK = 6
+
+
+# -- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def as_number(value: Number) -> Number:
+    """A number as the library holds it: an integer of 32 bits, with or without a sign, or a float32."""
+    if isinstance(value, int) and -(2**31) <= value < 2**32:
+        return value
+    return float(np.float32(value))
+
+
+def fits(value: Number, dtype: DataType) -> bool:
+    """Whether a number survives being packed as an integer of `dtype`."""
+    if isinstance(value, int):
+        return True
+    low, high = (-(2**31), 2**31 - 1) if dtype is INT32 else (0, 2**32 - 1)
+    return math.isfinite(value) and value == math.trunc(value) and low <= value <= high
+
+
+def number_carrier(value: Number, dtype: DataType) -> torch.Tensor:
+    """A tile filled with a number, in the format of the other operand."""
+    if dtype in FLOAT_DTYPES:
+        held = torch.tensor(float(np.float32(value)), dtype=torch.float32)
+        return held if dtype is DataType.FLOAT32 else round_bf16_nearest_even(held)
+    whole = int(value) if math.isfinite(value) else 0
+    if dtype is UINT16:
+        whole &= 0xFFFF
+    elif dtype is INT32:
+        whole = (whole + 2**31) % 2**32 - 2**31
+    else:
+        whole &= 0xFFFFFFFF
+    return torch.tensor(whole, dtype=CARRIER[dtype])
+
+
+# -- shapes -----------------------------------------------------------------------------------------------------------
+
+
+def broadcast(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
+    """The shape that both operands take together."""
+    rank = max(len(a), len(b))
+    left = (1,) * (rank - len(a)) + tuple(a)
+    right = (1,) * (rank - len(b)) + tuple(b)
+    for dim, (x, y) in enumerate(zip(left, right)):
+        require(x == y or x == 1 or y == 1, f"shapes {list(a)} and {list(b)} do not broadcast")
+        require(
+            x == y or rank - dim <= LARGEST_BROADCAST_RANK,
+            f"shapes {list(a)} and {list(b)} broadcast beyond the last {LARGEST_BROADCAST_RANK} dimensions",
+        )
+    return tuple(x if y == 1 else y for x, y in zip(left, right))
+
+
+def within_tiles(small: Spec, large: Spec) -> bool:
+    """Whether `small` is broadcast along the height or width of its tiles."""
+    return any(_side(small, dim) == 1 and _side(large, dim) > 1 for dim in (-1, -2))
+
+
+def _side(spec: Spec, dim: int) -> int:
+    return spec.shape[dim] if len(spec.shape) >= -dim else 1
+
+
+def same_but_for_leading_ones(shape: Sequence[int], other: Sequence[int]) -> bool:
+    rank = max(len(shape), len(other))
+    return (1,) * (rank - len(shape)) + tuple(shape) == (1,) * (rank - len(other)) + tuple(other)
+
+
+# -- where the result lies --------------------------------------------------------------------------------------------
+
+
+def adjusted_shards(shard: ShardSpec, before: Sequence[int], after: Sequence[int]) -> ShardSpec:
+    """A shard spec scaled from one padded shape to another; shards are never smaller than a tile."""
+    height = max(shard.shape[0] * math.prod(after[:-1]) // math.prod(before[:-1]), TILE_SIZE)
+    width = max(shard.shape[1] * after[-1] // before[-1], TILE_SIZE)
+    return ShardSpec(shard.grid, (height, width), shard.orientation)
+
+
+def inherited(source: Spec, other: Sequence[int]) -> MemoryConfig:
+    """The memory config of a sharded operand, for the shape that it takes together with another."""
+    shard = source.shard_spec
+    require(shard is not None, f"{source.memory_config.brief()} has no two-dimensional shards to inherit")
+    assert shard is not None
+    after = padded(source, broadcast(source.shape, other))
+    config = source.memory_config
+    return MemoryConfig(config.memory_layout, config.buffer_type, adjusted_shards(shard, source.padded_shape, after))
+
+
+def padded(like: Spec, shape: Sequence[int]) -> tuple[int, ...]:
+    return like.with_(shape=tuple(shape), memory_config=DRAM_MEMORY_CONFIG).padded_shape
+
+
+def output_memory(a: Spec, b: Spec | None, asked: MemoryConfig | None, shape: Sequence[int]) -> MemoryConfig:
+    """The memory config of a new result: as asked, or after the operand that is sharded over more cores."""
+    if asked is not None and not lacks_shards(asked):
+        return asked
+    if asked is not None:
+        if b is None and a.is_sharded:
+            return asked.with_shard_spec(a.shard_spec)
+        if a.is_sharded:
+            return inherited(a, b.shape if b is not None else a.shape)
+        if b is not None and b.is_sharded:
+            return inherited(b, a.shape)
+        shards = fresh_shards(current_board().grid, padded(a, shape), asked.memory_layout, tiles=a.is_tile)
+        return asked.with_shard_spec(shards)
+    if b is None:
+        return a.memory_config
+    if b.is_sharded and not a.is_sharded and a.memory_config.buffer_type is BufferType.DRAM:
+        return inherited(b, a.shape)
+    if b.is_sharded and a.is_sharded and _cores(b) > _cores(a):
+        return inherited(b, a.shape)
+    return inherited(a, b.shape) if a.is_sharded else a.memory_config
+
+
+def _cores(spec: Spec) -> int:
+    require(spec.shard_spec is not None, f"{spec.memory_config.brief()} has no two-dimensional shards")
+    assert spec.shard_spec is not None
+    return spec.shard_spec.num_cores()
+
+
+def tiled(spec: Spec) -> Spec:
+    """What `to_layout(…, TILE)` makes of it."""
+    return spec if spec.is_tile else spec.with_(layout=Layout.TILE)
+
+
+# -- dtypes -----------------------------------------------------------------------------------------------------------
+
+
+def require_dtypes(kind: str, a: DataType, b: DataType | None) -> None:
+    allowed = DTYPES[kind]
+    require(a in allowed, f"a first operand of {a} is not supported for binary operation {kind}")
+    if b is None:
+        return
+    if kind in QUANTIZING:
+        require(b is DataType.FLOAT32, f"the scale of {kind} must be float32, it is {b}")
+        return
+    require(b in allowed, f"{kind} does not take a second operand of {b}")
+    mixed = kind in MIXED and a in FLOAT_DTYPES and b in FLOAT_DTYPES
+    close = kind == "ISCLOSE" and {a, b} <= {DataType.FLOAT32, DataType.BFLOAT16}
+    require(a is b or mixed or close, f"Mixed dtype is not supported for binary operation {kind}: {a} with {b}")
+
+
+def promoted(dtype: DataType, other: DataType) -> DataType:
+    """A 32-bit integer dtype as the float that meets `other`."""
+    return DataType.FLOAT32 if other is DataType.FLOAT32 else DataType.BFLOAT16
+
+
+def activation_names(activations: Sequence[UnaryWithParam]) -> tuple[tuple, ...]:
+    """Functions as the computation takes them: name and parameters; `~` ends the name of an approximate mode."""
+    if not activations:
+        return ()
+    found = (fused(item) for item in activations)
+    return tuple((each.name + "~" * each.approx, *each.params) for each in found)
+
+
+# -- the operation ----------------------------------------------------------------------------------------------------
+
+
+def plan_binary(
+    kind: str,
+    a: Spec,
+    b: Spec | Number,
+    *,
+    names: Sequence[str],
+    dtype: DataType | None = None,
+    memory_config: MemoryConfig | None = None,
+    output: Spec | None = None,
+    output_name: str = "output_tensor",
+    activations: Sequence[UnaryWithParam] = (),
+    input_tensor_a_activations: Sequence[UnaryWithParam] = (),
+    input_tensor_b_activations: Sequence[UnaryWithParam] = (),
+    fast: bool = False,
+    accurate_asked: bool = False,
+    number_first: bool = False,
+    convert_layouts: bool = True,
+    after: tuple[tuple, ...] = (),
+    parameters: tuple = (),
+) -> Plan:
+    """Check one call and prepare it. `names` are those of the tensor operands, `b` a number if there is but one."""
+    operands = [a] if not isinstance(b, Spec) else [a, b]
+    for operand in operands:
+        require(operand.on_device, "all operands must be on a device, one is on the host")
+    casts_in: list[Any] = [None, None]
+    a, b = _promote(kind, a, b, casts_in)
+    b_spec = b if isinstance(b, Spec) else None
+    if isinstance(b, int | float):
+        b = as_number(b)
+        if a.dtype in WIDE_INTEGERS and kind not in QUANTIZING:
+            require(fits(b, a.dtype), f"{kind} of {a.dtype} cannot represent the number {b}")
+    out_dtype = output.dtype if output is not None else dtype or (b_spec.dtype if kind in WHERE and b_spec else a.dtype)
+    integer_division = kind == "DIV" and a.dtype is INT32 and (b_spec is None or b_spec.dtype is INT32)
+    if integer_division:
+        given = output.dtype if output is not None else dtype
+        require(given in (None, DataType.FLOAT32), f"the quotient of integers is float32, not {given}")
+        out_dtype = DataType.FLOAT32
+    if dtype is not None and output is not None:
+        require(dtype is output.dtype, f"the output tensor is {output.dtype}, {dtype} was asked for")
+    a_rows, b_rows = not a.is_tile, b_spec is None or not b_spec.is_tile
+    require(
+        not (output is not None and a_rows and b_rows and convert_layouts), "row-major operands take no output tensor"
+    )
+    in_rows = a_rows and b_rows and not a.is_sharded and not (b_spec is not None and b_spec.is_sharded)
+    back_to_rows = a_rows and b_rows and not in_rows and convert_layouts
+    if not in_rows and convert_layouts:
+        a = tiled(a)
+        b_spec = tiled(b_spec) if b_spec is not None else None
+    require_dtypes(kind, a.dtype, b_spec.dtype if b_spec is not None else None)
+    if kind in ROUNDS_WHEN_ACCURATE and accurate_asked:
+        require(
+            out_dtype is DataType.BFLOAT16,
+            f"fast_and_approximate_mode=False is for results in bfloat16, not {out_dtype}",
+        )
+    shape = broadcast(a.shape, b_spec.shape) if b_spec is not None else a.shape
+    if output is not None:
+        require(
+            same_but_for_leading_ones(output.shape, shape),
+            f"the output tensor has shape {list(output.shape)}, the result {list(shape)}",
+        )
+        out = output
+    else:
+        config = output_memory(a, b_spec, memory_config, shape)
+        rows_stay = in_rows or (a_rows and b_rows and not convert_layouts)
+        out = Spec.of(shape, out_dtype, Layout.ROW_MAJOR if rows_stay else Layout.TILE, config)
+        if back_to_rows:
+            out = out.with_(layout=Layout.ROW_MAJOR)
+    before = (*input_tensor_a_activations, *input_tensor_b_activations)
+    for each in (*before, *activations):
+        require_fusable(each, packs_relu=each not in before)
+    before_a, before_b = activation_names(input_tensor_a_activations), activation_names(input_tensor_b_activations)
+    left_dtype, right_dtype, vector = _dtypes_in_kernel(
+        kind, a.dtype, b_spec.dtype if b_spec is not None else None, fast
+    )
+    compute = _computation(
+        kind,
+        a,
+        b if b_spec is None else b_spec,
+        out,
+        (left_dtype, right_dtype, vector),
+        casts_in,
+        in_rows,
+        number_first,
+        parameters,
+        before_a=before_a,
+        before_b=before_b,
+        after=after + activation_names(activations),
+    )
+    fault = fault_of(*before, *activations)
+    if fault is not None and compute is not None:
+        compute = raising(fault)
+    own_a, own_b, between = elementwise.functions_of_operands(kind, a.dtype, vector)
+    l1_bytes = buffer_bytes(
+        a,
+        b_spec,
+        out,
+        b_dtype=DataType.FLOAT32 if b_spec is None and kind in QUANTIZING else right_dtype,
+        vector=vector,
+        functions=(bool(before_a) or own_a, bool(before_b) or own_b),
+        between=between,
+    )
+    program = (
+        "binary",
+        (
+            kind,
+            fast,
+            accurate_asked,
+            number_first,
+            parameters,
+            before_a,
+            before_b,
+            after + activation_names(activations),
+        ),
+        hashed(a),
+        hashed(b_spec),
+        hashed(out),
+        None if b_spec is None else _turns(a.shape, b_spec.shape),
+    )
+    into = () if output is None else (output_name,)
+    return Plan(out, compute, reads=tuple(names), into=into, l1_bytes=l1_bytes, program=program)
+
+
+def _turns(a: Sequence[int], b: Sequence[int]) -> tuple:
+    """Which operand is repeated along the height and the width of tiles: each way has kernels of its own."""
+    (height, width), (height_b, width_b) = (1, 1, *a)[-2:], (1, 1, *b)[-2:]
+    return height == 1 != height_b, height_b == 1 != height, width == 1 != width_b, width_b == 1 != width
+
+
+def _dtypes_in_kernel(kind: str, a: DataType, b: DataType | None, fast: bool) -> tuple[DataType, DataType, bool]:
+    """The formats in which the operands reach the kernel, and whether the vector unit joins them."""
+    vector = elementwise.on_vector_unit(kind, a, a if b is None else b, fast)
+    if b is not None:
+        return a, b, vector
+    narrow = a in BLOCK_FLOAT_DTYPES or (a in FLOAT_DTYPES and not vector)
+    return a, DataType.BFLOAT16 if narrow else a, vector
+
+
+def _promote(kind: str, a: Spec, b: Spec | Number, casts_in: list[Any]) -> tuple[Spec, Spec | Number]:
+    """32-bit integers become floats where they meet floats; bytes are compared as uint16."""
+    before = CAST_BEFORE.get(kind)
+    if before is not None:
+        source, target = before
+        pair: list[Any] = [a, b]
+        for place, operand in enumerate(pair):
+            if isinstance(operand, Spec) and operand.dtype is source:
+                casts_in[place] = casts.typecast(source, target)
+                pair[place] = operand.with_(dtype=target)
+        return pair[0], pair[1]
+    if isinstance(b, Spec):
+        if kind not in PROMOTING_TENSORS:
+            return a, b
+        if a.dtype in WIDE_INTEGERS and b.dtype in FLOAT_DTYPES:
+            casts_in[0] = casts.typecast(a.dtype, promoted(a.dtype, b.dtype))
+            return a.with_(dtype=promoted(a.dtype, b.dtype)), b
+        if b.dtype in WIDE_INTEGERS and a.dtype in FLOAT_DTYPES:
+            casts_in[1] = casts.typecast(b.dtype, promoted(b.dtype, a.dtype))
+            return a, b.with_(dtype=promoted(b.dtype, a.dtype))
+        return a, b
+    if kind in PROMOTING_NUMBERS and a.dtype in WIDE_INTEGERS and isinstance(as_number(b), float):
+        casts_in[0] = casts.typecast(a.dtype, DataType.FLOAT32)
+        return a.with_(dtype=DataType.FLOAT32), b
+    return a, b
+
+
+def _computation(
+    kind: str,
+    a: Spec,
+    b: Spec | Number,
+    out: Spec,
+    held: tuple[DataType, DataType, bool],
+    casts_in: list[Any],
+    in_rows: bool,
+    number_first: bool,
+    parameters: tuple,
+    **functions: tuple,
+) -> Any:
+    a_dtype, b_dtype, vector = held
+    number = None if isinstance(b, Spec) else b
+    flush = isinstance(b, Spec) and not in_rows and a_dtype is b_dtype and a_dtype is DataType.BFLOAT16
+    setting = elementwise.Setting(
+        b_dtype if number_first else a_dtype,
+        a_dtype if number_first else b_dtype,
+        out.dtype,
+        vector,
+        flush_a=flush and isinstance(b, Spec) and within_tiles(a, b),
+        flush_b=flush and isinstance(b, Spec) and within_tiles(b, a),
+    )
+    if kind in WHERE or kind in QUANTIZING:
+        return None  # their operations compute by themselves
+    join = elementwise.prepare(kind, setting, parameters=parameters, **functions)
+    cast_a, cast_b = casts_in
+    shape = out.shape
+
+    def fitted(values: torch.Tensor) -> torch.Tensor:
+        return values if values.shape == shape else values.reshape(shape)
+
+    if number is not None:
+        filled = number_carrier(number, b_dtype)
+
+        def compute_with_number(x: torch.Tensor) -> torch.Tensor:
+            x = cast_a(x) if cast_a is not None else x
+            return fitted(join(filled, x) if number_first else join(x, filled))
+
+        def bind_with_number(carriers: Sequence[torch.Tensor], constant: Sequence[bool]) -> Any:
+            pair = (filled, carriers[0]) if number_first else (carriers[0], filled)
+            return _bound(kind, setting, pair, shape, functions)
+
+        return bindable(compute_with_number, bind_with_number if cast_a is None else None)
+
+    def compute(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        x = cast_a(x) if cast_a is not None else x
+        y = cast_b(y) if cast_b is not None else y
+        return fitted(join(x, y))
+
+    def bind(carriers: Sequence[torch.Tensor], constant: Sequence[bool]) -> Any:
+        return _bound(kind, setting, carriers, shape, functions)
+
+    return bindable(compute, bind if cast_a is None and cast_b is None else None)
+
+
+def _bound(
+    kind: str,
+    setting: elementwise.Setting,
+    pair: Sequence[torch.Tensor],
+    shape: tuple[int, ...],
+    functions: dict[str, tuple],
+) -> Any:
+    """See `Bindable`."""
+    if any(values.dtype is not torch.float32 for values in pair):
+        return None
+    made = elementwise_bound.bind(kind, setting, pair[0], pair[1], **functions)
+    return None if made is None else (made[0], made[1].reshape(shape))
