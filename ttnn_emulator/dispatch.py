@@ -18,7 +18,7 @@ from ttnn_emulator.device import MeshDevice, ProgramCache
 from ttnn_emulator.enums import BufferType, DataType
 from ttnn_emulator.errors import DeviceMismatch, EmulatorError, InvalidArgument, NotEmulated, OutOfMemory
 from ttnn_emulator.execution import listeners
-from ttnn_emulator.numerics.formats import CARRIER, wide
+from ttnn_emulator.numerics.formats.carriers import CARRIER, wide
 from ttnn_emulator.spec import Spec
 from ttnn_emulator.staging import Free, Rehearsal
 from ttnn_emulator.storage import Placement, SpecStorage, Storage

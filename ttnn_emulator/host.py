@@ -20,7 +20,7 @@ from ttnn_emulator.execution.trace import require_not_capturing
 from ttnn_emulator.files import replacing
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.mesh import MeshComposer, MeshMapper, as_composer, as_mapper
-from ttnn_emulator.numerics import formats
+from ttnn_emulator.numerics.formats import carriers
 from ttnn_emulator.ownership import give_back
 from ttnn_emulator.shapes import Tile
 from ttnn_emulator.spec import Spec
@@ -153,7 +153,7 @@ def from_torch_tensor(
         tile=tile,
     )
     holds_values = device is None or device.holds_values  # else nobody reads what a conversion would make
-    values = [_own(formats.host_convert(piece, dtype), piece) for piece in pieces] if holds_values else pieces
+    values = [_own(carriers.host_convert(piece, dtype), piece) for piece in pieces] if holds_values else pieces
     if device is None:
         made = Tensor.of(spec, Storage(values), None)
     else:
@@ -186,9 +186,9 @@ def _upload(spec: Spec, device: MeshDevice, values: list[torch.Tensor]) -> Stora
 
 def _device_carrier(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
     if values.numel() >= NARROW_FROM:
-        return formats.narrow(values, dtype)
+        return carriers.narrow(values, dtype)
     if values.dtype is torch.bfloat16:
-        return formats.widened(values)
+        return carriers.widened(values)
     return values
 
 
@@ -258,7 +258,7 @@ def to_torch(
     require(composed, "fp8_e4m3 is read with a mesh_composer only", hint="Or cast it with ttnn.typecast.")
     stored = pieces = read_back(tensor)
     if dtype is not torch.float32 or tensor.dtype not in FLOAT_DTYPES:  # else the carriers are what is asked for
-        pieces = [formats.to_torch_dtype(values, tensor.dtype) for values in pieces]
+        pieces = [carriers.to_torch_dtype(values, tensor.dtype) for values in pieces]
     shape = tensor._spec.shape
     pieces = [piece if piece.shape == shape else piece.reshape(shape) for piece in pieces]
     composer: MeshComposer | None = as_composer(mesh_composer)
@@ -369,7 +369,7 @@ def allocate_tensor_on_host(
 
 
 def _zeros(spec: Spec, count: int) -> list[torch.Tensor]:
-    return [torch.zeros(spec.shape, dtype=formats.CARRIER[spec.dtype]) for _ in range(count)]
+    return [torch.zeros(spec.shape, dtype=carriers.CARRIER[spec.dtype]) for _ in range(count)]
 
 
 @composite("ttnn.copy_host_to_device_tensor")
@@ -480,7 +480,7 @@ def write_tensor(path: pathlib.Path, tensor: Tensor, beside: dict[str, str] | No
     require(_holds_values(tensor), f"{tensor.brief()} has no values to write: its device holds none")
     host = from_device(tensor)
     pieces = {
-        str(number): formats.narrow(values, host.dtype).contiguous() for number, values in enumerate(values_of(host))
+        str(number): carriers.narrow(values, host.dtype).contiguous() for number, values in enumerate(values_of(host))
     }
     spec = host._spec
     metadata = {"dtype": spec.dtype.name, "layout": spec.layout.name, "tile": json.dumps(spec.tile.tile_shape)}

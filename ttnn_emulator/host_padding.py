@@ -10,7 +10,7 @@ from ttnn_emulator import padding_values
 from ttnn_emulator.enums import Layout
 from ttnn_emulator.errors import require
 from ttnn_emulator.host import from_device, host_slice
-from ttnn_emulator.numerics import formats
+from ttnn_emulator.numerics.formats import carriers
 from ttnn_emulator.shapes import TILE_SIZE
 from ttnn_emulator.spec import Spec
 from ttnn_emulator.storage import Storage
@@ -87,4 +87,4 @@ def unpad_host_from_tile(tensor: Tensor, shape: Sequence[int]) -> Tensor:
 def to_torch_padded(tensor: Tensor) -> torch.Tensor:
     host = from_device(tensor)
     (whole,) = padding_values.padded_carriers(host._storage, host._spec, values_of(host))
-    return formats.to_torch_dtype(whole, host.dtype).clone()
+    return carriers.to_torch_dtype(whole, host.dtype).clone()

@@ -336,7 +336,7 @@ defaults = _Defaults()
 def aggregate_tensor(tensors: Any, composer: MeshComposer) -> Any:
     """Host tensors joined into one."""
     from ttnn_emulator.host import from_torch_tensor
-    from ttnn_emulator.numerics.formats import to_torch_dtype
+    from ttnn_emulator.numerics.formats.carriers import to_torch_dtype
     from ttnn_emulator.tensor import read_back
 
     items = list(tensors) if isinstance(tensors, list | tuple) else [tensors]

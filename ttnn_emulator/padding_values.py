@@ -16,7 +16,7 @@ import torch
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, FLOAT_DTYPES, DataType
 from ttnn_emulator.errors import NotEmulated
-from ttnn_emulator.numerics import formats
+from ttnn_emulator.numerics.formats import carriers
 from ttnn_emulator.spec import Spec
 from ttnn_emulator.storage import Storage
 
@@ -95,11 +95,11 @@ def with_known(storage: Storage, spec: Spec, values: torch.Tensor) -> torch.Tens
 
 def _padded(values: torch.Tensor, spec: Spec, value: float) -> torch.Tensor:
     shape = spec.padded_shape
-    held = formats.wide(values)
+    held = carriers.wide(values)
     whole = torch.full(shape, _stored(value, spec.dtype), dtype=held.dtype)
     lifted = held.reshape((1,) * (len(shape) - len(spec.shape)) + tuple(spec.shape))
     whole[tuple(slice(0, size) for size in lifted.shape)] = lifted
-    return formats.host_convert(whole, spec.dtype) if spec.dtype in BLOCK_FLOAT_DTYPES else whole
+    return carriers.host_convert(whole, spec.dtype) if spec.dtype in BLOCK_FLOAT_DTYPES else whole
 
 
 def _stored(value: float, dtype: DataType) -> float | int:
@@ -107,4 +107,4 @@ def _stored(value: float, dtype: DataType) -> float | int:
     given = torch.tensor(value, dtype=torch.float64 if dtype not in FLOAT_DTYPES else torch.float32)
     if dtype in BLOCK_FLOAT_DTYPES:
         return value
-    return formats.wide(formats.host_convert(given, dtype)).item()
+    return carriers.wide(carriers.host_convert(given, dtype)).item()

@@ -47,8 +47,8 @@ def tensor_text(tensor: Tensor) -> str:
         return f"ttnn.Tensor(<buffer is not allocated>, {tail})"
     if storage.values is None:
         return f"ttnn.Tensor(<spec only>, {tail})"
-    from ttnn_emulator.numerics.float8 import from_fp8
-    from ttnn_emulator.numerics.formats import wide
+    from ttnn_emulator.numerics.formats.carriers import wide
+    from ttnn_emulator.numerics.formats.float8 import from_fp8
 
     shown = from_fp8 if spec.dtype is DataType.FP8_E4M3 else wide
     texts = [values_text(shown(values), INDENT) for values in storage.values]

@@ -24,7 +24,7 @@ from ttnn_emulator.errors import require
 from ttnn_emulator.grid import CoreRangeSet
 from ttnn_emulator.host import from_torch_tensor
 from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
-from ttnn_emulator.numerics.formats import TORCH_DTYPE
+from ttnn_emulator.numerics.formats.carriers import TORCH_DTYPE
 from ttnn_emulator.shapes import Tile
 from ttnn_emulator.spec import ROW_MAJOR_BYTES, tile_bytes
 from ttnn_emulator.tensor import Tensor

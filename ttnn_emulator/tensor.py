@@ -16,7 +16,7 @@ from ttnn_emulator import printing
 from ttnn_emulator.enums import DataType, Layout, StorageType
 from ttnn_emulator.errors import InvalidArgument, require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
-from ttnn_emulator.numerics import formats
+from ttnn_emulator.numerics.formats import carriers
 from ttnn_emulator.shapes import Shape, Tile, round_up
 from ttnn_emulator.spec import ROW_MAJOR_BYTES, Spec
 from ttnn_emulator.storage import SpecStorage, Storage, page_alignment
@@ -124,7 +124,7 @@ class Tensor(TensorFacts):
         return self._spec.volume
 
     def element_size(self) -> int:
-        if self.dtype in formats.MANTISSA_BITS:
+        if self.dtype in carriers.MANTISSA_BITS:
             raise ValueError(f"a value of {self.dtype} has no size of its own: 16 of them share an exponent")
         return ROW_MAJOR_BYTES[self.dtype]
 
@@ -341,7 +341,7 @@ def values_of(tensor: Tensor) -> list[torch.Tensor]:
     storage.require_allocated()
     if storage.values is None:
         if _unwritten_reads:
-            return [torch.zeros(tensor._spec.shape, dtype=formats.CARRIER[tensor._spec.dtype])]
+            return [torch.zeros(tensor._spec.shape, dtype=carriers.CARRIER[tensor._spec.dtype])]
         raise InvalidArgument(
             f"{tensor.brief()} has a spec and no values",
             hint="It was made without values, or in a trace that has not been executed yet.",
@@ -357,7 +357,7 @@ def read_back(tensor: Tensor) -> list[torch.Tensor]:
     storage.require_allocated()
     device.note_reading_zeros()
     spec = tensor._spec
-    return [torch.zeros(spec.shape, dtype=formats.CARRIER[spec.dtype]) for _ in range(device.num_devices)]
+    return [torch.zeros(spec.shape, dtype=carriers.CARRIER[spec.dtype]) for _ in range(device.num_devices)]
 
 
 def spec_tensor(

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from torch_ttnn.cli import kernels, progress
-from ttnn_emulator.numerics import ahead
+from ttnn_emulator.numerics.native import compile_ahead
 
 
 @pytest.fixture
@@ -21,12 +21,12 @@ def fresh(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Pa
 
 
 def test_the_groups_are_those_of_the_emulator() -> None:
-    assert set(kernels.LAST) == set(ahead.GROUPS)
+    assert set(kernels.LAST) == set(compile_ahead.GROUPS)
 
 
 def test_kernels_are_missing_until_the_last_of_each_group_is_there(fresh: pathlib.Path) -> None:
     assert kernels.missing()
-    folder = kernels.folder_of(pathlib.Path(ahead.__file__))
+    folder = kernels.folder_of(pathlib.Path(compile_ahead.__file__))
     assert folder.is_relative_to(fresh)
     folder.mkdir(parents=True, exist_ok=True)
     for name in kernels.LAST.values():

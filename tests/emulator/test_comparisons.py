@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ttnn_emulator.numerics import functions_basis
-from ttnn_emulator.numerics.vector_unit import bits, sub
+from ttnn_emulator.numerics.functions import kernel_vocabulary
+from ttnn_emulator.numerics.units.vector_unit import bits, sub
 
 CONSTANTS = (6.0, -6.0, 1.0, 0.5, 3.14159, -88.5, 1e-30, 2.0**-100, -(2.0**-100), 2.0**-101, 2.0**-140, 3e38)
 SIGNS = {
@@ -27,5 +27,5 @@ def test_the_sign_of_the_difference(constant: float) -> None:
     values = patterns.view(np.float32)
     difference = bits(sub(values, np.float32(constant)))
     for name, of_sign in SIGNS.items():
-        compared = getattr(functions_basis, name)(values, constant)
+        compared = getattr(kernel_vocabulary, name)(values, constant)
         assert np.array_equal(compared, of_sign(difference, 0)), name

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from ttnn_emulator.numerics import openmp, team
-from ttnn_emulator.numerics.direct_convolution import LEAST_USE, DirectConvolution, convolve_pieces
-from ttnn_emulator.numerics.endings import RELU, ROUNDED
-from ttnn_emulator.numerics.processor import MULTIPLIES_FAST
-from ttnn_emulator.numerics.register_tile import COLUMNS
-from ttnn_emulator.numerics.window_tile import PIXELS
-from ttnn_emulator.numerics.workers import WORKERS
+from ttnn_emulator.numerics.kernels.product_endings import RELU, ROUNDED
+from ttnn_emulator.numerics.kernels.register_tiles.products import COLUMNS
+from ttnn_emulator.numerics.kernels.register_tiles.windows import PIXELS
+from ttnn_emulator.numerics.native import openmp, torch_threads
+from ttnn_emulator.numerics.native.instruction_set import MULTIPLIES_FAST
+from ttnn_emulator.numerics.native.worker_threads import WORKERS
+from ttnn_emulator.numerics.programs.convolution.direct import LEAST_USE, DirectConvolution, convolve_pieces
 
 pytestmark = pytest.mark.skipif(not MULTIPLIES_FAST, reason="this processor takes torch's convolutions")
 
@@ -101,7 +101,7 @@ def test_without_the_threads_of_torch_ours_do_it(monkeypatch):
     given = operands(how)
     many = convolved(how, *given)
     monkeypatch.setattr(openmp, "parallel", lambda: None)
-    assert team.size() == WORKERS
+    assert torch_threads.size() == WORKERS
     assert torch.equal(convolved(how, *given), many)
 
 

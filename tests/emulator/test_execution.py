@@ -265,7 +265,9 @@ def test_zeros_of_a_device_without_values_are_not_written_to_files(tmp_path) -> 
 
 def test_a_device_without_values_converts_no_weights(tmp_path, monkeypatch) -> None:
     converted = []
-    monkeypatch.setattr("ttnn_emulator.numerics.formats.host_convert", lambda values, dtype: converted.append(values))
+    monkeypatch.setattr(
+        "ttnn_emulator.numerics.formats.carriers.host_convert", lambda values, dtype: converted.append(values)
+    )
     weight = torch.zeros(1).expand(4096, 4096)
     with ttnn.open_device(device_id=0, holds_values=False) as device:
         made = ttnn.as_tensor(

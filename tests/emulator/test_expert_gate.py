@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ttnn_emulator.numerics.expert_gate import best_eight, best_eight_of_groups
+from ttnn_emulator.numerics.programs.experts.gate import best_eight, best_eight_of_groups
 
 
 def coarse(rows: int, columns: int) -> np.ndarray:

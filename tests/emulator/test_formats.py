@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ttnn_emulator.enums import DataType
-from ttnn_emulator.numerics import formats
+from ttnn_emulator.numerics.formats import carriers
 
 floats = st.floats(width=32, allow_nan=False, allow_infinity=False, min_value=-(2.0**100), max_value=2.0**100)
 blocks = st.lists(floats, min_size=1, max_size=40)
@@ -36,22 +36,22 @@ def reference_block(values: list[float], bits: int) -> list[float]:
 
 @given(blocks)
 def test_host_packing_of_block_floats(values: list[float]) -> None:
-    for dtype, bits in formats.MANTISSA_BITS.items():
-        ours = formats.host_pack_block_float(torch.tensor(values, dtype=torch.float32), dtype)
+    for dtype, bits in carriers.MANTISSA_BITS.items():
+        ours = carriers.host_pack_block_float(torch.tensor(values, dtype=torch.float32), dtype)
         assert ours.tolist() == reference_block(values, bits)
 
 
 @given(blocks)
 def test_block_floats_are_bfloat16_values(values: list[float]) -> None:
-    for dtype in formats.MANTISSA_BITS:
-        packed = formats.host_pack_block_float(torch.tensor(values, dtype=torch.float32), dtype)
+    for dtype in carriers.MANTISSA_BITS:
+        packed = carriers.host_pack_block_float(torch.tensor(values, dtype=torch.float32), dtype)
         assert torch.equal(packed.bfloat16().float(), packed)
 
 
 @given(blocks)
 def test_packing_twice_changes_nothing(values: list[float]) -> None:
-    for dtype in formats.MANTISSA_BITS:
-        for pack in (formats.host_pack_block_float, formats.device_pack_block_float):
+    for dtype in carriers.MANTISSA_BITS:
+        for pack in (carriers.host_pack_block_float, carriers.device_pack_block_float):
             once = pack(torch.tensor(values, dtype=torch.float32).bfloat16().float(), dtype)
             assert torch.equal(pack(once, dtype), once)
 
@@ -61,38 +61,38 @@ def test_nearest_even_is_numpys(values: list[float]) -> None:
     tensor = torch.tensor(values, dtype=torch.float32)
     raw = tensor.numpy().view(np.uint32).astype(np.uint64)
     expected = ((raw + 0x7FFF + ((raw >> 16) & 1)) & 0xFFFF0000).astype(np.uint32).view(np.float32)
-    ours = formats.round_bf16_nearest_even(tensor).numpy()
+    ours = carriers.round_bf16_nearest_even(tensor).numpy()
     finite = np.isfinite(tensor.numpy())
     assert np.array_equal(ours[finite], expected[finite])
 
 
 def test_what_the_packer_flushes() -> None:
     special = torch.tensor([float("nan"), -float("nan"), 1e-40, -1e-40, -0.0, float("-inf"), 1.0])
-    assert formats.flush(special).tolist()[:2] in ([float("inf"), float("inf")], [float("inf"), float("-inf")])
-    flushed = formats.flush(special)[2:]
+    assert carriers.flush(special).tolist()[:2] in ([float("inf"), float("inf")], [float("inf"), float("-inf")])
+    flushed = carriers.flush(special)[2:]
     assert flushed.tolist() == [0.0, 0.0, 0.0, float("-inf"), 1.0]
     assert not torch.signbit(flushed[:3]).any()
 
 
 def test_half_away_from_zero() -> None:
     tie = torch.tensor([1.0 + 2.0**-8, -(1.0 + 2.0**-8), 1.0 + 2.0**-9])
-    assert formats.round_bf16_half_away(tie).tolist() == [1.0 + 2.0**-7, -(1.0 + 2.0**-7), 1.0]
+    assert carriers.round_bf16_half_away(tie).tolist() == [1.0 + 2.0**-7, -(1.0 + 2.0**-7), 1.0]
 
 
 def test_integers_from_floats_on_the_host() -> None:
     values = torch.tensor([1.5, -2.5, 3e9, -3e9, 70000.0, float("nan")])
-    assert formats.host_convert(values, DataType.INT32).tolist()[:2] == [1, -2]
-    assert formats.host_convert(values, DataType.INT32).tolist()[2] == -(2**31)
-    assert formats.host_convert(values, DataType.UINT32).tolist()[2] == 3000000000
+    assert carriers.host_convert(values, DataType.INT32).tolist()[:2] == [1, -2]
+    assert carriers.host_convert(values, DataType.INT32).tolist()[2] == -(2**31)
+    assert carriers.host_convert(values, DataType.UINT32).tolist()[2] == 3000000000
     # Vectors of four saturate, the rest wraps; what int32 cannot hold becomes its least value first.
-    assert formats.host_convert(values, DataType.UINT16).tolist() == [1, 0, 0, 0, 70000 - 65536, 0]
+    assert carriers.host_convert(values, DataType.UINT16).tolist() == [1, 0, 0, 0, 70000 - 65536, 0]
 
 
 @pytest.mark.parametrize("shape", [(512, 512), (513, 700), (7, 40_000), (40_000, 5)], ids=str)
 def test_a_large_matrix_that_lies_columns_first_is_the_same_in_bfloat16(shape: tuple[int, int]) -> None:
     values = torch.randn(shape[1], shape[0])
     values[0, :3] = torch.tensor([float("nan"), float("inf"), 3.4e38])
-    made = formats.host_convert(values.mT, DataType.BFLOAT16)
+    made = carriers.host_convert(values.mT, DataType.BFLOAT16)
     assert made.is_contiguous()
-    plain = formats.host_convert(values.mT.contiguous(), DataType.BFLOAT16)
+    plain = carriers.host_convert(values.mT.contiguous(), DataType.BFLOAT16)
     assert torch.equal(made.view(torch.int16), plain.view(torch.int16))

@@ -14,7 +14,7 @@ import torch
 import ttnn_emulator as ttnn
 from ttnn_emulator.api.binding import _split_union
 from ttnn_emulator.enums import ALL_ENUMS
-from ttnn_emulator.numerics.formats import CARRIER, wide
+from ttnn_emulator.numerics.formats.carriers import CARRIER, wide
 from ttnn_emulator.table import OPERATIONS
 
 # Collectives need a mesh; the first four take torch tensors or files.

@@ -9,10 +9,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ttnn_emulator.numerics import lines
-from ttnn_emulator.numerics.elementwise_fast import without_denormals
-from ttnn_emulator.numerics.elementwise_kernels import ADD, MULTIPLY, SUBTRACT, SUBTRACT_REVERSED
-from ttnn_emulator.numerics.formats import round_bf16_half_away
+from ttnn_emulator.numerics.formats.carriers import round_bf16_half_away
+from ttnn_emulator.numerics.kernels import broadcast_lines
+from ttnn_emulator.numerics.kernels.elementwise import ADD, MULTIPLY, SUBTRACT, SUBTRACT_REVERSED
+from ttnn_emulator.numerics.programs.elementwise.binary_by_torch import without_denormals
 
 KINDS = {
     ADD: operator.add,
@@ -42,7 +42,7 @@ def _wanted(kind, a, b):
 def test_any_shapes(shapes, kind, seed):
     torch.manual_seed(seed)
     a, b = (torch.randn(shape) * 10.0 ** torch.randint(-30, 8, shape) for shape in shapes)
-    made = lines.join_closely(kind, a, b)
+    made = broadcast_lines.join_closely(kind, a, b)
     assert made.shape == torch.broadcast_shapes(*shapes)
     assert torch.equal(made, _wanted(kind, a, b))
 
@@ -62,25 +62,27 @@ SHAPES = [
 @pytest.mark.parametrize("kind", KINDS)
 def test_lines_are_shared_among_threads(shapes, kind):
     a, b = (torch.randn(shape) for shape in shapes)
-    assert torch.equal(lines.join_closely(kind, a, b), _wanted(kind, a, b))
+    assert torch.equal(broadcast_lines.join_closely(kind, a, b), _wanted(kind, a, b))
 
 
 def test_operands_may_lie_in_any_order():
     a, b = torch.randn(40, 30).t(), torch.randn(40, 1).t()
-    assert torch.equal(lines.join_closely(ADD, a, b), a + b)
+    assert torch.equal(broadcast_lines.join_closely(ADD, a, b), a + b)
 
 
 def test_empty():
-    assert lines.join_closely(ADD, torch.randn(0, 3), torch.randn(1, 3)).shape == (0, 3)
+    assert broadcast_lines.join_closely(ADD, torch.randn(0, 3), torch.randn(1, 3)).shape == (0, 3)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_special_values(kind):
     a, b = torch.meshgrid(SPECIAL, SPECIAL, indexing="ij")
-    torch.testing.assert_close(lines.join_closely(kind, a, b), _wanted(kind, a, b), rtol=0, atol=0, equal_nan=True)
+    torch.testing.assert_close(
+        broadcast_lines.join_closely(kind, a, b), _wanted(kind, a, b), rtol=0, atol=0, equal_nan=True
+    )
 
 
 def test_a_product_for_16_bits_is_rounded_half_away_from_zero():
     a, b = torch.randn(50, 60), torch.randn(50, 1)
     wanted = round_bf16_half_away(_wanted(MULTIPLY, a, b))
-    assert torch.equal(lines.multiply_closely(a, b, fp32=False), wanted)
+    assert torch.equal(broadcast_lines.multiply_closely(a, b, fp32=False), wanted)

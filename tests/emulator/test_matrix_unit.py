@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from ttnn_emulator.enums import MathFidelity
-from ttnn_emulator.numerics.matrix_unit import MathConfig, matmul, matmul_exact, matmul_fast
 from ttnn_emulator.numerics.mode import numerics
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig, matmul, matmul_exact, matmul_fast
 
 
 def operands(seed: int, rows: int = 32, inner: int = 64, columns: int = 32) -> tuple[torch.Tensor, torch.Tensor]:

@@ -9,12 +9,14 @@ import pytest
 import torch
 
 from ttnn_emulator.enums import DataType
-from ttnn_emulator.numerics import attention, processor, product
-from ttnn_emulator.numerics.endings import RELU, ROUNDED, round_in_place
-from ttnn_emulator.numerics.matrix_unit import MathConfig
+from ttnn_emulator.numerics.kernels.product_endings import RELU, ROUNDED, round_in_place
 from ttnn_emulator.numerics.mode import numerics
-from ttnn_emulator.numerics.normalize import Operand, norm_rows
-from ttnn_emulator.numerics.softmax import softmax_rows
+from ttnn_emulator.numerics.native import instruction_set
+from ttnn_emulator.numerics.programs.attention import whole_sequences as attention
+from ttnn_emulator.numerics.programs.normalization.norms import Operand, norm_rows
+from ttnn_emulator.numerics.programs.normalization.softmax import softmax_rows
+from ttnn_emulator.numerics.programs.products import float32_product
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 
 ACCURATE = MathConfig(fp32_acc=True)
 UPPER_HALF = -0x10000
@@ -44,10 +46,10 @@ WAYS = ("pairs", "compiled", "torch's")
 @pytest.fixture(params=WAYS)
 def way(request, monkeypatch):
     """All ways to multiply: which one is taken depends on the processor, and on the operands."""
-    if request.param == "pairs" and not processor.MULTIPLIES_PAIRS:
+    if request.param == "pairs" and not instruction_set.MULTIPLIES_PAIRS:
         pytest.skip("this processor does not multiply pairs of bfloat16")
-    monkeypatch.setattr(product, "MULTIPLIES_FAST", request.param != "torch's")
-    monkeypatch.setattr(product, "MULTIPLIES_PAIRS", request.param == "pairs")
+    monkeypatch.setattr(float32_product, "MULTIPLIES_FAST", request.param != "torch's")
+    monkeypatch.setattr(float32_product, "MULTIPLIES_PAIRS", request.param == "pairs")
 
 
 @pytest.mark.usefixtures("way")
@@ -58,7 +60,9 @@ def test_products_of_any_size_and_order_are_those_of_torch(size):
     left, right = torch.randn(rows, inner), torch.randn(inner, columns)
     for one, other in itertools.product(kinds, kinds):
         a, b = as_it_lies(left, one), as_it_lies(right, other)
-        torch.testing.assert_close(product.multiply(a, b), (a.double() @ b.double()).float(), atol=2e-4, rtol=1e-5)
+        torch.testing.assert_close(
+            float32_product.multiply(a, b), (a.double() @ b.double()).float(), atol=2e-4, rtol=1e-5
+        )
 
 
 @pytest.mark.usefixtures("way")
@@ -71,7 +75,7 @@ def test_products_of_what_is_seen_as_bfloat16(size):
     wanted = (left.double() @ right.double()).float()
     for one, other in itertools.product(kinds, kinds):
         a, b = as_it_lies(left, one), as_it_lies(right, other)
-        made = product.multiply(a, b, masks=(UPPER_HALF, UPPER_HALF))
+        made = float32_product.multiply(a, b, masks=(UPPER_HALF, UPPER_HALF))
         torch.testing.assert_close(made, wanted, atol=2e-4, rtol=1e-5)
 
 
@@ -80,16 +84,16 @@ def test_infinities_meet_no_padding():
     """An odd inner dimension is filled up with zeros, which would make infinity times zero of what is beside them."""
     a, b = torch.ones(20, 33), torch.ones(33, 40)
     a[3, 32], b[32, 5] = float("inf"), float("-inf")
-    made = product.multiply(a, b, masks=(UPPER_HALF, UPPER_HALF))
+    made = float32_product.multiply(a, b, masks=(UPPER_HALF, UPPER_HALF))
     assert torch.equal(made, a @ b)
 
 
 @pytest.mark.usefixtures("way")
 def test_batches_may_be_permuted_and_broadcast():
     a, b = torch.randn(2, 3, 33, 40), torch.randn(2, 21, 3, 40).permute(0, 2, 3, 1)
-    torch.testing.assert_close(product.multiply(a, b), a @ b, atol=1e-4, rtol=1e-5)
-    torch.testing.assert_close(product.multiply(a, b[:1, :1]), a @ b[:1, :1], atol=1e-4, rtol=1e-5)
-    torch.testing.assert_close(product.multiply(a[:1], b), a[:1] @ b, atol=1e-4, rtol=1e-5)
+    torch.testing.assert_close(float32_product.multiply(a, b), a @ b, atol=1e-4, rtol=1e-5)
+    torch.testing.assert_close(float32_product.multiply(a, b[:1, :1]), a @ b[:1, :1], atol=1e-4, rtol=1e-5)
+    torch.testing.assert_close(float32_product.multiply(a[:1], b), a[:1] @ b, atol=1e-4, rtol=1e-5)
 
 
 @pytest.mark.usefixtures("way")
@@ -97,7 +101,7 @@ def test_batches_may_be_permuted_and_broadcast():
 def test_only_the_bits_under_the_masks_count(rows):
     a, b = torch.randn(rows, 30), torch.randn(30, 40)
     upper = [(each.view(torch.int32) & -0x10000).view(torch.float32) for each in (a, b)]
-    made = product.multiply(a, b, masks=(UPPER_HALF, UPPER_HALF))
+    made = float32_product.multiply(a, b, masks=(UPPER_HALF, UPPER_HALF))
     torch.testing.assert_close(made, upper[0] @ upper[1], atol=1e-5, rtol=1e-5)
 
 
@@ -105,20 +109,20 @@ def test_only_the_bits_under_the_masks_count(rows):
 @pytest.mark.parametrize("rows", [1, 37])
 def test_bias_rounding_and_activation_follow_the_product(rows):
     a, b, bias = torch.randn(rows, 64), torch.randn(64, 51), torch.randn(51)
-    sums = product.multiply(a, b, bias=bias)
+    sums = float32_product.multiply(a, b, bias=bias)
     torch.testing.assert_close(sums, a @ b + bias, atol=1e-4, rtol=1e-5)
     rounded = round_in_place(sums.clone())
-    assert torch.equal(product.multiply(a, b, bias=bias, ending=ROUNDED), rounded)
-    assert torch.equal(product.multiply(a, b, bias=bias, ending=RELU), rounded.clamp(min=0.0))
+    assert torch.equal(float32_product.multiply(a, b, bias=bias, ending=ROUNDED), rounded)
+    assert torch.equal(float32_product.multiply(a, b, bias=bias, ending=RELU), rounded.clamp(min=0.0))
     negated = (-(np.arange(65536, dtype=np.uint32) << 16).view(np.float32)).astype(np.float32)
-    assert torch.equal(product.multiply(a, b, bias=bias, ending=ROUNDED, table=negated), -rounded)
+    assert torch.equal(float32_product.multiply(a, b, bias=bias, ending=ROUNDED, table=negated), -rounded)
 
 
 def test_a_product_does_not_keep_what_was_in_its_scratch():
     """A panel that is not full is filled up with zeros, whatever the one before it left there."""
-    product.multiply(torch.full((64, 64), float("inf")), torch.full((64, 64), float("inf")))
+    float32_product.multiply(torch.full((64, 64), float("inf")), torch.full((64, 64), float("inf")))
     a, b = torch.randn(7, 5), torch.randn(5, 3)
-    torch.testing.assert_close(product.multiply(a, b), a @ b, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(float32_product.multiply(a, b), a @ b, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", [DataType.FLOAT32, DataType.BFLOAT16], ids=str)
@@ -201,10 +205,10 @@ def test_large_attention(queries, keys):
 @pytest.mark.parametrize("columns", [1, 7, 8, 63, 64, 75, 200])
 def test_sums_of_a_row_do_not_depend_on_how_the_matrix_lies(dtype, mask, columns):
     """Columns that lie close go by tiles in registers, those of a wide matrix by lines: the same bits either way."""
-    if not processor.MULTIPLIES_FAST:
+    if not instruction_set.MULTIPLIES_FAST:
         pytest.skip("this processor takes torch's products")
     far = torch.randn(37, 5000).to(dtype)
     far[:, 3], far[0, 0] = float("inf"), float("nan")
     near, row = far[:, :columns].contiguous(), torch.randn(1, 37)
-    one, other = (product.multiply(row, each, masks=(-1, mask)) for each in (near, far))
+    one, other = (float32_product.multiply(row, each, masks=(-1, mask)) for each in (near, far))
     assert torch.equal(one.view(torch.int32), other[:, :columns].contiguous().view(torch.int32))

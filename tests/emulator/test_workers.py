@@ -8,12 +8,12 @@ import threading
 import pytest
 import torch
 
-from ttnn_emulator.numerics import openmp, workers
+from ttnn_emulator.numerics.native import openmp, worker_threads
 
 
 @pytest.fixture(params=["torch's threads", "our threads"])
 def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(workers, "WORKERS", 3)
+    monkeypatch.setattr(worker_threads, "WORKERS", 3)
     if request.param == "our threads":
         monkeypatch.setattr(openmp, "parallel", lambda: None)
     elif openmp.parallel() is None:
@@ -27,7 +27,7 @@ def pieces(count: int) -> list[tuple[int]]:
 
 def test_every_piece_is_done_once(threads):
     done: list[int] = []
-    workers.share(done.append, pieces(200))
+    worker_threads.share(done.append, pieces(200))
     assert sorted(done) == list(range(200))
 
 
@@ -36,7 +36,7 @@ def test_errors_come_back(threads):
         raise ValueError(f"piece {number}")
 
     with pytest.raises(ValueError, match="piece"):
-        workers.share(fails, pieces(2))
+        worker_threads.share(fails, pieces(2))
 
 
 def test_an_interrupt_comes_back_and_the_threads_work_on(threads):
@@ -45,7 +45,7 @@ def test_an_interrupt_comes_back_and_the_threads_work_on(threads):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        workers.share(interrupted, pieces(8))
+        worker_threads.share(interrupted, pieces(8))
     test_every_piece_is_done_once(threads)
 
 
@@ -53,9 +53,9 @@ def test_a_piece_may_share_its_work(threads):
     done: list[tuple[int, int]] = []
 
     def outer(number: int) -> None:
-        workers.share(lambda inner: done.append((number, inner)), pieces(3))
+        worker_threads.share(lambda inner: done.append((number, inner)), pieces(3))
 
-    workers.share(outer, pieces(3))
+    worker_threads.share(outer, pieces(3))
     assert sorted(done) == [(one, other) for one in range(3) for other in range(3)]
 
 
@@ -65,7 +65,7 @@ def test_several_callers_at_once(threads):
     def caller(number: int) -> None:
         for _ in range(20):
             done: list[int] = []
-            workers.share(done.append, pieces(number + 2))
+            worker_threads.share(done.append, pieces(number + 2))
             sums[number] = sums.get(number, 0) + sum(done)
 
     callers = [threading.Thread(target=caller, args=(number,)) for number in range(4)]
@@ -87,17 +87,17 @@ def test_a_forked_process_does_not_wait_for_threads_of_its_parent(threads):
 
 @pytest.mark.skipif(openmp.parallel() is None, reason="torch is not built with GNU OpenMP here")
 def test_no_more_threads_than_torch_is_to_use(monkeypatch):
-    monkeypatch.setattr(workers, "WORKERS", 3)
+    monkeypatch.setattr(worker_threads, "WORKERS", 3)
     before = torch.get_num_threads()
     seen: set[int] = set()
     torch.set_num_threads(1)
     try:
-        workers.share(lambda _: seen.add(threading.get_ident()), pieces(50))
+        worker_threads.share(lambda _: seen.add(threading.get_ident()), pieces(50))
     finally:
         torch.set_num_threads(before)
     assert seen == {threading.get_ident()}
 
 
 def test_ranges_cover_everything():
-    assert [end - start for start, end in workers.cut(10, 100)] == [10]
-    assert sum(end - start for start, end in workers.cut(1000, 10)) == 1000
+    assert [end - start for start, end in worker_threads.cut(10, 100)] == [10]
+    assert sum(end - start for start, end in worker_threads.cut(1000, 10)) == 1000

@@ -10,7 +10,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
 from torch_ttnn.compiler.errors import BeyondBounds
-from ttnn_emulator.numerics.pages import in_large_pages
+from ttnn_emulator.numerics.native.large_pages import in_large_pages
 
 # By the names that a program on disk knows them by; ATen operators may prepare weights too, and need no entry.
 FUNCTIONS: dict[str, Callable[..., Any]] = {

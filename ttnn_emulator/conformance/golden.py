@@ -26,7 +26,7 @@ import ttnn_emulator as ttnn
 from ttnn_emulator.conformance.exchange import memory_config
 from ttnn_emulator.conformance.server import L1_SMALL_SIZE
 from ttnn_emulator.host import from_torch_tensor
-from ttnn_emulator.numerics.formats import CARRIER, wide
+from ttnn_emulator.numerics.formats.carriers import CARRIER, wide
 from ttnn_emulator.numerics.mode import numerics
 from ttnn_emulator.tensor import values_of
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ttnn_emulator.numerics import mode
-from ttnn_emulator.numerics.formats import version_of, wide
+from ttnn_emulator.numerics.formats.carriers import version_of, wide
 from ttnn_emulator.spec import Spec
 from ttnn_emulator.storage import Storage
 from ttnn_emulator.table import Bindable

@@ -19,7 +19,9 @@ import torch
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType
 from ttnn_emulator.execution import listeners
 from ttnn_emulator.execution.bound import BoundTrace, Held, Replays, memory_of
-from ttnn_emulator.numerics import format_kernels, formats, mode
+from ttnn_emulator.numerics import mode
+from ttnn_emulator.numerics.formats import carriers
+from ttnn_emulator.numerics.kernels import formats as format_kernels
 
 if TYPE_CHECKING:
     from ttnn_emulator.device import MeshDevice
@@ -90,17 +92,17 @@ def direct_replay(
 def _writing(target: torch.Tensor, dtype: DataType) -> Write:
     """How a torch tensor becomes what a buffer of `dtype` holds."""
     if dtype is not DataType.BFLOAT16:
-        return lambda values: target.copy_(formats.host_convert(values, dtype))
+        return lambda values: target.copy_(carriers.host_convert(values, dtype))
     is_narrow = target.dtype is torch.bfloat16
     loop = format_kernels.narrow_nearest_even_at if is_narrow else format_kernels.round_nearest_even_at
     address, count, sizes = target.data_ptr(), target.numel(), (4, target.element_size())
 
     def write(values: torch.Tensor) -> None:
         if values.dtype is torch.bfloat16:
-            target.copy_(values if is_narrow else formats.widened(values))
+            target.copy_(values if is_narrow else carriers.widened(values))
             return
         source = values.float().contiguous()
-        formats.in_parts(loop, source.data_ptr(), address, count, sizes)
+        carriers.in_parts(loop, source.data_ptr(), address, count, sizes)
 
     return write
 
@@ -109,6 +111,6 @@ def _reading(held: Held, tensor: Tensor, dtype: torch.dtype | None) -> Read:
     """How a torch tensor of `dtype`, or of the one that `to_torch` chooses, is made of what a program has written."""
     values = held.values.view(tuple(tensor._spec.shape))
     if tensor.dtype in FLOAT_DTYPES and dtype is torch.float32:
-        return functools.partial(formats.widened, values) if values.dtype is torch.bfloat16 else values.clone
-    kind, chosen = tensor.dtype, dtype or formats.TORCH_DTYPE[tensor.dtype]
-    return lambda: formats.to_torch_dtype(values, kind).to(chosen, copy=True)
+        return functools.partial(carriers.widened, values) if values.dtype is torch.bfloat16 else values.clone
+    kind, chosen = tensor.dtype, dtype or carriers.TORCH_DTYPE[tensor.dtype]
+    return lambda: carriers.to_torch_dtype(values, kind).to(chosen, copy=True)

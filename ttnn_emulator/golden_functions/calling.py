@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout
-from ttnn_emulator.numerics.formats import TORCH_DTYPE
+from ttnn_emulator.numerics.formats.carriers import TORCH_DTYPE
 
 # Names under which operations take their operands, besides those of the golden function itself.
 FIRST = ("input_tensor", "input_tensor_a", "input_a", "input")

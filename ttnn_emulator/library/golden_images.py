@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from ttnn_emulator.enums import ALL_ENUMS
 from ttnn_emulator.golden_functions import TWINS
-from ttnn_emulator.numerics.formats import bits_of
+from ttnn_emulator.numerics.formats.carriers import bits_of
 
 UnaryOpType: Any = ALL_ENUMS["UnaryOpType"]
 CORNERS = ((0, 0), (0, 1), (1, 0), (1, 1))  # down and across

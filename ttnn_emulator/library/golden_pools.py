@@ -11,7 +11,7 @@ from torch.nn import functional
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout
 from ttnn_emulator.golden_functions import TWINS
 from ttnn_emulator.host import from_torch, to_torch
-from ttnn_emulator.numerics.formats import TORCH_DTYPE
+from ttnn_emulator.numerics.formats.carriers import TORCH_DTYPE
 
 Pair = Sequence[int]
 

@@ -10,7 +10,7 @@ import torch
 import ttnn_emulator as ttnn
 from tests.emulator.ops.against_torch import LEAST_PCC, pcc, stored
 from tests.emulator.ops.test_fused_products import on_cores
-from ttnn_emulator.numerics import expert_gate_ring as numeric
+from ttnn_emulator.numerics.programs.experts import gate_on_ring as numeric
 
 INNER, EXPERTS, LAYER = 7168, 256, 2464
 OWN, SENT = 152, 72  # tiles of the inner dimension

@@ -9,7 +9,7 @@ import torch
 
 import ttnn_emulator as ttnn
 from tests.emulator.ops.against_torch import LEAST_PCC, pcc, stored, upload
-from ttnn_emulator.numerics.tile_selection import best_tile, order_of_eight
+from ttnn_emulator.numerics.programs.reduction.tile_selection import best_tile, order_of_eight
 
 EXPERTS = 256
 

@@ -10,9 +10,9 @@ import torch
 import ttnn_emulator as ttnn
 from tests.emulator.ops.against_torch import pcc, stored, upload
 from ttnn_emulator.enums import MathFidelity
-from ttnn_emulator.numerics.gated_scores import multiplied_onto
-from ttnn_emulator.numerics.matrix_unit import MathConfig, matmul
 from ttnn_emulator.numerics.mode import numerics
+from ttnn_emulator.numerics.programs.attention.indexer_scores import multiplied_onto
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig, matmul
 
 
 def normal(*shape: int, seed: int) -> torch.Tensor:

@@ -11,7 +11,7 @@ import ttnn_emulator as ttnn
 from tests.emulator.ops.against_torch import LEAST_PCC, pcc, stored, upload
 from ttnn_emulator.errors import ChipFault
 from ttnn_emulator.numerics.mode import numerics
-from ttnn_emulator.numerics.normalize_parts import running_statistics
+from ttnn_emulator.numerics.programs.normalization.distributed_norms import running_statistics
 
 EPSILON = 1e-5
 FAST, EXACT = "fast", "exact"

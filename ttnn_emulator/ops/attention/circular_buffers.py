@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ttnn_emulator.enums import DataType
-from ttnn_emulator.numerics.attention import DEST_TILES, Prefill, block_of
-from ttnn_emulator.numerics.attention_decode import Decode
+from ttnn_emulator.numerics.programs.attention.decode import Decode
+from ttnn_emulator.numerics.programs.attention.whole_sequences import DEST_TILES, Prefill, block_of
 from ttnn_emulator.shapes import DEFAULT_TILE, Tile, div_up, round_up
 from ttnn_emulator.spec import Spec, tile_bytes
 

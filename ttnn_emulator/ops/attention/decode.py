@@ -10,8 +10,8 @@ import torch
 from ttnn_emulator.enums import Layout
 from ttnn_emulator.errors import ChipFault, NotEmulated, require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG
-from ttnn_emulator.numerics.attention import scale_or_default
-from ttnn_emulator.numerics.attention_decode import Decode, decode
+from ttnn_emulator.numerics.programs.attention.decode import Decode, decode
+from ttnn_emulator.numerics.programs.attention.whole_sequences import scale_or_default
 from ttnn_emulator.ops.attention import decode_checks as checks
 from ttnn_emulator.ops.attention.caches.rows_and_pages import seen_as
 from ttnn_emulator.ops.attention.checks import TILE, given_names, is_active, unsigned

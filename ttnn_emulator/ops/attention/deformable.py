@@ -11,10 +11,10 @@ from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import DataType, Layout, MathFidelity, TensorMemoryLayout
 from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.numerics.attention_steps import added_in_l1
-from ttnn_emulator.numerics.formats import truncate_bf16
-from ttnn_emulator.numerics.matrix_unit import MathConfig
-from ttnn_emulator.numerics.normalize import Core
+from ttnn_emulator.numerics.formats.carriers import truncate_bf16
+from ttnn_emulator.numerics.programs.attention.steps import added_in_l1
+from ttnn_emulator.numerics.programs.normalization.norms import Core
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.support.common_checks import memory_of, require_on_device
 from ttnn_emulator.shapes import TILE_SIZE, div_up, round_up
 from ttnn_emulator.spec import Spec

@@ -9,7 +9,7 @@ import torch
 from ttnn_emulator.enums import BufferType, DataType, Layout
 from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG
-from ttnn_emulator.numerics.attention import Prefill, attend, scale_or_default
+from ttnn_emulator.numerics.programs.attention.whole_sequences import Prefill, attend, scale_or_default
 from ttnn_emulator.ops.attention import checks
 from ttnn_emulator.ops.attention.checks import TILE
 from ttnn_emulator.ops.attention.circular_buffers import joint_buffers

@@ -11,10 +11,10 @@ from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout, MathFideli
 from ttnn_emulator.errors import require
 from ttnn_emulator.grid import num_cores_to_corerangeset
 from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
-from ttnn_emulator.numerics.copies import contiguous, joined
-from ttnn_emulator.numerics.formats import device_pack_block_float, flush, truncate_bf16
-from ttnn_emulator.numerics.normalize import Core
-from ttnn_emulator.numerics.rotary import Rotation, rotate_half_matrix
+from ttnn_emulator.numerics.formats.carriers import device_pack_block_float, flush, truncate_bf16
+from ttnn_emulator.numerics.native.threaded_copies import contiguous, joined
+from ttnn_emulator.numerics.programs.attention.rotary import Rotation, rotate_half_matrix
+from ttnn_emulator.numerics.programs.normalization.norms import Core
 from ttnn_emulator.ops.attention.heads.common import board_cores, board_grid, grown, sharded_like, torn
 from ttnn_emulator.ops.support.common_checks import math_config, memory_of, require_on_device, require_tile
 from ttnn_emulator.ops.support.derived_shards import HEIGHT, WIDTH

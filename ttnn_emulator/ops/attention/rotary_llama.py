@@ -10,9 +10,9 @@ import torch
 from ttnn_emulator.enums import DataType, Layout, TensorMemoryLayout
 from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
-from ttnn_emulator.numerics.copies import contiguous
-from ttnn_emulator.numerics.matrix_unit import MathConfig
-from ttnn_emulator.numerics.rotary import Rotation
+from ttnn_emulator.numerics.native.threaded_copies import contiguous
+from ttnn_emulator.numerics.programs.attention.rotary import Rotation
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.attention.heads.common import board_cores, grown, torn
 from ttnn_emulator.ops.attention.rotary import rotary_config
 from ttnn_emulator.ops.support.common_checks import memory_of, require_on_device, require_tile

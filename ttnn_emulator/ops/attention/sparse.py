@@ -12,8 +12,8 @@ from ttnn_emulator.dispatch import current_board, current_device
 from ttnn_emulator.enums import ALL_ENUMS, Arch, BufferType, DataType, Layout, MathFidelity
 from ttnn_emulator.errors import ChipFault, NotEmulated, require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG
-from ttnn_emulator.numerics.attention import Prefill, scale_or_default
-from ttnn_emulator.numerics.attention_sparse import attend_chosen
+from ttnn_emulator.numerics.programs.attention.sparse import attend_chosen
+from ttnn_emulator.numerics.programs.attention.whole_sequences import Prefill, scale_or_default
 from ttnn_emulator.ops.support.common_checks import free_l1, math_config
 from ttnn_emulator.shapes import DEFAULT_TILE, TILE_SIZE, round_up
 from ttnn_emulator.spec import Spec, tile_bytes

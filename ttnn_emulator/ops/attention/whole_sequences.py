@@ -13,9 +13,9 @@ import torch
 from ttnn_emulator.enums import DataType, Layout, MathFidelity
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
-from ttnn_emulator.numerics.attention import Prefill, attend, scale_or_default
-from ttnn_emulator.numerics.attention_steps import NEGATIVE_INFINITY
-from ttnn_emulator.numerics.matrix_unit import MathConfig
+from ttnn_emulator.numerics.programs.attention.steps import NEGATIVE_INFINITY
+from ttnn_emulator.numerics.programs.attention.whole_sequences import Prefill, attend, scale_or_default
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.attention import checks
 from ttnn_emulator.ops.attention.caches.rows_and_pages import seen_as
 from ttnn_emulator.ops.attention.checks import TILE, given_names, unsigned

@@ -7,7 +7,7 @@ from typing import Any
 from ttnn_emulator.enums import ALL_ENUMS, FLOAT_DTYPES
 from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.numerics import backward
+from ttnn_emulator.numerics.programs.elementwise import gradients
 from ttnn_emulator.ops.support.common_checks import into, memory_of, require_on_device
 from ttnn_emulator.ops.support.derived_shards import lacks_shards
 from ttnn_emulator.shapes import TILE_SIZE
@@ -64,7 +64,7 @@ def gradient_plan(
     in_shards = all(spec.is_sharded for spec in taken)  # each core then computes on what lies in its own memory
     return Plan(
         [out],
-        backward.prepare(kind, grad_tensor.dtype, input_tensor.dtype, out.dtype),
+        gradients.prepare(kind, grad_tensor.dtype, input_tensor.dtype, out.dtype),
         reads=("grad_tensor", "input_tensor"),
         into=into(input_grad, "input_grad"),
         l1_bytes=0 if in_shards else BUFFERED_TILES * sum(tile_bytes(spec.tile, spec.dtype) for spec in taken),
@@ -121,8 +121,8 @@ def product_gradients(
         return padded_spec(factor.shape, factor.padded_shape, factor.dtype, factor.layout, memory_config)
 
     of_input, of_other = output(input_tensor, input_grad), output(other_tensor, other_grad)
-    to_input = backward.product(grad_tensor.dtype, other_tensor.dtype, of_input.dtype)
-    to_other = backward.product(grad_tensor.dtype, input_tensor.dtype, of_other.dtype)
+    to_input = gradients.product(grad_tensor.dtype, other_tensor.dtype, of_input.dtype)
+    to_other = gradients.product(grad_tensor.dtype, input_tensor.dtype, of_other.dtype)
     return Plan(
         [of_input, of_other],
         lambda g, x, y: (to_input(g, y), to_other(g, x)),

@@ -12,7 +12,7 @@ from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import BufferType, DataType, TensorMemoryLayout
 from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.numerics.formats import pack
+from ttnn_emulator.numerics.formats.carriers import pack
 from ttnn_emulator.ops.collective.composite import (
     front,
     gathered_by_broadcast,

@@ -12,8 +12,8 @@ from ttnn_emulator.dispatch import current_device
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.fabric import note_if_disabled
-from ttnn_emulator.numerics.elementwise import Setting, prepare
-from ttnn_emulator.numerics.formats import pack
+from ttnn_emulator.numerics.formats.carriers import pack
+from ttnn_emulator.numerics.programs.elementwise.binary import Setting, prepare
 
 Carriers = list[torch.Tensor]
 Add = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]

@@ -9,7 +9,7 @@ from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import DataType, MathFidelity
 from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.numerics.matrix_unit import MathConfig
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.conv.blocks import Math, Problem, Settings
 from ttnn_emulator.ops.conv.dram_input import plan_convolution
 from ttnn_emulator.ops.conv.plan import as_matmul

@@ -14,8 +14,8 @@ from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout, MathFidelity
 from ttnn_emulator.errors import ChipFault, NotEmulated, require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
-from ttnn_emulator.numerics.matrix_unit import MathConfig, matmul
-from ttnn_emulator.numerics.normalize import Core
+from ttnn_emulator.numerics.programs.normalization.norms import Core
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig, matmul
 from ttnn_emulator.ops.conv.sliding_window import UINT32
 from ttnn_emulator.ops.support.common_checks import math_config, require_on_device, require_tile
 from ttnn_emulator.shapes import TILE_SIZE, round_up

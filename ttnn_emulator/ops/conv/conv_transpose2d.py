@@ -9,7 +9,7 @@ from typing import Any
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
-from ttnn_emulator.numerics.matrix_unit import MathConfig
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.conv import sharding
 from ttnn_emulator.ops.conv.blocks import Problem, Settings, buffer_sizes, choose_blocks, choose_scheme
 from ttnn_emulator.ops.conv.conv2d import default_math, padding_of, pair, problem_of, sizes, slicing_of

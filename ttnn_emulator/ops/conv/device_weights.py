@@ -13,7 +13,7 @@ import torch
 from ttnn_emulator.enums import DataType, Layout, TensorMemoryLayout
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG
-from ttnn_emulator.numerics.formats import host_convert, wide
+from ttnn_emulator.numerics.formats.carriers import host_convert, wide
 from ttnn_emulator.ops.conv.sharding import BLOCK, HEIGHT, Cores
 from ttnn_emulator.ops.conv.sliding_window import TILE, Pair
 from ttnn_emulator.shapes import div_up, round_up

@@ -8,7 +8,7 @@ from ttnn_emulator.dispatch import current_device
 from ttnn_emulator.enums import BufferType, DataType, Layout
 from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
-from ttnn_emulator.numerics.matrix_unit import MathConfig
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.conv import sharding
 from ttnn_emulator.ops.conv.blocks import Problem, Settings, choose_scheme, estimate
 from ttnn_emulator.ops.conv.plan import Fold, Run, flattened, fold_input, fold_problem, folds, plan_in_l1

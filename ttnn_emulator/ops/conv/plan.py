@@ -9,7 +9,7 @@ from ttnn_emulator.enums import BufferType, DataType, Layout
 from ttnn_emulator.errors import require
 from ttnn_emulator.grid import CoreCoord, num_cores_to_corerangeset
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
-from ttnn_emulator.numerics.matrix_unit import MathConfig
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.conv import device_weights as weights
 from ttnn_emulator.ops.conv import sharding
 from ttnn_emulator.ops.conv.blocks import (

@@ -11,10 +11,10 @@ import torch
 
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType, Layout
 from ttnn_emulator.errors import ChipFault
-from ttnn_emulator.numerics.conv import BlockOrder, Convolution
-from ttnn_emulator.numerics.conv_depthwise import Depthwise
-from ttnn_emulator.numerics.matrix_unit import MathConfig
-from ttnn_emulator.numerics.windows import Windows
+from ttnn_emulator.numerics.programs.convolution.convolution import BlockOrder, Convolution
+from ttnn_emulator.numerics.programs.convolution.depthwise import Depthwise
+from ttnn_emulator.numerics.programs.convolution.windows import Windows
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.conv.blocks import Problem
 from ttnn_emulator.ops.conv.channel_padding import multiplied_channels, with_channels
 from ttnn_emulator.ops.conv.device_weights import padded_rows, prepare_bias, prepare_weight, transposed_weight

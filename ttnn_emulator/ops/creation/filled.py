@@ -14,8 +14,8 @@ from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout
 from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
-from ttnn_emulator.numerics import formats
-from ttnn_emulator.numerics.formats import CARRIER, INTEGER_RANGE
+from ttnn_emulator.numerics.formats import carriers
+from ttnn_emulator.numerics.formats.carriers import CARRIER, INTEGER_RANGE
 from ttnn_emulator.ops.support.derived_shards import fresh_shards, lacks_shards
 from ttnn_emulator.spec import Spec
 from ttnn_emulator.table import NO_PROGRAM, Plan, operation
@@ -38,10 +38,10 @@ def host_number(value: Number, dtype: DataType) -> Number:
     require(dtype is not DataType.FP8_E4M3, "fp8_e4m3 is not made by filling a tensor")
     if isinstance(value, int) and dtype in INTEGER_RANGE:
         wrapped = torch.tensor([((value + 2**31) % 2**32) - 2**31])
-        return formats.host_convert(wrapped, dtype).item()
+        return carriers.host_convert(wrapped, dtype).item()
     if dtype is DataType.BFLOAT16 and value != value:
         return math.nan  # torch's cast to bfloat16 gives a NaN other bits on other processors
-    return formats.wide(formats.host_convert(torch.tensor([float(value)], dtype=torch.float32), dtype)).item()
+    return carriers.wide(carriers.host_convert(torch.tensor([float(value)], dtype=torch.float32), dtype)).item()
 
 
 def _default_layout(dtype: DataType) -> Layout:
@@ -153,7 +153,7 @@ def _filled_by_kernel(like: Spec, value: float, memory_config: MemoryConfig | No
         shards = kept or fresh_shards(current_board().grid, like.padded_shape, config.memory_layout)
         config = MemoryConfig(config.memory_layout, config.buffer_type, shards)
     out = output or Spec.of(like.shape, like.dtype, Layout.TILE, config)
-    stored = formats.pack(torch.full((16,), value, dtype=torch.float32), like.dtype, from_fp32=False)[0].item()
+    stored = carriers.pack(torch.full((16,), value, dtype=torch.float32), like.dtype, from_fp32=False)[0].item()
     into = () if output is None else ("optional_tensor",)
     return Plan(out, lambda: torch.full(out.shape, stored, dtype=CARRIER[out.dtype]), reads=(), into=into)
 
@@ -239,7 +239,7 @@ def arange(
 
 
 def _given(spec: Spec, values: torch.Tensor) -> Plan:
-    carrier = formats.wide(formats.host_convert(values, spec.dtype)).reshape(spec.shape)
+    carrier = carriers.wide(carriers.host_convert(values, spec.dtype)).reshape(spec.shape)
     return Plan(spec, lambda: carrier.clone(), reads=(), program=NO_PROGRAM)
 
 

@@ -12,8 +12,8 @@ from ttnn_emulator.device import MeshDevice
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
-from ttnn_emulator.numerics import formats
-from ttnn_emulator.numerics.formats import CARRIER, INTEGER_RANGE
+from ttnn_emulator.numerics.formats import carriers
+from ttnn_emulator.numerics.formats.carriers import CARRIER, INTEGER_RANGE
 from ttnn_emulator.ops.creation.filled import Number, host_number
 from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.spec import Spec
@@ -111,8 +111,8 @@ def _steps(start: float, step: float, count: int, dtype: DataType) -> torch.Tens
     index = torch.arange(count, dtype=torch.float32)
     values = torch.tensor(start, dtype=torch.float32) + index * torch.tensor(step, dtype=torch.float32)
     if dtype in INTEGER_RANGE:
-        return formats.wrap_integer(values.to(torch.int64), dtype)
-    return values if dtype is DataType.FLOAT32 else formats.truncate_bf16(values)
+        return carriers.wrap_integer(values.to(torch.int64), dtype)
+    return values if dtype is DataType.FLOAT32 else carriers.truncate_bf16(values)
 
 
 def _corner(

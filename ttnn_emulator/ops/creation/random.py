@@ -19,7 +19,7 @@ from ttnn_emulator.errors import require
 from ttnn_emulator.execution.core_generators import cores_of_users, seed_cores
 from ttnn_emulator.grid import CoreRangeSet
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
-from ttnn_emulator.numerics import formats
+from ttnn_emulator.numerics.formats import carriers
 from ttnn_emulator.ops.data_movement.layout import layout_flow
 from ttnn_emulator.ops.data_movement.typecast import typecast_flow
 from ttnn_emulator.ops.flows.flow import Flow
@@ -90,7 +90,7 @@ def _uniform_values(spec: Spec, bounds: tuple[float, float], seed: int) -> torch
     first, final = bounds
     values = torch.rand(spec.shape, generator=_generator(seed)) * (final - first) + first
     if spec.dtype is DataType.BFLOAT16:
-        values = formats.round_bf16_nearest_even(values)
+        values = carriers.round_bf16_nearest_even(values)
     return values.clamp(first, final)
 
 
@@ -156,7 +156,7 @@ def randn(
 
     def make() -> torch.Tensor:
         values = torch.randn(made.shape, generator=_generator(seed))
-        return formats.round_bf16_nearest_even(values) if dtype is DataType.BFLOAT16 else values
+        return carriers.round_bf16_nearest_even(values) if dtype is DataType.BFLOAT16 else values
 
     return _generated(flow, make)
 
@@ -196,7 +196,7 @@ def bernoulli(
 
     def compute(chances: torch.Tensor) -> torch.Tensor:
         drawn = torch.rand(chances.shape, generator=_generator(seed))
-        return (drawn < chances).to(formats.CARRIER[out.dtype]).reshape(out.shape)
+        return (drawn < chances).to(carriers.CARRIER[out.dtype]).reshape(out.shape)
 
     return Plan(out, compute, reads=("input",), into=() if output is None else ("output",), is_seeded=True)
 
@@ -230,7 +230,7 @@ def dropout(
 
     def compute(values: torch.Tensor) -> torch.Tensor:
         kept = torch.rand(values.shape, generator=_generator(seed)) >= probability
-        return formats.store(torch.where(kept, values * scale, 0.0), out.dtype)
+        return carriers.store(torch.where(kept, values * scale, 0.0), out.dtype)
 
     into = () if output_tensor is None else ("output_tensor",)
     program = ("dropout", spec, out, probability, scale)

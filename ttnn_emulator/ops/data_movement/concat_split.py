@@ -14,8 +14,8 @@ from ttnn_emulator.enums import BufferType, DataType, Layout
 from ttnn_emulator.errors import require
 from ttnn_emulator.grid import CoreRangeSet
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
-from ttnn_emulator.numerics.copies import contiguous, joined
-from ttnn_emulator.numerics.formats import flush
+from ttnn_emulator.numerics.formats.carriers import flush
+from ttnn_emulator.numerics.native.threaded_copies import contiguous, joined
 from ttnn_emulator.ops.support.common_checks import dim_of
 from ttnn_emulator.ops.support.derived_shards import (
     BLOCK,

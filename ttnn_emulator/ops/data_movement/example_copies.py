@@ -7,7 +7,7 @@ import torch
 from ttnn_emulator.enums import DataType
 from ttnn_emulator.errors import NotEmulated, require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG
-from ttnn_emulator.numerics.formats import flush
+from ttnn_emulator.numerics.formats.carriers import flush
 from ttnn_emulator.spec import Spec
 from ttnn_emulator.table import Plan, composite, internal
 from ttnn_emulator.tensor import Tensor

@@ -12,7 +12,7 @@ from ttnn_emulator.enums import BufferType, DataType, TensorMemoryLayout
 from ttnn_emulator.errors import require
 from ttnn_emulator.grid import CoreCoord, CoreRangeSet, num_cores_to_corerangeset
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
-from ttnn_emulator.numerics.casts import repacked
+from ttnn_emulator.numerics.formats.casts import repacked
 from ttnn_emulator.ops.flows.flow import Flow
 from ttnn_emulator.ops.flows.memory import clone_flow, copy_flow, memory_flow, reshard_flow, shard_flow, unshard_flow
 from ttnn_emulator.ops.support.common_checks import require_on_device

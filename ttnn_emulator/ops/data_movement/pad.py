@@ -14,7 +14,7 @@ from ttnn_emulator.errors import require
 from ttnn_emulator.grid import CoreRangeSet
 from ttnn_emulator.host_padding import enlarge_host
 from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
-from ttnn_emulator.numerics.formats import INTEGER_RANGE, round_bf16_nearest_even, upper_halves
+from ttnn_emulator.numerics.formats.carriers import INTEGER_RANGE, round_bf16_nearest_even, upper_halves
 from ttnn_emulator.ops.support.derived_shards import HEIGHT, cuts_width
 from ttnn_emulator.shapes import TILE_SIZE, div_up, round_up
 from ttnn_emulator.spec import ROW_MAJOR_BYTES, Spec

@@ -12,7 +12,7 @@ from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import DataType, Layout, ShardOrientation
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.memory_config import L1_MEMORY_CONFIG, MemoryConfig, ShardSpec
-from ttnn_emulator.numerics.copies import contiguous
+from ttnn_emulator.numerics.native.threaded_copies import contiguous
 from ttnn_emulator.ops.support.common_checks import into
 from ttnn_emulator.ops.support.derived_shards import (
     BLOCK,

@@ -7,7 +7,7 @@ from typing import Any
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout
 from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.numerics import casts
+from ttnn_emulator.numerics.formats import casts
 from ttnn_emulator.ops.flows.flow import Flow
 from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.shapes import DEFAULT_TILE

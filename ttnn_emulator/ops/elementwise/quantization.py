@@ -10,10 +10,10 @@ import torch
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, FLOAT_DTYPES, DataType
 from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.numerics import formats
 from ttnn_emulator.numerics.broadcasting import of_one_shape
-from ttnn_emulator.numerics.functions_basis import to_integer, to_uint8
-from ttnn_emulator.numerics.vector_unit import add, mad, mul
+from ttnn_emulator.numerics.formats import carriers
+from ttnn_emulator.numerics.functions.kernel_vocabulary import to_integer, to_uint8
+from ttnn_emulator.numerics.units.vector_unit import add, mad, mul
 from ttnn_emulator.ops.elementwise.binary.device_operation import INT32, UINT8, plan_binary
 from ttnn_emulator.spec import Spec
 from ttnn_emulator.table import Plan, composite, internal, ttnn
@@ -64,13 +64,13 @@ def scaled(
     factor, offset = torch.tensor(float(np.float32(number))), np.float32(zero_point)
 
     def compute(values: Values, by: Values = factor) -> Values:
-        held = values.float() if source.dtype in QUANTIZED else formats.flush(values)
+        held = values.float() if source.dtype in QUANTIZED else carriers.flush(values)
         held = values if source.dtype is DataType.FLOAT32 else held
         left, right = of_one_shape(held, by)
         x, y = left.contiguous().numpy(), right.contiguous().numpy()
         if kind == "DEQUANT":
             result = torch.from_numpy(mul(add(x, offset), y))
-            return formats.pack(result, out.dtype, from_fp32=True).reshape(out.shape)
+            return carriers.pack(result, out.dtype, from_fp32=True).reshape(out.shape)
         return _rounded(mad(x, y, offset), out.dtype).reshape(out.shape)
 
     return Plan(out, compute, reads=plan.reads, into=plan.into)

@@ -12,7 +12,8 @@ from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, FLOAT_DTYPES, DataType, Layout
 from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.numerics import casts, elementwise_ternary, formats
+from ttnn_emulator.numerics.formats import carriers, casts
+from ttnn_emulator.numerics.programs.elementwise import ternary as elementwise_ternary
 from ttnn_emulator.ops.elementwise.binary.device_operation import (
     INT32,
     UINT32,
@@ -186,7 +187,7 @@ def _where_of_numbers(
     # A number fills the destination register, which cuts it to its width.
     numbers = [torch.tensor(float(as_number(value))) for value in (true_value, false_value)]
     wide = out.dtype is DataType.FLOAT32
-    held = numbers if wide else [formats.truncate_bf16(number) for number in numbers]
+    held = numbers if wide else [carriers.truncate_bf16(number) for number in numbers]
     select = elementwise_ternary.prepare_where(predicate.dtype, out.dtype)
     return Plan(out, lambda flags: select(flags, *held), reads=("predicate",), into=into(output))
 
@@ -218,7 +219,7 @@ def joined(
         join = elementwise_ternary.prepare_arithmetic(kind, dtypes, out.dtype, float(value))
         wide = out.dtype is DataType.FLOAT32
         numbers = [torch.tensor(number) for number in (b_number, c_number)]
-        held = numbers if wide else [formats.truncate_bf16(number) for number in numbers]
+        held = numbers if wide else [carriers.truncate_bf16(number) for number in numbers]
 
         def compute(*given: Values) -> Values:
             values = iter(given)
@@ -235,8 +236,8 @@ def _integer_addcmul(dtype: DataType, value: Number) -> Any:
     scalar = int(value) if math.isfinite(value) else 0
 
     def compute(a: Values, b: Values, c: Values) -> Values:
-        product = formats.wrap_integer(b.to(torch.int64) * scalar, INT32).to(torch.int64) * c.to(torch.int64)
-        return formats.wrap_integer(a.to(torch.int64) + product, dtype)
+        product = carriers.wrap_integer(b.to(torch.int64) * scalar, INT32).to(torch.int64) * c.to(torch.int64)
+        return carriers.wrap_integer(a.to(torch.int64) + product, dtype)
 
     return compute
 

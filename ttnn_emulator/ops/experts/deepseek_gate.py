@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ttnn_emulator.errors import require
-from ttnn_emulator.numerics.expert_gate import KEPT
+from ttnn_emulator.numerics.programs.experts.gate import KEPT
 from ttnn_emulator.ops.experts.generalized_gate import generalized_moe_gate
 from ttnn_emulator.shapes import TILE_SIZE
 from ttnn_emulator.spec import Spec

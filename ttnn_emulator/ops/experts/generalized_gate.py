@@ -9,10 +9,10 @@ from ttnn_emulator.enums import BufferType, DataType, MathFidelity, TensorMemory
 from ttnn_emulator.errors import NotEmulated, require
 from ttnn_emulator.grid import CoreCoord
 from ttnn_emulator.memory_config import ShardSpec
-from ttnn_emulator.numerics import expert_gate as numeric
-from ttnn_emulator.numerics.formats import CARRIER
-from ttnn_emulator.numerics.matrix_unit import MathConfig
-from ttnn_emulator.numerics.normalize import Core
+from ttnn_emulator.numerics.formats.carriers import CARRIER
+from ttnn_emulator.numerics.programs.experts import gate as numeric
+from ttnn_emulator.numerics.programs.normalization.norms import Core
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.shapes import TILE_SIZE
 from ttnn_emulator.spec import Spec

@@ -10,11 +10,11 @@ from ttnn_emulator.dispatch import current_board, current_device
 from ttnn_emulator.enums import BufferType, DataType, Layout, MathFidelity, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
-from ttnn_emulator.numerics import reduce as numeric
-from ttnn_emulator.numerics.casts import repacked
-from ttnn_emulator.numerics.formats import pack, truncate_bf16
-from ttnn_emulator.numerics.matrix_unit import MathConfig
-from ttnn_emulator.numerics.weighted_sums import weighted_sum
+from ttnn_emulator.numerics.formats.carriers import pack, truncate_bf16
+from ttnn_emulator.numerics.formats.casts import repacked
+from ttnn_emulator.numerics.programs.products.weighted_sums import weighted_sum
+from ttnn_emulator.numerics.programs.reduction import reductions as numeric
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.collective.exchange import Carriers
 from ttnn_emulator.ops.support.common_checks import math_config, require_on_device, require_tile
 from ttnn_emulator.shapes import TILE_SIZE, div_up, round_up

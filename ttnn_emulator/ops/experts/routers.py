@@ -8,13 +8,13 @@ from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import DataType, Layout, MathFidelity
 from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import L1_MEMORY_CONFIG, MemoryConfig
-from ttnn_emulator.numerics import reduce as numeric
-from ttnn_emulator.numerics.formats import round_bf16_nearest_even
-from ttnn_emulator.numerics.matmul import Kernel
-from ttnn_emulator.numerics.matrix_unit import MathConfig
-from ttnn_emulator.numerics.normalize import Core
-from ttnn_emulator.numerics.ordering import keys
-from ttnn_emulator.numerics.tile_selection import best_tile, order_of_eight
+from ttnn_emulator.numerics.formats.carriers import round_bf16_nearest_even
+from ttnn_emulator.numerics.programs.normalization.norms import Core
+from ttnn_emulator.numerics.programs.products.matmul import Kernel
+from ttnn_emulator.numerics.programs.reduction import reductions as numeric
+from ttnn_emulator.numerics.programs.reduction.ordering import keys
+from ttnn_emulator.numerics.programs.reduction.tile_selection import best_tile, order_of_eight
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.support.common_checks import memory_of, require_on_device, require_tile
 from ttnn_emulator.shapes import TILE_SIZE, div_up, round_up
 from ttnn_emulator.spec import Spec

@@ -12,8 +12,8 @@ from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, BufferType, DataType, Layout
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.grid import CoreCoord, CoreRange, CoreRangeSet
 from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
-from ttnn_emulator.numerics.casts import repacked
-from ttnn_emulator.numerics.formats import CARRIER
+from ttnn_emulator.numerics.formats.carriers import CARRIER
+from ttnn_emulator.numerics.formats.casts import repacked
 from ttnn_emulator.ops.flows.flow import Flow, Step
 from ttnn_emulator.ops.flows.memory import page_alignment_of
 from ttnn_emulator.ops.flows.reshape import Dims, last, reshape_flow, to_rank

@@ -8,7 +8,7 @@ from torch.nn.functional import pad
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
-from ttnn_emulator.numerics.formats import flush, store
+from ttnn_emulator.numerics.formats.carriers import flush, store
 from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.ops.support.derived_shards import HEIGHT, WIDTH
 from ttnn_emulator.shapes import DEFAULT_TILE, TILE_SIZE, div_up, round_up

@@ -12,7 +12,7 @@ from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.grid import CoreCoord, CoreRange, CoreRangeSet, num_cores_to_corerangeset
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG, MemoryConfig, ShardSpec
-from ttnn_emulator.numerics.formats import CARRIER
+from ttnn_emulator.numerics.formats.carriers import CARRIER
 from ttnn_emulator.ops.support.derived_shards import HEIGHT, cuts_width, fresh_shards, lacks_shards
 from ttnn_emulator.shapes import TILE_SIZE, div_up, round_up
 from ttnn_emulator.spec import ROW_MAJOR_BYTES, Spec, tile_bytes

@@ -13,9 +13,9 @@ from ttnn_emulator.enums import BufferType, DataType, Layout, MathFidelity, Shar
 from ttnn_emulator.errors import require
 from ttnn_emulator.grid import CoreCoord, num_cores_to_corerangeset
 from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
-from ttnn_emulator.numerics.formats import bits_of, from_bits, round_bf16_nearest_even
-from ttnn_emulator.numerics.interpolation import ONE, corner_weights, interpolate
-from ttnn_emulator.numerics.matrix_unit import MathConfig
+from ttnn_emulator.numerics.formats.carriers import bits_of, from_bits, round_bf16_nearest_even
+from ttnn_emulator.numerics.programs.products.interpolation import ONE, corner_weights, interpolate
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.support.common_checks import math_config, memory_of, require_on_device
 from ttnn_emulator.ops.support.derived_shards import HEIGHT
 from ttnn_emulator.shapes import TILE_SIZE, div_up

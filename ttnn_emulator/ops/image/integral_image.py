@@ -9,9 +9,9 @@ import torch
 
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.numerics.elementwise import Setting, copied_in, prepare
-from ttnn_emulator.numerics.formats import pack
-from ttnn_emulator.numerics.vector_unit import add, store_bf16, store_fp32
+from ttnn_emulator.numerics.formats.carriers import pack
+from ttnn_emulator.numerics.programs.elementwise.binary import Setting, copied_in, prepare
+from ttnn_emulator.numerics.units.vector_unit import add, store_bf16, store_fp32
 from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.shapes import TILE_SIZE
 from ttnn_emulator.spec import Spec

@@ -12,8 +12,8 @@ from ttnn_emulator.enums import BufferType, DataType, Layout, MathFidelity, Shar
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.grid import CoreCoord, num_cores_to_corerangeset
 from ttnn_emulator.memory_config import MemoryConfig, NdShardSpec, ShardSpec
-from ttnn_emulator.numerics.interpolation import ONE, corner_weights, interpolate
-from ttnn_emulator.numerics.matrix_unit import MathConfig
+from ttnn_emulator.numerics.programs.products.interpolation import ONE, corner_weights, interpolate
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.support.common_checks import math_config, require_on_device
 from ttnn_emulator.ops.support.derived_shards import BLOCK, HEIGHT, WIDTH
 from ttnn_emulator.shapes import TILE_SIZE, Shape, div_up, round_up

@@ -8,7 +8,7 @@ from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType, Layout, TensorMemoryLayout
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
-from ttnn_emulator.numerics.formats import bits_of
+from ttnn_emulator.numerics.formats.carriers import bits_of
 from ttnn_emulator.ops.support.common_checks import into, require_on_device
 from ttnn_emulator.shapes import round_up
 from ttnn_emulator.spec import ROW_MAJOR_BYTES, Spec

@@ -12,9 +12,9 @@ from ttnn_emulator.enums import FLOAT_DTYPES, BufferType, DataType, Layout, Math
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.grid import CoreCoord, CoreRange, CoreRangeSet
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
-from ttnn_emulator.numerics.matmul import Kernel
-from ttnn_emulator.numerics.matrix_unit import MathConfig
-from ttnn_emulator.numerics.normalize import Core
+from ttnn_emulator.numerics.programs.normalization.norms import Core
+from ttnn_emulator.numerics.programs.products.matmul import Kernel
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.support.common_checks import require_on_device, require_tile
 from ttnn_emulator.shapes import TILE_SIZE, div_up, round_up
 from ttnn_emulator.spec import Spec, tile_bytes

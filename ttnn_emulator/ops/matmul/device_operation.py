@@ -13,9 +13,9 @@ from ttnn_emulator.boards import Board
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, Arch, BufferType, DataType, MathFidelity
 from ttnn_emulator.errors import InvalidArgument, require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
-from ttnn_emulator.numerics.functions import Activation, activation_of
-from ttnn_emulator.numerics.matmul import Kernel
-from ttnn_emulator.numerics.matrix_unit import MathConfig
+from ttnn_emulator.numerics.functions.apply import Activation, activation_of
+from ttnn_emulator.numerics.programs.products.matmul import Kernel
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.matmul.checks import DEST_TILES, require_operands, require_program
 from ttnn_emulator.ops.matmul.circular_buffers import circular_buffers
 from ttnn_emulator.ops.matmul.operands import Operands, default_tile_bytes, is_batched, output_shape, output_tile

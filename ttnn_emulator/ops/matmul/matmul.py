@@ -12,7 +12,7 @@ from ttnn_emulator.enums import ALL_ENUMS, BufferType, DataType, TensorMemoryLay
 from ttnn_emulator.errors import ChipFault, NotEmulated, require
 from ttnn_emulator.grid import CoreGrid
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
-from ttnn_emulator.numerics.functions import BY_NAME
+from ttnn_emulator.numerics.functions.apply import BY_NAME
 from ttnn_emulator.ops.matmul.device_operation import (
     Asked,
     chosen_program,

@@ -10,9 +10,9 @@ from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import BufferType, DataType, MathFidelity, TensorMemoryLayout
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.grid import CoreCoord
-from ttnn_emulator.numerics.matmul import Kernel
-from ttnn_emulator.numerics.matrix_unit import MathConfig
-from ttnn_emulator.numerics.normalize import Core
+from ttnn_emulator.numerics.programs.normalization.norms import Core
+from ttnn_emulator.numerics.programs.products.matmul import Kernel
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.ops.support.cores_near_banks import cores_of, near_banks, shard_numbers, shards_of
 from ttnn_emulator.shapes import TILE_SIZE

@@ -12,7 +12,7 @@ from ttnn_emulator.enums import FLOAT_DTYPES, DataType, Layout
 from ttnn_emulator.errors import ChipFault, NotEmulated, require
 from ttnn_emulator.grid import CoreCoord, CoreGrid, num_cores_to_corerangeset
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
-from ttnn_emulator.numerics.formats import CARRIER
+from ttnn_emulator.numerics.formats.carriers import CARRIER
 from ttnn_emulator.ops.matmul.device_operation import Asked, default_math, kernel_config, kernel_of
 from ttnn_emulator.ops.matmul.operands import Operands, batch_of, output_tile
 from ttnn_emulator.ops.matmul.program_configs import Kind, Program, program_of

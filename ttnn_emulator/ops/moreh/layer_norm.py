@@ -10,7 +10,7 @@ import torch
 from ttnn_emulator.enums import DataType
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.numerics.moreh_norms import (
+from ttnn_emulator.numerics.programs.moreh.norms import (
     Blocks,
     block_norm,
     block_norm_input_gradient,

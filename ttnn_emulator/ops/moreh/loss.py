@@ -6,8 +6,8 @@ import torch
 
 from ttnn_emulator.enums import DataType
 from ttnn_emulator.errors import require
-from ttnn_emulator.numerics.formats import truncate_bf16
-from ttnn_emulator.numerics.moreh_updates import chosen, likelihood, likelihood_gradient
+from ttnn_emulator.numerics.formats.carriers import truncate_bf16
+from ttnn_emulator.numerics.programs.moreh.optimizer_steps import chosen, likelihood, likelihood_gradient
 from ttnn_emulator.ops.moreh.checks import require_operand, settings_of, tiled
 from ttnn_emulator.ops.support.common_checks import into, require_on_device, require_tile
 from ttnn_emulator.spec import Spec

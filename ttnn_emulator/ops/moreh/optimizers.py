@@ -11,8 +11,8 @@ import torch
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.numerics import moreh_updates as numeric
-from ttnn_emulator.numerics.moreh import power_total
+from ttnn_emulator.numerics.programs.moreh import optimizer_steps as numeric
+from ttnn_emulator.numerics.programs.moreh.sums_and_powers import power_total
 from ttnn_emulator.ops.moreh.checks import BFLOAT16, require_operand, settings_of, tiled
 from ttnn_emulator.ops.support.common_checks import into
 from ttnn_emulator.spec import Spec

@@ -10,7 +10,7 @@ import torch
 
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.numerics import moreh as numeric
+from ttnn_emulator.numerics.programs.moreh import sums_and_powers as numeric
 from ttnn_emulator.ops.moreh.checks import (
     dims_of,
     kept_shape,

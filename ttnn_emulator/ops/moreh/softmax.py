@@ -11,9 +11,9 @@ from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import DataType, MathFidelity
 from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.numerics.matrix_unit import MathConfig
-from ttnn_emulator.numerics.moreh_norms import softmax_gradient, tiles_of
-from ttnn_emulator.numerics.softmax import softmax_general
+from ttnn_emulator.numerics.programs.moreh.norms import softmax_gradient, tiles_of
+from ttnn_emulator.numerics.programs.normalization.softmax import softmax_general
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.moreh.checks import TILE, settings_of
 from ttnn_emulator.ops.normalization.softmax import SMALL_KERNEL_LIMIT
 from ttnn_emulator.ops.support.common_checks import into, math_config, require_on_device, require_tile

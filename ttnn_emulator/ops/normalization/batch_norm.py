@@ -11,9 +11,9 @@ from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import Arch, DataType, Layout, MathFidelity
 from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.numerics.matrix_unit import MathConfig
-from ttnn_emulator.numerics.normalize import Operand, running_statistic
-from ttnn_emulator.numerics.normalize import batch_norm as normalized
+from ttnn_emulator.numerics.programs.normalization.norms import Operand, running_statistic
+from ttnn_emulator.numerics.programs.normalization.norms import batch_norm as normalized
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.support.common_checks import into, math_config, memory_of, require_on_device
 from ttnn_emulator.spec import Spec
 from ttnn_emulator.table import Plan, composite, internal, ttnn

@@ -9,9 +9,9 @@ import torch
 from ttnn_emulator.enums import FLOAT_DTYPES, BufferType, DataType, Layout, MathFidelity, TensorMemoryLayout
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.numerics import normalize_parts as numeric
-from ttnn_emulator.numerics.matrix_unit import MathConfig
-from ttnn_emulator.numerics.normalize import Operand
+from ttnn_emulator.numerics.programs.normalization import distributed_norms as numeric
+from ttnn_emulator.numerics.programs.normalization.norms import Operand
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.matmul.device_operation import dest_tiles
 from ttnn_emulator.ops.normalization.layer_norm import row_reader
 from ttnn_emulator.ops.support.common_checks import math_config, memory_of, require_on_device, require_tile

@@ -11,8 +11,13 @@ from ttnn_emulator.enums import DataType, Layout, MathFidelity
 from ttnn_emulator.errors import require
 from ttnn_emulator.grid import CoreRange, CoreRangeSet
 from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
-from ttnn_emulator.numerics.matrix_unit import MathConfig
-from ttnn_emulator.numerics.normalize import Operand, norm_by_statistics, row_statistics, shard_statistics
+from ttnn_emulator.numerics.programs.normalization.norms import (
+    Operand,
+    norm_by_statistics,
+    row_statistics,
+    shard_statistics,
+)
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.normalization.checks import (
     NORM_DTYPES,
     ROW_MAJOR_WEIGHTS,

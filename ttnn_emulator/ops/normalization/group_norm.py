@@ -18,8 +18,8 @@ from ttnn_emulator.enums import (
 from ttnn_emulator.errors import InvalidArgument, require
 from ttnn_emulator.grid import CoreCoord, CoreGrid
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
-from ttnn_emulator.numerics.normalize import Operand
-from ttnn_emulator.numerics.normalize_groups import group_norm as normalized
+from ttnn_emulator.numerics.programs.normalization.group_norm import group_norm as normalized
+from ttnn_emulator.numerics.programs.normalization.norms import Operand
 from ttnn_emulator.ops.normalization.checks import TILE, require_shards_fill_grid
 from ttnn_emulator.ops.normalization.group_norm_setup import dram_grid, fits, span_of, virtual_columns
 from ttnn_emulator.ops.support.common_checks import math_config, require_on_device

@@ -11,10 +11,10 @@ import torch
 from ttnn_emulator.enums import DataType, Layout, MathFidelity
 from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.numerics.functions import Activation
-from ttnn_emulator.numerics.matrix_unit import MathConfig
-from ttnn_emulator.numerics.normalize import Operand, norm_rows
-from ttnn_emulator.numerics.normalize_wide import norm_wide_rows
+from ttnn_emulator.numerics.functions.apply import Activation
+from ttnn_emulator.numerics.programs.normalization.norms import Operand, norm_rows
+from ttnn_emulator.numerics.programs.normalization.wide_rows import norm_wide_rows
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.normalization.checks import (
     TILE,
     default_program,

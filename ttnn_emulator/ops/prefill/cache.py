@@ -12,7 +12,7 @@ import torch
 
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import ChipFault, NotEmulated, require
-from ttnn_emulator.numerics.formats import flush
+from ttnn_emulator.numerics.formats.carriers import flush
 from ttnn_emulator.ops.attention.heads.common import grown, torn
 from ttnn_emulator.ops.prefill.fp8_tokens import LATENT_WIDTH, PACKED_WIDTH, ROPE_WIDTH, SCALE_WIDTH, packed_rows
 from ttnn_emulator.ops.prefill.mesh_positions import (

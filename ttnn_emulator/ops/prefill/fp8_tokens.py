@@ -12,11 +12,11 @@ from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import DataType, Layout, MathFidelity
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
-from ttnn_emulator.numerics.float8 import LARGEST, from_fp8, packed_fp8
-from ttnn_emulator.numerics.formats import from_bits, pack, upper_halves
-from ttnn_emulator.numerics.functions import apply_function
-from ttnn_emulator.numerics.matrix_unit import MathConfig
-from ttnn_emulator.numerics.normalize import Core
+from ttnn_emulator.numerics.formats.carriers import from_bits, pack, upper_halves
+from ttnn_emulator.numerics.formats.float8 import LARGEST, from_fp8, packed_fp8
+from ttnn_emulator.numerics.functions.apply import apply_function
+from ttnn_emulator.numerics.programs.normalization.norms import Core
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.prefill.mesh_positions import PREFILL, require_unsigned
 from ttnn_emulator.ops.support.common_checks import memory_of, require_on_device
 from ttnn_emulator.shapes import DEFAULT_TILE, TILE_SIZE, round_up

@@ -10,8 +10,8 @@ import torch
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.numerics import prefill_gate as numeric
-from ttnn_emulator.numerics.formats import CARRIER
+from ttnn_emulator.numerics.formats.carriers import CARRIER
+from ttnn_emulator.numerics.programs.experts import prefill_gate as numeric
 from ttnn_emulator.ops.attention.heads.common import torn
 from ttnn_emulator.ops.prefill.mesh_positions import PREFILL, require_unsigned, row_bytes
 from ttnn_emulator.ops.support.common_checks import memory_of, require_on_device, require_tile

@@ -10,7 +10,7 @@ import torch
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.numerics.rotary import Rotation
+from ttnn_emulator.numerics.programs.attention.rotary import Rotation
 from ttnn_emulator.ops.attention.heads.common import board_cores, grown, torn
 from ttnn_emulator.ops.attention.rotary import rotary_config
 from ttnn_emulator.ops.prefill.mesh_positions import (

@@ -10,9 +10,9 @@ import torch
 from ttnn_emulator.enums import DataType, Layout, MathFidelity
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.memory_config import L1_MEMORY_CONFIG, MemoryConfig
-from ttnn_emulator.numerics.formats import flush, round_bf16_nearest_even
-from ttnn_emulator.numerics.matrix_unit import MathConfig
-from ttnn_emulator.numerics.normalize import Core
+from ttnn_emulator.numerics.formats.carriers import flush, round_bf16_nearest_even
+from ttnn_emulator.numerics.programs.normalization.norms import Core
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.attention.heads.common import torn
 from ttnn_emulator.ops.prefill.mesh_positions import PREFILL, require_unsigned, row_bytes, rows_are_cut
 from ttnn_emulator.ops.support.common_checks import require_on_device

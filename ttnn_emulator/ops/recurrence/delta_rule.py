@@ -10,8 +10,8 @@ from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import BufferType, DataType, Layout, MathFidelity
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
-from ttnn_emulator.numerics.delta_rule import Unit, scan, solved
-from ttnn_emulator.numerics.matrix_unit import MathConfig
+from ttnn_emulator.numerics.programs.attention.delta_rule import Unit, scan, solved
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.shapes import DEFAULT_TILE, TILE_SIZE
 from ttnn_emulator.spec import Spec, tile_bytes
 from ttnn_emulator.staging import Launch, TakeOutput

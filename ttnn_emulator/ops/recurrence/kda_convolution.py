@@ -10,8 +10,8 @@ from ttnn_emulator.dispatch import current_board, current_device
 from ttnn_emulator.enums import DataType, Layout, MathFidelity
 from ttnn_emulator.errors import NotEmulated, OutOfMemory, require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
-from ttnn_emulator.numerics.gated_scores import multiplied_onto
-from ttnn_emulator.numerics.normalize import Core
+from ttnn_emulator.numerics.programs.attention.indexer_scores import multiplied_onto
+from ttnn_emulator.numerics.programs.normalization.norms import Core
 from ttnn_emulator.ops.support.common_checks import math_config
 from ttnn_emulator.shapes import DEFAULT_TILE, TILE_SIZE
 from ttnn_emulator.spec import Spec, tile_bytes

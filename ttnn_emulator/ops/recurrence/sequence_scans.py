@@ -12,10 +12,10 @@ from ttnn_emulator.enums import DataType, Layout, MathFidelity, ShardOrientation
 from ttnn_emulator.errors import require
 from ttnn_emulator.grid import CoreCoord, CoreGrid, num_cores_to_corerangeset
 from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.numerics import vector_unit
-from ttnn_emulator.numerics.elementwise_kernels import add_16bit, multiply_in_phases
-from ttnn_emulator.numerics.formats import CARRIER, bits_of, flush, from_bits, pack
-from ttnn_emulator.numerics.matrix_unit import PHASES
+from ttnn_emulator.numerics.formats.carriers import CARRIER, bits_of, flush, from_bits, pack
+from ttnn_emulator.numerics.kernels.elementwise import add_16bit, multiply_in_phases
+from ttnn_emulator.numerics.units import vector_unit
+from ttnn_emulator.numerics.units.matrix_unit import PHASES
 from ttnn_emulator.ops.support.common_checks import into, math_config, memory_of, require_on_device
 from ttnn_emulator.shapes import TILE_SIZE
 from ttnn_emulator.spec import Spec, tile_bytes

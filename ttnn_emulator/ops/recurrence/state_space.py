@@ -7,8 +7,8 @@ import torch
 from ttnn_emulator.enums import DataType, Layout, MathFidelity, TensorMemoryLayout
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.numerics.matrix_unit import MathConfig
-from ttnn_emulator.numerics.normalize import Core
+from ttnn_emulator.numerics.programs.normalization.norms import Core
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.support.common_checks import memory_of, require_on_device, require_tile
 from ttnn_emulator.shapes import TILE_SIZE, Tile
 from ttnn_emulator.spec import Spec, tile_bytes

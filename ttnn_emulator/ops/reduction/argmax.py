@@ -11,7 +11,7 @@ from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import require
 from ttnn_emulator.grid import CoreRangeSet
 from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.numerics.ordering import first_largest
+from ttnn_emulator.numerics.programs.reduction.ordering import first_largest
 from ttnn_emulator.ops.support.common_checks import into, require_on_device
 from ttnn_emulator.spec import Spec
 from ttnn_emulator.table import Plan, composite, internal, ttnn

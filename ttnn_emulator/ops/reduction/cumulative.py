@@ -9,7 +9,7 @@ from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.grid import CoreCoord, num_cores_to_corerangeset
 from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.numerics.scans import scan
+from ttnn_emulator.numerics.programs.reduction.scans import scan
 from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.shapes import TILE_SIZE
 from ttnn_emulator.spec import Spec

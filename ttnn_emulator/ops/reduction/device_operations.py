@@ -16,14 +16,15 @@ from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout, ShardOrien
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.grid import CoreCoord, CoreRange, CoreRangeSet
 from ttnn_emulator.memory_config import MemoryConfig, NdShardSpec, ShardDistributionStrategy
-from ttnn_emulator.numerics import format_kernels, functions
-from ttnn_emulator.numerics import reduce as numeric
-from ttnn_emulator.numerics import vector_unit as v
-from ttnn_emulator.numerics.addresses import address_of
-from ttnn_emulator.numerics.formats import BLOCK, in_parts, pack, truncate_bf16, wrap_integer
-from ttnn_emulator.numerics.matrix_unit import MathConfig, mantissa_mask, truncate_mantissa
+from ttnn_emulator.numerics.bound_stages import Stages
+from ttnn_emulator.numerics.formats.carriers import BLOCK, in_parts, pack, truncate_bf16, wrap_integer
+from ttnn_emulator.numerics.functions import apply
+from ttnn_emulator.numerics.kernels import formats
 from ttnn_emulator.numerics.mode import exactly
-from ttnn_emulator.numerics.stages import Stages
+from ttnn_emulator.numerics.native.addresses import address_of
+from ttnn_emulator.numerics.programs.reduction import reductions as numeric
+from ttnn_emulator.numerics.units import vector_unit as v
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig, mantissa_mask, truncate_mantissa
 from ttnn_emulator.ops.support.common_checks import into, require_on_device, require_tile
 from ttnn_emulator.shapes import Shape, div_up, round_up
 from ttnn_emulator.spec import Spec, tile_bytes
@@ -340,7 +341,7 @@ def _leaving_register(step: Step) -> Callable[..., None]:
     It turns a row's extremes into a column by that addition (llk_math_reduce.h: reduce_row_perform_transpose), which
     makes infinities of NaNs; the vector unit and the extremes of columns keep them.
     """
-    return format_kernels.flush_at if step.axis == W and not step.vector else format_kernels.drop_denormals_at
+    return formats.flush_at if step.axis == W and not step.vector else formats.drop_denormals_at
 
 
 def _require_unharmed(values: torch.Tensor, result: torch.Tensor, found: Callable) -> None:
@@ -475,7 +476,7 @@ def spread(
         if not wide_dest:
             found = truncate_bf16(found)
         if is_deviation:
-            found = functions.apply_function("sqrt", found, fp32_dest=wide_dest)
+            found = apply.apply_function("sqrt", found, fp32_dest=wide_dest)
         if factor != 1.0:
             found = scaled(found, factor, wide_dest)
         return pack(found, tensor.dtype, from_fp32=wide_dest)

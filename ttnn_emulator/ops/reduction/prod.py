@@ -11,9 +11,9 @@ from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, Arch, DataType, Layout, Math
 from ttnn_emulator.errors import require
 from ttnn_emulator.grid import CoreCoord, num_cores_to_corerangeset
 from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.numerics import reduce as numeric
-from ttnn_emulator.numerics.formats import pack, round_bf16_nearest_even
-from ttnn_emulator.numerics.matrix_unit import MathConfig
+from ttnn_emulator.numerics.formats.carriers import pack, round_bf16_nearest_even
+from ttnn_emulator.numerics.programs.reduction import reductions as numeric
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.reduction.device_operations import TILE, fitted, require_on_grid
 from ttnn_emulator.ops.reduction.reductions import dims_of, in_four_dimensions, reduce_nothing, reshaped, tilized
 from ttnn_emulator.ops.support.common_checks import require_on_device, require_tile

@@ -11,7 +11,7 @@ from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, Arch, DataType, Layout, Math
 from ttnn_emulator.errors import require
 from ttnn_emulator.grid import CoreRangeSet
 from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.numerics.matrix_unit import MathConfig
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.reduction.device_operations import HW, MAX, MIN, SUM, TILE, H, Step, W, add_along, reduce_axis
 from ttnn_emulator.ops.support.common_checks import math_config
 from ttnn_emulator.shapes import div_up, round_up

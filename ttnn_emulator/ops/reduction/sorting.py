@@ -12,8 +12,8 @@ from ttnn_emulator.enums import Arch, DataType, Layout
 from ttnn_emulator.errors import NotEmulated, require
 from ttnn_emulator.grid import CoreCoord, CoreRangeSet
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
-from ttnn_emulator.numerics.formats import CARRIER, device_pack_block_float
-from ttnn_emulator.numerics.ordering import best_of_rows, sort_rows
+from ttnn_emulator.numerics.formats.carriers import CARRIER, device_pack_block_float
+from ttnn_emulator.numerics.programs.reduction.ordering import best_of_rows, sort_rows
 from ttnn_emulator.ops.support.any_rank import from_4d, to_4d, with_last
 from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.shapes import TILE_SIZE, round_up

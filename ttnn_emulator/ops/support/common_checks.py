@@ -8,7 +8,7 @@ from ttnn_emulator.dispatch import current_board, current_device
 from ttnn_emulator.enums import BufferType, MathFidelity
 from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.numerics.matrix_unit import MathConfig
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.shapes import normalize_dim
 from ttnn_emulator.spec import Spec
 

@@ -12,7 +12,7 @@ from typing import Any
 from ttnn_emulator.api.config_types import UnaryWithParam
 from ttnn_emulator.enums import ALL_ENUMS
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.numerics.functions import BY_NAME, Activation, activation_of
+from ttnn_emulator.numerics.functions.apply import BY_NAME, Activation, activation_of
 from ttnn_emulator.ops.elementwise.unary.kinds import WITH_PARAMETERS, WITHOUT_PARAMETERS
 
 LEFT_OUT = frozenset({"hardswish", "lgamma", "logit", "logsigmoid"})

@@ -12,9 +12,9 @@ from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.grid import CoreCoord, CoreRange, CoreRangeSet
 from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
-from ttnn_emulator.numerics.copies import contiguous
-from ttnn_emulator.numerics.formats import device_pack_block_float, flush
-from ttnn_emulator.numerics.matrix_unit import truncate_mantissa
+from ttnn_emulator.numerics.formats.carriers import device_pack_block_float, flush
+from ttnn_emulator.numerics.native.threaded_copies import contiguous
+from ttnn_emulator.numerics.units.matrix_unit import truncate_mantissa
 from ttnn_emulator.ops.support.common_checks import require_on_device, require_tile
 from ttnn_emulator.shapes import DEFAULT_TILE
 from ttnn_emulator.spec import Spec, tile_bytes

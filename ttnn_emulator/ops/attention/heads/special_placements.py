@@ -11,7 +11,7 @@ from ttnn_emulator.enums import DataType, Layout, ShardOrientation
 from ttnn_emulator.errors import require
 from ttnn_emulator.grid import CoreCoord
 from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
-from ttnn_emulator.numerics.copies import contiguous
+from ttnn_emulator.numerics.native.threaded_copies import contiguous
 from ttnn_emulator.ops.attention.heads.common import (
     HEAD_DTYPES,
     board_grid,

@@ -21,9 +21,9 @@ from ttnn_emulator.enums import (
 )
 from ttnn_emulator.errors import InvalidArgument, SignatureError, require
 from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.numerics import casts, formats
-from ttnn_emulator.numerics.elementwise import applied
-from ttnn_emulator.numerics.functions import Activation
+from ttnn_emulator.numerics.formats import carriers, casts
+from ttnn_emulator.numerics.functions.apply import Activation
+from ttnn_emulator.numerics.programs.elementwise.binary import applied
 from ttnn_emulator.ops.elementwise.binary.device_operation import INT32, UINT32, plan_binary
 from ttnn_emulator.ops.elementwise.binary.named_operations import run
 from ttnn_emulator.ops.elementwise.unary.program import unary_plan
@@ -124,7 +124,7 @@ def bias_gelu(**given: Any) -> Plan:
 
     def compute(values: torch.Tensor) -> torch.Tensor:
         values = cast(values) if cast is not None else values
-        return formats.pack(applied(_gelu(approx), total(values), wide), out.dtype, from_fp32=wide)
+        return carriers.pack(applied(_gelu(approx), total(values), wide), out.dtype, from_fp32=wide)
 
     return replace(plan, compute=compute)
 

@@ -20,8 +20,10 @@ from ttnn_emulator.enums import (
 )
 from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
-from ttnn_emulator.numerics import casts, elementwise, elementwise_bound
-from ttnn_emulator.numerics.formats import CARRIER, round_bf16_nearest_even
+from ttnn_emulator.numerics.formats import casts
+from ttnn_emulator.numerics.formats.carriers import CARRIER, round_bf16_nearest_even
+from ttnn_emulator.numerics.programs.elementwise import binary as elementwise
+from ttnn_emulator.numerics.programs.elementwise import bound_binary
 from ttnn_emulator.ops.elementwise.binary.circular_buffers import buffer_bytes
 from ttnn_emulator.ops.support.common_checks import hashed
 from ttnn_emulator.ops.support.derived_shards import fresh_shards, lacks_shards
@@ -459,5 +461,5 @@ def _bound(
     """See `Bindable`."""
     if any(values.dtype is not torch.float32 for values in pair):
         return None
-    made = elementwise_bound.bind(kind, setting, pair[0], pair[1], **functions)
+    made = bound_binary.bind(kind, setting, pair[0], pair[1], **functions)
     return None if made is None else (made[0], made[1].reshape(shape))

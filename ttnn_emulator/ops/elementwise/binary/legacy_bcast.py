@@ -10,7 +10,8 @@ import torch
 from ttnn_emulator.enums import ALL_ENUMS, FLOAT_DTYPES, DataType, Layout, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.numerics import elementwise, formats
+from ttnn_emulator.numerics.formats import carriers
+from ttnn_emulator.numerics.programs.elementwise import binary as elementwise
 from ttnn_emulator.ops.support.common_checks import into
 from ttnn_emulator.shapes import TILE_SIZE, div_up
 from ttnn_emulator.spec import Spec
@@ -111,8 +112,8 @@ def _computation(kind: str, a: Spec, b: Spec, out: Spec, dim: Any) -> Any:
             raise ChipFault(f"a result of shape {list(a.shape)} goes into a tensor of shape {list(out.shape)}")
         if y.dim() < 2:
             y = y.reshape((1,) * (2 - y.dim()) + tuple(y.shape))
-        x = formats.truncate_bf16(x) if a.dtype is DataType.FLOAT32 else x
-        y = formats.truncate_bf16(y) if b.dtype is DataType.FLOAT32 else y
+        x = carriers.truncate_bf16(x) if a.dtype is DataType.FLOAT32 else x
+        y = carriers.truncate_bf16(y) if b.dtype is DataType.FLOAT32 else y
         if by_core is not None:
             return join(x.reshape(*by_core.shape, -1), _chosen(y, by_core)).reshape(out.shape)
         return join(x, y[..., rows, columns]).reshape(out.shape)

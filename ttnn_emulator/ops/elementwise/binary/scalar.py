@@ -11,9 +11,9 @@ from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType
 from ttnn_emulator.errors import SignatureError, require
 from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.numerics import casts, formats
-from ttnn_emulator.numerics.elementwise_integer import INTEGER_KERNELS
-from ttnn_emulator.numerics.functions import apply_function
+from ttnn_emulator.numerics.formats import carriers, casts
+from ttnn_emulator.numerics.functions.apply import apply_function
+from ttnn_emulator.numerics.programs.elementwise.integer import INTEGER_KERNELS
 from ttnn_emulator.ops.elementwise.binary.device_operation import (
     INT32,
     UINT8,
@@ -66,13 +66,13 @@ def _shift_left(values: Values, amount: Number, dtype: DataType) -> Values:
     whole = int(amount)
     if not 0 <= whole < 32:
         return torch.zeros_like(values)
-    return formats.wrap_integer(values.to(torch.int64) << whole, dtype)
+    return carriers.wrap_integer(values.to(torch.int64) << whole, dtype)
 
 
 def _shift_right(values: Values, amount: Number, dtype: DataType) -> Values:
     """Beyond 31 it counts as 31; the sign of int32 is shifted in."""
     whole = int(amount)
-    return formats.wrap_integer(values.to(torch.int64) >> (whole if 0 <= whole < 32 else 31), dtype)
+    return carriers.wrap_integer(values.to(torch.int64) >> (whole if 0 <= whole < 32 else 31), dtype)
 
 
 def _power(values: Values, exponent: Number, dtype: DataType) -> Values:
@@ -83,7 +83,7 @@ def _power(values: Values, exponent: Number, dtype: DataType) -> Values:
             result = _low_32_bits(result, base)
         base = _low_32_bits(base, base)
         rest >>= 1
-    return formats.wrap_integer(_signed(result), dtype)
+    return carriers.wrap_integer(_signed(result), dtype)
 
 
 def _low_32_bits(a: Values, b: Values) -> Values:
@@ -138,16 +138,16 @@ def plan_with_number(
         function, parameter = kind.lower(), float(number)
 
         def compute(values: Values) -> Values:
-            values = values if held is DataType.FLOAT32 or not wide else formats.flush(values)
+            values = values if held is DataType.FLOAT32 or not wide else carriers.flush(values)
             values = apply_function(function, values, parameter, fp32_dest=wide)
-            values = formats.pack(values, packed, from_fp32=wide)
+            values = carriers.pack(values, packed, from_fp32=wide)
             return cast(values) if cast is not None else values
     else:
         kernel = WITH_INTEGERS[kind]
 
         def compute(values: Values) -> Values:
             result = kernel(values, number, held)
-            return cast(result) if cast is not None else formats.wrap_integer(result, packed)
+            return cast(result) if cast is not None else carriers.wrap_integer(result, packed)
 
     return Plan(out, compute, reads=(name,), into=() if output is None else ("output_tensor",))
 

@@ -10,8 +10,8 @@ import torch
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import require
 from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.numerics import elementwise
-from ttnn_emulator.numerics.formats import round_bf16_nearest_even
+from ttnn_emulator.numerics.formats.carriers import round_bf16_nearest_even
+from ttnn_emulator.numerics.programs.elementwise import binary as elementwise
 from ttnn_emulator.ops.elementwise.complex.tensor import ComplexTensor
 from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.spec import Spec

@@ -11,7 +11,7 @@ from ttnn_emulator.enums import ALL_ENUMS, DataType, Layout
 from ttnn_emulator.errors import require
 from ttnn_emulator.host import from_torch_tensor
 from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.numerics.functions import Activation
+from ttnn_emulator.numerics.functions.apply import Activation
 from ttnn_emulator.ops.elementwise.unary.parameterised import single
 from ttnn_emulator.ops.elementwise.unary.program import unary_plan
 from ttnn_emulator.shapes import TILE_SIZE

@@ -12,8 +12,8 @@ from ttnn_emulator.enums import ALL_ENUMS, DataType
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.grid import CoreRangeSet
 from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.numerics.formats import pack
-from ttnn_emulator.numerics.functions import Activation
+from ttnn_emulator.numerics.formats.carriers import pack
+from ttnn_emulator.numerics.functions.apply import Activation
 from ttnn_emulator.ops.elementwise.unary.program import unary_plan
 from ttnn_emulator.shapes import TILE_SIZE
 from ttnn_emulator.spec import FACE_WIDTH, Spec
