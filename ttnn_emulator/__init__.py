@@ -100,6 +100,8 @@ from ttnn_emulator.fabric import (  # noqa: E402
     set_fabric_config,
 )
 from ttnn_emulator.golden_functions import get_fallback_function, get_golden_function
+from ttnn_emulator.golden_functions import images as _golden_images  # noqa: F401  (registers golden functions)
+from ttnn_emulator.golden_functions import pools as _golden_pools  # noqa: F401
 from ttnn_emulator.grid import (  # noqa: E402
     CoreCoord,
     CoreGrid,
@@ -108,9 +110,7 @@ from ttnn_emulator.grid import (  # noqa: E402
     corerange_to_cores,
     num_cores_to_corerangeset,
 )
-from ttnn_emulator.library import golden_images as _golden_images  # noqa: F401  (registers golden functions)
-from ttnn_emulator.library import golden_pools as _golden_pools  # noqa: F401
-from ttnn_emulator.library.config import (  # noqa: E402
+from ttnn_emulator.library.settings.config import (  # noqa: E402
     CONFIG,
     CONFIG_OVERRIDES,
     CONFIG_PATH,
@@ -243,11 +243,11 @@ Conv2dL1Full = Op2DL1Full = _slice_types.L1Full
 Conv2dL1FullSliceConfig = Op2DL1FullSliceConfig = _records["Op2DSliceConfig"](slice_type=_slice_types.L1Full)
 
 if CONFIG.enable_comparison_mode:  # by the environment or a file
-    from ttnn_emulator.library import comparison_mode as _comparison_mode
+    from ttnn_emulator.library.comparison import mode as _comparison_mode
 
     _comparison_mode.follow(CONFIG)
 if "--trace-params" in _sys.argv:  # the library's switch for writing every call to a file
-    from ttnn_emulator.library import operation_tracer as _operation_tracer
+    from ttnn_emulator.library.tracer import operation_tracer as _operation_tracer
 
 
 def __getattr__(name: str) -> Any:

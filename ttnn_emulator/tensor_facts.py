@@ -46,7 +46,7 @@ class TensorFacts:
     def tensor_topology(self) -> Any:
         """How the tensor is spread over chips; on one chip, there as a whole."""
         from ttnn_emulator.device import MeshCoordinate, MeshShape
-        from ttnn_emulator.library.tensor_topology import TensorTopology
+        from ttnn_emulator.library.devices.tensor_topology import TensorTopology
         from ttnn_emulator.mesh import PlacementReplicate
 
         if self._device is not None and self._device.num_devices > 1:

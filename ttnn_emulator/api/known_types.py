@@ -9,7 +9,7 @@ from ttnn_emulator.api.config_types import ConfigRecord, make_config_types
 from ttnn_emulator.device import DispatchCoreConfig, MeshCoordinate, MeshDevice, MeshShape
 from ttnn_emulator.fabric import GlobalSemaphore
 from ttnn_emulator.grid import CoreCoord, CoreGrid, CoreRange, CoreRangeSet
-from ttnn_emulator.library.global_circular_buffer import global_circular_buffer
+from ttnn_emulator.library.devices.global_circular_buffer import global_circular_buffer
 from ttnn_emulator.memory_config import MemoryConfig, NdShardSpec, ShardSpec
 from ttnn_emulator.mesh import MeshComposer, MeshMapper, PlacementReplicate, PlacementShard
 from ttnn_emulator.shapes import Shape, Tile

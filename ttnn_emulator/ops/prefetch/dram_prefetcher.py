@@ -15,7 +15,7 @@ import torch
 from ttnn_emulator.enums import BufferType, DataType, Layout, TensorMemoryLayout
 from ttnn_emulator.errors import ChipFault, NotEmulated, require
 from ttnn_emulator.grid import CoreRangeSet
-from ttnn_emulator.library.global_circular_buffer import global_circular_buffer
+from ttnn_emulator.library.devices.global_circular_buffer import global_circular_buffer
 from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG
 from ttnn_emulator.numerics.formats.carriers import CARRIER
 from ttnn_emulator.ops.matmul.program_configs import Delivery, Program

@@ -1,4 +1,4 @@
-"""Large matrix products in float32, on wide or narrow carriers; see `product_kernels`.
+"""Large matrix products in float32, on wide or narrow carriers; see `kernels.products`.
 
 Where compiled loops find no vector instructions to use, torch's own product is taken.
 """

@@ -16,7 +16,7 @@ from typing import Any
 import networkx
 import torch
 
-from ttnn_emulator.library.tracer_nodes import (  # noqa: F401  (names of ttnn.torch_tracer)
+from ttnn_emulator.library.tracer.nodes import (  # noqa: F401  (names of ttnn.torch_tracer)
     TAG_TRACEDTENSOR,
     InputTensorIndex,
     ModuleIOTensor,

@@ -51,7 +51,7 @@ def _setting(name: str) -> property:
         self._settings[name] = _converted(name, value)
         self._warn_about(name)
         if name in _SWITCHES and self is getattr(sys.modules.get("ttnn_emulator"), "CONFIG", None):
-            from ttnn_emulator.library import comparison_mode
+            from ttnn_emulator.library.comparison import mode as comparison_mode
 
             comparison_mode.follow(self)
 

@@ -19,7 +19,7 @@ import torch
 
 from ttnn_emulator.device import MeshDevice
 from ttnn_emulator.execution import call_hooks
-from ttnn_emulator.library.config_serialization import (
+from ttnn_emulator.library.settings.config_serialization import (
     compute_kernel_config_to_dict,
     memory_config_to_dict,
     program_config_to_dict,

@@ -14,8 +14,16 @@ import torch
 
 from ttnn_emulator.enums import BufferType, Layout
 from ttnn_emulator.execution import call_hooks
-from ttnn_emulator.library import torch_tracer
-from ttnn_emulator.library.torch_tracer import (  # noqa: F401  (names of ttnn.tracer)
+from ttnn_emulator.library.tracer import torch_tracer
+from ttnn_emulator.library.tracer.nodes import (
+    Source,
+    TracedTTNNTensor,
+    TTNNOperation,
+    TTNNTensor,
+    new_node,
+    source_of,
+)
+from ttnn_emulator.library.tracer.torch_tracer import (  # noqa: F401  (names of ttnn.tracer)
     TAG_TRACEDTENSOR,
     InputTensorIndex,
     PositionalArgumentName,
@@ -29,14 +37,6 @@ from ttnn_emulator.library.torch_tracer import (  # noqa: F401  (names of ttnn.t
     get_arg_name_value_pairs,
     get_graph,
     get_input_tensors,
-)
-from ttnn_emulator.library.tracer_nodes import (
-    Source,
-    TracedTTNNTensor,
-    TTNNOperation,
-    TTNNTensor,
-    new_node,
-    source_of,
 )
 from ttnn_emulator.memory_config import MemoryConfig
 from ttnn_emulator.table import Operation

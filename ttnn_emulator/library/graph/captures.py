@@ -13,8 +13,14 @@ from ttnn_emulator.execution import graph as native
 from ttnn_emulator.execution import listeners
 from ttnn_emulator.execution.graph import Node, RunMode
 from ttnn_emulator.files import replacing
-from ttnn_emulator.library import call_records, comparison_records
-from ttnn_emulator.library.call_records import (  # noqa: F401  (names of ttnn.graph)
+from ttnn_emulator.library.comparison import records
+from ttnn_emulator.library.comparison.records import (  # noqa: F401
+    has_comparison_records,
+    record_tensor_comparison_data,
+    reset_comparison_records_data,
+)
+from ttnn_emulator.library.graph import call_records
+from ttnn_emulator.library.graph.call_records import (  # noqa: F401  (names of ttnn.graph)
     append_python_io_record,
     disable_python_io_recording,
     disable_python_stack_traces,
@@ -26,11 +32,6 @@ from ttnn_emulator.library.call_records import (  # noqa: F401  (names of ttnn.g
     record_python_operation_error,
     store_captured_graph,
     store_output_tensor_ids,
-)
-from ttnn_emulator.library.comparison_records import (  # noqa: F401
-    has_comparison_records,
-    record_tensor_comparison_data,
-    reset_comparison_records_data,
 )
 
 COMPARISON_RECORDS_SIDECAR_SUFFIX = ".comparison_records.json"
@@ -63,7 +64,7 @@ def begin_graph_capture(run_mode: Any = None, *, _internal: bool = False) -> Non
     if not native.is_graph_capture_active():
         call_records.clear_records()
         if not _internal:
-            comparison_records.reset_comparison_records_data()
+            records.reset_comparison_records_data()
         enable_python_io_recording()
         call_records.follow_config(sys.modules["ttnn_emulator"])
         recorder = call_records.CallRecorder()
@@ -93,7 +94,7 @@ def end_graph_capture_to_file(report_path: str | pathlib.Path) -> list[Node]:
     if call_records.records():
         _write(path.with_suffix(PYTHON_IO_SIDECAR_SUFFIX), call_records.records())
     if has_comparison_records():
-        _write(path.with_suffix(COMPARISON_RECORDS_SIDECAR_SUFFIX), comparison_records.all_records())
+        _write(path.with_suffix(COMPARISON_RECORDS_SIDECAR_SUFFIX), records.all_records())
         reset_comparison_records_data()
     _end_recording()
     return json.loads(captured)

@@ -8,8 +8,8 @@ from collections import defaultdict, deque
 from collections.abc import Iterator
 from typing import Any
 
-from ttnn_emulator.library.report_schema import DEVICE_COLUMNS, insert, save_metadata
-from ttnn_emulator.library.stack_sources import (
+from ttnn_emulator.library.reports.database_schema import DEVICE_COLUMNS, insert, save_metadata
+from ttnn_emulator.library.reports.stack_sources import (
     get_source_file_id,
     innermost_frame,
     normalize_source_path_from_stack_trace,

@@ -23,9 +23,8 @@ from ttnn_emulator.execution.graph_facts import (  # noqa: F401  (names of ttnn.
     extract_total_duration_from_graph,
 )
 from ttnn_emulator.execution.graph_file import REPORT_VERSION as SUPPORTED_REPORT_VERSION
-from ttnn_emulator.library.comparison_records import has_comparison_records
-from ttnn_emulator.library.config import MAX_REPORT_NAME
-from ttnn_emulator.library.report_import import (  # noqa: F401
+from ttnn_emulator.library.comparison.records import has_comparison_records
+from ttnn_emulator.library.reports.database_rows import (  # noqa: F401
     Node,
     compute_tensor_lifetime_records,
     import_chunks,
@@ -34,7 +33,7 @@ from ttnn_emulator.library.report_import import (  # noqa: F401
     import_metadata,
     import_tensor_comparison_records,
 )
-from ttnn_emulator.library.report_schema import (  # noqa: F401
+from ttnn_emulator.library.reports.database_schema import (  # noqa: F401
     CREATE_INDEX_STACK_TRACES_SOURCE_FILE_SQL,
     CREATE_SOURCE_FILES_TABLE_SQL,
     CREATE_STACK_TRACES_TABLE_WITH_SOURCE_SQL,
@@ -42,6 +41,7 @@ from ttnn_emulator.library.report_schema import (  # noqa: F401
     create_database_schema,
     save_database_schema_version,
 )
+from ttnn_emulator.library.settings.config import MAX_REPORT_NAME
 
 PYTHON_IO_SIDECAR_SUFFIX = ".python_io.json"
 COMPARISON_RECORDS_SIDECAR_SUFFIX = ".comparison_records.json"
@@ -127,7 +127,7 @@ def _import_file(cursor: sqlite3.Cursor, file: pathlib.Path, report: Node, rank:
 
 def flush_comparison_records_to_db(report_dir: str | pathlib.Path) -> None:
     """Write what comparisons found to the report's database; nothing without any."""
-    from ttnn_emulator.library import comparison_records
+    from ttnn_emulator.library.comparison import records as comparison_records
 
     if not has_comparison_records():
         return
@@ -149,7 +149,7 @@ def flush_comparison_records_to_db(report_dir: str | pathlib.Path) -> None:
 
 def generate_svg(graph: list[Node], output_path: str | pathlib.Path) -> pathlib.Path:
     """Draw a captured graph."""
-    from ttnn_emulator.library.graph import visualize
+    from ttnn_emulator.library.graph.captures import visualize
 
     visualize(graph, file_name=output_path)
     return pathlib.Path(output_path)
@@ -174,7 +174,7 @@ def get_tt_metal_git_report_metadata() -> dict[str, str]:
     """Commit and remote of the sources that the package lies in; empty outside of a repository."""
 
     def told(*command: str) -> str:
-        here = str(pathlib.Path(__file__).resolve().parents[2])
+        here = str(pathlib.Path(__file__).resolve().parents[3])
         try:
             done = subprocess.run(
                 ["git", "-C", here, *command], capture_output=True, text=True, timeout=30, check=False

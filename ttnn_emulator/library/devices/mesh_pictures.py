@@ -13,7 +13,7 @@ from rich.table import Table
 
 from ttnn_emulator.device import MeshCoordinate, MeshDevice, MeshShape
 from ttnn_emulator.enums import StorageType
-from ttnn_emulator.library.system_mesh import SystemMeshDescriptor
+from ttnn_emulator.library.devices.system_mesh import SystemMeshDescriptor
 from ttnn_emulator.mesh import PlacementShard, get_device_tensors
 from ttnn_emulator.tensor import Tensor
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import networkx
 
-from ttnn_emulator.library.torch_tracer import duration_to_string, flatten_graph
-from ttnn_emulator.library.tracer import get_graph, layout_to_string, memory_config_to_string
-from ttnn_emulator.library.tracer_nodes import Node, TorchModule
+from ttnn_emulator.library.tracer.nodes import Node, TorchModule
+from ttnn_emulator.library.tracer.torch_tracer import duration_to_string, flatten_graph
+from ttnn_emulator.library.tracer.ttnn_tracer import get_graph, layout_to_string, memory_config_to_string
 
 logger = logging.getLogger(__name__)
 PICTURES = (".svg", ".png", ".pdf")

@@ -9,9 +9,7 @@ from typing import Any, TextIO
 
 import networkx
 
-from ttnn_emulator.library.torch_tracer import duration_to_string
-from ttnn_emulator.library.tracer import get_graph
-from ttnn_emulator.library.tracer_nodes import (
+from ttnn_emulator.library.tracer.nodes import (
     InputTensorIndex,
     Node,
     Pairs,
@@ -23,6 +21,8 @@ from ttnn_emulator.library.tracer_nodes import (
     TTNNOperation,
     TTNNTensor,
 )
+from ttnn_emulator.library.tracer.torch_tracer import duration_to_string
+from ttnn_emulator.library.tracer.ttnn_tracer import get_graph
 
 logger = logging.getLogger(__name__)
 SHOWN_VALUES = 8  # of a tensor that has no other source

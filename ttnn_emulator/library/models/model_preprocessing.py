@@ -1,7 +1,7 @@
 """`ttnn.model_preprocessing`: the weights of a torch model as TT-NN tensors, named as the model names them.
 
 >>> import torch
->>> from ttnn_emulator.library.model_preprocessing import preprocess_model_parameters
+>>> from ttnn_emulator.library.models.model_preprocessing import preprocess_model_parameters
 >>> parameters = preprocess_model_parameters(initialize_model=lambda: torch.nn.Linear(64, 32).eval())
 >>> list(parameters.weight.shape)
 [64, 32]
@@ -18,8 +18,8 @@ import torch
 
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import InvalidArgument
-from ttnn_emulator.library import config, parameter_cache
-from ttnn_emulator.library.module_args import (
+from ttnn_emulator.library.models import parameter_cache
+from ttnn_emulator.library.models.module_args import (
     Conv2dArgs,
     ConvTranspose2dArgs,
     GroupNormArgs,
@@ -28,7 +28,8 @@ from ttnn_emulator.library.module_args import (
     infer_ttnn_module_args,
     merge_ttnn_module_args_into_parameters,
 )
-from ttnn_emulator.library.parameters import ParameterDict, ParameterList, make_parameter_dict, repr_parameters
+from ttnn_emulator.library.models.parameters import ParameterDict, ParameterList, make_parameter_dict, repr_parameters
+from ttnn_emulator.library.settings import config
 from ttnn_emulator.table import ttnn
 from ttnn_emulator.tensor import Tensor
 

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 
 from ttnn_emulator.errors import InvalidArgument
-from ttnn_emulator.library.module_args import MaxPool2dArgs
-from ttnn_emulator.library.parameters import ParameterDict, ParameterList
+from ttnn_emulator.library.models.module_args import MaxPool2dArgs
+from ttnn_emulator.library.models.parameters import ParameterDict, ParameterList
 from ttnn_emulator.table import ttnn
 from ttnn_emulator.tensor import Tensor
 
