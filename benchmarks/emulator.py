@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 import ttnn_emulator as ttnn
-from ttnn_emulator.files import replacing
+from ttnn_emulator.atomic_files import replacing
 
 
 @dataclass

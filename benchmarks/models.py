@@ -38,7 +38,7 @@ from torch._inductor.utils import fresh_cache
 
 import torch_ttnn
 from torch_ttnn import zoo
-from ttnn_emulator.files import replacing
+from ttnn_emulator.atomic_files import replacing
 
 # The models measured, and what their inputs are made with.
 CASES: dict[str, dict[str, int]] = {

@@ -28,7 +28,7 @@ from rich.table import Table
 
 from torch_ttnn.tracer import records
 from torch_ttnn.tracer.records import BACKWARD, FORWARD, NOT_JSONABLE, Record, TensorFact, Trace
-from ttnn_emulator.files import replacing
+from ttnn_emulator.atomic_files import replacing
 
 MODELS = "50,100,200,400"
 RECORDS = 1500  # a model, forward and backward together

@@ -28,7 +28,7 @@ from ttnn_emulator import Tensor
 from ttnn_emulator.api.recorded import ttnn_version
 from ttnn_emulator.conformance import environment, exchange, mock_card
 from ttnn_emulator.conformance.real import RealTtnn
-from ttnn_emulator.spec import Spec
+from ttnn_emulator.tensors.spec import Spec
 
 REJECTED, DIFFERENT = "rejected", "typed differently"
 LARGEST_UPLOAD = 1 << 22  # elements up to which an upload itself is tried: its zeros have to be made

@@ -15,7 +15,7 @@ import torch
 import ttnn_emulator
 from torch_ttnn import card
 from torch_ttnn.compiler.border import Border, CallListener
-from ttnn_emulator.twin import twin_of
+from ttnn_emulator.hardware.matching_device import twin_of
 
 VARIABLE = "TORCH_TTNN_DEVICE"
 L1_SMALL_BYTES = 32768  # convolutions and pools keep their index tables there

@@ -22,7 +22,7 @@ from torch_ttnn.compiler.program import Program
 from torch_ttnn.model_call import ModelCall
 from torch_ttnn.report import page, text
 from torch_ttnn.report.data import Report, describe, total_seconds
-from ttnn_emulator.files import replacing
+from ttnn_emulator.atomic_files import replacing
 
 __all__ = ["Explanation", "capture", "explain", "explanation_of"]
 

@@ -35,7 +35,7 @@ from torch_ttnn.compiler.value import Value
 from torch_ttnn.model_call import ModelCall
 from torch_ttnn.report import script
 from ttnn_emulator import DataType
-from ttnn_emulator.files import replacing
+from ttnn_emulator.atomic_files import replacing
 
 ACCURACY, PROFILING = "accuracy", "profiling"
 MODES = (ACCURACY, PROFILING)

@@ -26,7 +26,7 @@ from torch import nn
 from torch.nn import functional
 
 from torch_ttnn.zoo.trained import images, networks
-from ttnn_emulator.files import replacing
+from ttnn_emulator.atomic_files import replacing
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from torch_ttnn.zoo.trained.weights import weights_file
-from ttnn_emulator.files import replacing
+from ttnn_emulator.atomic_files import replacing
 
 
 def publish(

@@ -111,7 +111,7 @@ def test_a_device_of_the_environment_is_checked_as_well(
 def test_the_variable_of_the_device_is_that_of_the_compiler() -> None:
     from torch_ttnn import devices
     from torch_ttnn.cli import choices, parameters
-    from ttnn_emulator import boards
+    from ttnn_emulator.hardware import boards
 
     assert choices.DEVICE_VARIABLE == devices.VARIABLE
     assert parameters.boards() == boards.names_with_grids()

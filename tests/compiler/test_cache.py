@@ -25,7 +25,7 @@ from torch_ttnn.compiler import cache, pipeline, specialise
 from torch_ttnn.compiler.errors import ProgramError
 from torch_ttnn.compiler.serialise import TOUCH_FILES, NotSerialisable, object_from, target_from
 from torch_ttnn.compiler.source import source_line
-from ttnn_emulator.table import OPERATIONS
+from ttnn_emulator.execution.operation_table import OPERATIONS
 
 
 class Net(nn.Module):

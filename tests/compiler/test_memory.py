@@ -11,7 +11,7 @@ import ttnn_emulator as ttnn
 from tests.compiler.against_torch import run
 from tests.compiler.small_models import cnn, transformer
 from torch_ttnn.compiler.memory import Memory, fits, measure, spec_bytes, together
-from ttnn_emulator.spec import Spec
+from ttnn_emulator.tensors.spec import Spec
 
 GIB = 1 << 30
 
@@ -102,7 +102,7 @@ def test_which_boards_a_model_fits(weights: int, peak: int, fitting: set[str]):
 
 def test_what_does_not_fit_into_l1_is_told(monkeypatch: pytest.MonkeyPatch):
     program = run(lambda x: torch.softmax(x, -1), torch.randn(32, 64), trace=False).program
-    from ttnn_emulator import dispatch
+    from ttnn_emulator.execution import dispatch
 
     def refuse(l1_bytes: int, device: object) -> None:
         raise ttnn.OutOfMemory("circular buffers do not fit")

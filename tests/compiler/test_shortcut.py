@@ -127,7 +127,7 @@ def test_an_error_of_a_call_leaves_the_next_one_well(short: list[bool], monkeypa
     x = torch.randn(4, 16)
     for _ in range(WARM):
         check(call, model, x)
-    from ttnn_emulator.execution.direct import DirectReplay
+    from ttnn_emulator.execution.direct_replay import DirectReplay
 
     with monkeypatch.context() as patch:
         patch.setattr(DirectReplay, "__call__", lambda *_: 1 // 0)

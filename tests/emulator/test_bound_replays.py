@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ttnn_emulator as ttnn
-from ttnn_emulator.execution import bound
+from ttnn_emulator.execution import bound_replay
 from ttnn_emulator.numerics.mode import numerics
 
 HOSTILE = torch.tensor(
@@ -50,12 +50,12 @@ def bits(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.contiguous().view(torch.int16 if tensor.dtype is torch.bfloat16 else torch.int32)
 
 
-def bound_of(device: Any, trace: Any) -> bound.BoundTrace | None:
+def bound_of(device: Any, trace: Any) -> bound_replay.BoundTrace | None:
     return device.traces[trace].replays.bound
 
 
 def calls_compute(run: Any) -> bool:
-    return getattr(run, "func", None) is bound._calculate_into
+    return getattr(run, "func", None) is bound_replay._calculate_into
 
 
 # -- programs ---------------------------------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ def test_bound_replays_give_the_bits_of_others(device, name, mode, dtype, seed, 
     with numerics(mode):
         ours, how = replays(device, name, dtype, inputs)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(bound, "MOST_VALUES", -1)
+            patch.setattr(bound_replay, "MOST_VALUES", -1)
             others, nothing = replays(device, name, dtype, inputs)
     assert how is not None and nothing is None
     for one, other in zip(ours, others, strict=True):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import ttnn_emulator as ttnn
-from ttnn_emulator.boards import BOARD_VARIABLE, find_board
+from ttnn_emulator.hardware.boards import BOARD_VARIABLE, find_board
 
 GRIDS = {"e150": (12, 9), "n150": (8, 8), "n300": (8, 8), "t3000": (8, 8), "p150": (11, 10)}
 GRIDS |= {"p150-12x10": (12, 10), "p150-13x10": (13, 10)}

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import ttnn_emulator as ttnn
 from tests.emulator.test_bound_replays import ROWS, captured, on_host, values
-from ttnn_emulator.execution import bound
-from ttnn_emulator.execution.direct import DirectReplay, direct_replay
+from ttnn_emulator.execution import bound_replay
+from ttnn_emulator.execution.direct_replay import DirectReplay, direct_replay
 from ttnn_emulator.execution.listeners import Listener, listening
 from ttnn_emulator.numerics.mode import numerics
 
@@ -185,7 +185,7 @@ def test_a_closed_device_gets_the_long_way_which_says_so() -> None:
 
 
 def test_large_traces_have_no_direct_way(device, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bound, "MOST_VALUES", -1)
+    monkeypatch.setattr(bound_replay, "MOST_VALUES", -1)
     *_, replay = known(device, "relu", ttnn.bfloat16, [torch.ones(3, 40), torch.zeros(3, 40)], torch.float32)
     assert replay is None
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 import ttnn_emulator as ttnn
+from ttnn_emulator.execution.operation_table import OPERATIONS
 from ttnn_emulator.golden_functions import TWINS
-from ttnn_emulator.table import OPERATIONS
 
 
 def test_every_twin_belongs_to_an_operation() -> None:

@@ -13,8 +13,8 @@ import torch
 import ttnn_emulator as ttnn
 from ttnn_emulator.api.recorded import public_names
 from ttnn_emulator.conformance import lacking
+from ttnn_emulator.execution.operation_table import AbsentValue, MissingOperation
 from ttnn_emulator.namespaces import attribute
-from ttnn_emulator.table import AbsentValue, MissingOperation
 
 
 def here() -> dict[str, str]:

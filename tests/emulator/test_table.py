@@ -6,7 +6,7 @@ import pytest
 
 from ttnn_emulator.api.recorded import operation_names, recorded_api
 from ttnn_emulator.enums import WRITTEN_HERE
-from ttnn_emulator.table import OPERATIONS
+from ttnn_emulator.execution.operation_table import OPERATIONS
 
 
 def test_every_operation_is_one_of_the_library() -> None:

@@ -23,7 +23,7 @@ from torch_ttnn.compiler.lower import Lowered
 from torch_ttnn.compiler.serialise import NotSerialisable, from_document, to_document
 from torch_ttnn.devices import Target
 from torch_ttnn.options import TorchTtnnOption
-from ttnn_emulator.files import replacing
+from ttnn_emulator.atomic_files import replacing
 
 log = logging.getLogger("torch_ttnn")
 

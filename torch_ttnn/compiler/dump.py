@@ -22,7 +22,7 @@ from torch_ttnn.compiler.memory import specs_of
 from torch_ttnn.compiler.source import module_path, source_line
 from torch_ttnn.compiler.verify import graphs_of
 from torch_ttnn.options import TorchTtnnOption
-from ttnn_emulator.files import replacing
+from ttnn_emulator.atomic_files import replacing
 
 log = logging.getLogger("torch_ttnn")
 

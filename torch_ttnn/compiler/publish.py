@@ -17,7 +17,7 @@ from torch_ttnn.compiler.missed import break_of, last_recompile
 from torch_ttnn.compiler.nodes import target_name
 from torch_ttnn.compiler.program import Program
 from torch_ttnn.options import TorchTtnnOption
-from ttnn_emulator.files import replacing
+from ttnn_emulator.atomic_files import replacing
 
 log = logging.getLogger("torch_ttnn")
 

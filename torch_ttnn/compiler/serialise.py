@@ -32,7 +32,7 @@ from torch_ttnn.compiler.lower import Lowered
 from torch_ttnn.compiler.nodes import PLACE, call_node
 from torch_ttnn.compiler.preparation import FUNCTIONS, NAMES
 from torch_ttnn.devices import Target
-from ttnn_emulator.table import OPERATIONS
+from ttnn_emulator.execution.operation_table import OPERATIONS
 
 PLAIN_NOTES = ("reason", "source", "move")
 NAMESPACES = ("aten", "prims", "torchvision", "torch_ttnn")

@@ -1,7 +1,8 @@
 """Warm calls of small programs on the emulator without handing values from tensor to tensor.
 
 Where all that happens before a trace is `from_torch` of inputs, and all that is read of it goes through `to_torch`, the
-emulator can take inputs from torch's memory and give results into it in one call (`ttnn_emulator.execution.direct`).
+emulator can take inputs from torch's memory and give results into it in one call
+(`ttnn_emulator.execution.direct_replay`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.fx
 
-from ttnn_emulator.execution.direct import DirectReplay, direct_replay
+from ttnn_emulator.execution.direct_replay import DirectReplay, direct_replay
 
 if TYPE_CHECKING:
     from torch_ttnn.compiler.traced import Parts

@@ -11,7 +11,7 @@ import torch
 import torch.utils._pytree as pytree
 from torch import nn
 
-from ttnn_emulator.files import replacing
+from ttnn_emulator.atomic_files import replacing
 
 Model = Callable[..., Any]
 

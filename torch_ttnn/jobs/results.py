@@ -11,7 +11,7 @@ from typing import Any
 
 from torch_ttnn.jobs.job import Job, Outcome, Status
 from torch_ttnn.tracer.records import file_stem
-from ttnn_emulator.files import replacing
+from ttnn_emulator.atomic_files import replacing
 
 FORMAT, VERSION = "torch_ttnn.job", 1
 ROOM = 1 << 16  # bytes that must be free: a row with its log

@@ -10,7 +10,7 @@ from torch_ttnn.results import readme as readme_block
 from torch_ttnn.results import site as static_site
 from torch_ttnn.results.record import Row
 from torch_ttnn.results.tables import document
-from ttnn_emulator.files import replacing
+from ttnn_emulator.atomic_files import replacing
 
 Path = str | os.PathLike
 

@@ -11,7 +11,7 @@ from torch_ttnn.results.record import Row
 from torch_ttnn.results.sentences import NOTE, measured_on, totals_lines
 from torch_ttnn.results.summary import headlines, ordered
 from torch_ttnn.results.versus import verdict_line
-from ttnn_emulator.files import replacing
+from ttnn_emulator.atomic_files import replacing
 
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 

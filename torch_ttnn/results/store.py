@@ -21,7 +21,7 @@ from torch_ttnn.results.portable import portable
 from torch_ttnn.results.record import EVAL, FAILS, TRAIN, VERSION, BadRow, Row
 from torch_ttnn.results.summary import ordered
 from torch_ttnn.tracer.reports import MissingPackage
-from ttnn_emulator.files import replacing
+from ttnn_emulator.atomic_files import replacing
 
 log = logging.getLogger("torch_ttnn")
 

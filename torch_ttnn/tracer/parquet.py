@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from torch_ttnn.tracer.records import NOT_JSONABLE, TensorFact, Trace
 from torch_ttnn.tracer.summary import Call
-from ttnn_emulator.files import replacing
+from ttnn_emulator.atomic_files import replacing
 
 GROUP = 20_000  # rows that are held at a time
 

@@ -22,7 +22,7 @@ from torch_ttnn.tracer.modified import records_of_program
 from torch_ttnn.tracer.options import PICTURES, RAW, RAW_MODIFIED, TracerOption
 from torch_ttnn.tracer.questions import GraphQuestions
 from torch_ttnn.tracer.records import FORWARD, Record, Trace, claim, write
-from ttnn_emulator.files import replacing
+from ttnn_emulator.atomic_files import replacing
 
 if TYPE_CHECKING:
     from torch_ttnn.compiler.program import Program

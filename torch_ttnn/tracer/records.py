@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ttnn_emulator.files import replacing
+from ttnn_emulator.atomic_files import replacing
 
 FORMAT, VERSION = "torch_ttnn.trace", 1
 FORWARD, BACKWARD = "fw", "bw"

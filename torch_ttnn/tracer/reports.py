@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from torch_ttnn.tracer import page, tables
 from torch_ttnn.tracer.records import file_stem
 from torch_ttnn.tracer.summary import PHASES, NoTraces, OpSummary, Summary, summarise, trace_files
-from ttnn_emulator.files import replacing
+from ttnn_emulator.atomic_files import replacing
 
 if TYPE_CHECKING:  # not everyone who traces wants pictures
     from torch_ttnn.tracer.histograms import Sheet

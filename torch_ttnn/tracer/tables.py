@@ -10,7 +10,7 @@ from typing import Any
 
 from torch_ttnn.tracer.summary import PHASES, OpSummary, Summary
 from torch_ttnn.tracer.verdicts import KNOWN, UNKNOWN, places
-from ttnn_emulator.files import replacing
+from ttnn_emulator.atomic_files import replacing
 
 FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # a spreadsheet may compute a cell that begins like this
 

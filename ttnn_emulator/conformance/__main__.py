@@ -16,12 +16,12 @@ from rich.progress import Progress
 from rich.table import Table
 
 from ttnn_emulator.api.recorded import ttnn_version
+from ttnn_emulator.atomic_files import replacing
 from ttnn_emulator.conformance import case as words
 from ttnn_emulator.conformance import environment, mock_card, recorded
 from ttnn_emulator.conformance.cases import board_of, cases_of, families
 from ttnn_emulator.conformance.compare import EmulatedTtnn, Score, agree, score
 from ttnn_emulator.conformance.real import RealTtnn
-from ttnn_emulator.files import replacing
 
 console = Console()
 

@@ -7,8 +7,8 @@ import pathlib
 from collections.abc import Iterator
 from typing import Any
 
+from ttnn_emulator.atomic_files import replacing
 from ttnn_emulator.conformance.case import Case
-from ttnn_emulator.files import replacing
 
 FOLDER = pathlib.Path(__file__).parent / "recorded"
 

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ttnn_emulator.api.recorded import ttnn_version
+from ttnn_emulator.atomic_files import replacing
 from ttnn_emulator.enums import BufferType
-from ttnn_emulator.files import replacing
 
 if TYPE_CHECKING:
-    from ttnn_emulator.device import MeshDevice
     from ttnn_emulator.execution.graph import GraphRecorder
+    from ttnn_emulator.hardware.device import MeshDevice
 
 REPORT_VERSION = 1
 

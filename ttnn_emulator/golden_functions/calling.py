@@ -46,7 +46,7 @@ def stored_as(values: torch.Tensor, dtype: DataType | None) -> torch.Tensor:
     if dtype is None:
         return values
     if dtype in BLOCK_FLOAT_DTYPES:
-        from ttnn_emulator.host import from_torch, to_torch
+        from ttnn_emulator.tensors.host_transfer import from_torch, to_torch
 
         return to_torch(from_torch(values, dtype=dtype, layout=Layout.TILE))
     return values.to(TORCH_DTYPE[dtype])

@@ -10,8 +10,8 @@ from torch.nn import functional
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout
 from ttnn_emulator.golden_functions import TWINS
-from ttnn_emulator.host import from_torch, to_torch
 from ttnn_emulator.numerics.formats.carriers import TORCH_DTYPE
+from ttnn_emulator.tensors.host_transfer import from_torch, to_torch
 
 Pair = Sequence[int]
 

@@ -7,7 +7,7 @@ SUPPLIED: dict[str, tuple[str, ...]] = {
     "ttnn": (
         "ttnn_emulator.library.devices.counter_channel",
         "ttnn_emulator.library.devices.global_circular_buffer",
-        "ttnn_emulator.sub_devices",
+        "ttnn_emulator.hardware.sub_devices",
         "ttnn_emulator.library.devices.tensor_topology",
         "ttnn_emulator.library.devices.device_names",
         "ttnn_emulator.library.device_operations",
@@ -15,7 +15,7 @@ SUPPLIED: dict[str, tuple[str, ...]] = {
         "ttnn_emulator.library.devices.mesh_pictures",
         "ttnn_emulator.execution.light_metal",
     ),
-    "ttnn.core": ("ttnn_emulator.queries",),
+    "ttnn.core": ("ttnn_emulator.library.queries",),
     "ttnn._ttnn.core": ("ttnn_emulator.library.block_float_bytes", "ttnn_emulator.execution.light_metal"),
     "ttnn._ttnn.bfp_utils": ("ttnn_emulator.library.block_float_bytes",),
     "ttnn._ttnn.tensor": ("ttnn_emulator.library.tensor_files", "ttnn_emulator.library.devices.device_names"),
@@ -25,8 +25,12 @@ SUPPLIED: dict[str, tuple[str, ...]] = {
     "ttnn.operations.moreh": ("ttnn_emulator.library.softmax_strategies",),
     "ttnn._ttnn.operations.moreh": ("ttnn_emulator.library.softmax_strategies",),
     "ttnn._ttnn.operations.data_movement": ("ttnn_emulator.ops.data_movement.untilize_kernels",),
-    "ttnn.device": ("ttnn_emulator.device", "ttnn_emulator.queries", "ttnn_emulator.library.devices.device_names"),
-    "ttnn._ttnn.device": ("ttnn_emulator.library.devices.device_names", "ttnn_emulator.device"),
+    "ttnn.device": (
+        "ttnn_emulator.hardware.device",
+        "ttnn_emulator.library.queries",
+        "ttnn_emulator.library.devices.device_names",
+    ),
+    "ttnn._ttnn.device": ("ttnn_emulator.library.devices.device_names", "ttnn_emulator.hardware.device"),
     "ttnn.operations.normalization": (
         "ttnn_emulator.ops.normalization.group_norm_setup",
         "ttnn_emulator.library.device_operations",
@@ -35,7 +39,7 @@ SUPPLIED: dict[str, tuple[str, ...]] = {
     "ttnn.operations.matmul": ("ttnn_emulator.library.device_operations",),
     "ttnn._ttnn.operations.matmul": ("ttnn_emulator.library.device_operations",),
     "ttnn._ttnn.graph": ("ttnn_emulator.execution.graph", "ttnn_emulator.execution.graph_facts"),
-    "ttnn._ttnn.global_semaphore": ("ttnn_emulator.fabric",),
+    "ttnn._ttnn.global_semaphore": ("ttnn_emulator.hardware.fabric",),
     "ttnn.operations.activations": ("ttnn_emulator.golden_functions.images",),
     "ttnn.operations.pool": ("ttnn_emulator.golden_functions.images", "ttnn_emulator.golden_functions.pools"),
     "ttnn.graph": (
@@ -70,7 +74,7 @@ SUPPLIED: dict[str, tuple[str, ...]] = {
     "ttnn._ttnn.reports": ("ttnn_emulator.library.reports.buffer_pages",),
     "ttnn._ttnn.operations.trace": ("ttnn_emulator.execution.allocation_tracking",),
     "ttnn.tools.trace_allocation_tracker": ("ttnn_emulator.execution.allocation_tracking",),
-    "ttnn._ttnn.multi_device": ("ttnn_emulator.library.devices.system_mesh", "ttnn_emulator.mesh"),
+    "ttnn._ttnn.multi_device": ("ttnn_emulator.library.devices.system_mesh", "ttnn_emulator.tensors.mesh_distribution"),
     "tt_lib.utils": ("ttnn_emulator.library.tt_lib.utils",),
     "tt_lib.fallback_ops": (
         "ttnn_emulator.library.tt_lib.fallback_ops",

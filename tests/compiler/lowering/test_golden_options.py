@@ -16,7 +16,7 @@ from torch_ttnn.compiler import fusion, lowering
 from torch_ttnn.compiler.fusion.products import CONVOLUTION_ACTIVATIONS, LINEAR_ACTIVATIONS
 from torch_ttnn.compiler.lowering.convolution import ACTIVATIONS, LEFT_OUT
 from ttnn_emulator.conformance import golden
-from ttnn_emulator.table import OPERATIONS
+from ttnn_emulator.execution.operation_table import OPERATIONS
 
 Use = tuple[str, str]  # an operation, and an option of it or ""
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import ttnn_emulator as ttnn
-from ttnn_emulator.device import MOST_SEEDED
+from ttnn_emulator.hardware.device import MOST_SEEDED
 
 
 def tile(device, *shape: int, dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT) -> ttnn.Tensor:

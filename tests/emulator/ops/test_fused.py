@@ -6,8 +6,8 @@ import pytest
 import torch
 
 import ttnn_emulator as ttnn
-from ttnn_emulator.dispatch import specs_only
 from ttnn_emulator.errors import ChipFault, InvalidArgument
+from ttnn_emulator.execution.dispatch import specs_only
 from ttnn_emulator.numerics.mode import numerics
 
 L1_SMALL = 32768

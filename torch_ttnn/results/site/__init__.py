@@ -21,7 +21,7 @@ from torch_ttnn.results.site.data import operations
 from torch_ttnn.results.site.names import file_names
 from torch_ttnn.results.site.pages import Site
 from torch_ttnn.results.summary import ordered
-from ttnn_emulator.files import replacing
+from ttnn_emulator.atomic_files import replacing
 
 __all__ = ["build"]
 

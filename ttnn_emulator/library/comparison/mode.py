@@ -14,12 +14,12 @@ from typing import Any
 
 import torch
 
-from ttnn_emulator import tensor as tensors
 from ttnn_emulator.errors import InvalidArgument
 from ttnn_emulator.execution import call_hooks
+from ttnn_emulator.execution.operation_table import Operation
 from ttnn_emulator.library.comparison.records import record_tensor_comparison_data
-from ttnn_emulator.table import Operation
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors import tensor as tensors
+from ttnn_emulator.tensors.tensor import Tensor
 
 logger = logging.getLogger(__name__)
 

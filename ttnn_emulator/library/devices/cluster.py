@@ -6,8 +6,8 @@ import pathlib
 import tempfile
 from typing import Any
 
-from ttnn_emulator.boards import default_board_name, find_board
 from ttnn_emulator.enums import ALL_ENUMS, Arch
+from ttnn_emulator.hardware.boards import default_board_name, find_board
 
 ClusterType: Any = ALL_ENUMS["ClusterType"]
 

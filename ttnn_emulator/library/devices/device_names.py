@@ -6,12 +6,12 @@ import gc
 import os
 from typing import Any
 
-from ttnn_emulator.device import MeshCoordinate, MeshDevice, get_allocator_base_address, get_memory_view
 from ttnn_emulator.enums import BufferType
 from ttnn_emulator.errors import NotEmulated, require
-from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.storage import Storage
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.hardware.device import MeshCoordinate, MeshDevice, get_allocator_base_address, get_memory_view
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.storage import Storage
+from ttnn_emulator.tensors.tensor import Tensor
 
 DEFAULT_WORKER_L1_SIZE = 0
 SLOW_DISPATCH = "TT_METAL_SLOW_DISPATCH_MODE"

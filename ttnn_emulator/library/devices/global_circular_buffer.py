@@ -6,12 +6,12 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from ttnn_emulator.device import MeshDevice
 from ttnn_emulator.enums import BufferType
 from ttnn_emulator.errors import require
-from ttnn_emulator.grid import CoreRange, CoreRangeSet
-from ttnn_emulator.shapes import round_up
-from ttnn_emulator.spec import Spec
+from ttnn_emulator.hardware.core_grid import CoreRange, CoreRangeSet
+from ttnn_emulator.hardware.device import MeshDevice
+from ttnn_emulator.tensors.shapes import round_up
+from ttnn_emulator.tensors.spec import Spec
 
 # tt_metal/impl/buffers/global_circular_buffer.cpp, setup_cb_buffers: num_config_elements.
 _CONFIG_WORDS = 7

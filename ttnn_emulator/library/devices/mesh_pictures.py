@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
 
-from ttnn_emulator.device import MeshCoordinate, MeshDevice, MeshShape
 from ttnn_emulator.enums import StorageType
+from ttnn_emulator.hardware.device import MeshCoordinate, MeshDevice, MeshShape
 from ttnn_emulator.library.devices.system_mesh import SystemMeshDescriptor
-from ttnn_emulator.mesh import PlacementShard, get_device_tensors
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.mesh_distribution import PlacementShard, get_device_tensors
+from ttnn_emulator.tensors.tensor import Tensor
 
 CELL_WIDTH = 30
 

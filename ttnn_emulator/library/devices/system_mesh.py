@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ttnn_emulator.boards import default_board_name, find_board
-from ttnn_emulator.device import MeshCoordinate, MeshShape
+from ttnn_emulator.hardware.boards import default_board_name, find_board
+from ttnn_emulator.hardware.device import MeshCoordinate, MeshShape
 
 
 class SystemMeshDescriptor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ttnn_emulator.device import MeshCoordinate, MeshShape
+from ttnn_emulator.hardware.device import MeshCoordinate, MeshShape
 
 
 class TensorTopology:

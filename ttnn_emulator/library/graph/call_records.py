@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from ttnn_emulator.execution import listeners
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.tensor import Tensor
 
 Record = dict[str, Any]
 RECORDS = "_python_io_data"

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from ttnn_emulator.atomic_files import replacing
 from ttnn_emulator.execution import graph as native
 from ttnn_emulator.execution import listeners
 from ttnn_emulator.execution.graph import Node, RunMode
-from ttnn_emulator.files import replacing
 from ttnn_emulator.library.comparison import records
 from ttnn_emulator.library.comparison.records import (  # noqa: F401
     has_comparison_records,

@@ -18,6 +18,7 @@ import torch
 
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import InvalidArgument
+from ttnn_emulator.execution.operation_table import ttnn
 from ttnn_emulator.library.models import parameter_cache
 from ttnn_emulator.library.models.module_args import (
     Conv2dArgs,
@@ -30,8 +31,7 @@ from ttnn_emulator.library.models.module_args import (
 )
 from ttnn_emulator.library.models.parameters import ParameterDict, ParameterList, make_parameter_dict, repr_parameters
 from ttnn_emulator.library.settings import config
-from ttnn_emulator.table import ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.tensor import Tensor
 
 # What a parameter becomes that no rule is known for.
 torch_dtype_to_ttnn_dtype = {

@@ -13,10 +13,10 @@ from typing import Any
 import torch
 
 from ttnn_emulator.errors import InvalidArgument
+from ttnn_emulator.execution.operation_table import ttnn
 from ttnn_emulator.library.models.module_args import MaxPool2dArgs
 from ttnn_emulator.library.models.parameters import ParameterDict, ParameterList
-from ttnn_emulator.table import ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.tensor import Tensor
 
 VERSION_FILE = "version.txt"
 POOL_ENDING = ".max_pool2d_module_args"

@@ -8,7 +8,7 @@ from typing import Any, TextIO
 import torch
 
 from ttnn_emulator.library.models.module_args import ModuleArgs
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.tensor import Tensor
 
 
 class ParameterList(list):

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ttnn_emulator.boards import find_board, l1_banks
-from ttnn_emulator.device import MeshDevice
 from ttnn_emulator.enums import BufferType, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import NotEmulated
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.hardware.boards import find_board, l1_banks
+from ttnn_emulator.hardware.device import MeshDevice
+from ttnn_emulator.tensors.tensor import Tensor
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.tensors.memory_config import MemoryConfig
 
 COMPUTE_FLAGS = ("fp32_dest_acc_en", "packer_l1_acc", "dst_full_sync_en")
 

@@ -10,7 +10,7 @@ from typing import Any
 import networkx
 import torch
 
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.tensor import Tensor
 
 TAG_TRACEDTENSOR = "TRACEDTENSOR"  # an attribute that all traced tensors have
 LINE = 50  # letters after which arguments go on in a new line

@@ -17,16 +17,16 @@ from typing import Any
 
 import torch
 
-from ttnn_emulator.device import MeshDevice
 from ttnn_emulator.execution import call_hooks
+from ttnn_emulator.execution.operation_table import Operation
+from ttnn_emulator.hardware.device import MeshDevice
 from ttnn_emulator.library.settings.config_serialization import (
     compute_kernel_config_to_dict,
     memory_config_to_dict,
     program_config_to_dict,
 )
-from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.table import Operation
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.tensor import Tensor
 
 LIBRARY_PRIVATE = ("_ENABLE_TRACE", "_OPERATION_COUNTER", "_SERIALIZE_TENSOR_VALUES", "_SWEEP_SOURCE_HASH")
 _ENABLE_TRACE = False

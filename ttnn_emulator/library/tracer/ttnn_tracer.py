@@ -14,6 +14,7 @@ import torch
 
 from ttnn_emulator.enums import BufferType, Layout
 from ttnn_emulator.execution import call_hooks
+from ttnn_emulator.execution.operation_table import Operation
 from ttnn_emulator.library.tracer import torch_tracer
 from ttnn_emulator.library.tracer.nodes import (
     Source,
@@ -38,9 +39,8 @@ from ttnn_emulator.library.tracer.torch_tracer import (  # noqa: F401  (names of
     get_graph,
     get_input_tensors,
 )
-from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.table import Operation
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.tensor import Tensor
 
 ENABLE_TRACER = False
 

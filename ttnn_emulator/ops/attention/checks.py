@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import BufferType, DataType, Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.shapes import div_up
-from ttnn_emulator.spec import Spec
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.tensors.shapes import div_up
+from ttnn_emulator.tensors.spec import Spec
 
 TILE = 32
 FLOATS = (DataType.BFLOAT16, DataType.BFLOAT8_B, DataType.BFLOAT4_B)

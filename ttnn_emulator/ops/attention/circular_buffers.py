@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from ttnn_emulator.enums import DataType
 from ttnn_emulator.numerics.programs.attention.decode import Decode
 from ttnn_emulator.numerics.programs.attention.whole_sequences import DEST_TILES, Prefill, block_of
-from ttnn_emulator.shapes import DEFAULT_TILE, Tile, div_up, round_up
-from ttnn_emulator.spec import Spec, tile_bytes
+from ttnn_emulator.tensors.shapes import DEFAULT_TILE, Tile, div_up, round_up
+from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 NARROW, WIDE = DataType.BFLOAT16, DataType.FLOAT32
 HALF_TILE = Tile((16, 32))

@@ -9,7 +9,7 @@ import torch
 
 from ttnn_emulator.enums import Layout
 from ttnn_emulator.errors import ChipFault, NotEmulated, require
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG
+from ttnn_emulator.execution.operation_table import Plan, composite, internal
 from ttnn_emulator.numerics.programs.attention.decode import Decode, decode
 from ttnn_emulator.numerics.programs.attention.whole_sequences import scale_or_default
 from ttnn_emulator.ops.attention import decode_checks as checks
@@ -18,9 +18,9 @@ from ttnn_emulator.ops.attention.checks import TILE, given_names, is_active, uns
 from ttnn_emulator.ops.attention.circular_buffers import Cache, decode_buffers
 from ttnn_emulator.ops.attention.decode_checks import Settings
 from ttnn_emulator.ops.attention.whole_sequences import approximates, attention_math
-from ttnn_emulator.shapes import round_up
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, composite, internal
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG
+from ttnn_emulator.tensors.shapes import round_up
+from ttnn_emulator.tensors.spec import Spec
 
 DEFAULT_PAGED_CHUNK = 32
 NOBODY = -1  # a position that says to leave a user out

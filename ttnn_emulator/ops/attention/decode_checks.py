@@ -7,10 +7,10 @@ from typing import Any
 
 from ttnn_emulator.enums import BufferType, DataType, Layout, TensorMemoryLayout
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import MemoryConfig
 from ttnn_emulator.ops.attention.checks import FLOATS, TILE, is_active, require_grid, require_same_geometry
-from ttnn_emulator.shapes import DEFAULT_TILE, div_up
-from ttnn_emulator.spec import Spec, tile_bytes
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.shapes import DEFAULT_TILE, div_up
+from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 LARGEST_CHUNK = 512
 MOST_ROUNDS = 6  # of the tree in which cores hand over their sums

@@ -8,18 +8,18 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import DataType, Layout, MathFidelity
 from ttnn_emulator.errors import require
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.formats.carriers import truncate_bf16
 from ttnn_emulator.numerics.programs.attention.indexer_scores import Scorer
 from ttnn_emulator.numerics.programs.attention.steps import NEGATIVE_INFINITY
 from ttnn_emulator.numerics.programs.reduction import reductions as numeric
 from ttnn_emulator.ops.attention.sparse import require_blackhole, require_one_chip, require_striped, stripes_of
 from ttnn_emulator.ops.support.common_checks import math_config
-from ttnn_emulator.shapes import DEFAULT_TILE, TILE_SIZE
-from ttnn_emulator.spec import Spec, tile_bytes
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.shapes import DEFAULT_TILE, TILE_SIZE
+from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 NARROW_TILE = tile_bytes(DEFAULT_TILE, DataType.BFLOAT16)
 STORED = (DataType.BFLOAT16, DataType.BFLOAT8_B)

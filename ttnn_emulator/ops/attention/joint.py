@@ -8,15 +8,15 @@ import torch
 
 from ttnn_emulator.enums import BufferType, DataType, Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG
+from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.programs.attention.whole_sequences import Prefill, attend, scale_or_default
 from ttnn_emulator.ops.attention import checks
 from ttnn_emulator.ops.attention.checks import TILE
 from ttnn_emulator.ops.attention.circular_buffers import joint_buffers
 from ttnn_emulator.ops.attention.whole_sequences import approximates, attention_math, chunk_sizes
-from ttnn_emulator.shapes import div_up, round_up
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG
+from ttnn_emulator.tensors.shapes import div_up, round_up
+from ttnn_emulator.tensors.spec import Spec
 
 TAKEN = (DataType.BFLOAT16, DataType.BFLOAT8_B)
 

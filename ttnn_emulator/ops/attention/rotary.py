@@ -9,8 +9,8 @@ import torch
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout, MathFidelity
 from ttnn_emulator.errors import require
-from ttnn_emulator.grid import num_cores_to_corerangeset
-from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation, ttnn
+from ttnn_emulator.hardware.core_grid import num_cores_to_corerangeset
 from ttnn_emulator.numerics.formats.carriers import device_pack_block_float, flush, truncate_bf16
 from ttnn_emulator.numerics.native.threaded_copies import contiguous, joined
 from ttnn_emulator.numerics.programs.attention.rotary import Rotation, rotate_half_matrix
@@ -18,10 +18,10 @@ from ttnn_emulator.numerics.programs.normalization.norms import Core
 from ttnn_emulator.ops.attention.heads.common import board_cores, board_grid, grown, sharded_like, torn
 from ttnn_emulator.ops.support.common_checks import math_config, memory_of, require_on_device, require_tile
 from ttnn_emulator.ops.support.derived_shards import HEIGHT, WIDTH
-from ttnn_emulator.shapes import TILE_SIZE, div_up, round_up
-from ttnn_emulator.spec import Spec, padded_spec
-from ttnn_emulator.table import Plan, composite, internal, operation, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up, round_up
+from ttnn_emulator.tensors.spec import Spec, padded_spec
+from ttnn_emulator.tensors.tensor import Tensor
 
 HALF_BUFFERS = 7  # tiles that rotate_half keeps: three doubled ones and its -1
 SSM_HIDDEN = 5120

@@ -9,7 +9,7 @@ import torch
 
 from ttnn_emulator.enums import DataType, Layout, TensorMemoryLayout
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.native.threaded_copies import contiguous
 from ttnn_emulator.numerics.programs.attention.rotary import Rotation
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
@@ -17,9 +17,9 @@ from ttnn_emulator.ops.attention.heads.common import board_cores, grown, torn
 from ttnn_emulator.ops.attention.rotary import rotary_config
 from ttnn_emulator.ops.support.common_checks import memory_of, require_on_device, require_tile
 from ttnn_emulator.ops.support.derived_shards import HEIGHT
-from ttnn_emulator.shapes import TILE_SIZE
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.shapes import TILE_SIZE
+from ttnn_emulator.tensors.spec import Spec
 
 INTERLEAVED = TensorMemoryLayout.INTERLEAVED
 WIDEST_HEAD, WIDEST_HEAD_FP32 = 256, 128

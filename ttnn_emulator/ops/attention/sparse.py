@@ -8,16 +8,16 @@ from typing import Any
 
 import torch
 
-from ttnn_emulator.dispatch import current_board, current_device
 from ttnn_emulator.enums import ALL_ENUMS, Arch, BufferType, DataType, Layout, MathFidelity
 from ttnn_emulator.errors import ChipFault, NotEmulated, require
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG
+from ttnn_emulator.execution.dispatch import current_board, current_device
+from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.programs.attention.sparse import attend_chosen
 from ttnn_emulator.numerics.programs.attention.whole_sequences import Prefill, scale_or_default
 from ttnn_emulator.ops.support.common_checks import free_l1, math_config
-from ttnn_emulator.shapes import DEFAULT_TILE, TILE_SIZE, round_up
-from ttnn_emulator.spec import Spec, tile_bytes
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG
+from ttnn_emulator.tensors.shapes import DEFAULT_TILE, TILE_SIZE, round_up
+from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 NOTHING = 0xFFFFFFFF  # an index that stands for no key: sparse_sdpa_reader.cpp, `sentinel`
 NARROW_TILE = tile_bytes(DEFAULT_TILE, DataType.BFLOAT16)

@@ -12,7 +12,7 @@ import torch
 
 from ttnn_emulator.enums import DataType, Layout, MathFidelity
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.execution.operation_table import Plan, composite, internal, ttnn
 from ttnn_emulator.numerics.programs.attention.steps import NEGATIVE_INFINITY
 from ttnn_emulator.numerics.programs.attention.whole_sequences import Prefill, attend, scale_or_default
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
@@ -21,9 +21,9 @@ from ttnn_emulator.ops.attention.caches.rows_and_pages import seen_as
 from ttnn_emulator.ops.attention.checks import TILE, given_names, unsigned
 from ttnn_emulator.ops.attention.circular_buffers import Work, chunks_of, extra_buffers, prefill_buffers
 from ttnn_emulator.ops.support.common_checks import math_config
-from ttnn_emulator.shapes import div_up, round_up
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, composite, internal, ttnn
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.tensors.shapes import div_up, round_up
+from ttnn_emulator.tensors.spec import Spec
 
 DEFAULT_CHUNK = 32
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from ttnn_emulator.enums import ALL_ENUMS
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.operation_table import composite, ttnn
 from ttnn_emulator.ops.backward.registration import both, chain, either, function, gradient
 from ttnn_emulator.ops.backward.unary import prepared
-from ttnn_emulator.table import composite, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.tensor import Tensor
 
 GeluVariant = ALL_ENUMS["GeluVariant"]
 BY_APPROXIMATION = {"none": GeluVariant.Accurate, "tanh": GeluVariant.Tanh}

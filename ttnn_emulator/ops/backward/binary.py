@@ -9,11 +9,11 @@ import numpy as np
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.operation_table import composite, ttnn
 from ttnn_emulator.ops.backward.registration import NAN, both, either, function, signed_infinity
 from ttnn_emulator.ops.backward.unary import LN2, ROUNDING_MODES, prepared
-from ttnn_emulator.table import composite, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.tensor import Tensor
 
 Required = Sequence[bool]
 

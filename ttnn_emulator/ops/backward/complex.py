@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ttnn_emulator.errors import SignatureError
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.operation_table import composite, ttnn
 from ttnn_emulator.ops.backward.binary import (
     copied,
     difference_gradients,
@@ -26,8 +26,8 @@ from ttnn_emulator.ops.elementwise.complex.functions import (
     negated,
 )
 from ttnn_emulator.ops.elementwise.complex.tensor import ComplexTensor
-from ttnn_emulator.table import composite, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.tensor import Tensor
 
 Either = Tensor | ComplexTensor
 

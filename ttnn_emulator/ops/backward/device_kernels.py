@@ -6,13 +6,13 @@ from typing import Any
 
 from ttnn_emulator.enums import ALL_ENUMS, FLOAT_DTYPES
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.operation_table import Plan, internal, operation
 from ttnn_emulator.numerics.programs.elementwise import gradients
 from ttnn_emulator.ops.support.common_checks import into, memory_of, require_on_device
 from ttnn_emulator.ops.support.derived_shards import lacks_shards
-from ttnn_emulator.shapes import TILE_SIZE
-from ttnn_emulator.spec import Spec, padded_spec, tile_bytes
-from ttnn_emulator.table import Plan, internal, operation
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.shapes import TILE_SIZE
+from ttnn_emulator.tensors.spec import Spec, padded_spec, tile_bytes
 
 GeluVariant = ALL_ENUMS["GeluVariant"]
 BUFFERED_TILES = 2  # tiles that a circular buffer holds

@@ -10,13 +10,13 @@ import numpy as np
 
 from ttnn_emulator.enums import ALL_ENUMS, FLOAT_DTYPES, Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.operation_table import composite, ttnn
 from ttnn_emulator.ops.backward.binary import Required, pair_prepared
 from ttnn_emulator.ops.backward.device_kernels import product_gradients
 from ttnn_emulator.ops.backward.unary import prepared
-from ttnn_emulator.shapes import TILE_SIZE, Shape, round_up
-from ttnn_emulator.table import composite, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.shapes import TILE_SIZE, Shape, round_up
+from ttnn_emulator.tensors.tensor import Tensor
 
 MUL = ALL_ENUMS["BcastOpMath"].MUL
 ALONG_HEIGHT, ALONG_WIDTH = ALL_ENUMS["BcastOpDim"].H, ALL_ENUMS["BcastOpDim"].W

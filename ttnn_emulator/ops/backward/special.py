@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ttnn_emulator.enums import ALL_ENUMS
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.operation_table import composite, ttnn
 from ttnn_emulator.ops.backward.registration import INFINITY, NAN, both, function, gradient
-from ttnn_emulator.table import composite, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.tensor import Tensor
 
 ERF_SLOPE = float(np.float32(2.0) * np.float32(1.0 / math.sqrt(math.pi)))
 HALF_ROOT_PI = float(np.float32(np.float32(1.77245385090551602792981) * np.float32(0.5)))

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.operation_table import composite, ttnn
 from ttnn_emulator.ops.backward.registration import INFINITY, NAN
 from ttnn_emulator.ops.backward.unary import require_placed
-from ttnn_emulator.table import composite, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.tensor import Tensor
 
 
 @composite("ttnn.addcmul_bw")

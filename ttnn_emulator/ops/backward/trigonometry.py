@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ttnn_emulator.execution.operation_table import ttnn
 from ttnn_emulator.ops.backward.registration import (
     INFINITY,
     NAN,
@@ -18,8 +19,7 @@ from ttnn_emulator.ops.backward.registration import (
     gradient,
     signed_infinity,
 )
-from ttnn_emulator.table import ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.tensor import Tensor
 
 DEGREE = float(np.float32(math.pi / 180.0))
 RADIAN = float(np.float32(180.0 / math.pi))

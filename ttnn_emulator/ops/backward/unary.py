@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.operation_table import composite, ttnn
 from ttnn_emulator.ops.backward.registration import INFINITY, NAN, both, function, gradient, signed_infinity
-from ttnn_emulator.table import composite, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.tensor import Tensor
 
 LN2, LN10 = float(np.float32(math.log(2.0))), float(np.float32(math.log(10.0)))
 ROUNDING_MODES = (None, "trunc", "floor")

@@ -7,11 +7,11 @@ from typing import Any
 
 import torch
 
-from ttnn_emulator.device import MeshDevice
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import BufferType, DataType, TensorMemoryLayout
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Plan, composite, internal
+from ttnn_emulator.hardware.device import MeshDevice
 from ttnn_emulator.numerics.formats.carriers import pack
 from ttnn_emulator.ops.collective.composite import (
     front,
@@ -33,10 +33,10 @@ from ttnn_emulator.ops.collective.exchange import (
 )
 from ttnn_emulator.ops.collective.single_program import require_same_kind, resized, scatter_sum
 from ttnn_emulator.ops.support.common_checks import into, require_on_device
-from ttnn_emulator.shapes import TILE_SIZE, div_up
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, composite, internal
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.tensor import Tensor
 
 GATHER_SEMAPHORES = 2
 ASYNC = (*LINKS, *WORKERS, "num_links", "barrier_semaphore", "mesh_device", "use_optimal_ccl_for_llama")

@@ -7,13 +7,13 @@ from typing import Any
 
 from ttnn_emulator.enums import BufferType, DataType, Layout, TensorMemoryLayout
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.execution.operation_table import composite, ttnn
 from ttnn_emulator.ops.collective.exchange import LINKS, WORKERS, count_along, is_line, require_links
 from ttnn_emulator.ops.collective.single_program import gather, in_four_dimensions, resized, scatter_sum
-from ttnn_emulator.shapes import round_up
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import composite, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.tensors.shapes import round_up
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.tensor import Tensor
 
 NOC_WRITE_ALIGNMENT = 16
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import torch
 
-from ttnn_emulator.device import MeshCoordinate, MeshDevice
-from ttnn_emulator.dispatch import current_device
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.fabric import note_if_disabled
+from ttnn_emulator.execution.dispatch import current_device
+from ttnn_emulator.hardware.device import MeshCoordinate, MeshDevice
+from ttnn_emulator.hardware.fabric import note_if_disabled
 from ttnn_emulator.numerics.formats.carriers import pack
 from ttnn_emulator.numerics.programs.elementwise.binary import Setting, prepare
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import torch
 
-from ttnn_emulator import fabric
-from ttnn_emulator.device import MeshCoordinate
-from ttnn_emulator.dispatch import current_board, current_device
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, BufferType, Layout, TensorMemoryLayout
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.dispatch import current_board, current_device
+from ttnn_emulator.execution.operation_table import NO_PROGRAM, Plan, composite, internal, operation
+from ttnn_emulator.hardware import fabric
+from ttnn_emulator.hardware.device import MeshCoordinate
 from ttnn_emulator.ops.collective.exchange import (
     LINKS,
     Carriers,
@@ -28,10 +28,10 @@ from ttnn_emulator.ops.collective.exchange import (
     sum_along_line,
 )
 from ttnn_emulator.ops.support.common_checks import into, memory_of, require_on_device
-from ttnn_emulator.shapes import TILE_SIZE
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import NO_PROGRAM, Plan, composite, internal, operation
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.shapes import TILE_SIZE
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.tensor import Tensor
 
 
 def resized(spec: Spec, dim: int, size: int, memory_config: MemoryConfig | None) -> Spec:

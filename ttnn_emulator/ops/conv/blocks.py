@@ -10,13 +10,13 @@ import numpy as np
 
 from ttnn_emulator.enums import Arch, DataType, Layout, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import InvalidArgument, require
-from ttnn_emulator.grid import CoreRangeSet
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.hardware.core_grid import CoreRangeSet
 from ttnn_emulator.ops.conv import sharding
 from ttnn_emulator.ops.conv.sharding import BLOCK, COLUMNS, HEIGHT, ROWS, WIDTH, Cores
 from ttnn_emulator.ops.conv.sliding_window import TILE, Pair, Window
-from ttnn_emulator.shapes import DEFAULT_TILE, div_up, round_up
-from ttnn_emulator.spec import tile_bytes
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.shapes import DEFAULT_TILE, div_up, round_up
+from ttnn_emulator.tensors.spec import tile_bytes
 
 SCRATCH_BYTES = 64
 LARGEST_BURST = {Arch.WORMHOLE_B0: 8192, Arch.BLACKHOLE: 16384}  # bytes of one packet on the chip's network

@@ -14,7 +14,7 @@ import torch
 from ttnn_emulator.errors import ChipFault
 from ttnn_emulator.ops.conv.blocks import Problem
 from ttnn_emulator.ops.conv.plan import Run
-from ttnn_emulator.shapes import round_up
+from ttnn_emulator.tensors.shapes import round_up
 
 Compute = Callable[..., torch.Tensor]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import DataType, MathFidelity
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Plan, composite, operation
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.conv.blocks import Math, Problem, Settings
 from ttnn_emulator.ops.conv.dram_input import plan_convolution
@@ -19,8 +19,8 @@ from ttnn_emulator.ops.conv.sliding_window import UINT32, Pair, Window, sides
 from ttnn_emulator.ops.flows.flow import Flow
 from ttnn_emulator.ops.flows.reshape import reshape_flow
 from ttnn_emulator.ops.support.common_checks import math_config
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, composite, operation
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.spec import Spec
 
 
 def pair(values: Sequence[int], name: str) -> Pair:

@@ -10,18 +10,18 @@ from typing import Any
 import torch
 from torch.nn.functional import pad
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout, MathFidelity
 from ttnn_emulator.errors import ChipFault, NotEmulated, require
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Plan, composite, internal, ttnn
 from ttnn_emulator.numerics.programs.normalization.norms import Core
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig, matmul
 from ttnn_emulator.ops.conv.sliding_window import UINT32
 from ttnn_emulator.ops.support.common_checks import math_config, require_on_device, require_tile
-from ttnn_emulator.shapes import TILE_SIZE, round_up
-from ttnn_emulator.spec import L1_ALIGNMENT, Spec, padded_spec
-from ttnn_emulator.table import Plan, composite, internal, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.tensors.shapes import TILE_SIZE, round_up
+from ttnn_emulator.tensors.spec import L1_ALIGNMENT, Spec, padded_spec
+from ttnn_emulator.tensors.tensor import Tensor
 
 Triple = tuple[int, int, int]  # of time, height and width
 

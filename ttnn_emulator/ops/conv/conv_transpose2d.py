@@ -8,7 +8,7 @@ from typing import Any
 
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.conv import sharding
 from ttnn_emulator.ops.conv.blocks import Problem, Settings, buffer_sizes, choose_blocks, choose_scheme
@@ -19,9 +19,9 @@ from ttnn_emulator.ops.conv.run import convolution_plan
 from ttnn_emulator.ops.conv.sharding import Cores
 from ttnn_emulator.ops.conv.slicing import WHOLE, Slicing, choose_slicing
 from ttnn_emulator.ops.conv.sliding_window import TILE, Pair, Sides, Window
-from ttnn_emulator.shapes import div_up, round_up
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.tensors.shapes import div_up, round_up
+from ttnn_emulator.tensors.spec import Spec
 
 
 class SlicedTransposedConvolution(SlicedConvolution):

@@ -12,12 +12,12 @@ import torch
 
 from ttnn_emulator.enums import DataType, Layout, TensorMemoryLayout
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG
 from ttnn_emulator.numerics.formats.carriers import host_convert, wide
 from ttnn_emulator.ops.conv.sharding import BLOCK, HEIGHT, Cores
 from ttnn_emulator.ops.conv.sliding_window import TILE, Pair
-from ttnn_emulator.shapes import div_up, round_up
-from ttnn_emulator.spec import Spec, padded_spec
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG
+from ttnn_emulator.tensors.shapes import div_up, round_up
+from ttnn_emulator.tensors.spec import Spec, padded_spec
 
 ARRANGED = (DataType.BFLOAT16, DataType.FLOAT32, DataType.UINT32)  # dtypes that the host code can rearrange
 

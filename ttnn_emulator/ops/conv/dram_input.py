@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ttnn_emulator.dispatch import current_device
 from ttnn_emulator.enums import BufferType, DataType, Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.execution.dispatch import current_device
+from ttnn_emulator.execution.launch_memory import Stage
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.conv import sharding
 from ttnn_emulator.ops.conv.blocks import Problem, Settings, choose_scheme, estimate
@@ -24,8 +24,8 @@ from ttnn_emulator.ops.conv.sliding_window import TILE, Pair, Sides
 from ttnn_emulator.ops.flows.flow import Flow
 from ttnn_emulator.ops.flows.memory import memory_flow
 from ttnn_emulator.ops.flows.reshape import reshape_flow
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.staging import Stage
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.tensors.spec import Spec
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ttnn_emulator.enums import Layout
+from ttnn_emulator.execution.launch_memory import Free, Launch, Move, Stage, Take, TakeOutput
 from ttnn_emulator.ops.data_movement.layout import layout_flow
 from ttnn_emulator.ops.flows.flow import Flow
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.staging import Free, Launch, Move, Stage, Take, TakeOutput
+from ttnn_emulator.tensors.spec import Spec
 
 
 @dataclass

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ttnn_emulator.dispatch import current_device, specs_only
 from ttnn_emulator.enums import BufferType, DataType, Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.grid import CoreCoord, num_cores_to_corerangeset
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from ttnn_emulator.execution.dispatch import current_device, specs_only
+from ttnn_emulator.execution.launch_memory import Free, Stage
+from ttnn_emulator.execution.operation_table import ttnn
+from ttnn_emulator.hardware.core_grid import CoreCoord, num_cores_to_corerangeset
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.conv import device_weights as weights
 from ttnn_emulator.ops.conv import sharding
@@ -32,12 +33,11 @@ from ttnn_emulator.ops.data_movement.layout import layout_flow
 from ttnn_emulator.ops.flows.flow import Flow
 from ttnn_emulator.ops.flows.memory import memory_flow
 from ttnn_emulator.ops.flows.reshape import reshape_flow
-from ttnn_emulator.shapes import DEFAULT_TILE, div_up, round_up
-from ttnn_emulator.spec import ROW_MAJOR_BYTES, Spec, tile_bytes
-from ttnn_emulator.staging import Free, Stage
-from ttnn_emulator.storage import Storage
-from ttnn_emulator.table import ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.shapes import DEFAULT_TILE, div_up, round_up
+from ttnn_emulator.tensors.spec import ROW_MAJOR_BYTES, Spec, tile_bytes
+from ttnn_emulator.tensors.storage import Storage
+from ttnn_emulator.tensors.tensor import Tensor
 
 L1_STEP = 16
 NARROWEST_BYTES = 2  # as far as the library's own check of alignment goes

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import torch
 
 from ttnn_emulator.api.config_types import UnaryWithParam
-from ttnn_emulator.dispatch import current_device
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG
+from ttnn_emulator.execution.dispatch import current_device
 from ttnn_emulator.numerics.formats.carriers import pack
 from ttnn_emulator.numerics.functions.apply import activation
 from ttnn_emulator.numerics.programs.convolution.convolution import finished
@@ -24,7 +23,8 @@ from ttnn_emulator.ops.flows.flow import Flow
 from ttnn_emulator.ops.matmul.device_operation import Asked, Multiplication, multiplication, place_of
 from ttnn_emulator.ops.matmul.matmul import _is_added_after
 from ttnn_emulator.ops.matmul.program_configs import Kind, Program
-from ttnn_emulator.spec import Spec
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG
+from ttnn_emulator.tensors.spec import Spec
 
 
 @dataclass(frozen=True)

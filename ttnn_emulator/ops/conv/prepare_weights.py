@@ -13,7 +13,7 @@ import torch
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.ops.conv import sharding
 from ttnn_emulator.ops.conv.blocks import Blocks, Problem, Settings, choose_blocks, choose_scheme, output_grid
 from ttnn_emulator.ops.conv.conv2d import default_math, padding_of, pair, problem_of, sizes, slicing_of
@@ -35,9 +35,9 @@ from ttnn_emulator.ops.conv.plan import as_matmul, fold_problem
 from ttnn_emulator.ops.conv.sharding import HEIGHT, Cores
 from ttnn_emulator.ops.conv.slicing import ALONG_HEIGHT, ALONG_WIDTH, WHOLE, Slicing, choose_slicing
 from ttnn_emulator.ops.conv.sliding_window import TILE, Window
-from ttnn_emulator.shapes import div_up, round_up
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.shapes import div_up, round_up
+from ttnn_emulator.tensors.spec import Spec
 
 
 def preparation_for(config: MemoryConfig, problem: Problem, settings: Settings, slicing: Slicing | None) -> Preparation:

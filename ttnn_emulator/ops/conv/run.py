@@ -11,6 +11,7 @@ import torch
 
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType, Layout
 from ttnn_emulator.errors import ChipFault
+from ttnn_emulator.execution.operation_table import Bind, Plan, bindable
 from ttnn_emulator.numerics.programs.convolution.convolution import BlockOrder, Convolution
 from ttnn_emulator.numerics.programs.convolution.depthwise import Depthwise
 from ttnn_emulator.numerics.programs.convolution.windows import Windows
@@ -24,9 +25,8 @@ from ttnn_emulator.ops.conv.pointwise import product_of
 from ttnn_emulator.ops.conv.sharding import BLOCK, WIDTH
 from ttnn_emulator.ops.conv.sliding_window import TILE, Window
 from ttnn_emulator.ops.support.fused_functions import fault_of, fused, require_fusable
-from ttnn_emulator.shapes import round_up
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Bind, Plan, bindable
+from ttnn_emulator.tensors.shapes import round_up
+from ttnn_emulator.tensors.spec import Spec
 
 Compute = Callable[..., torch.Tensor]
 REPLICATE = "Replicate"

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from ttnn_emulator.enums import BufferType, Layout, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import InvalidArgument, require
-from ttnn_emulator.grid import CoreCoord, CoreRange, CoreRangeSet, num_cores_to_corerangeset
-from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRange, CoreRangeSet, num_cores_to_corerangeset
 from ttnn_emulator.ops.conv.sliding_window import TILE
-from ttnn_emulator.shapes import div_up, round_up
+from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.shapes import div_up, round_up
 
 HEIGHT = TensorMemoryLayout.HEIGHT_SHARDED
 WIDTH = TensorMemoryLayout.WIDTH_SHARDED

@@ -10,7 +10,7 @@ from typing import Any
 from ttnn_emulator.enums import ALL_ENUMS, Layout
 from ttnn_emulator.errors import InvalidArgument, require
 from ttnn_emulator.ops.conv.sliding_window import TILE, Pair
-from ttnn_emulator.shapes import div_up
+from ttnn_emulator.tensors.shapes import div_up
 
 SliceType = Any  # a member of the library's SliceTypeEnum
 ALONG_HEIGHT = ALL_ENUMS["SliceTypeEnum"].DRAMSliceHeight

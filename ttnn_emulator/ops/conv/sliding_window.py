@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ttnn_emulator.errors import require
-from ttnn_emulator.shapes import div_up
+from ttnn_emulator.tensors.shapes import div_up
 
 Pair = tuple[int, int]
 Sides = tuple[int, int, int, int]  # top, bottom, left, right

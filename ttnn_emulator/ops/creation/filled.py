@@ -9,16 +9,16 @@ from typing import Any
 
 import torch
 
-from ttnn_emulator.device import MeshDevice
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import NO_PROGRAM, Plan, operation
+from ttnn_emulator.hardware.device import MeshDevice
 from ttnn_emulator.numerics.formats import carriers
 from ttnn_emulator.numerics.formats.carriers import CARRIER, INTEGER_RANGE
 from ttnn_emulator.ops.support.derived_shards import fresh_shards, lacks_shards
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import NO_PROGRAM, Plan, operation
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.tensors.spec import Spec
 
 Number = int | float
 

@@ -8,16 +8,16 @@ from collections.abc import Sequence
 
 import torch
 
-from ttnn_emulator.device import MeshDevice
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.execution.operation_table import Plan, operation
+from ttnn_emulator.hardware.device import MeshDevice
 from ttnn_emulator.numerics.formats import carriers
 from ttnn_emulator.numerics.formats.carriers import CARRIER, INTEGER_RANGE
 from ttnn_emulator.ops.creation.filled import Number, host_number
 from ttnn_emulator.ops.support.common_checks import require_on_device
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.tensors.spec import Spec
 
 KERNEL_FILLED = frozenset({DataType.BFLOAT16, DataType.FLOAT32, DataType.INT32})
 

@@ -12,21 +12,21 @@ from typing import Any
 import numpy as np
 import torch
 
-from ttnn_emulator.device import MeshDevice
-from ttnn_emulator.dispatch import current_device
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.core_generators import cores_of_users, seed_cores
-from ttnn_emulator.grid import CoreRangeSet
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.execution.dispatch import current_device
+from ttnn_emulator.execution.operation_table import Plan, operation
+from ttnn_emulator.execution.random_generators import cores_of_users, seed_cores
+from ttnn_emulator.hardware.core_grid import CoreRangeSet
+from ttnn_emulator.hardware.device import MeshDevice
 from ttnn_emulator.numerics.formats import carriers
 from ttnn_emulator.ops.data_movement.layout import layout_flow
 from ttnn_emulator.ops.data_movement.typecast import typecast_flow
 from ttnn_emulator.ops.flows.flow import Flow
 from ttnn_emulator.ops.flows.layout import untilize_flow
 from ttnn_emulator.ops.support.common_checks import require_on_device, require_tile
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.tensors.spec import Spec
 
 GENERATED = frozenset({DataType.BFLOAT16, DataType.FLOAT32})
 SMALLEST, LARGEST = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.formats.carriers import flush
 from ttnn_emulator.numerics.native.threaded_copies import contiguous
 from ttnn_emulator.ops.support.common_checks import into, memory_of, require_on_device, require_tile
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.spec import Spec
 
 MOST_DIMENSIONS = 4
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import torch
 
-from ttnn_emulator.boards import Board
-from ttnn_emulator.device import MeshDevice
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import BufferType, DataType, Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.grid import CoreRangeSet
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Plan, composite, internal, ttnn
+from ttnn_emulator.hardware.boards import Board
+from ttnn_emulator.hardware.core_grid import CoreRangeSet
+from ttnn_emulator.hardware.device import MeshDevice
 from ttnn_emulator.numerics.formats.carriers import flush
 from ttnn_emulator.numerics.native.threaded_copies import contiguous, joined
 from ttnn_emulator.ops.support.common_checks import dim_of
@@ -26,10 +26,10 @@ from ttnn_emulator.ops.support.derived_shards import (
     scaled_shards,
     tile_aligned,
 )
-from ttnn_emulator.shapes import TILE_SIZE, div_up, round_up
-from ttnn_emulator.spec import ROW_MAJOR_BYTES, Spec, tile_bytes
-from ttnn_emulator.table import Plan, composite, internal, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up, round_up
+from ttnn_emulator.tensors.spec import ROW_MAJOR_BYTES, Spec, tile_bytes
+from ttnn_emulator.tensors.tensor import Tensor
 
 # Inputs that one program takes: its arguments are limited, and so are the circular buffers of block shards.
 MOST_INPUTS, MOST_BLOCK_SHARDED = 47, 16

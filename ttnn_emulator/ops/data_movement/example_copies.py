@@ -6,11 +6,11 @@ import torch
 
 from ttnn_emulator.enums import DataType
 from ttnn_emulator.errors import NotEmulated, require
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG
+from ttnn_emulator.execution.operation_table import Plan, composite, internal
 from ttnn_emulator.numerics.formats.carriers import flush
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, composite, internal
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.tensor import Tensor
 
 COPIED = (DataType.BFLOAT16, DataType.BFLOAT8_B, DataType.BFLOAT4_B)
 

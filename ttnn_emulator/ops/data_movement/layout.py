@@ -7,8 +7,8 @@ from typing import Any
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, FLOAT_DTYPES, DataType, Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.grid import CoreRangeSet
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.execution.operation_table import Plan, operation
+from ttnn_emulator.hardware.core_grid import CoreRangeSet
 from ttnn_emulator.ops.data_movement.typecast import typecast_flow
 from ttnn_emulator.ops.data_movement.untilize_kernels import routed
 from ttnn_emulator.ops.flows.flow import Flow
@@ -24,9 +24,9 @@ from ttnn_emulator.ops.flows.layout import (
 from ttnn_emulator.ops.flows.reshape import Dims, last, reshape_flow, view_flow
 from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.ops.support.derived_shards import tile_aligned
-from ttnn_emulator.shapes import DEFAULT_TILE, Shape, Tile, round_up
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.tensors.shapes import DEFAULT_TILE, Shape, Tile, round_up
+from ttnn_emulator.tensors.spec import Spec
 
 INT32_LIMIT, UINT32_LIMIT = 2.0**31, 2.0**32
 

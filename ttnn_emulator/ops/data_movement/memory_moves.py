@@ -7,22 +7,22 @@ from typing import Any
 
 import torch
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import BufferType, DataType, TensorMemoryLayout
 from ttnn_emulator.errors import require
-from ttnn_emulator.grid import CoreCoord, CoreRangeSet, num_cores_to_corerangeset
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Plan, composite, operation
+from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRangeSet, num_cores_to_corerangeset
 from ttnn_emulator.numerics.formats.casts import repacked
 from ttnn_emulator.ops.flows.flow import Flow
 from ttnn_emulator.ops.flows.memory import clone_flow, copy_flow, memory_flow, reshard_flow, shard_flow, unshard_flow
 from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.ops.support.derived_shards import BLOCK, HEIGHT, WIDTH
-from ttnn_emulator.ownership import has_other_owners
-from ttnn_emulator.shapes import div_up
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.storage import Storage
-from ttnn_emulator.table import Plan, composite, operation
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.buffer_ownership import has_other_owners
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.shapes import div_up
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.storage import Storage
+from ttnn_emulator.tensors.tensor import Tensor
 
 
 def _named(given: Any, name: str) -> str | None:

@@ -8,18 +8,18 @@ from collections.abc import Sequence
 
 import torch
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, BufferType, DataType, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import require
-from ttnn_emulator.grid import CoreRangeSet
-from ttnn_emulator.host_padding import enlarge_host
-from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Plan, composite, internal, ttnn
+from ttnn_emulator.hardware.core_grid import CoreRangeSet
 from ttnn_emulator.numerics.formats.carriers import INTEGER_RANGE, round_bf16_nearest_even, upper_halves
 from ttnn_emulator.ops.support.derived_shards import HEIGHT, cuts_width
-from ttnn_emulator.shapes import TILE_SIZE, div_up, round_up
-from ttnn_emulator.spec import ROW_MAJOR_BYTES, Spec
-from ttnn_emulator.table import Plan, composite, internal, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.host_padding import enlarge_host
+from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up, round_up
+from ttnn_emulator.tensors.spec import ROW_MAJOR_BYTES, Spec
+from ttnn_emulator.tensors.tensor import Tensor
 
 Sides = tuple[tuple[int, int], ...]  # elements before and after, dimension by dimension
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation, ttnn
 from ttnn_emulator.ops.data_movement.layout import layout_flow
 from ttnn_emulator.ops.data_movement.typecast import typecast_flow
 from ttnn_emulator.ops.flows.flow import Flow
@@ -15,10 +15,10 @@ from ttnn_emulator.ops.flows.permute import transpose_flow
 from ttnn_emulator.ops.flows.repeat import interleaved_step, repeat_flow
 from ttnn_emulator.ops.flows.reshape import Dims, checked_view_flow, reshape_flow
 from ttnn_emulator.ops.support.common_checks import require_on_device
-from ttnn_emulator.shapes import DEFAULT_TILE
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, composite, internal, operation, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.tensors.shapes import DEFAULT_TILE
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.tensor import Tensor
 
 INTERLEAVABLE = frozenset({DataType.BFLOAT16, DataType.FLOAT32, DataType.INT32})
 CAST_FIRST = BLOCK_FLOAT_DTYPES | {DataType.UINT8}

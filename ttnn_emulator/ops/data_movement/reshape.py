@@ -11,7 +11,7 @@ from typing import Any
 
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.ops.flows.flow import Flow, reshaped
 from ttnn_emulator.ops.flows.memory import clone_flow
 from ttnn_emulator.ops.flows.reshape import (
@@ -23,9 +23,9 @@ from ttnn_emulator.ops.flows.reshape import (
     view_flow,
 )
 from ttnn_emulator.ops.support.common_checks import require_on_device
-from ttnn_emulator.shapes import TILE_SIZE, Shape, normalize_dim
-from ttnn_emulator.spec import Spec, padded_spec
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.shapes import TILE_SIZE, Shape, normalize_dim
+from ttnn_emulator.tensors.spec import Spec, padded_spec
 
 UNKNOWN = 0xFFFFFFFF  # how a -1 looks in a ttnn.Shape
 

@@ -6,10 +6,10 @@ import torch
 
 from ttnn_emulator.enums import ShardOrientation
 from ttnn_emulator.errors import NotEmulated, require
-from ttnn_emulator.grid import CoreRangeSet
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import composite, ttnn
-from ttnn_emulator.tensor import Tensor, values_of
+from ttnn_emulator.execution.operation_table import composite, ttnn
+from ttnn_emulator.hardware.core_grid import CoreRangeSet
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.tensor import Tensor, values_of
 
 
 @composite("ttnn.copy_host_to_device_tensor_partial")

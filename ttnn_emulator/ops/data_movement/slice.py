@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import torch
 
-from ttnn_emulator.boards import Board
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import DataType, Layout, ShardOrientation
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.memory_config import L1_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Plan, composite, internal, ttnn
+from ttnn_emulator.hardware.boards import Board
 from ttnn_emulator.numerics.native.threaded_copies import contiguous
 from ttnn_emulator.ops.support.common_checks import into
 from ttnn_emulator.ops.support.derived_shards import (
@@ -24,10 +24,10 @@ from ttnn_emulator.ops.support.derived_shards import (
     scaled_shards,
     tile_aligned,
 )
-from ttnn_emulator.shapes import TILE_SIZE, div_up, round_up
-from ttnn_emulator.spec import ROW_MAJOR_BYTES, Spec
-from ttnn_emulator.table import Plan, composite, internal, ttnn
-from ttnn_emulator.tensor import Tensor, values_of
+from ttnn_emulator.tensors.memory_config import L1_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up, round_up
+from ttnn_emulator.tensors.spec import ROW_MAJOR_BYTES, Spec
+from ttnn_emulator.tensors.tensor import Tensor, values_of
 
 Ints = Sequence[int]
 

@@ -9,17 +9,17 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import DataType
 from ttnn_emulator.errors import require
-from ttnn_emulator.grid import CoreRangeSet
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Plan, internal
+from ttnn_emulator.hardware.core_grid import CoreRangeSet
 from ttnn_emulator.ops.flows.flow import Flow
 from ttnn_emulator.ops.flows.layout import WHOLE, Run, squeezed_to_4d, untilize_flow
 from ttnn_emulator.ops.flows.reshape import last
-from ttnn_emulator.shapes import TILE_SIZE, div_up
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, internal
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up
+from ttnn_emulator.tensors.spec import Spec
 
 # ttnn/cpp/ttnn/operations/data_movement/untilize/codegen/untilize_codegen_supported.cpp, supported_by_codegen:
 # kTileSize and kWideChunkThreshold.

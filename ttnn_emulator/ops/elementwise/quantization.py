@@ -9,14 +9,14 @@ import torch
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, FLOAT_DTYPES, DataType
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.operation_table import Plan, composite, internal, ttnn
 from ttnn_emulator.numerics.broadcasting import of_one_shape
 from ttnn_emulator.numerics.formats import carriers
 from ttnn_emulator.numerics.functions.kernel_vocabulary import to_integer, to_uint8
 from ttnn_emulator.numerics.units.vector_unit import add, mad, mul
 from ttnn_emulator.ops.elementwise.binary.device_operation import INT32, UINT8, plan_binary
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, composite, internal, ttnn
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.spec import Spec
 
 Values = torch.Tensor
 QUANTIZED = frozenset({INT32, UINT8})

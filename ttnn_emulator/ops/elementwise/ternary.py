@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, FLOAT_DTYPES, DataType, Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation, ttnn
 from ttnn_emulator.numerics.formats import carriers, casts
 from ttnn_emulator.numerics.programs.elementwise import ternary as elementwise_ternary
 from ttnn_emulator.ops.elementwise.binary.device_operation import (
@@ -31,8 +31,8 @@ from ttnn_emulator.ops.elementwise.binary.device_operation import (
 from ttnn_emulator.ops.elementwise.binary.scalar import output_like
 from ttnn_emulator.ops.support.common_checks import into
 from ttnn_emulator.ops.support.derived_shards import fresh_shards, lacks_shards
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, composite, internal, operation, ttnn
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.spec import Spec
 
 Values = torch.Tensor
 

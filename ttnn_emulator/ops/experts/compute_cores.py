@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ttnn_emulator.device import MeshDevice
 from ttnn_emulator.errors import InvalidArgument, require
-from ttnn_emulator.grid import CoreCoord, CoreRange, CoreRangeSet
+from ttnn_emulator.execution.operation_table import composite
+from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRange, CoreRangeSet
+from ttnn_emulator.hardware.device import MeshDevice
 from ttnn_emulator.ops.prefill.mesh_positions import require_unsigned
-from ttnn_emulator.shapes import TILE_SIZE, div_up
-from ttnn_emulator.table import composite
+from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up
 
 Cell = tuple[int, int]
 Cells = frozenset[Cell]

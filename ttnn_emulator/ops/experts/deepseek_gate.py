@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ttnn_emulator.errors import require
+from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.programs.experts.gate import KEPT
 from ttnn_emulator.ops.experts.generalized_gate import generalized_moe_gate
-from ttnn_emulator.shapes import TILE_SIZE
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.shapes import TILE_SIZE
+from ttnn_emulator.tensors.spec import Spec
 
 
 @operation("ttnn.experimental.deepseek.moe.deepseek_moe_gate")

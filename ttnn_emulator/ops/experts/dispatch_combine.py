@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import torch
 
-from ttnn_emulator.dispatch import current_device
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.dispatch import current_device
+from ttnn_emulator.execution.operation_table import Plan, composite, internal, ttnn
 from ttnn_emulator.ops.collective.exchange import LINKS, Carriers, groups, require_several
 from ttnn_emulator.ops.support.common_checks import memory_of, require_on_device
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, composite, internal, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.tensor import Tensor
 
 BATCH, SEQUENCE = 1, 2  # the dimensions along which tokens of several chips are joined
 

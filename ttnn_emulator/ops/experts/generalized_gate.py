@@ -7,16 +7,16 @@ import torch
 
 from ttnn_emulator.enums import BufferType, DataType, MathFidelity, TensorMemoryLayout
 from ttnn_emulator.errors import NotEmulated, require
-from ttnn_emulator.grid import CoreCoord
-from ttnn_emulator.memory_config import ShardSpec
+from ttnn_emulator.execution.operation_table import Plan, operation
+from ttnn_emulator.hardware.core_grid import CoreCoord
 from ttnn_emulator.numerics.formats.carriers import CARRIER
 from ttnn_emulator.numerics.programs.experts import gate as numeric
 from ttnn_emulator.numerics.programs.normalization.norms import Core
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.support.common_checks import require_on_device
-from ttnn_emulator.shapes import TILE_SIZE
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import ShardSpec
+from ttnn_emulator.tensors.shapes import TILE_SIZE
+from ttnn_emulator.tensors.spec import Spec
 
 COUNTS = (4, 6, 8)  # experts a token that the kernel can keep
 FACE = 16  # a block of 256 experts is the first face of a tile, and nothing else of it is read

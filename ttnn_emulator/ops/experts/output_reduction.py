@@ -6,10 +6,10 @@ from typing import Any
 
 import torch
 
-from ttnn_emulator.dispatch import current_board, current_device
 from ttnn_emulator.enums import BufferType, DataType, Layout, MathFidelity, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.execution.dispatch import current_board, current_device
+from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation, ttnn
 from ttnn_emulator.numerics.formats.carriers import pack, truncate_bf16
 from ttnn_emulator.numerics.formats.casts import repacked
 from ttnn_emulator.numerics.programs.products.weighted_sums import weighted_sum
@@ -17,10 +17,10 @@ from ttnn_emulator.numerics.programs.reduction import reductions as numeric
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.collective.exchange import Carriers
 from ttnn_emulator.ops.support.common_checks import math_config, require_on_device, require_tile
-from ttnn_emulator.shapes import TILE_SIZE, div_up, round_up
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, composite, internal, operation, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up, round_up
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.tensor import Tensor
 
 BF16 = DataType.BFLOAT16
 TILE_BYTES = 2 * TILE_SIZE * TILE_SIZE

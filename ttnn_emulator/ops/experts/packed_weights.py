@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ttnn_emulator.device import MeshDevice
 from ttnn_emulator.enums import BufferType, DataType, Layout, TensorMemoryLayout
 from ttnn_emulator.errors import require
-from ttnn_emulator.grid import CoreCoord, CoreRange, CoreRangeSet
-from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.execution.operation_table import composite, ttnn
+from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRange, CoreRangeSet
+from ttnn_emulator.hardware.device import MeshDevice
 from ttnn_emulator.ops.experts import weight_layout as layout
 from ttnn_emulator.ops.prefill.mesh_positions import require_unsigned
 from ttnn_emulator.ops.support.common_checks import require_on_device
-from ttnn_emulator.shapes import TILE_SIZE
-from ttnn_emulator.table import composite, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.shapes import TILE_SIZE
+from ttnn_emulator.tensors.tensor import Tensor
 
 EXPERIMENTAL = "ttnn.experimental"
 STORED_WIDTH = layout.W0_W1_BLOCK_TILES_W * TILE_SIZE

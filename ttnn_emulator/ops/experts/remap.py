@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import torch
 
-from ttnn_emulator.dispatch import current_board, current_device
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.execution.dispatch import current_board, current_device
+from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.formats.carriers import bits_of
 from ttnn_emulator.ops.collective.exchange import Carriers
 from ttnn_emulator.ops.support.common_checks import into, memory_of, require_on_device
-from ttnn_emulator.shapes import round_up
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.tensors.shapes import round_up
+from ttnn_emulator.tensors.spec import Spec
 
 INDEX_BYTES = 2  # the kernels keep indices of experts as uint16
 UINT16 = DataType.UINT16

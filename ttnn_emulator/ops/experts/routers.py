@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import DataType, Layout, MathFidelity
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import L1_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.formats.carriers import round_bf16_nearest_even
 from ttnn_emulator.numerics.programs.normalization.norms import Core
 from ttnn_emulator.numerics.programs.products.matmul import Kernel
@@ -16,9 +16,9 @@ from ttnn_emulator.numerics.programs.reduction.ordering import keys
 from ttnn_emulator.numerics.programs.reduction.tile_selection import best_tile, order_of_eight
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.support.common_checks import memory_of, require_on_device, require_tile
-from ttnn_emulator.shapes import TILE_SIZE, div_up, round_up
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import L1_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up, round_up
+from ttnn_emulator.tensors.spec import Spec
 
 BF16, UINT16 = DataType.BFLOAT16, DataType.UINT16
 TILE_BYTES = 2 * TILE_SIZE * TILE_SIZE

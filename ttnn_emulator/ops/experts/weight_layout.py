@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from ttnn_emulator.shapes import TILE_SIZE, div_up
+from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up
 
 # moe_ring_common.h and ttnn/_experimental/moe_compute_utils.py of 0.81.1, under the same names
 W0_W1_BLOCK_TILES_W = 4

@@ -15,10 +15,10 @@ from typing import Any
 
 import torch
 
+from ttnn_emulator.execution.operation_table import Bindable, Plan
 from ttnn_emulator.numerics.native.threaded_copies import contiguous, copied, copying
 from ttnn_emulator.ops.support.buffer_views import Reread
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Bindable, Plan
+from ttnn_emulator.tensors.spec import Spec
 
 Step = Callable[[torch.Tensor], torch.Tensor]
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import torch
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.grid import CoreCoord, CoreRange, CoreRangeSet
-from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRange, CoreRangeSet
 from ttnn_emulator.numerics.formats.carriers import CARRIER
 from ttnn_emulator.numerics.formats.casts import repacked
 from ttnn_emulator.ops.flows.flow import Flow, Step
@@ -19,8 +18,9 @@ from ttnn_emulator.ops.flows.memory import page_alignment_of
 from ttnn_emulator.ops.flows.reshape import Dims, last, reshape_flow, to_rank
 from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.ops.support.derived_shards import BLOCK, HEIGHT, WIDTH
-from ttnn_emulator.shapes import DEFAULT_TILE, TILE_SIZE, Tile, div_up, round_up
-from ttnn_emulator.spec import ROW_MAJOR_BYTES, Spec, padded_spec
+from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.shapes import DEFAULT_TILE, TILE_SIZE, Tile, div_up, round_up
+from ttnn_emulator.tensors.spec import ROW_MAJOR_BYTES, Spec, padded_spec
 
 ND = TensorMemoryLayout.ND_SHARDED
 INTERLEAVED = TensorMemoryLayout.INTERLEAVED

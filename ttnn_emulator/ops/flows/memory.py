@@ -6,16 +6,16 @@ Each way has its own conditions, told by a `…_problem` function; `memory_flow`
 
 from __future__ import annotations
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, BufferType, DataType, TensorMemoryLayout
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from ttnn_emulator.execution.dispatch import current_board
 from ttnn_emulator.numerics.formats.casts import repacked
 from ttnn_emulator.ops.flows.flow import Flow
 from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.ops.support.derived_shards import BLOCK, HEIGHT
-from ttnn_emulator.shapes import DEFAULT_TILE, round_up
-from ttnn_emulator.spec import ROW_MAJOR_BYTES, Spec, padded_spec, tile_bytes
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.shapes import DEFAULT_TILE, round_up
+from ttnn_emulator.tensors.spec import ROW_MAJOR_BYTES, Spec, padded_spec, tile_bytes
 
 ND = TensorMemoryLayout.ND_SHARDED
 L1_PAGE = 16

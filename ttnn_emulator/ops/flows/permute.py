@@ -8,11 +8,10 @@ from collections.abc import Sequence
 
 import torch
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, BufferType, DataType, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.grid import CoreCoord, num_cores_to_corerangeset
-from ttnn_emulator.memory_config import L1_MEMORY_CONFIG, MemoryConfig, NdShardSpec, ShardSpec
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.hardware.core_grid import CoreCoord, num_cores_to_corerangeset
 from ttnn_emulator.numerics.formats import carriers
 from ttnn_emulator.ops.data_movement.reshape import from_4d_flow, to_4d_flow
 from ttnn_emulator.ops.data_movement.typecast import typecast_flow
@@ -29,8 +28,9 @@ from ttnn_emulator.ops.support.derived_shards import (
     scaled_shards,
     tile_aligned,
 )
-from ttnn_emulator.shapes import TILE_SIZE, Shape, div_up, round_up
-from ttnn_emulator.spec import Spec, padded_spec
+from ttnn_emulator.tensors.memory_config import L1_MEMORY_CONFIG, MemoryConfig, NdShardSpec, ShardSpec
+from ttnn_emulator.tensors.shapes import TILE_SIZE, Shape, div_up, round_up
+from ttnn_emulator.tensors.spec import Spec, padded_spec
 
 IDENTITY = (0, 1, 2, 3)
 CN, HC, WH = (1, 0, 2, 3), (0, 2, 1, 3), (0, 1, 3, 2)

@@ -6,10 +6,9 @@ import math
 
 import torch
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from ttnn_emulator.execution.dispatch import current_board
 from ttnn_emulator.ops.data_movement.layout import layout_flow
 from ttnn_emulator.ops.flows.flow import Flow, Step
 from ttnn_emulator.ops.flows.layout import untilize_flow
@@ -18,8 +17,9 @@ from ttnn_emulator.ops.flows.permute import aligned_rows
 from ttnn_emulator.ops.flows.reshape import Dims, checked_view_flow, last
 from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.ops.support.derived_shards import BLOCK, HEIGHT, WIDTH, cuts_width, fresh_shards, lacks_shards
-from ttnn_emulator.shapes import TILE_SIZE, round_up
-from ttnn_emulator.spec import ROW_MAJOR_BYTES, Spec
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.shapes import TILE_SIZE, round_up
+from ttnn_emulator.tensors.spec import ROW_MAJOR_BYTES, Spec
 
 INTERLEAVED = TensorMemoryLayout.INTERLEAVED
 ROW_DTYPES = frozenset({DataType.UINT16, DataType.BFLOAT16, DataType.UINT32, DataType.INT32, DataType.FLOAT32})

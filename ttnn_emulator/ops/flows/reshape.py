@@ -7,21 +7,21 @@ from collections.abc import Sequence
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import require
-from ttnn_emulator.grid import CoreCoord, CoreRange, CoreRangeSet
-from ttnn_emulator.memory_config import (
+from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRange, CoreRangeSet
+from ttnn_emulator.ops.data_movement.typecast import typecast_flow
+from ttnn_emulator.ops.flows.flow import Flow, Step, reshaped
+from ttnn_emulator.ops.flows.memory import memory_flow, shard_flow, unshard_flow
+from ttnn_emulator.ops.support.buffer_views import Reread
+from ttnn_emulator.ops.support.derived_shards import BLOCK, HEIGHT, WIDTH, lacks_shards
+from ttnn_emulator.tensors.memory_config import (
     DRAM_MEMORY_CONFIG,
     MemoryConfig,
     NdShardSpec,
     ShardDistributionStrategy,
     ShardSpec,
 )
-from ttnn_emulator.ops.data_movement.typecast import typecast_flow
-from ttnn_emulator.ops.flows.flow import Flow, Step, reshaped
-from ttnn_emulator.ops.flows.memory import memory_flow, shard_flow, unshard_flow
-from ttnn_emulator.ops.support.buffer_views import Reread
-from ttnn_emulator.ops.support.derived_shards import BLOCK, HEIGHT, WIDTH, lacks_shards
-from ttnn_emulator.shapes import TILE_SIZE, Shape, div_up, round_up
-from ttnn_emulator.spec import ROW_MAJOR_BYTES, Spec, padded_spec
+from ttnn_emulator.tensors.shapes import TILE_SIZE, Shape, div_up, round_up
+from ttnn_emulator.tensors.spec import ROW_MAJOR_BYTES, Spec, padded_spec
 
 Dims = tuple[int, ...]
 

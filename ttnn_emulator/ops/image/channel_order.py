@@ -7,13 +7,13 @@ from torch.nn.functional import pad
 
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.formats.carriers import flush, store
 from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.ops.support.derived_shards import HEIGHT, WIDTH
-from ttnn_emulator.shapes import DEFAULT_TILE, TILE_SIZE, div_up, round_up
-from ttnn_emulator.spec import L1_ALIGNMENT, ROW_MAJOR_BYTES, Spec, tile_bytes
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.shapes import DEFAULT_TILE, TILE_SIZE, div_up, round_up
+from ttnn_emulator.tensors.spec import L1_ALIGNMENT, ROW_MAJOR_BYTES, Spec, tile_bytes
 
 
 @operation("ttnn.experimental.convert_to_chw")

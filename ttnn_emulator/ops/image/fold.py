@@ -7,17 +7,17 @@ from collections.abc import Sequence
 
 import torch
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.grid import CoreCoord, CoreRange, CoreRangeSet, num_cores_to_corerangeset
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Plan, composite, internal, ttnn
+from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRange, CoreRangeSet, num_cores_to_corerangeset
 from ttnn_emulator.numerics.formats.carriers import CARRIER
 from ttnn_emulator.ops.support.derived_shards import HEIGHT, cuts_width, fresh_shards, lacks_shards
-from ttnn_emulator.shapes import TILE_SIZE, div_up, round_up
-from ttnn_emulator.spec import ROW_MAJOR_BYTES, Spec, tile_bytes
-from ttnn_emulator.table import Plan, composite, internal, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up, round_up
+from ttnn_emulator.tensors.spec import ROW_MAJOR_BYTES, Spec, tile_bytes
+from ttnn_emulator.tensors.tensor import Tensor
 
 KEPT_DTYPES = (DataType.FLOAT32, DataType.UINT16)  # all others come out labelled bfloat16
 CODE_RESERVE = 160 * 1024  # bytes of L1 that the library leaves to code and stack when it plans the tile kernel

@@ -8,20 +8,20 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import BufferType, DataType, Layout, MathFidelity, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import require
-from ttnn_emulator.grid import CoreCoord, num_cores_to_corerangeset
-from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation
+from ttnn_emulator.hardware.core_grid import CoreCoord, num_cores_to_corerangeset
 from ttnn_emulator.numerics.formats.carriers import bits_of, from_bits, round_bf16_nearest_even
 from ttnn_emulator.numerics.programs.products.interpolation import ONE, corner_weights, interpolate
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.support.common_checks import math_config, memory_of, require_on_device
 from ttnn_emulator.ops.support.derived_shards import HEIGHT
-from ttnn_emulator.shapes import TILE_SIZE, div_up
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, composite, internal, operation
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.tensor import Tensor
 
 IMAGE_DTYPES = (DataType.BFLOAT16, DataType.FLOAT32)
 INTERLEAVED = TensorMemoryLayout.INTERLEAVED

@@ -9,13 +9,13 @@ import torch
 
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import require
+from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.formats.carriers import pack
 from ttnn_emulator.numerics.programs.elementwise.binary import Setting, copied_in, prepare
 from ttnn_emulator.numerics.units.vector_unit import add, store_bf16, store_fp32
 from ttnn_emulator.ops.support.common_checks import require_on_device
-from ttnn_emulator.shapes import TILE_SIZE
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.shapes import TILE_SIZE
+from ttnn_emulator.tensors.spec import Spec
 
 BLOCK_DEPTH = 48  # rows that are summed before the sum so far is added: BLOCK_DEPTH in intimg_program_factory.cpp
 # Tiles that a core buffers: six times a block's depth, and three small buffers of two (make_dfb in the same file).

@@ -10,14 +10,14 @@ import torch
 
 from ttnn_emulator.enums import ALL_ENUMS, DataType, Layout, MathFidelity
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.operation_table import Plan, composite, operation
 from ttnn_emulator.numerics.formats import casts
 from ttnn_emulator.numerics.formats.carriers import round_bf16_nearest_even
 from ttnn_emulator.numerics.programs.normalization.norms import Core
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.support.common_checks import memory_of, require_on_device
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, composite, operation
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.spec import Spec
 
 BF16 = DataType.BFLOAT16
 WIDEST_FRAMES = 32  # frames a unit of work holds when rows are wide

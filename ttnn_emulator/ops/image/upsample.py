@@ -10,16 +10,16 @@ import torch
 
 from ttnn_emulator.enums import BufferType, DataType, Layout, MathFidelity, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.grid import CoreCoord, num_cores_to_corerangeset
-from ttnn_emulator.memory_config import MemoryConfig, NdShardSpec, ShardSpec
+from ttnn_emulator.execution.operation_table import Plan, composite, internal, ttnn
+from ttnn_emulator.hardware.core_grid import CoreCoord, num_cores_to_corerangeset
 from ttnn_emulator.numerics.programs.products.interpolation import ONE, corner_weights, interpolate
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.support.common_checks import math_config, require_on_device
 from ttnn_emulator.ops.support.derived_shards import BLOCK, HEIGHT, WIDTH
-from ttnn_emulator.shapes import TILE_SIZE, Shape, div_up, round_up
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, composite, internal, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import MemoryConfig, NdShardSpec, ShardSpec
+from ttnn_emulator.tensors.shapes import TILE_SIZE, Shape, div_up, round_up
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.tensor import Tensor
 
 # 32-bit integers pass the library's check, because the halo before it labels them bfloat16.
 BILINEAR_DTYPES = (DataType.BFLOAT16, DataType.INT32, DataType.UINT32)

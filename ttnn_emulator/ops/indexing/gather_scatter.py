@@ -6,19 +6,19 @@ from collections.abc import Sequence
 
 import torch
 
-from ttnn_emulator import padding_values
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.memory_config import L1_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation, ttnn
 from ttnn_emulator.numerics.formats.carriers import CARRIER, INTEGER_RANGE, round_bf16_nearest_even, wrap_integer
 from ttnn_emulator.ops.support.any_rank import from_4d, to_4d, with_last
 from ttnn_emulator.ops.support.common_checks import into, require_on_device
 from ttnn_emulator.ops.support.derived_shards import cuts_width, fresh_shards, lacks_shards, scaled_shards, tile_aligned
-from ttnn_emulator.shapes import TILE_SIZE
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, composite, internal, operation, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors import padding_values
+from ttnn_emulator.tensors.memory_config import L1_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.tensors.shapes import TILE_SIZE
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.tensor import Tensor
 
 INDEX_DTYPES = (DataType.UINT32, DataType.UINT16)
 

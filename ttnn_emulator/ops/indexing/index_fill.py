@@ -6,16 +6,16 @@ import math
 
 import torch
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import DataType, Layout, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation, ttnn
 from ttnn_emulator.numerics.formats.carriers import store, wrap_integer
 from ttnn_emulator.ops.support.common_checks import memory_of, require_on_device
 from ttnn_emulator.ops.support.derived_shards import BLOCK, WIDTH, cuts_width, fresh_shards, lacks_shards, tile_aligned
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, composite, internal, operation, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.tensor import Tensor
 
 VALUE_TYPE = {DataType.BFLOAT16: float, DataType.FLOAT32: float, DataType.INT32: int}
 

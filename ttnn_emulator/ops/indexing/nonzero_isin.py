@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import torch
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType, Layout, TensorMemoryLayout
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation, ttnn
 from ttnn_emulator.numerics.formats.carriers import bits_of
 from ttnn_emulator.ops.support.common_checks import into, require_on_device
-from ttnn_emulator.shapes import round_up
-from ttnn_emulator.spec import ROW_MAJOR_BYTES, Spec
-from ttnn_emulator.table import Plan, composite, internal, operation, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.tensors.shapes import round_up
+from ttnn_emulator.tensors.spec import ROW_MAJOR_BYTES, Spec
+from ttnn_emulator.tensors.tensor import Tensor
 
 TRUE = 0xFFFFFFFF  # what isin answers for an element that is in the set
 

@@ -11,7 +11,6 @@ from ttnn_emulator.enums import (
     DataType,
 )
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.memory_config import MemoryConfig
 from ttnn_emulator.ops.matmul.checks_by_program import PARTICULAR
 from ttnn_emulator.ops.matmul.operands import Operands, batch_of, height_of
 from ttnn_emulator.ops.matmul.program_configs import BLOCKED, MULTICAST, Kind, Program
@@ -20,8 +19,9 @@ from ttnn_emulator.ops.matmul.shard_placement import (
     require_within,
     shard_of,
 )
-from ttnn_emulator.shapes import TILE_SIZE, div_up
-from ttnn_emulator.spec import Spec
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up
+from ttnn_emulator.tensors.spec import Spec
 
 DEST_TILES = 16  # 32 × 32 tiles of 16-bit values in the whole destination register
 

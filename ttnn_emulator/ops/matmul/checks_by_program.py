@@ -10,7 +10,6 @@ from ttnn_emulator.enums import (
     TensorMemoryLayout,
 )
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import MemoryConfig
 from ttnn_emulator.ops.matmul.operands import Operands
 from ttnn_emulator.ops.matmul.program_configs import MULTICAST, Kind, Program
 from ttnn_emulator.ops.matmul.program_selection import BLOCK, HEIGHT, INTERLEAVED, WIDTH
@@ -21,8 +20,9 @@ from ttnn_emulator.ops.matmul.shard_placement import (
     shard_of,
     shard_tiles,
 )
-from ttnn_emulator.shapes import TILE_SIZE, div_up
-from ttnn_emulator.spec import Spec
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up
+from ttnn_emulator.tensors.spec import Spec
 
 
 def _require_whole_rows(program: Program) -> None:

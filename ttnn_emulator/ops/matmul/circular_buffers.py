@@ -9,8 +9,8 @@ from ttnn_emulator.enums import BufferType, DataType
 from ttnn_emulator.ops.matmul.operands import Operands
 from ttnn_emulator.ops.matmul.program_configs import Kind, Program
 from ttnn_emulator.ops.matmul.program_selection import HEIGHT
-from ttnn_emulator.shapes import Tile, round_up
-from ttnn_emulator.spec import Spec, tile_bytes
+from ttnn_emulator.tensors.shapes import Tile, round_up
+from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 L1_VARIABLES = 64  # bytes that senders of shards keep for semaphores
 SIGNAL = 16  # bytes of a circular buffer by which kernels of a core signal each other

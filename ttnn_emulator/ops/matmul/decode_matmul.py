@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 import torch
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import FLOAT_DTYPES, BufferType, DataType, Layout, MathFidelity, TensorMemoryLayout
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.grid import CoreCoord, CoreRange, CoreRangeSet
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Plan, operation
+from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRange, CoreRangeSet
 from ttnn_emulator.numerics.programs.normalization.norms import Core
 from ttnn_emulator.numerics.programs.products.matmul import Kernel
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.support.common_checks import require_on_device, require_tile
-from ttnn_emulator.shapes import TILE_SIZE, div_up, round_up
-from ttnn_emulator.spec import Spec, tile_bytes
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up, round_up
+from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 MOST_TILES = 8  # tiles of a column of the result: they share the destination register
 # All three program factories ask for HiFi4 and a destination register of 16 bits.

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ttnn_emulator.api.config_types import UnaryWithParam
-from ttnn_emulator.boards import Board
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, Arch, BufferType, DataType, MathFidelity
 from ttnn_emulator.errors import InvalidArgument, require
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from ttnn_emulator.execution.operation_table import Bindable, Plan, internal
+from ttnn_emulator.hardware.boards import Board
 from ttnn_emulator.numerics.functions.apply import Activation, activation_of
 from ttnn_emulator.numerics.programs.products.matmul import Kernel
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
@@ -24,10 +24,10 @@ from ttnn_emulator.ops.matmul.program_configs import Delivery, Kind, Program
 from ttnn_emulator.ops.matmul.program_selection import Choice, choose
 from ttnn_emulator.ops.matmul.shard_placement import require_shards_near_banks
 from ttnn_emulator.ops.support.common_checks import math_config
-from ttnn_emulator.shapes import TILE_SIZE, Tile
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Bindable, Plan, internal
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.shapes import TILE_SIZE, Tile
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.tensor import Tensor
 
 # Functions that the kernels can apply themselves, with the parameters that they have when none are given.
 FUSABLE: dict[str, tuple[float, ...]] = {

@@ -10,8 +10,8 @@ from typing import Any
 from ttnn_emulator.api.config_types import UnaryWithParam
 from ttnn_emulator.enums import ALL_ENUMS, BufferType, DataType, TensorMemoryLayout
 from ttnn_emulator.errors import ChipFault, NotEmulated, require
-from ttnn_emulator.grid import CoreGrid
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.execution.operation_table import composite, ttnn
+from ttnn_emulator.hardware.core_grid import CoreGrid
 from ttnn_emulator.numerics.functions.apply import BY_NAME
 from ttnn_emulator.ops.matmul.device_operation import (
     Asked,
@@ -25,10 +25,10 @@ from ttnn_emulator.ops.matmul.device_operation import (
 from ttnn_emulator.ops.matmul.operands import Operands, height_of, is_batched, output_shape
 from ttnn_emulator.ops.matmul.program_configs import TRANSPOSES_ITSELF, Kind, Program, program_of
 from ttnn_emulator.ops.prefetch.dram_prefetcher import delivery_of, take
-from ttnn_emulator.shapes import Tile
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import composite, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.tensors.shapes import Tile
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.tensor import Tensor
 
 UnaryOpType = ALL_ENUMS["UnaryOpType"]
 _PLAIN = Asked()

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 
 from ttnn_emulator.api.config_types import UnaryWithParam
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType, Layout, MathFidelity
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Plan, composite, internal
 from ttnn_emulator.numerics.formats.carriers import pack
 from ttnn_emulator.numerics.functions.apply import Activation
 from ttnn_emulator.numerics.mode import exactly
@@ -21,10 +21,10 @@ from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.matmul.device_operation import dest_tiles
 from ttnn_emulator.ops.support.common_checks import math_config, memory_of
 from ttnn_emulator.ops.support.fused_functions import fault_of, fused, raising, require_fusable
-from ttnn_emulator.shapes import TILE_SIZE, Tile, div_up, round_up
-from ttnn_emulator.spec import Spec, tile_bytes
-from ttnn_emulator.table import Plan, composite, internal
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.shapes import TILE_SIZE, Tile, div_up, round_up
+from ttnn_emulator.tensors.spec import Spec, tile_bytes
+from ttnn_emulator.tensors.tensor import Tensor
 
 BLOCK = 8  # tiles of a block's side when no config is given
 PAIR = 2 * TILE_SIZE

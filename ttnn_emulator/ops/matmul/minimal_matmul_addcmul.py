@@ -8,7 +8,7 @@ import torch
 
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType, Layout
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.programs.normalization.norms import Core
 from ttnn_emulator.numerics.programs.products.matmul import Kernel
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
@@ -21,9 +21,9 @@ from ttnn_emulator.ops.matmul.minimal_matmul import (
     require_operands,
 )
 from ttnn_emulator.ops.support.common_checks import memory_of, require_on_device, require_tile
-from ttnn_emulator.shapes import TILE_SIZE, Tile, div_up
-from ttnn_emulator.spec import Spec, tile_bytes
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.shapes import TILE_SIZE, Tile, div_up
+from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 
 @operation("ttnn.experimental.dit_minimal_matmul_addcmul_fused")

@@ -9,9 +9,9 @@ from functools import cached_property
 
 from ttnn_emulator.enums import DataType
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.shapes import DEFAULT_TILE, Tile
-from ttnn_emulator.spec import Spec, tile_bytes
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.shapes import DEFAULT_TILE, Tile
+from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 
 def batch_of(shape: Sequence[int]) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ttnn_emulator.api.config_types import UnaryWithParam
-from ttnn_emulator.grid import CoreCoord, CoreRange, CoreRangeSet
+from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRange, CoreRangeSet
 
 
 class Kind(enum.Enum):

@@ -14,11 +14,11 @@ from functools import cached_property
 from ttnn_emulator.api.config_types import UnaryWithParam
 from ttnn_emulator.enums import BufferType, DataType, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import require
-from ttnn_emulator.grid import CoreRangeSet
-from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.hardware.core_grid import CoreRangeSet
 from ttnn_emulator.ops.matmul.operands import Operands, default_tile_bytes, height_of
 from ttnn_emulator.ops.matmul.program_configs import BLOCKED, MULTI_CORE, Kind, Program
-from ttnn_emulator.shapes import TILE_SIZE, div_up
+from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up
 
 INTERLEAVED = TensorMemoryLayout.INTERLEAVED
 HEIGHT, WIDTH, BLOCK = (

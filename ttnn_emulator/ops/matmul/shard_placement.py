@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from ttnn_emulator.boards import Board, near_dram
 from ttnn_emulator.enums import (
     BufferType,
     ShardOrientation,
 )
 from ttnn_emulator.errors import NotEmulated, require
-from ttnn_emulator.grid import CoreCoord, CoreRange
-from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.hardware.boards import Board, near_dram
+from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRange
 from ttnn_emulator.ops.matmul.operands import Operands
-from ttnn_emulator.shapes import Tile
-from ttnn_emulator.spec import Spec
+from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.shapes import Tile
+from ttnn_emulator.tensors.spec import Spec
 
 
 def _lies_within(config: MemoryConfig, grid: tuple[int, int]) -> bool:

@@ -7,19 +7,19 @@ from typing import Any
 
 import torch
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType, Layout
 from ttnn_emulator.errors import ChipFault, NotEmulated, require
-from ttnn_emulator.grid import CoreCoord, CoreGrid, num_cores_to_corerangeset
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Plan, operation
+from ttnn_emulator.hardware.core_grid import CoreCoord, CoreGrid, num_cores_to_corerangeset
 from ttnn_emulator.numerics.formats.carriers import CARRIER
 from ttnn_emulator.ops.matmul.device_operation import Asked, default_math, kernel_config, kernel_of
 from ttnn_emulator.ops.matmul.operands import Operands, batch_of, output_tile
 from ttnn_emulator.ops.matmul.program_configs import Kind, Program, program_of
 from ttnn_emulator.ops.support.common_checks import into
-from ttnn_emulator.shapes import TILE_SIZE, Tile, div_up
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.tensors.shapes import TILE_SIZE, Tile, div_up
+from ttnn_emulator.tensors.spec import Spec
 
 
 @operation("ttnn.sparse_matmul")

@@ -7,10 +7,10 @@ from typing import Any
 
 from ttnn_emulator.enums import DataType, Layout, MathFidelity
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import MemoryConfig
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.support.common_checks import math_config
-from ttnn_emulator.spec import Spec
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.spec import Spec
 
 TILE = 32
 MAX_DIMS = 8

@@ -10,12 +10,12 @@ from torch.nn.functional import pad
 
 from ttnn_emulator.enums import DataType
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.formats.carriers import truncate_bf16
 from ttnn_emulator.ops.conv.sliding_window import UINT32
 from ttnn_emulator.ops.support.common_checks import into, memory_of, require_on_device
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.spec import Spec
 
 SUMMED_DTYPES = (DataType.BFLOAT16, DataType.FLOAT32)  # the kernel leaves others as they lie in its buffer
 

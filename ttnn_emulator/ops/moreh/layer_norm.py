@@ -9,7 +9,7 @@ import torch
 
 from ttnn_emulator.enums import DataType
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation
 from ttnn_emulator.numerics.programs.moreh.norms import (
     Blocks,
     block_norm,
@@ -18,8 +18,8 @@ from ttnn_emulator.numerics.programs.moreh.norms import (
 )
 from ttnn_emulator.ops.moreh.checks import canonical, require_operand, settings_of, tiled
 from ttnn_emulator.ops.support.common_checks import into
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, composite, internal, operation
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.spec import Spec
 
 
 def _of(places: Sequence[int], count: int) -> Callable[[list[Any]], list[Any]]:

@@ -6,12 +6,12 @@ import torch
 
 from ttnn_emulator.enums import DataType
 from ttnn_emulator.errors import require
+from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation, ttnn
 from ttnn_emulator.numerics.formats.carriers import truncate_bf16
 from ttnn_emulator.numerics.programs.moreh.optimizer_steps import chosen, likelihood, likelihood_gradient
 from ttnn_emulator.ops.moreh.checks import require_operand, settings_of, tiled
 from ttnn_emulator.ops.support.common_checks import into, require_on_device, require_tile
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, composite, internal, operation, ttnn
+from ttnn_emulator.tensors.spec import Spec
 
 TARGET = (DataType.INT32,)
 ANY_NEGATIVE = -1  # a negative ignore_index reaches the kernel as the largest unsigned integer

@@ -10,13 +10,13 @@ import torch
 
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation, ttnn
 from ttnn_emulator.numerics.programs.moreh import optimizer_steps as numeric
 from ttnn_emulator.numerics.programs.moreh.sums_and_powers import power_total
 from ttnn_emulator.ops.moreh.checks import BFLOAT16, require_operand, settings_of, tiled
 from ttnn_emulator.ops.support.common_checks import into
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, composite, internal, operation, ttnn
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.spec import Spec
 
 ADAMW = (DataType.BFLOAT16, DataType.BFLOAT8_B)
 ADAM_OUTPUTS = ("param_out", "exp_avg_out", "exp_avg_sq_out", "max_exp_avg_sq_out")

@@ -12,7 +12,7 @@ import torch
 from ttnn_emulator.api.binding import TYPES
 from ttnn_emulator.enums import DataType, Layout, MathFidelity
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation, ttnn
 from ttnn_emulator.numerics.formats.carriers import pack
 from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.programs.products.matmul import Kernel
@@ -21,10 +21,10 @@ from ttnn_emulator.numerics.units.matrix_unit import MathConfig, truncate_mantis
 from ttnn_emulator.ops.matmul.operands import height_of
 from ttnn_emulator.ops.moreh.checks import require_operand, settings_of
 from ttnn_emulator.ops.support.common_checks import into, math_config, memory_of
-from ttnn_emulator.shapes import TILE_SIZE
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, composite, internal, operation, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.shapes import TILE_SIZE
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.tensor import Tensor
 
 MAX_BATCH_DIMS = 6
 DOT_DTYPES = frozenset({DataType.BFLOAT16, DataType.BFLOAT8_B})

@@ -10,6 +10,7 @@ import torch
 
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType
 from ttnn_emulator.errors import ChipFault, require
+from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation, ttnn
 from ttnn_emulator.numerics.programs.moreh import sums_and_powers as numeric
 from ttnn_emulator.ops.moreh.checks import (
     dims_of,
@@ -21,9 +22,8 @@ from ttnn_emulator.ops.moreh.checks import (
     tiled,
 )
 from ttnn_emulator.ops.support.common_checks import into
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, composite, internal, operation, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.tensor import Tensor
 
 SUMMABLE = (DataType.BFLOAT16, DataType.INT32)
 

@@ -7,19 +7,19 @@ from typing import Any
 
 import torch
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import DataType, MathFidelity
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.programs.moreh.norms import softmax_gradient, tiles_of
 from ttnn_emulator.numerics.programs.normalization.softmax import softmax_general
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.moreh.checks import TILE, settings_of
 from ttnn_emulator.ops.normalization.softmax import SMALL_KERNEL_LIMIT
 from ttnn_emulator.ops.support.common_checks import into, math_config, require_on_device, require_tile
-from ttnn_emulator.shapes import div_up
-from ttnn_emulator.spec import Spec, tile_bytes
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.shapes import div_up
+from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 FORWARD = (DataType.BFLOAT16, DataType.BFLOAT8_B, DataType.FLOAT32)
 BACKWARD = (DataType.BFLOAT16, DataType.BFLOAT8_B)

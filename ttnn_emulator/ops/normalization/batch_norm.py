@@ -7,17 +7,17 @@ from typing import Any
 
 import torch
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import Arch, DataType, Layout, MathFidelity
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Plan, composite, internal, ttnn
 from ttnn_emulator.numerics.programs.normalization.norms import Operand, running_statistic
 from ttnn_emulator.numerics.programs.normalization.norms import batch_norm as normalized
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.support.common_checks import into, math_config, memory_of, require_on_device
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, composite, internal, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.tensor import Tensor
 
 TAKEN = (DataType.BFLOAT16, DataType.FLOAT32)
 

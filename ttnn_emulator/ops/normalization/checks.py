@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from ttnn_emulator.api.binding import TYPES
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import DataType, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import require
-from ttnn_emulator.grid import CoreCoord, CoreRange, CoreRangeSet
-from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRange, CoreRangeSet
 from ttnn_emulator.ops.support.common_checks import require_on_device
-from ttnn_emulator.shapes import div_up
-from ttnn_emulator.spec import Spec
+from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.shapes import div_up
+from ttnn_emulator.tensors.spec import Spec
 
 TILE = 32
 NORM_DTYPES = (DataType.FLOAT32, DataType.BFLOAT16, DataType.BFLOAT8_B)

@@ -8,16 +8,16 @@ import torch
 
 from ttnn_emulator.enums import FLOAT_DTYPES, BufferType, DataType, Layout, MathFidelity, TensorMemoryLayout
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.programs.normalization import distributed_norms as numeric
 from ttnn_emulator.numerics.programs.normalization.norms import Operand
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.matmul.device_operation import dest_tiles
 from ttnn_emulator.ops.normalization.layer_norm import row_reader
 from ttnn_emulator.ops.support.common_checks import math_config, memory_of, require_on_device, require_tile
-from ttnn_emulator.shapes import TILE_SIZE, Tile, div_up, round_up
-from ttnn_emulator.spec import Spec, tile_bytes
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.shapes import TILE_SIZE, Tile, div_up, round_up
+from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 BF16, FLOAT32 = DataType.BFLOAT16, DataType.FLOAT32
 DTYPES = (FLOAT32, BF16, DataType.BFLOAT8_B)

@@ -9,8 +9,8 @@ import torch
 
 from ttnn_emulator.enums import DataType, Layout, MathFidelity
 from ttnn_emulator.errors import require
-from ttnn_emulator.grid import CoreRange, CoreRangeSet
-from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.execution.operation_table import Plan, composite, operation
+from ttnn_emulator.hardware.core_grid import CoreRange, CoreRangeSet
 from ttnn_emulator.numerics.programs.normalization.norms import (
     Operand,
     norm_by_statistics,
@@ -34,8 +34,8 @@ from ttnn_emulator.ops.normalization.layer_norm import LAYER_NORM, RMS_NORM, nor
 from ttnn_emulator.ops.reduction.device_operations import fitted
 from ttnn_emulator.ops.support.common_checks import math_config, memory_of, require_on_device, require_tile
 from ttnn_emulator.ops.support.fused_functions import fault_of, fused, require_fusable
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, composite, operation
+from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.spec import Spec
 
 
 def _math(given: Any) -> MathConfig:

@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import (
     DataType,
     Layout,
@@ -16,16 +15,17 @@ from ttnn_emulator.enums import (
     TensorMemoryLayout,
 )
 from ttnn_emulator.errors import InvalidArgument, require
-from ttnn_emulator.grid import CoreCoord, CoreGrid
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Plan, operation
+from ttnn_emulator.hardware.core_grid import CoreCoord, CoreGrid
 from ttnn_emulator.numerics.programs.normalization.group_norm import group_norm as normalized
 from ttnn_emulator.numerics.programs.normalization.norms import Operand
 from ttnn_emulator.ops.normalization.checks import TILE, require_shards_fill_grid
 from ttnn_emulator.ops.normalization.group_norm_setup import dram_grid, fits, span_of, virtual_columns
 from ttnn_emulator.ops.support.common_checks import math_config, require_on_device
-from ttnn_emulator.shapes import div_up, round_up
-from ttnn_emulator.spec import Spec, padded_spec
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.tensors.shapes import div_up, round_up
+from ttnn_emulator.tensors.spec import Spec, padded_spec
 
 TAKEN = (DataType.BFLOAT16, DataType.FLOAT32)
 

@@ -8,13 +8,13 @@ import torch
 
 from ttnn_emulator.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import require
-from ttnn_emulator.grid import CoreCoord, CoreGrid, CoreRange, CoreRangeSet
-from ttnn_emulator.host import from_torch_tensor
-from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
-from ttnn_emulator.mesh import ShardTensor2dMesh
+from ttnn_emulator.execution.operation_table import composite, ttnn
+from ttnn_emulator.hardware.core_grid import CoreCoord, CoreGrid, CoreRange, CoreRangeSet
 from ttnn_emulator.ops.normalization.checks import TILE
-from ttnn_emulator.shapes import div_up, round_up
-from ttnn_emulator.table import composite, ttnn
+from ttnn_emulator.tensors.host_transfer import from_torch_tensor
+from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.mesh_distribution import ShardTensor2dMesh
+from ttnn_emulator.tensors.shapes import div_up, round_up
 
 # -- grids ------------------------------------------------------------------------------------------------------------
 

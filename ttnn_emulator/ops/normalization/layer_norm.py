@@ -10,7 +10,7 @@ import torch
 
 from ttnn_emulator.enums import DataType, Layout, MathFidelity
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.operation_table import Plan, composite, internal, ttnn
 from ttnn_emulator.numerics.functions.apply import Activation
 from ttnn_emulator.numerics.programs.normalization.norms import Operand, norm_rows
 from ttnn_emulator.numerics.programs.normalization.wide_rows import norm_wide_rows
@@ -25,10 +25,10 @@ from ttnn_emulator.ops.normalization.checks import (
     require_sharded_norm,
 )
 from ttnn_emulator.ops.support.common_checks import free_l1, math_config, memory_of
-from ttnn_emulator.shapes import round_up
-from ttnn_emulator.spec import Spec, tile_bytes
-from ttnn_emulator.table import Plan, composite, internal, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.shapes import round_up
+from ttnn_emulator.tensors.spec import Spec, tile_bytes
+from ttnn_emulator.tensors.tensor import Tensor
 
 LAYER_NORM, RMS_NORM = "layer_norm", "rms_norm"
 PIECE_TILES = {True: 56, False: 112}  # bfloat16 tiles of a row that the kernel for wide rows holds, with weights or not

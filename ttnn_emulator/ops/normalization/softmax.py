@@ -8,18 +8,18 @@ from typing import Any
 
 import torch
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import Arch, DataType, Layout, MathFidelity, ShardOrientation
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Plan, composite, operation, ttnn
 from ttnn_emulator.numerics.formats.carriers import CARRIER
 from ttnn_emulator.numerics.programs.normalization.softmax import softmax_general, softmax_rows
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.normalization.checks import is_sharded_program, require_shards_fill_grid
 from ttnn_emulator.ops.support.common_checks import math_config, memory_of, require_on_device
-from ttnn_emulator.shapes import div_up, round_up
-from ttnn_emulator.spec import Spec, tile_bytes
-from ttnn_emulator.table import Plan, composite, operation, ttnn
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.tensors.shapes import div_up, round_up
+from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 TILE = 32
 TAKEN = (DataType.FLOAT32, DataType.BFLOAT16, DataType.BFLOAT8_B)

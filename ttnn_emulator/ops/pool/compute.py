@@ -11,6 +11,7 @@ import torch
 from torch.nn.functional import pad
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType
+from ttnn_emulator.execution.operation_table import Bind
 from ttnn_emulator.numerics.formats.carriers import CARRIER, device_pack_block_float, flush, pack
 from ttnn_emulator.numerics.kernels.pool import largest
 from ttnn_emulator.numerics.kernels.product_endings import round_in_place
@@ -22,7 +23,6 @@ from ttnn_emulator.numerics.programs.reduction.reductions import column_sums, sc
 from ttnn_emulator.numerics.units.matrix_unit import PHASES, MathConfig
 from ttnn_emulator.ops.conv.sliding_window import TILE, Pair, Window
 from ttnn_emulator.ops.pool.sharding import Pool
-from ttnn_emulator.table import Bind
 
 LEAST = float("-inf")
 ONE_WORKER = 1 << 19  # values looked at below which threads cost more than they save

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout, TensorMemoryLayout
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.launch_memory import Stage
 from ttnn_emulator.ops.conv.dram_input import free_l1
 from ttnn_emulator.ops.conv.l1_stages import Course
 from ttnn_emulator.ops.conv.plan import flattened
@@ -34,9 +34,9 @@ from ttnn_emulator.ops.pool.sharding import (
     output_memory_config,
     slice_bytes,
 )
-from ttnn_emulator.shapes import round_up
-from ttnn_emulator.spec import Spec, padded_spec
-from ttnn_emulator.staging import Stage
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.shapes import round_up
+from ttnn_emulator.tensors.spec import Spec, padded_spec
 
 MOST_ROWS = 0xFFFF  # positions within a core are kept in 16 bits
 

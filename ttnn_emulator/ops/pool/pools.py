@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout, MathFidelity, TensorMemoryLayout
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Plan, bindable, composite, internal, ttnn
 from ttnn_emulator.ops.conv.conv2d import padding_of, pair, sizes, slicing_of
 from ttnn_emulator.ops.conv.slicing import Slicing
 from ttnn_emulator.ops.conv.sliding_window import TILE, Pair, Window
@@ -17,9 +17,9 @@ from ttnn_emulator.ops.pool.compute import binding, computation
 from ttnn_emulator.ops.pool.plan import KEEPS_INPUT, Freeing, plan_pool
 from ttnn_emulator.ops.pool.sharding import Pool
 from ttnn_emulator.ops.support.common_checks import math_config
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, bindable, composite, internal, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.tensor import Tensor
 
 INTERLEAVED = TensorMemoryLayout.INTERLEAVED
 

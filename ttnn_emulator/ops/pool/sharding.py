@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, BufferType, DataType, Layout, TensorMemoryLayout
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
 from ttnn_emulator.ops.conv import sharding
 from ttnn_emulator.ops.conv.sharding import BLOCK, HEIGHT, NARROWEST_CHANNELS, WIDTH, Cores
 from ttnn_emulator.ops.conv.sliding_window import TILE, Pair, Window
-from ttnn_emulator.shapes import DEFAULT_TILE, div_up, round_up
-from ttnn_emulator.spec import tile_bytes
+from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.shapes import DEFAULT_TILE, div_up, round_up
+from ttnn_emulator.tensors.spec import tile_bytes
 
 FACE = 16
 BUFFERS = 2  # circular buffers hold two pages, one being filled while the other is read

@@ -14,16 +14,16 @@ import torch
 
 from ttnn_emulator.enums import BufferType, DataType, Layout, TensorMemoryLayout
 from ttnn_emulator.errors import ChipFault, NotEmulated, require
-from ttnn_emulator.grid import CoreRangeSet
+from ttnn_emulator.execution.operation_table import Plan, composite, internal
+from ttnn_emulator.hardware.core_grid import CoreRangeSet
 from ttnn_emulator.library.devices.global_circular_buffer import global_circular_buffer
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG
 from ttnn_emulator.numerics.formats.carriers import CARRIER
 from ttnn_emulator.ops.matmul.program_configs import Delivery, Program
-from ttnn_emulator.shapes import TILE_SIZE, div_up
-from ttnn_emulator.spec import Spec, tile_bytes
-from ttnn_emulator.storage import SpecStorage
-from ttnn_emulator.table import Plan, composite, internal
-from ttnn_emulator.tensor import Tensor, values_of
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG
+from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up
+from ttnn_emulator.tensors.spec import Spec, tile_bytes
+from ttnn_emulator.tensors.storage import SpecStorage
+from ttnn_emulator.tensors.tensor import Tensor, values_of
 
 SENT = frozenset({DataType.BFLOAT16, DataType.BFLOAT8_B, DataType.BFLOAT4_B})
 BLOCKS_IN_READER = 3  # dram_prefetcher_program_factory.cpp: total_num_blocks_in_buffer

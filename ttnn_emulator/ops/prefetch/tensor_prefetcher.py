@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ttnn_emulator.device import MeshDevice
 from ttnn_emulator.enums import BufferType, TensorMemoryLayout
 from ttnn_emulator.errors import InvalidArgument, NotEmulated, require
+from ttnn_emulator.execution.operation_table import composite
+from ttnn_emulator.hardware.device import MeshDevice
 from ttnn_emulator.ops.matmul.program_configs import program_of
-from ttnn_emulator.shapes import TILE_SIZE
-from ttnn_emulator.table import composite
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.shapes import TILE_SIZE
+from ttnn_emulator.tensors.tensor import Tensor
 
 NO_DRAM_CORES = "the tensor prefetcher needs programmable cores of DRAM, which this device does not have"
 

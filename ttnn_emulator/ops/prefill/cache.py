@@ -12,6 +12,7 @@ import torch
 
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import ChipFault, NotEmulated, require
+from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.formats.carriers import flush
 from ttnn_emulator.ops.attention.heads.common import grown, torn
 from ttnn_emulator.ops.prefill.fp8_tokens import LATENT_WIDTH, PACKED_WIDTH, ROPE_WIDTH, SCALE_WIDTH, packed_rows
@@ -32,9 +33,8 @@ from ttnn_emulator.ops.prefill.mesh_positions import (
     slot_of,
 )
 from ttnn_emulator.ops.support.common_checks import require_on_device
-from ttnn_emulator.shapes import DEFAULT_TILE, TILE_SIZE, round_up
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.shapes import DEFAULT_TILE, TILE_SIZE, round_up
+from ttnn_emulator.tensors.spec import Spec
 
 
 @operation(f"{PREFILL}.update_padded_kv_cache")

@@ -9,6 +9,7 @@ import torch
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, FLOAT_DTYPES, BufferType, DataType, MathFidelity
 from ttnn_emulator.errors import ChipFault, require
+from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.programs.normalization.norms import Core
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.attention.heads.common import grown, torn
@@ -28,9 +29,8 @@ from ttnn_emulator.ops.prefill.mesh_positions import (
     slot_of,
 )
 from ttnn_emulator.ops.support.common_checks import require_on_device
-from ttnn_emulator.shapes import DEFAULT_TILE, TILE_SIZE, round_up
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.shapes import DEFAULT_TILE, TILE_SIZE, round_up
+from ttnn_emulator.tensors.spec import Spec
 
 MASKING = MathConfig(MathFidelity.HiFi4)  # ComputeConfigDescriptor{} of zero_padded_kv_cache_device_operation.cpp
 ROW_MAJOR_ZEROED = (DataType.BFLOAT16, DataType.FP8_E4M3)

@@ -6,17 +6,17 @@ import math
 from typing import Any
 
 from ttnn_emulator.api.config_types import UnaryWithParam
-from ttnn_emulator.boards import Arch
 from ttnn_emulator.enums import ALL_ENUMS, BufferType, DataType, Layout, TensorMemoryLayout
 from ttnn_emulator.errors import require
-from ttnn_emulator.grid import CoreCoord, CoreRange, CoreRangeSet
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from ttnn_emulator.execution.operation_table import composite, ttnn
+from ttnn_emulator.hardware.boards import Arch
+from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRange, CoreRangeSet
 from ttnn_emulator.ops.prefill.mesh_positions import PREFILL
 from ttnn_emulator.ops.support.common_checks import require_on_device
-from ttnn_emulator.shapes import DEFAULT_TILE, TILE_SIZE, div_up
-from ttnn_emulator.spec import Spec, tile_bytes
-from ttnn_emulator.table import composite, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.shapes import DEFAULT_TILE, TILE_SIZE, div_up
+from ttnn_emulator.tensors.spec import Spec, tile_bytes
+from ttnn_emulator.tensors.tensor import Tensor
 
 FFN_DTYPES = (DataType.BFLOAT16, DataType.BFLOAT8_B)
 # Of routed_expert_ffn_wh.cpp, routed_expert_ffn_bh.cpp and routed_expert_ffn_common.cpp:

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import torch
 
-from ttnn_emulator.boards import Arch
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import DataType, Layout, MathFidelity
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Plan, operation
+from ttnn_emulator.hardware.boards import Arch
 from ttnn_emulator.numerics.formats.carriers import from_bits, pack, upper_halves
 from ttnn_emulator.numerics.formats.float8 import LARGEST, from_fp8, packed_fp8
 from ttnn_emulator.numerics.functions.apply import apply_function
@@ -19,9 +19,9 @@ from ttnn_emulator.numerics.programs.normalization.norms import Core
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.prefill.mesh_positions import PREFILL, require_unsigned
 from ttnn_emulator.ops.support.common_checks import memory_of, require_on_device
-from ttnn_emulator.shapes import DEFAULT_TILE, TILE_SIZE, round_up
-from ttnn_emulator.spec import Spec, tile_bytes
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.tensors.shapes import DEFAULT_TILE, TILE_SIZE, round_up
+from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 BLOCK = 128  # values that share a scale (BLOCK_W of per_token_cast_to_fp8.hpp)
 LEAST = 1e-4  # SCALE_CLAMP_MIN

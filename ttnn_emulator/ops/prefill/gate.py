@@ -9,15 +9,15 @@ import torch
 
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.formats.carriers import CARRIER
 from ttnn_emulator.numerics.programs.experts import prefill_gate as numeric
 from ttnn_emulator.ops.attention.heads.common import torn
 from ttnn_emulator.ops.prefill.mesh_positions import PREFILL, require_unsigned, row_bytes
 from ttnn_emulator.ops.support.common_checks import memory_of, require_on_device, require_tile
-from ttnn_emulator.shapes import TILE_SIZE, div_up
-from ttnn_emulator.spec import Spec, tile_bytes
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up
+from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 FUNCTIONS = ("sigmoid", "sqrtsoftplus")
 SCORE_DTYPES = (DataType.FLOAT32, DataType.BFLOAT16)

@@ -7,12 +7,12 @@ from typing import Any
 
 import torch
 
-from ttnn_emulator.dispatch import current_board, current_device
 from ttnn_emulator.enums import BufferType, DataType, Layout
 from ttnn_emulator.errors import ChipFault, require
+from ttnn_emulator.execution.dispatch import current_board, current_device
 from ttnn_emulator.ops.support.common_checks import require_on_device
-from ttnn_emulator.shapes import round_up
-from ttnn_emulator.spec import Spec
+from ttnn_emulator.tensors.shapes import round_up
+from ttnn_emulator.tensors.spec import Spec
 
 PREFILL = "ttnn.experimental.deepseek_prefill"
 METADATA_BYTES = 16  # a buffer for one number read from a tensor (kMetadataBytes of the device operations)

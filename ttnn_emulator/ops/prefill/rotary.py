@@ -9,7 +9,7 @@ import torch
 
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.programs.attention.rotary import Rotation
 from ttnn_emulator.ops.attention.heads.common import board_cores, grown, torn
 from ttnn_emulator.ops.attention.rotary import rotary_config
@@ -25,9 +25,9 @@ from ttnn_emulator.ops.prefill.mesh_positions import (
     require_unsigned,
 )
 from ttnn_emulator.ops.support.common_checks import memory_of, require_on_device, require_tile
-from ttnn_emulator.shapes import DEFAULT_TILE, TILE_SIZE, div_up
-from ttnn_emulator.spec import Spec, tile_bytes
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.shapes import DEFAULT_TILE, TILE_SIZE, div_up
+from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 # rotary_embedding_llama.cpp keeps a row of a head in the destination register, which holds 8 tiles of 16 bits.
 TILES_IN_REGISTER, TILES_IN_REGISTER_FP32 = 8, 4

@@ -8,7 +8,7 @@ import torch
 
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation, ttnn
 from ttnn_emulator.ops.prefill.mesh_positions import (
     METADATA_BYTES,
     PREFILL,
@@ -22,10 +22,10 @@ from ttnn_emulator.ops.prefill.mesh_positions import (
     row_bytes,
 )
 from ttnn_emulator.ops.support.common_checks import require_on_device, require_tile
-from ttnn_emulator.shapes import DEFAULT_TILE, TILE_SIZE, div_up, round_up
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, composite, internal, operation, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.tensors.shapes import DEFAULT_TILE, TILE_SIZE, div_up, round_up
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.tensor import Tensor
 
 MOVED_DTYPES = (DataType.BFLOAT8_B, DataType.BFLOAT16)
 TILES_BUFFERED = 32  # tile_buffering of extract_program_factory.cpp and insert_program_factory.cpp

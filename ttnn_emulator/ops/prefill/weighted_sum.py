@@ -9,16 +9,16 @@ import torch
 
 from ttnn_emulator.enums import DataType, Layout, MathFidelity
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.memory_config import L1_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.formats.carriers import flush, round_bf16_nearest_even
 from ttnn_emulator.numerics.programs.normalization.norms import Core
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.attention.heads.common import torn
 from ttnn_emulator.ops.prefill.mesh_positions import PREFILL, require_unsigned, row_bytes, rows_are_cut
 from ttnn_emulator.ops.support.common_checks import require_on_device
-from ttnn_emulator.shapes import TILE_SIZE, div_up
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import L1_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up
+from ttnn_emulator.tensors.spec import Spec
 
 WEIGHTING = MathConfig(MathFidelity.HiFi4)  # compute_kernel_desc.config of post_combine_reduce_program_factory.cpp
 TILE_VALUES = TILE_SIZE * TILE_SIZE

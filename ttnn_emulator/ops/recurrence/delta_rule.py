@@ -6,16 +6,16 @@ from typing import Any
 
 import torch
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import BufferType, DataType, Layout, MathFidelity
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.launch_memory import Launch, TakeOutput
+from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.programs.attention.delta_rule import Unit, scan, solved
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
-from ttnn_emulator.shapes import DEFAULT_TILE, TILE_SIZE
-from ttnn_emulator.spec import Spec, tile_bytes
-from ttnn_emulator.staging import Launch, TakeOutput
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.tensors.shapes import DEFAULT_TILE, TILE_SIZE
+from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 SIDE = 128  # of a chunk, its keys and its values: gated_delta_attn.cpp works in four rows of tiles
 # The program does not pass a compute kernel config on: gated_delta_attn_program_factory.cpp, ComputeConfig.

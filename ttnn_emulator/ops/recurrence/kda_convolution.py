@@ -6,17 +6,17 @@ from typing import Any
 
 import torch
 
-from ttnn_emulator.dispatch import current_board, current_device
 from ttnn_emulator.enums import DataType, Layout, MathFidelity
 from ttnn_emulator.errors import NotEmulated, OutOfMemory, require
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.execution.dispatch import current_board, current_device
+from ttnn_emulator.execution.operation_table import Plan, composite, internal, ttnn
 from ttnn_emulator.numerics.programs.attention.indexer_scores import multiplied_onto
 from ttnn_emulator.numerics.programs.normalization.norms import Core
 from ttnn_emulator.ops.support.common_checks import math_config
-from ttnn_emulator.shapes import DEFAULT_TILE, TILE_SIZE
-from ttnn_emulator.spec import Spec, tile_bytes
-from ttnn_emulator.table import Plan, composite, internal, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.tensors.shapes import DEFAULT_TILE, TILE_SIZE
+from ttnn_emulator.tensors.spec import Spec, tile_bytes
+from ttnn_emulator.tensors.tensor import Tensor
 
 NARROW = DataType.BFLOAT16
 TAPS = 4

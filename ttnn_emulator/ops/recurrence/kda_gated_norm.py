@@ -10,14 +10,14 @@ import torch
 
 from ttnn_emulator.enums import DataType, Layout, MathFidelity
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.formats.carriers import pack
 from ttnn_emulator.numerics.programs.normalization.norms import Core
 from ttnn_emulator.numerics.programs.reduction import reductions as numeric
 from ttnn_emulator.ops.support.common_checks import math_config
-from ttnn_emulator.shapes import DEFAULT_TILE, TILE_SIZE
-from ttnn_emulator.spec import Spec, tile_bytes
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.tensors.shapes import DEFAULT_TILE, TILE_SIZE
+from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 NARROW, WIDE = DataType.BFLOAT16, DataType.FLOAT32
 NARROW_TILE, WIDE_TILE = tile_bytes(DEFAULT_TILE, NARROW), tile_bytes(DEFAULT_TILE, WIDE)

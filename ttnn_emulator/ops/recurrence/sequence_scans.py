@@ -7,20 +7,20 @@ import math
 import numpy as np
 import torch
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import DataType, Layout, MathFidelity, ShardOrientation
 from ttnn_emulator.errors import require
-from ttnn_emulator.grid import CoreCoord, CoreGrid, num_cores_to_corerangeset
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation
+from ttnn_emulator.hardware.core_grid import CoreCoord, CoreGrid, num_cores_to_corerangeset
 from ttnn_emulator.numerics.formats.carriers import CARRIER, bits_of, flush, from_bits, pack
 from ttnn_emulator.numerics.kernels.elementwise import add_16bit, multiply_in_phases
 from ttnn_emulator.numerics.units import vector_unit
 from ttnn_emulator.numerics.units.matrix_unit import PHASES
 from ttnn_emulator.ops.support.common_checks import into, math_config, memory_of, require_on_device
-from ttnn_emulator.shapes import TILE_SIZE
-from ttnn_emulator.spec import Spec, tile_bytes
-from ttnn_emulator.table import Plan, composite, internal, operation
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.shapes import TILE_SIZE
+from ttnn_emulator.tensors.spec import Spec, tile_bytes
+from ttnn_emulator.tensors.tensor import Tensor
 
 
 @operation("ttnn.ema")

@@ -6,13 +6,13 @@ import torch
 
 from ttnn_emulator.enums import DataType, Layout, MathFidelity, TensorMemoryLayout
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.programs.normalization.norms import Core
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.support.common_checks import memory_of, require_on_device, require_tile
-from ttnn_emulator.shapes import TILE_SIZE, Tile
-from ttnn_emulator.spec import Spec, tile_bytes
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.shapes import TILE_SIZE, Tile
+from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 LATENT = 32  # values that make one (hc_sum_reduce_device_operation.cpp: latent)
 BLOCK = LATENT * TILE_SIZE

@@ -6,16 +6,16 @@ import math
 
 import torch
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.grid import CoreRangeSet
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Plan, composite, internal, ttnn
+from ttnn_emulator.hardware.core_grid import CoreRangeSet
 from ttnn_emulator.numerics.programs.reduction.ordering import first_largest
 from ttnn_emulator.ops.support.common_checks import into, require_on_device
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, composite, internal, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.tensor import Tensor
 
 ROW_ARGMAX_DTYPES = (DataType.BFLOAT16, DataType.FLOAT32, DataType.INT32, DataType.UINT32, DataType.UINT16)
 TILE_ARGMAX_DTYPES = (DataType.BFLOAT16, DataType.FLOAT32)

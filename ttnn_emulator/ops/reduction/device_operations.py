@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.grid import CoreCoord, CoreRange, CoreRangeSet
-from ttnn_emulator.memory_config import MemoryConfig, NdShardSpec, ShardDistributionStrategy
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Plan, bindable, internal
+from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRange, CoreRangeSet
 from ttnn_emulator.numerics.bound_stages import Stages
 from ttnn_emulator.numerics.formats.carriers import BLOCK, in_parts, pack, truncate_bf16, wrap_integer
 from ttnn_emulator.numerics.functions import apply
@@ -26,9 +26,9 @@ from ttnn_emulator.numerics.programs.reduction import reductions as numeric
 from ttnn_emulator.numerics.units import vector_unit as v
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig, mantissa_mask, truncate_mantissa
 from ttnn_emulator.ops.support.common_checks import into, require_on_device, require_tile
-from ttnn_emulator.shapes import Shape, div_up, round_up
-from ttnn_emulator.spec import Spec, tile_bytes
-from ttnn_emulator.table import Plan, bindable, internal
+from ttnn_emulator.tensors.memory_config import MemoryConfig, NdShardSpec, ShardDistributionStrategy
+from ttnn_emulator.tensors.shapes import Shape, div_up, round_up
+from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 SUM, MAX, MIN = "sum", "max", "min"
 W, H, HW = "W", "H", "HW"

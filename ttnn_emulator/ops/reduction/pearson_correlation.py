@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from ttnn_emulator.table import composite, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.execution.operation_table import composite, ttnn
+from ttnn_emulator.tensors.tensor import Tensor
 
 RELATIVE, ABSOLUTE = 1e-5, 1e-4  # what counts as equal where no correlation is defined
 

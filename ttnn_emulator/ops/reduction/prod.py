@@ -6,20 +6,20 @@ import math
 
 import torch
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, Arch, DataType, Layout, MathFidelity
 from ttnn_emulator.errors import require
-from ttnn_emulator.grid import CoreCoord, num_cores_to_corerangeset
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Plan, composite, internal, ttnn
+from ttnn_emulator.hardware.core_grid import CoreCoord, num_cores_to_corerangeset
 from ttnn_emulator.numerics.formats.carriers import pack, round_bf16_nearest_even
 from ttnn_emulator.numerics.programs.reduction import reductions as numeric
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.reduction.device_operations import TILE, fitted, require_on_grid
 from ttnn_emulator.ops.reduction.reductions import dims_of, in_four_dimensions, reduce_nothing, reshaped, tilized
 from ttnn_emulator.ops.support.common_checks import require_on_device, require_tile
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, composite, internal, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.tensor import Tensor
 
 FLOATS = (DataType.BFLOAT16, DataType.FLOAT32, DataType.BFLOAT8_B, DataType.BFLOAT4_B)
 TO_FRONT = {2: (2, 0, 1, 3), 3: (3, 0, 1, 2)}  # how the height or the width becomes the first dimension

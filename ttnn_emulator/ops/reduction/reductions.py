@@ -9,15 +9,15 @@ from typing import Any
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, Arch, DataType, Layout, MathFidelity
 from ttnn_emulator.errors import require
-from ttnn_emulator.grid import CoreRangeSet
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.operation_table import composite, ttnn
+from ttnn_emulator.hardware.core_grid import CoreRangeSet
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.reduction.device_operations import HW, MAX, MIN, SUM, TILE, H, Step, W, add_along, reduce_axis
 from ttnn_emulator.ops.support.common_checks import math_config
-from ttnn_emulator.shapes import div_up, round_up
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import composite, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.shapes import div_up, round_up
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.tensor import Tensor
 
 MEAN = "mean"
 FILL = {MAX: -math.inf, MIN: math.inf}  # what neutralises the padding of tiles; sums take 0

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import torch
 
-from ttnn_emulator.dispatch import current_device
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.core_generators import cores_of_users, draw, seed_cores
-from ttnn_emulator.grid import CoreRangeSet
+from ttnn_emulator.execution.dispatch import current_device
+from ttnn_emulator.execution.operation_table import Plan, operation
+from ttnn_emulator.execution.random_generators import cores_of_users, draw, seed_cores
+from ttnn_emulator.hardware.core_grid import CoreRangeSet
 from ttnn_emulator.numerics.formats.carriers import CARRIER, round_bf16_nearest_even
 from ttnn_emulator.numerics.programs.reduction.ordering import best_of_rows
 from ttnn_emulator.ops.support.common_checks import into, require_on_device
-from ttnn_emulator.shapes import TILE_SIZE
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.shapes import TILE_SIZE
+from ttnn_emulator.tensors.spec import Spec
 
 INTEGERS = (DataType.UINT32, DataType.INT32)
 MOST_USERS = 32

@@ -7,19 +7,19 @@ from collections.abc import Sequence
 
 import torch
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import Arch, DataType, Layout
 from ttnn_emulator.errors import NotEmulated, require
-from ttnn_emulator.grid import CoreCoord, CoreRangeSet
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation, ttnn
+from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRangeSet
 from ttnn_emulator.numerics.formats.carriers import CARRIER, device_pack_block_float
 from ttnn_emulator.numerics.programs.reduction.ordering import best_of_rows, sort_rows
 from ttnn_emulator.ops.support.any_rank import from_4d, to_4d, with_last
 from ttnn_emulator.ops.support.common_checks import require_on_device
-from ttnn_emulator.shapes import TILE_SIZE, round_up
-from ttnn_emulator.spec import Spec, tile_bytes
-from ttnn_emulator.table import Plan, composite, internal, operation, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.tensors.shapes import TILE_SIZE, round_up
+from ttnn_emulator.tensors.spec import Spec, tile_bytes
+from ttnn_emulator.tensors.tensor import Tensor
 
 SORT_DTYPES = (DataType.BFLOAT16, DataType.UINT16, DataType.FLOAT32)
 WIDE_INDEX_DTYPES = (DataType.FLOAT32, DataType.UINT16)  # sorted in 32-bit registers, with 32-bit indices

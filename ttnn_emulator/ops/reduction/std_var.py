@@ -8,13 +8,13 @@ from typing import Any
 
 from ttnn_emulator.enums import Layout, MathFidelity
 from ttnn_emulator.errors import require
-from ttnn_emulator.grid import CoreRangeSet
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.operation_table import composite, ttnn
+from ttnn_emulator.hardware.core_grid import CoreRangeSet
 from ttnn_emulator.ops.reduction.device_operations import HW, H, W, add_along, spread
 from ttnn_emulator.ops.reduction.reductions import dims_of, kept_shape, reduce_nothing, reshaped, tilized
 from ttnn_emulator.ops.support.common_checks import math_config
-from ttnn_emulator.table import composite, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.tensor import Tensor
 
 
 def _spread(

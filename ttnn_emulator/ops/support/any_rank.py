@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 from ttnn_emulator.errors import require
-from ttnn_emulator.table import ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.execution.operation_table import ttnn
+from ttnn_emulator.tensors.tensor import Tensor
 
 
 def to_4d(tensor: Tensor) -> Tensor:

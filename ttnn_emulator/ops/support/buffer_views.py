@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from ttnn_emulator.spec import Spec
+from ttnn_emulator.tensors.spec import Spec
 
 Dims = tuple[int, ...]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ttnn_emulator.dispatch import current_board, current_device
 from ttnn_emulator.enums import BufferType, MathFidelity
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.dispatch import current_board, current_device
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
-from ttnn_emulator.shapes import normalize_dim
-from ttnn_emulator.spec import Spec
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.shapes import normalize_dim
+from ttnn_emulator.tensors.spec import Spec
 
 
 def require_on_device(spec: Spec, name: str = "the input tensor") -> None:

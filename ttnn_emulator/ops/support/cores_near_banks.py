@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ttnn_emulator.core_numbers import near_dram
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import ShardOrientation
-from ttnn_emulator.grid import CoreCoord
-from ttnn_emulator.memory_config import ShardSpec
-from ttnn_emulator.spec import Spec
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.hardware.core_grid import CoreCoord
+from ttnn_emulator.hardware.core_numbering import near_dram
+from ttnn_emulator.tensors.memory_config import ShardSpec
+from ttnn_emulator.tensors.spec import Spec
 
 
 def near_banks() -> list[CoreCoord]:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from ttnn_emulator.enums import ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import require
-from ttnn_emulator.grid import CoreCoord, CoreRange, CoreRangeSet, num_cores_to_corerangeset
-from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
-from ttnn_emulator.shapes import TILE_SIZE, div_up, round_up
+from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRange, CoreRangeSet, num_cores_to_corerangeset
+from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up, round_up
 
 HEIGHT, WIDTH, BLOCK = (
     TensorMemoryLayout.HEIGHT_SHARDED,

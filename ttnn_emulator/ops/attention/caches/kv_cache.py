@@ -8,13 +8,13 @@ import torch
 
 from ttnn_emulator.enums import DataType, TensorMemoryLayout
 from ttnn_emulator.errors import require
+from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.ops.attention.caches.rows_and_pages import RowWriter
 from ttnn_emulator.ops.attention.heads.common import grown, torn
 from ttnn_emulator.ops.support.common_checks import math_config, require_on_device, require_tile
 from ttnn_emulator.ops.support.derived_shards import HEIGHT, WIDTH
-from ttnn_emulator.shapes import TILE_SIZE
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.shapes import TILE_SIZE
+from ttnn_emulator.tensors.spec import Spec
 
 CACHE_DTYPES = (DataType.FLOAT32, DataType.BFLOAT16, DataType.BFLOAT8_B)
 MOST_USERS = 32

@@ -10,7 +10,7 @@ import torch
 from ttnn_emulator.enums import DataType
 from ttnn_emulator.errors import ChipFault
 from ttnn_emulator.numerics.formats.carriers import flush, pack, truncate_bf16
-from ttnn_emulator.shapes import TILE_SIZE
+from ttnn_emulator.tensors.shapes import TILE_SIZE
 
 Convert = Callable[[torch.Tensor], torch.Tensor]
 

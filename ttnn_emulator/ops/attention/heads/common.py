@@ -7,18 +7,18 @@ from typing import Any
 
 import torch
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.grid import CoreCoord, CoreRange, CoreRangeSet
-from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Plan
+from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRange, CoreRangeSet
 from ttnn_emulator.numerics.formats.carriers import device_pack_block_float, flush
 from ttnn_emulator.numerics.native.threaded_copies import contiguous
 from ttnn_emulator.numerics.units.matrix_unit import truncate_mantissa
 from ttnn_emulator.ops.support.common_checks import require_on_device, require_tile
-from ttnn_emulator.shapes import DEFAULT_TILE
-from ttnn_emulator.spec import Spec, tile_bytes
-from ttnn_emulator.table import Plan
+from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.shapes import DEFAULT_TILE
+from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 HEAD_DTYPES = (DataType.FLOAT32, DataType.BFLOAT16, DataType.BFLOAT8_B)
 TF32_BITS = 11

@@ -6,8 +6,8 @@ import torch
 
 from ttnn_emulator.enums import BufferType, DataType, Layout, ShardOrientation
 from ttnn_emulator.errors import require
-from ttnn_emulator.grid import CoreCoord, CoreRange, CoreRangeSet, num_cores_to_corerangeset
-from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.execution.operation_table import Plan, operation
+from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRange, CoreRangeSet, num_cores_to_corerangeset
 from ttnn_emulator.ops.attention.heads.common import (
     board_cores,
     board_grid,
@@ -19,9 +19,9 @@ from ttnn_emulator.ops.attention.heads.common import (
 )
 from ttnn_emulator.ops.support.common_checks import into, require_on_device, require_tile
 from ttnn_emulator.ops.support.derived_shards import HEIGHT, WIDTH
-from ttnn_emulator.shapes import TILE_SIZE, round_up
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.shapes import TILE_SIZE, round_up
+from ttnn_emulator.tensors.spec import Spec
 
 DECODE_DTYPES = (DataType.FLOAT32, DataType.BFLOAT16)
 MOST_USERS = 32

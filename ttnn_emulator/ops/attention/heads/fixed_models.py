@@ -8,7 +8,7 @@ import torch
 
 from ttnn_emulator.enums import Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.ops.attention.heads.common import (
     divided,
     grouped_heads,
@@ -22,9 +22,9 @@ from ttnn_emulator.ops.attention.heads.common import (
 )
 from ttnn_emulator.ops.attention.heads.split_concatenate import taking_apart
 from ttnn_emulator.ops.support.common_checks import memory_of
-from ttnn_emulator.shapes import TILE_SIZE
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.shapes import TILE_SIZE
+from ttnn_emulator.tensors.spec import Spec
 
 FALCON_HEADS, FALCON_WIDTH = 71, 4672
 VIT_HEADS, VIT_WIDTH = 12, 2304

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import DataType, Layout, ShardOrientation
 from ttnn_emulator.errors import require
-from ttnn_emulator.grid import CoreCoord
-from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Plan, operation
+from ttnn_emulator.hardware.core_grid import CoreCoord
 from ttnn_emulator.numerics.native.threaded_copies import contiguous
 from ttnn_emulator.ops.attention.heads.common import (
     HEAD_DTYPES,
@@ -39,9 +39,9 @@ from ttnn_emulator.ops.attention.heads.split_concatenate import (
 )
 from ttnn_emulator.ops.support.common_checks import into, memory_of, require_on_device
 from ttnn_emulator.ops.support.derived_shards import BLOCK, HEIGHT
-from ttnn_emulator.shapes import TILE_SIZE, round_up
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.shapes import TILE_SIZE, round_up
+from ttnn_emulator.tensors.spec import Spec
 
 BERT_DTYPES = (DataType.BFLOAT16, DataType.BFLOAT8_B)
 BERT_BATCHES = range(7, 10)

@@ -8,8 +8,8 @@ import torch
 
 from ttnn_emulator.enums import Layout, ShardOrientation
 from ttnn_emulator.errors import require
-from ttnn_emulator.grid import num_cores_to_corerangeset
-from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation, ttnn
+from ttnn_emulator.hardware.core_grid import num_cores_to_corerangeset
 from ttnn_emulator.ops.attention.heads.common import (
     Move,
     board_cores,
@@ -30,10 +30,10 @@ from ttnn_emulator.ops.attention.heads.common import (
 )
 from ttnn_emulator.ops.support.common_checks import memory_of, require_on_device, require_tile
 from ttnn_emulator.ops.support.derived_shards import HEIGHT, WIDTH
-from ttnn_emulator.shapes import TILE_SIZE, Shape, round_up
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, composite, internal, operation, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.shapes import TILE_SIZE, Shape, round_up
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.tensor import Tensor
 
 Heads = tuple[Tensor, Tensor, Tensor]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from ttnn_emulator.enums import BufferType, DataType, TensorMemoryLayout
-from ttnn_emulator.shapes import DEFAULT_TILE
-from ttnn_emulator.spec import Spec, tile_bytes
+from ttnn_emulator.tensors.shapes import DEFAULT_TILE
+from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 BUFFERED_TILES = 2
 # Tiles that are computed at once where every core works on the shards in its own memory.

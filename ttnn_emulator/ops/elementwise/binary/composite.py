@@ -20,15 +20,15 @@ from ttnn_emulator.enums import (
     TensorMemoryLayout,
 )
 from ttnn_emulator.errors import InvalidArgument, SignatureError, require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation, ttnn
 from ttnn_emulator.numerics.formats import carriers, casts
 from ttnn_emulator.numerics.functions.apply import Activation
 from ttnn_emulator.numerics.programs.elementwise.binary import applied
 from ttnn_emulator.ops.elementwise.binary.device_operation import INT32, UINT32, plan_binary
 from ttnn_emulator.ops.elementwise.binary.named_operations import run
 from ttnn_emulator.ops.elementwise.unary.program import unary_plan
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, composite, internal, operation, ttnn
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.spec import Spec
 
 UnaryOpType = ALL_ENUMS["UnaryOpType"]
 

@@ -10,7 +10,6 @@ import numpy as np
 import torch
 
 from ttnn_emulator.api.config_types import UnaryWithParam
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import (
     BLOCK_FLOAT_DTYPES,
     FLOAT_DTYPES,
@@ -19,7 +18,8 @@ from ttnn_emulator.enums import (
     Layout,
 )
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Plan, bindable
 from ttnn_emulator.numerics.formats import casts
 from ttnn_emulator.numerics.formats.carriers import CARRIER, round_bf16_nearest_even
 from ttnn_emulator.numerics.programs.elementwise import binary as elementwise
@@ -28,9 +28,9 @@ from ttnn_emulator.ops.elementwise.binary.circular_buffers import buffer_bytes
 from ttnn_emulator.ops.support.common_checks import hashed
 from ttnn_emulator.ops.support.derived_shards import fresh_shards, lacks_shards
 from ttnn_emulator.ops.support.fused_functions import fault_of, fused, raising, require_fusable
-from ttnn_emulator.shapes import TILE_SIZE
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, bindable
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.shapes import TILE_SIZE
+from ttnn_emulator.tensors.spec import Spec
 
 Number = int | float
 

@@ -9,13 +9,13 @@ import torch
 
 from ttnn_emulator.enums import ALL_ENUMS, FLOAT_DTYPES, DataType, Layout, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.formats import carriers
 from ttnn_emulator.numerics.programs.elementwise import binary as elementwise
 from ttnn_emulator.ops.support.common_checks import into
-from ttnn_emulator.shapes import TILE_SIZE, div_up
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up
+from ttnn_emulator.tensors.spec import Spec
 
 BcastOpMath, BcastOpDim = ALL_ENUMS["BcastOpMath"], ALL_ENUMS["BcastOpDim"]
 JOINED = {BcastOpMath.ADD: "ADD", BcastOpMath.SUB: "SUB", BcastOpMath.MUL: "MUL"}

@@ -7,9 +7,9 @@ from typing import Any
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES
 from ttnn_emulator.errors import require
+from ttnn_emulator.execution.operation_table import Operation, Plan, operation, same
 from ttnn_emulator.ops.elementwise.binary.device_operation import plan_binary
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Operation, Plan, operation, same
+from ttnn_emulator.tensors.spec import Spec
 
 # Name → kind of the device operation. Each takes two tensors or a tensor and a number.
 PLAIN = {

@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType
 from ttnn_emulator.errors import SignatureError, require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.formats import carriers, casts
 from ttnn_emulator.numerics.functions.apply import apply_function
 from ttnn_emulator.numerics.programs.elementwise.integer import INTEGER_KERNELS
@@ -27,8 +27,8 @@ from ttnn_emulator.ops.elementwise.binary.device_operation import (
 )
 from ttnn_emulator.ops.elementwise.binary.named_operations import run
 from ttnn_emulator.ops.support.derived_shards import fresh_shards, lacks_shards
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.spec import Spec
 
 Values = torch.Tensor
 INTEGERS = frozenset({INT32, UINT32, UINT16})

@@ -9,14 +9,14 @@ import torch
 
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.operation_table import Plan, composite, operation, ttnn
 from ttnn_emulator.numerics.formats.carriers import round_bf16_nearest_even
 from ttnn_emulator.numerics.programs.elementwise import binary as elementwise
 from ttnn_emulator.ops.elementwise.complex.tensor import ComplexTensor
 from ttnn_emulator.ops.support.common_checks import require_on_device
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, composite, operation, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.tensor import Tensor
 
 Parts = Callable[..., Any]
 

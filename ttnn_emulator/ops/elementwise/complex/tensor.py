@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ttnn_emulator.api.binding import TYPES
 from ttnn_emulator.errors import require
-from ttnn_emulator.table import composite
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.execution.operation_table import composite
+from ttnn_emulator.tensors.tensor import Tensor
 
 
 class ComplexTensor:

@@ -9,15 +9,15 @@ import torch
 
 from ttnn_emulator.enums import ALL_ENUMS, DataType, Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.host import from_torch_tensor
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.operation_table import Plan, composite, internal, ttnn
 from ttnn_emulator.numerics.functions.apply import Activation
 from ttnn_emulator.ops.elementwise.unary.parameterised import single
 from ttnn_emulator.ops.elementwise.unary.program import unary_plan
-from ttnn_emulator.shapes import TILE_SIZE
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, composite, internal, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.host_transfer import from_torch_tensor
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.shapes import TILE_SIZE
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.tensor import Tensor
 
 # -- clamp ------------------------------------------------------------------------------------------------------------
 

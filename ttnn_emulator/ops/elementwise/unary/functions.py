@@ -10,14 +10,14 @@ import torch
 
 from ttnn_emulator.enums import ALL_ENUMS, DataType
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.grid import CoreRangeSet
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.operation_table import Plan, operation
+from ttnn_emulator.hardware.core_grid import CoreRangeSet
 from ttnn_emulator.numerics.formats.carriers import pack
 from ttnn_emulator.numerics.functions.apply import Activation
 from ttnn_emulator.ops.elementwise.unary.program import unary_plan
-from ttnn_emulator.shapes import TILE_SIZE
-from ttnn_emulator.spec import FACE_WIDTH, Spec
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.shapes import TILE_SIZE
+from ttnn_emulator.tensors.spec import FACE_WIDTH, Spec
 
 GeluVariant, SigmoidMode = ALL_ENUMS["GeluVariant"], ALL_ENUMS["SigmoidMode"]
 

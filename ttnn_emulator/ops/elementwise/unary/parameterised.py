@@ -9,14 +9,14 @@ import numpy as np
 
 from ttnn_emulator.enums import INTEGER_DTYPES, DataType
 from ttnn_emulator.errors import require
-from ttnn_emulator.grid import CoreRangeSet
-from ttnn_emulator.memory_config import MemoryConfig
+from ttnn_emulator.execution.operation_table import Plan, operation
+from ttnn_emulator.hardware.core_grid import CoreRangeSet
 from ttnn_emulator.numerics.formats.carriers import INTEGER_RANGE
 from ttnn_emulator.numerics.functions.apply import Activation, activation_of
 from ttnn_emulator.ops.elementwise.unary.kinds import TWO_PARAMETERS, WITH_PARAMETERS, WITHOUT_PARAMETERS
 from ttnn_emulator.ops.elementwise.unary.program import unary_plan
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.table import Plan, operation
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.spec import Spec
 
 Number = int | float
 

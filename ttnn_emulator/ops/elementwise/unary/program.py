@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 
-from ttnn_emulator.dispatch import current_board
 from ttnn_emulator.enums import (
     FLOAT_DTYPES,
     INTEGER_DTYPES,
@@ -19,8 +18,9 @@ from ttnn_emulator.enums import (
     TensorMemoryLayout,
 )
 from ttnn_emulator.errors import require
-from ttnn_emulator.grid import CoreCoord, CoreRangeSet, num_cores_to_corerangeset
-from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.operation_table import Bind, Plan, bindable
+from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRangeSet, num_cores_to_corerangeset
 from ttnn_emulator.numerics.formats.carriers import pack
 from ttnn_emulator.numerics.functions.apply import Activation, apply_chain, table_of_chain
 from ttnn_emulator.numerics.functions.integer import integer_function
@@ -28,9 +28,9 @@ from ttnn_emulator.numerics.functions.lookup_tables import apply_table, applying
 from ttnn_emulator.ops.elementwise.unary.kinds import DEDICATED, INTEGER_ONLY, INTEGERS
 from ttnn_emulator.ops.support.common_checks import hashed, into, require_on_device
 from ttnn_emulator.ops.support.derived_shards import fresh_shards, lacks_shards
-from ttnn_emulator.shapes import DEFAULT_TILE, TILE_SIZE, div_up, round_up
-from ttnn_emulator.spec import L1_ALIGNMENT, ROW_MAJOR_BYTES, Spec, padded_spec, tile_bytes
-from ttnn_emulator.table import Bind, Plan, bindable
+from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.shapes import DEFAULT_TILE, TILE_SIZE, div_up, round_up
+from ttnn_emulator.tensors.spec import L1_ALIGNMENT, ROW_MAJOR_BYTES, Spec, padded_spec, tile_bytes
 
 Compute = Callable[[torch.Tensor], torch.Tensor]
 

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from ttnn_emulator import printing
 from ttnn_emulator.enums import DataType, Layout, StorageType
 from ttnn_emulator.errors import InvalidArgument, require
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.numerics.formats import carriers
-from ttnn_emulator.shapes import Shape, Tile, round_up
-from ttnn_emulator.spec import ROW_MAJOR_BYTES, Spec
-from ttnn_emulator.storage import SpecStorage, Storage, page_alignment
-from ttnn_emulator.tensor_facts import TensorFacts
+from ttnn_emulator.tensors import printing
+from ttnn_emulator.tensors.buffer_facts import TensorFacts
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.tensors.shapes import Shape, Tile, round_up
+from ttnn_emulator.tensors.spec import ROW_MAJOR_BYTES, Spec
+from ttnn_emulator.tensors.storage import SpecStorage, Storage, page_alignment
 
 if TYPE_CHECKING:
-    from ttnn_emulator.device import MeshDevice
+    from ttnn_emulator.hardware.device import MeshDevice
 
 _tensor_ids = itertools.count(1)
 
@@ -39,7 +39,7 @@ class Tensor(TensorFacts):
     topology: Any
 
     def __init__(self, tensor: Any = None, data_type: DataType | None = None, *args: Any, **kwargs: Any) -> None:
-        from ttnn_emulator.host import tensor_from_arguments
+        from ttnn_emulator.tensors.host_transfer import tensor_from_arguments
 
         made = tensor_from_arguments(tensor, data_type, *args, **kwargs)
         self._set(made._spec, made._storage, made._device)
@@ -148,7 +148,7 @@ class Tensor(TensorFacts):
 
     def deallocate(self, force: bool = False) -> None:
         """Give the buffer back now. Without `force`, only if no other tensor shares it."""
-        from ttnn_emulator.ownership import give_back
+        from ttnn_emulator.tensors.buffer_ownership import give_back
 
         give_back(self, force)
 
@@ -163,7 +163,7 @@ class Tensor(TensorFacts):
 
     def to(self, *args: Any, **kwargs: Any) -> Tensor:
         """`to(device, mem_config, cq_id)` or `to(target_layout)`."""
-        from ttnn_emulator.table import ttnn
+        from ttnn_emulator.execution.operation_table import ttnn
 
         name = (
             "target_layout" if isinstance(args[0] if args else None, Layout) or "target_layout" in kwargs else "device"
@@ -179,12 +179,12 @@ class Tensor(TensorFacts):
         return ttnn.to_device(self, target, memory_config=config, cq_id=given.get("cq_id"))
 
     def cpu(self, blocking: bool = True, cq_id: Any = None) -> Tensor:
-        from ttnn_emulator.table import ttnn
+        from ttnn_emulator.execution.operation_table import ttnn
 
         return ttnn.from_device(self, cq_id=cq_id)
 
     def to_torch(self, dtype: Any = None, *, mesh_composer: Any = None, **_: Any) -> torch.Tensor:
-        from ttnn_emulator.host import to_torch
+        from ttnn_emulator.tensors.host_transfer import to_torch
 
         return to_torch(self, dtype, mesh_composer=mesh_composer)
 
@@ -203,44 +203,44 @@ class Tensor(TensorFacts):
         return self.to_torch().reshape(()).item()
 
     def reshape(self, *shape: Any) -> Tensor:
-        from ttnn_emulator.table import ttnn
+        from ttnn_emulator.execution.operation_table import ttnn
 
         dims = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
         return ttnn.reshape(self, list(dims))
 
     def pad(self, output_tensor_shape: Sequence[int], input_tensor_start: Sequence[int], pad_value: float, /) -> Tensor:
         """Pad a row-major host tensor. Its logical shape stays, and is what lies at the start of the padded one."""
-        from ttnn_emulator.host_padding import pad_host
+        from ttnn_emulator.tensors.host_padding import pad_host
 
         return pad_host(self, output_tensor_shape, input_tensor_start, pad_value)
 
     def unpad(self, output_tensor_start: Sequence[int], output_tensor_end: Sequence[int], /) -> Tensor:
         """Cut a row-major host tensor."""
-        from ttnn_emulator.host_padding import unpad_host
+        from ttnn_emulator.tensors.host_padding import unpad_host
 
         return unpad_host(self, output_tensor_start, output_tensor_end)
 
     def pad_to_tile(self, pad_value: float, /) -> Tensor:
         """A row-major host tensor whose buffer ends with whole tiles; its logical shape stays. Tiles stay so."""
-        from ttnn_emulator.host_padding import pad_host_to_tile
+        from ttnn_emulator.tensors.host_padding import pad_host_to_tile
 
         return pad_host_to_tile(self, pad_value)
 
     def unpad_from_tile(self, output_tensor_shape: Sequence[int], /) -> Tensor:
         """A row-major host tensor without the padding that makes whole tiles of its last two dimensions."""
-        from ttnn_emulator.host_padding import unpad_host_from_tile
+        from ttnn_emulator.tensors.host_padding import unpad_host_from_tile
 
         return unpad_host_from_tile(self, output_tensor_shape)
 
     def to_torch_with_padded_shape(self) -> torch.Tensor:
         """The values with the padding around them, where that is known."""
-        from ttnn_emulator.host_padding import to_torch_padded
+        from ttnn_emulator.tensors.host_padding import to_torch_padded
 
         return to_torch_padded(self)
 
     def device_coords(self) -> list[Any]:
         """The coordinates of the chips that hold it, row by row."""
-        from ttnn_emulator.device import MeshCoordinate
+        from ttnn_emulator.hardware.device import MeshCoordinate
 
         columns = self._device.shape[1] if self._device is not None else 1
         chips = self._device.num_devices if self._device is not None else 1
@@ -296,7 +296,7 @@ class Tensor(TensorFacts):
     __hash__ = object.__hash__
 
     def __getitem__(self, slices: Any) -> Tensor:
-        from ttnn_emulator.host import get_item
+        from ttnn_emulator.tensors.host_transfer import get_item
 
         return get_item(self, slices)
 
@@ -309,7 +309,7 @@ class Tensor(TensorFacts):
 
 
 def _operator(name: str, left: Any, right: Any) -> Tensor:
-    from ttnn_emulator.table import ttnn
+    from ttnn_emulator.execution.operation_table import ttnn
 
     return getattr(ttnn, name)(left, right)
 

@@ -9,9 +9,9 @@ import torch
 from ttnn_emulator.errors import NotEmulated, require
 
 if TYPE_CHECKING:
-    from ttnn_emulator.device import MeshDevice
-    from ttnn_emulator.spec import Spec
-    from ttnn_emulator.storage import Storage
+    from ttnn_emulator.hardware.device import MeshDevice
+    from ttnn_emulator.tensors.spec import Spec
+    from ttnn_emulator.tensors.storage import Storage
 
 
 class TensorFacts:
@@ -45,9 +45,9 @@ class TensorFacts:
 
     def tensor_topology(self) -> Any:
         """How the tensor is spread over chips; on one chip, there as a whole."""
-        from ttnn_emulator.device import MeshCoordinate, MeshShape
+        from ttnn_emulator.hardware.device import MeshCoordinate, MeshShape
         from ttnn_emulator.library.devices.tensor_topology import TensorTopology
-        from ttnn_emulator.mesh import PlacementReplicate
+        from ttnn_emulator.tensors.mesh_distribution import PlacementReplicate
 
         if self._device is not None and self._device.num_devices > 1:
             raise NotEmulated("the topology of a tensor on several chips is not emulated")

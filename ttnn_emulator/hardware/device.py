@@ -10,15 +10,15 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
-from ttnn_emulator.allocator import BankedMemory, MemoryView
 from ttnn_emulator.api.binding import TYPES
-from ttnn_emulator.boards import Board, board_names, default_board_name, find_board
-from ttnn_emulator.core_numbers import CoreNumbers
 from ttnn_emulator.enums import ALL_ENUMS, Arch, BufferType
 from ttnn_emulator.errors import InvalidArgument, require
-from ttnn_emulator.grid import CoreCoord, CoreGrid
-from ttnn_emulator.shapes import div_up, round_up
-from ttnn_emulator.sub_devices import SubDevices
+from ttnn_emulator.hardware.allocator import BankedMemory, MemoryView
+from ttnn_emulator.hardware.boards import Board, board_names, default_board_name, find_board
+from ttnn_emulator.hardware.core_grid import CoreCoord, CoreGrid
+from ttnn_emulator.hardware.core_numbering import CoreNumbers
+from ttnn_emulator.hardware.sub_devices import SubDevices
+from ttnn_emulator.tensors.shapes import div_up, round_up
 
 DispatchCoreType = ALL_ENUMS["DispatchCoreType"]
 DispatchCoreAxis = ALL_ENUMS["DispatchCoreAxis"]
@@ -305,7 +305,7 @@ class MeshDevice(SubDevices, CoreNumbers):
 
     def get_view(self) -> Any:
         """The mesh as a table of its chips."""
-        from ttnn_emulator.mesh import MeshDeviceView
+        from ttnn_emulator.tensors.mesh_distribution import MeshDeviceView
 
         return MeshDeviceView(self)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ttnn_emulator.boards import near_dram
 from ttnn_emulator.enums import Arch
 from ttnn_emulator.errors import InvalidArgument, NotEmulated, require
-from ttnn_emulator.grid import CoreCoord
+from ttnn_emulator.hardware.boards import near_dram
+from ttnn_emulator.hardware.core_grid import CoreCoord
 
 if TYPE_CHECKING:
-    from ttnn_emulator.boards import Board
+    from ttnn_emulator.hardware.boards import Board
 
 # Wormhole's workers are numbered from 18 on in both directions; Blackhole's columns leave out DRAM and the bus.
 WORKERS: dict[Arch, tuple[list[int], int]] = {

@@ -10,7 +10,7 @@ import torch
 from ttnn_emulator.enums import DataType
 
 if TYPE_CHECKING:
-    from ttnn_emulator.tensor import Tensor
+    from ttnn_emulator.tensors.tensor import Tensor
 
 INDENT = 13  # under the first bracket of "ttnn.Tensor(["
 INTEGER_WIDTH = 5

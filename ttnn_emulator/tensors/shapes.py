@@ -113,7 +113,7 @@ class Tile:
 
     def get_tile_size(self, dtype: Any) -> int:
         """Bytes of one tile."""
-        from ttnn_emulator.spec import tile_bytes
+        from ttnn_emulator.tensors.spec import tile_bytes
 
         return tile_bytes(self, dtype)
 

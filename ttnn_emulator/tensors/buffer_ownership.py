@@ -6,12 +6,12 @@ import sys
 from typing import TYPE_CHECKING
 
 from ttnn_emulator.execution.trace import references_to
-from ttnn_emulator.tensor import caller
+from ttnn_emulator.tensors.tensor import caller
 
 if TYPE_CHECKING:
-    from ttnn_emulator.device import MeshDevice
-    from ttnn_emulator.storage import Storage
-    from ttnn_emulator.tensor import Tensor
+    from ttnn_emulator.hardware.device import MeshDevice
+    from ttnn_emulator.tensors.storage import Storage
+    from ttnn_emulator.tensors.tensor import Tensor
 
 # References to a storage while it is looked at: its tensor or view, a variable, and the argument of getrefcount.
 REFERENCES_HERE = 3

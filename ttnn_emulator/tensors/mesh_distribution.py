@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ttnn_emulator.device import MeshCoordinate, MeshShape
 from ttnn_emulator.errors import require
+from ttnn_emulator.hardware.device import MeshCoordinate, MeshShape
 
 if TYPE_CHECKING:
-    from ttnn_emulator.device import MeshDevice
+    from ttnn_emulator.hardware.device import MeshDevice
 
 
 @dataclass(frozen=True)
@@ -274,8 +274,8 @@ def as_composer(value: Any) -> MeshComposer | None:
 
 def get_device_tensors(tensor: Any) -> list[Any]:
     """One tensor for every chip."""
-    from ttnn_emulator.storage import Storage
-    from ttnn_emulator.tensor import Tensor, read_back
+    from ttnn_emulator.tensors.storage import Storage
+    from ttnn_emulator.tensors.tensor import Tensor, read_back
 
     return [Tensor.of(tensor._spec, Storage([values], None), tensor._device) for values in read_back(tensor)]
 
@@ -300,8 +300,8 @@ def combine_device_tensors(*, tensors: Sequence[Any]) -> Any:
 
 
 def _combined(tensors: Sequence[Any], device: MeshDevice | None) -> Any:
-    from ttnn_emulator.storage import Storage
-    from ttnn_emulator.tensor import Tensor, values_of
+    from ttnn_emulator.tensors.storage import Storage
+    from ttnn_emulator.tensors.tensor import Tensor, values_of
 
     spec = tensors[0]._spec
     for each in tensors[1:]:
@@ -335,9 +335,9 @@ defaults = _Defaults()
 
 def aggregate_tensor(tensors: Any, composer: MeshComposer) -> Any:
     """Host tensors joined into one."""
-    from ttnn_emulator.host import from_torch_tensor
     from ttnn_emulator.numerics.formats.carriers import to_torch_dtype
-    from ttnn_emulator.tensor import read_back
+    from ttnn_emulator.tensors.host_transfer import from_torch_tensor
+    from ttnn_emulator.tensors.tensor import read_back
 
     items = list(tensors) if isinstance(tensors, list | tuple) else [tensors]
     pieces = [to_torch_dtype(values, item.dtype) for item in items for values in read_back(item)]
@@ -346,7 +346,7 @@ def aggregate_tensor(tensors: Any, composer: MeshComposer) -> Any:
 
 def distribute_tensor(tensor: Any, mapper: MeshMapper, mesh_device: MeshDevice | None = None) -> Any:
     """A host tensor dealt out over a mesh."""
-    from ttnn_emulator.host import from_torch_tensor
+    from ttnn_emulator.tensors.host_transfer import from_torch_tensor
 
     return from_torch_tensor(
         tensor.to_torch(), tensor.dtype, layout=tensor.layout, device=mesh_device, mesh_mapper=mapper

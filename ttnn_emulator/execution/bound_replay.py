@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ttnn_emulator.execution.operation_table import Bindable
 from ttnn_emulator.numerics import mode
 from ttnn_emulator.numerics.formats.carriers import version_of, wide
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.storage import Storage
-from ttnn_emulator.table import Bindable
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.storage import Storage
 
 if TYPE_CHECKING:
-    from ttnn_emulator.device import MeshDevice
     from ttnn_emulator.execution.trace import Program
+    from ttnn_emulator.hardware.device import MeshDevice
 
 MOST_VALUES = 1 << 21  # of all results: 8 MB, beyond which computing takes the time
 Run = Callable[[], Any]

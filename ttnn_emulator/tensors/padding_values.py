@@ -17,8 +17,8 @@ import torch
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, FLOAT_DTYPES, DataType
 from ttnn_emulator.errors import NotEmulated
 from ttnn_emulator.numerics.formats import carriers
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.storage import Storage
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.storage import Storage
 
 Padding = float | list[torch.Tensor]
 

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import torch
 
-from ttnn_emulator import padding_values
 from ttnn_emulator.enums import Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.host import from_device, host_slice
 from ttnn_emulator.numerics.formats import carriers
-from ttnn_emulator.shapes import TILE_SIZE
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.storage import Storage
-from ttnn_emulator.tensor import Tensor, values_of
+from ttnn_emulator.tensors import padding_values
+from ttnn_emulator.tensors.host_transfer import from_device, host_slice
+from ttnn_emulator.tensors.shapes import TILE_SIZE
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.storage import Storage
+from ttnn_emulator.tensors.tensor import Tensor, values_of
 
 
 def enlarge_host(tensor: Tensor, shape: Sequence[int], start: Sequence[int], value: float) -> Tensor:

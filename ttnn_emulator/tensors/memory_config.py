@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ttnn_emulator.enums import BufferType, ShardOrientation, ShardStrategy, TensorMemoryLayout
-from ttnn_emulator.grid import JSON_SEPARATORS, CoreCoord, CoreGrid, CoreRange, CoreRangeSet
-from ttnn_emulator.shapes import Shape, div_up, round_up
-from ttnn_emulator.shard_spec import NdShardSpec, ShardDistributionStrategy, ShardSpec
+from ttnn_emulator.hardware.core_grid import JSON_SEPARATORS, CoreCoord, CoreGrid, CoreRange, CoreRangeSet
+from ttnn_emulator.tensors.shapes import Shape, div_up, round_up
+from ttnn_emulator.tensors.shard_spec import NdShardSpec, ShardDistributionStrategy, ShardSpec
 
 SHARDED_2D = frozenset(
     {TensorMemoryLayout.HEIGHT_SHARDED, TensorMemoryLayout.WIDTH_SHARDED, TensorMemoryLayout.BLOCK_SHARDED}

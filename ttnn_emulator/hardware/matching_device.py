@@ -6,10 +6,10 @@ import dataclasses
 from types import ModuleType
 from typing import Any
 
-from ttnn_emulator.boards import Board, dispatch_grids, find_board, names_with_grids
-from ttnn_emulator.device import MeshDevice, MeshShape
 from ttnn_emulator.enums import Arch
 from ttnn_emulator.errors import InvalidArgument
+from ttnn_emulator.hardware.boards import Board, dispatch_grids, find_board, names_with_grids
+from ttnn_emulator.hardware.device import MeshDevice, MeshShape
 
 # `ttnn.cluster.ClusterType` of systems whose boards have another name here; the rest are found by their own names.
 BOARD_OF_CLUSTER = {"T3K": "t3000"}

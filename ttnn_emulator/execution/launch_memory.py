@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ttnn_emulator.enums import BufferType
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.storage import Placement, Storage
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.storage import Placement, Storage
 
 if TYPE_CHECKING:
-    from ttnn_emulator.device import MeshDevice
+    from ttnn_emulator.hardware.device import MeshDevice
 
 
 @dataclass(frozen=True)

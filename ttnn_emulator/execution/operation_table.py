@@ -28,9 +28,9 @@ from typing import Any
 from ttnn_emulator.api.binding import NoMatch, Overload, bind, make_overload, overloads_of, signatures_against
 from ttnn_emulator.api.recorded import operation_names, public_names
 from ttnn_emulator.errors import EmulatorError, NotEmulated
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.staging import Stage
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.execution.launch_memory import Stage
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.tensor import Tensor
 
 ONLY_TENSORS = {Tensor}
 
@@ -153,7 +153,7 @@ class Operation:
 
     @functools.cached_property
     def _run(self) -> Callable[[Operation, tuple, dict[str, Any]], Any]:
-        from ttnn_emulator import dispatch
+        from ttnn_emulator.execution import dispatch
 
         return dispatch.call_device_operation if self.kind == "device" else dispatch.call_composite
 

@@ -11,19 +11,19 @@ from typing import Any
 
 import torch
 
-from ttnn_emulator import padding_values
 from ttnn_emulator.api.binding import Overload
-from ttnn_emulator.boards import Board, default_board_name, find_board
-from ttnn_emulator.device import MeshDevice, ProgramCache
 from ttnn_emulator.enums import BufferType, DataType
 from ttnn_emulator.errors import DeviceMismatch, EmulatorError, InvalidArgument, NotEmulated, OutOfMemory
 from ttnn_emulator.execution import listeners
+from ttnn_emulator.execution.launch_memory import Free, Rehearsal
+from ttnn_emulator.execution.operation_table import NO_PROGRAM, Operation, Plan
+from ttnn_emulator.hardware.boards import Board, default_board_name, find_board
+from ttnn_emulator.hardware.device import MeshDevice, ProgramCache
 from ttnn_emulator.numerics.formats.carriers import CARRIER, wide
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.staging import Free, Rehearsal
-from ttnn_emulator.storage import Placement, SpecStorage, Storage
-from ttnn_emulator.table import NO_PROGRAM, Operation, Plan
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors import padding_values
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.storage import Placement, SpecStorage, Storage
+from ttnn_emulator.tensors.tensor import Tensor
 
 
 class _State(threading.local):

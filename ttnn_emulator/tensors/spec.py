@@ -12,14 +12,14 @@ from typing import Any
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import InvalidArgument, NotEmulated, require
-from ttnn_emulator.memory_config import (
+from ttnn_emulator.tensors.memory_config import (
     DRAM_MEMORY_CONFIG,
     MemoryConfig,
     NdShardSpec,
     ShardDistributionStrategy,
     ShardSpec,
 )
-from ttnn_emulator.shapes import DEFAULT_TILE, Shape, Tile, div_up, round_up
+from ttnn_emulator.tensors.shapes import DEFAULT_TILE, Shape, Tile, div_up, round_up
 
 ROW_MAJOR_BYTES = {
     DataType.BFLOAT16: 2,

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from ttnn_emulator.enums import BufferType
 from ttnn_emulator.errors import require
-from ttnn_emulator.grid import CoreCoord, CoreRange, CoreRangeSet
-from ttnn_emulator.shapes import round_up
+from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRange, CoreRangeSet
+from ttnn_emulator.tensors.shapes import round_up
 
 if TYPE_CHECKING:
-    from ttnn_emulator.allocator import BankedMemory
-    from ttnn_emulator.boards import Board
+    from ttnn_emulator.hardware.allocator import BankedMemory
+    from ttnn_emulator.hardware.boards import Board
 
 _ids = itertools.count(1)
 

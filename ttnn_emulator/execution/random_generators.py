@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from ttnn_emulator.grid import CoreCoord, CoreRangeSet
+from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRangeSet
 
 if TYPE_CHECKING:
-    from ttnn_emulator.device import MeshDevice
+    from ttnn_emulator.hardware.device import MeshDevice
 
 UNCHANGED = 2**32 - 1  # the seed that leaves a generator as it is
 USERS = 32  # so many cores have users of their own, row by row

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from ttnn_emulator.enums import ALL_ENUMS, ShardOrientation
 from ttnn_emulator.errors import InvalidArgument
-from ttnn_emulator.grid import JSON_SEPARATORS, CoreRangeSet, json_fields
-from ttnn_emulator.shapes import Shape
+from ttnn_emulator.hardware.core_grid import JSON_SEPARATORS, CoreRangeSet, json_fields
+from ttnn_emulator.tensors.shapes import Shape
 
 if TYPE_CHECKING:
-    from ttnn_emulator.memory_config import MemoryConfig
+    from ttnn_emulator.tensors.memory_config import MemoryConfig
 
 ShardDistributionStrategy = ALL_ENUMS["ShardDistributionStrategy"]
 

@@ -18,14 +18,14 @@ import torch
 
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType
 from ttnn_emulator.execution import listeners
-from ttnn_emulator.execution.bound import BoundTrace, Held, Replays, memory_of
+from ttnn_emulator.execution.bound_replay import BoundTrace, Held, Replays, memory_of
 from ttnn_emulator.numerics import mode
 from ttnn_emulator.numerics.formats import carriers
 from ttnn_emulator.numerics.kernels import formats as format_kernels
 
 if TYPE_CHECKING:
-    from ttnn_emulator.device import MeshDevice
-    from ttnn_emulator.tensor import Tensor
+    from ttnn_emulator.hardware.device import MeshDevice
+    from ttnn_emulator.tensors.tensor import Tensor
 
 Write = Callable[[torch.Tensor], Any]
 Read = Callable[[], torch.Tensor]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ttnn_emulator.device import MeshDevice
 from ttnn_emulator.enums import ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import require
-from ttnn_emulator.grid import Coordinates, CoreCoord, CoreRange, CoreRangeSet, as_core
+from ttnn_emulator.hardware.core_grid import Coordinates, CoreCoord, CoreRange, CoreRangeSet, as_core
+from ttnn_emulator.hardware.device import MeshDevice
 
 Split = tuple[int, CoreRangeSet, CoreRangeSet, CoreRangeSet, int, int]
 

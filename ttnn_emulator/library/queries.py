@@ -8,8 +8,6 @@ from typing import Any
 import torch
 
 from ttnn_emulator.api.binding import TYPES
-from ttnn_emulator.boards import default_board_name, find_board
-from ttnn_emulator.device import MeshDevice
 from ttnn_emulator.enums import (
     ALL_ENUMS,
     BLOCK_FLOAT_DTYPES,
@@ -21,13 +19,15 @@ from ttnn_emulator.enums import (
     TensorMemoryLayout,
 )
 from ttnn_emulator.errors import require
-from ttnn_emulator.grid import CoreRangeSet
-from ttnn_emulator.host import from_torch_tensor
-from ttnn_emulator.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.hardware.boards import default_board_name, find_board
+from ttnn_emulator.hardware.core_grid import CoreRangeSet
+from ttnn_emulator.hardware.device import MeshDevice
 from ttnn_emulator.numerics.formats.carriers import TORCH_DTYPE
-from ttnn_emulator.shapes import Tile
-from ttnn_emulator.spec import ROW_MAJOR_BYTES, tile_bytes
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.host_transfer import from_torch_tensor
+from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.shapes import Tile
+from ttnn_emulator.tensors.spec import ROW_MAJOR_BYTES, tile_bytes
+from ttnn_emulator.tensors.tensor import Tensor
 
 ThrottleLevel: Any = ALL_ENUMS["ThrottleLevel"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from ttnn_emulator.device import MeshDevice
 from ttnn_emulator.enums import ALL_ENUMS, BufferType
 from ttnn_emulator.errors import InvalidArgument, require
-from ttnn_emulator.grid import CoreRangeSet
-from ttnn_emulator.storage import Placement, Storage
+from ttnn_emulator.hardware.core_grid import CoreRangeSet
+from ttnn_emulator.hardware.device import MeshDevice
+from ttnn_emulator.tensors.storage import Placement, Storage
 
 FabricConfig: Any = ALL_ENUMS["FabricConfig"]
 Topology: Any = ALL_ENUMS["Topology"]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ttnn_emulator.enums import BufferType
 from ttnn_emulator.errors import InvalidArgument, OutOfMemory
-from ttnn_emulator.shapes import round_up
+from ttnn_emulator.tensors.shapes import round_up
 
 
 @dataclass(frozen=True)

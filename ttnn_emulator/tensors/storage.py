@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from ttnn_emulator.boards import Arch
 from ttnn_emulator.enums import BufferType, DataType
 from ttnn_emulator.errors import InvalidArgument, NotEmulated, UseAfterFree
 from ttnn_emulator.execution import listeners
-from ttnn_emulator.grid import CoreRangeSet
-from ttnn_emulator.shapes import round_up
+from ttnn_emulator.hardware.boards import Arch
+from ttnn_emulator.hardware.core_grid import CoreRangeSet
+from ttnn_emulator.tensors.shapes import round_up
 
 if TYPE_CHECKING:
-    from ttnn_emulator.allocator import BankedMemory
-    from ttnn_emulator.device import MeshDevice
-    from ttnn_emulator.spec import Spec
+    from ttnn_emulator.hardware.allocator import BankedMemory
+    from ttnn_emulator.hardware.device import MeshDevice
+    from ttnn_emulator.tensors.spec import Spec
 
 Values = list[torch.Tensor]
 

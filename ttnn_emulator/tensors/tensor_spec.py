@@ -14,10 +14,10 @@ from typing import Any
 
 from ttnn_emulator.enums import ALL_ENUMS, BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import require
-from ttnn_emulator.grid import CoreRange, CoreRangeSet
-from ttnn_emulator.memory_config import MemoryConfig, NdShardSpec, ShardDistributionStrategy
-from ttnn_emulator.shapes import Shape, Tile, div_up, normalize_dim, round_up
-from ttnn_emulator.spec import ROW_MAJOR_BYTES, Spec
+from ttnn_emulator.hardware.core_grid import CoreRange, CoreRangeSet
+from ttnn_emulator.tensors.memory_config import MemoryConfig, NdShardSpec, ShardDistributionStrategy
+from ttnn_emulator.tensors.shapes import Shape, Tile, div_up, normalize_dim, round_up
+from ttnn_emulator.tensors.spec import ROW_MAJOR_BYTES, Spec
 
 ShardShapeAlignment = ALL_ENUMS["ShardShapeAlignment"]
 RECOMMENDED_BYTES = 64  # of a row of a row-major shard

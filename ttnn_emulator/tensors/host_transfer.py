@@ -12,21 +12,21 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from ttnn_emulator import padding_values
-from ttnn_emulator.device import MeshDevice
+from ttnn_emulator.atomic_files import replacing
 from ttnn_emulator.enums import ALL_ENUMS, BLOCK_FLOAT_DTYPES, FLOAT_DTYPES, DataType, Layout
 from ttnn_emulator.errors import InvalidArgument, require
+from ttnn_emulator.execution.operation_table import composite, ttnn
 from ttnn_emulator.execution.trace import require_not_capturing
-from ttnn_emulator.files import replacing
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
-from ttnn_emulator.mesh import MeshComposer, MeshMapper, as_composer, as_mapper
+from ttnn_emulator.hardware.device import MeshDevice
 from ttnn_emulator.numerics.formats import carriers
-from ttnn_emulator.ownership import give_back
-from ttnn_emulator.shapes import Tile
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.storage import SpecStorage, Storage
-from ttnn_emulator.table import composite, ttnn
-from ttnn_emulator.tensor import Tensor, read_back, values_of
+from ttnn_emulator.tensors import padding_values
+from ttnn_emulator.tensors.buffer_ownership import give_back
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.tensors.mesh_distribution import MeshComposer, MeshMapper, as_composer, as_mapper
+from ttnn_emulator.tensors.shapes import Tile
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.storage import SpecStorage, Storage
+from ttnn_emulator.tensors.tensor import Tensor, read_back, values_of
 
 DumpTensorMode = ALL_ENUMS["DumpTensorMode"]
 
