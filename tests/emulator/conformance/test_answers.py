@@ -17,7 +17,7 @@ from ttnn_emulator.conformance.real import RealTtnn
 from ttnn_emulator.conformance.report import family_section, golden_section
 
 LEAST_SHARE = 0.99
-PAGE = pathlib.Path(__file__).parents[2] / "docs" / "conformance.md"
+PAGE = pathlib.Path(__file__).parents[3] / "docs" / "conformance.md"
 OLD_PAGE = "docs/conformance.md is out of date: run `python -m ttnn_emulator.conformance report`"
 
 

@@ -9,7 +9,7 @@ import torch
 
 import ttnn_emulator as ttnn
 from tests.emulator.ops.against_torch import LEAST_PCC, pcc, stored
-from tests.emulator.ops.test_fused_products import on_cores
+from tests.emulator.ops.matmul.test_fused_products import on_cores
 from ttnn_emulator.numerics.programs.experts import gate_on_ring as numeric
 
 INNER, EXPERTS, LAYER = 7168, 256, 2464

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ttnn_emulator as ttnn
-from tests.emulator.test_bound_replays import ROWS, captured, on_host, values
+from tests.emulator.execution.test_bound_replays import ROWS, captured, on_host, values
 from ttnn_emulator.execution import bound_replay
 from ttnn_emulator.execution.direct_replay import DirectReplay, direct_replay
 from ttnn_emulator.execution.listeners import Listener, listening
