@@ -10,7 +10,7 @@ import pytest
 from ttnn_emulator.api.recorded import ttnn_version
 from ttnn_emulator.conformance import golden, recorded
 from ttnn_emulator.conformance.case import case_id
-from ttnn_emulator.conformance.cases import cases_of, families
+from ttnn_emulator.conformance.case_tables import cases_of, families
 from ttnn_emulator.conformance.compare import agree, score
 from ttnn_emulator.conformance.environment import existing_python
 from ttnn_emulator.conformance.real import RealTtnn

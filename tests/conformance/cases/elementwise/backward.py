@@ -17,7 +17,8 @@ from ttnn_emulator.conformance.case import (
     height_sharded,
     width_sharded,
 )
-from ttnn_emulator.conformance.cases.binary import UNSPECIFIED, turn
+
+from .binary import UNSPECIFIED, turn
 
 TALL, WIDE, BLOCK = height_sharded([32, 128], 4), width_sharded([128, 32], 4), block_sharded([64, 64], (2, 2))
 SQUARE = (128, 128)

@@ -20,7 +20,8 @@ from ttnn_emulator.conformance.case import (
     sharded_inputs,
     width_sharded,
 )
-from ttnn_emulator.conformance.cases.layout import makeable
+
+from .layout import makeable
 
 BLOCK_FLOATS = ("bfloat8_b", "bfloat4_b")
 SQUARE = (1, 1, 128, 128)

@@ -16,7 +16,8 @@ from ttnn_emulator.conformance.case import (
     product,
     sharded_inputs,
 )
-from ttnn_emulator.conformance.cases.normalization import CONFIGS, MEMORIES, SQUARE, STORABLE
+
+from .normalization import CONFIGS, MEMORIES, SQUARE, STORABLE
 
 
 def cases() -> Iterator[Case]:

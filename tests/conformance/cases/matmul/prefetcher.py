@@ -18,7 +18,8 @@ from ttnn_emulator.conformance.case import (
     height_sharded,
     width_sharded,
 )
-from ttnn_emulator.conformance.cases._matmul_programs import mcast_1d, mcast_2d, reuse
+
+from ._programs import mcast_1d, mcast_2d, reuse
 
 MATMUL, LINEAR, PREFETCH = "ttnn.matmul", "ttnn.linear", "ttnn.dram_prefetcher"
 EXPERIMENTAL = "ttnn.experimental."

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ttnn_emulator.conformance.case import SHAPES, Case, E, M, T, call, product, sharded_inputs
-from ttnn_emulator.conformance.cases.normalization import CONFIGS, MEMORIES, SQUARE, STORABLE
+
+from .normalization import CONFIGS, MEMORIES, SQUARE, STORABLE
 
 PAIR = (40, 70)
 GRADIENT = (1, 2, 40, 70)

@@ -22,7 +22,8 @@ from ttnn_emulator.conformance.case import (
     product,
     width_sharded,
 )
-from ttnn_emulator.conformance.cases._conv_words import (
+
+from ._conv_words import (
     KERNELS,
     SCHEMES,
     SLICINGS,

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ttnn_emulator.conformance.case import DTYPES, SHAPES, Case, E, M, T, call, product
-from ttnn_emulator.conformance.cases.backward import BLOCK, SQUARE, TALL, WIDE
-from ttnn_emulator.conformance.cases.binary import UNSPECIFIED, turn
+
+from .backward import BLOCK, SQUARE, TALL, WIDE
+from .binary import UNSPECIFIED, turn
 
 PAIRS = "atan2 fmod hypot ldexp logaddexp logaddexp2 max min remainder squared_difference xlogy".split(" ")
 

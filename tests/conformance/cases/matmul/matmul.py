@@ -18,8 +18,9 @@ from ttnn_emulator.conformance.case import (
     product,
     width_sharded,
 )
-from ttnn_emulator.conformance.cases import _matmul_programs, _matmul_relatives
-from ttnn_emulator.conformance.cases._matmul_programs import FIDELITIES, KINDS, LINEAR, MATMUL, config, grid, unary
+
+from . import _programs, _relatives
+from ._programs import FIDELITIES, KINDS, LINEAR, MATMUL, config, grid, unary
 
 # First operand, second operand: ranks 0 to 5, aligned and odd, matching and not.
 PAIRS: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
@@ -82,8 +83,8 @@ def cases() -> Iterator[Case]:
     ):
         yield from family()
     yield from sharded()
-    yield from _matmul_programs.cases()
-    yield from _matmul_relatives.cases()
+    yield from _programs.cases()
+    yield from _relatives.cases()
 
 
 def plain() -> Iterator[Case]:

@@ -23,8 +23,9 @@ from ttnn_emulator.conformance.case import (
     product,
     width_sharded,
 )
-from ttnn_emulator.conformance.cases import _conv_prepare
-from ttnn_emulator.conformance.cases._conv_words import (
+
+from . import _prepared_weights
+from ._conv_words import (
     ACTIVATIONS,
     AUTOMATIC,
     KERNELS,
@@ -58,7 +59,7 @@ def cases() -> Iterator[Case]:
         output_sizes,
     ):
         yield from family()
-    yield from _conv_prepare.cases()
+    yield from _prepared_weights.cases()
 
 
 PLAIN = Image()

@@ -16,7 +16,8 @@ from ttnn_emulator.conformance.case import (
     product,
     width_sharded,
 )
-from ttnn_emulator.conformance.cases.attention import KERNELS, STORABLE, Options, indices, program
+
+from .attention import KERNELS, STORABLE, Options, indices, program
 
 DECODE = "ttnn.transformer.scaled_dot_product_attention_decode"
 PAGED = "ttnn.transformer.paged_scaled_dot_product_attention_decode"

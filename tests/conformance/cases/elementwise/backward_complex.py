@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ttnn_emulator.conformance.case import DTYPES, SHAPES, C, Case, M, T, call, product
-from ttnn_emulator.conformance.cases.backward import BLOCK, SQUARE, TALL, WIDE
+
+from .backward import BLOCK, SQUARE, TALL, WIDE
 
 FUNCTIONS = ("real", "imag", "angle", "is_real", "is_imag", "conj", "polar")
 TO_REAL = ("abs", "real", "imag", "angle")
