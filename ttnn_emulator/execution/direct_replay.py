@@ -1,8 +1,8 @@
 """Replays of a trace straight from torch's memory and back into it.
 
 `from_torch`, `copy_host_to_device_tensor`, `execute_trace` and `to_torch` hand values from buffer to buffer, which for
-a small model takes as long as a layer of it. Of a trace that runs in memory of its own (`bound`) the inputs can be
-written where its programs read them, and the results read where they are written: the same bits in fewer steps. The
+a small model takes as long as a layer of it. Of a trace that runs in memory of its own (`bound_replay`) the inputs can
+be written where its programs read them, and the results read where they are written: the same bits in fewer steps. The
 tensors of the trace are not touched, so they keep what they held. Whoever listens to operations, or captures a trace,
 gets the long way: then there is no direct one.
 """

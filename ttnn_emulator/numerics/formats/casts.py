@@ -1,7 +1,7 @@
 """Casts between dtypes: what the typecast kernels compute, what the packer alone does, what the host code does.
 
-All functions take and give carriers (see `formats`). The kernels are those of the vector unit for Wormhole; each is one
-short sequence of its instructions, told here in torch on whole tensors.
+All functions take and give carriers (see `carriers`). The kernels are those of the vector unit for Wormhole; each is
+one short sequence of its instructions, told here in torch on whole tensors.
 """
 
 from __future__ import annotations

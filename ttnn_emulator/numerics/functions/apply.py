@@ -1,6 +1,6 @@
 """Elementwise functions as the vector unit's kernels compute them, bit for bit.
 
-`apply_function` is what operations call; the kernels stand in the `functions_*` modules, one a family of functions.
+`apply_function` is what operations call; the kernels stand in the modules beside it, one per family of functions.
 From a 16-bit destination register there are only 65,536 arguments: each function is computed once for all of them and
 looked up from then on. From a 32-bit one, large tensors take torch's function where it is as good as the kernel.
 """

@@ -1,4 +1,4 @@
-"""Compiled loops of attention too large to be followed bit for bit; see `attention`.
+"""Compiled loops of attention too large to be followed bit for bit; see `programs.attention`.
 
 A worker takes one head: its keys and values are packed once, then a few rows of queries at a time go through scores,
 powers and weighted values, all of which stay in the cache. Nothing of the size queries x keys is ever written out.

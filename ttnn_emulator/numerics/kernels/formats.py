@@ -1,4 +1,4 @@
-"""Compiled loops of `formats`, over bit patterns."""
+"""Compiled loops of number formats, over bit patterns."""
 
 from __future__ import annotations
 

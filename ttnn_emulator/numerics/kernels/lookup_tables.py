@@ -1,4 +1,4 @@
-"""Compiled loops of `lookup`."""
+"""Compiled loops of `functions.lookup_tables`."""
 
 from __future__ import annotations
 

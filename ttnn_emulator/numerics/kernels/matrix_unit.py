@@ -101,7 +101,7 @@ def _sum_of_eight(b_sign, b_exp, b_man, a_sign, a_exp, a_man, start, phase, bias
 def multiply(first, last, b_sign, b_exp, b_man, a_sign, a_exp, a_man, result, phases, fp32_acc, block, mode):
     """Rows `first` to `last` times columns of any exponents.
 
-    The arguments from `result` on are those of `matmul_kernels.multiply`.
+    The arguments from `result` on are those of `exact_matmul.multiply`.
     """
     inner = b_exp.shape[1]
     last_block = ((inner // TILE - 1) // block) * block * TILE if inner else 0

@@ -1,4 +1,4 @@
-"""Compiled loops that pack operands of a product into panels, as `register_tile` reads them.
+"""Compiled loops that pack operands of a product into panels, as `register_tiles.products` reads them.
 
 A panel holds some lines of an operand, rows of the left one or columns of the right one, in the order of the inner
 dimension: a word of each line, then the next word of each. Values of 16 bits are widened on the way, or made pairs of

@@ -1,8 +1,9 @@
 """Compiled loops of large matrix products in float32, on operands that may be held in 16 bits.
 
 Operands are packed into panels that stay in the caches, so a float32 copy of a large weight never exists.
-`register_tile` multiplies panels; each tile of the result gets its bias, its rounding and its activation while it still
-is in the cache. Where the processor multiplies pairs of bfloat16, and both operands are such, panels hold `pairs`.
+`register_tiles.products` multiplies panels; each tile of the result gets its bias, its rounding and its activation
+while it still is in the cache. Where the processor multiplies pairs of bfloat16, and both operands are such, panels
+hold `pairs`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The threads that torch computes with, for compiled loops of ours.
 
 They are awake when torch has just used them, whereas to wake others takes longer than a small loop does; and two sets
-of threads would be in each other's way. Where torch's threads are not those of GNU OpenMP, `workers` do it.
+of threads would be in each other's way. Where torch's threads are not those of GNU OpenMP, `worker_threads` do it.
 """
 
 from __future__ import annotations

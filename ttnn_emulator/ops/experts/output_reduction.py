@@ -13,7 +13,7 @@ from ttnn_emulator.execution.operation_table import Plan, composite, internal, o
 from ttnn_emulator.numerics.formats.carriers import pack, truncate_bf16
 from ttnn_emulator.numerics.formats.casts import repacked
 from ttnn_emulator.numerics.programs.products.weighted_sums import weighted_sum
-from ttnn_emulator.numerics.programs.reduction import reductions as numeric
+from ttnn_emulator.numerics.units import reductions as numeric
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.collective.exchange import Carriers
 from ttnn_emulator.ops.support.common_checks import math_config, require_on_device, require_tile

@@ -11,7 +11,7 @@ from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.formats.carriers import round_bf16_nearest_even
 from ttnn_emulator.numerics.programs.normalization.norms import Core
 from ttnn_emulator.numerics.programs.products.matmul import Kernel
-from ttnn_emulator.numerics.programs.reduction import reductions as numeric
+from ttnn_emulator.numerics.units import reductions as numeric
 from ttnn_emulator.numerics.programs.reduction.ordering import keys
 from ttnn_emulator.numerics.programs.reduction.tile_selection import best_tile, order_of_eight
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig

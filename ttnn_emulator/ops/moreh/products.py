@@ -16,7 +16,7 @@ from ttnn_emulator.execution.operation_table import Plan, composite, internal, o
 from ttnn_emulator.numerics.formats.carriers import pack
 from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.programs.products.matmul import Kernel
-from ttnn_emulator.numerics.programs.reduction.reductions import column_sums, multiply, row_sums
+from ttnn_emulator.numerics.units.reductions import column_sums, multiply, row_sums
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig, truncate_mantissa
 from ttnn_emulator.ops.matmul.operands import height_of
 from ttnn_emulator.ops.moreh.checks import require_operand, settings_of

@@ -19,7 +19,7 @@ from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.native.addresses import address_of
 from ttnn_emulator.numerics.native.threaded_copies import contiguous
 from ttnn_emulator.numerics.native.worker_threads import cut, share
-from ttnn_emulator.numerics.programs.reduction.reductions import column_sums, scaler_of
+from ttnn_emulator.numerics.units.reductions import column_sums, scaler_of
 from ttnn_emulator.numerics.units.matrix_unit import PHASES, MathConfig
 from ttnn_emulator.ops.conv.sliding_window import TILE, Pair, Window
 from ttnn_emulator.ops.pool.sharding import Pool

@@ -22,7 +22,7 @@ from ttnn_emulator.numerics.functions import apply
 from ttnn_emulator.numerics.kernels import formats
 from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.native.addresses import address_of
-from ttnn_emulator.numerics.programs.reduction import reductions as numeric
+from ttnn_emulator.numerics.units import reductions as numeric
 from ttnn_emulator.numerics.units import vector_unit as v
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig, mantissa_mask, truncate_mantissa
 from ttnn_emulator.ops.support.common_checks import into, require_on_device, require_tile

@@ -12,7 +12,7 @@ from ttnn_emulator.execution.dispatch import current_board
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, ttnn
 from ttnn_emulator.hardware.core_grid import CoreCoord, num_cores_to_corerangeset
 from ttnn_emulator.numerics.formats.carriers import pack, round_bf16_nearest_even
-from ttnn_emulator.numerics.programs.reduction import reductions as numeric
+from ttnn_emulator.numerics.units import reductions as numeric
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.reduction.device_operations import TILE, fitted, require_on_grid
 from ttnn_emulator.ops.reduction.reductions import dims_of, in_four_dimensions, reduce_nothing, reshaped, tilized

@@ -1,6 +1,6 @@
 """The innermost loop of a convolution, in vector registers: some pixels of a line, and some of their channels.
 
-It is `register_tile`'s with a left operand that is not packed: what a window sees of a line of the image lies side by
+It is `products`'s loop with a left operand that is not packed: what a window sees of a line of the image lies side by
 side in memory, and the next pixel's window lies a fixed step further on.
 """
 

@@ -17,7 +17,7 @@ from ttnn_emulator.numerics.programs.attention import steps
 from ttnn_emulator.numerics.programs.attention.steps import NEGATIVE_INFINITY, TILE
 from ttnn_emulator.numerics.programs.attention.whole_sequences import Prefill, whole_rows
 from ttnn_emulator.numerics.programs.normalization.norms import Core
-from ttnn_emulator.numerics.programs.reduction import reductions as numeric
+from ttnn_emulator.numerics.units import reductions as numeric
 from ttnn_emulator.numerics.units import vector_unit
 from ttnn_emulator.numerics.units.matrix_unit import PANEL_SPEED, PHASES, MathConfig, matmul
 

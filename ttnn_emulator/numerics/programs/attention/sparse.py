@@ -1,8 +1,8 @@
 """Attention of every query to keys of its own choice, as the kernels of sparse attention compute it.
 
 A token's heads are the rows of one matrix; its chosen keys go by in chunks through the steps of the streaming kernel
-(`attention`): buffers of bfloat16, whatever the width of the destination register, and products over a whole chunk of
-keys at once. Chunks without any key of the choice are left out.
+(`whole_sequences`): buffers of bfloat16, whatever the width of the destination register, and products over a whole
+chunk of keys at once. Chunks without any key of the choice are left out.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ttnn_emulator.numerics.programs.attention import steps
 from ttnn_emulator.numerics.programs.attention.steps import NEGATIVE_INFINITY, TILE, added_in_l1
 from ttnn_emulator.numerics.programs.attention.whole_sequences import Prefill, pack_out, whole_rows
 from ttnn_emulator.numerics.programs.normalization.norms import Core
-from ttnn_emulator.numerics.programs.reduction import reductions as numeric
+from ttnn_emulator.numerics.units import reductions as numeric
 from ttnn_emulator.numerics.units.matrix_unit import PANEL_SPEED, PHASES, matmul
 from ttnn_emulator.numerics.units.vector_unit import add
 

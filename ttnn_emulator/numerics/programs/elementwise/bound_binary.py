@@ -1,4 +1,4 @@
-"""Sums, differences and products of two operands on memory that stays: `elementwise.prepare` as stages.
+"""Sums, differences and products of two operands on memory that stays: `binary.prepare` as stages.
 
 Which cases are covered stands in `JOINED`; all others compute as ever.
 """

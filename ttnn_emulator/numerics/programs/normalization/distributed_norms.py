@@ -12,7 +12,7 @@ from ttnn_emulator.numerics.formats.carriers import flush, pack, truncate_bf16
 from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.programs.normalization.norms import Core, Operand
 from ttnn_emulator.numerics.programs.products.matmul import Kernel
-from ttnn_emulator.numerics.programs.reduction import reductions as numeric
+from ttnn_emulator.numerics.units import reductions as numeric
 from ttnn_emulator.numerics.units import vector_unit as v
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 

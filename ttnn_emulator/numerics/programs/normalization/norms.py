@@ -24,7 +24,7 @@ from ttnn_emulator.numerics.kernels.reductions import add_all
 from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.native.threaded_copies import contiguous
 from ttnn_emulator.numerics.native.worker_threads import cut, share
-from ttnn_emulator.numerics.programs.reduction import reductions as numeric
+from ttnn_emulator.numerics.units import reductions as numeric
 from ttnn_emulator.numerics.units import vector_unit
 from ttnn_emulator.numerics.units.matrix_unit import PHASES, MathConfig, truncate_mantissa
 

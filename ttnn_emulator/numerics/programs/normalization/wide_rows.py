@@ -11,7 +11,7 @@ import torch
 
 from ttnn_emulator.enums import DataType
 from ttnn_emulator.numerics.programs.normalization.norms import Core, Operand
-from ttnn_emulator.numerics.programs.reduction import reductions as numeric
+from ttnn_emulator.numerics.units import reductions as numeric
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 
 

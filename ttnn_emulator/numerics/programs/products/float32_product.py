@@ -51,7 +51,7 @@ def multiply(
     """a [..., M, K] @ b [..., K, N], any strides. `masks` are the bits that are seen of each operand's values.
 
     bias    [N], added to every row
-    ending  what becomes of sums; see `endings`
+    ending  what becomes of sums; see `kernels.product_endings`
     table   a function of what is rounded
     """
     rows, inner = a.shape[-2:]
