@@ -71,7 +71,7 @@ class Stages:
         return self.add(run, made)
 
     def packed(self, values: Values, dtype: DataType, *, from_fp32: bool) -> Values:
-        """`carriers.pack` of what a stage before made, for the two dtypes that keep every value by itself."""
+        """`packer.pack` of what a stage before made, for the two dtypes that keep every value by itself."""
         if dtype is DataType.FLOAT32:
             return values
         if from_fp32:

@@ -13,9 +13,10 @@ from ttnn_emulator.numerics.kernels.product_endings import RELU, ROUNDED, round_
 from ttnn_emulator.numerics.mode import numerics
 from ttnn_emulator.numerics.native import instruction_set
 from ttnn_emulator.numerics.programs.attention import whole_sequences as attention
-from ttnn_emulator.numerics.programs.normalization.norms import Operand, norm_rows
+from ttnn_emulator.numerics.programs.normalization.norms import norm_rows
 from ttnn_emulator.numerics.programs.normalization.softmax import softmax_rows
 from ttnn_emulator.numerics.programs.products import float32_product
+from ttnn_emulator.numerics.units.compute_core import Operand
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 
 ACCURATE = MathConfig(fp32_acc=True)

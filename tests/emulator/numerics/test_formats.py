@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ttnn_emulator.enums import DataType
 from ttnn_emulator.numerics.formats import carriers
+from ttnn_emulator.numerics.units import packer
 
 floats = st.floats(width=32, allow_nan=False, allow_infinity=False, min_value=-(2.0**100), max_value=2.0**100)
 blocks = st.lists(floats, min_size=1, max_size=40)
@@ -51,7 +52,7 @@ def test_block_floats_are_bfloat16_values(values: list[float]) -> None:
 @given(blocks)
 def test_packing_twice_changes_nothing(values: list[float]) -> None:
     for dtype in carriers.MANTISSA_BITS:
-        for pack in (carriers.host_pack_block_float, carriers.device_pack_block_float):
+        for pack in (carriers.host_pack_block_float, packer.device_pack_block_float):
             once = pack(torch.tensor(values, dtype=torch.float32).bfloat16().float(), dtype)
             assert torch.equal(pack(once, dtype), once)
 

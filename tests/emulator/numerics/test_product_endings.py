@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from ttnn_emulator.enums import DataType
-from ttnn_emulator.numerics.formats.carriers import pack
 from ttnn_emulator.numerics.functions.apply import Activation
 from ttnn_emulator.numerics.kernels.product_endings import RELU, ROUNDED, ending_of, round_in_place
+from ttnn_emulator.numerics.units.packer import pack
 
 CAPS = (Activation("relu6"), Activation("relu_max", (6.0,)), Activation("relu_max", (0.5,)))
 

@@ -17,7 +17,7 @@ from ttnn_emulator.errors import ChipFault, NotEmulated, require
 from ttnn_emulator.numerics.formats import carriers
 from ttnn_emulator.numerics.formats.carriers import CARRIER, INTEGER_RANGE, bits_of, from_bits
 from ttnn_emulator.numerics.formats.float8 import from_fp8, packed_fp8, to_fp8
-from ttnn_emulator.numerics.units import vector_unit
+from ttnn_emulator.numerics.units import packer, vector_unit
 
 Cast = Callable[[torch.Tensor], torch.Tensor]
 
@@ -168,7 +168,7 @@ def _cut_and_flushed(values: torch.Tensor) -> torch.Tensor:
 
 
 def _block(values: torch.Tensor, target: DataType) -> torch.Tensor:
-    return carriers.device_pack_block_float(values, target, precise=target is DataType.BFLOAT8_B)
+    return packer.device_pack_block_float(values, target, precise=target is DataType.BFLOAT8_B)
 
 
 def _integer_cast(source: DataType, target: DataType) -> Cast | None:
@@ -194,8 +194,8 @@ def repacked(source: DataType, target: DataType, *, fp32_dest: bool = False) -> 
     if target is DataType.FLOAT32:
         return carriers.flush
     if source is DataType.FLOAT32 and not fp32_dest:
-        return lambda values: carriers.pack(carriers.truncate_bf16(values), target, from_fp32=False)
-    return lambda values: carriers.pack(values, target, from_fp32=fp32_dest)
+        return lambda values: packer.pack(carriers.truncate_bf16(values), target, from_fp32=False)
+    return lambda values: packer.pack(values, target, from_fp32=fp32_dest)
 
 
 def _reinterpreted(values: torch.Tensor, *, source: DataType, target: DataType) -> torch.Tensor:

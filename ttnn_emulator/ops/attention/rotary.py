@@ -11,10 +11,11 @@ from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout, MathFideli
 from ttnn_emulator.errors import require
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation, ttnn
 from ttnn_emulator.hardware.core_grid import num_cores_to_corerangeset
-from ttnn_emulator.numerics.formats.carriers import device_pack_block_float, flush, truncate_bf16
+from ttnn_emulator.numerics.formats.carriers import flush, truncate_bf16
 from ttnn_emulator.numerics.native.threaded_copies import contiguous, joined
 from ttnn_emulator.numerics.programs.attention.rotary import Rotation, rotate_half_matrix
-from ttnn_emulator.numerics.programs.normalization.norms import Core
+from ttnn_emulator.numerics.units.compute_core import Core
+from ttnn_emulator.numerics.units.packer import device_pack_block_float
 from ttnn_emulator.ops.attention.heads.common import board_cores, board_grid, grown, sharded_like, torn
 from ttnn_emulator.ops.support.common_checks import math_config, memory_of, require_on_device, require_tile
 from ttnn_emulator.ops.support.derived_shards import HEIGHT, WIDTH

@@ -12,7 +12,7 @@ from ttnn_emulator.errors import require
 from ttnn_emulator.execution.dispatch import current_board
 from ttnn_emulator.execution.operation_table import Plan, composite, internal
 from ttnn_emulator.hardware.device import MeshDevice
-from ttnn_emulator.numerics.formats.carriers import pack
+from ttnn_emulator.numerics.units.packer import pack
 from ttnn_emulator.ops.collective.composite import (
     front,
     gathered_by_broadcast,

@@ -12,8 +12,8 @@ from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.execution.dispatch import current_device
 from ttnn_emulator.hardware.device import MeshCoordinate, MeshDevice
 from ttnn_emulator.hardware.fabric import note_if_disabled
-from ttnn_emulator.numerics.formats.carriers import pack
 from ttnn_emulator.numerics.programs.elementwise.binary import Setting, prepare
+from ttnn_emulator.numerics.units.packer import pack
 
 Carriers = list[torch.Tensor]
 Add = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]

@@ -14,7 +14,7 @@ from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout, MathFideli
 from ttnn_emulator.errors import ChipFault, NotEmulated, require
 from ttnn_emulator.execution.dispatch import current_board
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, ttnn
-from ttnn_emulator.numerics.programs.normalization.norms import Core
+from ttnn_emulator.numerics.units.compute_core import Core
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig, matmul
 from ttnn_emulator.ops.conv.sliding_window import UINT32
 from ttnn_emulator.ops.support.common_checks import math_config, require_on_device, require_tile

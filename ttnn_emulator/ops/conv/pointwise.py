@@ -11,11 +11,11 @@ from ttnn_emulator.api.config_types import UnaryWithParam
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import require
 from ttnn_emulator.execution.dispatch import current_device
-from ttnn_emulator.numerics.formats.carriers import pack
 from ttnn_emulator.numerics.functions.apply import activation
 from ttnn_emulator.numerics.programs.convolution.convolution import finished
 from ttnn_emulator.numerics.programs.convolution.depthwise import added
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
+from ttnn_emulator.numerics.units.packer import pack
 from ttnn_emulator.ops.conv.blocks import Blocks, Problem, Settings, output_memory_config
 from ttnn_emulator.ops.conv.sharding import COLUMNS, HEIGHT, Cores
 from ttnn_emulator.ops.data_movement.layout import layout_flow

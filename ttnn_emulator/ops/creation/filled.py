@@ -16,6 +16,7 @@ from ttnn_emulator.execution.operation_table import NO_PROGRAM, Plan, operation
 from ttnn_emulator.hardware.device import MeshDevice
 from ttnn_emulator.numerics.formats import carriers
 from ttnn_emulator.numerics.formats.carriers import CARRIER, INTEGER_RANGE
+from ttnn_emulator.numerics.units import packer
 from ttnn_emulator.ops.support.derived_shards import fresh_shards, lacks_shards
 from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.tensors.spec import Spec
@@ -153,7 +154,7 @@ def _filled_by_kernel(like: Spec, value: float, memory_config: MemoryConfig | No
         shards = kept or fresh_shards(current_board().grid, like.padded_shape, config.memory_layout)
         config = MemoryConfig(config.memory_layout, config.buffer_type, shards)
     out = output or Spec.of(like.shape, like.dtype, Layout.TILE, config)
-    stored = carriers.pack(torch.full((16,), value, dtype=torch.float32), like.dtype, from_fp32=False)[0].item()
+    stored = packer.pack(torch.full((16,), value, dtype=torch.float32), like.dtype, from_fp32=False)[0].item()
     into = () if output is None else ("optional_tensor",)
     return Plan(out, lambda: torch.full(out.shape, stored, dtype=CARRIER[out.dtype]), reads=(), into=into)
 

@@ -20,6 +20,7 @@ from ttnn_emulator.execution.random_generators import cores_of_users, seed_cores
 from ttnn_emulator.hardware.core_grid import CoreRangeSet
 from ttnn_emulator.hardware.device import MeshDevice
 from ttnn_emulator.numerics.formats import carriers
+from ttnn_emulator.numerics.units import packer
 from ttnn_emulator.ops.data_movement.layout import layout_flow
 from ttnn_emulator.ops.data_movement.typecast import typecast_flow
 from ttnn_emulator.ops.flows.flow import Flow
@@ -230,7 +231,7 @@ def dropout(
 
     def compute(values: torch.Tensor) -> torch.Tensor:
         kept = torch.rand(values.shape, generator=_generator(seed)) >= probability
-        return carriers.store(torch.where(kept, values * scale, 0.0), out.dtype)
+        return packer.store(torch.where(kept, values * scale, 0.0), out.dtype)
 
     into = () if output_tensor is None else ("output_tensor",)
     program = ("dropout", spec, out, probability, scale)

@@ -13,6 +13,7 @@ from ttnn_emulator.execution.operation_table import Plan, composite, internal, t
 from ttnn_emulator.numerics.broadcasting import of_one_shape
 from ttnn_emulator.numerics.formats import carriers
 from ttnn_emulator.numerics.functions.kernel_vocabulary import to_integer, to_uint8
+from ttnn_emulator.numerics.units import packer
 from ttnn_emulator.numerics.units.vector_unit import add, mad, mul
 from ttnn_emulator.ops.elementwise.binary.device_operation import INT32, UINT8, plan_binary
 from ttnn_emulator.tensors.memory_config import MemoryConfig
@@ -70,7 +71,7 @@ def scaled(
         x, y = left.contiguous().numpy(), right.contiguous().numpy()
         if kind == "DEQUANT":
             result = torch.from_numpy(mul(add(x, offset), y))
-            return carriers.pack(result, out.dtype, from_fp32=True).reshape(out.shape)
+            return packer.pack(result, out.dtype, from_fp32=True).reshape(out.shape)
         return _rounded(mad(x, y, offset), out.dtype).reshape(out.shape)
 
     return Plan(out, compute, reads=plan.reads, into=plan.into)

@@ -12,8 +12,8 @@ from ttnn_emulator.execution.dispatch import current_board
 from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.hardware.core_grid import CoreCoord
 from ttnn_emulator.numerics.programs.experts import gate_on_ring as numeric
-from ttnn_emulator.numerics.programs.normalization.norms import Core
 from ttnn_emulator.numerics.programs.products.matmul import Kernel
+from ttnn_emulator.numerics.units.compute_core import Core
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.prefill.mesh_positions import require_unsigned
 from ttnn_emulator.ops.support.common_checks import require_on_device

@@ -11,7 +11,7 @@ from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.hardware.core_grid import CoreCoord
 from ttnn_emulator.numerics.formats.carriers import CARRIER
 from ttnn_emulator.numerics.programs.experts import gate as numeric
-from ttnn_emulator.numerics.programs.normalization.norms import Core
+from ttnn_emulator.numerics.units.compute_core import Core
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.tensors.memory_config import ShardSpec

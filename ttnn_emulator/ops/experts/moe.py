@@ -8,9 +8,9 @@ from ttnn_emulator.enums import DataType, MathFidelity
 from ttnn_emulator.errors import require
 from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.formats.carriers import CARRIER
-from ttnn_emulator.numerics.programs.normalization.norms import Core
-from ttnn_emulator.numerics.units import reductions as numeric
 from ttnn_emulator.numerics.programs.reduction.ordering import best_of_rows
+from ttnn_emulator.numerics.units import reductions as numeric
+from ttnn_emulator.numerics.units.compute_core import Core
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.support.common_checks import into, require_on_device, require_tile
 from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig

@@ -10,11 +10,12 @@ from ttnn_emulator.enums import BufferType, DataType, Layout, MathFidelity, Shar
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.execution.dispatch import current_board, current_device
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation, ttnn
-from ttnn_emulator.numerics.formats.carriers import pack, truncate_bf16
+from ttnn_emulator.numerics.formats.carriers import truncate_bf16
 from ttnn_emulator.numerics.formats.casts import repacked
 from ttnn_emulator.numerics.programs.products.weighted_sums import weighted_sum
 from ttnn_emulator.numerics.units import reductions as numeric
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
+from ttnn_emulator.numerics.units.packer import pack
 from ttnn_emulator.ops.collective.exchange import Carriers
 from ttnn_emulator.ops.support.common_checks import math_config, require_on_device, require_tile
 from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig

@@ -9,11 +9,11 @@ from ttnn_emulator.errors import require
 from ttnn_emulator.execution.dispatch import current_board
 from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.formats.carriers import round_bf16_nearest_even
-from ttnn_emulator.numerics.programs.normalization.norms import Core
 from ttnn_emulator.numerics.programs.products.matmul import Kernel
-from ttnn_emulator.numerics.units import reductions as numeric
 from ttnn_emulator.numerics.programs.reduction.ordering import keys
 from ttnn_emulator.numerics.programs.reduction.tile_selection import best_tile, order_of_eight
+from ttnn_emulator.numerics.units import reductions as numeric
+from ttnn_emulator.numerics.units.compute_core import Core
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.support.common_checks import memory_of, require_on_device, require_tile
 from ttnn_emulator.tensors.memory_config import L1_MEMORY_CONFIG, MemoryConfig

@@ -13,6 +13,7 @@ from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.execution.dispatch import current_board
 from ttnn_emulator.hardware.core_grid import CoreCoord, num_cores_to_corerangeset
 from ttnn_emulator.numerics.formats import carriers
+from ttnn_emulator.numerics.units import packer
 from ttnn_emulator.ops.data_movement.reshape import from_4d_flow, to_4d_flow
 from ttnn_emulator.ops.data_movement.typecast import typecast_flow
 from ttnn_emulator.ops.flows.flow import Flow, Permuted, Step
@@ -47,7 +48,7 @@ def _permuting(order: Dims, spec: Spec, *, computes: bool) -> Step:
             return Permuted(order)
         if not computes or set(order[-2:]) != {len(order) - 2, len(order) - 1}:
             return functools.partial(_torn_blocks, order=order, dtype=spec.dtype)
-        return lambda values: carriers.device_pack_block_float(values.permute(order).contiguous(), spec.dtype)
+        return lambda values: packer.device_pack_block_float(values.permute(order).contiguous(), spec.dtype)
     if computes and spec.dtype is DataType.BFLOAT16:
         return Permuted(order, carriers.flush)
     return Permuted(order)

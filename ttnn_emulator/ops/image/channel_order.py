@@ -8,7 +8,8 @@ from torch.nn.functional import pad
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import require
 from ttnn_emulator.execution.operation_table import Plan, operation
-from ttnn_emulator.numerics.formats.carriers import flush, store
+from ttnn_emulator.numerics.formats.carriers import flush
+from ttnn_emulator.numerics.units.packer import store
 from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.ops.support.derived_shards import HEIGHT, WIDTH
 from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec

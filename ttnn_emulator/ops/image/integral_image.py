@@ -10,8 +10,8 @@ import torch
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import require
 from ttnn_emulator.execution.operation_table import Plan, operation
-from ttnn_emulator.numerics.formats.carriers import pack
 from ttnn_emulator.numerics.programs.elementwise.binary import Setting, copied_in, prepare
+from ttnn_emulator.numerics.units.packer import pack
 from ttnn_emulator.numerics.units.vector_unit import add, store_bf16, store_fp32
 from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.tensors.shapes import TILE_SIZE

@@ -13,7 +13,7 @@ from ttnn_emulator.errors import require
 from ttnn_emulator.execution.operation_table import Plan, composite, operation
 from ttnn_emulator.numerics.formats import casts
 from ttnn_emulator.numerics.formats.carriers import round_bf16_nearest_even
-from ttnn_emulator.numerics.programs.normalization.norms import Core
+from ttnn_emulator.numerics.units.compute_core import Core
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.support.common_checks import memory_of, require_on_device
 from ttnn_emulator.tensors.memory_config import MemoryConfig

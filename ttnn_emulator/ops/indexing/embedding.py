@@ -10,8 +10,9 @@ import torch
 from ttnn_emulator.enums import ALL_ENUMS, DataType, Layout
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, ttnn
-from ttnn_emulator.numerics.formats.carriers import device_pack_block_float, flushed_rows
+from ttnn_emulator.numerics.formats.carriers import flushed_rows
 from ttnn_emulator.numerics.units import vector_unit
+from ttnn_emulator.numerics.units.packer import device_pack_block_float
 from ttnn_emulator.ops.support.common_checks import into, require_on_device
 from ttnn_emulator.ops.support.derived_shards import HEIGHT
 from ttnn_emulator.tensors.memory_config import MemoryConfig

@@ -10,7 +10,8 @@ from ttnn_emulator.enums import DataType, Layout, ShardOrientation, TensorMemory
 from ttnn_emulator.errors import require
 from ttnn_emulator.execution.dispatch import current_board
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation, ttnn
-from ttnn_emulator.numerics.formats.carriers import store, wrap_integer
+from ttnn_emulator.numerics.formats.carriers import wrap_integer
+from ttnn_emulator.numerics.units.packer import store
 from ttnn_emulator.ops.support.common_checks import memory_of, require_on_device
 from ttnn_emulator.ops.support.derived_shards import BLOCK, WIDTH, cuts_width, fresh_shards, lacks_shards, tile_aligned
 from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec

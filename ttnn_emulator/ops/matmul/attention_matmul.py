@@ -11,9 +11,9 @@ from ttnn_emulator.errors import require
 from ttnn_emulator.execution.dispatch import current_board
 from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.hardware.core_grid import CoreCoord, num_cores_to_corerangeset
-from ttnn_emulator.numerics.formats.carriers import pack
 from ttnn_emulator.numerics.programs.products.matmul import Kernel
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
+from ttnn_emulator.numerics.units.packer import pack
 from ttnn_emulator.ops.matmul.program_selection import HEIGHT
 from ttnn_emulator.ops.support.common_checks import into, math_config, memory_of
 from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec

@@ -12,8 +12,8 @@ from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.execution.dispatch import current_board
 from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRange, CoreRangeSet
-from ttnn_emulator.numerics.programs.normalization.norms import Core
 from ttnn_emulator.numerics.programs.products.matmul import Kernel
+from ttnn_emulator.numerics.units.compute_core import Core
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.support.common_checks import require_on_device, require_tile
 from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec

@@ -12,12 +12,12 @@ from ttnn_emulator.enums import FLOAT_DTYPES, DataType, Layout, MathFidelity
 from ttnn_emulator.errors import require
 from ttnn_emulator.execution.dispatch import current_board
 from ttnn_emulator.execution.operation_table import Plan, composite, internal
-from ttnn_emulator.numerics.formats.carriers import pack
 from ttnn_emulator.numerics.functions.apply import Activation
 from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.programs.products.matmul import Kernel
 from ttnn_emulator.numerics.units import vector_unit
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
+from ttnn_emulator.numerics.units.packer import pack
 from ttnn_emulator.ops.matmul.device_operation import dest_tiles
 from ttnn_emulator.ops.support.common_checks import math_config, memory_of
 from ttnn_emulator.ops.support.fused_functions import fault_of, fused, raising, require_fusable

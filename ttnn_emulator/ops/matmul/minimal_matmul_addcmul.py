@@ -9,8 +9,8 @@ import torch
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType, Layout
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.execution.operation_table import Plan, operation
-from ttnn_emulator.numerics.programs.normalization.norms import Core
 from ttnn_emulator.numerics.programs.products.matmul import Kernel
+from ttnn_emulator.numerics.units.compute_core import Core
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.matmul.minimal_matmul import (
     BLOCK,

@@ -13,11 +13,11 @@ from ttnn_emulator.api.binding import TYPES
 from ttnn_emulator.enums import DataType, Layout, MathFidelity
 from ttnn_emulator.errors import require
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation, ttnn
-from ttnn_emulator.numerics.formats.carriers import pack
 from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.programs.products.matmul import Kernel
-from ttnn_emulator.numerics.units.reductions import column_sums, multiply, row_sums
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig, truncate_mantissa
+from ttnn_emulator.numerics.units.packer import pack
+from ttnn_emulator.numerics.units.reductions import column_sums, multiply, row_sums
 from ttnn_emulator.ops.matmul.operands import height_of
 from ttnn_emulator.ops.moreh.checks import require_operand, settings_of
 from ttnn_emulator.ops.support.common_checks import into, math_config, memory_of

@@ -11,8 +11,9 @@ from ttnn_emulator.enums import Arch, DataType, Layout, MathFidelity
 from ttnn_emulator.errors import require
 from ttnn_emulator.execution.dispatch import current_board
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, ttnn
-from ttnn_emulator.numerics.programs.normalization.norms import Operand, running_statistic
 from ttnn_emulator.numerics.programs.normalization.norms import batch_norm as normalized
+from ttnn_emulator.numerics.programs.normalization.norms import running_statistic
+from ttnn_emulator.numerics.units.compute_core import Operand
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.support.common_checks import into, math_config, memory_of, require_on_device
 from ttnn_emulator.tensors.memory_config import MemoryConfig

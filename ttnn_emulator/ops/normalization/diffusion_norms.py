@@ -10,7 +10,7 @@ from ttnn_emulator.enums import FLOAT_DTYPES, BufferType, DataType, Layout, Math
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.programs.normalization import distributed_norms as numeric
-from ttnn_emulator.numerics.programs.normalization.norms import Operand
+from ttnn_emulator.numerics.units.compute_core import Operand
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.matmul.device_operation import dest_tiles
 from ttnn_emulator.ops.normalization.layer_norm import row_reader

@@ -11,12 +11,8 @@ from ttnn_emulator.enums import DataType, Layout, MathFidelity
 from ttnn_emulator.errors import require
 from ttnn_emulator.execution.operation_table import Plan, composite, operation
 from ttnn_emulator.hardware.core_grid import CoreRange, CoreRangeSet
-from ttnn_emulator.numerics.programs.normalization.norms import (
-    Operand,
-    norm_by_statistics,
-    row_statistics,
-    shard_statistics,
-)
+from ttnn_emulator.numerics.programs.normalization.norms import norm_by_statistics, row_statistics, shard_statistics
+from ttnn_emulator.numerics.units.compute_core import Operand
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.normalization.checks import (
     NORM_DTYPES,

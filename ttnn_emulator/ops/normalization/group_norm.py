@@ -19,7 +19,7 @@ from ttnn_emulator.execution.dispatch import current_board
 from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.hardware.core_grid import CoreCoord, CoreGrid
 from ttnn_emulator.numerics.programs.normalization.group_norm import group_norm as normalized
-from ttnn_emulator.numerics.programs.normalization.norms import Operand
+from ttnn_emulator.numerics.units.compute_core import Operand
 from ttnn_emulator.ops.normalization.checks import TILE, require_shards_fill_grid
 from ttnn_emulator.ops.normalization.group_norm_setup import dram_grid, fits, span_of, virtual_columns
 from ttnn_emulator.ops.support.common_checks import math_config, require_on_device

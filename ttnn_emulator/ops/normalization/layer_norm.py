@@ -12,8 +12,9 @@ from ttnn_emulator.enums import DataType, Layout, MathFidelity
 from ttnn_emulator.errors import require
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, ttnn
 from ttnn_emulator.numerics.functions.apply import Activation
-from ttnn_emulator.numerics.programs.normalization.norms import Operand, norm_rows
+from ttnn_emulator.numerics.programs.normalization.norms import norm_rows
 from ttnn_emulator.numerics.programs.normalization.wide_rows import norm_wide_rows
+from ttnn_emulator.numerics.units.compute_core import Operand
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.normalization.checks import (
     TILE,

@@ -12,15 +12,16 @@ from torch.nn.functional import pad
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType
 from ttnn_emulator.execution.operation_table import Bind
-from ttnn_emulator.numerics.formats.carriers import CARRIER, device_pack_block_float, flush, pack
+from ttnn_emulator.numerics.formats.carriers import CARRIER, flush
 from ttnn_emulator.numerics.kernels.pool import largest
 from ttnn_emulator.numerics.kernels.product_endings import round_in_place
 from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.native.addresses import address_of
 from ttnn_emulator.numerics.native.threaded_copies import contiguous
 from ttnn_emulator.numerics.native.worker_threads import cut, share
-from ttnn_emulator.numerics.units.reductions import column_sums, scaler_of
 from ttnn_emulator.numerics.units.matrix_unit import PHASES, MathConfig
+from ttnn_emulator.numerics.units.packer import device_pack_block_float, pack
+from ttnn_emulator.numerics.units.reductions import column_sums, scaler_of
 from ttnn_emulator.ops.conv.sliding_window import TILE, Pair, Window
 from ttnn_emulator.ops.pool.sharding import Pool
 

@@ -10,7 +10,7 @@ import torch
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, FLOAT_DTYPES, BufferType, DataType, MathFidelity
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.execution.operation_table import Plan, operation
-from ttnn_emulator.numerics.programs.normalization.norms import Core
+from ttnn_emulator.numerics.units.compute_core import Core
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.attention.heads.common import grown, torn
 from ttnn_emulator.ops.prefill.mesh_positions import (

@@ -12,11 +12,12 @@ from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.execution.dispatch import current_board
 from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.hardware.boards import Arch
-from ttnn_emulator.numerics.formats.carriers import from_bits, pack, upper_halves
+from ttnn_emulator.numerics.formats.carriers import from_bits, upper_halves
 from ttnn_emulator.numerics.formats.float8 import LARGEST, from_fp8, packed_fp8
 from ttnn_emulator.numerics.functions.apply import apply_function
-from ttnn_emulator.numerics.programs.normalization.norms import Core
+from ttnn_emulator.numerics.units.compute_core import Core
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
+from ttnn_emulator.numerics.units.packer import pack
 from ttnn_emulator.ops.prefill.mesh_positions import PREFILL, require_unsigned
 from ttnn_emulator.ops.support.common_checks import memory_of, require_on_device
 from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig

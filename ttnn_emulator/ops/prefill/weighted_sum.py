@@ -11,7 +11,7 @@ from ttnn_emulator.enums import DataType, Layout, MathFidelity
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.formats.carriers import flush, round_bf16_nearest_even
-from ttnn_emulator.numerics.programs.normalization.norms import Core
+from ttnn_emulator.numerics.units.compute_core import Core
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.attention.heads.common import torn
 from ttnn_emulator.ops.prefill.mesh_positions import PREFILL, require_unsigned, row_bytes, rows_are_cut

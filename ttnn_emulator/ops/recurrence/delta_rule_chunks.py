@@ -14,9 +14,9 @@ from ttnn_emulator.enums import ALL_ENUMS, Arch, DataType, Layout, MathFidelity
 from ttnn_emulator.errors import ChipFault, NotEmulated, require
 from ttnn_emulator.execution.dispatch import current_board
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, ttnn
-from ttnn_emulator.numerics.formats.carriers import pack
 from ttnn_emulator.numerics.programs.attention.delta_rule import Unit, prepared, scan_prepared, unit_rows
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
+from ttnn_emulator.numerics.units.packer import pack
 from ttnn_emulator.ops.support.common_checks import math_config
 from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.tensors.shapes import DEFAULT_TILE, TILE_SIZE, div_up

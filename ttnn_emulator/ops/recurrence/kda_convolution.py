@@ -11,7 +11,7 @@ from ttnn_emulator.errors import NotEmulated, OutOfMemory, require
 from ttnn_emulator.execution.dispatch import current_board, current_device
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, ttnn
 from ttnn_emulator.numerics.programs.attention.indexer_scores import multiplied_onto
-from ttnn_emulator.numerics.programs.normalization.norms import Core
+from ttnn_emulator.numerics.units.compute_core import Core
 from ttnn_emulator.ops.support.common_checks import math_config
 from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.tensors.shapes import DEFAULT_TILE, TILE_SIZE

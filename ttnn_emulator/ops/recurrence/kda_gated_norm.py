@@ -11,9 +11,9 @@ import torch
 from ttnn_emulator.enums import DataType, Layout, MathFidelity
 from ttnn_emulator.errors import require
 from ttnn_emulator.execution.operation_table import Plan, operation
-from ttnn_emulator.numerics.formats.carriers import pack
-from ttnn_emulator.numerics.programs.normalization.norms import Core
 from ttnn_emulator.numerics.units import reductions as numeric
+from ttnn_emulator.numerics.units.compute_core import Core
+from ttnn_emulator.numerics.units.packer import pack
 from ttnn_emulator.ops.support.common_checks import math_config
 from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.tensors.shapes import DEFAULT_TILE, TILE_SIZE

@@ -12,10 +12,11 @@ from ttnn_emulator.errors import require
 from ttnn_emulator.execution.dispatch import current_board
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation
 from ttnn_emulator.hardware.core_grid import CoreCoord, CoreGrid, num_cores_to_corerangeset
-from ttnn_emulator.numerics.formats.carriers import CARRIER, bits_of, flush, from_bits, pack
+from ttnn_emulator.numerics.formats.carriers import CARRIER, bits_of, flush, from_bits
 from ttnn_emulator.numerics.kernels.elementwise import add_16bit, multiply_in_phases
 from ttnn_emulator.numerics.units import vector_unit
 from ttnn_emulator.numerics.units.matrix_unit import PHASES
+from ttnn_emulator.numerics.units.packer import pack
 from ttnn_emulator.ops.support.common_checks import into, math_config, memory_of, require_on_device
 from ttnn_emulator.tensors.memory_config import MemoryConfig
 from ttnn_emulator.tensors.shapes import TILE_SIZE

@@ -7,7 +7,7 @@ import torch
 from ttnn_emulator.enums import DataType, Layout, MathFidelity, TensorMemoryLayout
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.execution.operation_table import Plan, operation
-from ttnn_emulator.numerics.programs.normalization.norms import Core
+from ttnn_emulator.numerics.units.compute_core import Core
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.support.common_checks import memory_of, require_on_device, require_tile
 from ttnn_emulator.tensors.memory_config import MemoryConfig

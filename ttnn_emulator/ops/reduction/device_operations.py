@@ -17,7 +17,7 @@ from ttnn_emulator.execution.dispatch import current_board
 from ttnn_emulator.execution.operation_table import Plan, bindable, internal
 from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRange, CoreRangeSet
 from ttnn_emulator.numerics.bound_stages import Stages
-from ttnn_emulator.numerics.formats.carriers import BLOCK, in_parts, pack, truncate_bf16, wrap_integer
+from ttnn_emulator.numerics.formats.carriers import BLOCK, in_parts, truncate_bf16, wrap_integer
 from ttnn_emulator.numerics.functions import apply
 from ttnn_emulator.numerics.kernels import formats
 from ttnn_emulator.numerics.mode import exactly
@@ -25,6 +25,7 @@ from ttnn_emulator.numerics.native.addresses import address_of
 from ttnn_emulator.numerics.units import reductions as numeric
 from ttnn_emulator.numerics.units import vector_unit as v
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig, mantissa_mask, truncate_mantissa
+from ttnn_emulator.numerics.units.packer import pack
 from ttnn_emulator.ops.support.common_checks import into, require_on_device, require_tile
 from ttnn_emulator.tensors.memory_config import MemoryConfig, NdShardSpec, ShardDistributionStrategy
 from ttnn_emulator.tensors.shapes import Shape, div_up, round_up

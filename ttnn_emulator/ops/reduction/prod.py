@@ -11,9 +11,10 @@ from ttnn_emulator.errors import require
 from ttnn_emulator.execution.dispatch import current_board
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, ttnn
 from ttnn_emulator.hardware.core_grid import CoreCoord, num_cores_to_corerangeset
-from ttnn_emulator.numerics.formats.carriers import pack, round_bf16_nearest_even
+from ttnn_emulator.numerics.formats.carriers import round_bf16_nearest_even
 from ttnn_emulator.numerics.units import reductions as numeric
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
+from ttnn_emulator.numerics.units.packer import pack
 from ttnn_emulator.ops.reduction.device_operations import TILE, fitted, require_on_grid
 from ttnn_emulator.ops.reduction.reductions import dims_of, in_four_dimensions, reduce_nothing, reshaped, tilized
 from ttnn_emulator.ops.support.common_checks import require_on_device, require_tile

@@ -12,8 +12,9 @@ from ttnn_emulator.errors import NotEmulated, require
 from ttnn_emulator.execution.dispatch import current_board
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation, ttnn
 from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRangeSet
-from ttnn_emulator.numerics.formats.carriers import CARRIER, device_pack_block_float
+from ttnn_emulator.numerics.formats.carriers import CARRIER
 from ttnn_emulator.numerics.programs.reduction.ordering import best_of_rows, sort_rows
+from ttnn_emulator.numerics.units.packer import device_pack_block_float
 from ttnn_emulator.ops.support.any_rank import from_4d, to_4d, with_last
 from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig

@@ -16,9 +16,9 @@ from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.programs.attention import steps
 from ttnn_emulator.numerics.programs.attention.steps import NEGATIVE_INFINITY, TILE
 from ttnn_emulator.numerics.programs.attention.whole_sequences import Prefill, whole_rows
-from ttnn_emulator.numerics.programs.normalization.norms import Core
 from ttnn_emulator.numerics.units import reductions as numeric
 from ttnn_emulator.numerics.units import vector_unit
+from ttnn_emulator.numerics.units.compute_core import Core
 from ttnn_emulator.numerics.units.matrix_unit import PANEL_SPEED, PHASES, MathConfig, matmul
 
 MIDDLE = DataType.BFLOAT16  # of all buffers between steps, also from a 32-bit destination register

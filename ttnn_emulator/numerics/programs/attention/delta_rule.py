@@ -13,8 +13,8 @@ import torch
 
 from ttnn_emulator.enums import DataType
 from ttnn_emulator.numerics.mode import exactly
-from ttnn_emulator.numerics.programs.normalization.norms import Core
 from ttnn_emulator.numerics.units import reductions as numeric
+from ttnn_emulator.numerics.units.compute_core import Core
 from ttnn_emulator.numerics.units.matrix_unit import PANEL_SPEED, PHASES, MathConfig, matmul
 
 WIDE = DataType.FLOAT32

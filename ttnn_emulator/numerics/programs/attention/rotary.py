@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from ttnn_emulator.enums import DataType
-from ttnn_emulator.numerics.programs.normalization.norms import Core
+from ttnn_emulator.numerics.units.compute_core import Core
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig, matmul
 
 TILE = 32

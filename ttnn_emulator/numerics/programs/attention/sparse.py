@@ -16,8 +16,8 @@ from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.programs.attention import steps
 from ttnn_emulator.numerics.programs.attention.steps import NEGATIVE_INFINITY, TILE, added_in_l1
 from ttnn_emulator.numerics.programs.attention.whole_sequences import Prefill, pack_out, whole_rows
-from ttnn_emulator.numerics.programs.normalization.norms import Core
 from ttnn_emulator.numerics.units import reductions as numeric
+from ttnn_emulator.numerics.units.compute_core import Core
 from ttnn_emulator.numerics.units.matrix_unit import PANEL_SPEED, PHASES, matmul
 from ttnn_emulator.numerics.units.vector_unit import add
 

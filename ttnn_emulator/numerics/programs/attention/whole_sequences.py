@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from ttnn_emulator.enums import DataType
-from ttnn_emulator.numerics.formats.carriers import pack, truncate_bf16
+from ttnn_emulator.numerics.formats.carriers import truncate_bf16
 from ttnn_emulator.numerics.kernels import attention as kernels
 from ttnn_emulator.numerics.kernels.attention import ACCURATE, CUT, QUICK, QUICK_NARROW, ROUNDED, UNPACKED
 from ttnn_emulator.numerics.kernels.packed_panels import NARROW as NARROW_BITS
@@ -26,9 +26,9 @@ from ttnn_emulator.numerics.native.threaded_copies import contiguous
 from ttnn_emulator.numerics.native.worker_threads import WORKERS, cut, share
 from ttnn_emulator.numerics.programs.attention import steps
 from ttnn_emulator.numerics.programs.attention.steps import NEGATIVE_INFINITY, TILE, added_in_l1
-from ttnn_emulator.numerics.programs.normalization.norms import Core
 from ttnn_emulator.numerics.programs.products.float32_product import SMALL
 from ttnn_emulator.numerics.units import reductions as numeric
+from ttnn_emulator.numerics.units.compute_core import Core
 from ttnn_emulator.numerics.units.matrix_unit import (
     BFLOAT16_BITS,
     PANEL_SPEED,
@@ -38,6 +38,7 @@ from ttnn_emulator.numerics.units.matrix_unit import (
     matmul,
     seen_bits,
 )
+from ttnn_emulator.numerics.units.packer import pack
 
 NARROW = DataType.BFLOAT16
 DEST_TILES = 8  # tiles that half of a 16-bit destination register holds

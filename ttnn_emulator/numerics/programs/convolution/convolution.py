@@ -18,16 +18,7 @@ import torch
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType
 from ttnn_emulator.errors import ChipFault
-from ttnn_emulator.numerics.formats.carriers import (
-    bits_of,
-    device_pack_block_float,
-    flush,
-    from_bits,
-    in_parts,
-    pack,
-    version_of,
-    wide,
-)
+from ttnn_emulator.numerics.formats.carriers import bits_of, flush, from_bits, in_parts, version_of, wide
 from ttnn_emulator.numerics.kernels.product_endings import ending_of, round_at, round_in_place
 from ttnn_emulator.numerics.programs.convolution.direct import DirectConvolution
 from ttnn_emulator.numerics.programs.convolution.packed_weights import TorchConvolution
@@ -44,6 +35,7 @@ from ttnn_emulator.numerics.units.matrix_unit import (
     operand_bits,
     truncate_mantissa,
 )
+from ttnn_emulator.numerics.units.packer import device_pack_block_float, pack
 
 TF32_MANTISSA = 11  # bits, the hidden one counted
 

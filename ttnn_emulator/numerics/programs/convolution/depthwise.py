@@ -10,7 +10,7 @@ import torch
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType
 from ttnn_emulator.numerics.broadcasting import shape_of
-from ttnn_emulator.numerics.formats.carriers import bits_of, device_pack_block_float, flush, from_bits, pack
+from ttnn_emulator.numerics.formats.carriers import bits_of, flush, from_bits
 from ttnn_emulator.numerics.kernels.depthwise_convolution import accumulate_products
 from ttnn_emulator.numerics.kernels.elementwise import add_16bit, add_32bit
 from ttnn_emulator.numerics.kernels.product_endings import round_in_place
@@ -18,6 +18,7 @@ from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.programs.convolution.convolution import Windows, finished, fitted_matrix, volume_of
 from ttnn_emulator.numerics.units import vector_unit
 from ttnn_emulator.numerics.units.matrix_unit import PHASES, TF32_BITS, UPPER_HALF, MathConfig
+from ttnn_emulator.numerics.units.packer import device_pack_block_float, pack
 
 
 @dataclass(frozen=True)

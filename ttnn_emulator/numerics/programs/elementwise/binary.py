@@ -23,6 +23,7 @@ from ttnn_emulator.numerics.kernels.elementwise import multiply_in_phases
 from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.programs.elementwise import binary_by_torch, vector_binary
 from ttnn_emulator.numerics.programs.elementwise.integer import INTEGER_FUNCTIONS, INTEGER_KERNELS
+from ttnn_emulator.numerics.units import packer
 
 Values = torch.Tensor
 Compute = Callable[..., Values]
@@ -195,7 +196,7 @@ def _operand(
         if functions:
             values = copied_in(values, dtype, fp32=fp32, vector=True)
             values = applied(functions, values, fp32)
-            values = carriers.pack(values, between or dtype, from_fp32=fp32)
+            values = packer.pack(values, between or dtype, from_fp32=fp32)
         return copied_in(values, between or dtype, fp32=fp32, vector=vector)
 
     return bring
@@ -288,7 +289,7 @@ def _finish(setting: Setting, functions: tuple[Function, ...]) -> Compute:
 
     def finish(values: Values) -> Values:
         values = applied(functions, values, fp32)
-        return cast(values) if cast is not None else carriers.pack(values, out, from_fp32=fp32)
+        return cast(values) if cast is not None else packer.pack(values, out, from_fp32=fp32)
 
     return finish
 

@@ -12,11 +12,11 @@ import torch
 
 from ttnn_emulator.enums import DataType
 from ttnn_emulator.numerics.broadcasting import of_one_shape
-from ttnn_emulator.numerics.formats.carriers import pack
 from ttnn_emulator.numerics.functions import derivative  # noqa: F401  its kernels register themselves
 from ttnn_emulator.numerics.functions.apply import apply_function
 from ttnn_emulator.numerics.programs.elementwise import binary
 from ttnn_emulator.numerics.programs.elementwise.vector_binary import nearest_even, stored
+from ttnn_emulator.numerics.units.packer import pack
 from ttnn_emulator.numerics.units.vector_unit import Float, add, sub
 
 Values = torch.Tensor

@@ -14,6 +14,7 @@ from ttnn_emulator.numerics.functions.roots import reciprocal
 from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.programs.elementwise.binary import WIDE_DTYPES, copied_in
 from ttnn_emulator.numerics.programs.elementwise.vector_binary import nearest_even, stored
+from ttnn_emulator.numerics.units import packer
 from ttnn_emulator.numerics.units.vector_unit import Float, mad, mul, round_to_bf16, sub
 
 Values = torch.Tensor
@@ -64,7 +65,7 @@ def prepare_arithmetic(kind: str, dtypes: tuple[DataType, ...], out: DataType, v
         else:
             values = by_torch(*held, value)
             values = values if fp32 else carriers.round_bf16_nearest_even(values)
-        return carriers.pack(values, out, from_fp32=fp32)
+        return packer.pack(values, out, from_fp32=fp32)
 
     return compute
 
@@ -76,7 +77,7 @@ def prepare_where(condition: DataType, out: DataType) -> Compute:
         raw = carriers.bits_of(chooser) if condition in FLOAT_DTYPES else chooser
         values = torch.where(raw != 0, chosen, other)
         if out in FLOAT_DTYPES and values.is_floating_point():
-            return carriers.pack(values, out, from_fp32=out is DataType.FLOAT32)
+            return packer.pack(values, out, from_fp32=out is DataType.FLOAT32)
         return carriers.wrap_integer(values, out) if out in carriers.INTEGER_RANGE else values.to(carriers.CARRIER[out])
 
     return compute

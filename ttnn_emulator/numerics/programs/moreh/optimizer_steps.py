@@ -9,7 +9,7 @@ import torch
 
 from ttnn_emulator.enums import DataType
 from ttnn_emulator.numerics.programs.moreh.sums_and_powers import BF16, chained, raised, scalar, split_power
-from ttnn_emulator.numerics.programs.normalization.norms import Core
+from ttnn_emulator.numerics.units.compute_core import Core
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 
 

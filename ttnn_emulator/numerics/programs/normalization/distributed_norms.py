@@ -8,13 +8,14 @@ import numpy as np
 import torch
 
 from ttnn_emulator.enums import DataType
-from ttnn_emulator.numerics.formats.carriers import flush, pack, truncate_bf16
+from ttnn_emulator.numerics.formats.carriers import flush, truncate_bf16
 from ttnn_emulator.numerics.mode import exactly
-from ttnn_emulator.numerics.programs.normalization.norms import Core, Operand
 from ttnn_emulator.numerics.programs.products.matmul import Kernel
 from ttnn_emulator.numerics.units import reductions as numeric
 from ttnn_emulator.numerics.units import vector_unit as v
+from ttnn_emulator.numerics.units.compute_core import Core, Operand
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
+from ttnn_emulator.numerics.units.packer import pack
 
 TILE = numeric.TILE
 STEPS = 5  # multiplications of the vector unit a value

@@ -8,8 +8,8 @@ import torch
 
 from ttnn_emulator.enums import DataType
 from ttnn_emulator.numerics.formats.carriers import round_bf16_nearest_even
-from ttnn_emulator.numerics.programs.normalization.norms import Core, Operand
 from ttnn_emulator.numerics.units import reductions as numeric
+from ttnn_emulator.numerics.units.compute_core import Core, Operand
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig, truncate_mantissa
 
 TILE = numeric.TILE

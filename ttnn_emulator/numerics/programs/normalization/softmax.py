@@ -6,8 +6,9 @@ import torch
 
 from ttnn_emulator.enums import DataType
 from ttnn_emulator.numerics.kernels import normalization as kernels
-from ttnn_emulator.numerics.programs.normalization.norms import Core, compiled
+from ttnn_emulator.numerics.programs.normalization.norms import compiled
 from ttnn_emulator.numerics.units import reductions as numeric
+from ttnn_emulator.numerics.units.compute_core import Core
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import torch
 
 from ttnn_emulator.enums import DataType
-from ttnn_emulator.numerics.programs.normalization.norms import Core, Operand
 from ttnn_emulator.numerics.units import reductions as numeric
+from ttnn_emulator.numerics.units.compute_core import Core, Operand
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import torch
 
 from ttnn_emulator.enums import DataType
-from ttnn_emulator.numerics.formats.carriers import pack, round_bf16_nearest_even
+from ttnn_emulator.numerics.formats.carriers import round_bf16_nearest_even
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig, matmul
+from ttnn_emulator.numerics.units.packer import pack
 
 ONE = 1 << 16  # of the kernels' fixed-point numbers
 MOST_WEIGHTS = 1024  # different sets of weights that are followed bit for bit, each a product of its own

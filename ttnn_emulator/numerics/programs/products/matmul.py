@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType
-from ttnn_emulator.numerics.formats.carriers import bits_of, device_pack_block_float, flush, from_bits, pack, wide
+from ttnn_emulator.numerics.formats.carriers import bits_of, flush, from_bits, wide
 from ttnn_emulator.numerics.functions.apply import Activation, table_of_chain
 from ttnn_emulator.numerics.kernels.product_endings import AS_IT_IS, ROUNDED, ending_of, round_in_place
 from ttnn_emulator.numerics.kernels.reductions import add_bits
@@ -31,6 +31,7 @@ from ttnn_emulator.numerics.units.matrix_unit import (
     matmul,
     seen_bits,
 )
+from ttnn_emulator.numerics.units.packer import device_pack_block_float, pack
 
 RELU = "relu"
 PLAIN = (DataType.BFLOAT16, DataType.FLOAT32)  # what the loops of a product end with

@@ -7,9 +7,10 @@ import torch
 from numba import njit
 
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType
-from ttnn_emulator.numerics.formats.carriers import pack, wrap_integer
+from ttnn_emulator.numerics.formats.carriers import wrap_integer
 from ttnn_emulator.numerics.kernels.vector_unit import multiply_add_bits
 from ttnn_emulator.numerics.mode import exactly
+from ttnn_emulator.numerics.units.packer import pack
 
 WORK = 16  # what one value of a scan counts
 ONE, MINUS_ONE, SPECIAL = np.uint32(0x3F800000), np.uint32(0xBF800000), np.uint32(0x7F800000)

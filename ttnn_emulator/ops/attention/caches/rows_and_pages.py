@@ -9,7 +9,8 @@ import torch
 
 from ttnn_emulator.enums import DataType
 from ttnn_emulator.errors import ChipFault
-from ttnn_emulator.numerics.formats.carriers import flush, pack, truncate_bf16
+from ttnn_emulator.numerics.formats.carriers import flush, truncate_bf16
+from ttnn_emulator.numerics.units.packer import pack
 from ttnn_emulator.tensors.shapes import TILE_SIZE
 
 Convert = Callable[[torch.Tensor], torch.Tensor]

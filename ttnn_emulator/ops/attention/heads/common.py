@@ -12,9 +12,10 @@ from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.execution.dispatch import current_board
 from ttnn_emulator.execution.operation_table import Plan
 from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRange, CoreRangeSet
-from ttnn_emulator.numerics.formats.carriers import device_pack_block_float, flush
+from ttnn_emulator.numerics.formats.carriers import flush
 from ttnn_emulator.numerics.native.threaded_copies import contiguous
 from ttnn_emulator.numerics.units.matrix_unit import truncate_mantissa
+from ttnn_emulator.numerics.units.packer import device_pack_block_float
 from ttnn_emulator.ops.support.common_checks import require_on_device, require_tile
 from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec
 from ttnn_emulator.tensors.shapes import DEFAULT_TILE

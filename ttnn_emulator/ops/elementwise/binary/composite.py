@@ -21,9 +21,10 @@ from ttnn_emulator.enums import (
 )
 from ttnn_emulator.errors import InvalidArgument, SignatureError, require
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation, ttnn
-from ttnn_emulator.numerics.formats import carriers, casts
+from ttnn_emulator.numerics.formats import casts
 from ttnn_emulator.numerics.functions.apply import Activation
 from ttnn_emulator.numerics.programs.elementwise.binary import applied
+from ttnn_emulator.numerics.units import packer
 from ttnn_emulator.ops.elementwise.binary.device_operation import INT32, UINT32, plan_binary
 from ttnn_emulator.ops.elementwise.binary.named_operations import run
 from ttnn_emulator.ops.elementwise.unary.program import unary_plan
@@ -124,7 +125,7 @@ def bias_gelu(**given: Any) -> Plan:
 
     def compute(values: torch.Tensor) -> torch.Tensor:
         values = cast(values) if cast is not None else values
-        return carriers.pack(applied(_gelu(approx), total(values), wide), out.dtype, from_fp32=wide)
+        return packer.pack(applied(_gelu(approx), total(values), wide), out.dtype, from_fp32=wide)
 
     return replace(plan, compute=compute)
 

@@ -10,8 +10,8 @@ import torch
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.execution.operation_table import Plan, composite, operation, same, ttnn
-from ttnn_emulator.numerics.formats import carriers
 from ttnn_emulator.numerics.functions.apply import apply_function
+from ttnn_emulator.numerics.units import packer
 from ttnn_emulator.ops.elementwise.binary.device_operation import INT32, UINT32, Number, as_number
 from ttnn_emulator.ops.elementwise.binary.named_operations import run
 from ttnn_emulator.ops.elementwise.binary.scalar import plan_with_number
@@ -59,7 +59,7 @@ def _rounded(plan: Plan, rounding: str) -> Plan:
     def compute(*operands: torch.Tensor) -> torch.Tensor:
         wide = dtype is DataType.FLOAT32
         whole = apply_function(rounding, quotient(*operands), fp32_dest=wide)
-        return carriers.pack(whole, dtype, from_fp32=wide)
+        return packer.pack(whole, dtype, from_fp32=wide)
 
     return replace(plan, compute=compute, program=(plan.program, rounding))
 

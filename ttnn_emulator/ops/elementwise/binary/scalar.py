@@ -14,6 +14,7 @@ from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.formats import carriers, casts
 from ttnn_emulator.numerics.functions.apply import apply_function
 from ttnn_emulator.numerics.programs.elementwise.integer import INTEGER_KERNELS
+from ttnn_emulator.numerics.units import packer
 from ttnn_emulator.ops.elementwise.binary.device_operation import (
     INT32,
     UINT8,
@@ -140,7 +141,7 @@ def plan_with_number(
         def compute(values: Values) -> Values:
             values = values if held is DataType.FLOAT32 or not wide else carriers.flush(values)
             values = apply_function(function, values, parameter, fp32_dest=wide)
-            values = carriers.pack(values, packed, from_fp32=wide)
+            values = packer.pack(values, packed, from_fp32=wide)
             return cast(values) if cast is not None else values
     else:
         kernel = WITH_INTEGERS[kind]

@@ -12,8 +12,8 @@ from ttnn_emulator.enums import ALL_ENUMS, DataType
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.hardware.core_grid import CoreRangeSet
-from ttnn_emulator.numerics.formats.carriers import pack
 from ttnn_emulator.numerics.functions.apply import Activation
+from ttnn_emulator.numerics.units.packer import pack
 from ttnn_emulator.ops.elementwise.unary.program import unary_plan
 from ttnn_emulator.tensors.memory_config import MemoryConfig
 from ttnn_emulator.tensors.shapes import TILE_SIZE

@@ -21,10 +21,10 @@ from ttnn_emulator.errors import require
 from ttnn_emulator.execution.dispatch import current_board
 from ttnn_emulator.execution.operation_table import Bind, Plan, bindable
 from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRangeSet, num_cores_to_corerangeset
-from ttnn_emulator.numerics.formats.carriers import pack
 from ttnn_emulator.numerics.functions.apply import Activation, apply_chain, table_of_chain
 from ttnn_emulator.numerics.functions.integer import integer_function
 from ttnn_emulator.numerics.functions.lookup_tables import apply_table, applying_table
+from ttnn_emulator.numerics.units.packer import pack
 from ttnn_emulator.ops.elementwise.unary.kinds import DEDICATED, INTEGER_ONLY, INTEGERS
 from ttnn_emulator.ops.support.common_checks import hashed, into, require_on_device
 from ttnn_emulator.ops.support.derived_shards import fresh_shards, lacks_shards

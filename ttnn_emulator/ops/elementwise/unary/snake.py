@@ -8,8 +8,8 @@ import torch
 from ttnn_emulator.enums import DataType
 from ttnn_emulator.errors import require
 from ttnn_emulator.execution.operation_table import Plan, operation
-from ttnn_emulator.numerics.formats.carriers import pack
 from ttnn_emulator.numerics.functions.trigonometry import snake
+from ttnn_emulator.numerics.units.packer import pack
 from ttnn_emulator.numerics.units.vector_unit import store_bf16, store_fp32
 from ttnn_emulator.ops.elementwise.ternary import ternary_output
 from ttnn_emulator.ops.support.common_checks import into
