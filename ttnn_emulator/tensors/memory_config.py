@@ -12,10 +12,6 @@ from ttnn_emulator.hardware.core_grid import JSON_SEPARATORS, CoreCoord, CoreGri
 from ttnn_emulator.tensors.shapes import Shape, div_up, round_up
 from ttnn_emulator.tensors.shard_spec import NdShardSpec, ShardDistributionStrategy, ShardSpec
 
-SHARDED_2D = frozenset(
-    {TensorMemoryLayout.HEIGHT_SHARDED, TensorMemoryLayout.WIDTH_SHARDED, TensorMemoryLayout.BLOCK_SHARDED}
-)
-
 
 class MemoryConfig:
     """Memory layout, buffer type and, when sharded, how the shards lie. Equal configs hash alike.

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
+from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import InvalidArgument, NotEmulated, require
 from ttnn_emulator.tensors.memory_config import (
     DRAM_MEMORY_CONFIG,
@@ -427,7 +427,3 @@ def _alignment_to_pad(
         height *= size
         outer.append(height)
     return tuple(value or 1 for value in (*reversed(outer), *inner))
-
-
-def is_sharded_on_l1(spec: Spec) -> bool:
-    return spec.is_sharded and spec.memory_config.buffer_type is BufferType.L1

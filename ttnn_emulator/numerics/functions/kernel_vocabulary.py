@@ -94,11 +94,6 @@ def polynomial(x: Float, *coefficients: Float | float) -> Float:
     return result
 
 
-def rational(x2: Float, numerator: tuple[float, ...], denominator: tuple[float, ...]) -> tuple[Float, Float]:
-    """Two polynomials of the same argument, lowest coefficients first."""
-    return polynomial(x2, *numerator), polynomial(x2, *denominator)
-
-
 # -- comparisons ------------------------------------------------------------------------------------------------------
 #
 # The unit compares by subtracting and looking at the result's sign and at whether its bits are all zero.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import int32, uint32, vectorize
+from numba import uint32, vectorize
 
 
 @vectorize([uint32(uint32, uint32, uint32)], cache=True)
@@ -68,12 +68,3 @@ def multiply_add_bits(x, y, z):
     if not result >> 23:
         return np.uint32(nan)
     return np.uint32((nan if nan else sign << 31) | result)
-
-
-@vectorize([int32(uint32)], cache=True)
-def count_leading_zeros(value):
-    count = 0
-    while count < 32 and not value >> 31:
-        value <<= uint32(1)
-        count += 1
-    return count

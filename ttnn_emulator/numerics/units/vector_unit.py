@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ttnn_emulator.numerics.kernels.vector_unit import count_leading_zeros, multiply_add_bits
+from ttnn_emulator.numerics.kernels.vector_unit import multiply_add_bits
 
 Float = Any  # arrays or scalars of float32
 Int = Any  # arrays or scalars of int32
@@ -146,12 +146,7 @@ def shift(value: Int, amount: Int | int) -> Int:
     return np.where(count >= 0, left, right)
 
 
-def leading_zeros(value: Int) -> Int:
-    """SFPLZ."""
-    return count_leading_zeros(np.asarray(value, np.int32).view(np.uint32))
-
-
-def sign_magnitude_to_float(value: Int, *, stochastic: bool = False) -> Float:
+def sign_magnitude_to_float(value: Int) -> Float:
     """SFPCAST: a sign-magnitude integer as float32, rounded to nearest even."""
     raw = np.asarray(value, np.int32)
     size = (raw & 0x7FFFFFFF).astype(np.float64).astype(np.float32)

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ttnn_emulator.conformance.case import (
-    DTYPES,
-    LAYOUTS,
     SHAPES,
+    STORABLE,
     C,
     Case,
     E,
@@ -28,10 +27,6 @@ MLA = "ttnn.transformer.flash_mla_prefill"
 CHUNKED_MLA = "ttnn.transformer.chunked_flash_mla_prefill"
 JOINT = "ttnn.transformer.joint_scaled_dot_product_attention"
 
-BLOCK_FLOATS = ("bfloat8_b", "bfloat4_b")
-STORABLE = [
-    (dtype, layout) for dtype, layout in product(DTYPES, LAYOUTS) if layout == "TILE" or dtype not in BLOCK_FLOATS
-]
 MEMORIES = (
     "DRAM",
     "L1",

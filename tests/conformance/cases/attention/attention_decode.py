@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ttnn_emulator.conformance.case import (
+    STORABLE,
     C,
     Case,
     G,
@@ -17,7 +18,7 @@ from ttnn_emulator.conformance.case import (
     width_sharded,
 )
 
-from .attention import KERNELS, STORABLE, Options, indices, program
+from .attention import KERNELS, Options, indices, program
 
 DECODE = "ttnn.transformer.scaled_dot_product_attention_decode"
 PAGED = "ttnn.transformer.paged_scaled_dot_product_attention_decode"

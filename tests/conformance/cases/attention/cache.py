@@ -7,10 +7,9 @@ from typing import Any
 
 from ttnn_emulator.conformance.case import (
     DTYPES,
-    LAYOUTS,
-    C,
+    FULL_PRECISION,
+    STORABLE,
     Case,
-    E,
     T,
     block_sharded,
     call,
@@ -19,10 +18,6 @@ from ttnn_emulator.conformance.case import (
     width_sharded,
 )
 
-STORABLE = tuple(
-    (dtype, layout) for dtype, layout in product(DTYPES, LAYOUTS) if layout == "TILE" or not dtype.endswith("_b")
-)
-FULL = C("WormholeComputeKernelConfig", math_fidelity=E("MathFidelity.HiFi4"), fp32_dest_acc_en=True)
 CACHE = (4, 2, 128, 64)
 UPDATE = "ttnn.experimental.paged_update_cache"
 FUSED = "ttnn.experimental.paged_fused_update_cache"
@@ -96,7 +91,7 @@ def update(op: str) -> Iterator[Case]:
         yield call(op, cache, T((1, 2, 32, 64), mem=mem), 2)
     for mem in ("L1", height_sharded([128, 64], 8)):
         yield call(op, T(CACHE, mem=mem), T((1, 2, 32, 64)), 2)
-    yield call(op, cache, T((1, 2, 32, 64)), 2, compute_kernel_config=FULL)
+    yield call(op, cache, T((1, 2, 32, 64)), 2, compute_kernel_config=FULL_PRECISION)
     yield call(op, T(CACHE, host=True), T((1, 2, 32, 64)), 0)
     yield call(op, cache, T((1, 2, 32, 64)))
 
@@ -165,7 +160,7 @@ def paged_update() -> Iterator[Case]:
         {"block_size": 64},
         {"num_kv_heads": 2},
         {"cache_position_modulo": 64},
-        {"compute_kernel_config": FULL},
+        {"compute_kernel_config": FULL_PRECISION},
     ):
         yield call(UPDATE, cache, users(4, 2, 64), **good, **extra)
     for mem in ("L1", height_sharded([128, 64], 8)):
@@ -255,7 +250,7 @@ def paged_fused() -> Iterator[Case]:
     wide = T((4, 8, 64, 128))
     yield call(FUSED, wide, rows[0], wide, rows[1], **good)
     yield call(FUSED, wide, rows[0], wide, second(4, 8, 128), **good)
-    for extra in ({"share_cache": True}, {"batch_offset": 1}, {"compute_kernel_config": FULL}):
+    for extra in ({"share_cache": True}, {"batch_offset": 1}, {"compute_kernel_config": FULL_PRECISION}):
         yield call(FUSED, cache, users(4, 2, 64), cache, second(4, 2, 64), **good, **extra)
     yield call(FUSED, cache, users(4, 2, 64), cache, second(4, 2, 64))
     yield call(FUSED, cache, users(4, 2, 64), T((3, 2, 128, 64)), second(4, 2, 64), **good)
@@ -310,7 +305,7 @@ def paged_fill() -> Iterator[Case]:
     yield call(FILL, T((16, 2, 50, 64)), T((1, 2, 128, 64)), numbers)
     yield call(FILL, T((16, 2, 64, 64), host=True), T((1, 2, 128, 64)), numbers)
     yield call(FILL, pages, T((1, 2, 128, 64), host=True), numbers)
-    yield call(FILL, pages, T((1, 2, 128, 64)), numbers, compute_kernel_config=FULL)
+    yield call(FILL, pages, T((1, 2, 128, 64)), numbers, compute_kernel_config=FULL_PRECISION)
     yield call(FILL, pages, T((1, 2, 128, 64)))
 
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ttnn_emulator.conformance.case import (
-    DTYPES,
-    LAYOUTS,
     SHAPES,
+    STORABLE,
     C,
     Case,
     G,
@@ -21,9 +20,6 @@ from ttnn_emulator.conformance.case import (
     width_sharded,
 )
 
-STORABLE = tuple(
-    (dtype, layout) for dtype, layout in product(DTYPES, LAYOUTS) if layout == "TILE" or not dtype.endswith("_b")
-)
 CONFIGS: tuple[Any, ...] = (
     "DRAM",
     "L1",

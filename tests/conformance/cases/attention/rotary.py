@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ttnn_emulator.conformance.case import (
-    DTYPES,
-    LAYOUTS,
+    FULL_PRECISION,
     SHAPES,
+    STORABLE,
     C,
     Case,
     E,
@@ -21,9 +21,6 @@ from ttnn_emulator.conformance.case import (
     width_sharded,
 )
 
-STORABLE = tuple(
-    (dtype, layout) for dtype, layout in product(DTYPES, LAYOUTS) if layout == "TILE" or not dtype.endswith("_b")
-)
 CONFIGS: tuple[Any, ...] = (
     "DRAM",
     "L1",
@@ -31,7 +28,6 @@ CONFIGS: tuple[Any, ...] = (
     {"layout": "WIDTH_SHARDED", "buffer": "L1"},
     {"layout": "BLOCK_SHARDED", "buffer": "L1"},
 )
-FULL = C("WormholeComputeKernelConfig", math_fidelity=E("MathFidelity.HiFi4"), fp32_dest_acc_en=True)
 QUICK = C("WormholeComputeKernelConfig", math_fidelity=E("MathFidelity.LoFi"))
 
 
@@ -68,7 +64,7 @@ def rotary() -> Iterator[Case]:
         yield call(op, T((1, 4, 64, 64), mem=block_sharded([64, 32], (2, 4))), cache, cache, memory_config=M(memory))
     yield call(op, T((1, 4, 64, 64), mem=height_sharded([96, 64], 3)), cache, cache)
     yield call(op, T((1, 4, 64, 64)), T((1, 1, 128, 64), mem=height_sharded([32, 64], 4)), cache)
-    for config in (FULL, QUICK):
+    for config in (FULL_PRECISION, QUICK):
         yield call(op, T((1, 4, 64, 64)), cache, cache, compute_kernel_config=config)
     for host in ((True, False), (False, True)):
         yield call(op, T((1, 4, 64, 64), host=host[0]), T((1, 1, 128, 64), host=host[1]), cache)
@@ -105,7 +101,7 @@ def hugging_face() -> Iterator[Case]:
     tensor = T((1, 8, 8, 64), mem=height_sharded([32, 64], 8))
     trig = T((1, 4, 1, 64), mem=height_sharded([32, 64], 4))
     yield call(op, tensor, trig, trig, is_decode_mode=True)
-    yield call(op, T((1, 4, 64, 64)), cache, cache, compute_kernel_config=FULL)
+    yield call(op, T((1, 4, 64, 64)), cache, cache, compute_kernel_config=FULL_PRECISION)
     yield call(op, T((1, 4, 64, 64), host=True), cache, cache)
     yield call(op, T((1, 4, 64, 64)), cache, T((1, 1, 128, 64), host=True))
 
@@ -120,7 +116,7 @@ def llama() -> Iterator[Case]:
     for heads, length, width in product((1, 5), (1, 50, 160), (32, 40, 96, 128, 160, 256, 288)):
         trig = T((1, 1, 128, width))
         yield call(op, T((2, heads, length, width)), trig, trig, turn)
-    for config, width in product((FULL, QUICK), (64, 128, 160)):
+    for config, width in product((FULL_PRECISION, QUICK), (64, 128, 160)):
         trig = T((1, 1, 64, width))
         yield call(op, T((1, 2, 64, width)), trig, trig, turn, compute_kernel_config=config)
     for shape in ((1, 4, 128, 64), (1, 2, 128, 64), (2, 1, 128, 64), (1, 1, 128, 32), (128, 64)):
@@ -214,7 +210,7 @@ def llama_fused() -> Iterator[Case]:
     yield call(op, *rows, users_of(8, 1, 128), users_of(8, 1, 128), turn)
     short = [_apart(4, 4, 128, 0, "ROW_MAJOR", 4), _apart(4, 4, 128, 1, "ROW_MAJOR", 4)]
     yield call(op, *short, wrapped, wrapped, turn)
-    for config in (FULL, QUICK):
+    for config in (FULL_PRECISION, QUICK):
         yield call(
             op,
             query,

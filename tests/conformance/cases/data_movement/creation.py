@@ -9,7 +9,9 @@ from ttnn_emulator.conformance.case import (
     DTYPES,
     INFINITY,
     LAYOUTS,
+    ROWS,
     SHAPES,
+    TILE,
     C,
     Case,
     E,
@@ -23,7 +25,6 @@ from ttnn_emulator.conformance.case import (
     width_sharded,
 )
 
-TILE, ROWS = E("TILE_LAYOUT"), E("ROW_MAJOR_LAYOUT")
 EDGES: tuple[tuple[int, ...], ...] = ((), (0,), (0, 32), (2, 0, 3), (1, 1, 1, 1))
 SQUARE = (1, 1, 128, 128)
 CONFIGS = (

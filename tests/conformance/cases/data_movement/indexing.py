@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ttnn_emulator.conformance.case import (
     DTYPES,
     LAYOUTS,
+    STORABLE,
     Case,
     E,
     G,
@@ -21,9 +22,6 @@ from ttnn_emulator.conformance.case import (
 )
 
 # Block floats exist in tiles only.
-STORABLE = tuple(
-    (dtype, layout) for dtype, layout in product(DTYPES, LAYOUTS) if layout == "TILE" or not dtype.endswith("_b")
-)
 WITHOUT_SHARDS = {"layout": "HEIGHT_SHARDED", "buffer": "L1"}
 
 

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from ttnn_emulator.conformance.case import (
     DTYPES,
     INFINITY,
+    ROWS,
     SHAPES,
+    TILE,
     C,
     Case,
     E,
@@ -22,7 +24,6 @@ from ttnn_emulator.conformance.case import (
 )
 
 BOTH = ("TILE", "ROW_MAJOR")
-TILE, ROWS = E("TILE_LAYOUT"), E("ROW_MAJOR_LAYOUT")
 PLAIN_DTYPES = ("bfloat16", "float32", "int32", "uint32", "uint16", "uint8")
 EDGES: tuple[tuple[int, ...], ...] = ((), (0,), (0, 32), (2, 0, 32), (1, 1, 1, 1), (2, 1, 3, 64, 64))
 SQUARE = (1, 1, 128, 128)

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 
 from ttnn_emulator.conformance.case import (
+    BLOCK_FLOATS,
     DTYPES,
     C,
     Case,
@@ -23,7 +24,6 @@ from ttnn_emulator.conformance.case import (
 
 from .layout import makeable
 
-BLOCK_FLOATS = ("bfloat8_b", "bfloat4_b")
 SQUARE = (1, 1, 128, 128)
 CONFIGS = (
     height_sharded([32, 128], 4),

@@ -9,6 +9,7 @@ from ttnn_emulator.conformance.case import (
     DTYPES,
     LAYOUTS,
     SHAPES,
+    STORABLE,
     Case,
     G,
     M,
@@ -22,9 +23,6 @@ from ttnn_emulator.conformance.case import (
 )
 
 # Block floats exist in tiles only.
-STORABLE = tuple(
-    (dtype, layout) for dtype, layout in product(DTYPES, LAYOUTS) if layout == "TILE" or not dtype.endswith("_b")
-)
 # One sharding of each kind for a tensor whose height and width are both 128.
 SHARDED_OUTPUTS = (
     height_sharded([32, 128], 4),

@@ -6,21 +6,21 @@ from collections.abc import Iterator
 from typing import Any
 
 from ttnn_emulator.conformance.case import (
+    BLOCK,
     DTYPES,
     SHAPES,
+    TALL,
+    WIDE,
     Case,
     E,
     M,
     T,
-    block_sharded,
     call,
     height_sharded,
-    width_sharded,
 )
 
 from .binary import UNSPECIFIED, turn
 
-TALL, WIDE, BLOCK = height_sharded([32, 128], 4), width_sharded([128, 32], 4), block_sharded([64, 64], (2, 2))
 SQUARE = (128, 128)
 
 PLAIN = (

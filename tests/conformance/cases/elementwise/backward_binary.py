@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ttnn_emulator.conformance.case import DTYPES, SHAPES, Case, E, M, T, call, product
+from ttnn_emulator.conformance.case import BLOCK, DTYPES, SHAPES, TALL, WIDE, Case, E, M, T, call, product
 
-from .backward import BLOCK, SQUARE, TALL, WIDE
+from .backward import SQUARE
 from .binary import UNSPECIFIED, turn
 
 PAIRS = "atan2 fmod hypot ldexp logaddexp logaddexp2 max min remainder squared_difference xlogy".split(" ")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ttnn_emulator.conformance.case import DTYPES, SHAPES, C, Case, M, T, call, product
+from ttnn_emulator.conformance.case import BLOCK, DTYPES, SHAPES, TALL, WIDE, C, Case, M, T, call, product
 
-from .backward import BLOCK, SQUARE, TALL, WIDE
+from .backward import SQUARE
 
 FUNCTIONS = ("real", "imag", "angle", "is_real", "is_imag", "conj", "polar")
 TO_REAL = ("abs", "real", "imag", "angle")

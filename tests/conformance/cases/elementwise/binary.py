@@ -10,10 +10,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ttnn_emulator.conformance.case import (
+    BLOCK,
     DTYPES,
     FLOATS,
     INTEGERS,
     SHAPES,
+    TALL,
+    WIDE,
     C,
     Case,
     E,
@@ -22,7 +25,6 @@ from ttnn_emulator.conformance.case import (
     block_sharded,
     call,
     height_sharded,
-    width_sharded,
 )
 
 ARITHMETIC = ("add", "subtract", "sub", "multiply", "mul", "rsub", "squared_difference")
@@ -64,7 +66,6 @@ WRONG_PAIRS = (
 )
 SCALARS = (2, 2.5, -3, 0, 1e10, -0.125, 70000, 2**31, 2**32)
 
-TALL, WIDE, BLOCK = height_sharded([32, 128], 4), width_sharded([128, 32], 4), block_sharded([64, 64], (2, 2))
 SQUARE = (128, 128)
 UNSPECIFIED = tuple(
     {"layout": layout, "buffer": "L1"} for layout in ("HEIGHT_SHARDED", "WIDTH_SHARDED", "BLOCK_SHARDED")

@@ -6,22 +6,22 @@ from collections.abc import Iterator
 from typing import Any
 
 from ttnn_emulator.conformance.case import (
+    BLOCK,
     DTYPES,
     SHAPES,
+    TALL,
+    WIDE,
     Case,
     E,
     M,
     T,
-    block_sharded,
     call,
     height_sharded,
     product,
-    width_sharded,
 )
 
 from .binary import UNSPECIFIED, turn
 
-TALL, WIDE, BLOCK = height_sharded([32, 128], 4), width_sharded([128, 32], 4), block_sharded([64, 64], (2, 2))
 SQUARE = (128, 128)
 
 # Three shapes that broadcast together.

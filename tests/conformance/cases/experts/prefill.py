@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from ttnn_emulator.conformance.case import (
-    DTYPES,
+    FULL_PRECISION,
     LAYOUTS,
-    C,
+    STORABLE,
     Case,
-    E,
     M,
     T,
     block_sharded,
@@ -21,10 +20,6 @@ from ttnn_emulator.conformance.case import (
 )
 
 PREFILL = "ttnn.experimental.deepseek_prefill"
-STORABLE = tuple(
-    (dtype, layout) for dtype, layout in product(DTYPES, LAYOUTS) if layout == "TILE" or not dtype.endswith("_b")
-)
-FULL = C("WormholeComputeKernelConfig", math_fidelity=E("MathFidelity.HiFi4"), fp32_dest_acc_en=True)
 
 
 def cases() -> Iterator[Case]:
@@ -190,7 +185,7 @@ def rotary() -> Iterator[Case]:
         yield call(op, x, cos, cos, turn, 0, 0, M(mem))
         yield call(op, T((1, 2, 128, 64), mem=mem), cos, cos, turn, 0, 0)
         yield call(op, x, T((1, 1, 256, 64), mem=mem), cos, turn, 0, 0)
-    for width, config in product((160, 256, 512), (None, FULL)):
+    for width, config in product((160, 256, 512), (None, FULL_PRECISION)):
         wide = T((1, 1, 256, width))
         yield call(op, T((1, 2, 128, width)), wide, wide, turn, 0, 0, compute_kernel_config=config)
     for each in numbers():

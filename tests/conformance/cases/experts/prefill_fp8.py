@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ttnn_emulator.conformance.case import DEVICE, DTYPES, LAYOUTS, Case, E, M, T, call, height_sharded, product
+from ttnn_emulator.conformance.case import (
+    DEVICE,
+    LAYOUTS,
+    STORABLE,
+    Case,
+    E,
+    M,
+    T,
+    call,
+    height_sharded,
+    product,
+)
 
 BOARD = "p150"
 PREFILL = "ttnn.experimental.deepseek_prefill"
-STORABLE = tuple(
-    (dtype, layout) for dtype, layout in product(DTYPES, LAYOUTS) if layout == "TILE" or not dtype.endswith("_b")
-)
 
 
 def cases() -> Iterator[Case]:

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ttnn_emulator.conformance.case import DTYPES, LAYOUTS, C, Case, E, M, T, call, height_sharded, product
+from ttnn_emulator.conformance.case import STORABLE, C, Case, E, M, T, call, height_sharded, product
 
 PREFILL = "ttnn.experimental.deepseek_prefill"
-STORABLE = tuple(
-    (dtype, layout) for dtype, layout in product(DTYPES, LAYOUTS) if layout == "TILE" or not dtype.endswith("_b")
-)
 
 
 def cases() -> Iterator[Case]:

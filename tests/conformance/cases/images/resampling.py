@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ttnn_emulator.conformance.case import (
-    DTYPES,
-    LAYOUTS,
+    STORABLE,
     C,
     Case,
     E,
@@ -20,9 +19,6 @@ from ttnn_emulator.conformance.case import (
 )
 
 # Block floats exist in tiles only.
-STORABLE = tuple(
-    (dtype, layout) for dtype, layout in product(DTYPES, LAYOUTS) if layout == "TILE" or not dtype.endswith("_b")
-)
 
 
 def cases() -> Iterator[Case]:

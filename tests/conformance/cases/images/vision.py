@@ -10,6 +10,7 @@ from ttnn_emulator.conformance.case import (
     DTYPES,
     INFINITY,
     LAYOUTS,
+    STORABLE,
     C,
     Case,
     E,
@@ -24,9 +25,6 @@ from ttnn_emulator.conformance.case import (
 )
 
 ROWS: dict[str, Any] = {"layout": "ROW_MAJOR"}
-STORABLE = tuple(
-    (dtype, layout) for dtype, layout in product(DTYPES, LAYOUTS) if layout == "TILE" or not dtype.endswith("_b")
-)
 
 
 def cases() -> Iterator[Case]:

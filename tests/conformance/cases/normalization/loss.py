@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ttnn_emulator.conformance.case import SHAPES, Case, E, M, T, call, product, sharded_inputs
+from ttnn_emulator.conformance.case import SHAPES, STORABLE, Case, E, M, T, call, product, sharded_inputs
 
-from .normalization import CONFIGS, MEMORIES, SQUARE, STORABLE
+from .normalization import CONFIGS, MEMORIES, SQUARE
 
 PAIR = (40, 70)
 GRADIENT = (1, 2, 40, 70)

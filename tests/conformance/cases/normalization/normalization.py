@@ -9,6 +9,7 @@ from ttnn_emulator.conformance.case import (
     DTYPES,
     LAYOUTS,
     SHAPES,
+    STORABLE,
     C,
     Case,
     E,
@@ -23,9 +24,6 @@ from ttnn_emulator.conformance.case import (
 )
 
 # Block floats exist in tiles only.
-STORABLE = tuple(
-    (dtype, layout) for dtype, layout in product(DTYPES, LAYOUTS) if layout == "TILE" or not dtype.endswith("_b")
-)
 SQUARE = (1, 1, 128, 128)
 MEMORIES = (
     "L1",

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ttnn_emulator.conformance.case import (
     LAYOUTS,
     SHAPES,
+    STORABLE,
     C,
     Case,
     M,
@@ -17,7 +18,7 @@ from ttnn_emulator.conformance.case import (
     sharded_inputs,
 )
 
-from .normalization import CONFIGS, MEMORIES, SQUARE, STORABLE
+from .normalization import CONFIGS, MEMORIES, SQUARE
 
 
 def cases() -> Iterator[Case]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ttnn_emulator.conformance.case import (
-    DTYPES,
     INFINITY,
     LAYOUTS,
     SHAPES,
+    STORABLE,
     C,
     Case,
     E,
@@ -24,9 +24,6 @@ from ttnn_emulator.conformance.case import (
 )
 
 # Block floats exist in tiles only.
-STORABLE = tuple(
-    (dtype, layout) for dtype, layout in product(DTYPES, LAYOUTS) if layout == "TILE" or not dtype.endswith("_b")
-)
 ONE_AXIS = ("sum", "mean", "max", "min")
 SPREAD = ("std", "var")
 SHAPE = (2, 3, 40, 70)

@@ -8,6 +8,7 @@ from ttnn_emulator.conformance.case import (
     DTYPES,
     LAYOUTS,
     SHAPES,
+    STORABLE,
     C,
     Case,
     E,
@@ -23,9 +24,6 @@ from ttnn_emulator.conformance.case import (
 )
 
 # Block floats exist in tiles only.
-STORABLE = tuple(
-    (dtype, layout) for dtype, layout in product(DTYPES, LAYOUTS) if layout == "TILE" or not dtype.endswith("_b")
-)
 
 
 def cases() -> Iterator[Case]:
