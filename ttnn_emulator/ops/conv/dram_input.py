@@ -10,8 +10,9 @@ from ttnn_emulator.execution.dispatch import current_device
 from ttnn_emulator.execution.launch_memory import Stage
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.conv import sharding
-from ttnn_emulator.ops.conv.blocks import Problem, Settings, choose_scheme, estimate
+from ttnn_emulator.ops.conv.blocks import Problem, Settings
 from ttnn_emulator.ops.conv.plan import Fold, Run, flattened, fold_input, fold_problem, folds, plan_in_l1
+from ttnn_emulator.ops.conv.scheme_choice import choose_scheme, estimate
 from ttnn_emulator.ops.conv.slicing import (
     WHOLE,
     Sliceable,

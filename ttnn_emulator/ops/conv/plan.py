@@ -13,20 +13,12 @@ from ttnn_emulator.hardware.core_grid import CoreCoord, num_cores_to_corerangese
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.conv import device_weights as weights
 from ttnn_emulator.ops.conv import sharding
-from ttnn_emulator.ops.conv.blocks import (
-    Blocks,
-    Problem,
-    Settings,
-    buffer_sizes,
-    choose_blocks,
-    choose_scheme,
-    output_grid,
-    output_memory_config,
-    splits_reader,
-)
+from ttnn_emulator.ops.conv.blocks import Blocks, Problem, Settings, choose_blocks, output_grid, output_memory_config
+from ttnn_emulator.ops.conv.circular_buffers import buffer_sizes, splits_reader
 from ttnn_emulator.ops.conv.device_weights import Preparation
 from ttnn_emulator.ops.conv.l1_stages import Course
 from ttnn_emulator.ops.conv.pointwise import Product, plan_product
+from ttnn_emulator.ops.conv.scheme_choice import choose_scheme
 from ttnn_emulator.ops.conv.sharding import BLOCK, HEIGHT, ROWS, WIDTH, Cores
 from ttnn_emulator.ops.conv.sliding_window import TILE, Pair, Sides, Window
 from ttnn_emulator.ops.data_movement.layout import layout_flow

@@ -15,7 +15,7 @@ from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout
 from ttnn_emulator.errors import require
 from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.ops.conv import sharding
-from ttnn_emulator.ops.conv.blocks import Blocks, Problem, Settings, choose_blocks, choose_scheme, output_grid
+from ttnn_emulator.ops.conv.blocks import Blocks, Problem, Settings, choose_blocks, output_grid
 from ttnn_emulator.ops.conv.conv2d import default_math, padding_of, pair, problem_of, sizes, slicing_of
 from ttnn_emulator.ops.conv.conv_transpose2d import (
     SlicedTransposedConvolution,
@@ -32,6 +32,7 @@ from ttnn_emulator.ops.conv.device_weights import (
 )
 from ttnn_emulator.ops.conv.dram_input import SlicedConvolution, free_l1
 from ttnn_emulator.ops.conv.plan import as_matmul, fold_problem
+from ttnn_emulator.ops.conv.scheme_choice import choose_scheme
 from ttnn_emulator.ops.conv.sharding import HEIGHT, Cores
 from ttnn_emulator.ops.conv.slicing import ALONG_HEIGHT, ALONG_WIDTH, WHOLE, Slicing, choose_slicing
 from ttnn_emulator.ops.conv.sliding_window import TILE, Window

@@ -180,48 +180,90 @@ def _plain(choice: Choice, grid: tuple[int, int] | None = None) -> Program:
     """Neither a core grid nor a sharded first operand."""
     of, output = choice.operands, choice.memory_config
     columns, rows = grid or choice.device_grid
-    configs = (of.a.memory_config, of.b.memory_config, output)
-    interleaved = all(config.memory_layout is INTERLEAVED for config in configs)
-    all_dram = all(config.buffer_type is BufferType.DRAM for config in configs)
-    dram_interleaved = all_dram and interleaved
-    height, width = of.a_padded[-2], of.b_padded[-1]
-    narrow = interleaved and _is_narrow(height, width, all_dram)
-    is_wide, is_tall = narrow and width > height, narrow and width <= height
-
+    memories = _Memories.of(choice)
     per_core = next((factor for factor in (16, 8, 4, 2) if choice.fits(factor, factor, 2)), 1)
     down, across = div_up(of.rows(), per_core), div_up(of.columns, per_core)
     in0_block_w = 2
     if (output.is_sharded() or down > 1 or across > 1) and of.inner % 2 != 0:
         in0_block_w = 1
-    if not dram_interleaved and (across * down > columns * rows or of.inner % in0_block_w != 0):
+    if not memories.dram_interleaved and (across * down > columns * rows or of.inner % in0_block_w != 0):
         return MULTI_CORE
 
     spread = (0, 0)  # columns and rows of cores that get one block each; none when one core does it all
     if (down, across) != (1, 1) and down <= rows and across <= columns:
         spread = (across, down)
-    on_row = on_column = False  # a block-sharded output on one row or column of cores
-    if output.memory_layout is BLOCK and output.shard_spec is not None:
-        box = output.shard_spec.grid.bounding_box().grid_size()
-        on_row, on_column = box.y == 1 and box.x > 1, box.x == 1 and box.y > 1
-        require(
-            not (on_row or on_column) or of.batch_b == 1,
-            "an output block-sharded on one row or column of cores takes no batches of the second operand",
+    on_row, on_column = _on_one_line(choice)
+    in_one_dimension = _plain_in_one_dimension(choice, memories, spread, on_row, on_column)
+    if in_one_dimension is not None:
+        return in_one_dimension
+    blocks_asked = output.memory_layout is BLOCK and not on_row and not on_column
+    if spread[1] == 0 and not (memories.dram_interleaved or blocks_asked):
+        return MULTI_CORE
+    return _plain_in_two_dimensions(choice, memories, (columns, rows), per_core, in0_block_w)
+
+
+@dataclass(frozen=True)
+class _Memories:
+    """Where both operands and the output of a matmul lie."""
+
+    interleaved: bool
+    all_dram: bool
+
+    @classmethod
+    def of(cls, choice: Choice) -> _Memories:
+        of = choice.operands
+        configs = (of.a.memory_config, of.b.memory_config, choice.memory_config)
+        return cls(
+            interleaved=all(config.memory_layout is INTERLEAVED for config in configs),
+            all_dram=all(config.buffer_type is BufferType.DRAM for config in configs),
         )
-    reuse_a = interleaved and of.batch_a == 1 and of.batch_b > 1
+
+    @property
+    def dram_interleaved(self) -> bool:
+        return self.all_dram and self.interleaved
+
+
+def _on_one_line(choice: Choice) -> tuple[bool, bool]:
+    """Whether a block-sharded output lies on one row of cores, and whether on one column."""
+    output = choice.memory_config
+    if output.memory_layout is not BLOCK or output.shard_spec is None:
+        return False, False
+    box = output.shard_spec.grid.bounding_box().grid_size()
+    on_row, on_column = box.y == 1 and box.x > 1, box.x == 1 and box.y > 1
+    require(
+        not (on_row or on_column) or choice.operands.batch_b == 1,
+        "an output block-sharded on one row or column of cores takes no batches of the second operand",
+    )
+    return on_row, on_column
+
+
+def _plain_in_one_dimension(
+    choice: Choice, memories: _Memories, spread: tuple[int, int], on_row: bool, on_column: bool
+) -> Program | None:
+    """The program that sends one operand to all cores, where a narrow product or the output's shards call for it."""
+    of, output = choice.operands, choice.memory_config
+    height, width = of.a_padded[-2], of.b_padded[-1]
+    narrow = memories.interleaved and _is_narrow(height, width, memories.all_dram)
+    reuse_a = memories.interleaved and of.batch_a == 1 and of.batch_b > 1
     unspread = spread[1] == 0 and output.is_sharded()
-    mcast_in0 = (is_wide and not reuse_a) or (unspread and (output.memory_layout is WIDTH or on_row))
-    mcast_in1 = is_tall or reuse_a or (unspread and (output.memory_layout is HEIGHT or on_column))
-    mcast_2d = dram_interleaved or (unspread and output.memory_layout is BLOCK and not on_row and not on_column)
-    one_row, one_column = (not dram_interleaved and size == 1 for size in (spread[1], spread[0]))
+    mcast_in0 = (narrow and width > height and not reuse_a) or (unspread and (output.memory_layout is WIDTH or on_row))
+    mcast_in1 = (narrow and width <= height) or reuse_a or (unspread and (output.memory_layout is HEIGHT or on_column))
+    one_row, one_column = (not memories.dram_interleaved and size == 1 for size in (spread[1], spread[0]))
     if (one_row and not reuse_a) or mcast_in0:
         return _one_dimensional(choice, mcast_in0=True, shard=output.shard_spec if on_row else None)
     if one_column or mcast_in1:
         return _one_dimensional(choice, mcast_in0=False, shard=output.shard_spec if on_column else None)
-    if spread[1] == 0 and not mcast_2d:
-        return MULTI_CORE
+    return None
 
+
+def _plain_in_two_dimensions(
+    choice: Choice, memories: _Memories, grid: tuple[int, int], per_core: int, in0_block_w: int
+) -> Program:
+    """The program that sends rows of the first operand along rows of cores, and columns of the second along columns."""
+    of, output = choice.operands, choice.memory_config
+    columns, rows = grid
     transpose_mcast = of.a.memory_config.memory_layout is BLOCK and _is_column_major(of)
-    if dram_interleaved:
+    if memories.dram_interleaved:
         along, beside = (rows, columns) if not transpose_mcast else (columns, rows)
         per_core_M, per_core_N = div_up(of.rows(), along), div_up(of.columns, beside)
         inner = of.inner // beside if of.inner % columns == 0 else 1
@@ -231,7 +273,7 @@ def _plain(choice: Choice, grid: tuple[int, int] | None = None) -> Program:
     sub_h, sub_w = _tall_subblock(out_h, out_w, choice.fp32_acc, one_row=output.is_sharded())
     return Program(
         Kind.MCAST_2D,
-        (columns, rows),
+        grid,
         in0_block_w,
         sub_h,
         sub_w,

@@ -221,57 +221,73 @@ def _launch(
     layout: Layout | None,
 ) -> Tensor:
     """Choose the kernel for one axis, or for both of the last two, and run it."""
-    spec, config, kind = tensor._spec, request.config, request.kind
-    is_float32 = spec.dtype is DataType.FLOAT32
-    accurate = is_float32 and config.fp32_acc and not request.fast
-    integer = spec.dtype is DataType.INT32
-    negate = kind == MIN and not (integer or accurate or spec.dtype is DataType.BFLOAT16)
-    vector = accurate or (kind == MIN and spec.dtype is DataType.BFLOAT16)
-    summing = kind in (SUM, MEAN)
-    dense_able = (
+    spec = tensor._spec
+    tiles = div_up(spec.physical_shape[0], TILE) * div_up(spec.physical_shape[1], TILE)
+    dense = _reduces_rows(spec, request.kind, axis, memory, layout)
+    step = _step_of(spec, request, axis, scaler, dense=dense, one_tile=axis == HW and tiles <= 1)
+    if not dense and not spec.is_tile:
+        fill = fill_of(MIN if step.negate else request.kind, spec.dtype)
+        tensor = tilized(tensor, fill, memory if step.negate else spec.memory_config, request.cores)
+    out_dtype = dtype or spec.dtype
+    if axis == HW and (tiles > 1 or step.vector):
+        return _reduce_both_axes(tensor, spec, request, step, memory, dtype)
+    if axis == H and not step.negate and spec.dtype is not DataType.INT32:
+        slices = _slices(tensor, spec, memory, request.cores, dense, request.kind in (SUM, MEAN))
+        if slices > 1:
+            return _reduce_in_slices(tensor, step, slices, scaler, out_dtype, memory, layout, request.cores)
+    made_layout = (layout or Layout.ROW_MAJOR) if dense else Layout.TILE
+    return reduce_axis(tensor, step, out_dtype, memory, made_layout, request.cores)
+
+
+def _reduces_rows(spec: Spec, kind: str, axis: str, memory: MemoryConfig, layout: Layout | None) -> bool:
+    """Whether the kernel takes rows as they lie, without tiles around them."""
+    return (
         not spec.is_tile
         and not spec.is_sharded
         and not memory.is_sharded()
         and spec.dtype in SPLIT_DTYPES
-        and summing
+        and kind in (SUM, MEAN)
         and (axis == H or (axis == W and layout is not Layout.TILE))
     )
-    tiles = div_up(spec.physical_shape[0], TILE) * div_up(spec.physical_shape[1], TILE)
-    one_tile = axis == HW and tiles <= 1
-    if not dense_able and not spec.is_tile:
-        fill = fill_of(MIN if negate else kind, spec.dtype)
-        tensor = tilized(tensor, fill, memory if negate else spec.memory_config, request.cores)
-    math_name = SUM if summing else MAX if negate else kind
-    afterwards = not summing or integer or vector or (one_tile and not (integer or vector))
-    step = Step(
-        math_name,
+
+
+def _step_of(spec: Spec, request: Request, axis: str, scaler: float, *, dense: bool, one_tile: bool) -> Step:
+    """Which unit reduces, and whether it scales the values before or the result afterwards."""
+    kind, config = request.kind, request.config
+    accurate = spec.dtype is DataType.FLOAT32 and config.fp32_acc and not request.fast
+    integer = spec.dtype is DataType.INT32
+    negate = kind == MIN and not (integer or accurate or spec.dtype is DataType.BFLOAT16)
+    vector = integer or accurate or (kind == MIN and spec.dtype is DataType.BFLOAT16)
+    summing = kind in (SUM, MEAN)
+    afterwards = not summing or vector or one_tile
+    return Step(
+        SUM if summing else MAX if negate else kind,
         axis,
         config,
-        vector=vector or integer,
+        vector=vector,
         negate=negate,
-        dense=dense_able,
+        dense=dense,
         infinite=not summing,
         scaler=1.0 if afterwards else scaler,
         post_scale=scaler if afterwards else 1.0,
     )
+
+
+def _reduce_both_axes(
+    tensor: Tensor, spec: Spec, request: Request, step: Step, memory: MemoryConfig, dtype: DataType | None
+) -> Tensor:
+    """The last two axes of more than one tile: the width by one kernel, the height by the next."""
     out_dtype = dtype or spec.dtype
-    cores = request.cores
-    if axis == HW and (tiles > 1 or integer or vector):
-        plain = dataclasses.replace(step, axis=W, scaler=1.0, post_scale=1.0)
-        wide_between = kind == SUM and (
-            (dtype is DataType.BFLOAT16 and is_float32) or (spec.dtype is DataType.BFLOAT16 and config.fp32_acc)
-        )
-        between = reduce_axis(
-            tensor, plain, DataType.FLOAT32 if wide_between else out_dtype, memory, Layout.TILE, cores
-        )
-        step = dataclasses.replace(step, axis=H, infinite=False)
-        return reduce_axis(between, step, out_dtype, memory, Layout.TILE, cores)
-    if axis == H and not negate and not integer:
-        slices = _slices(tensor, spec, memory, cores, dense_able, summing)
-        if slices > 1:
-            return _reduce_in_slices(tensor, step, slices, scaler, out_dtype, memory, layout, cores)
-    made_layout = (layout or Layout.ROW_MAJOR) if dense_able else Layout.TILE
-    return reduce_axis(tensor, step, out_dtype, memory, made_layout, cores)
+    wide_between = request.kind == SUM and (
+        (dtype is DataType.BFLOAT16 and spec.dtype is DataType.FLOAT32)
+        or (spec.dtype is DataType.BFLOAT16 and request.config.fp32_acc)
+    )
+    plain = dataclasses.replace(step, axis=W, scaler=1.0, post_scale=1.0)
+    between_dtype = DataType.FLOAT32 if wide_between else out_dtype
+    between = reduce_axis(tensor, plain, between_dtype, memory, Layout.TILE, request.cores)
+    return reduce_axis(
+        between, dataclasses.replace(step, axis=H, infinite=False), out_dtype, memory, Layout.TILE, request.cores
+    )
 
 
 def _slices(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -252,76 +253,53 @@ def plan_binary(
     parameters: tuple = (),
 ) -> Plan:
     """Check one call and prepare it. `names` are those of the tensor operands, `b` a number if there is but one."""
-    operands = [a] if not isinstance(b, Spec) else [a, b]
-    for operand in operands:
-        require(operand.on_device, "all operands must be on a device, one is on the host")
+    for operand in (a, b):
+        require(
+            not isinstance(operand, Spec) or operand.on_device, "all operands must be on a device, one is on the host"
+        )
     casts_in: list[Any] = [None, None]
     a, b = _promote(kind, a, b, casts_in)
     b_spec = b if isinstance(b, Spec) else None
     if isinstance(b, int | float):
-        b = as_number(b)
-        if a.dtype in WIDE_INTEGERS and kind not in QUANTIZING:
-            require(fits(b, a.dtype), f"{kind} of {a.dtype} cannot represent the number {b}")
-    out_dtype = output.dtype if output is not None else dtype or (b_spec.dtype if kind in WHERE and b_spec else a.dtype)
-    integer_division = kind == "DIV" and a.dtype is INT32 and (b_spec is None or b_spec.dtype is INT32)
-    if integer_division:
-        given = output.dtype if output is not None else dtype
-        require(given in (None, DataType.FLOAT32), f"the quotient of integers is float32, not {given}")
-        out_dtype = DataType.FLOAT32
-    if dtype is not None and output is not None:
-        require(dtype is output.dtype, f"the output tensor is {output.dtype}, {dtype} was asked for")
-    a_rows, b_rows = not a.is_tile, b_spec is None or not b_spec.is_tile
-    require(
-        not (output is not None and a_rows and b_rows and convert_layouts), "row-major operands take no output tensor"
-    )
-    in_rows = a_rows and b_rows and not a.is_sharded and not (b_spec is not None and b_spec.is_sharded)
-    back_to_rows = a_rows and b_rows and not in_rows and convert_layouts
-    if not in_rows and convert_layouts:
+        b = _number_for(kind, a, b)
+    out_dtype = _result_dtype(kind, a, b_spec, dtype, output)
+    layouts = _Layouts.of(a, b_spec, convert_layouts)
+    require(not (output is not None and layouts.rows and convert_layouts), "row-major operands take no output tensor")
+    if not layouts.in_rows and convert_layouts:
         a = tiled(a)
         b_spec = tiled(b_spec) if b_spec is not None else None
-    require_dtypes(kind, a.dtype, b_spec.dtype if b_spec is not None else None)
+    b_dtype = b_spec.dtype if b_spec is not None else None
+    require_dtypes(kind, a.dtype, b_dtype)
     if kind in ROUNDS_WHEN_ACCURATE and accurate_asked:
         require(
             out_dtype is DataType.BFLOAT16,
             f"fast_and_approximate_mode=False is for results in bfloat16, not {out_dtype}",
         )
-    shape = broadcast(a.shape, b_spec.shape) if b_spec is not None else a.shape
-    if output is not None:
-        require(
-            same_but_for_leading_ones(output.shape, shape),
-            f"the output tensor has shape {list(output.shape)}, the result {list(shape)}",
-        )
-        out = output
-    else:
-        config = output_memory(a, b_spec, memory_config, shape)
-        rows_stay = in_rows or (a_rows and b_rows and not convert_layouts)
-        out = Spec.of(shape, out_dtype, Layout.ROW_MAJOR if rows_stay else Layout.TILE, config)
-        if back_to_rows:
-            out = out.with_(layout=Layout.ROW_MAJOR)
+    out = _result(a, b_spec, out_dtype, memory_config, output, layouts)
     before = (*input_tensor_a_activations, *input_tensor_b_activations)
     for each in (*before, *activations):
         require_fusable(each, packs_relu=each not in before)
     before_a, before_b = activation_names(input_tensor_a_activations), activation_names(input_tensor_b_activations)
-    left_dtype, right_dtype, vector = _dtypes_in_kernel(
-        kind, a.dtype, b_spec.dtype if b_spec is not None else None, fast
-    )
+    after = after + activation_names(activations)
+    in_kernel = _dtypes_in_kernel(kind, a.dtype, b_dtype, fast)
     compute = _computation(
         kind,
         a,
         b if b_spec is None else b_spec,
         out,
-        (left_dtype, right_dtype, vector),
+        in_kernel,
         casts_in,
-        in_rows,
+        layouts.in_rows,
         number_first,
         parameters,
         before_a=before_a,
         before_b=before_b,
-        after=after + activation_names(activations),
+        after=after,
     )
     fault = fault_of(*before, *activations)
     if fault is not None and compute is not None:
         compute = raising(fault)
+    _, right_dtype, vector = in_kernel
     own_a, own_b, between = elementwise.functions_of_operands(kind, a.dtype, vector)
     l1_bytes = buffer_bytes(
         a,
@@ -334,16 +312,7 @@ def plan_binary(
     )
     program = (
         "binary",
-        (
-            kind,
-            fast,
-            accurate_asked,
-            number_first,
-            parameters,
-            before_a,
-            before_b,
-            after + activation_names(activations),
-        ),
+        (kind, fast, accurate_asked, number_first, parameters, before_a, before_b, after),
         hashed(a),
         hashed(b_spec),
         hashed(out),
@@ -351,6 +320,68 @@ def plan_binary(
     )
     into = () if output is None else (output_name,)
     return Plan(out, compute, reads=tuple(names), into=into, l1_bytes=l1_bytes, program=program)
+
+
+def _number_for(kind: str, a: Spec, b: Number) -> Number:
+    """A number as the kernel takes it beside a tensor like `a`."""
+    number = as_number(b)
+    if a.dtype in WIDE_INTEGERS and kind not in QUANTIZING:
+        require(fits(number, a.dtype), f"{kind} of {a.dtype} cannot represent the number {number}")
+    return number
+
+
+def _result_dtype(kind: str, a: Spec, b: Spec | None, dtype: DataType | None, output: Spec | None) -> DataType:
+    """The dtype of the result: that of the output tensor, the one asked for, or the operands'."""
+    given = output.dtype if output is not None else dtype
+    made = given or (b.dtype if kind in WHERE and b else a.dtype)
+    if kind == "DIV" and a.dtype is INT32 and (b is None or b.dtype is INT32):
+        require(given in (None, DataType.FLOAT32), f"the quotient of integers is float32, not {given}")
+        made = DataType.FLOAT32
+    if dtype is not None and output is not None:
+        require(dtype is output.dtype, f"the output tensor is {output.dtype}, {dtype} was asked for")
+    return made
+
+
+@dataclass(frozen=True)
+class _Layouts:
+    """How the operands lie, and in which layout the kernel takes them.
+
+    rows      no operand is in tiles
+    in_rows   the kernel computes on rows, which it does if they are interleaved
+    converts  whether the library changes layouts where the kernel needs that
+    """
+
+    rows: bool
+    in_rows: bool
+    converts: bool
+
+    @classmethod
+    def of(cls, a: Spec, b: Spec | None, converts: bool) -> _Layouts:
+        rows = not a.is_tile and (b is None or not b.is_tile)
+        return cls(rows, rows and not a.is_sharded and not (b is not None and b.is_sharded), converts)
+
+
+def _result(
+    a: Spec,
+    b: Spec | None,
+    dtype: DataType,
+    memory_config: MemoryConfig | None,
+    output: Spec | None,
+    layouts: _Layouts,
+) -> Spec:
+    """What comes out: the output tensor if there is one, else a tensor of the broadcast shape."""
+    shape = broadcast(a.shape, b.shape) if b is not None else a.shape
+    if output is not None:
+        require(
+            same_but_for_leading_ones(output.shape, shape),
+            f"the output tensor has shape {list(output.shape)}, the result {list(shape)}",
+        )
+        return output
+    config = output_memory(a, b, memory_config, shape)
+    stays = layouts.in_rows or (layouts.rows and not layouts.converts)
+    made = Spec.of(shape, dtype, Layout.ROW_MAJOR if stays else Layout.TILE, config)
+    back_to_rows = layouts.rows and not layouts.in_rows and layouts.converts
+    return made.with_(layout=Layout.ROW_MAJOR) if back_to_rows else made
 
 
 def _turns(a: Sequence[int], b: Sequence[int]) -> tuple:
