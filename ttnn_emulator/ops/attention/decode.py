@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ from ttnn_emulator.ops.attention.checks import TILE, given_names, is_active, uns
 from ttnn_emulator.ops.attention.circular_buffers import Cache, decode_buffers
 from ttnn_emulator.ops.attention.decode_checks import Settings
 from ttnn_emulator.ops.attention.whole_sequences import approximates, attention_math
-from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.tensors.shapes import round_up
 from ttnn_emulator.tensors.spec import Spec
 
@@ -195,6 +196,31 @@ def _unrolled(values: torch.Tensor, modulo: int, position: int) -> torch.Tensor:
 # -- public operations ------------------------------------------------------------------------------------------------
 
 
+def _settings(
+    is_causal: bool,
+    scale: float | None,
+    configs: tuple[MemoryConfig | None, Any, Any],
+    chunk: int,
+    *,
+    window: int | None,
+    cur_pos: Sequence[int] = (),
+    **more: Any,
+) -> Settings:
+    """Settings of a decoding call; `configs` are those of memory, program and compute kernels."""
+    memory_config, program_config, compute_kernel_config = configs
+    return Settings(
+        is_causal,
+        scale,
+        memory_config or DRAM_MEMORY_CONFIG,
+        program_config,
+        compute_kernel_config,
+        chunk,
+        cur_pos=tuple(unsigned(each, "a position") for each in cur_pos),
+        window=unsigned(window, "sliding_window_size"),
+        **more,
+    )
+
+
 @composite("ttnn.transformer.scaled_dot_product_attention_decode")
 def scaled_dot_product_attention_decode(
     input_tensor_q,
@@ -214,15 +240,14 @@ def scaled_dot_product_attention_decode(
     share_cache=None,
 ):
     """Attention of one token a user, at the position of each user."""
-    settings = Settings(
+    configs = (memory_config, program_config, compute_kernel_config)
+    settings = _settings(
         is_causal,
         scale,
-        memory_config or DRAM_MEMORY_CONFIG,
-        program_config,
-        compute_kernel_config,
+        configs,
         checks.chunk_for(int(input_tensor_k.shape[-2]), program_config),
-        cur_pos=tuple(unsigned(each, "a position") for each in cur_pos),
-        window=unsigned(sliding_window_size, "sliding_window_size"),
+        cur_pos=cur_pos,
+        window=sliding_window_size,
         share_cache=bool(share_cache),
     )
     return decoding(
@@ -257,14 +282,13 @@ def paged_scaled_dot_product_attention_decode(
     spec_multi_pos_tiles=0,
 ):
     """The same with a cache in pages that a table assigns to users; by default one core serves a head."""
-    settings = Settings(
+    configs = (memory_config, program_config, compute_kernel_config)
+    settings = _settings(
         is_causal,
         scale,
-        memory_config or DRAM_MEMORY_CONFIG,
-        program_config,
-        compute_kernel_config,
+        configs,
         DEFAULT_PAGED_CHUNK if program_config is None else checks.given_chunk(program_config),
-        window=unsigned(sliding_window_size, "sliding_window_size"),
+        window=sliding_window_size,
         paged=True,
         geometry=paged_cache_geometry,
         modulo=cache_position_modulo,
@@ -302,15 +326,14 @@ def flash_multi_latent_attention_decode(
     compute_kernel_config=None,
 ):
     """Decoding with values that are given, or that are the first `head_dim_v` columns of the keys."""
-    settings = Settings(
+    configs = (memory_config, program_config, compute_kernel_config)
+    settings = _settings(
         is_causal,
         scale,
-        memory_config or DRAM_MEMORY_CONFIG,
-        program_config,
-        compute_kernel_config,
+        configs,
         checks.chunk_for(int(input_tensor_k.shape[-2]), program_config),
-        cur_pos=tuple(unsigned(each, "a position") for each in cur_pos),
-        window=unsigned(sliding_window_size, "sliding_window_size"),
+        cur_pos=cur_pos,
+        window=sliding_window_size,
         mla_width=head_dim_v,
     )
     return decoding(
@@ -343,14 +366,13 @@ def paged_flash_multi_latent_attention_decode(
     compute_kernel_config=None,
 ):
     """The same with a cache in pages."""
-    settings = Settings(
+    configs = (memory_config, program_config, compute_kernel_config)
+    settings = _settings(
         is_causal,
         scale,
-        memory_config or DRAM_MEMORY_CONFIG,
-        program_config,
-        compute_kernel_config,
+        configs,
         checks.given_chunk(program_config),
-        window=unsigned(sliding_window_size, "sliding_window_size"),
+        window=sliding_window_size,
         paged=True,
         mla_width=head_dim_v,
     )

@@ -75,11 +75,8 @@ def indexer_score_dsa(
     ratio = key_compression_ratio
     require(ratio in RATIOS, f"key_compression_ratio must be 1 or 4, not {ratio}")
     choice = Choice(relu=True, ratio=ratio)
-    _require_axes(seq_shard_axes, choice, block_cyclic_sp_axis)
-    _require_shapes(q, k)
-    require_striped(
-        stripes_of(block_cyclic_sp_axis, block_cyclic_chunk_local, q.shape[2]), block_cyclic_cache_tp_sharded
-    )
+    stripes = (block_cyclic_sp_axis, block_cyclic_chunk_local, block_cyclic_cache_tp_sharded)
+    _require_operands(q, k, choice, seq_shard_axes, stripes)
     heads, queries = q.shape[1:3]
     require(weights.on_device and not weights.is_sharded, "weights must be on a device, in interleaved memory")
     fits = weights.shape == (1, 1, queries, heads)
@@ -126,11 +123,8 @@ def indexer_score_msa(
     """
     require_blackhole()
     choice = Choice(relu=False, groups=num_groups, block=block_size, most_axes=1)
-    _require_axes(seq_shard_axes, choice, block_cyclic_sp_axis)
-    _require_shapes(q, k)
-    require_striped(
-        stripes_of(block_cyclic_sp_axis, block_cyclic_chunk_local, q.shape[2]), block_cyclic_cache_tp_sharded
-    )
+    stripes = (block_cyclic_sp_axis, block_cyclic_chunk_local, block_cyclic_cache_tp_sharded)
+    _require_operands(q, k, choice, seq_shard_axes, stripes)
     units = _units(program_config)
     start, scorer, l1_bytes = _prepared(q, k, choice, chunk_start_idx, units, compute_kernel_config, kv_len)
     slot = _slot(cache_batch_idx, k)
@@ -150,6 +144,16 @@ def indexer_score_msa(
 
 
 # -- what is required -----------------------------------------------------------------------------------------------
+
+
+def _require_operands(
+    q: Spec, k: Spec, choice: Choice, axes: Sequence[int] | None, stripes: tuple[int | None, int | None, bool]
+) -> None:
+    """What both operations ask of queries, keys and of how a cache is striped over chips: axis, chunk, sharding."""
+    axis, chunk, tp_sharded = stripes
+    _require_axes(axes, choice, axis)
+    _require_shapes(q, k)
+    require_striped(stripes_of(axis, chunk, q.shape[2]), tp_sharded)
 
 
 def _require_axes(axes: Sequence[int] | None, choice: Choice, striped: int | None) -> None:

@@ -128,6 +128,12 @@ def polar_bw(grad_tensor: ComplexTensor, input_tensor: ComplexTensor, *, memory_
 # -- arithmetic -------------------------------------------------------------------------------------------------------
 
 
+def _passed_on(grad: Tensor, operand: Either | None, into: Tensor | None, memory_config: MemoryConfig | None) -> list:
+    """The gradient of a sum with a number: that of the result."""
+    assert isinstance(operand, Tensor)
+    return [copied(grad, prepared(into, operand, memory_config))]
+
+
 @composite("ttnn.add_bw")
 def add_bw(
     grad_tensor: Either,
@@ -149,8 +155,7 @@ def add_bw(
         parts = (ttnn.multiply(part, alpha, **m) for part in (grad_tensor.real, grad_tensor.imag))
         return [grad_tensor, ComplexTensor(*parts)]
     if other_tensor is None:
-        assert isinstance(input_tensor_a, Tensor)
-        return [copied(grad_tensor, prepared(input_grad, input_tensor_a, memory_config))]
+        return _passed_on(grad_tensor, input_tensor_a, input_grad, memory_config)
     assert input_tensor is not None
     inputs, grads = (input_tensor, other_tensor), (input_grad, other_grad)
     return sum_gradients(grad_tensor, inputs, 1.0, are_required_outputs, memory_config, grads)
@@ -177,8 +182,7 @@ def sub_bw(
         parts = (chain(part, *functions, memory_config=memory_config) for part in (grad_tensor.real, grad_tensor.imag))
         return [grad_tensor, ComplexTensor(*parts)]
     if other_tensor is None:
-        assert isinstance(input_tensor_a, Tensor)
-        return [copied(grad_tensor, prepared(input_grad, input_tensor_a, memory_config))]
+        return _passed_on(grad_tensor, input_tensor_a, input_grad, memory_config)
     assert input_tensor is not None
     inputs, grads = (input_tensor, other_tensor), (input_grad, other_grad)
     return difference_gradients(grad_tensor, inputs, 1.0, are_required_outputs, memory_config, grads)

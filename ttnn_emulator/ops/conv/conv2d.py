@@ -40,6 +40,25 @@ def padding_of(values: Sequence[int]) -> tuple[int, int, int, int]:
     return sides(tuple(values))
 
 
+def window_of(
+    batch: int,
+    size: Sequence[int],
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+) -> Window:
+    """The window of a convolution or a pool, of arguments as callers give them."""
+    return Window(
+        batch,
+        pair(size, "the input's size"),
+        pair(kernel, "kernel_size"),
+        pair(stride, "stride"),
+        padding_of(padding),
+        pair(dilation, "dilation"),
+    )
+
+
 def sizes(**named: int) -> None:
     """Refuse negative sizes, which the library's binding does not take."""
     for name, value in named.items():

@@ -13,7 +13,7 @@ from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.conv import sharding
 from ttnn_emulator.ops.conv.blocks import Problem, Settings, choose_blocks
 from ttnn_emulator.ops.conv.circular_buffers import buffer_sizes
-from ttnn_emulator.ops.conv.conv2d import default_math, padding_of, pair, problem_of, sizes, slicing_of
+from ttnn_emulator.ops.conv.conv2d import default_math, pair, problem_of, sizes, slicing_of, window_of
 from ttnn_emulator.ops.conv.dram_input import Outcome, SlicedConvolution, free_l1, plan_slices, slice_memory_config
 from ttnn_emulator.ops.conv.plan import as_matmul, plan_in_l1
 from ttnn_emulator.ops.conv.run import convolution_plan
@@ -225,16 +225,8 @@ def transposed_window(
     output_padding: Sequence[int],
     dilation: Sequence[int],
 ) -> Window:
-    return Window(
-        batch,
-        pair(size, "the input's size"),
-        pair(kernel, "kernel_size"),
-        pair(stride, "stride"),
-        padding_of(padding),
-        pair(dilation, "dilation"),
-        pair(output_padding, "output_padding"),
-        transposed=True,
-    )
+    window = window_of(batch, size, kernel, stride, padding, dilation)
+    return replace(window, output_padding=pair(output_padding, "output_padding"), transposed=True)
 
 
 def as_convolution_weight(weight: Spec, groups: int) -> Spec:

@@ -139,7 +139,8 @@ def plan_convolution(
         "override_output_sharding_config does not go with an input that is sliced in DRAM",
     )
     fold = None
-    settings = settings.with_(enable_kernel_stride_folding=folds(settings, x, problem.window))
+    folding = folds(settings, problem.window, x.memory_config, in_rows=not x.is_tile)
+    settings = settings.with_(enable_kernel_stride_folding=folding)
     if settings.enable_kernel_stride_folding and problem.window.stride != (1, 1):
         fold = Fold(problem.window.stride, problem.window.padding)
         x = fold_input(x, problem.window, problem.in_channels)

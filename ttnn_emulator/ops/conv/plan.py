@@ -74,18 +74,17 @@ class Fold:
 # -- folding ----------------------------------------------------------------------------------------------------------
 
 
-def folds(settings: Settings, x: Spec, window: Window) -> bool:
-    """Whether strided patches of the input are turned into channels first."""
+def folds(settings: Settings, window: Window, config: MemoryConfig, *, in_rows: bool) -> bool:
+    """Whether strided patches of an input in `config` are turned into channels first; `in_rows`: it is not in tiles."""
     if settings.enable_kernel_stride_folding is not None:
         return settings.enable_kernel_stride_folding
     if window.stride != window.kernel or window.stride == (1, 1) or window.dilation != (1, 1):
         return False
     if any((size + pad) % step for size, pad, step in zip(window.size, window.total_padding, window.stride)):
         return False
-    config = x.memory_config
     if config.memory_layout is HEIGHT:
         return True
-    return config.is_dram and (not x.is_tile or window.padding == (0, 0, 0, 0))
+    return config.is_dram and (in_rows or window.padding == (0, 0, 0, 0))
 
 
 def fold_problem(problem: Problem) -> Problem:
@@ -261,7 +260,8 @@ def plan_in_l1(
     course = Course("input_tensor", x, settings.deallocate_activation)
     fold: Fold | None = None
     if not transposed:
-        settings = settings.with_(enable_kernel_stride_folding=folds(settings, x, problem.window))
+        folding = folds(settings, problem.window, x.memory_config, in_rows=not x.is_tile)
+        settings = settings.with_(enable_kernel_stride_folding=folding)
         if settings.enable_kernel_stride_folding and stride != (1, 1):
             fold = Fold(stride, problem.window.padding)
             x = fold_input(x, problem.window, problem.in_channels)

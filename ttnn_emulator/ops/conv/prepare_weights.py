@@ -16,7 +16,7 @@ from ttnn_emulator.errors import require
 from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.ops.conv import sharding
 from ttnn_emulator.ops.conv.blocks import Blocks, Problem, Settings, choose_blocks, output_grid
-from ttnn_emulator.ops.conv.conv2d import default_math, padding_of, pair, problem_of, sizes, slicing_of
+from ttnn_emulator.ops.conv.conv2d import default_math, problem_of, sizes, slicing_of, window_of
 from ttnn_emulator.ops.conv.conv_transpose2d import (
     SlicedTransposedConvolution,
     as_convolution_weight,
@@ -32,8 +32,9 @@ from ttnn_emulator.ops.conv.device_weights import (
 )
 from ttnn_emulator.ops.conv.dram_input import SlicedConvolution, free_l1
 from ttnn_emulator.ops.conv.plan import as_matmul, fold_problem
+from ttnn_emulator.ops.conv.plan import folds as strides_folded
 from ttnn_emulator.ops.conv.scheme_choice import choose_scheme
-from ttnn_emulator.ops.conv.sharding import HEIGHT, Cores
+from ttnn_emulator.ops.conv.sharding import Cores
 from ttnn_emulator.ops.conv.slicing import ALONG_HEIGHT, ALONG_WIDTH, WHOLE, Slicing, choose_slicing
 from ttnn_emulator.ops.conv.sliding_window import TILE, Window
 from ttnn_emulator.tensors.memory_config import MemoryConfig
@@ -47,7 +48,7 @@ def preparation_for(config: MemoryConfig, problem: Problem, settings: Settings, 
     in_dram = not config.is_l1 and not (slicing is not None and slicing.kind is WHOLE)
     in_dram = in_dram or (slicing is not None and slicing.kind is not WHOLE)
     in_dram = in_dram and not (problem.window.kernel[0] == 1 and problem.window.size[0] == 1)
-    folds = _folds(settings, config, problem)
+    folds = strides_folded(settings, problem.window, config, in_rows=problem.layout is Layout.ROW_MAJOR)
     settings = settings.with_(enable_kernel_stride_folding=folds)
     if folds:
         kept = problem.window.padding
@@ -103,18 +104,6 @@ def preparation_for(config: MemoryConfig, problem: Problem, settings: Settings, 
         whole_window=problem.reads_whole_window(inputs.scheme, channels),
         stride=stride,
     )
-
-
-def _folds(settings: Settings, config: MemoryConfig, problem: Problem) -> bool:
-    window = problem.window
-    if settings.enable_kernel_stride_folding is not None:
-        return settings.enable_kernel_stride_folding
-    if window.stride != window.kernel or window.stride == (1, 1) or window.dilation != (1, 1):
-        return False
-    if any((size + pad) % step for size, pad, step in zip(window.size, window.total_padding, window.stride)):
-        return False
-    plain = problem.layout is Layout.ROW_MAJOR or window.padding == (0, 0, 0, 0)
-    return config.memory_layout is HEIGHT or (config.is_dram and plain)
 
 
 def _first_slice(problem: Problem, settings: Settings, slicing: Slicing | None) -> tuple[MemoryConfig, Problem, bool]:
@@ -205,19 +194,6 @@ def _problem(
     )
 
 
-def _conv_window(
-    batch: int, size: Sequence[int], kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int], dilation: Any
-) -> Window:
-    return Window(
-        batch,
-        pair(size, "the input's size"),
-        pair(kernel, "kernel_size"),
-        pair(stride, "stride"),
-        padding_of(padding),
-        pair(dilation, "dilation"),
-    )
-
-
 @operation("ttnn.prepare_conv_weights", ignores=("weights_format",))
 def prepare_conv_weights(
     weight_tensor: Spec,
@@ -244,7 +220,7 @@ def prepare_conv_weights(
     """Weights [out, in / groups, rows, columns] as ttnn.conv2d takes them on the device."""
     settings = Settings.of(conv_config)
     settings = settings.with_(weights_dtype=settings.weights_dtype or weight_tensor.dtype)
-    window = _conv_window(batch_size, (input_height, input_width), kernel_size, stride, padding, dilation)
+    window = window_of(batch_size, (input_height, input_width), kernel_size, stride, padding, dilation)
     problem = _problem(
         window,
         settings,
@@ -298,7 +274,7 @@ def prepare_conv_bias(
     compute_config: Any = None,
 ) -> Plan:
     """A bias [1, 1, 1, out] as ttnn.conv2d takes it on the device."""
-    window = _conv_window(batch_size, (input_height, input_width), kernel_size, stride, padding, dilation)
+    window = window_of(batch_size, (input_height, input_width), kernel_size, stride, padding, dilation)
     return bias_plan(
         bias_tensor,
         input_memory_config,

@@ -10,7 +10,7 @@ from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout, MathFideli
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.execution.dispatch import current_board
 from ttnn_emulator.execution.operation_table import Plan, bindable, composite, internal, ttnn
-from ttnn_emulator.ops.conv.conv2d import padding_of, pair, sizes, slicing_of
+from ttnn_emulator.ops.conv.conv2d import pair, sizes, slicing_of, window_of
 from ttnn_emulator.ops.conv.slicing import Slicing
 from ttnn_emulator.ops.conv.sliding_window import TILE, Pair, Window
 from ttnn_emulator.ops.pool.compute import binding, computation
@@ -134,14 +134,7 @@ def _window(
     dilation: Sequence[int] = (1, 1),
     ceil_mode: bool = False,
 ) -> Window:
-    window = Window(
-        batch,
-        pair(size, "the input's size"),
-        pair(kernel, "kernel_size"),
-        pair(stride, "stride"),
-        padding_of(padding),
-        pair(dilation, "dilation"),
-    )
+    window = window_of(batch, size, kernel, stride, padding, dilation)
     return window.with_ceil_pad() if ceil_mode and min(window.stride) > 0 else window
 
 

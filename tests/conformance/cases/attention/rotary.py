@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from ttnn_emulator.conformance.case import (
     FULL_PRECISION,
@@ -21,13 +20,8 @@ from ttnn_emulator.conformance.case import (
     width_sharded,
 )
 
-CONFIGS: tuple[Any, ...] = (
-    "DRAM",
-    "L1",
-    {"layout": "HEIGHT_SHARDED", "buffer": "L1"},
-    {"layout": "WIDTH_SHARDED", "buffer": "L1"},
-    {"layout": "BLOCK_SHARDED", "buffer": "L1"},
-)
+from .heads import CONFIGS
+
 QUICK = C("WormholeComputeKernelConfig", math_fidelity=E("MathFidelity.LoFi"))
 
 

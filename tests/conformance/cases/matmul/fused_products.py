@@ -7,6 +7,8 @@ from typing import Any
 
 from ttnn_emulator.conformance.case import DTYPES, C, Case, E, M, T, call, height_sharded, product, width_sharded
 
+from ._relatives import blocks
+
 
 def cases() -> Iterator[Case]:
     yield from addcmul()
@@ -19,18 +21,6 @@ def cases() -> Iterator[Case]:
 
 def config(fidelity: str = "HiFi2", **settings: Any) -> Case:
     return C("WormholeComputeKernelConfig", math_fidelity=E(f"MathFidelity.{fidelity}"), **settings)
-
-
-def blocks(rows: int, inner: int, columns: int, sub_h: int, sub_w: int, x: int = 8, y: int = 8) -> Case:
-    return C(
-        "MinimalMatmulConfig",
-        M_block_size=rows,
-        K_block_size=inner,
-        N_block_size=columns,
-        subblock_h=sub_h,
-        subblock_w=sub_w,
-        compute_with_storage_grid_size=C("CoreCoord", x, y),
-    )
 
 
 def addcmul() -> Iterator[Case]:

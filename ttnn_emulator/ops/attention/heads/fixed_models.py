@@ -39,16 +39,24 @@ def _fixed_heads(
     counts: tuple[int, int],
     head_dim: int,
 ) -> Plan:
-    config = memory_of(memory_config, input)
-    require_heads(input)
-    require_interleaved(config)
-    given = outputs_given(output_tensors)
-    require(given is not None or not output_tensors, "output_tensors must hold a query, a key and a value")
+    config, given = _interleaved_outputs(input, memory_config, output_tensors)
     padded = input.padded_shape
     heads = (counts[0], counts[1], counts[1])
     specs = [Spec.of((padded[0], count, padded[2], head_dim), input.dtype, Layout.TILE, config) for count in heads]
     apart = taking_apart(counts, 1, head_dim, unchanged)
     return heads_plan(specs, lambda values: apart(grown(values, padded)), ("input",), given, _row_buffers(input))
+
+
+def _interleaved_outputs(
+    input: Spec, memory_config: MemoryConfig | None, output_tensors: Sequence[Spec | None] | None
+) -> tuple[MemoryConfig, tuple[Spec, ...] | None]:
+    """Where the heads go, and the tensors for them if the caller gave any."""
+    config = memory_of(memory_config, input)
+    require_heads(input)
+    require_interleaved(config)
+    given = outputs_given(output_tensors)
+    require(given is not None or not output_tensors, "output_tensors must hold a query, a key and a value")
+    return config, given
 
 
 def _row_buffers(spec: Spec) -> int:
@@ -90,11 +98,7 @@ def nlp_create_qkv_heads_segformer(
     output_tensors: Sequence[Spec | None] | None = None,
 ) -> Plan:
     """[B, 1, S, H × 32] → H heads of 32 columns. The kernel writes the query only; key and value stay as they are."""
-    config = memory_of(memory_config, input)
-    require_heads(input)
-    require_interleaved(config)
-    given = outputs_given(output_tensors)
-    require(given is not None or not output_tensors, "output_tensors must hold a query, a key and a value")
+    config, given = _interleaved_outputs(input, memory_config, output_tensors)
     padded = input.padded_shape
     require(padded[2] % TILE_SIZE == 0, f"a length of {padded[2]} is no multiple of {TILE_SIZE}")
     heads = divided(padded[3], SEGFORMER_HEAD_DIM, "the input") if padded[3] else 0
