@@ -168,14 +168,7 @@ def conv2d(
     return_weights_and_bias: bool = False,
 ) -> Plan:
     """2D convolution of images [N, H, W, C], flattened to [1, 1, N × H × W, C]."""
-    window = Window(
-        batch_size,
-        pair((input_height, input_width), "the input's size"),
-        pair(kernel_size, "kernel_size"),
-        pair(stride, "stride"),
-        padding_of(padding),
-        pair(dilation, "dilation"),
-    )
+    window = window_of(batch_size, (input_height, input_width), kernel_size, stride, padding, dilation)
     return plan_conv2d(
         input_tensor,
         weight_tensor,
@@ -223,14 +216,7 @@ def conv1d(
     else:
         require(len(padding) == 2, f"padding takes one or two numbers, not {list(padding)}")
         around = (0, 0, *padding)
-    window = Window(
-        batch_size,
-        pair((1, input_length), "the input's size"),
-        pair((1, kernel_size), "kernel_size"),
-        pair((1, stride), "stride"),
-        padding_of(around),
-        pair((1, dilation), "dilation"),
-    )
+    window = window_of(batch_size, (1, input_length), (1, kernel_size), (1, stride), around, (1, dilation))
     if slice_config is not None:
         require(
             slice_config.slice_type is not ALONG_HEIGHT,

@@ -15,7 +15,8 @@ from ttnn_emulator.numerics.formats import carriers
 from ttnn_emulator.numerics.functions.kernel_vocabulary import to_integer, to_uint8
 from ttnn_emulator.numerics.units import packer
 from ttnn_emulator.numerics.units.vector_unit import add, mad, mul
-from ttnn_emulator.ops.elementwise.binary.device_operation import INT32, UINT8, plan_binary
+from ttnn_emulator.ops.elementwise.binary.device_operation import plan_binary
+from ttnn_emulator.ops.elementwise.binary.operand_rules import INT32, UINT8
 from ttnn_emulator.tensors.memory_config import MemoryConfig
 from ttnn_emulator.tensors.spec import Spec
 

@@ -14,7 +14,8 @@ from ttnn_emulator.execution.dispatch import current_board
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation, ttnn
 from ttnn_emulator.numerics.formats import carriers, casts
 from ttnn_emulator.numerics.programs.elementwise import ternary as elementwise_ternary
-from ttnn_emulator.ops.elementwise.binary.device_operation import (
+from ttnn_emulator.ops.elementwise.binary.device_operation import plan_binary
+from ttnn_emulator.ops.elementwise.binary.operand_rules import (
     INT32,
     UINT32,
     WIDE_INTEGERS,
@@ -26,7 +27,6 @@ from ttnn_emulator.ops.elementwise.binary.device_operation import (
     inherited,
     number_carrier,
     padded,
-    plan_binary,
 )
 from ttnn_emulator.ops.elementwise.binary.scalar import output_like
 from ttnn_emulator.ops.support.common_checks import into

@@ -7,144 +7,27 @@ dimension is cut into blocks, and how much L1 the program takes. The heuristics 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 
 from ttnn_emulator.api.config_types import UnaryWithParam
-from ttnn_emulator.enums import BufferType, DataType, ShardOrientation, TensorMemoryLayout
+from ttnn_emulator.enums import BufferType, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import require
 from ttnn_emulator.hardware.core_grid import CoreRangeSet
-from ttnn_emulator.ops.matmul.operands import Operands, default_tile_bytes, height_of
+from ttnn_emulator.ops.matmul.choice import (
+    BLOCK,
+    HEIGHT,
+    INTERLEAVED,
+    WIDTH,
+    Choice,
+    is_narrow,
+    shard_of,
+    tall_subblock,
+    wide_subblock,
+)
+from ttnn_emulator.ops.matmul.operands import Operands, height_of
 from ttnn_emulator.ops.matmul.program_configs import BLOCKED, MULTI_CORE, Kind, Program
-from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.memory_config import ShardSpec
 from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up
-
-INTERLEAVED = TensorMemoryLayout.INTERLEAVED
-HEIGHT, WIDTH, BLOCK = (
-    TensorMemoryLayout.HEIGHT_SHARDED,
-    TensorMemoryLayout.WIDTH_SHARDED,
-    TensorMemoryLayout.BLOCK_SHARDED,
-)
-
-# Output subblocks by falling size, as (height, width) or (width, height), whichever the caller prefers first.
-SUBBLOCKS = (
-    *((4, 2), (2, 4), (8, 1), (1, 8), (7, 1), (1, 7), (3, 2), (2, 3), (6, 1), (1, 6)),
-    *((5, 1), (1, 5), (2, 2), (4, 1), (1, 4), (3, 1), (1, 3), (2, 1), (1, 2), (1, 1)),
-)
-NARROW_RATIO = 8
-UINT32 = 0xFFFFFFFF
-
-
-@dataclass
-class Choice:
-    """All that the choice of a program depends on.
-
-    space  bytes of L1 a core below the lowest tensor there
-    needs  the largest estimate that was found to fit: with any more space than that, the choice is the same
-    """
-
-    operands: Operands
-    memory_config: MemoryConfig
-    dtype: DataType
-    fp32_acc: bool
-    bias_tile_bytes: int
-    core_grid: tuple[int, int] | None
-    activation: UnaryWithParam | None
-    batched: bool
-    device_grid: tuple[int, int]
-    space: int
-    needs: int = field(default=0, init=False)
-
-    @cached_property
-    def _interm_tile_bytes(self) -> int:
-        if self.fp32_acc:
-            return default_tile_bytes(DataType.FLOAT32)
-        return max(default_tile_bytes(DataType.BFLOAT16), default_tile_bytes(self.dtype))
-
-    def fits(self, rows: int, columns: int, inner: int) -> bool:
-        """Whether an output block of rows × columns tiles, fed with `inner` tiles at a time, is estimated to fit."""
-        of = self.operands
-        in0_tile, in1_tile = default_tile_bytes(of.a.dtype), default_tile_bytes(of.b.dtype)
-        in0 = rows * inner * 2 * in0_tile
-        in2 = 0
-        if of.a.is_sharded:
-            in2 = rows * (_shard(of.a.memory_config).shape[1] // of.in0_tile.width) * in0_tile
-        size = in0 + columns * inner * 2 * in1_tile
-        size += rows * columns * (in0_tile + self._interm_tile_bytes)
-        size += columns * self.bias_tile_bytes + in2
-        if of.transpose_a:
-            size += in2 if of.a.is_sharded else in0
-        size &= UINT32
-        if size < self.space:
-            self.needs = max(self.needs, size)
-            return True
-        return False
-
-    def out_block(self, rows: int, columns: int, inner: int, *, shrink_inner: bool = False) -> tuple[int, int, int]:
-        """The largest output block (rows, columns) that fits, and the inner block that it is fed with.
-
-        `shrink_inner` rather feeds it with less than makes it smaller.
-        """
-        if self.fits(rows, columns, inner):
-            return rows, columns, inner
-        # Of blocks of one size, the one nearest to a square; among equals the one met last.
-        by_size: dict[int, tuple[int, int]] = {}
-        for m in _halves(rows):
-            for n in _halves(columns):
-                met = by_size.get(m * n)
-                if met is None or _ratio(*met) >= _ratio(m, n):
-                    by_size[m * n] = (m, n)
-        blocks = [by_size[size] for size in sorted(by_size, reverse=True)]
-        if not shrink_inner:
-            return next(((m, n, inner) for m, n in blocks if self.fits(m, n, inner)), (1, 1, 1))
-        steps = [k for k in range(inner, 0, -1) if inner % k == 0]
-        return next(((m, n, k) for m, n in blocks for k in steps if self.fits(m, n, k)), (1, 1, 1))
-
-
-def _halves(size: int) -> Iterator[int]:
-    yield size
-    yield 1
-    yield from (factor for factor in range(size // 2, 1, -1) if size % factor == 0)
-
-
-def _ratio(m: int, n: int) -> float:
-    return max(m, n) / min(m, n)
-
-
-def _shard(config: MemoryConfig) -> ShardSpec:
-    require(config.shard_spec is not None, f"a tensor in {config.brief()} has no shard spec")
-    assert config.shard_spec is not None
-    return config.shard_spec
-
-
-def _wide_subblock(rows: int, columns: int, fp32_acc: bool) -> tuple[int, int]:
-    """The largest subblock (height, width) that divides the block, preferring width."""
-    for width, height in SUBBLOCKS:
-        if (height * width <= 4 or not fp32_acc) and rows % height == 0 and columns % width == 0:
-            return height, width
-    return 1, 1
-
-
-def _tall_subblock(rows: int, columns: int, fp32_acc: bool, *, one_row: bool = False) -> tuple[int, int]:
-    """The same, preferring height; `one_row` asks for a whole row of the block, or failing that one tile."""
-    for height, width in SUBBLOCKS:
-        if fp32_acc and height * width > 4:
-            continue
-        if one_row and (width != columns or height != 1):
-            continue
-        if rows % height == 0 and columns % width == 0:
-            return height, width
-    return 1, 1
-
-
-def _is_narrow(height: int, width: int, all_dram: bool) -> bool:
-    if (height // width if height > width else width // height) > NARROW_RATIO:
-        return True
-    return all_dram and (height <= TILE_SIZE or width <= TILE_SIZE)
-
-
-# -- the choice -------------------------------------------------------------------------------------------------------
 
 
 def choose(choice: Choice) -> Program:
@@ -243,7 +126,7 @@ def _plain_in_one_dimension(
     """The program that sends one operand to all cores, where a narrow product or the output's shards call for it."""
     of, output = choice.operands, choice.memory_config
     height, width = of.a_padded[-2], of.b_padded[-1]
-    narrow = memories.interleaved and _is_narrow(height, width, memories.all_dram)
+    narrow = memories.interleaved and is_narrow(height, width, memories.all_dram)
     reuse_a = memories.interleaved and of.batch_a == 1 and of.batch_b > 1
     unspread = spread[1] == 0 and output.is_sharded()
     mcast_in0 = (narrow and width > height and not reuse_a) or (unspread and (output.memory_layout is WIDTH or on_row))
@@ -270,7 +153,7 @@ def _plain_in_two_dimensions(
         out_h, out_w, in0_block_w = choice.out_block(per_core_M, per_core_N, inner, shrink_inner=True)
     else:
         out_h, out_w = per_core_M, per_core_N = min(per_core, of.rows()), min(per_core, of.columns)
-    sub_h, sub_w = _tall_subblock(out_h, out_w, choice.fp32_acc, one_row=output.is_sharded())
+    sub_h, sub_w = tall_subblock(out_h, out_w, choice.fp32_acc, one_row=output.is_sharded())
     return Program(
         Kind.MCAST_2D,
         grid,
@@ -287,7 +170,7 @@ def _plain_in_two_dimensions(
 
 
 def _is_column_major(of: Operands) -> bool:
-    return _shard(of.a.memory_config).orientation is ShardOrientation.COL_MAJOR
+    return shard_of(of.a.memory_config).orientation is ShardOrientation.COL_MAJOR
 
 
 def _one_dimensional(choice: Choice, *, mcast_in0: bool, shard: ShardSpec | None) -> Program:
@@ -312,7 +195,7 @@ def _one_dimensional(choice: Choice, *, mcast_in0: bool, shard: ShardSpec | None
         per_core_M, per_core_N = div_up(div_up(height, columns * rows), tile_h), width // tile_w
     inner = 2 if of.inner % 2 == 0 else 1
     out_h, out_w, _ = choice.out_block(per_core_M, per_core_N, inner)
-    sub_h, sub_w = _tall_subblock(out_h, out_w, choice.fp32_acc)
+    sub_h, sub_w = tall_subblock(out_h, out_w, choice.fp32_acc)
     return Program(
         Kind.MCAST_1D,
         (columns, rows),
@@ -348,21 +231,21 @@ def _on_grid(choice: Choice, fused: UnaryWithParam | None) -> Program:
         return _batched_on_grid(choice, grid, fused)
     by_block = of.a.memory_config.memory_layout is BLOCK
     within_tile = min(inner, height, width) <= TILE_SIZE
-    if not by_block and (of.a.is_sharded or _is_narrow(all_rows, width, False) or within_tile):
+    if not by_block and (of.a.is_sharded or is_narrow(all_rows, width, False) or within_tile):
         return _systolic(choice, grid, fused)
     if not of.a.is_sharded:
         rows = math.ceil(all_rows / TILE_SIZE / grid[1])
         columns = math.ceil(width / TILE_SIZE / grid[0])
         step = next(k for k in (4, 3, 2, 1) if (inner // TILE_SIZE) % k == 0)
     else:
-        shard = _shard(of.a.memory_config).shape
+        shard = shard_of(of.a.memory_config).shape
         tiles = inner // TILE_SIZE
         rows = shard[0] // TILE_SIZE
         columns = (width // TILE_SIZE * shard[1]) // (tiles * TILE_SIZE)
         step = math.gcd(shard[1] // TILE_SIZE, tiles)
     columns = max(columns, 1)
     out_h, out_w, _ = choice.out_block(rows, columns, step)
-    sub_h, sub_w = _wide_subblock(out_h, out_w, choice.fp32_acc)
+    sub_h, sub_w = wide_subblock(out_h, out_w, choice.fp32_acc)
     return Program(
         Kind.MCAST_2D,
         grid,
@@ -385,14 +268,14 @@ def _batched_on_grid(choice: Choice, grid: tuple[int, int], fused: UnaryWithPara
     rows, columns, step = div_up(of.a_padded[-2], TILE_SIZE), div_up(of.b_padded[-1], TILE_SIZE), 1
     if of.a.is_sharded:
         require(of.a.memory_config.memory_layout is not WIDTH, "the first operand must not be width sharded here")
-        shard = _shard(of.a.memory_config).shape
+        shard = shard_of(of.a.memory_config).shape
         rows, columns, step = shard[0] // TILE_SIZE, of.b_shape[-1] // TILE_SIZE, shard[1] // TILE_SIZE
     elif of.b.is_sharded:
         require(of.b.memory_config.memory_layout is not WIDTH, "the second operand must not be width sharded here")
-        columns = _shard(of.b.memory_config).shape[1] // TILE_SIZE
+        columns = shard_of(of.b.memory_config).shape[1] // TILE_SIZE
     elif not choice.fits(rows, columns, step):
         return _plain(choice, grid)
-    sub_h, sub_w = _wide_subblock(rows, columns, choice.fp32_acc)
+    sub_h, sub_w = wide_subblock(rows, columns, choice.fp32_acc)
     return Program(Kind.REUSE, grid, step, sub_h, sub_w, per_core_M=rows, per_core_N=columns)
 
 
@@ -413,7 +296,7 @@ def _systolic(choice: Choice, grid: tuple[int, int], fused: UnaryWithParam | Non
         step -= 1
     rows, columns = (div_up(rows, cores), columns) if tall else (rows, div_up(columns, cores))
     out_h, out_w, _ = choice.out_block(rows, columns, step)
-    sub_h, sub_w = _wide_subblock(out_h, out_w, choice.fp32_acc)
+    sub_h, sub_w = wide_subblock(out_h, out_w, choice.fp32_acc)
     return Program(
         Kind.MCAST_1D,
         grid,
@@ -433,7 +316,7 @@ def _systolic(choice: Choice, grid: tuple[int, int], fused: UnaryWithParam | Non
 def _from_shards(choice: Choice) -> Program:
     """The first operand is sharded: its shards decide."""
     of, output = choice.operands, choice.memory_config
-    shard = _shard(of.a.memory_config)
+    shard = shard_of(of.a.memory_config)
     layout = of.a.memory_config.memory_layout
     if output.is_sharded() and (choice.batched or layout in (HEIGHT, WIDTH) or _is_real_block(layout, shard)):
         require(
@@ -459,7 +342,7 @@ def _from_shards(choice: Choice) -> Program:
         out_h, out_w, _ = choice.out_block(rows, columns, step)
         if output.is_sharded() and out_w != columns:
             out_h = 1
-        sub_h, sub_w = _tall_subblock(out_h, out_w, choice.fp32_acc, one_row=output.is_sharded())
+        sub_h, sub_w = tall_subblock(out_h, out_w, choice.fp32_acc, one_row=output.is_sharded())
         return Program(
             Kind.MCAST_1D,
             grid,
@@ -486,7 +369,7 @@ def _from_shards(choice: Choice) -> Program:
     step = math.gcd(shard_w, inner) if across == inner // shard_w else 1
     rows, columns = div_up(rows, down), div_up(of.columns, across)
     out_h, out_w, _ = choice.out_block(rows, columns, step)
-    sub_h, sub_w = _tall_subblock(out_h, out_w, choice.fp32_acc, one_row=output.is_sharded())
+    sub_h, sub_w = tall_subblock(out_h, out_w, choice.fp32_acc, one_row=output.is_sharded())
     return Program(
         Kind.MCAST_2D,
         grid,
@@ -512,10 +395,10 @@ def _batched_shards(choice: Choice, shard: ShardSpec) -> Program:
     require(of.a.memory_config.memory_layout is not WIDTH, "the first operand must not be width sharded here")
     box = shard.grid.bounding_box().grid_size()
     rows, step = shard.shape[0] // of.in0_tile.height, shard.shape[1] // of.in0_tile.width
-    sub_h, sub_w = _tall_subblock(rows, of.columns, choice.fp32_acc, one_row=choice.memory_config.is_sharded())
+    sub_h, sub_w = tall_subblock(rows, of.columns, choice.fp32_acc, one_row=choice.memory_config.is_sharded())
     require(not (of.batch_a > 1 and of.batch_b == 1), "the second operand is not broadcast over sharded batches")
     if of.b.is_sharded:
-        theirs = _shard(of.b.memory_config)
+        theirs = shard_of(of.b.memory_config)
         require(
             of.a.memory_config.buffer_type is of.b.memory_config.buffer_type
             and of.a.memory_config.memory_layout is of.b.memory_config.memory_layout

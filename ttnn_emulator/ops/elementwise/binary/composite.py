@@ -25,8 +25,9 @@ from ttnn_emulator.numerics.formats import casts
 from ttnn_emulator.numerics.functions.apply import Activation
 from ttnn_emulator.numerics.programs.elementwise.binary import applied
 from ttnn_emulator.numerics.units import packer
-from ttnn_emulator.ops.elementwise.binary.device_operation import INT32, UINT32, plan_binary
+from ttnn_emulator.ops.elementwise.binary.device_operation import plan_binary
 from ttnn_emulator.ops.elementwise.binary.named_operations import run
+from ttnn_emulator.ops.elementwise.binary.operand_rules import INT32, UINT32
 from ttnn_emulator.ops.elementwise.unary.program import unary_plan
 from ttnn_emulator.tensors.memory_config import MemoryConfig
 from ttnn_emulator.tensors.spec import Spec

@@ -12,8 +12,8 @@ from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.execution.operation_table import Plan, composite, operation, same, ttnn
 from ttnn_emulator.numerics.functions.apply import apply_function
 from ttnn_emulator.numerics.units import packer
-from ttnn_emulator.ops.elementwise.binary.device_operation import INT32, UINT32, Number, as_number
 from ttnn_emulator.ops.elementwise.binary.named_operations import run
+from ttnn_emulator.ops.elementwise.binary.operand_rules import INT32, UINT32, Number, as_number
 from ttnn_emulator.ops.elementwise.binary.scalar import plan_with_number
 from ttnn_emulator.tensors.spec import Spec
 

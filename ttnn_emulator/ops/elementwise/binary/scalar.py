@@ -15,7 +15,8 @@ from ttnn_emulator.numerics.formats import carriers, casts
 from ttnn_emulator.numerics.functions.apply import apply_function
 from ttnn_emulator.numerics.programs.elementwise.integer import INTEGER_KERNELS
 from ttnn_emulator.numerics.units import packer
-from ttnn_emulator.ops.elementwise.binary.device_operation import (
+from ttnn_emulator.ops.elementwise.binary.named_operations import run
+from ttnn_emulator.ops.elementwise.binary.operand_rules import (
     INT32,
     UINT8,
     UINT16,
@@ -26,7 +27,6 @@ from ttnn_emulator.ops.elementwise.binary.device_operation import (
     as_number,
     number_carrier,
 )
-from ttnn_emulator.ops.elementwise.binary.named_operations import run
 from ttnn_emulator.ops.support.derived_shards import fresh_shards, lacks_shards
 from ttnn_emulator.tensors.memory_config import MemoryConfig
 from ttnn_emulator.tensors.spec import Spec
