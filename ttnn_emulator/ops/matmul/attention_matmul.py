@@ -14,7 +14,7 @@ from ttnn_emulator.hardware.core_grid import CoreCoord, num_cores_to_corerangese
 from ttnn_emulator.numerics.programs.products.matmul import Kernel
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.numerics.units.packer import pack
-from ttnn_emulator.ops.matmul.choice import HEIGHT
+from ttnn_emulator.ops.matmul.selection_inputs import HEIGHT
 from ttnn_emulator.ops.support.common_checks import into, math_config, memory_of
 from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec
 from ttnn_emulator.tensors.shapes import TILE_SIZE, round_up

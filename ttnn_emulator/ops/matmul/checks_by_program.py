@@ -10,9 +10,9 @@ from ttnn_emulator.enums import (
     TensorMemoryLayout,
 )
 from ttnn_emulator.errors import require
-from ttnn_emulator.ops.matmul.choice import BLOCK, HEIGHT, INTERLEAVED, WIDTH
 from ttnn_emulator.ops.matmul.operands import Operands
 from ttnn_emulator.ops.matmul.program_configs import MULTICAST, Kind, Program
+from ttnn_emulator.ops.matmul.selection_inputs import BLOCK, HEIGHT, INTERLEAVED, WIDTH
 from ttnn_emulator.ops.matmul.shard_placement import (
     require_alike,
     require_grids_on_device,

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ttnn_emulator.enums import BufferType, DataType
-from ttnn_emulator.ops.matmul.choice import HEIGHT
 from ttnn_emulator.ops.matmul.operands import Operands
 from ttnn_emulator.ops.matmul.program_configs import Kind, Program
+from ttnn_emulator.ops.matmul.selection_inputs import HEIGHT
 from ttnn_emulator.tensors.shapes import Tile, round_up
 from ttnn_emulator.tensors.spec import Spec, tile_bytes
 

@@ -17,12 +17,12 @@ from ttnn_emulator.numerics.functions.apply import Activation, activation_of
 from ttnn_emulator.numerics.programs.products.matmul import Kernel
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.matmul.checks import DEST_TILES, require_operands, require_program
-from ttnn_emulator.ops.matmul.choice import Choice
 from ttnn_emulator.ops.matmul.circular_buffers import circular_buffers
 from ttnn_emulator.ops.matmul.operands import Operands, default_tile_bytes, is_batched, output_shape, output_tile
 from ttnn_emulator.ops.matmul.outputs import output_spec
 from ttnn_emulator.ops.matmul.program_configs import Delivery, Kind, Program
 from ttnn_emulator.ops.matmul.program_selection import choose
+from ttnn_emulator.ops.matmul.selection_inputs import Choice
 from ttnn_emulator.ops.matmul.shard_placement import require_shards_near_banks
 from ttnn_emulator.ops.support.common_checks import math_config
 from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec

@@ -5,9 +5,9 @@ from __future__ import annotations
 from ttnn_emulator.enums import DataType, Layout, ShardOrientation
 from ttnn_emulator.errors import require
 from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRange, CoreRangeSet, num_cores_to_corerangeset
-from ttnn_emulator.ops.matmul.choice import BLOCK, HEIGHT, WIDTH
 from ttnn_emulator.ops.matmul.operands import Operands
 from ttnn_emulator.ops.matmul.program_configs import Kind, Program
+from ttnn_emulator.ops.matmul.selection_inputs import BLOCK, HEIGHT, WIDTH
 from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec
 from ttnn_emulator.tensors.shapes import Tile, div_up
 from ttnn_emulator.tensors.spec import Spec

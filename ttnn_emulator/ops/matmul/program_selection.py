@@ -13,7 +13,9 @@ from ttnn_emulator.api.config_types import UnaryWithParam
 from ttnn_emulator.enums import BufferType, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import require
 from ttnn_emulator.hardware.core_grid import CoreRangeSet
-from ttnn_emulator.ops.matmul.choice import (
+from ttnn_emulator.ops.matmul.operands import Operands, height_of
+from ttnn_emulator.ops.matmul.program_configs import BLOCKED, MULTI_CORE, Kind, Program
+from ttnn_emulator.ops.matmul.selection_inputs import (
     BLOCK,
     HEIGHT,
     INTERLEAVED,
@@ -24,8 +26,6 @@ from ttnn_emulator.ops.matmul.choice import (
     tall_subblock,
     wide_subblock,
 )
-from ttnn_emulator.ops.matmul.operands import Operands, height_of
-from ttnn_emulator.ops.matmul.program_configs import BLOCKED, MULTI_CORE, Kind, Program
 from ttnn_emulator.tensors.memory_config import ShardSpec
 from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up
 
