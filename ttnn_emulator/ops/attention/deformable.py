@@ -12,7 +12,7 @@ from ttnn_emulator.errors import require
 from ttnn_emulator.execution.dispatch import current_board
 from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.formats.carriers import truncate_bf16
-from ttnn_emulator.numerics.programs.attention.steps import added_in_l1
+from ttnn_emulator.numerics.programs.attention.softmax_steps import added_in_l1
 from ttnn_emulator.numerics.units.compute_core import Core
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.support.common_checks import memory_of, require_on_device

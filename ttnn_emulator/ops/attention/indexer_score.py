@@ -14,7 +14,7 @@ from ttnn_emulator.execution.dispatch import current_board
 from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.formats.carriers import truncate_bf16
 from ttnn_emulator.numerics.programs.attention.indexer_scores import Scorer
-from ttnn_emulator.numerics.programs.attention.steps import NEGATIVE_INFINITY
+from ttnn_emulator.numerics.programs.attention.softmax_steps import NEGATIVE_INFINITY
 from ttnn_emulator.numerics.units import reductions as numeric
 from ttnn_emulator.ops.attention.sparse import require_blackhole, require_one_chip, require_striped, stripes_of
 from ttnn_emulator.ops.support.common_checks import math_config

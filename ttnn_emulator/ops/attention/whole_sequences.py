@@ -13,7 +13,7 @@ import torch
 from ttnn_emulator.enums import DataType, Layout, MathFidelity
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, ttnn
-from ttnn_emulator.numerics.programs.attention.steps import NEGATIVE_INFINITY
+from ttnn_emulator.numerics.programs.attention.softmax_steps import NEGATIVE_INFINITY
 from ttnn_emulator.numerics.programs.attention.whole_sequences import Prefill, attend, scale_or_default
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.attention import checks

@@ -11,13 +11,13 @@ from ttnn_emulator.execution.dispatch import current_board
 from ttnn_emulator.execution.operation_table import Plan, composite, operation
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.conv.blocks import Math, Problem, Settings
+from ttnn_emulator.ops.conv.computation import convolution_plan
 from ttnn_emulator.ops.conv.dram_input import plan_convolution
 from ttnn_emulator.ops.conv.plan import as_matmul
-from ttnn_emulator.ops.conv.run import convolution_plan
 from ttnn_emulator.ops.conv.slicing import ALONG_HEIGHT, Slicing
 from ttnn_emulator.ops.conv.sliding_window import UINT32, Pair, Window, sides
-from ttnn_emulator.ops.flows.flow import Flow
 from ttnn_emulator.ops.flows.reshape import reshape_flow
+from ttnn_emulator.ops.flows.value_flow import Flow
 from ttnn_emulator.ops.support.common_checks import math_config
 from ttnn_emulator.tensors.memory_config import MemoryConfig
 from ttnn_emulator.tensors.spec import Spec

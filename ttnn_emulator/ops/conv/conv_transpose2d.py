@@ -13,10 +13,10 @@ from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.conv import sharding
 from ttnn_emulator.ops.conv.blocks import Problem, Settings, choose_blocks
 from ttnn_emulator.ops.conv.circular_buffers import buffer_sizes
+from ttnn_emulator.ops.conv.computation import convolution_plan
 from ttnn_emulator.ops.conv.conv2d import default_math, pair, problem_of, sizes, slicing_of, window_of
 from ttnn_emulator.ops.conv.dram_input import Outcome, SlicedConvolution, free_l1, plan_slices, slice_memory_config
 from ttnn_emulator.ops.conv.plan import as_matmul, plan_in_l1
-from ttnn_emulator.ops.conv.run import convolution_plan
 from ttnn_emulator.ops.conv.scheme_choice import choose_scheme
 from ttnn_emulator.ops.conv.sharding import Cores
 from ttnn_emulator.ops.conv.slicing import WHOLE, Slicing, choose_slicing

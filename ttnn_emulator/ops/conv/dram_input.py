@@ -22,9 +22,9 @@ from ttnn_emulator.ops.conv.slicing import (
     require_countable,
 )
 from ttnn_emulator.ops.conv.sliding_window import TILE, Pair, Sides
-from ttnn_emulator.ops.flows.flow import Flow
 from ttnn_emulator.ops.flows.memory import memory_flow
 from ttnn_emulator.ops.flows.reshape import reshape_flow
+from ttnn_emulator.ops.flows.value_flow import Flow
 from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.tensors.spec import Spec
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from ttnn_emulator.enums import Layout
 from ttnn_emulator.execution.launch_memory import Free, Launch, Move, Stage, Take, TakeOutput
 from ttnn_emulator.ops.data_movement.layout import layout_flow
-from ttnn_emulator.ops.flows.flow import Flow
+from ttnn_emulator.ops.flows.value_flow import Flow
 from ttnn_emulator.tensors.spec import Spec
 
 

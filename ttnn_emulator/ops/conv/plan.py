@@ -22,9 +22,9 @@ from ttnn_emulator.ops.conv.scheme_choice import choose_scheme
 from ttnn_emulator.ops.conv.sharding import BLOCK, HEIGHT, ROWS, WIDTH, Cores
 from ttnn_emulator.ops.conv.sliding_window import TILE, Pair, Sides, Window
 from ttnn_emulator.ops.data_movement.layout import layout_flow
-from ttnn_emulator.ops.flows.flow import Flow
 from ttnn_emulator.ops.flows.memory import memory_flow
 from ttnn_emulator.ops.flows.reshape import reshape_flow
+from ttnn_emulator.ops.flows.value_flow import Flow
 from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
 from ttnn_emulator.tensors.shapes import DEFAULT_TILE, div_up, round_up
 from ttnn_emulator.tensors.spec import ROW_MAJOR_BYTES, Spec, tile_bytes

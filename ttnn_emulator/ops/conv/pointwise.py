@@ -19,7 +19,7 @@ from ttnn_emulator.numerics.units.packer import pack
 from ttnn_emulator.ops.conv.blocks import Blocks, Problem, Settings, output_memory_config
 from ttnn_emulator.ops.conv.sharding import COLUMNS, HEIGHT, Cores
 from ttnn_emulator.ops.data_movement.layout import layout_flow
-from ttnn_emulator.ops.flows.flow import Flow
+from ttnn_emulator.ops.flows.value_flow import Flow
 from ttnn_emulator.ops.matmul.device_operation import Asked, Multiplication, multiplication, place_of
 from ttnn_emulator.ops.matmul.matmul import _is_added_after
 from ttnn_emulator.ops.matmul.program_configs import Kind, Program

@@ -23,8 +23,8 @@ from ttnn_emulator.numerics.formats import carriers
 from ttnn_emulator.numerics.units import packer
 from ttnn_emulator.ops.data_movement.layout import layout_flow
 from ttnn_emulator.ops.data_movement.typecast import typecast_flow
-from ttnn_emulator.ops.flows.flow import Flow
 from ttnn_emulator.ops.flows.layout import untilize_flow
+from ttnn_emulator.ops.flows.value_flow import Flow
 from ttnn_emulator.ops.support.common_checks import require_on_device, require_tile
 from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.tensors.spec import Spec

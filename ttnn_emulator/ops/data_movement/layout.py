@@ -11,7 +11,6 @@ from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.hardware.core_grid import CoreRangeSet
 from ttnn_emulator.ops.data_movement.typecast import typecast_flow
 from ttnn_emulator.ops.data_movement.untilize_kernels import routed
-from ttnn_emulator.ops.flows.flow import Flow
 from ttnn_emulator.ops.flows.layout import (
     WHOLE,
     Run,
@@ -22,6 +21,7 @@ from ttnn_emulator.ops.flows.layout import (
     untilize_unpadded_flow,
 )
 from ttnn_emulator.ops.flows.reshape import Dims, last, reshape_flow, view_flow
+from ttnn_emulator.ops.flows.value_flow import Flow
 from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.ops.support.derived_shards import tile_aligned
 from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig

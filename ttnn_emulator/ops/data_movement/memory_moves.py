@@ -13,8 +13,8 @@ from ttnn_emulator.execution.dispatch import current_board
 from ttnn_emulator.execution.operation_table import Plan, composite, operation
 from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRangeSet, num_cores_to_corerangeset
 from ttnn_emulator.numerics.formats.casts import repacked
-from ttnn_emulator.ops.flows.flow import Flow
 from ttnn_emulator.ops.flows.memory import clone_flow, copy_flow, memory_flow, reshard_flow, shard_flow, unshard_flow
+from ttnn_emulator.ops.flows.value_flow import Flow
 from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.ops.support.derived_shards import BLOCK, HEIGHT, WIDTH
 from ttnn_emulator.tensors.buffer_ownership import has_other_owners

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ttnn_emulator.execution.operation_table import Plan, operation
-from ttnn_emulator.ops.flows.flow import Flow
 from ttnn_emulator.ops.flows.permute import permute_flow, transpose_flow
+from ttnn_emulator.ops.flows.value_flow import Flow
 from ttnn_emulator.tensors.memory_config import MemoryConfig
 from ttnn_emulator.tensors.spec import Spec
 

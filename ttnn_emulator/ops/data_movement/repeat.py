@@ -9,11 +9,11 @@ from ttnn_emulator.errors import require
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation, ttnn
 from ttnn_emulator.ops.data_movement.layout import layout_flow
 from ttnn_emulator.ops.data_movement.typecast import typecast_flow
-from ttnn_emulator.ops.flows.flow import Flow
 from ttnn_emulator.ops.flows.memory import memory_flow
 from ttnn_emulator.ops.flows.permute import transpose_flow
 from ttnn_emulator.ops.flows.repeat import interleaved_step, repeat_flow
 from ttnn_emulator.ops.flows.reshape import Dims, checked_view_flow, reshape_flow
+from ttnn_emulator.ops.flows.value_flow import Flow
 from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.tensors.shapes import DEFAULT_TILE

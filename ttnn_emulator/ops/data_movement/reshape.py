@@ -12,7 +12,6 @@ from typing import Any
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import require
 from ttnn_emulator.execution.operation_table import Plan, operation
-from ttnn_emulator.ops.flows.flow import Flow, reshaped
 from ttnn_emulator.ops.flows.memory import clone_flow
 from ttnn_emulator.ops.flows.reshape import (
     Dims,
@@ -22,6 +21,7 @@ from ttnn_emulator.ops.flows.reshape import (
     reshape_flow,
     view_flow,
 )
+from ttnn_emulator.ops.flows.value_flow import Flow, reshaped
 from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.tensors.memory_config import MemoryConfig
 from ttnn_emulator.tensors.shapes import TILE_SIZE, Shape, normalize_dim

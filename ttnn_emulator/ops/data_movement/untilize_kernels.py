@@ -14,9 +14,9 @@ from ttnn_emulator.errors import require
 from ttnn_emulator.execution.dispatch import current_board
 from ttnn_emulator.execution.operation_table import Plan, internal
 from ttnn_emulator.hardware.core_grid import CoreRangeSet
-from ttnn_emulator.ops.flows.flow import Flow
 from ttnn_emulator.ops.flows.layout import WHOLE, Run, squeezed_to_4d, untilize_flow
 from ttnn_emulator.ops.flows.reshape import last
+from ttnn_emulator.ops.flows.value_flow import Flow
 from ttnn_emulator.tensors.memory_config import MemoryConfig
 from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up
 from ttnn_emulator.tensors.spec import Spec

@@ -13,9 +13,9 @@ from ttnn_emulator.execution.dispatch import current_board
 from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRange, CoreRangeSet
 from ttnn_emulator.numerics.formats.carriers import CARRIER
 from ttnn_emulator.numerics.formats.casts import repacked
-from ttnn_emulator.ops.flows.flow import Flow, Step
 from ttnn_emulator.ops.flows.memory import page_alignment_of
 from ttnn_emulator.ops.flows.reshape import Dims, last, reshape_flow, to_rank
+from ttnn_emulator.ops.flows.value_flow import Flow, Step
 from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.ops.support.derived_shards import BLOCK, HEIGHT, WIDTH
 from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec

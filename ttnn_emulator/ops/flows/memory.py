@@ -10,7 +10,7 @@ from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, BufferType, DataType, Tensor
 from ttnn_emulator.errors import require
 from ttnn_emulator.execution.dispatch import current_board
 from ttnn_emulator.numerics.formats.casts import repacked
-from ttnn_emulator.ops.flows.flow import Flow
+from ttnn_emulator.ops.flows.value_flow import Flow
 from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.ops.support.derived_shards import BLOCK, HEIGHT
 from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec

@@ -16,9 +16,9 @@ from ttnn_emulator.numerics.formats import carriers
 from ttnn_emulator.numerics.units import packer
 from ttnn_emulator.ops.data_movement.reshape import from_4d_flow, to_4d_flow
 from ttnn_emulator.ops.data_movement.typecast import typecast_flow
-from ttnn_emulator.ops.flows.flow import Flow, Permuted, Step
 from ttnn_emulator.ops.flows.memory import clone_flow, memory_flow
 from ttnn_emulator.ops.flows.reshape import Dims, last
+from ttnn_emulator.ops.flows.value_flow import Flow, Permuted, Step
 from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.ops.support.derived_shards import (
     BLOCK,

@@ -10,11 +10,11 @@ from ttnn_emulator.enums import BufferType, DataType, Layout, ShardOrientation, 
 from ttnn_emulator.errors import require
 from ttnn_emulator.execution.dispatch import current_board
 from ttnn_emulator.ops.data_movement.layout import layout_flow
-from ttnn_emulator.ops.flows.flow import Flow, Step
 from ttnn_emulator.ops.flows.layout import untilize_flow
 from ttnn_emulator.ops.flows.memory import memory_flow, shard_flow
 from ttnn_emulator.ops.flows.permute import aligned_rows
 from ttnn_emulator.ops.flows.reshape import Dims, checked_view_flow, last
+from ttnn_emulator.ops.flows.value_flow import Flow, Step
 from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.ops.support.derived_shards import BLOCK, HEIGHT, WIDTH, cuts_width, fresh_shards, lacks_shards
 from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG, MemoryConfig, ShardSpec

@@ -9,8 +9,8 @@ from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout, ShardOrien
 from ttnn_emulator.errors import require
 from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRange, CoreRangeSet
 from ttnn_emulator.ops.data_movement.typecast import typecast_flow
-from ttnn_emulator.ops.flows.flow import Flow, Step, reshaped
 from ttnn_emulator.ops.flows.memory import memory_flow, shard_flow, unshard_flow
+from ttnn_emulator.ops.flows.value_flow import Flow, Step, reshaped
 from ttnn_emulator.ops.support.buffer_views import Reread
 from ttnn_emulator.ops.support.derived_shards import BLOCK, HEIGHT, WIDTH, lacks_shards
 from ttnn_emulator.tensors.memory_config import (

@@ -21,9 +21,9 @@ from ttnn_emulator.ops.conv.slicing import (
     require_countable,
 )
 from ttnn_emulator.ops.conv.sliding_window import TILE, Pair, Window
-from ttnn_emulator.ops.flows.flow import Flow
 from ttnn_emulator.ops.flows.memory import memory_flow
 from ttnn_emulator.ops.flows.reshape import reshape_flow
+from ttnn_emulator.ops.flows.value_flow import Flow
 from ttnn_emulator.ops.pool.sharding import (
     Pool,
     best_cores,

@@ -12,9 +12,9 @@ from collections.abc import Callable
 import torch
 
 from ttnn_emulator.enums import DataType
-from ttnn_emulator.numerics.mode import exactly
-from ttnn_emulator.numerics.programs.attention import steps
-from ttnn_emulator.numerics.programs.attention.steps import NEGATIVE_INFINITY, TILE, added_in_l1
+from ttnn_emulator.numerics.accuracy_mode import exactly
+from ttnn_emulator.numerics.programs.attention import softmax_steps
+from ttnn_emulator.numerics.programs.attention.softmax_steps import NEGATIVE_INFINITY, TILE, added_in_l1
 from ttnn_emulator.numerics.programs.attention.whole_sequences import Prefill, pack_out, whole_rows
 from ttnn_emulator.numerics.units import reductions as numeric
 from ttnn_emulator.numerics.units.compute_core import Core
@@ -87,11 +87,11 @@ def _tokens(
         if number:
             largest = torch.maximum(before, largest)
         distance = core.sub(scores, largest)
-        powers = core.packed(steps.score_powers(distance, kernel.scale, wide=core.wide), NARROW)
-        sums = steps.tile_sums(powers, NARROW)
+        powers = core.packed(softmax_steps.score_powers(distance, kernel.scale, wide=core.wide), NARROW)
+        sums = softmax_steps.tile_sums(powers, NARROW)
         weighted = core.packed(matmul(powers, value[:, columns], core.config), NARROW)
         if number:
-            change = steps.maximum_powers(
+            change = softmax_steps.maximum_powers(
                 core.sub(before, largest), kernel.scale, wide=core.wide, approx=kernel.exp_approx
             )
             change = core.packed(change, NARROW)
@@ -101,8 +101,8 @@ def _tokens(
     total = matmul(total, torch.ones(TILE, 1), core.config)
     if sink is not None:
         distance = core.sub(largest, sink.reshape(-1, 1).expand_as(largest))
-        power = steps.maximum_powers(distance, -kernel.scale, wide=core.wide, approx=kernel.exp_approx)
+        power = softmax_steps.maximum_powers(distance, -kernel.scale, wide=core.wide, approx=kernel.exp_approx)
         both = add(total.contiguous().numpy(), power.contiguous().numpy())
-        total = torch.from_numpy(steps.stored(both, core.wide))
-    inverse = steps.inverses(total, wide=core.wide, approx=kernel.math.approx, streaming=True)
+        total = torch.from_numpy(softmax_steps.stored(both, core.wide))
+    inverse = softmax_steps.inverses(total, wide=core.wide, approx=kernel.math.approx, streaming=True)
     return pack_out(kernel, core.mul(made, core.through(inverse, NARROW)))
