@@ -10,6 +10,7 @@ dimension: their products are exact and are added to a float32, at twice the spe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -86,6 +87,23 @@ class _Tile:
         return self.builder.call(self._multiply_add, [one, other, total])
 
     def loop(self, count: ir.Value, left: ir.Value, right: ir.Value) -> list[list[ir.Value]]:
+        """Sums of a panel of the left operand times one of the right, `count` words long."""
+
+        def one_round(index: ir.Value, sums: list[list[ir.Value]]) -> list[list[ir.Value]]:
+            here = self.builder.gep(left, [self.builder.mul(index, _long(ROWS))])
+            line = self.builder.gep(right, [self.builder.mul(index, _long(COLUMNS))])
+            for step in range(UNROLLED):
+                if step % 2 == 0:
+                    self.fetch(self.at(here, AHEAD + step * ROWS), to_write=False)
+                sums = self.step(self.at(here, step * ROWS), self.at(line, step * COLUMNS), sums)
+            return sums
+
+        return self.repeated(count, UNROLLED, one_round)
+
+    def repeated(
+        self, count: ir.Value, steps: int, one_round: Callable[[ir.Value, list[list[ir.Value]]], list[list[ir.Value]]]
+    ) -> list[list[ir.Value]]:
+        """Sums that begin at zero, after all rounds of a loop whose index goes up to `count` by `steps`."""
         builder = self.builder
         before = builder.block
         body, after = builder.append_basic_block("inner"), builder.append_basic_block("done")
@@ -93,14 +111,8 @@ class _Tile:
         builder.position_at_end(body)
         index = builder.phi(_LONG)
         held = [[builder.phi(_VECTOR) for _ in range(VECTORS)] for _ in range(self.rows)]
-        left = builder.gep(left, [builder.mul(index, _long(ROWS))])
-        right = builder.gep(right, [builder.mul(index, _long(COLUMNS))])
-        sums: list[list[ir.Value]] = held
-        for step in range(UNROLLED):
-            if step % 2 == 0:
-                self.fetch(self.at(left, AHEAD + step * ROWS), to_write=False)
-            sums = self.step(self.at(left, step * ROWS), self.at(right, step * COLUMNS), sums)
-        following = builder.add(index, _long(UNROLLED))
+        sums = one_round(index, held)
+        following = builder.add(index, _long(steps))
         index.add_incoming(_long(0), before)
         index.add_incoming(following, body)
         zero = ir.Constant(_VECTOR, [0.0] * LANES)
@@ -111,6 +123,14 @@ class _Tile:
         builder.cbranch(builder.icmp_signed("<", following, count), body, after)
         builder.position_at_end(after)
         return sums
+
+    def put(self, sums: list[list[ir.Value]], target: ir.Value, stride: ir.Value, add: ir.Value) -> None:
+        """Write the sums, or add them to what is there."""
+        with self.builder.if_else(add) as (more, fresh):
+            with more:
+                self.store(sums, target, stride, add=True)
+            with fresh:
+                self.store(sums, target, stride, add=False)
 
     def store(self, sums: list[list[ir.Value]], target: ir.Value, stride: ir.Value, *, add: bool) -> None:
         builder = self.builder
@@ -135,11 +155,7 @@ def _multiply_tile(*, pairs: bool) -> Any:
             for row in range(ROWS):
                 tile.fetch(builder.gep(target, [builder.mul(stride, _long(row))]), to_write=True)
             sums = tile.loop(count, left, right)
-            with builder.if_else(add) as (more, fresh):
-                with more:
-                    tile.store(sums, target, stride, add=True)
-                with fresh:
-                    tile.store(sums, target, stride, add=False)
+            tile.put(sums, target, stride, add)
             return target_context.get_dummy_value()
 
         return types.void(*[types.int64] * 5, types.boolean), generate

@@ -13,12 +13,9 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from ttnn_emulator.numerics.kernels.register_tiles.products import (
-    _LONG,
     _POINTER,
-    _VECTOR,
     COLUMNS,
     LANES,
-    VECTORS,
     _long,
     _Tile,
 )
@@ -38,28 +35,15 @@ class _WindowTile(_Tile):
         """Sums of PIXELS windows, whose words lie `apart` words from each other, times `count` rows of COLUMNS."""
         builder = self.builder
         pixels = [builder.gep(left, [builder.mul(apart, _long(row))]) for row in range(PIXELS)]
-        before = builder.block
-        body, after = builder.append_basic_block("inner"), builder.append_basic_block("done")
-        builder.branch(body)
-        builder.position_at_end(body)
-        index = builder.phi(_LONG)
-        held = [[builder.phi(_VECTOR) for _ in range(VECTORS)] for _ in range(PIXELS)]
-        line = builder.gep(right, [builder.mul(index, _long(COLUMNS))])
-        here = [builder.gep(each, [index]) for each in pixels]
-        sums: list[list[ir.Value]] = held
-        for step in range(self._steps):
-            sums = self.spread([self.at(each, step) for each in here], self.at(line, step * COLUMNS), sums)
-        following = builder.add(index, _long(self._steps))
-        index.add_incoming(_long(0), before)
-        index.add_incoming(following, body)
-        zero = ir.Constant(_VECTOR, [0.0] * _VECTOR.count)
-        for row_before, row_after in zip(held, sums):
-            for sum_before, sum_after in zip(row_before, row_after):
-                sum_before.add_incoming(zero, before)
-                sum_before.add_incoming(sum_after, body)
-        builder.cbranch(builder.icmp_signed("<", following, count), body, after)
-        builder.position_at_end(after)
-        return sums
+
+        def one_round(index: ir.Value, sums: list[list[ir.Value]]) -> list[list[ir.Value]]:
+            line = builder.gep(right, [builder.mul(index, _long(COLUMNS))])
+            here = [builder.gep(each, [index]) for each in pixels]
+            for step in range(self._steps):
+                sums = self.spread([self.at(each, step) for each in here], self.at(line, step * COLUMNS), sums)
+            return sums
+
+        return self.repeated(count, self._steps, one_round)
 
 
 def _multiply_windows(steps: int, *, pairs: bool = False) -> Any:
@@ -74,11 +58,7 @@ def _multiply_windows(steps: int, *, pairs: bool = False) -> Any:
             left, right, target = (builder.inttoptr(each, _POINTER) for each in (left, right, target))
             tile = _WindowTile(builder, steps, pairs=pairs)
             sums = tile.windows(count, left, apart, right)
-            with builder.if_else(add) as (more, fresh):
-                with more:
-                    tile.store(sums, target, stride, add=True)
-                with fresh:
-                    tile.store(sums, target, stride, add=False)
+            tile.put(sums, target, stride, add)
             return target_context.get_dummy_value()
 
         return types.void(*[types.int64] * 6, types.boolean), generate
