@@ -241,24 +241,12 @@ def scaled_dot_product_attention_decode(
 ):
     """Attention of one token a user, at the position of each user."""
     configs = (memory_config, program_config, compute_kernel_config)
+    chunk = checks.chunk_for(int(input_tensor_k.shape[-2]), program_config)
     settings = _settings(
-        is_causal,
-        scale,
-        configs,
-        checks.chunk_for(int(input_tensor_k.shape[-2]), program_config),
-        cur_pos=cur_pos,
-        window=sliding_window_size,
-        share_cache=bool(share_cache),
+        is_causal, scale, configs, chunk, cur_pos=cur_pos, window=sliding_window_size, share_cache=bool(share_cache)
     )
-    return decoding(
-        input_tensor_q,
-        input_tensor_k,
-        settings,
-        input_tensor_v,
-        positions=cur_pos_tensor,
-        mask=attn_mask,
-        sink=attention_sink,
-    )
+    given = {"positions": cur_pos_tensor, "mask": attn_mask, "sink": attention_sink}
+    return decoding(input_tensor_q, input_tensor_k, settings, input_tensor_v, **given)
 
 
 @composite("ttnn.transformer.paged_scaled_dot_product_attention_decode")
@@ -283,11 +271,12 @@ def paged_scaled_dot_product_attention_decode(
 ):
     """The same with a cache in pages that a table assigns to users; by default one core serves a head."""
     configs = (memory_config, program_config, compute_kernel_config)
+    chunk = DEFAULT_PAGED_CHUNK if program_config is None else checks.given_chunk(program_config)
     settings = _settings(
         is_causal,
         scale,
         configs,
-        DEFAULT_PAGED_CHUNK if program_config is None else checks.given_chunk(program_config),
+        chunk,
         window=sliding_window_size,
         paged=True,
         geometry=paged_cache_geometry,
@@ -295,16 +284,8 @@ def paged_scaled_dot_product_attention_decode(
         most_cores=1 if program_config is None else None,
         candidates=spec_multi_pos_tiles,
     )
-    return decoding(
-        input_tensor_q,
-        input_tensor_k,
-        settings,
-        input_tensor_v,
-        positions=cur_pos_tensor,
-        page_table=page_table_tensor,
-        mask=attn_mask,
-        sink=attention_sink,
-    )
+    given = {"positions": cur_pos_tensor, "mask": attn_mask, "sink": attention_sink}
+    return decoding(input_tensor_q, input_tensor_k, settings, input_tensor_v, page_table=page_table_tensor, **given)
 
 
 @composite("ttnn.transformer.flash_multi_latent_attention_decode")
@@ -327,24 +308,12 @@ def flash_multi_latent_attention_decode(
 ):
     """Decoding with values that are given, or that are the first `head_dim_v` columns of the keys."""
     configs = (memory_config, program_config, compute_kernel_config)
+    chunk = checks.chunk_for(int(input_tensor_k.shape[-2]), program_config)
     settings = _settings(
-        is_causal,
-        scale,
-        configs,
-        checks.chunk_for(int(input_tensor_k.shape[-2]), program_config),
-        cur_pos=cur_pos,
-        window=sliding_window_size,
-        mla_width=head_dim_v,
+        is_causal, scale, configs, chunk, cur_pos=cur_pos, window=sliding_window_size, mla_width=head_dim_v
     )
-    return decoding(
-        input_tensor_q,
-        input_tensor_k,
-        settings,
-        input_tensor_v,
-        positions=cur_pos_tensor,
-        mask=attn_mask,
-        sink=attention_sink,
-    )
+    given = {"positions": cur_pos_tensor, "mask": attn_mask, "sink": attention_sink}
+    return decoding(input_tensor_q, input_tensor_k, settings, input_tensor_v, **given)
 
 
 @composite("ttnn.transformer.paged_flash_multi_latent_attention_decode")
@@ -367,22 +336,7 @@ def paged_flash_multi_latent_attention_decode(
 ):
     """The same with a cache in pages."""
     configs = (memory_config, program_config, compute_kernel_config)
-    settings = _settings(
-        is_causal,
-        scale,
-        configs,
-        checks.given_chunk(program_config),
-        window=sliding_window_size,
-        paged=True,
-        mla_width=head_dim_v,
-    )
-    return decoding(
-        input_tensor_q,
-        input_tensor_k,
-        settings,
-        input_tensor_v,
-        positions=cur_pos_tensor,
-        page_table=page_table_tensor,
-        mask=attn_mask,
-        sink=attention_sink,
-    )
+    chunk = checks.given_chunk(program_config)
+    settings = _settings(is_causal, scale, configs, chunk, window=sliding_window_size, paged=True, mla_width=head_dim_v)
+    given = {"positions": cur_pos_tensor, "mask": attn_mask, "sink": attention_sink}
+    return decoding(input_tensor_q, input_tensor_k, settings, input_tensor_v, page_table=page_table_tensor, **given)
