@@ -20,7 +20,7 @@ import torch
 
 import ttnn_emulator as ttnn
 from ttnn_emulator.demo import HIDDEN, TOKENS, device_block
-from ttnn_emulator.numerics.accuracy_mode import numerics
+from ttnn_emulator.numerics.mode import numerics
 
 DTYPES = ("bfloat16", "bfloat8_b", "bfloat4_b")
 FIDELITIES = ("LoFi", "HiFi2", "HiFi3", "HiFi4")

@@ -12,7 +12,7 @@ import ttnn_emulator
 from tests.card.paired import Paired, opened_twice
 from tests.compiler.small_models import cnn, transformer
 from torch_ttnn import TorchTtnnOption, card, devices
-from ttnn_emulator.numerics.accuracy_mode import numerics
+from ttnn_emulator.numerics.mode import numerics
 
 
 @pytest.fixture(autouse=True)

@@ -22,7 +22,7 @@ from torch_ttnn.compiler.traced import Parts, TracedProgram
 from torch_ttnn.compiler.weights import Weights
 from torch_ttnn.devices import Target
 from torch_ttnn.options import TorchTtnnOption
-from ttnn_emulator.numerics.accuracy_mode import numerics
+from ttnn_emulator.numerics.mode import numerics
 
 log = logging.getLogger("torch_ttnn")
 

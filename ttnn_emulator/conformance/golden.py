@@ -26,8 +26,8 @@ import ttnn_emulator as ttnn
 from ttnn_emulator.conformance.exchange import memory_config
 from ttnn_emulator.conformance.server import L1_SMALL_SIZE
 from ttnn_emulator.conformance.test_data import folder_of
-from ttnn_emulator.numerics.accuracy_mode import numerics
 from ttnn_emulator.numerics.formats.carriers import CARRIER, wide
+from ttnn_emulator.numerics.mode import numerics
 from ttnn_emulator.tensors.host_transfer import from_torch_tensor
 from ttnn_emulator.tensors.tensor import values_of
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ttnn_emulator.execution.operation_table import Bindable
-from ttnn_emulator.numerics import accuracy_mode as mode
+from ttnn_emulator.numerics import mode
 from ttnn_emulator.numerics.formats.carriers import version_of, wide
 from ttnn_emulator.tensors.spec import Spec
 from ttnn_emulator.tensors.storage import Storage

@@ -19,7 +19,7 @@ import torch
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType
 from ttnn_emulator.execution import listeners
 from ttnn_emulator.execution.bound_replay import BoundTrace, Held, Replays, memory_of
-from ttnn_emulator.numerics import accuracy_mode
+from ttnn_emulator.numerics import mode
 from ttnn_emulator.numerics.formats import carriers
 from ttnn_emulator.numerics.kernels import formats as format_kernels
 
@@ -45,12 +45,7 @@ class DirectReplay:
     def __call__(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
         """What the trace gives for these inputs; None if it has to be run the long way."""
         device, bound, lock = self.device, self.bound, self.replays.lock
-        if (
-            listeners.active
-            or device.capturing is not None
-            or not device.is_open
-            or bound.mode != accuracy_mode.current()
-        ):
+        if listeners.active or device.capturing is not None or not device.is_open or bound.mode != mode.current():
             return None
         if not lock.acquire(blocking=False):  # another thread is in the middle of a replay
             return None

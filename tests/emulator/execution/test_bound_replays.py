@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import ttnn_emulator as ttnn
 from ttnn_emulator.execution import bound_replay
-from ttnn_emulator.numerics.accuracy_mode import numerics
+from ttnn_emulator.numerics.mode import numerics
 
 HOSTILE = torch.tensor(
     [0x7FC00000, -0x400000, 0x7F800001, 0x7F800000, -0x800000, 0, -0x80000000, 1, -0x7FFFFFFF, 0x007FFFFF, 0x00800000,

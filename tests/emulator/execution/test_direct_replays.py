@@ -16,7 +16,7 @@ from tests.emulator.execution.test_bound_replays import ROWS, captured, on_host,
 from ttnn_emulator.execution import bound_replay
 from ttnn_emulator.execution.direct_replay import DirectReplay, direct_replay
 from ttnn_emulator.execution.listeners import Listener, listening
-from ttnn_emulator.numerics.accuracy_mode import numerics
+from ttnn_emulator.numerics.mode import numerics
 
 Made = tuple[Any, Any, Any, DirectReplay | None]
 DTYPES = {ttnn.bfloat16: (torch.float32, torch.bfloat16), ttnn.float32: (torch.float32,)}

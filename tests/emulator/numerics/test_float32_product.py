@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from ttnn_emulator.enums import DataType
-from ttnn_emulator.numerics.accuracy_mode import numerics
 from ttnn_emulator.numerics.kernels.product_endings import RELU, ROUNDED, round_in_place
+from ttnn_emulator.numerics.mode import numerics
 from ttnn_emulator.numerics.native import instruction_set
 from ttnn_emulator.numerics.programs.attention import whole_sequences as attention
 from ttnn_emulator.numerics.programs.normalization.norms import norm_rows

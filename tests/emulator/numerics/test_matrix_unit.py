@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from ttnn_emulator.enums import MathFidelity
-from ttnn_emulator.numerics.accuracy_mode import numerics
+from ttnn_emulator.numerics.mode import numerics
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig, matmul, matmul_exact, matmul_fast
 
 

@@ -16,7 +16,6 @@ import torch
 
 from ttnn_emulator.api.config_types import UnaryWithParam
 from ttnn_emulator.errors import InvalidArgument, NotEmulated
-from ttnn_emulator.numerics.accuracy_mode import exactly
 from ttnn_emulator.numerics.bound_stages import Stages
 from ttnn_emulator.numerics.formats import carriers
 from ttnn_emulator.numerics.formats.carriers import flush
@@ -37,6 +36,7 @@ from ttnn_emulator.numerics.functions.kernel_vocabulary import KERNELS
 from ttnn_emulator.numerics.functions.lookup_tables import ALL_BF16, apply_table
 from ttnn_emulator.numerics.functions.torch_float32 import FLOAT32
 from ttnn_emulator.numerics.kernels import formats as format_kernels
+from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.native.addresses import address_of
 from ttnn_emulator.numerics.units.vector_unit import bits, store_bf16, store_fp32
 

@@ -14,11 +14,11 @@ import numpy as np
 import torch
 
 from ttnn_emulator.enums import DataType
-from ttnn_emulator.numerics.accuracy_mode import exactly
 from ttnn_emulator.numerics.broadcasting import of_one_shape
 from ttnn_emulator.numerics.formats.carriers import round_bf16_nearest_even, truncate_bf16
 from ttnn_emulator.numerics.functions.apply import apply_function
 from ttnn_emulator.numerics.kernels.reductions import add_all
+from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.native.worker_threads import cut, share
 from ttnn_emulator.numerics.units import reductions as numeric
 from ttnn_emulator.numerics.units import vector_unit

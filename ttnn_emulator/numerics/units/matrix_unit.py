@@ -4,7 +4,7 @@ One step multiplies 16 values of a row with 16 of a column. A fidelity phase tak
 7 of the other's; LoFi runs one phase, HiFi4 four. The 16 products of a phase are aligned to the largest exponent of
 their group of eight, rounded to 12 bits, added, and added to the destination register, which holds bfloat16 or float32.
 
-`matmul` follows this bit for bit while the product is small enough (see `accuracy_mode`); beyond that it cuts the
+`matmul` follows this bit for bit while the product is small enough (see `mode`); beyond that it cuts the
 operands to the bits that the phases see and leaves the adding to float32.
 """
 
@@ -18,12 +18,12 @@ import numpy as np
 import torch
 
 from ttnn_emulator.enums import MathFidelity
-from ttnn_emulator.numerics.accuracy_mode import exactly
 from ttnn_emulator.numerics.broadcasting import joined
 from ttnn_emulator.numerics.formats.carriers import bits_of, from_bits, masked
 from ttnn_emulator.numerics.kernels import exact_matmul
 from ttnn_emulator.numerics.kernels import matrix_unit as matrix_kernels
 from ttnn_emulator.numerics.kernels.exact_matmul import ALL_IN_L1, KEEP, RELOAD, TILE
+from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.native.worker_threads import WORKERS, cut, share
 from ttnn_emulator.numerics.programs.products import float32_product as product
 

@@ -2,7 +2,7 @@
 
 A sum of the matrix unit is a product with a scaler: rows of a tile times a column of scalers, or a row of scalers
 times faces of 16 rows, added up in the destination register tile by tile. The vector unit adds whole tiles and then
-folds the one that is left. Both are followed bit for bit while the work is small (see `accuracy_mode`).
+folds the one that is left. Both are followed bit for bit while the work is small (see `mode`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from ttnn_emulator.numerics.accuracy_mode import exactly
 from ttnn_emulator.numerics.bound_stages import Stages
 from ttnn_emulator.numerics.broadcasting import of_one_shape
 from ttnn_emulator.numerics.formats.carriers import bits_of, from_bits, round_bf16_nearest_even, truncate_bf16
@@ -28,6 +27,7 @@ from ttnn_emulator.numerics.kernels.reductions import (
     pool_rows,
     smallest_of_rows,
 )
+from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.native.addresses import address_of
 from ttnn_emulator.numerics.native.worker_threads import cut, share
 from ttnn_emulator.numerics.units import vector_unit as v

@@ -12,8 +12,8 @@ from ttnn_emulator.enums import FLOAT_DTYPES, DataType, Layout, MathFidelity
 from ttnn_emulator.errors import require
 from ttnn_emulator.execution.dispatch import current_board
 from ttnn_emulator.execution.operation_table import Plan, composite, internal
-from ttnn_emulator.numerics.accuracy_mode import exactly
 from ttnn_emulator.numerics.functions.apply import Activation
+from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.programs.products.matmul import Kernel
 from ttnn_emulator.numerics.units import vector_unit
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig

@@ -13,7 +13,7 @@ from ttnn_emulator.api.binding import TYPES
 from ttnn_emulator.enums import DataType, Layout, MathFidelity
 from ttnn_emulator.errors import require
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation, ttnn
-from ttnn_emulator.numerics.accuracy_mode import exactly
+from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.programs.products.matmul import Kernel
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig, truncate_mantissa
 from ttnn_emulator.numerics.units.packer import pack

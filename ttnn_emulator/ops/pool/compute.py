@@ -12,10 +12,10 @@ from torch.nn.functional import pad
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType
 from ttnn_emulator.execution.operation_table import Bind
-from ttnn_emulator.numerics.accuracy_mode import exactly
 from ttnn_emulator.numerics.formats.carriers import CARRIER, flush
 from ttnn_emulator.numerics.kernels.pool import largest
 from ttnn_emulator.numerics.kernels.product_endings import round_in_place
+from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.native.addresses import address_of
 from ttnn_emulator.numerics.native.threaded_copies import contiguous
 from ttnn_emulator.numerics.native.worker_threads import cut, share

@@ -16,11 +16,11 @@ from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.execution.dispatch import current_board
 from ttnn_emulator.execution.operation_table import Plan, bindable, internal
 from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRange, CoreRangeSet
-from ttnn_emulator.numerics.accuracy_mode import exactly
 from ttnn_emulator.numerics.bound_stages import Stages
 from ttnn_emulator.numerics.formats.carriers import BLOCK, in_parts, truncate_bf16, wrap_integer
 from ttnn_emulator.numerics.functions import apply
 from ttnn_emulator.numerics.kernels import formats
+from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.native.addresses import address_of
 from ttnn_emulator.numerics.units import reductions as numeric
 from ttnn_emulator.numerics.units import vector_unit as v

@@ -13,7 +13,7 @@ from torch.nn.functional import scaled_dot_product_attention as sdpa
 import ttnn_emulator as ttnn
 from tests.emulator.ops.against_torch import pcc, stored, upload
 from ttnn_emulator.errors import ChipFault
-from ttnn_emulator.numerics.accuracy_mode import numerics
+from ttnn_emulator.numerics.mode import numerics
 
 transformer = ttnn.transformer
 # The default exponential of scores is a rough one, good to two digits; precise kernels come within bfloat16.

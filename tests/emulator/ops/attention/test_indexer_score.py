@@ -10,7 +10,7 @@ import torch
 
 import ttnn_emulator as ttnn
 from tests.emulator.ops.against_torch import pcc, stored, upload
-from ttnn_emulator.numerics.accuracy_mode import numerics
+from ttnn_emulator.numerics.mode import numerics
 
 
 @pytest.fixture

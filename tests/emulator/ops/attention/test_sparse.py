@@ -11,7 +11,7 @@ import torch
 import ttnn_emulator as ttnn
 from tests.emulator.ops.against_torch import pcc, stored, upload
 from ttnn_emulator.errors import ChipFault, InvalidArgument
-from ttnn_emulator.numerics.accuracy_mode import numerics
+from ttnn_emulator.numerics.mode import numerics
 
 NOTHING = 0xFFFFFFFF
 PRECISE = ttnn.WormholeComputeKernelConfig(

@@ -15,7 +15,7 @@ from torch.nn.functional import conv2d, conv_transpose2d, pad
 import ttnn_emulator as ttnn
 from tests.emulator.ops.against_torch import EPSILON, LEAST_PCC, pcc, stored
 from ttnn_emulator.errors import ChipFault, InvalidArgument
-from ttnn_emulator.numerics.accuracy_mode import numerics
+from ttnn_emulator.numerics.mode import numerics
 from ttnn_emulator.numerics.programs.convolution.convolution import remembered
 
 # Units of the last place by which a result may be off: of a destination register with 16 bits a value, which is rounded

@@ -8,7 +8,7 @@ import torch
 import ttnn_emulator as ttnn
 from ttnn_emulator.errors import ChipFault, InvalidArgument
 from ttnn_emulator.execution.dispatch import specs_only
-from ttnn_emulator.numerics.accuracy_mode import numerics
+from ttnn_emulator.numerics.mode import numerics
 
 L1_SMALL = 32768
 KINDS = ttnn.UnaryOpType

@@ -16,7 +16,7 @@ import ttnn_emulator as ttnn
 from tests.emulator.ops.against_torch import Row, check, each_dtype, shapes, stored, upload, values
 from ttnn_emulator.errors import ChipFault, InvalidArgument
 from ttnn_emulator.execution.operation_table import OPERATIONS
-from ttnn_emulator.numerics.accuracy_mode import numerics
+from ttnn_emulator.numerics.mode import numerics
 
 SHAPES = ((32, 64), (5, 33), (2, 3, 17, 40), (7,))
 IMAGES = ((1, 1, 32, 64), (2, 3, 64, 32))

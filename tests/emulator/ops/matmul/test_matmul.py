@@ -16,7 +16,7 @@ import ttnn_emulator as ttnn
 from tests.emulator.ops.against_torch import each_dtype, pcc, stored, upload, values
 from ttnn_emulator.errors import EmulatorError, InvalidArgument
 from ttnn_emulator.execution.operation_table import OPERATIONS
-from ttnn_emulator.numerics.accuracy_mode import numerics
+from ttnn_emulator.numerics.mode import numerics
 
 LEAST_PCC = {"bfloat16": 0.999, "float32": 0.9999, "bfloat8_b": 0.999, "bfloat4_b": 0.95}
 # Mean error in units of the product's own standard deviation; float32 operands keep 10 bits behind the point.

@@ -11,7 +11,7 @@ from torch.nn import functional
 import ttnn_emulator as ttnn
 from tests.emulator.ops.against_torch import Buffers, Row, check, pcc, shapes, stored, upload, values
 from ttnn_emulator.execution import listeners
-from ttnn_emulator.numerics.accuracy_mode import numerics
+from ttnn_emulator.numerics.mode import numerics
 
 EPSILON = 1e-5
 # float32 goes through registers that hold 11 bits of it; in rms_norm, whose results have 16 bits by default, 8 bits.

@@ -10,7 +10,7 @@ import torch
 import ttnn_emulator as ttnn
 from tests.emulator.ops.against_torch import LEAST_PCC, pcc, stored, upload
 from ttnn_emulator.errors import ChipFault
-from ttnn_emulator.numerics.accuracy_mode import numerics
+from ttnn_emulator.numerics.mode import numerics
 from ttnn_emulator.numerics.programs.normalization.distributed_norms import running_statistics
 
 EPSILON = 1e-5

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import ttnn_emulator as ttnn
 from tests.emulator.ops.against_torch import Buffers, Row, check, pcc, shapes, stored, upload, values
 from ttnn_emulator.execution import listeners
-from ttnn_emulator.numerics.accuracy_mode import numerics
+from ttnn_emulator.numerics.mode import numerics
 
 # The default exponential of bfloat16 is a rough one; float32 goes through registers that hold 11 bits of it.
 ROUGH = {"bfloat16": 8.0, "float32": 2.0**16}

@@ -10,7 +10,7 @@ import torch
 import ttnn_emulator as ttnn
 from tests.emulator.ops.against_torch import pcc, stored, upload
 from ttnn_emulator.enums import MathFidelity
-from ttnn_emulator.numerics.accuracy_mode import numerics
+from ttnn_emulator.numerics.mode import numerics
 from ttnn_emulator.numerics.programs.attention.indexer_scores import multiplied_onto
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig, matmul
 

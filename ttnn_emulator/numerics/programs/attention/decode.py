@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from ttnn_emulator.enums import DataType
-from ttnn_emulator.numerics.accuracy_mode import exactly
+from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.programs.attention import softmax_steps as steps
 from ttnn_emulator.numerics.programs.attention.softmax_steps import NEGATIVE_INFINITY, TILE
 from ttnn_emulator.numerics.programs.attention.whole_sequences import Prefill, whole_rows

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 import torch
 
 from ttnn_emulator.enums import DataType
-from ttnn_emulator.numerics.accuracy_mode import exactly
+from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.units import reductions as numeric
 from ttnn_emulator.numerics.units.compute_core import Core
 from ttnn_emulator.numerics.units.matrix_unit import PANEL_SPEED, PHASES, MathConfig, matmul

@@ -15,9 +15,9 @@ import torch
 from numba import njit, uint32
 
 from ttnn_emulator.enums import DataType, MathFidelity
-from ttnn_emulator.numerics.accuracy_mode import exactly
 from ttnn_emulator.numerics.formats.carriers import round_bf16_nearest_even
 from ttnn_emulator.numerics.kernels.reductions import _multiplied
+from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.native.worker_threads import cut, share
 from ttnn_emulator.numerics.programs.attention.softmax_steps import added_in_l1
 from ttnn_emulator.numerics.units import reductions as numeric

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import torch
 
 from ttnn_emulator.enums import DataType
-from ttnn_emulator.numerics.accuracy_mode import exactly
+from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.programs.attention import softmax_steps
 from ttnn_emulator.numerics.programs.attention.softmax_steps import NEGATIVE_INFINITY, TILE, added_in_l1
 from ttnn_emulator.numerics.programs.attention.whole_sequences import Prefill, pack_out, whole_rows

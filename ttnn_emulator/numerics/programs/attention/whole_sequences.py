@@ -3,7 +3,7 @@
 There are two kernels. The streaming one, for a 16-bit destination register, keeps all in bfloat16 and lets the packer
 add masks and corrections in L1. The plain one adds them by the matrix unit; from a 32-bit destination register it keeps
 scores and sums of powers in float32. Small work is followed bit for bit, large work takes the same steps on whole rows
-in float32 (see `accuracy_mode`).
+in float32 (see `mode`).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import numpy as np
 import torch
 
 from ttnn_emulator.enums import DataType
-from ttnn_emulator.numerics.accuracy_mode import exactly
 from ttnn_emulator.numerics.formats.carriers import truncate_bf16
 from ttnn_emulator.numerics.kernels import attention as kernels
 from ttnn_emulator.numerics.kernels.attention import ACCURATE, CUT, QUICK, QUICK_NARROW, ROUNDED, UNPACKED
 from ttnn_emulator.numerics.kernels.packed_panels import NARROW as NARROW_BITS
+from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.native.instruction_set import MULTIPLIES_PAIRS
 from ttnn_emulator.numerics.native.threaded_copies import contiguous
 from ttnn_emulator.numerics.native.worker_threads import WORKERS, cut, share

@@ -9,12 +9,12 @@ import numpy as np
 import torch
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType
-from ttnn_emulator.numerics.accuracy_mode import exactly
 from ttnn_emulator.numerics.broadcasting import shape_of
 from ttnn_emulator.numerics.formats.carriers import bits_of, flush, from_bits
 from ttnn_emulator.numerics.kernels.depthwise_convolution import accumulate_products
 from ttnn_emulator.numerics.kernels.elementwise import add_16bit, add_32bit
 from ttnn_emulator.numerics.kernels.product_endings import round_in_place
+from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.programs.convolution.convolution import Windows, finished, fitted_matrix, volume_of
 from ttnn_emulator.numerics.units import vector_unit
 from ttnn_emulator.numerics.units.matrix_unit import PHASES, TF32_BITS, UPPER_HALF, MathConfig

@@ -15,12 +15,12 @@ import torch
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, FLOAT_DTYPES, DataType
 from ttnn_emulator.errors import ChipFault
-from ttnn_emulator.numerics.accuracy_mode import exactly
 from ttnn_emulator.numerics.broadcasting import of_one_shape, shape_of
 from ttnn_emulator.numerics.formats import carriers, casts
 from ttnn_emulator.numerics.functions.apply import apply_function
 from ttnn_emulator.numerics.kernels.broadcast_lines import add_exactly, multiply_closely, multiply_exactly
 from ttnn_emulator.numerics.kernels.elementwise import multiply_in_phases
+from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.programs.elementwise import binary_by_torch, vector_binary
 from ttnn_emulator.numerics.programs.elementwise.integer import INTEGER_FUNCTIONS, INTEGER_KERNELS
 from ttnn_emulator.numerics.units import packer

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ttnn_emulator.enums import DataType
-from ttnn_emulator.numerics.accuracy_mode import exactly
 from ttnn_emulator.numerics.bound_stages import Stages, Values
 from ttnn_emulator.numerics.broadcasting import shape_of
 from ttnn_emulator.numerics.functions.apply import applying_function, table_of
 from ttnn_emulator.numerics.kernels import broadcast_lines, formats
 from ttnn_emulator.numerics.kernels.elementwise import ADD, MULTIPLY, SUBTRACT, SUBTRACT_REVERSED
+from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.programs.elementwise import binary
 
 PLAIN = (DataType.BFLOAT16, DataType.FLOAT32)  # dtypes that keep every value by itself

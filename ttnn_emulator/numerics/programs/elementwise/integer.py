@@ -8,9 +8,9 @@ import torch
 
 from ttnn_emulator.enums import DataType
 from ttnn_emulator.errors import ChipFault
-from ttnn_emulator.numerics.accuracy_mode import exactly
 from ttnn_emulator.numerics.broadcasting import of_one_shape
 from ttnn_emulator.numerics.formats.carriers import CARRIER, wrap_integer
+from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.programs.elementwise import vector_binary
 
 Values = torch.Tensor

@@ -8,10 +8,10 @@ import numpy as np
 import torch
 
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType
-from ttnn_emulator.numerics.accuracy_mode import exactly
 from ttnn_emulator.numerics.broadcasting import joined
 from ttnn_emulator.numerics.formats import carriers
 from ttnn_emulator.numerics.functions.roots import reciprocal
+from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.programs.elementwise.binary import WIDE_DTYPES, copied_in
 from ttnn_emulator.numerics.programs.elementwise.vector_binary import nearest_even, stored
 from ttnn_emulator.numerics.units import packer

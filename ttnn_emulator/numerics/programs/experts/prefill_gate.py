@@ -11,9 +11,9 @@ import torch
 from numba import njit
 
 from ttnn_emulator.enums import DataType, MathFidelity
-from ttnn_emulator.numerics.accuracy_mode import exactly
 from ttnn_emulator.numerics.functions.apply import apply_function
 from ttnn_emulator.numerics.kernels import sorting as sorting_kernels
+from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.programs.reduction.ordering import NETWORK_DEPTH, keys
 from ttnn_emulator.numerics.units.compute_core import Core
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 
 from ttnn_emulator.enums import DataType
-from ttnn_emulator.numerics.accuracy_mode import exactly
 from ttnn_emulator.numerics.formats.carriers import flush, truncate_bf16
+from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.programs.products.matmul import Kernel
 from ttnn_emulator.numerics.units import reductions as numeric
 from ttnn_emulator.numerics.units import vector_unit as v

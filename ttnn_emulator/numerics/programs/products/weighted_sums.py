@@ -6,9 +6,9 @@ import numpy as np
 import torch
 from numba import njit, uint32
 
-from ttnn_emulator.numerics.accuracy_mode import exactly
 from ttnn_emulator.numerics.formats.carriers import round_bf16_nearest_even
 from ttnn_emulator.numerics.kernels.reductions import _multiplied
+from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.native.worker_threads import cut, share
 from ttnn_emulator.numerics.units.matrix_unit import PHASES, MathConfig
 from ttnn_emulator.numerics.units.reductions import ONE_WORKER, PASS, multiply

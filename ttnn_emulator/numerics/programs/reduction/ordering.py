@@ -5,13 +5,13 @@ from __future__ import annotations
 import torch
 
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType
-from ttnn_emulator.numerics.accuracy_mode import exactly
 from ttnn_emulator.numerics.formats.carriers import CARRIER, bits_of, from_bits
 from ttnn_emulator.numerics.kernels import sorting as sorting_kernels
+from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.units.sorting_network import BLOCK, MAX, MIN, merging, sorting
 
 MOST_TILES_ON_A_CORE = 64  # wider rows are sorted by several cores, whose network keeps equal values in order
-NETWORK_DEPTH = 8  # work a value, in the unit of `accuracy_mode`: about 100 compare-and-swaps
+NETWORK_DEPTH = 8  # work a value, in the unit of `mode`: about 100 compare-and-swaps
 LAST_PHASE = 5  # of the network that sorts 64 values
 
 

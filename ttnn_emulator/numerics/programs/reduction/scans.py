@@ -7,9 +7,9 @@ import torch
 from numba import njit
 
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType
-from ttnn_emulator.numerics.accuracy_mode import exactly
 from ttnn_emulator.numerics.formats.carriers import wrap_integer
 from ttnn_emulator.numerics.kernels.vector_unit import multiply_add_bits
+from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.units.packer import pack
 
 WORK = 16  # what one value of a scan counts
