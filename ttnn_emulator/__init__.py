@@ -18,12 +18,58 @@ from ttnn_emulator.api.recorded import recorded_names as _recorded_names
 
 _records = _register_known_types()
 
-from ttnn_emulator import host as _host  # noqa: E402,F401  (registers from_torch, to_device, …)
 from ttnn_emulator import ops as _ops  # noqa: E402,F401  (registers all operations)
 from ttnn_emulator.api.config_types import UnaryWithParam  # noqa: E402
 from ttnn_emulator.api.recorded import ttnn_version  # noqa: E402
-from ttnn_emulator.boards import board_names  # noqa: E402
-from ttnn_emulator.device import (  # noqa: E402
+from ttnn_emulator.enums import ALL_ENUMS as _ALL_ENUMS  # noqa: E402
+from ttnn_emulator.enums import DataType, Layout, StorageType  # noqa: E402
+from ttnn_emulator.errors import (  # noqa: E402
+    ChipFault,
+    DeviceMismatch,
+    EmulatorError,
+    InvalidArgument,
+    NotEmulated,
+    OutOfMemory,
+    SignatureError,
+    UseAfterFree,
+)
+from ttnn_emulator.execution.dispatch import specs_only  # noqa: E402
+from ttnn_emulator.execution.listeners import (  # noqa: E402
+    Listener,
+    OperationEvent,
+    listening,
+    register_post_operation_hook,
+    register_pre_operation_hook,
+)
+from ttnn_emulator.execution.queues import (
+    MeshEvent,
+    command_queue,
+    event_synchronize,
+    get_current_command_queue_id_for_thread,
+    record_event,
+    wait_for_event,
+)
+from ttnn_emulator.execution.trace import (
+    MeshTraceId,
+    begin_trace_capture,
+    end_trace_capture,
+    execute_trace,
+    is_trace_capture_active,
+    release_trace,
+)
+from ttnn_emulator.golden_functions import get_fallback_function, get_golden_function
+from ttnn_emulator.golden_functions import images as _golden_images  # noqa: F401  (registers golden functions)
+from ttnn_emulator.golden_functions import pools as _golden_pools  # noqa: F401
+from ttnn_emulator.hardware.boards import board_names  # noqa: E402
+from ttnn_emulator.hardware.core_grid import (  # noqa: E402
+    CoreCoord,
+    CoreGrid,
+    CoreRange,
+    CoreRangeSet,
+    corerange_to_cores,
+    num_cores_to_corerangeset,
+)
+from ttnn_emulator.hardware.device import (  # noqa: E402
     CloseDevice,
     CloseDevices,
     CreateDevice,
@@ -52,43 +98,7 @@ from ttnn_emulator.device import (  # noqa: E402
     open_mesh_device,
     synchronize_device,
 )
-from ttnn_emulator.dispatch import specs_only  # noqa: E402
-from ttnn_emulator.enums import ALL_ENUMS as _ALL_ENUMS  # noqa: E402
-from ttnn_emulator.enums import DataType, Layout, StorageType  # noqa: E402
-from ttnn_emulator.errors import (  # noqa: E402
-    ChipFault,
-    DeviceMismatch,
-    EmulatorError,
-    InvalidArgument,
-    NotEmulated,
-    OutOfMemory,
-    SignatureError,
-    UseAfterFree,
-)
-from ttnn_emulator.execution.listeners import (  # noqa: E402
-    Listener,
-    OperationEvent,
-    listening,
-    register_post_operation_hook,
-    register_pre_operation_hook,
-)
-from ttnn_emulator.execution.queues import (
-    MeshEvent,
-    command_queue,
-    event_synchronize,
-    get_current_command_queue_id_for_thread,
-    record_event,
-    wait_for_event,
-)
-from ttnn_emulator.execution.trace import (
-    MeshTraceId,
-    begin_trace_capture,
-    end_trace_capture,
-    execute_trace,
-    is_trace_capture_active,
-    release_trace,
-)
-from ttnn_emulator.fabric import (  # noqa: E402
+from ttnn_emulator.hardware.fabric import (  # noqa: E402
     create_global_semaphore,
     get_fabric_config,
     get_global_semaphore_address,
@@ -99,72 +109,14 @@ from ttnn_emulator.fabric import (  # noqa: E402
     reset_global_semaphore_value,
     set_fabric_config,
 )
-from ttnn_emulator.golden_functions import get_fallback_function, get_golden_function
-from ttnn_emulator.grid import (  # noqa: E402
-    CoreCoord,
-    CoreGrid,
-    CoreRange,
-    CoreRangeSet,
-    corerange_to_cores,
-    num_cores_to_corerangeset,
+from ttnn_emulator.hardware.work_split import (  # noqa: E402
+    get_optimal_dram_bank_to_logical_worker_assignment,
+    get_optimal_worker_cores_for_sharded_tensor,
+    grid_to_cores,
+    num_cores_to_corerangeset_in_subcoregrids,
+    split_work_to_cores,
 )
-from ttnn_emulator.library import golden_images as _golden_images  # noqa: F401  (registers golden functions)
-from ttnn_emulator.library import golden_pools as _golden_pools  # noqa: F401
-from ttnn_emulator.library.config import (  # noqa: E402
-    CONFIG,
-    CONFIG_OVERRIDES,
-    CONFIG_PATH,
-    Config,
-    load_config_from_dictionary,
-    load_config_from_json_file,
-    manage_config,
-    save_config_to_json_file,
-)
-from ttnn_emulator.memory_config import (  # noqa: E402
-    DRAM_MEMORY_CONFIG,
-    L1_BLOCK_SHARDED_MEMORY_CONFIG,
-    L1_HEIGHT_SHARDED_MEMORY_CONFIG,
-    L1_MEMORY_CONFIG,
-    L1_WIDTH_SHARDED_MEMORY_CONFIG,
-    MemoryConfig,
-    NdShardSpec,
-    ShardSpec,
-    create_sharded_memory_config,
-    create_sharded_memory_config_,
-)
-from ttnn_emulator.mesh import (  # noqa: E402
-    ConcatMesh2dToTensor,
-    ConcatMeshToTensor,
-    MeshComposer,
-    MeshComposerConfig,
-    MeshCoordinateRange,
-    MeshCoordinateRangeSet,
-    MeshMapper,
-    MeshMapperConfig,
-    PlacementReplicate,
-    PlacementShard,
-    ReplicateTensorToMesh,
-    ShardTensor2dMesh,
-    ShardTensorToMesh,
-    aggregate_tensor,
-    combine_device_tensors,
-    compute_distribution_to_mesh_mapping,
-    concat_mesh_to_tensor_composer,
-    create_mesh_composer,
-    create_mesh_mapper,
-    distribute,
-    distribute_tensor,
-    from_host_shards,
-    get_device_tensors,
-    replicate_tensor_to_mesh_mapper,
-    shard_tensor_to_mesh_mapper,
-)
-from ttnn_emulator.namespaces import look_up as _look_up  # noqa: E402
-from ttnn_emulator.namespaces import nested_namespaces as _nested_namespaces  # noqa: E402
-from ttnn_emulator.namespaces import register_as_ttnn as _register_as_ttnn  # noqa: E402
-from ttnn_emulator.namespaces import top_level_operations as _top_level_operations  # noqa: E402
-from ttnn_emulator.printing import set_printoptions  # noqa: E402
-from ttnn_emulator.queries import (  # noqa: E402
+from ttnn_emulator.library.queries import (  # noqa: E402
     SetRootDir,
     create_layer_norm_reciprocals,
     disable_asynchronous_slow_dispatch,
@@ -197,17 +149,65 @@ from ttnn_emulator.queries import (  # noqa: E402
     ttnn_dtype_to_torch_dtype,
     using_distributed_env,
 )
-from ttnn_emulator.shapes import TILE_SIZE, Shape, Tile  # noqa: E402
-from ttnn_emulator.spec import Spec  # noqa: E402
-from ttnn_emulator.tensor import Tensor, spec_tensor  # noqa: E402
-from ttnn_emulator.tensor_spec import TensorSpec  # noqa: E402
-from ttnn_emulator.work_split import (  # noqa: E402
-    get_optimal_dram_bank_to_logical_worker_assignment,
-    get_optimal_worker_cores_for_sharded_tensor,
-    grid_to_cores,
-    num_cores_to_corerangeset_in_subcoregrids,
-    split_work_to_cores,
+from ttnn_emulator.library.settings.config import (  # noqa: E402
+    CONFIG,
+    CONFIG_OVERRIDES,
+    CONFIG_PATH,
+    Config,
+    load_config_from_dictionary,
+    load_config_from_json_file,
+    manage_config,
+    save_config_to_json_file,
 )
+from ttnn_emulator.namespaces import look_up as _look_up  # noqa: E402
+from ttnn_emulator.namespaces import nested_namespaces as _nested_namespaces  # noqa: E402
+from ttnn_emulator.namespaces import register_as_ttnn as _register_as_ttnn  # noqa: E402
+from ttnn_emulator.namespaces import top_level_operations as _top_level_operations  # noqa: E402
+from ttnn_emulator.tensors import host_transfer as _host  # noqa: E402,F401  (registers from_torch, to_device, …)
+from ttnn_emulator.tensors.memory_config import (  # noqa: E402
+    DRAM_MEMORY_CONFIG,
+    L1_BLOCK_SHARDED_MEMORY_CONFIG,
+    L1_HEIGHT_SHARDED_MEMORY_CONFIG,
+    L1_MEMORY_CONFIG,
+    L1_WIDTH_SHARDED_MEMORY_CONFIG,
+    MemoryConfig,
+    NdShardSpec,
+    ShardSpec,
+    create_sharded_memory_config,
+    create_sharded_memory_config_,
+)
+from ttnn_emulator.tensors.mesh_distribution import (  # noqa: E402
+    ConcatMesh2dToTensor,
+    ConcatMeshToTensor,
+    MeshComposer,
+    MeshComposerConfig,
+    MeshCoordinateRange,
+    MeshCoordinateRangeSet,
+    MeshMapper,
+    MeshMapperConfig,
+    PlacementReplicate,
+    PlacementShard,
+    ReplicateTensorToMesh,
+    ShardTensor2dMesh,
+    ShardTensorToMesh,
+    aggregate_tensor,
+    combine_device_tensors,
+    compute_distribution_to_mesh_mapping,
+    concat_mesh_to_tensor_composer,
+    create_mesh_composer,
+    create_mesh_mapper,
+    distribute,
+    distribute_tensor,
+    from_host_shards,
+    get_device_tensors,
+    replicate_tensor_to_mesh_mapper,
+    shard_tensor_to_mesh_mapper,
+)
+from ttnn_emulator.tensors.printing import set_printoptions  # noqa: E402
+from ttnn_emulator.tensors.shapes import TILE_SIZE, Shape, Tile  # noqa: E402
+from ttnn_emulator.tensors.spec import Spec  # noqa: E402
+from ttnn_emulator.tensors.tensor import Tensor, spec_tensor  # noqa: E402
+from ttnn_emulator.tensors.tensor_spec import TensorSpec  # noqa: E402
 
 __version__ = "0.1.0"
 
@@ -243,11 +243,11 @@ Conv2dL1Full = Op2DL1Full = _slice_types.L1Full
 Conv2dL1FullSliceConfig = Op2DL1FullSliceConfig = _records["Op2DSliceConfig"](slice_type=_slice_types.L1Full)
 
 if CONFIG.enable_comparison_mode:  # by the environment or a file
-    from ttnn_emulator.library import comparison_mode as _comparison_mode
+    from ttnn_emulator.library.comparison import mode as _comparison_mode
 
     _comparison_mode.follow(CONFIG)
 if "--trace-params" in _sys.argv:  # the library's switch for writing every call to a file
-    from ttnn_emulator.library import operation_tracer as _operation_tracer
+    from ttnn_emulator.library.tracer import operation_tracer as _operation_tracer
 
 
 def __getattr__(name: str) -> Any:

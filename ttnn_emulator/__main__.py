@@ -7,7 +7,7 @@ import runpy
 import sys
 
 import ttnn_emulator
-from ttnn_emulator.boards import BOARD_VARIABLE, names_with_grids
+from ttnn_emulator.hardware.boards import BOARD_VARIABLE, names_with_grids
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -14,8 +14,8 @@ from typing import Any
 
 from ttnn_emulator.api.binding import TYPES
 from ttnn_emulator.api.recorded import operation_names, public_names, recorded_names
+from ttnn_emulator.execution.operation_table import OPERATIONS, AbsentValue, MissingOperation, absent, find
 from ttnn_emulator.library import SUPPLIED
-from ttnn_emulator.table import OPERATIONS, AbsentValue, MissingOperation, absent, find
 
 PACKAGE = "ttnn_emulator"
 

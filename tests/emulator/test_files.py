@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ttnn_emulator.files import replacing
+from ttnn_emulator.atomic_files import replacing
 
 
 def test_a_file_is_replaced_when_all_is_written(tmp_path) -> None:

@@ -14,8 +14,8 @@ import torch
 import ttnn_emulator as ttnn
 from ttnn_emulator.api.binding import _split_union
 from ttnn_emulator.enums import ALL_ENUMS
-from ttnn_emulator.numerics.formats import CARRIER, wide
-from ttnn_emulator.table import OPERATIONS
+from ttnn_emulator.execution.operation_table import OPERATIONS
+from ttnn_emulator.numerics.formats.carriers import CARRIER, wide
 
 # Collectives need a mesh; the first four take torch tensors or files.
 LEFT_OUT = {"ttnn.from_torch", "ttnn.as_tensor", "ttnn.dump_tensor", "ttnn.load_tensor"}

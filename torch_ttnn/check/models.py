@@ -17,9 +17,9 @@ from torch_ttnn.check.checker import Check, Checker
 from torch_ttnn.devices import card
 from torch_ttnn.explain import explain
 from ttnn_emulator.api.recorded import ttnn_version
+from ttnn_emulator.atomic_files import replacing
 from ttnn_emulator.conformance import environment
 from ttnn_emulator.conformance.report import with_releases
-from ttnn_emulator.atomic_files import replacing
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -13,8 +13,9 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-# The groups of `ttnn_emulator.numerics.native.compile_ahead`, and the last kernel of each: if it is cached, so are the others.
-LAST = {"products": "attention_kernels.attend", "others": "normalize_kernels.norm_rows"}
+# The groups of `ttnn_emulator.numerics.native.compile_ahead`, and the kernel that each compiles last: where that is on
+# disk, the others are. Modules are those of `ttnn_emulator/numerics/kernels/`.
+LAST = {"products": "attention.attend", "others": "normalization.norm_rows"}
 
 
 def folders() -> list[pathlib.Path]:
@@ -58,6 +59,6 @@ def _sources() -> Iterator[pathlib.Path]:
 
 
 def _is_kept(module: str, kernel: str) -> bool:
-    source = _emulator() / "numerics" / f"{module}.py"
+    source = _emulator() / "numerics" / "kernels" / f"{module}.py"
     made = folder_of(source).glob(f"{module}.{kernel}-*.nbi")
     return any(path.stat().st_mtime > source.stat().st_mtime for path in made)

@@ -22,8 +22,8 @@ from torch_ttnn.compiler.arguments import DeviceMarker, call_with, leaves, mappe
 from torch_ttnn.compiler.border import library_function
 from torch_ttnn.devices import TRACE_BYTES
 from ttnn_emulator import BufferType, EmulatorError, MeshDevice, Tensor
-from ttnn_emulator.hardware.boards import board_names, find_board
 from ttnn_emulator.execution.listeners import Listener, OperationEvent, listening
+from ttnn_emulator.hardware.boards import board_names, find_board
 from ttnn_emulator.tensors.spec import Spec
 from ttnn_emulator.tensors.storage import SpecStorage, Storage
 

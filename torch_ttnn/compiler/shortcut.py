@@ -1,7 +1,8 @@
 """Warm calls of small programs on the emulator without handing values from tensor to tensor.
 
 Where all that happens before a trace is `from_torch` of inputs, and all that is read of it goes through `to_torch`, the
-emulator can take inputs from torch's memory and give results into it in one call (`ttnn_emulator.execution.direct_replay`).
+emulator can take inputs from torch's memory and give results into it in one call
+(`ttnn_emulator.execution.direct_replay`).
 """
 
 from __future__ import annotations

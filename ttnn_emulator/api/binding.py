@@ -16,8 +16,8 @@ from typing import Any
 
 from ttnn_emulator.api.recorded import recorded_api
 from ttnn_emulator.errors import SignatureError
-from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.shapes import Shape
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.shapes import Shape
 
 Converter = Callable[[Any], Any]
 

@@ -6,15 +6,15 @@ from typing import Any
 
 from ttnn_emulator.api.binding import TYPES, NoMatch
 from ttnn_emulator.api.config_types import ConfigRecord, make_config_types
-from ttnn_emulator.device import DispatchCoreConfig, MeshCoordinate, MeshDevice, MeshShape
-from ttnn_emulator.fabric import GlobalSemaphore
-from ttnn_emulator.grid import CoreCoord, CoreGrid, CoreRange, CoreRangeSet
-from ttnn_emulator.library.global_circular_buffer import global_circular_buffer
-from ttnn_emulator.memory_config import MemoryConfig, NdShardSpec, ShardSpec
-from ttnn_emulator.mesh import MeshComposer, MeshMapper, PlacementReplicate, PlacementShard
-from ttnn_emulator.shapes import Shape, Tile
-from ttnn_emulator.spec import Spec
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.hardware.core_grid import CoreCoord, CoreGrid, CoreRange, CoreRangeSet
+from ttnn_emulator.hardware.device import DispatchCoreConfig, MeshCoordinate, MeshDevice, MeshShape
+from ttnn_emulator.hardware.fabric import GlobalSemaphore
+from ttnn_emulator.library.devices.global_circular_buffer import global_circular_buffer
+from ttnn_emulator.tensors.memory_config import MemoryConfig, NdShardSpec, ShardSpec
+from ttnn_emulator.tensors.mesh_distribution import MeshComposer, MeshMapper, PlacementReplicate, PlacementShard
+from ttnn_emulator.tensors.shapes import Shape, Tile
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.tensor import Tensor
 
 
 def _shape(value: Any) -> Shape:

@@ -16,12 +16,12 @@ from rich.progress import Progress
 from rich.table import Table
 
 from ttnn_emulator.api.recorded import ttnn_version
+from ttnn_emulator.atomic_files import replacing
 from ttnn_emulator.conformance import case as words
-from ttnn_emulator.conformance import environment, mock_card, recorded
-from ttnn_emulator.conformance.cases import board_of, cases_of, families
+from ttnn_emulator.conformance import environment, mock_card, recorded, test_data
+from ttnn_emulator.conformance.case_tables import board_of, cases_of, families
 from ttnn_emulator.conformance.compare import EmulatedTtnn, Score, agree, score
 from ttnn_emulator.conformance.real import RealTtnn
-from ttnn_emulator.files import replacing
 
 console = Console()
 
@@ -216,7 +216,7 @@ def main(argv: list[str] | None = None) -> int:
     commands = parser.add_subparsers(required=True, metavar="command")
 
     each = commands.add_parser("record", help=record.__doc__, description=record.__doc__)
-    each.add_argument("families", nargs="*", help=f"of {', '.join(families())}; all by default")
+    each.add_argument("families", nargs="*", help="case tables; all by default")
     each.set_defaults(run=record)
 
     each = commands.add_parser("compare", help=compare.__doc__, description=compare.__doc__)
@@ -261,8 +261,18 @@ def main(argv: list[str] | None = None) -> int:
     each.add_argument("--output", type=pathlib.Path, help="write how every case ended into this JSON file")
     each.set_defaults(run=tests)
 
+    for name in ("record", "compare", "golden", "report"):
+        commands.choices[name].add_argument(
+            "--data", type=pathlib.Path, metavar="FOLDER", help="case tables, answers and golden vectors; of a checkout"
+        )
     arguments = parser.parse_args(argv)
-    return arguments.run(arguments)
+    if getattr(arguments, "data", None):
+        test_data.use(arguments.data)
+    try:
+        return arguments.run(arguments)
+    except test_data.MissingTestData as error:
+        console.print(str(error), markup=False, highlight=False, soft_wrap=True)
+        return 2
 
 
 if __name__ == "__main__":

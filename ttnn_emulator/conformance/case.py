@@ -17,6 +17,10 @@ FLOATS = ("bfloat16", "float32", "bfloat8_b", "bfloat4_b")
 INTEGERS = ("int32", "uint32", "uint16", "uint8")
 DTYPES = FLOATS + INTEGERS
 LAYOUTS = ("TILE", "ROW_MAJOR")
+BLOCK_FLOATS = ("bfloat8_b", "bfloat4_b")
+STORABLE = tuple(
+    (dtype, layout) for dtype in DTYPES for layout in LAYOUTS if layout == "TILE" or dtype not in BLOCK_FLOATS
+)
 
 # Ranks 0 to 5, tile-aligned and odd.
 SHAPES: tuple[tuple[int, ...], ...] = (
@@ -59,6 +63,8 @@ def G(*ranges: Sequence[int]) -> Case:
     return {"G": [list(item) for item in ranges]}
 
 
+TILE, ROWS = E("TILE_LAYOUT"), E("ROW_MAJOR_LAYOUT")
+FULL_PRECISION = C("WormholeComputeKernelConfig", math_fidelity=E("MathFidelity.HiFi4"), fp32_dest_acc_en=True)
 DEVICE: Case = {"D": 1}
 INFINITY: Case = {"F": "inf"}
 
@@ -103,6 +109,10 @@ def block_sharded(
 
 def _sharded(layout: str, shard: Sequence[int], grid: list, buffer: str, orient: str) -> dict:
     return {"layout": layout, "buffer": buffer, "shard": list(shard), "grid": grid, "orient": orient}
+
+
+# A tensor of 128 × 128 in four shards: rows of tiles, columns of tiles, squares.
+TALL, WIDE, BLOCK = height_sharded([32, 128], 4), width_sharded([128, 32], 4), block_sharded([64, 64], (2, 2))
 
 
 def sharded_inputs(dtype: str = "bfloat16") -> list[Case]:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import ttnn_emulator as ttnn
-from ttnn_emulator.boards import find_board
 from ttnn_emulator.conformance import exchange, recorded
 from ttnn_emulator.conformance.case import Case, case_id
 from ttnn_emulator.conformance.server import L1_SMALL_SIZE
+from ttnn_emulator.hardware.boards import find_board
 
 
 class EmulatedTtnn:

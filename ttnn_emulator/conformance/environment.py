@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from ttnn_emulator.files import replacing
+from ttnn_emulator.atomic_files import replacing
 
 WHEEL_PYTHONS = ("3.12", "3.10")  # the versions that ttnn 0.81.1 has wheels for
 PYTHON_VARIABLE = "TTNN_PYTHON"

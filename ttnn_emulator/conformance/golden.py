@@ -25,12 +25,11 @@ import torch
 import ttnn_emulator as ttnn
 from ttnn_emulator.conformance.exchange import memory_config
 from ttnn_emulator.conformance.server import L1_SMALL_SIZE
-from ttnn_emulator.host import from_torch_tensor
-from ttnn_emulator.numerics.formats import CARRIER, wide
+from ttnn_emulator.conformance.test_data import folder_of
+from ttnn_emulator.numerics.formats.carriers import CARRIER, wide
 from ttnn_emulator.numerics.mode import numerics
-from ttnn_emulator.tensor import values_of
-
-FOLDER = pathlib.Path(__file__).parent / "golden"
+from ttnn_emulator.tensors.host_transfer import from_torch_tensor
+from ttnn_emulator.tensors.tensor import values_of
 
 # How a vector is judged. Not listed: elementwise.
 MOVES = frozenset(
@@ -109,19 +108,20 @@ def as_torch(bits: np.ndarray, dtype: Any) -> torch.Tensor:
 
 
 @functools.cache
-def _arrays(name: str) -> Any:
-    with lzma.open(FOLDER / f"{name}.npz.xz") as file:
+def _arrays(folder: pathlib.Path, name: str) -> Any:
+    with lzma.open(folder / f"{name}.npz.xz") as file:
         return dict(np.load(io.BytesIO(file.read())))
 
 
 def sets() -> list[str]:
     """Names of the sets of vectors."""
-    return sorted(path.stem for path in FOLDER.glob("*.jsonl"))
+    return sorted(path.stem for path in folder_of("golden").glob("*.jsonl"))
 
 
 def vectors(name: str) -> Iterator[Vector]:
-    arrays = _arrays(name)
-    for line in (FOLDER / f"{name}.jsonl").read_text(encoding="utf-8").splitlines():
+    folder = folder_of("golden")
+    arrays = _arrays(folder, name)
+    for line in (folder / f"{name}.jsonl").read_text(encoding="utf-8").splitlines():
         entry = json.loads(line)
         yield Vector(arrays=arrays, **{"errors": None, **entry})
 

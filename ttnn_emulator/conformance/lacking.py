@@ -13,8 +13,8 @@ from typing import Any
 
 import ttnn_emulator
 from ttnn_emulator.api.recorded import public_names, recorded_names
+from ttnn_emulator.execution.operation_table import AbsentValue, MissingOperation
 from ttnn_emulator.namespaces import attribute
-from ttnn_emulator.table import AbsentValue, MissingOperation
 
 # What the emulator offers beside the library's names: its errors, its listeners, its boards, and its own modules.
 OWN_NAMES = frozenset(

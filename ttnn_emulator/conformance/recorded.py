@@ -7,18 +7,17 @@ import pathlib
 from collections.abc import Iterator
 from typing import Any
 
+from ttnn_emulator.atomic_files import replacing
 from ttnn_emulator.conformance.case import Case
-from ttnn_emulator.files import replacing
-
-FOLDER = pathlib.Path(__file__).parent / "recorded"
+from ttnn_emulator.conformance.test_data import folder_of
 
 
 def path_of(family: str) -> pathlib.Path:
-    return FOLDER / f"{family}.jsonl"
+    return folder_of("answers") / f"{family}.jsonl"
 
 
 def recorded_families() -> list[str]:
-    return sorted(path.stem for path in FOLDER.glob("*.jsonl"))
+    return sorted(path.stem for path in folder_of("answers").glob("*.jsonl"))
 
 
 def read(family: str) -> Iterator[tuple[Case, dict[str, Any]]]:
@@ -37,7 +36,6 @@ def header(family: str) -> dict[str, Any]:
 
 def write(family: str, about: dict[str, Any], entries: list[tuple[Case, dict[str, Any]]]) -> None:
     """Replace a family's file, whole or not at all."""
-    FOLDER.mkdir(exist_ok=True)
     with replacing(path_of(family)) as temporary, temporary.open("w", encoding="utf-8") as file:
         file.write(json.dumps(about, separators=(",", ":")) + "\n")
         for case, answer in entries:

@@ -13,7 +13,7 @@ from ttnn_emulator.api.recorded import operation_names, ttnn_version
 from ttnn_emulator.conformance.case import case_id
 from ttnn_emulator.conformance.compare import Difference, Score
 from ttnn_emulator.conformance.golden import ACCUMULATED, ELEMENTWISE, MOVED, Result
-from ttnn_emulator.table import OPERATIONS
+from ttnn_emulator.execution.operation_table import OPERATIONS
 
 HEADER = """# Conformance with the real `ttnn`
 

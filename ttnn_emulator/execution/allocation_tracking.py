@@ -17,9 +17,9 @@ from ttnn_emulator.errors import InvalidArgument
 from ttnn_emulator.execution import listeners
 
 if TYPE_CHECKING:
-    from ttnn_emulator.device import MeshDevice
-    from ttnn_emulator.storage import Placement, Storage
-    from ttnn_emulator.tensor import Tensor
+    from ttnn_emulator.hardware.device import MeshDevice
+    from ttnn_emulator.tensors.storage import Placement, Storage
+    from ttnn_emulator.tensors.tensor import Tensor
 
 TRACE_ALLOC_TRACKING = os.environ.get("TT_METAL_TRACE_ALLOC_TRACKING") == "1"
 TRACE_ALLOC_DIAGNOSTICS = TRACE_ALLOC_TRACKING and os.environ.get("TT_METAL_TRACE_ALLOC_TRACEBACKS") == "1"
@@ -133,7 +133,7 @@ class TraceAllocationTracker:
     @classmethod
     def acknowledge_corruptible(cls, tensor: Tensor) -> None:
         """Count a tensor's buffer no more."""
-        from ttnn_emulator.tensor import Tensor
+        from ttnn_emulator.tensors.tensor import Tensor
 
         if not TRACE_ALLOC_TRACKING:
             return

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from ttnn_emulator.table import Operation
+from ttnn_emulator.execution.operation_table import Operation
 
 # hook(operation, proceed, args, kwargs) → result; `proceed(*args, **kwargs)` calls the operation.
 Hook = Callable[[Operation, Callable[..., Any], tuple, dict[str, Any]], Any]

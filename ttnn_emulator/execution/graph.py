@@ -13,15 +13,14 @@ import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from ttnn_emulator import dispatch
 from ttnn_emulator.enums import ALL_ENUMS
-from ttnn_emulator.execution import listeners
+from ttnn_emulator.execution import dispatch, listeners
 from ttnn_emulator.execution.graph_file import REPORT_VERSION, write_report  # noqa: F401
-from ttnn_emulator.storage import Placement, Storage
-from ttnn_emulator.tensor import Tensor, reading_unwritten
+from ttnn_emulator.tensors.storage import Placement, Storage
+from ttnn_emulator.tensors.tensor import Tensor, reading_unwritten
 
 if TYPE_CHECKING:
-    from ttnn_emulator.device import MeshDevice
+    from ttnn_emulator.hardware.device import MeshDevice
 
 RunMode = ALL_ENUMS["RunMode"]
 Node = dict[str, Any]

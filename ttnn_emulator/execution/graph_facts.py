@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ttnn_emulator.enums import BufferType
-from ttnn_emulator.shapes import Shape
+from ttnn_emulator.tensors.shapes import Shape
 
 # Buffers that live as long as a program runs; all end with the node circular_buffer_deallocate_all.
 PROGRAM_BUFFERS = ("circular_buffer_allocate", "dataflow_buffer_allocate", "scratchpad_allocate")

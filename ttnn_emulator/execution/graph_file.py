@@ -10,19 +10,19 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ttnn_emulator.api.recorded import ttnn_version
+from ttnn_emulator.atomic_files import replacing
 from ttnn_emulator.enums import BufferType
-from ttnn_emulator.files import replacing
 
 if TYPE_CHECKING:
-    from ttnn_emulator.device import MeshDevice
     from ttnn_emulator.execution.graph import GraphRecorder
+    from ttnn_emulator.hardware.device import MeshDevice
 
 REPORT_VERSION = 1
 
 
 def write_report(path: str | pathlib.Path, recorder: GraphRecorder, *, pages: bool) -> None:
     """Write a finished capture; with `pages`, where every page of the buffers in L1 lies."""
-    from ttnn_emulator.library.cluster import cluster_descriptor
+    from ttnn_emulator.library.devices.cluster import cluster_descriptor
 
     devices = list(recorder.devices.values())
     report: dict[str, Any] = {
@@ -47,7 +47,7 @@ def write_report(path: str | pathlib.Path, recorder: GraphRecorder, *, pages: bo
 
 def _described(devices: Iterable[MeshDevice]) -> list[dict[str, Any]]:
     """Every chip by its number, and every mesh by its own."""
-    from ttnn_emulator.library.reports import get_device_info
+    from ttnn_emulator.library.reports.buffer_pages import get_device_info
 
     found: dict[int, dict[str, Any]] = {}
     for device in devices:
@@ -63,7 +63,7 @@ def _described(devices: Iterable[MeshDevice]) -> list[dict[str, Any]]:
 
 
 def _pages(devices: Iterable[MeshDevice]) -> list[dict[str, Any]]:
-    from ttnn_emulator.library.reports import get_buffer_pages
+    from ttnn_emulator.library.reports.buffer_pages import get_buffer_pages
 
     pages = [dataclasses.asdict(page) for device in devices if device.is_open for page in get_buffer_pages(device)]
     return [page | {"buffer_type": _number(page["buffer_type"])} for page in pages]

@@ -11,12 +11,12 @@ import pathlib
 from collections.abc import Sequence
 from typing import Any
 
-from ttnn_emulator.device import MeshDevice
+from ttnn_emulator.atomic_files import replacing
 from ttnn_emulator.enums import BufferType
 from ttnn_emulator.errors import EmulatorError, NotEmulated
 from ttnn_emulator.execution import listeners
-from ttnn_emulator.files import replacing
-from ttnn_emulator.storage import Placement, Storage
+from ttnn_emulator.hardware.device import MeshDevice
+from ttnn_emulator.tensors.storage import Placement, Storage
 
 Command = list[Any]  # ["take", buffer, memory, bytes, bytes a bank, banks] or ["free", buffer]
 

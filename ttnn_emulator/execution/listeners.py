@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ttnn_emulator.storage import Placement, Storage
+    from ttnn_emulator.tensors.storage import Placement, Storage
 
 active: list[Listener] = []
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ttnn_emulator.errors import InvalidArgument, SignatureError, require
 
 if TYPE_CHECKING:
-    from ttnn_emulator.device import MeshDevice
+    from ttnn_emulator.hardware.device import MeshDevice
 
 QUEUE_NUMBERS = 256  # the library keeps them in a byte
 _event_ids = itertools.count(1)

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 from ttnn_emulator.enums import BufferType
 from ttnn_emulator.errors import InvalidArgument, require
 from ttnn_emulator.execution import allocation_tracking
-from ttnn_emulator.execution.bound import Replays, storages_in
+from ttnn_emulator.execution.bound_replay import Replays, storages_in
 from ttnn_emulator.execution.queues import require_queue
-from ttnn_emulator.storage import Storage
+from ttnn_emulator.tensors.storage import Storage
 
 if TYPE_CHECKING:
-    from ttnn_emulator.device import MeshDevice
-    from ttnn_emulator.table import Plan
+    from ttnn_emulator.execution.operation_table import Plan
+    from ttnn_emulator.hardware.device import MeshDevice
 
 BYTES_PER_PROGRAM = 2048  # what a recorded program takes of the trace region, as one page of commands
 
@@ -97,7 +97,7 @@ class Trace:
                     program.last_read.append(storage)
 
     def replay(self, device: MeshDevice) -> None:
-        from ttnn_emulator.dispatch import execute
+        from ttnn_emulator.execution.dispatch import execute
 
         if self.replays.run(device):
             return

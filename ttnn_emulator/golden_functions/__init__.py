@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ttnn_emulator.errors import NotEmulated
+from ttnn_emulator.execution.operation_table import Operation, ttnn
 from ttnn_emulator.golden_functions.binary import BINARY
 from ttnn_emulator.golden_functions.structure import STRUCTURE
 from ttnn_emulator.golden_functions.unary import UNARY
-from ttnn_emulator.table import Operation, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.tensors.tensor import Tensor
 
 TWINS: dict[str, Callable] = {f"ttnn.{name}": function for name, function in {**UNARY, **BINARY, **STRUCTURE}.items()}
 

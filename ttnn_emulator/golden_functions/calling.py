@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout
-from ttnn_emulator.numerics.formats import TORCH_DTYPE
+from ttnn_emulator.numerics.formats.carriers import TORCH_DTYPE
 
 # Names under which operations take their operands, besides those of the golden function itself.
 FIRST = ("input_tensor", "input_tensor_a", "input_a", "input")
@@ -46,7 +46,7 @@ def stored_as(values: torch.Tensor, dtype: DataType | None) -> torch.Tensor:
     if dtype is None:
         return values
     if dtype in BLOCK_FLOAT_DTYPES:
-        from ttnn_emulator.host import from_torch, to_torch
+        from ttnn_emulator.tensors.host_transfer import from_torch, to_torch
 
         return to_torch(from_torch(values, dtype=dtype, layout=Layout.TILE))
     return values.to(TORCH_DTYPE[dtype])

@@ -11,7 +11,7 @@ from torch.nn import functional
 from ttnn_emulator.enums import ALL_ENUMS, DataType
 from ttnn_emulator.golden_functions.calling import golden, stored_as
 from ttnn_emulator.golden_functions.unsigned import is_unsigned, on_unsigned, shifted, shifted_right
-from ttnn_emulator.numerics.formats import TORCH_DTYPE
+from ttnn_emulator.numerics.formats.carriers import TORCH_DTYPE
 
 INFINITY = float("inf")
 I1_RANGE = 88.5  # the vector unit's exponentials end here

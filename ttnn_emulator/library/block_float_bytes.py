@@ -11,9 +11,9 @@ import numpy as np
 import torch
 
 from ttnn_emulator.errors import NotEmulated, require
-from ttnn_emulator.numerics.format_kernels import BLOCK
-from ttnn_emulator.numerics.formats import host_block_parts, scaled_blocks
-from ttnn_emulator.shapes import Tile
+from ttnn_emulator.numerics.formats.carriers import host_block_parts, scaled_blocks
+from ttnn_emulator.numerics.kernels.formats import BLOCK
+from ttnn_emulator.tensors.shapes import Tile
 
 EXPONENT_ALIGNMENT = 16  # bytes; the mantissas of a tile start at a multiple of it
 SIDE = 32  # of the tiles of `bfp_utils`

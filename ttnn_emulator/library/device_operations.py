@@ -11,15 +11,15 @@ from typing import Any
 
 from ttnn_emulator.enums import ALL_ENUMS, DataType, Layout
 from ttnn_emulator.errors import InvalidArgument, NotEmulated, require
-from ttnn_emulator.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
-from ttnn_emulator.ops.matmul_configs import Program, program_of
-from ttnn_emulator.ops.matmul_device import Asked, chosen_program, default_math, kernel_config, place_of, run
-from ttnn_emulator.ops.matmul_operands import Operands, output_shape, output_tile
-from ttnn_emulator.ops.matmul_outputs import output_spec
-from ttnn_emulator.shapes import DEFAULT_TILE
-from ttnn_emulator.spec import Spec, padded_spec
-from ttnn_emulator.storage import Storage
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.ops.matmul.device_operation import Asked, chosen_program, default_math, kernel_config, place_of, run
+from ttnn_emulator.ops.matmul.operands import Operands, output_shape, output_tile
+from ttnn_emulator.ops.matmul.outputs import output_spec
+from ttnn_emulator.ops.matmul.program_configs import Program, program_of
+from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from ttnn_emulator.tensors.shapes import DEFAULT_TILE
+from ttnn_emulator.tensors.spec import Spec, padded_spec
+from ttnn_emulator.tensors.storage import Storage
+from ttnn_emulator.tensors.tensor import Tensor
 
 Stage: Any = ALL_ENUMS["DistributedLayerNormStage"]
 

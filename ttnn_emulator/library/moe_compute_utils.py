@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ttnn_emulator.enums import Arch
-from ttnn_emulator.grid import CoreRangeSet
-from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.ops import _expert_layout as layout
-from ttnn_emulator.ops._expert_layout import (
+from ttnn_emulator.hardware.core_grid import CoreRangeSet
+from ttnn_emulator.ops.experts import weight_layout as layout
+from ttnn_emulator.ops.experts.packed_weights import STORED_WIDTH, banked
+from ttnn_emulator.ops.experts.packed_weights import get_weight_core_shard_maps as _shard_maps
+from ttnn_emulator.ops.experts.weight_layout import (
     ALT_TILES_PER_TXN,
     BLOCK_TILES_H,
     DEFAULT_TILES_PER_TXN,
@@ -21,12 +22,11 @@ from ttnn_emulator.ops._expert_layout import (
     W2_HALF_A2A_ITER_TILES_W,
     W2_TILES_PER_A2A_ITER_W,
 )
-from ttnn_emulator.ops.expert_weights import STORED_WIDTH, banked
-from ttnn_emulator.ops.expert_weights import get_weight_core_shard_maps as _shard_maps
-from ttnn_emulator.shapes import TILE_SIZE
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.shapes import TILE_SIZE
 
 if TYPE_CHECKING:
-    from ttnn_emulator.device import MeshDevice
+    from ttnn_emulator.hardware.device import MeshDevice
 
 __all__ = [
     "ALT_TILES_PER_TXN",

@@ -6,13 +6,13 @@ import json
 import pathlib
 from typing import Any
 
-from ttnn_emulator import host
 from ttnn_emulator.api.binding import TYPES
-from ttnn_emulator.device import MeshDevice
 from ttnn_emulator.enums import DataType
 from ttnn_emulator.errors import require
-from ttnn_emulator.grid import CoreRangeSet
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.hardware.core_grid import CoreRangeSet
+from ttnn_emulator.hardware.device import MeshDevice
+from ttnn_emulator.tensors import host_transfer
+from ttnn_emulator.tensors.tensor import Tensor
 
 EXTENSION = ".overlappedtensorbin"
 VIEWS = "views"  # the key of the views in the file's metadata
@@ -25,12 +25,12 @@ def dump_overlapped_tensors(file_name: str, views: dict[str, Any]) -> None:
     fused = next(iter(views.values())).fused_tensor
     for name, view in views.items():
         require(view.fused_tensor is fused, f"view {name!r} has another fused tensor than the first view")
-    host.write_tensor(path, fused, {VIEWS: json.dumps({name: _facts(view) for name, view in views.items()})})
+    host_transfer.write_tensor(path, fused, {VIEWS: json.dumps({name: _facts(view) for name, view in views.items()})})
 
 
 def load_overlapped_tensors(file_name: str, device: MeshDevice | None = None) -> dict[str, Any]:
     """The views of a file, by their names; with `device` the buffer that they share is placed there."""
-    fused, metadata = host.read_tensor(_checked(file_name), device)
+    fused, metadata = host_transfer.read_tensor(_checked(file_name), device)
     return {name: _view(fused, facts) for name, facts in json.loads(metadata[VIEWS]).items()}
 
 
@@ -62,9 +62,9 @@ def _view(fused: Tensor, facts: dict[str, Any]) -> Any:
 
 def dump_tensor_flatbuffer(filename: str, tensor: Tensor, mode: Any = None) -> None:
     """`ttnn.dump_tensor` without its rule for the file's name."""
-    host.write_tensor(pathlib.Path(filename), tensor)
+    host_transfer.write_tensor(pathlib.Path(filename), tensor)
 
 
 def load_tensor_flatbuffer(file_name: str, device: MeshDevice | None = None) -> Tensor:
     """`ttnn.load_tensor` without its rule for the file's name."""
-    return host.read_tensor(pathlib.Path(file_name), device)[0]
+    return host_transfer.read_tensor(pathlib.Path(file_name), device)[0]

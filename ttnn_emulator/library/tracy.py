@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ttnn_emulator.errors import NotEmulated
-from ttnn_emulator.queries import tracy_message
+from ttnn_emulator.library.queries import tracy_message
 
 
 def signpost(header: str, message: str | None = None) -> None:

@@ -1,1 +1,1 @@
-"""The chip's arithmetic: number formats, what the packer does, the matrix unit and the vector unit."""
+"""The chip's arithmetic: formats, units, functions, the programs that use them, and the compiled loops below."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ttnn_emulator.api.known_types import SubDeviceId
-from ttnn_emulator.device import MeshDevice
 from ttnn_emulator.errors import SignatureError, require
-from ttnn_emulator.table import composite
+from ttnn_emulator.execution.operation_table import composite
+from ttnn_emulator.hardware.device import MeshDevice
 
 MOST_CYCLES = 0xFFFFFFFF  # of 32 bits
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from ttnn_emulator.api.config_types import UnaryWithParam
 from ttnn_emulator.enums import ALL_ENUMS
-from ttnn_emulator.memory_config import MemoryConfig
-from ttnn_emulator.table import composite, ttnn
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.execution.operation_table import composite, ttnn
+from ttnn_emulator.tensors.memory_config import MemoryConfig
+from ttnn_emulator.tensors.tensor import Tensor
 
 UnaryOpType = ALL_ENUMS["UnaryOpType"]
 LossReductionMode = ALL_ENUMS["LossReductionMode"]

@@ -8,9 +8,9 @@ import pickle
 import pytest
 import torch
 
-from ttnn_emulator.library.module_args import MaxPool2dArgs
-from ttnn_emulator.library.parameter_cache import cached
-from ttnn_emulator.library.parameters import ParameterDict, ParameterList
+from ttnn_emulator.library.models.module_args import MaxPool2dArgs
+from ttnn_emulator.library.models.parameter_cache import cached
+from ttnn_emulator.library.models.parameters import ParameterDict, ParameterList
 
 
 def parameters() -> ParameterDict:

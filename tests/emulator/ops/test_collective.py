@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import ttnn_emulator as ttnn
 from tests.emulator.ops.against_torch import same_buffer
-from ttnn_emulator.ops._exchange import adder
+from ttnn_emulator.ops.collective.exchange import adder
 
 MESHES = {"n300": (1, 2), "t3000": (2, 4)}
 # Sums pass through the matrix unit: bfloat16 rounds once an addition, float32 keeps 10 bits of its fraction.

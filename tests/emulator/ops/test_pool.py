@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import ttnn_emulator as ttnn
 from tests.emulator.ops.against_torch import LEAST_PCC, pcc
-from ttnn_emulator.numerics.formats import flush
+from ttnn_emulator.numerics.formats.carriers import flush
 
 # A mean takes three roundings: of the scaler (downwards), of the products' sum, of the result.
 MEAN_ULPS = 2.5

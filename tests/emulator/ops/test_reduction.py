@@ -13,7 +13,7 @@ import ttnn_emulator as ttnn
 from tests.emulator.ops.against_torch import Row, check, each_dtype, shapes, stored, upload, values
 from ttnn_emulator.errors import ChipFault
 from ttnn_emulator.numerics.mode import numerics
-from ttnn_emulator.numerics.reduce import extreme as extreme_of
+from ttnn_emulator.numerics.units.reductions import extreme as extreme_of
 
 SUMS = {"bfloat16": 4.0, "float32": 2.0**8, "bfloat8_b": 2.0}
 SPREADS = {"bfloat16": 1.0, "float32": 2.0**6}

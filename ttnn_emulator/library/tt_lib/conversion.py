@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 
-from ttnn_emulator.device import GetDefaultDevice
 from ttnn_emulator.enums import Layout, StorageType
-from ttnn_emulator.tensor import Tensor
+from ttnn_emulator.hardware.device import GetDefaultDevice
+from ttnn_emulator.tensors.tensor import Tensor
 
 # Not all of torch's functions take these.
 _WIDER = {torch.bfloat16: torch.float32, torch.uint16: torch.int16, torch.uint32: torch.int32}

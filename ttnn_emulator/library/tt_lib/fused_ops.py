@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from ttnn_emulator.enums import Layout
+from ttnn_emulator.execution.operation_table import ttnn
 from ttnn_emulator.library.tt_lib.utils import (
     float_to_bits,
     pad_activation,
@@ -21,7 +22,6 @@ from ttnn_emulator.library.tt_lib.utils import (
     tt2torch_rm,
     untilize,
 )
-from ttnn_emulator.table import ttnn
 
 t2t, t2trm = tt2torch, tt2torch_rm
 

@@ -1,0 +1,1 @@
+"""Attention, its heads, caches and rotary embeddings."""

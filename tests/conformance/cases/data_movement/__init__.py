@@ -1,0 +1,1 @@
+"""Creation, layouts, shapes, slices and indices."""

@@ -1,0 +1,1 @@
+"""Elementwise functions of one, two and three tensors, and their gradients."""

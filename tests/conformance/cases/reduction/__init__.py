@@ -1,0 +1,1 @@
+"""Reductions, orders and running totals."""

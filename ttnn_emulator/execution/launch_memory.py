@@ -1,0 +1,115 @@
+"""What a call that launches several programs takes and gives back in L1, program by program.
+
+A convolution shards its input, gathers its borders, frees it, moves what was gathered up, and only then takes room for
+its result: whether it fits depends on that order. A plan that has stages is allocated by them, one after the other.
+Stages know buffers by name: a parameter of the call, an output, or a word for something in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ttnn_emulator.enums import BufferType
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.storage import Placement, Storage
+
+if TYPE_CHECKING:
+    from ttnn_emulator.hardware.device import MeshDevice
+
+
+@dataclass(frozen=True)
+class Take:
+    """Room for a tensor, or for some bytes of L1 on each of some cores."""
+
+    name: str
+    spec: Spec | None = None
+    bytes_per_core: int = 0
+    cores: int = 1
+
+    def placement(self, device: MeshDevice) -> Placement:
+        if self.spec is not None:
+            return Placement.of(self.spec, device)
+        memory = device.memory(BufferType.L1)
+        return Placement(memory, self.bytes_per_core * self.cores, self.bytes_per_core, self.cores)
+
+
+@dataclass(frozen=True)
+class TakeOutput:
+    """Room for an output of the plan."""
+
+    number: int = 0
+
+
+@dataclass(frozen=True)
+class Free:
+    """Give a buffer back, whoever else has it."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Move:
+    """Give a buffer back and take room for it again, which may close a gap."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A program with its circular buffers."""
+
+    l1_bytes: int
+
+
+Stage = Take | TakeOutput | Free | Move | Launch
+
+
+class Rehearsal:
+    """One run through the stages of a call: takes its outputs, and gives its inputs back where the stages say so."""
+
+    def __init__(self, device: MeshDevice, require_l1: Callable[[int, MeshDevice], None]) -> None:
+        self.device = device
+        self.require_l1 = require_l1
+        self.outputs: dict[int, Storage] = {}
+        self.freed: list[Storage] = []
+        self._between: dict[str, Storage] = {}
+
+    def run(self, stages: Sequence[Stage], inputs: dict[str, Storage], places: Sequence[Placement | None]) -> Rehearsal:
+        try:
+            for stage in stages:
+                self._step(stage, inputs, places)
+        except BaseException:
+            self.end_inputs()
+            for storage in self.outputs.values():
+                storage.release("the end of a call that failed")
+            raise
+        finally:
+            for storage in self._between.values():
+                storage.release("the end of its call")
+        return self
+
+    def _step(self, stage: Stage, inputs: dict[str, Storage], places: Sequence[Placement | None]) -> None:
+        if isinstance(stage, Take):
+            self._between[stage.name] = Storage.placed(stage.placement(self.device), self.device)
+        elif isinstance(stage, TakeOutput):
+            place = places[stage.number]
+            self.outputs[stage.number] = Storage(None) if place is None else Storage.placed(place, self.device)
+        elif isinstance(stage, Launch):
+            self.require_l1(stage.l1_bytes, self.device)
+        elif stage.name in self._between:
+            storage = self._between.pop(stage.name)
+            storage.release("the call that made it")
+            if isinstance(stage, Move):
+                assert storage.placement is not None
+                self._between[stage.name] = Storage.placed(storage.placement, self.device)
+        else:
+            root = inputs[stage.name].root
+            root.give_room_back()
+            self.freed.append(root)
+
+    def end_inputs(self) -> None:
+        """What was freed on the way loses its values: they have been read."""
+        for storage in self.freed:
+            storage.release("the call that took it as its input and was told to free it")

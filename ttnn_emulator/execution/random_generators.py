@@ -1,0 +1,47 @@
+"""The random generators of a device's cores: what `ttnn.manual_seed` seeds and `ttnn.sampling` draws from.
+
+The numbers are not those of the card, whose generator this is not; when they repeat and which cores share a seed is.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import torch
+
+from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRangeSet
+
+if TYPE_CHECKING:
+    from ttnn_emulator.hardware.device import MeshDevice
+
+UNCHANGED = 2**32 - 1  # the seed that leaves a generator as it is
+USERS = 32  # so many cores have users of their own, row by row
+
+_generators: weakref.WeakKeyDictionary[MeshDevice, dict[CoreCoord, torch.Generator]] = weakref.WeakKeyDictionary()
+
+
+def cores_of_users(grid: tuple[int, int], sub_core_grids: CoreRangeSet | None, users: int = USERS) -> list[CoreCoord]:
+    """The core of every user: of the given ones, or the first of the device's grid, row by row."""
+    if sub_core_grids is not None:
+        return sub_core_grids.cores(row_wise=True)[:users]
+    return [CoreCoord(number % grid[0], number // grid[0]) for number in range(users)]
+
+
+def seed_cores(device: MeshDevice, cores: Sequence[CoreCoord], seeds: Sequence[int]) -> None:
+    held = _generators.setdefault(device, {})
+    for core, seed in zip(cores, seeds):
+        if seed != UNCHANGED:
+            held[core] = torch.Generator().manual_seed(seed)
+
+
+def draw(device: MeshDevice, cores: Sequence[CoreCoord], highest: int) -> torch.Tensor:
+    """One number from 0 up to `highest` from every core's generator; those never seeded start anywhere."""
+    held = _generators.setdefault(device, {})
+    numbers = []
+    for core in cores:
+        if core not in held:
+            held[core] = torch.Generator().manual_seed(int(torch.randint(0, UNCHANGED, ())))
+        numbers.append(torch.randint(0, highest, (), generator=held[core]))
+    return torch.stack(numbers)

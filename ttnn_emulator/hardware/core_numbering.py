@@ -1,0 +1,76 @@
+"""How the cores of a chip are numbered outside of its logical grid, recorded from the library on mock cards."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ttnn_emulator.enums import Arch
+from ttnn_emulator.errors import InvalidArgument, NotEmulated, require
+from ttnn_emulator.hardware.boards import near_dram
+from ttnn_emulator.hardware.core_grid import CoreCoord
+
+if TYPE_CHECKING:
+    from ttnn_emulator.hardware.boards import Board
+
+# Wormhole's workers are numbered from 18 on in both directions; Blackhole's columns leave out DRAM and the bus.
+WORKERS: dict[Arch, tuple[list[int], int]] = {
+    Arch.WORMHOLE_B0: (list(range(18, 26)), 18),
+    Arch.BLACKHOLE: ([*range(1, 8), *range(10, 17)], 2),
+}
+DRAM: dict[Arch, list[tuple[int, int]]] = {
+    Arch.WORMHOLE_B0: [
+        (0, 11), (0, 1), (0, 5), (0, 7), (5, 1), (5, 11), (5, 2), (5, 9), (5, 8), (5, 3), (5, 5), (5, 7)
+    ],
+    Arch.BLACKHOLE: [(17, 14), (17, 15), (17, 18), (17, 21), (18, 14), (18, 17), (18, 20), (18, 23)],
+}  # fmt: skip
+
+
+class CoreNumbers:
+    """The methods of a device that translate coordinates of cores."""
+
+    board: Board
+
+    def worker_core_from_logical_core(self, logical_core: Any) -> CoreCoord:
+        """The number of a worker on the network of the chip."""
+        x, y = _pair(logical_core)
+        columns, rows = self.board.grid
+        if not (0 <= x < columns and 0 <= y < rows):
+            raise InvalidArgument(f"No core coordinate found at location: ({x}, {y}, TENSIX, LOGICAL)")
+        numbers, first_row = self._workers()
+        return CoreCoord(numbers[x], first_row + y)
+
+    def logical_core_from_worker_core(self, virtual_core: Any) -> CoreCoord:
+        """The other way round."""
+        x, y = _pair(virtual_core)
+        numbers, first_row = self._workers()
+        columns, rows = self.board.grid
+        inside = x in numbers[:columns] and first_row <= y < first_row + rows
+        require(inside, f"No core coordinate found at location: ({x}, {y}, TENSIX, TRANSLATED)")
+        return CoreCoord(numbers.index(x), y - first_row)
+
+    def dram_core_from_logical_core(self, logical_core: Any) -> CoreCoord:
+        """The number of a bank of DRAM on the network of the chip."""
+        x, y = _pair(logical_core)
+        banks = DRAM.get(self.board.arch)
+        if banks is None:
+            raise NotEmulated(f"how the banks of DRAM of {self.board.name} are numbered is not known")
+        require(y == 0 and 0 <= x < len(banks), f"No core coordinate found at location: ({x}, {y}, DRAM, LOGICAL)")
+        return CoreCoord(*banks[x])
+
+    def get_optimal_dram_bank_to_logical_worker_assignment(self, noc: Any, coord: Any = None) -> Any:
+        """For every bank of DRAM the core that reads it over the fewest hops; by bank, for the chip at `coord`."""
+        cores = near_dram(self.board.name, self.board.dispatch)
+        if cores is None:
+            raise NotEmulated(f"which cores of {self.board.name} lie near which bank of DRAM is not known")
+        listed = [CoreCoord(x, y) for x, y in cores]
+        return listed if coord is None else dict(enumerate(listed))
+
+    def _workers(self) -> tuple[list[int], int]:
+        found = WORKERS.get(self.board.arch)
+        if found is None:
+            raise NotEmulated(f"how the cores of {self.board.name} are numbered is not known")
+        return found
+
+
+def _pair(core: Any) -> tuple[int, int]:
+    return (core.x, core.y) if isinstance(core, CoreCoord) else tuple(core)

@@ -1,0 +1,150 @@
+"""What collectives need beside tensors: how the chips are wired together, and semaphores that all chips see."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from ttnn_emulator.enums import ALL_ENUMS, BufferType
+from ttnn_emulator.errors import InvalidArgument, require
+from ttnn_emulator.hardware.core_grid import CoreRangeSet
+from ttnn_emulator.hardware.device import MeshDevice
+from ttnn_emulator.tensors.storage import Placement, Storage
+
+FabricConfig: Any = ALL_ENUMS["FabricConfig"]
+Topology: Any = ALL_ENUMS["Topology"]
+
+# How the chips along an axis see each other. Everything not named here is a line.
+TOPOLOGIES: dict[Any, Any] = {
+    FabricConfig.FABRIC_1D_RING: Topology.Ring,
+    FabricConfig.FABRIC_2D: Topology.Mesh,
+    FabricConfig.FABRIC_2D_TORUS_X: Topology.Torus,
+    FabricConfig.FABRIC_2D_TORUS_Y: Topology.Torus,
+    FabricConfig.FABRIC_2D_TORUS_XY: Topology.Torus,
+}
+TWO_DIMENSIONAL = frozenset(config for config in FabricConfig if "2D" in config.name)
+SEMAPHORE_BYTES = 4
+HOW_TO_ENABLE = "Call ttnn.set_fabric_config(ttnn.FabricConfig.FABRIC_1D) before the mesh is opened."
+
+logger = logging.getLogger(__name__)
+
+
+class _Fabric:
+    """The wiring belongs to the process, as in the library: it is chosen before devices are opened."""
+
+    config: Any = FabricConfig.DISABLED
+    noted: bool = False  # that collectives were called without
+
+
+_fabric = _Fabric()
+
+
+def set_fabric_config(
+    config: Any,
+    reliability_mode: Any = None,
+    num_planes: int | None = None,
+    fabric_tensix_config: Any = None,
+    fabric_udm_mode: Any = None,
+    fabric_manager_mode: Any = None,
+    router_config: Any = None,
+) -> None:
+    """Choose how the chips are wired. The emulator's chips reach each other in any case; rules look at the choice."""
+    if not isinstance(config, FabricConfig):
+        raise TypeError(f"set_fabric_config takes a FabricConfig, not {config!r}")
+    _fabric.config = config
+
+
+def get_fabric_config() -> Any:
+    """What `set_fabric_config` chose."""
+    return _fabric.config
+
+
+def is_two_dimensional() -> bool:
+    """Whether packets turn corners, so that a collective may span rows and columns at once."""
+    return _fabric.config in TWO_DIMENSIONAL
+
+
+def get_usable_topology(tensor: Any, topology: Any = None, cluster_axis: int | None = None) -> Any:
+    """The topology that a collective gets: a ring of two chips, or one that does not close, is a line."""
+    wanted = topology if topology is not None else TOPOLOGIES.get(_fabric.config, Topology.Linear)
+    if wanted not in (Topology.Ring, Topology.Torus):
+        return wanted
+    device = tensor._device
+    require(device is not None, "the tensor must be on a device")
+    shape = tuple(device.shape)
+    along = shape if cluster_axis is None else shape[cluster_axis : cluster_axis + 1]
+    # No emulated board has cables from the last chip of an axis back to its first, except through all chips.
+    closes = cluster_axis is None and 2 not in along and device.num_devices > 1
+    if closes:
+        return wanted
+    return Topology.Mesh if wanted is Topology.Torus else Topology.Linear
+
+
+def get_num_links(mesh_device: MeshDevice, cluster_axis: int | None = None) -> int:
+    """Ethernet links between neighbours that collectives may use."""
+    require(cluster_axis in (None, 0, 1), f"cluster_axis {cluster_axis} is neither 0 nor 1")
+    return 1
+
+
+def get_tt_fabric_max_payload_size_bytes() -> int:
+    """Bytes of one packet between chips."""
+    _require_enabled()
+    return 4352
+
+
+def get_tt_fabric_packet_header_size_bytes() -> int:
+    """Bytes in front of a packet's payload."""
+    _require_enabled()
+    return 48
+
+
+def _require_enabled() -> None:
+    require(_fabric.config is not FabricConfig.DISABLED, "the fabric is not configured", hint=HOW_TO_ENABLE)
+
+
+def note_if_disabled() -> None:
+    """Say once that a card would refuse collectives; here the chips reach each other without a fabric."""
+    if _fabric.config is FabricConfig.DISABLED and not _fabric.noted:
+        _fabric.noted = True
+        logger.warning("on a card, collectives fail while the fabric is disabled. %s", HOW_TO_ENABLE)
+
+
+class GlobalSemaphore:
+    """A counter at the same L1 address of the given cores, on every chip of a mesh."""
+
+    __slots__ = ("device", "cores", "value", "_storage", "__weakref__")
+
+    def __init__(self, device: MeshDevice, cores: CoreRangeSet, value: int, buffer_type: BufferType) -> None:
+        if buffer_type not in (BufferType.L1, BufferType.L1_SMALL):
+            raise InvalidArgument(f"a global semaphore lies in L1 or L1_SMALL, not in {buffer_type.name}")
+        require(cores.num_cores() > 0, "a global semaphore needs at least one core")
+        box, grid = cores.bounding_box(), device.board.grid
+        require(box.end.x < grid[0] and box.end.y < grid[1], f"cores {cores} reach beyond the grid {list(grid)}")
+        self.device, self.cores, self.value = device, cores, value
+        count = cores.num_cores()
+        placement = Placement(device.memory(buffer_type), SEMAPHORE_BYTES * count, SEMAPHORE_BYTES, count)
+        self._storage = Storage.placed(placement, device)
+
+    @property
+    def address(self) -> int:
+        return self._storage.address
+
+    def __repr__(self) -> str:
+        return f"GlobalSemaphore(address={self.address}, value={self.value}, cores={self.cores})"
+
+
+def create_global_semaphore(
+    mesh_device: MeshDevice, cores: CoreRangeSet, initial_value: int, buffer_type: BufferType = BufferType.L1
+) -> GlobalSemaphore:
+    """A semaphore on `cores` of every chip; it takes L1 there as long as it lives."""
+    return GlobalSemaphore(mesh_device, cores, initial_value, buffer_type)
+
+
+def get_global_semaphore_address(global_semaphore: GlobalSemaphore) -> int:
+    """Where it lies in L1, on every core."""
+    return global_semaphore.address
+
+
+def reset_global_semaphore_value(global_semaphore: GlobalSemaphore, reset_value: int) -> None:
+    """Set the counter on all cores."""
+    global_semaphore.value = reset_value

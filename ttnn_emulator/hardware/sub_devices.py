@@ -1,0 +1,99 @@
+"""Parts of a chip's grid that programs can be sent to by themselves (`ttnn.SubDevice`).
+
+The emulator runs one program at a time, so parts never wait for each other. What they change is memory: a manager that
+is loaded keeps the lowest bytes of every core's L1 for its parts.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ttnn_emulator.enums import BufferType
+from ttnn_emulator.errors import require
+from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRange, CoreRangeSet
+from ttnn_emulator.tensors.shapes import round_up
+
+if TYPE_CHECKING:
+    from ttnn_emulator.hardware.allocator import BankedMemory
+    from ttnn_emulator.hardware.boards import Board
+
+_ids = itertools.count(1)
+
+
+class SubDeviceManagerId:
+    """Stands for a set of parts; `MeshDevice.create_sub_device_manager` makes it."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SubDeviceManagerId) and self._number == other._number
+
+    def __hash__(self) -> int:
+        return hash(self._number)
+
+
+class SubDevices:
+    """The methods of a device for its parts."""
+
+    board: Board
+    memories: dict[BufferType, BankedMemory]
+
+    def _managers(self) -> dict[SubDeviceManagerId, tuple[list[CoreRangeSet], int]]:
+        return vars(self).setdefault("_sub_device_managers", {})
+
+    def create_sub_device_manager(self, sub_devices: Sequence[Any], local_l1_size: int) -> SubDeviceManagerId:
+        """Parts that do not overlap, and the bytes of L1 that each keeps for itself."""
+        columns, rows = self.board.grid
+        whole = CoreRange(CoreCoord(0, 0), CoreCoord(columns - 1, rows - 1))
+        parts = [sub_device.cores[0] for sub_device in sub_devices]
+        for part in parts:
+            inside = all(whole.contains(each) for each in part.ranges())
+            require(inside, f"Tensix cores {part} specified in sub device must be within device grid {whole}")
+        taken = [(core.x, core.y) for part in parts for core in part.cores()]
+        require(len(set(taken)) == len(taken), "SubDevices specified for SubDeviceManager intersect")
+        made = SubDeviceManagerId(next(_ids))
+        self._managers()[made] = parts, round_up(local_l1_size, self.board.l1_alignment)
+        return made
+
+    def load_sub_device_manager(self, sub_device_manager_id: SubDeviceManagerId) -> None:
+        require(sub_device_manager_id in self._managers(), "Sub device manager does not exist")
+        self.clear_loaded_sub_device_manager()
+        _, local = self._managers()[sub_device_manager_id]
+        self.memories[BufferType.L1].keep_lowest(local)
+        vars(self)["_loaded_sub_devices"] = sub_device_manager_id
+
+    def clear_loaded_sub_device_manager(self) -> None:
+        if vars(self).pop("_loaded_sub_devices", None) is not None:
+            self.memories[BufferType.L1].give_lowest_back()
+
+    def remove_sub_device_manager(self, sub_device_manager_id: SubDeviceManagerId) -> None:
+        require(sub_device_manager_id in self._managers(), "Sub device manager does not exist")
+        loaded = vars(self).get("_loaded_sub_devices") == sub_device_manager_id
+        require(not loaded, "Cannot remove active sub device manager")
+        del self._managers()[sub_device_manager_id]
+
+    def set_sub_device_stall_group(self, sub_device_ids: Sequence[Any]) -> None:
+        """Which parts later commands wait for; here every call ends before the next begins."""
+        require(len(sub_device_ids) > 0, "sub_device_ids to stall must not be empty")
+        for number in map(int, sub_device_ids):
+            self.require_sub_device(number)
+
+    def require_sub_device(self, number: int) -> None:
+        """Refuse the number of a part that the loaded manager lacks."""
+        loaded = vars(self).get("_loaded_sub_devices")
+        parts = 1 if loaded is None else len(self._managers()[loaded][0])
+        require(0 <= number < parts, f"SubDevice index {number} out of bounds {parts}")
+
+    def worker_ranges(self, part: Any = None) -> list[CoreRange]:
+        """The ranges of cores of a part, by default of the first; of the whole device where none are loaded."""
+        loaded = vars(self).get("_loaded_sub_devices")
+        if loaded is None:
+            columns, rows = self.board.grid
+            return [CoreRange(CoreCoord(0, 0), CoreCoord(columns - 1, rows - 1))]
+        return self._managers()[loaded][0][0 if part is None else int(part)].ranges()
+
+    def reset_sub_device_stall_group(self) -> None:
+        """Wait for all parts again."""

@@ -1,0 +1,1 @@
+"""Comparison mode: calls compared with their golden functions."""

@@ -1,0 +1,1 @@
+"""Names of the library about cards, meshes and their machinery."""

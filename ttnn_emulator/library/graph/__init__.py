@@ -1,0 +1,1 @@
+"""`ttnn.graph`: captured graphs and the Python calls behind them."""

@@ -1,0 +1,212 @@
+"""What Python called while a graph was captured: names, arguments, tensors in and out, and from which lines.
+
+Captures to a file write these records beside it. They lie in `ttnn.graph._python_io_data`, where the library has them
+too: tools and tests put their own list there.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import traceback
+from typing import Any
+
+import torch
+
+from ttnn_emulator.execution import listeners
+from ttnn_emulator.tensors.tensor import Tensor
+
+Record = dict[str, Any]
+RECORDS = "_python_io_data"
+# Whose frames say nothing about the user's program: ours, and those of the runner of tests.
+OWN_FOLDERS = ("ttnn_emulator", "_pytest", "pluggy")
+OWN_SCRIPTS = ("pytest", "py.test", "contextlib.py")
+DEEPEST = 4  # how far lists within lists are looked through
+
+_state = {"recording": False, "stack traces": False, "traces end with the capture": False}
+
+
+def _graph() -> Any:
+    from ttnn_emulator.namespaces import namespace
+
+    return namespace("ttnn.graph")
+
+
+def records() -> list[Record]:
+    return getattr(_graph(), RECORDS)
+
+
+def clear_records() -> None:
+    setattr(_graph(), RECORDS, [])
+
+
+# -- what is recorded -------------------------------------------------------------------------------------------------
+
+
+def enable_python_io_recording() -> None:
+    """Record calls; a capture does it by itself."""
+    _state["recording"] = True
+
+
+def disable_python_io_recording() -> None:
+    _state["recording"] = False
+
+
+def is_python_io_recording_enabled() -> bool:
+    return _state["recording"]
+
+
+def enable_python_stack_traces() -> None:
+    """Record from which lines calls come, whatever `ttnn.CONFIG` says."""
+    _state["stack traces"] = True
+
+
+def disable_python_stack_traces() -> None:
+    _state["stack traces"] = False
+
+
+def is_python_stack_trace_enabled() -> bool:
+    return _state["stack traces"]
+
+
+def follow_config(library: Any) -> None:
+    """At the beginning of an outermost capture: have stack traces during it if the settings ask for them."""
+    wanted = any(
+        getattr(library.CONFIG, name, False)
+        for name in ("enable_graph_python_stack_traces", "enable_detailed_tensor_report")
+    )
+    _state["traces end with the capture"] = wanted and not _state["stack traces"]
+    if wanted:
+        enable_python_stack_traces()
+
+
+def end_recording() -> None:
+    """At the end of an outermost capture."""
+    _state["recording"] = False
+    if _state["traces end with the capture"]:
+        _state["traces end with the capture"] = False
+        disable_python_stack_traces()
+
+
+# -- records ----------------------------------------------------------------------------------------------------------
+
+
+def append_python_io_record(name: str) -> Record:
+    """An empty record, in its place before the call begins."""
+    made: Record = {"name": name, "arguments": {}, "input_tensor_ids": []}
+    records().append(made)
+    return made
+
+
+def record_python_operation(
+    name: str, function_args: Any, function_kwargs: dict[str, Any], *, record: Record | None = None
+) -> Record:
+    """Record a call: its arguments as text, positional ones by their numbers, and the tensors among them."""
+    made = append_python_io_record(name) if record is None else record
+    made["arguments"] = {key: as_text(value) for key, value in function_kwargs.items()} | {
+        str(number): as_text(value) for number, value in enumerate(function_args)
+    }
+    made["input_tensor_ids"] = tensor_ids([*function_args, *function_kwargs.values()])
+    if _state["stack traces"]:
+        made["python_stack_trace"] = _callers()
+    return made
+
+
+def record_python_operation_error(record: Record | None, error_type: str, error_message: str) -> None:
+    """Add how the call of this record failed; the first error stays."""
+    if record is not None:
+        record.setdefault("error", {"type": error_type, "message": error_message})
+
+
+def store_output_tensor_ids(output_tensor_ids: list[int]) -> None:
+    """Add the tensors that came out to the latest record."""
+    if records():
+        records()[-1]["output_tensor_ids"] = output_tensor_ids
+
+
+def store_captured_graph(captured_graph_json: Any) -> None:
+    """Add the graph of one call to the latest record."""
+    if records():
+        records()[-1]["captured_graph"] = captured_graph_json
+
+
+def tensor_ids(value: Any) -> list[int]:
+    """Numbers of the tensors in an argument, through lists and tuples."""
+    if isinstance(value, Tensor | torch.Tensor):
+        number = getattr(value, "tensor_id", None)
+        return [] if number is None else [int(number)]
+    if isinstance(value, list | tuple):
+        return [number for item in value for number in tensor_ids(item)]
+    return []
+
+
+def as_text(value: Any, depth: int = 0) -> str:
+    """An argument in one line; of tensors everything but the values."""
+    if isinstance(value, Tensor):
+        return _described(value)
+    if isinstance(value, torch.Tensor):
+        return f"torch.Tensor(shape={list(value.shape)}, dtype={value.dtype})"
+    if isinstance(value, list | tuple) and depth < DEEPEST and _holds_tensor(value, depth):
+        inside = ", ".join(as_text(item, depth + 1) for item in value)
+        return f"[{inside}]" if isinstance(value, list) else f"({inside})"
+    if isinstance(value, dict) and depth < DEEPEST and _holds_tensor(list(value.values()), depth):
+        return "{" + ", ".join(f"{key}: {as_text(item, depth + 1)}" for key, item in value.items()) + "}"
+    return str(value)
+
+
+def _holds_tensor(values: Any, depth: int) -> bool:
+    return depth < DEEPEST and any(
+        isinstance(item, Tensor | torch.Tensor)
+        or (isinstance(item, list | tuple) and _holds_tensor(item, depth + 1))
+        or (isinstance(item, dict) and _holds_tensor(list(item.values()), depth + 1))
+        for item in values
+    )
+
+
+def _described(tensor: Tensor) -> str:
+    facts: dict[str, Any] = {
+        "shape": tensor.shape,
+        "dtype": tensor.dtype,
+        "layout": tensor.layout,
+        "memory_config": tensor.memory_config(),
+        "storage_type": tensor.storage_type(),
+        "tensor_id": tensor.tensor_id,
+        "is_allocated": tensor.is_allocated(),
+    }
+    device = tensor.device()
+    if device is not None:
+        facts |= {"device_id": device.id(), "mesh_shape": device.shape}
+    return f"ttnn.Tensor({', '.join(f'{name}={fact}' for name, fact in facts.items())})"
+
+
+def _callers() -> list[str]:
+    """The lines that led to a call, the innermost first, without those of libraries."""
+    return [
+        f'  File "{frame.filename}", line {frame.lineno}, in {frame.name}\n    {frame.line}\n'
+        for frame in reversed(traceback.extract_stack())
+        if not _is_own(pathlib.PurePath(frame.filename))
+    ]
+
+
+def _is_own(path: pathlib.PurePath) -> bool:
+    return path.name in OWN_SCRIPTS or any(folder in path.parts for folder in OWN_FOLDERS)
+
+
+class CallRecorder(listeners.Listener):
+    """Records the calls of a capture that Python makes itself, not those within an operation."""
+
+    def __init__(self) -> None:
+        self._open: Record | None = None
+
+    def started(self, event: listeners.OperationEvent) -> None:
+        if _state["recording"] and event.depth == 0:
+            given = {name: value for name, value in event.arguments.items() if value is not None}
+            self._open = record_python_operation(event.name, (), given)
+
+    def ended(self, event: listeners.OperationEvent) -> None:
+        if self._open is None or event.depth != 0:
+            return
+        if event.error is not None:
+            record_python_operation_error(self._open, type(event.error).__name__, str(event.error))
+        else:
+            self._open["output_tensor_ids"] = tensor_ids(event.result)
+        self._open = None

@@ -1,0 +1,1 @@
+"""`ttnn.model_preprocessing`: parameters of torch models as TT-NN tensors."""

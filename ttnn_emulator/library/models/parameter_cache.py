@@ -1,0 +1,82 @@
+"""Parameters of models kept in files: a folder a module, a file a tensor, and the version they belong to."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import shutil
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ttnn_emulator.errors import InvalidArgument
+from ttnn_emulator.execution.operation_table import ttnn
+from ttnn_emulator.library.models.module_args import MaxPool2dArgs
+from ttnn_emulator.library.models.parameters import ParameterDict, ParameterList
+from ttnn_emulator.tensors.tensor import Tensor
+
+VERSION_FILE = "version.txt"
+POOL_ENDING = ".max_pool2d_module_args"
+
+
+def cached(folder: pathlib.Path, version: str | None, make: Callable[[], Any]) -> Any:
+    """What the folder holds if it is of this version; else what `make` gives, which is kept there."""
+    file = folder / VERSION_FILE
+    if file.is_file() and file.read_text(encoding="utf-8") == version:
+        return load(folder)
+    parameters = make()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{folder.name}.") as temporary:
+        made = pathlib.Path(temporary) / folder.name
+        save(made, parameters)
+        if version is not None:
+            (made / VERSION_FILE).write_text(version, encoding="utf-8")
+        if folder.exists():
+            shutil.rmtree(folder)
+        os.replace(made, folder)  # whole or not at all
+    return parameters
+
+
+def save(folder: pathlib.Path, parameters: Any) -> None:
+    folder.mkdir(parents=True)
+    for name, value in parameters.items():
+        place = folder / str(name)
+        if isinstance(value, ParameterDict):
+            save(place, value)
+        elif isinstance(value, ParameterList):
+            for index, element in enumerate(value):
+                save(place / str(index), element)
+        elif isinstance(value, Tensor):
+            ttnn.dump_tensor(f"{place}.tensorbin", value)
+        elif isinstance(value, torch.Tensor):
+            torch.save(value, f"{place}.pt")
+        elif isinstance(value, MaxPool2dArgs):
+            pathlib.Path(f"{place}{POOL_ENDING}").write_text(json.dumps(dict(value)), encoding="utf-8")
+        else:
+            raise InvalidArgument(f"{name} is of type {type(value).__name__}, which is not kept in files")
+
+
+def load(folder: pathlib.Path) -> ParameterDict:
+    found: dict[Any, Any] = {}
+    for place in folder.iterdir():
+        if place.name == VERSION_FILE:
+            continue
+        name = int(place.stem) if place.stem.isdigit() else place.stem
+        if place.is_dir():
+            inner = load(place)
+            numbered = all(isinstance(key, int) for key in inner)
+            found[name] = ParameterList(inner[key] for key in sorted(inner)) if numbered else inner
+        elif place.suffix == ".tensorbin":
+            found[name] = ttnn.load_tensor(str(place))
+        elif place.suffix == ".pt":
+            found[name] = torch.load(place, weights_only=True)
+        elif place.suffix == POOL_ENDING:
+            read = json.loads(place.read_text(encoding="utf-8"))
+            pairs = {key: tuple(item) if isinstance(item, list) else item for key, item in read.items()}
+            found[name] = MaxPool2dArgs(pairs)
+        else:
+            raise InvalidArgument(f"{place} is no file of parameters")
+    return ParameterDict(found)

@@ -1,0 +1,173 @@
+"""`ttnn._ttnn.reports`: which buffers a device holds, page by page."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ttnn_emulator.enums import BufferType, ShardOrientation, TensorMemoryLayout
+from ttnn_emulator.errors import NotEmulated
+from ttnn_emulator.hardware.boards import find_board, l1_banks
+from ttnn_emulator.hardware.device import MeshDevice
+from ttnn_emulator.tensors.tensor import Tensor
+
+
+@dataclass(frozen=True)
+class BufferInfo:
+    """One buffer."""
+
+    device_id: int
+    address: int
+    max_size_per_bank: int
+    buffer_type: BufferType
+    buffer_layout: TensorMemoryLayout
+
+
+@dataclass(frozen=True)
+class BufferPageInfo:
+    """One page of a buffer in L1, and where it lies."""
+
+    device_id: int
+    address: int
+    core_y: int
+    core_x: int
+    bank_id: int
+    page_index: int
+    page_address: int
+    page_size: int
+    buffer_type: BufferType
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """Sizes of a chip."""
+
+    num_y_cores: int
+    num_x_cores: int
+    num_y_compute_cores: int
+    num_x_compute_cores: int
+    worker_l1_size: int
+    l1_num_banks: int
+    l1_bank_size: int
+    address_at_first_l1_bank: int
+    address_at_first_l1_cb_buffer: int
+    num_banks_per_storage_core: int
+    num_compute_cores: int
+    num_storage_cores: int
+    total_l1_memory: int
+    total_l1_for_tensors: int
+    total_l1_for_interleaved_buffers: int
+    total_l1_for_sharded_buffers: int
+    cb_limit: int
+
+
+def _devices(given: Any) -> list[MeshDevice]:
+    return [given] if isinstance(given, MeshDevice) else list(given)
+
+
+def _buffers(device: MeshDevice) -> Iterator[Tensor]:
+    """One tensor for every buffer, in the order of addresses. Nobody keeps a list of them, for the sake of speed."""
+    found: dict[tuple[Any, int], Tensor] = {}
+    for each in gc.get_objects():
+        if type(each) is Tensor:
+            root = each._storage.root
+            if root.device is device and root.memory is not None:
+                found.setdefault((root.memory.buffer_type.value, root.address), each)
+    yield from (found[key] for key in sorted(found))
+
+
+def _bytes_per_bank(tensor: Tensor) -> int:
+    placement = tensor._storage.root.placement
+    return 0 if placement is None else placement.bytes_per_bank
+
+
+def get_buffers(devices: Any) -> list[BufferInfo]:
+    """All buffers of the devices."""
+    return [
+        BufferInfo(
+            device_id=device.id(),
+            address=tensor._storage.root.address,
+            max_size_per_bank=_bytes_per_bank(tensor),
+            buffer_type=tensor._spec.memory_config.buffer_type,
+            buffer_layout=tensor._spec.memory_config.memory_layout,
+        )
+        for device in _devices(devices)
+        for tensor in _buffers(device)
+    ]
+
+
+def get_buffer_pages(devices: Any) -> list[BufferPageInfo]:
+    """All pages of the buffers in L1."""
+    return [
+        page
+        for device in _devices(devices)
+        for tensor in _buffers(device)
+        if tensor._spec.memory_config.buffer_type in (BufferType.L1, BufferType.L1_SMALL)
+        for page in _pages(device, tensor)
+    ]
+
+
+def _pages(device: MeshDevice, tensor: Tensor) -> Iterator[BufferPageInfo]:
+    config = tensor._spec.memory_config
+    banks = _bank_cores(device)
+    pages, size, page_size = tensor.buffer_num_pages(), tensor.buffer_aligned_page_size(), tensor.buffer_page_size()
+    first = tensor._storage.root.address
+    shards = config.shard_spec or config.nd_shard_spec
+    if shards is None:
+        places = [(page % len(banks), page // len(banks)) for page in range(pages)]
+        # The library reports the banks of interleaved buffers by the number of the next one.
+        reported = {bank: (bank + 1) % len(banks) for bank in range(len(banks))}
+    else:
+        cores = shards.grid.cores(shards.orientation is ShardOrientation.ROW_MAJOR)
+        reported = {bank: bank for bank in range(len(banks))}
+        numbers = [banks.index((core.x, core.y)) for core in cores]
+        a_core = max(1, -(-_bytes_per_bank(tensor) // size))
+        places = [(numbers[page // a_core % len(numbers)], page % a_core) for page in range(pages)]
+    for page, (bank, row) in enumerate(places):
+        x, y = banks[bank]
+        yield BufferPageInfo(
+            device.id(),
+            first,
+            y,
+            x,
+            reported[bank],
+            page,
+            first + row * size,
+            page_size,
+            config.buffer_type,
+        )
+
+
+def _bank_cores(device: MeshDevice) -> list[tuple[int, int]]:
+    banks = l1_banks(device.board.name)
+    if banks is None or device.board.dispatch != find_board(device.board.name).dispatch:
+        raise NotEmulated(f"which core of {device.board.name} holds which bank of L1 is not known for its dispatch")
+    return banks
+
+
+def get_device_info(device: MeshDevice) -> DeviceInfo:
+    """Sizes of the device's chip."""
+    board = device.board
+    columns, rows = board.grid
+    memory = device.memory(BufferType.L1)
+    return DeviceInfo(
+        num_y_cores=rows + (board.dispatch == "worker_row"),
+        num_x_cores=columns + (board.dispatch == "worker_col"),
+        num_y_compute_cores=rows,
+        num_x_compute_cores=columns,
+        worker_l1_size=board.l1_bytes,
+        l1_num_banks=memory.banks,
+        l1_bank_size=memory.bank_bytes,
+        address_at_first_l1_bank=0,
+        address_at_first_l1_cb_buffer=board.l1_base,
+        num_banks_per_storage_core=1,
+        num_compute_cores=board.cores,
+        num_storage_cores=0,
+        total_l1_memory=board.cores * board.l1_bytes,
+        total_l1_for_tensors=0,
+        total_l1_for_interleaved_buffers=memory.banks * memory.bank_bytes,
+        total_l1_for_sharded_buffers=memory.banks * memory.bank_bytes,
+        cb_limit=board.l1_bytes - board.l1_base,
+    )

@@ -1,0 +1,244 @@
+"""`ttnn.graph_report`: captured graphs as a database for ttnn-visualizer.
+
+`import_report` reads what `ttnn.graph.end_graph_capture_to_file` wrote. An operation of the report is a call that
+Python made; what happened in it is its captured graph.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import pathlib
+import sqlite3
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from ttnn_emulator.execution.graph_facts import (  # noqa: F401  (names of ttnn.graph_report)
+    extract_operation_durations,
+    extract_total_duration_from_graph,
+)
+from ttnn_emulator.execution.graph_file import REPORT_VERSION as SUPPORTED_REPORT_VERSION
+from ttnn_emulator.library.comparison.records import has_comparison_records
+from ttnn_emulator.library.reports.database_rows import (  # noqa: F401
+    Node,
+    compute_tensor_lifetime_records,
+    import_chunks,
+    import_devices,
+    import_graph,
+    import_metadata,
+    import_tensor_comparison_records,
+)
+from ttnn_emulator.library.reports.database_schema import (  # noqa: F401
+    CREATE_INDEX_STACK_TRACES_SOURCE_FILE_SQL,
+    CREATE_SOURCE_FILES_TABLE_SQL,
+    CREATE_STACK_TRACES_TABLE_WITH_SOURCE_SQL,
+    DATABASE_SCHEMA_VERSION,
+    create_database_schema,
+    save_database_schema_version,
+)
+from ttnn_emulator.library.settings.config import MAX_REPORT_NAME
+
+PYTHON_IO_SIDECAR_SUFFIX = ".python_io.json"
+COMPARISON_RECORDS_SIDECAR_SUFFIX = ".comparison_records.json"
+COMPARISON_RECORDS_FALLBACK_NAME = "comparison_records.json"
+FILE_STRIDE = 10_000  # between the operations of two files of one rank
+HASH_LENGTH = 8
+
+
+# -- whole reports ----------------------------------------------------------------------------------------------------
+
+
+def _report_files(path: pathlib.Path) -> list[pathlib.Path]:
+    if path.is_file():
+        return [path]
+    beside = (PYTHON_IO_SIDECAR_SUFFIX, COMPARISON_RECORDS_SIDECAR_SUFFIX)
+    own = ("config.json", COMPARISON_RECORDS_FALLBACK_NAME)
+    found = [each for each in sorted(path.glob("*.json")) if not each.name.endswith(beside) and each.name not in own]
+    if not found:
+        raise FileNotFoundError(f"no captured graph lies in {path}")
+    return found
+
+
+def _beside(file: pathlib.Path, suffix: str) -> Any:
+    path = file.with_suffix(suffix)
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+
+def import_report(
+    report_path: str | pathlib.Path,
+    output_dir: str | pathlib.Path,
+    db_name: str = "db.sqlite",
+    generate_svgs: bool = False,
+) -> pathlib.Path:
+    """Make a database of a captured graph, or of all in a folder; gives its path."""
+    folder = pathlib.Path(output_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    database = folder / db_name
+    database.unlink(missing_ok=True)
+    seen: dict[int, int] = defaultdict(int)
+    connection = sqlite3.connect(database)
+    try:
+        cursor = connection.cursor()
+        create_database_schema(cursor)
+        save_database_schema_version(cursor)
+        for file in _report_files(pathlib.Path(report_path)):
+            report = json.loads(file.read_text(encoding="utf-8"))
+            if report.get("version") != SUPPORTED_REPORT_VERSION:
+                raise ValueError(f"{file} has version {report.get('version')}, not {SUPPORTED_REPORT_VERSION}")
+            rank = int(report.get("metadata", {}).get("rank", 0))
+            _import_file(cursor, file, report, rank, seen[rank] * FILE_STRIDE)
+            seen[rank] += 1
+            if report.get("cluster_descriptor"):
+                (folder / "cluster_descriptor.yaml").write_text(report["cluster_descriptor"], encoding="utf-8")
+            if generate_svgs:
+                generate_svg(report["graph"], folder / f"{file.stem}.svg")
+        connection.commit()
+    finally:
+        connection.close()
+    return database
+
+
+def _import_file(cursor: sqlite3.Cursor, file: pathlib.Path, report: Node, rank: int, base: int) -> None:
+    python_io = _beside(file, PYTHON_IO_SIDECAR_SUFFIX) or report.get("python_io", [])
+    import_devices(cursor, report.get("devices", []), rank)
+    import_graph(
+        cursor,
+        report["graph"],
+        base,
+        report.get("devices"),
+        python_io,
+        report.get("per_operation_buffers"),
+        rank,
+        record_tensor_lifetime=any(record.get("python_stack_trace") for record in python_io),
+    )
+    import_chunks(cursor, report, rank, base)
+    total = extract_total_duration_from_graph(report["graph"])
+    facts = {**report.get("metadata", {}), "total_duration": total, **get_tt_metal_git_report_metadata()}
+    import_metadata(cursor, facts)
+    compared = _beside(file, COMPARISON_RECORDS_SIDECAR_SUFFIX)
+    if compared is not None:
+        import_tensor_comparison_records(cursor, compared, rank)
+
+
+def flush_comparison_records_to_db(report_dir: str | pathlib.Path) -> None:
+    """Write what comparisons found to the report's database; nothing without any."""
+    from ttnn_emulator.library.comparison import records as comparison_records
+
+    if not has_comparison_records():
+        return
+    folder = pathlib.Path(report_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    found = comparison_records.all_records()
+    (folder / COMPARISON_RECORDS_FALLBACK_NAME).write_text(json.dumps(found), encoding="utf-8")
+    connection = sqlite3.connect(folder / "db.sqlite")
+    try:
+        cursor = connection.cursor()
+        create_database_schema(cursor)
+        save_database_schema_version(cursor)
+        import_tensor_comparison_records(cursor, found)
+        connection.commit()
+    finally:
+        connection.close()
+        comparison_records.reset_comparison_records_data()
+
+
+def generate_svg(graph: list[Node], output_path: str | pathlib.Path) -> pathlib.Path:
+    """Draw a captured graph."""
+    from ttnn_emulator.library.graph.captures import visualize
+
+    visualize(graph, file_name=output_path)
+    return pathlib.Path(output_path)
+
+
+# -- where a report comes from ----------------------------------------------------------------------------------------
+
+
+def sanitize_git_remote_url(url: str) -> str:
+    """A remote's address without names, passwords and queries, to be kept in files that are shared."""
+    text = (url or "").strip()
+    if "://" not in text:
+        _, at, place = text.partition("@")
+        return place if at and ":" in place else text
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https", "ssh", "git"):
+        return text
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def get_tt_metal_git_report_metadata() -> dict[str, str]:
+    """Commit and remote of the sources that the package lies in; empty outside of a repository."""
+
+    def told(*command: str) -> str:
+        here = str(pathlib.Path(__file__).resolve().parents[3])
+        try:
+            done = subprocess.run(
+                ["git", "-C", here, *command], capture_output=True, text=True, timeout=30, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return ""
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    return {
+        "git_url": sanitize_git_remote_url(told("remote", "get-url", "origin")),
+        "git_sha": told("rev-parse", "HEAD"),
+    }
+
+
+def derive_report_name(nodeid: str) -> str:
+    """The name of a test's report: its file, its own name, and a hash that tells cases apart."""
+    file, _, test = nodeid.partition("::")
+    words = "_".join(filter(None, [pathlib.Path(file).stem, test.rpartition("::")[2]]))
+    digest = hashlib.sha1(nodeid.encode()).hexdigest()[:HASH_LENGTH]
+    return f"{words[: MAX_REPORT_NAME - HASH_LENGTH - 1]}_{digest}"
+
+
+def run_pytest_graph_report_fixture(request: Any) -> Iterator[None]:
+    """The body of a pytest fixture that captures a test and writes its report, if the settings ask for one."""
+    library = sys.modules["ttnn_emulator"]
+    with library.manage_config("report_name", library.CONFIG.report_name or derive_report_name(request.node.nodeid)):
+        yield from _captured_test(request, library)
+
+
+def _captured_test(request: Any, library: Any) -> Iterator[None]:
+    config, graph = library.CONFIG, library.graph
+    if graph.is_graph_capture_active():
+        yield
+        return
+    folder = pathlib.Path(config.report_path)
+    captures, pages = config.enable_graph_report, config.enable_detailed_buffer_report
+    for name in ("mesh_device", "device"):  # closed after this fixture, not before it
+        if name in request.fixturenames:
+            request.getfixturevalue(name)
+    if captures:
+        if pages:
+            graph.enable_detailed_buffer_tracing()
+        graph.begin_graph_capture(graph.RunMode.NORMAL)
+    try:
+        yield
+    finally:
+        folder.mkdir(parents=True, exist_ok=True)
+        if captures and graph.is_graph_capture_active():
+            file = folder / "graph_capture.json"
+            graph.end_graph_capture_to_file(file)
+            import_report(folder, folder)
+            file.unlink()
+        elif not captures and config.enable_comparison_mode:
+            flush_comparison_records_to_db(folder)
+        if captures and pages:
+            graph.disable_detailed_buffer_tracing()
+        library.save_config_to_json_file(folder / "config.json")
+
+
+def main() -> None:
+    """`python -m ttnn.graph_report report.json folder`."""
+    parser = argparse.ArgumentParser(description="Make a database of a captured graph")
+    parser.add_argument("report", help="a captured graph, or a folder of them")
+    parser.add_argument("output", help="where the database goes")
+    parser.add_argument("--svg", action="store_true", help="draw the graph, too")
+    given = parser.parse_args()
+    import_report(given.report, given.output, generate_svgs=given.svg)

@@ -1,0 +1,1 @@
+"""`ttnn.CONFIG`, and configs as plain data."""

@@ -1,0 +1,1 @@
+"""`ttnn.tracer` and its relatives: traced calls as graphs, code, pictures and files."""

@@ -1,0 +1,1 @@
+"""Number formats: how values of each dtype are held, cast and packed."""

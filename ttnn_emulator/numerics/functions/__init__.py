@@ -1,0 +1,1 @@
+"""Elementwise functions as the vector unit's kernels compute them."""

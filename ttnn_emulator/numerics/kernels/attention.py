@@ -1,0 +1,158 @@
+"""Compiled loops of attention too large to be followed bit for bit; see `programs.attention`.
+
+A worker takes one head: its keys and values are packed once, then a few rows of queries at a time go through scores,
+powers and weighted values, all of which stay in the cache. Nothing of the size queries x keys is ever written out.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import float32, int32, njit
+
+from ttnn_emulator.numerics.kernels.packed_panels import length_of, pack
+from ttnn_emulator.numerics.kernels.product_endings import rounded_bits
+from ttnn_emulator.numerics.kernels.products import multiply_panels
+from ttnn_emulator.numerics.kernels.register_tiles.products import COLUMNS, ROWS, multiply_tile
+from ttnn_emulator.numerics.kernels.rows import bits_of, exponentials, float_of, largest, rounded_even, total
+from ttnn_emulator.numerics.native.addresses import floats
+
+ACCURATE, QUICK, QUICK_NARROW = 0, 1, 2  # which exponential; the last is of and to bfloat16
+UNPACKED, ROUNDED, CUT = 0, 1, 2  # what the packer makes of the result
+MOST_ROWS = 8 * ROWS  # queries at a time …
+ROOM = 1 << 15  # … and scores
+
+
+@njit(cache=True, nogil=True)
+def _powers(line, scale, slope, offset, how):
+    """exp(scale × (x - largest)) in place; what is not a number counts as the largest. Gives the largest."""
+    if how == QUICK_NARROW:
+        for i in range(line.size):
+            line[i] = rounded_even(line[i])
+    most = largest(line)
+    for i in range(line.size):
+        distance = line[i] - most
+        line[i] = distance if distance == distance else float32(0.0)
+    if how == ACCURATE:
+        exponentials(line, float32(0.0), scale)
+    elif how == QUICK:
+        for i in range(line.size):
+            whole = min(max(line[i] * slope + offset, float32(0.0)), float32(32767.0))
+            line[i] = float_of(int32(np.rint(whole)) << int32(15))
+    else:
+        for i in range(line.size):
+            whole = min(max(rounded_even(line[i]) * slope + offset, float32(0.0)), float32(32767.0))
+            line[i] = float_of((int32(np.rint(whole)) >> int32(1)) << int32(16))
+    return most
+
+
+@njit(cache=True, nogil=True)
+def _pack_powers(line, mask, target, place, length):
+    for k in range(line.size):
+        target[k * ROWS + place] = float_of(bits_of(line[k]) & mask)
+    for k in range(line.size, length):
+        target[k * ROWS + place] = float32(0.0)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _write(source, share, target, packing):
+    if packing == ROUNDED:
+        for i in range(target.size):
+            target[i] = float_of(rounded_bits(bits_of(source[i] / share)))
+    elif packing == CUT:
+        for i in range(target.size):
+            target[i] = float_of(rounded_bits(bits_of(source[i] / share) & int32(-0x10000)))
+    else:
+        for i in range(target.size):
+            target[i] = source[i] / share
+
+
+@njit(cache=True, nogil=True)
+def attend(
+    head,
+    start,
+    end,
+    query,
+    key,
+    value,
+    mask,
+    sink,
+    out,
+    sizes,
+    steps,
+    shifts,
+    masks,
+    pairs,
+    causal,
+    offset,
+    exp,
+    packing,
+):
+    """Queries `start` to `end` of one head.
+
+    query, key, value, out  where the head's matrices begin: [queries, depth], [keys, depth], [keys, width]
+    mask       0, or where the head's mask begins
+    sink       [heads, queries] scores, or none
+    sizes      keys, depth, width
+    steps      from row to row: values of query, key and value, bytes of the mask
+    masks      bits that are seen of queries, of powers, and of keys and values
+    pairs      whether queries and keys are bfloat16 that are multiplied in pairs
+    causal     a query sees keys up to its own number plus `offset`
+    exp        scale, slope, offset of the exponential, and which one it is
+    """
+    keys, depth, width = sizes
+    scale, slope, shift, how = exp
+    columns, wide = -(-keys // COLUMNS) * COLUMNS, -(-width // COLUMNS) * COLUMNS
+    most_rows = max(min(MOST_ROWS, ROOM // columns // ROWS * ROWS), ROWS)
+    deep, long = length_of(depth, pairs), length_of(keys, False)
+    right = np.empty(columns * deep, np.int32)
+    place = (np.int64(0), np.int64(0))
+    # Plain numbers, not literals: `pack` would be compiled again for each, which takes ten seconds.
+    beside, single = np.int64(1), np.bool_(False)
+    pack(key, shifts[1], masks[2], pairs, keys, depth, (steps[1], beside), place, depth, right, COLUMNS, COLUMNS * deep)
+    weighted = np.empty(wide * long, np.int32)
+    strides = (beside, steps[2])
+    pack(value, shifts[2], masks[2], single, width, keys, strides, place, keys, weighted, COLUMNS, COLUMNS * long)
+    left = np.empty(most_rows * deep, np.int32)
+    scores = np.empty((most_rows, columns), np.float32)
+    powers = np.empty(most_rows * long, np.float32)
+    made = np.empty((most_rows, wide), np.float32)
+    shares = np.empty(most_rows, np.float32)
+    for first in range(start, end, most_rows):
+        rows = min(most_rows, end - first)
+        panels = -(-rows // ROWS)
+        part = left[: panels * ROWS * deep]
+        place = (np.int64(first), np.int64(0))
+        pack(query, shifts[0], masks[0], pairs, end, depth, (steps[0], beside), place, depth, part, ROWS, ROWS * deep)
+        seen = min(keys, first + rows + offset) if causal else keys
+        for j in range(-(-seen // COLUMNS)):
+            b = right.ctypes.data + 4 * j * COLUMNS * deep
+            for panel in range(panels):
+                a = left.ctypes.data + 4 * panel * ROWS * deep
+                c = scores.ctypes.data + 4 * (panel * ROWS * columns + j * COLUMNS)
+                multiply_panels(pairs, deep, a, b, c, columns, False)
+        length = length_of(seen, False)
+        if rows < panels * ROWS:
+            powers[(panels - 1) * ROWS * length : panels * ROWS * length] = 0
+        for row in range(rows):
+            line = scores[row, : min(seen, first + row + 1 + offset) if causal else seen]
+            if mask:
+                given = floats(mask + (first + row) * steps[3], line.size)
+                for k in range(line.size):
+                    line[k] += given[k]
+            most = _powers(line, scale, slope, shift, how)
+            shares[row] = total(line)
+            if sink.size:
+                shares[row] += float32(math.exp((sink[head, first + row] - most) * scale))
+            ours = powers[row // ROWS * ROWS * length : (row // ROWS + 1) * ROWS * length]
+            _pack_powers(line, masks[1], ours, row % ROWS, length)
+        for j in range(wide // COLUMNS):
+            b = weighted.ctypes.data + 4 * j * COLUMNS * long
+            for panel in range(panels):
+                a = powers.ctypes.data + 4 * panel * ROWS * length
+                c = made.ctypes.data + 4 * (panel * ROWS * wide + j * COLUMNS)
+                multiply_tile(length, a, b, c, wide, False)
+        for row in range(rows):
+            target = floats(out + 4 * (first + row) * width, width)
+            _write(made[row, :width], shares[row], target, packing)

@@ -1,0 +1,1 @@
+"""Innermost loops whose sums stay in vector registers."""

@@ -1,0 +1,1 @@
+"""Threads, pages and addresses under the compiled loops."""

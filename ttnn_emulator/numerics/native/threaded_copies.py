@@ -1,0 +1,77 @@
+"""Copies in another order, by the emulator's own threads.
+
+torch's threads go on spinning for a while after each of their loops, and keep the cores from the compiled loops that
+follow. So what stands between those does not wake them.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from ttnn_emulator.numerics.native.worker_threads import cut, share
+
+ALONE = 1 << 17  # elements that one thread copies before others are woken
+FEW = 1 << 15  # elements up to which torch wakes no threads
+
+
+def contiguous(values: torch.Tensor) -> torch.Tensor:
+    """The values one after the other in memory; themselves if they already are."""
+    return values if values.is_contiguous() else copied(values)
+
+
+def copied(values: torch.Tensor) -> torch.Tensor:
+    """The values one after the other in memory of their own."""
+    if values.dtype is torch.bfloat16:
+        return copied(values.view(torch.int16)).view(torch.bfloat16)
+    if not values.numel() or not values.ndim:
+        return values.clone(memory_format=torch.contiguous_format)
+    source = values.numpy()
+    made = np.empty(source.shape, source.dtype)
+    share(np.copyto, _pieces(made, source))
+    return torch.from_numpy(made)
+
+
+def copying(source: torch.Tensor) -> tuple[Callable[[], Any], torch.Tensor]:
+    """A function that copies what the values then are, and the memory that it fills, one value after the other."""
+    made = torch.empty(source.shape, dtype=source.dtype)
+    if not made.numel() or not made.ndim:
+        return functools.partial(made.copy_, source), made
+    return functools.partial(share, np.copyto, _pieces(_array(made), _array(source))), made
+
+
+def joined(parts: Sequence[torch.Tensor], dim: int) -> torch.Tensor:
+    """The parts one behind the other along a dimension."""
+    first = parts[0]
+    dtypes = {part.dtype for part in parts}
+    if len(dtypes) > 1 or not first.dim() or sum(part.numel() for part in parts) <= FEW:
+        return torch.cat(list(parts), dim)
+    shape = list(first.shape)
+    shape[dim] = sum(part.shape[dim] for part in parts)
+    made = torch.empty(shape, dtype=first.dtype)
+    into, at = _array(made), 0
+    pieces = []
+    for part in parts:
+        place = [slice(None)] * len(shape)
+        place[dim] = slice(at, at + part.shape[dim])
+        at += part.shape[dim]
+        pieces += _pieces(into[tuple(place)], _array(part))
+    share(np.copyto, pieces)
+    return made
+
+
+def _array(values: torch.Tensor) -> np.ndarray:
+    return values.view(torch.int16).numpy() if values.dtype is torch.bfloat16 else values.numpy()
+
+
+def _pieces(made: np.ndarray, source: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """A copy as some smaller ones, for several threads."""
+    axis = max(range(source.ndim), key=lambda each: (source.shape[each] > 1) * (source.ndim - each))
+    rows = source.shape[axis]
+    lead = (slice(None),) * axis
+    parts = cut(rows, max(ALONE * rows // max(source.size, 1), 1))
+    return [(made[(*lead, slice(*part))], source[(*lead, slice(*part))]) for part in parts]

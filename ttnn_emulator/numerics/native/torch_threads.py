@@ -1,0 +1,95 @@
+"""The threads that torch computes with, for compiled loops of ours.
+
+They are awake when torch has just used them, whereas to wake others takes longer than a small loop does; and two sets
+of threads would be in each other's way. Where torch's threads are not those of GNU OpenMP, `worker_threads` do it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from llvmlite import ir
+from numba import cfunc, types
+from numba.extending import intrinsic
+
+from ttnn_emulator.numerics.native import openmp
+from ttnn_emulator.numerics.native.worker_threads import WORKERS, share
+
+_LONG = ir.IntType(64)
+
+
+def size() -> int:
+    """Threads of a team, the caller among them."""
+    return torch.get_num_threads() if openmp.parallel() is not None else WORKERS
+
+
+class Loop:
+    """A loop over the pieces of a task, which takes the address of the task. It is compiled when it is first asked for.
+
+    To compile all such loops takes fifteen seconds on a machine that has not done it before.
+    """
+
+    def __init__(self, function: Callable[[int], None]) -> None:
+        self.function = function
+        self.__doc__ = function.__doc__
+
+    @functools.cached_property
+    def _compiled(self) -> Any:
+        return cfunc(types.void(types.int64), cache=True)(self.function)
+
+    @property
+    def ctypes(self) -> Callable[[int], Any]:
+        return self._compiled.ctypes
+
+    @property
+    def address(self) -> int:
+        return self._compiled.address
+
+
+def calling(loop: Loop, pieces: int, arguments: Sequence[int]) -> Callable[[], None]:
+    """A function that has a team run `loop` on a task: numbers of 64 bits.
+
+    They are the next piece, how many there are, how many threads have come, and the arguments. Each thread does pieces
+    until none is left.
+    """
+    task = np.array([0, pieces, 0, *arguments], np.int64)
+    address = task.ctypes.data
+    begin = _beginning(loop, pieces)
+
+    def call() -> None:
+        task[0] = task[2] = 0
+        begin(address)
+
+    return call
+
+
+def _beginning(loop: Loop, pieces: int) -> Callable[[int], Any]:
+    """What runs a task by its address and returns at its end."""
+    parallel = openmp.parallel()
+    if pieces == 1 or size() == 1:
+        return loop.ctypes
+    if parallel is not None:
+        run = loop.address
+        return lambda address: parallel(run, address, 0, 0)
+    return lambda address: share(loop.ctypes, [(address,)] * min(pieces, WORKERS))
+
+
+def _counting(place: int) -> Any:
+    """An intrinsic: what is at that place of the task at an address; it is one more for whoever asks next."""
+
+    def typed(context, task):
+        def generate(target_context, builder, signature, arguments):
+            counter = builder.gep(builder.inttoptr(arguments[0], _LONG.as_pointer()), [ir.Constant(_LONG, place)])
+            return builder.atomic_rmw("add", counter, ir.Constant(_LONG, 1), "monotonic")
+
+        return types.int64(types.int64), generate
+
+    return intrinsic(typed)
+
+
+next_piece = _counting(0)
+own_number = _counting(2)  # of a thread, once in a task

@@ -1,0 +1,65 @@
+"""Threads for compiled loops: the caller and its helpers take pieces of work one after the other until none is left.
+
+Pieces are handed out as they are asked for, so a core that something else keeps busy delays the end by a piece at most.
+The helpers are torch's threads if they can be had (`openmp`), else some of our own.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any
+
+from ttnn_emulator.numerics.native import openmp
+
+WORKERS = min(8, os.cpu_count() or 1)
+
+
+@functools.cache
+def pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(WORKERS, thread_name_prefix="emulator")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=pool.cache_clear)  # a child process has none of its parent's threads
+
+
+def share(loop: Callable[..., Any], pieces: list[tuple]) -> None:
+    """Call `loop`, which lets go of the interpreter's lock, once with each tuple of arguments."""
+    if len(pieces) == 1 or WORKERS == 1:
+        for piece in pieces:
+            loop(*piece)
+        return
+    waiting = iter(pieces)
+    if openmp.parallel() is not None:
+        openmp.call(functools.partial(_work, loop, waiting))
+        return
+    helpers = [pool().submit(_work, loop, waiting) for _ in range(min(WORKERS, len(pieces)) - 1)]
+    try:
+        _work(loop, waiting)
+    finally:
+        _finish(helpers)
+
+
+def _work(loop: Callable[..., Any], waiting: Iterator[tuple]) -> None:
+    for piece in waiting:
+        loop(*piece)
+
+
+def _finish(helpers: Iterable[Future]) -> None:
+    """Wait for those that have begun: none may run on when the call returns."""
+    running = [helper for helper in helpers if not helper.cancel()]
+    wait(running)
+    for helper in running:
+        helper.result()
+
+
+def cut(count: int, least: int) -> list[tuple[int, int]]:
+    """So many things in ranges for `share`: one if there are few, else some for every worker, to even out delays."""
+    if count <= least or WORKERS == 1:
+        return [(0, count)]
+    parts = min(4 * WORKERS, -(-count // least))
+    step = -(-count // parts)
+    return [(at, min(at + step, count)) for at in range(0, count, step)]

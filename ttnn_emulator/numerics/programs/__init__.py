@@ -1,0 +1,1 @@
+"""What the programs of each family of operations compute, with the units, formats and functions beside this."""

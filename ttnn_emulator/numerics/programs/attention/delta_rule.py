@@ -1,0 +1,203 @@
+"""The gated delta rule, a chunk of a sequence at a time, as its kernels compute it in float32 buffers.
+
+A state of keys × values goes along the sequence. Within a chunk, corrections of one position by those before it form a
+unit lower triangular matrix L, and its inverse gives all new values of the chunk at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+import torch
+
+from ttnn_emulator.enums import DataType
+from ttnn_emulator.numerics.mode import exactly
+from ttnn_emulator.numerics.units import reductions as numeric
+from ttnn_emulator.numerics.units.compute_core import Core
+from ttnn_emulator.numerics.units.matrix_unit import PANEL_SPEED, PHASES, MathConfig, matmul
+
+WIDE = DataType.FLOAT32
+TILE = 32
+
+
+class Unit:
+    """The matrix unit between buffers of float32: what a source register takes of them are 11 bits of mantissa."""
+
+    def __init__(self, math: MathConfig, products: int) -> None:
+        work = products * PHASES[math.fidelity] // PANEL_SPEED
+        self.core = Core(math, exactly(work + products // TILE * numeric.PASS))
+
+    def copied(self, values: torch.Tensor) -> torch.Tensor:
+        return self.core.source(values, WIDE)
+
+    def product(self, a: torch.Tensor, b: torch.Tensor, *, transposed: bool = False) -> torch.Tensor:
+        return matmul(self.copied(a), self.copied(b), self.core.config, transposed=transposed)
+
+    def add(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return self.core.add(self.copied(a), self.copied(b))
+
+    def sub(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return self.core.sub(self.copied(a), self.copied(b))
+
+    def mul(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return self.core.mul(self.copied(a), self.copied(b).expand_as(a))
+
+
+def solved(unit: Unit, lower: torch.Tensor, inverses: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """L⁻¹ right by forward substitution in rows of tiles: [heads, C, C], [heads, C, 32], [heads, C, width].
+
+    `inverses` are those of the tiles on the diagonal; only tiles below it are taken of L.
+    """
+    rows: list[torch.Tensor] = []
+    for at in range(0, lower.shape[-1], TILE):
+        here = slice(at, at + TILE)
+        rest = unit.copied(right[:, here])
+        for number, done in enumerate(rows):
+            block = lower[:, here, number * TILE : (number + 1) * TILE]
+            rest = unit.copied(unit.sub(rest, unit.product(block, done)))
+        rows.append(unit.product(inverses[:, here], rest))
+    return torch.cat(rows, 1)
+
+
+def scan(
+    unit: Unit,
+    values: torch.Tensor,
+    keys: torch.Tensor,
+    attention: torch.Tensor,
+    queries: torch.Tensor,
+    updates: torch.Tensor,
+    decay: torch.Tensor,
+    state: torch.Tensor,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """One chunk of all heads: its output and the state after it.
+
+    values     [heads, C, V], corrected within the chunk
+    keys       [heads, C, K], corrected alike: what they find in the state is taken off the values
+    attention  [heads, C, C], of positions to those before them
+    queries    [heads, C, K], decayed since the chunk began
+    updates    [heads, K, C], keys decayed to the chunk's end
+    decay      [heads, 1, 1], of the state over the chunk
+    """
+    fresh = unit.sub(values, unit.product(keys, state))
+    out = unit.add(unit.product(queries, state), unit.product(attention, fresh))
+    return out, unit.add(unit.mul(state, decay), unit.product(updates, fresh))
+
+
+# -- preparing chunks -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Chunks:
+    """Chunks of all heads before the scan, [chunks, …] each: what does not depend on the state."""
+
+    values: torch.Tensor  # × beta
+    keys: torch.Tensor  # × beta × decay since the chunk began
+    inverse: torch.Tensor  # of the corrections within a chunk
+    attention: torch.Tensor
+    queries: torch.Tensor
+    updates: torch.Tensor
+    decay: torch.Tensor  # of the state over the chunk, a value for each of 32 rows
+
+
+def prepared(
+    unit: Unit,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    gate: torch.Tensor,
+    beta: torch.Tensor,
+    *,
+    whole: bool,
+    solves: bool,
+) -> Chunks:
+    """[chunks, C, …] of queries, keys and values, [chunks, C, 1] of logarithmic gates and of beta.
+
+    `whole` inverts a chunk in one power series, else tiles on the diagonal are inverted by halves; with `solves` the
+    vector unit inverts a chunk of one tile by forward substitution.
+    """
+    size = key.shape[1]
+    lower, ones = torch.tril(torch.ones(size, size)), torch.ones(size, size)
+    values, keys = unit.mul(value, beta), unit.mul(key, beta)
+    since = unit.product(lower.expand(len(gate), -1, -1), gate)
+    total = unit.product(ones.expand(len(gate), -1, -1), gate)
+    decay, until = unit.core.apply("exp", since), unit.core.apply("exp", total - since)
+    between = unit.copied(since) - unit.copied(since).transpose(1, 2)
+    mask = lower * unit.core.apply("exp", lower * between)
+    corrections = -torch.tril(unit.product(keys, key, transposed=True) * mask, -1)
+    if whole:
+        inverse = _series(unit, corrections, size)
+    elif solves:
+        eye = torch.eye(size).expand_as(corrections)
+        inverse = torch.linalg.solve_triangular(eye - corrections, eye, upper=False, unitriangular=True)
+    else:
+        inverse = _inverted(unit, corrections)
+    over = (until * decay)[:, size - TILE :]
+    return Chunks(
+        values,
+        unit.mul(keys, decay),
+        inverse,
+        unit.product(query, key, transposed=True) * mask,
+        unit.mul(query, decay),
+        unit.copied(unit.mul(key, until)).transpose(1, 2),
+        over[:, :1].expand_as(over) if whole else over,
+    )
+
+
+def _series(unit: Unit, corrections: torch.Tensor, terms: int) -> torch.Tensor:
+    """(1 - N)⁻¹ = 1 + N (1 + N (1 + …)) of a strictly lower triangular N."""
+    eye = torch.eye(corrections.shape[-1]).expand_as(corrections)
+    made = unit.add(eye, corrections)
+    for _ in range(2, terms):
+        made = unit.add(eye, unit.product(corrections, made))
+    return made
+
+
+def _inverted(unit: Unit, corrections: torch.Tensor) -> torch.Tensor:
+    """(1 - N)⁻¹ by tiles, and tiles by halves, whose power series are short."""
+    if corrections.shape[-1] == TILE:
+        return _joined(unit, corrections, TILE // 2, lambda block: _series(unit, block, TILE // 2))
+    made = _joined(unit, corrections, TILE, lambda block: _inverted(unit, block))
+    return unit.copied(made)
+
+
+def _joined(
+    unit: Unit, corrections: torch.Tensor, half: int, invert: Callable[[torch.Tensor], torch.Tensor]
+) -> torch.Tensor:
+    """The inverse from those of two blocks on the diagonal and the block below it."""
+    block = unit.copied(corrections)
+    first, second = invert(block[:, :half, :half]), invert(block[:, half:, half:])
+    below = unit.product(unit.product(second, block[:, half:, :half]), first)
+    made = torch.zeros_like(block)
+    made[:, :half, :half], made[:, half:, half:] = unit.copied(first), unit.copied(second)
+    made[:, half:, :half] = unit.copied(below)
+    return made
+
+
+def scan_prepared(unit: Unit, chunks: Chunks, state: torch.Tensor, *, whole: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    """Chunks [heads, count, …] one after the other: outputs [heads, count, C, V] and the last state.
+
+    `whole` is the single program, which keeps every product in a buffer; the others add in the destination register
+    and apply the inverse last.
+    """
+    parts = [getattr(chunks, each.name).unflatten(0, (len(state), -1)) for each in fields(chunks)]
+    made = []
+    for values, keys, inverse, attention, queries, updates, decay in zip(*(part.unbind(1) for part in parts)):
+        lines = decay.repeat(1, state.shape[1] // TILE, 1)
+        if whole:
+            fresh = unit.sub(unit.product(inverse, values), unit.product(unit.product(inverse, keys), state))
+            out = unit.add(unit.product(queries, state), unit.product(attention, fresh))
+            state = unit.add(unit.mul(state, lines), unit.product(updates, fresh))
+        else:
+            fresh = unit.product(inverse, unit.copied(values) - unit.product(keys, state))
+            out = unit.product(queries, state) + unit.product(attention, fresh)
+            state = unit.mul(state, lines) + unit.product(updates, fresh)
+        made.append(out)
+    return torch.stack(made, 1), state
+
+
+def unit_rows(unit: Unit, values: torch.Tensor, epsilon: float, scale: float) -> torch.Tensor:
+    """Rows brought to length `scale`: × rsqrt(Σ x² + epsilon)."""
+    squares = unit.core.row_sums(unit.core.mul(values, values))
+    inverse = unit.core.apply("rsqrt", squares + epsilon) * scale
+    return unit.mul(values, inverse)

@@ -1,0 +1,108 @@
+"""Scores of keys by several heads, each weighed by its gate and added up, as the indexer's kernels compute them.
+
+There are two orders of the work (compute_indexer_score.cpp). Heads of one plane are multiplied with the keys, packed,
+and added up in a 16-bit destination register, gate times score, a batch of heads at a time; batches meet in L1. Where
+a plane has one head and no relu, its queries are multiplied by the gate first and the product with the keys is the
+score.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numba import njit, uint32
+
+from ttnn_emulator.enums import DataType, MathFidelity
+from ttnn_emulator.numerics.formats.carriers import round_bf16_nearest_even
+from ttnn_emulator.numerics.kernels.reductions import _multiplied
+from ttnn_emulator.numerics.mode import exactly
+from ttnn_emulator.numerics.native.worker_threads import cut, share
+from ttnn_emulator.numerics.programs.attention.softmax_steps import added_in_l1
+from ttnn_emulator.numerics.units import reductions as numeric
+from ttnn_emulator.numerics.units.compute_core import Core
+from ttnn_emulator.numerics.units.matrix_unit import PANEL_SPEED, PHASES, MathConfig, matmul
+
+NARROW = DataType.BFLOAT16
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A kernel with its settings.
+
+    relu     negative scores of a head count as zero
+    planes   groups of heads, each with scores of its own
+    batch    heads of a plane that are added up in the destination register
+    strip    whole rows of keys go through the unit at once: its multiplication of gates has one phase, whatever
+             fidelity is asked for (llk_math_eltwise_binary_custom.h, _bcast_cols_op_)
+    folded   gates are multiplied into the queries
+    """
+
+    math: MathConfig
+    relu: bool
+    planes: int
+    batch: int
+    strip: bool
+    folded: bool
+
+    def scores(self, query: torch.Tensor, key: torch.Tensor, gates: torch.Tensor) -> torch.Tensor:
+        """[heads, queries, depth], [keys, depth], gates [heads, queries] → [planes, queries, keys], bfloat16."""
+        heads, queries, depth = query.shape
+        size = queries * key.shape[0]
+        work = heads * size * depth * PHASES[self.math.fidelity] // PANEL_SPEED
+        core = Core(self.math, exactly(work + heads * size * numeric.PASS))
+        gates = gates.unsqueeze(-1)
+        each = heads // self.planes
+        made = torch.empty(self.planes, queries, key.shape[0])
+        for plane in range(self.planes):
+            these = slice(plane * each, (plane + 1) * each)
+            of_plane = self._folded if self.folded else self._added
+            made[plane] = of_plane(core, query[these], key, gates[these])
+        return made
+
+    def _folded(self, core: Core, query: torch.Tensor, key: torch.Tensor, gates: torch.Tensor) -> torch.Tensor:
+        gated = core.packed(core.mul(query[0], gates[0].expand_as(query[0])), NARROW)
+        return core.packed(matmul(gated, key, core.config, transposed=True), NARROW)
+
+    def _added(self, core: Core, query: torch.Tensor, key: torch.Tensor, gates: torch.Tensor) -> torch.Tensor:
+        config = replace(core.config, fidelity=MathFidelity.LoFi) if self.strip else core.config
+        total: torch.Tensor | None = None
+        for first in range(0, len(query), self.batch):
+            sums = torch.zeros(query.shape[1], key.shape[0])
+            for head in range(first, first + self.batch):
+                score = core.packed(matmul(query[head], key, core.config, transposed=True), NARROW)
+                score = score.clamp(min=0.0) if self.relu else score
+                sums = multiplied_onto(sums, score, gates[head], config, exact=core.exact)
+            sums = core.packed(sums, NARROW)
+            total = sums if total is None else added_in_l1(total, sums, NARROW)
+        assert total is not None
+        return total
+
+
+def multiplied_onto(
+    sums: torch.Tensor, a: torch.Tensor, b: torch.Tensor, config: MathConfig, *, exact: bool
+) -> torch.Tensor:
+    """What a destination register holds after a × b has been added, phase by phase of the fidelity.
+
+    `a` is in source A, and `b`, of which sizes of 1 are for all, in source B.
+    """
+    if not exact:
+        total = sums + numeric.multiply(a, b, replace(config, fp32_acc=True), exact=False)
+        return total if config.fp32_acc else round_bf16_nearest_even(total)
+    made = torch.empty_like(sums)
+    words = [_words(each.expand_as(sums)) for each in (a, b, sums, made)]
+    end = (*words[:3], PHASES[config.fidelity], config.fp32_acc, words[3])
+    share(_multiply_onto, [(*part, *end) for part in cut(made.numel(), numeric.ONE_WORKER)])
+    return made
+
+
+def _words(values: torch.Tensor) -> np.ndarray:
+    return values.contiguous().view(torch.int32).numpy().view(np.uint32).reshape(-1)
+
+
+@njit(cache=True, nogil=True)
+def _multiply_onto(first, last, a, b, starts, phases, wide, out):
+    """starts + a × b for places `first` to `last`."""
+    for i in range(first, last):
+        out[i] = _multiplied(a[i], b[i], uint32(starts[i]), phases, wide)

@@ -1,0 +1,160 @@
+"""Steps that the attention kernels are made of: exponentials of scores and of maxima, reciprocals, sums in L1.
+
+A kernel walks over chunks of keys. It keeps the largest score of a row so far, the sum of exponentials and the sum of
+weighted values; when the largest changes, what was summed up before is scaled down by the exponential of the change.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from ttnn_emulator.enums import DataType
+from ttnn_emulator.numerics.formats.carriers import round_bf16_nearest_even, truncate_bf16
+from ttnn_emulator.numerics.functions.exponential import exp, exp_21_bits, exp_accurate
+from ttnn_emulator.numerics.functions.kernel_vocabulary import to_int16, to_integer, to_uint8
+from ttnn_emulator.numerics.functions.lookup_tables import ALL_BF16, apply_table
+from ttnn_emulator.numerics.functions.roots import reciprocal
+from ttnn_emulator.numerics.units.vector_unit import (
+    Float,
+    add,
+    bits,
+    floats,
+    mad,
+    mul,
+    round_to_bf16,
+    sign_magnitude_to_float,
+    store_bf16,
+    store_fp32,
+)
+
+TABLES_KEPT = 64
+TILE = 32
+NEGATIVE_INFINITY = float("-inf")
+
+# Schraudolph's exponential: the bits of exp(x) are nearly 2⁸ ÷ ln 2 × x + 127 × 2⁸ - 11.2, shifted left by 15.
+STEEPNESS = np.float32(256.0) * np.float32(1.4426950408889634)
+OFFSET = np.float32(32500.818359375)
+
+# exp(r) for |r| ≤ ln 2 ÷ 2, by the width of the destination register.
+NARROW_POLYNOMIAL = (0.999848792924395, 1.0150876009852106, 0.5062836705674557)
+WIDE_POLYNOMIAL = (1.0000001510806179, 0.9999622811704765, 0.49998365704615426, 0.16792157982882225, 0.041959439860014)
+LN2 = np.float32(0.6931471805599453)
+INVERSE_LN2 = np.float32(1.4426950408889634)
+
+
+def scale_of_maxima(scale: float) -> np.float32:
+    """The scale as exponentials of maxima take it: a bfloat16 by dropping bits."""
+    return np.float32(truncate_bf16(torch.tensor(scale, dtype=torch.float32)).item())
+
+
+# -- the vector unit --------------------------------------------------------------------------------------------------
+
+
+def _score_power(x: Float, scale: float, wide: bool) -> Float:
+    """exp(scale × x) of a score, fast; the packer's relu turns what comes out negative, below exp(-88), into zero."""
+    scaled = mad(STEEPNESS * np.float32(scale), x, OFFSET)
+    whole = to_int16(scaled)
+    raw = floats((whole & np.int32(0x7FFF)) << 15)
+    return np.where(whole < 0, np.float32(0.0), raw)
+
+
+def _exact_score_power(x: Float, scale: float, wide: bool) -> Float:
+    """The same by the accurate exponential, which takes a product that has been stored."""
+    product = mul(x, np.float32(scale))
+    product = store_fp32(product) if wide else store_bf16(product)
+    return exp(product, approx=False, fp32=wide)
+
+
+def maximum_power(x: Float, scale: float, wide: bool) -> Float:
+    """exp(scale × x) of a difference of maxima: what the kernels call their approximate mode is the accurate one."""
+    product = mul(x, np.float32(scale))
+    return exp_accurate(product) if wide else round_to_bf16(exp_21_bits(product))
+
+
+def _polynomial_power(x: Float, scale: float, wide: bool) -> Float:
+    """The same by a polynomial: of degree 2 for a 16-bit destination register, else 4."""
+    x = mul(x, np.float32(scale))
+    j = sign_magnitude_to_float(to_integer(mul(x, INVERSE_LN2), 127, signed=True))
+    r = mad(j, -LN2, x)
+    *lower, made = (np.float32(each) for each in (WIDE_POLYNOMIAL if wide else NARROW_POLYNOMIAL))
+    for coefficient in reversed(lower):
+        made = mad(r, made, coefficient)
+    biased = add(j, np.float32(127.0))
+    power = mul(made, floats(to_uint8(biased) << 23))
+    power = np.where(bits(biased) == 0, np.float32(0.0), power)
+    return power if wide else round_to_bf16(power)
+
+
+def _quick_inverse(x: Float, _: float, wide: bool) -> Float:
+    return reciprocal(x, steps=1)
+
+
+def _inverse(x: Float, _: float, wide: bool) -> Float:
+    return reciprocal(x, steps=2) if wide else round_to_bf16(reciprocal(x, steps=1))
+
+
+def _best_inverse(x: Float, _: float, wide: bool) -> Float:
+    return reciprocal(x, steps=2) if wide else reciprocal(x, steps=1, to_bf16=True)
+
+
+@functools.lru_cache(maxsize=TABLES_KEPT)
+def _table(function: Callable[..., Float], parameter: float) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return store_bf16(function(ALL_BF16, parameter, False))
+
+
+def _applied(function: Callable[..., Float], x: torch.Tensor, parameter: float, wide: bool) -> torch.Tensor:
+    """What the function leaves in the destination register; from 16 bits it is looked up."""
+    if not wide:
+        return apply_table(_table(function, parameter), x)
+    with np.errstate(all="ignore"):
+        return torch.from_numpy(stored(function(x.contiguous().numpy(), parameter, True), True))
+
+
+def stored(x: Float, wide: bool) -> Float:
+    """What the vector unit's store leaves in the destination register."""
+    return np.asarray(store_fp32(x) if wide else store_bf16(x), np.float32)
+
+
+def score_powers(x: torch.Tensor, scale: float, *, wide: bool, accurate: bool = False) -> torch.Tensor:
+    """exp(scale × x) of scores less their maximum."""
+    return _applied(_exact_score_power if accurate else _score_power, x, scale, wide)
+
+
+def maximum_powers(x: torch.Tensor, scale: float, *, wide: bool, approx: bool) -> torch.Tensor:
+    """exp(scale × x) of the change of a maximum."""
+    parameter = float(scale_of_maxima(scale))
+    return _applied(maximum_power if approx else _polynomial_power, x, parameter, wide)
+
+
+def inverses(x: torch.Tensor, *, wide: bool, approx: bool, streaming: bool = False) -> torch.Tensor:
+    """1 ÷ x of a row's sum; the `streaming` kernel starts from the guess that is best for bfloat16."""
+    function = _quick_inverse if approx else _best_inverse if streaming else _inverse
+    return _applied(function, x, 0.0, wide)
+
+
+def added_in_register(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Two tiles of a 16-bit destination register added by the vector unit, whose store drops the low bits."""
+    return torch.from_numpy(stored(add(a.contiguous().numpy(), b.contiguous().numpy()), False))
+
+
+# -- L1 ---------------------------------------------------------------------------------------------------------------
+
+
+def added_in_l1(a: torch.Tensor, b: torch.Tensor, dtype: DataType) -> torch.Tensor:
+    """What the packer leaves when it adds to what lies in a buffer: rounded to nearest even."""
+    total = a + b
+    return round_bf16_nearest_even(total) if dtype is DataType.BFLOAT16 else total
+
+
+def tile_sums(powers: torch.Tensor, dtype: DataType) -> torch.Tensor:
+    """Tiles of a row added in L1 one after another: [..., columns] → [..., 32]."""
+    first, *rest = powers.unflatten(-1, (-1, TILE)).unbind(-2)
+    total = first
+    for part in rest:
+        total = added_in_l1(total, part, dtype)
+    return total

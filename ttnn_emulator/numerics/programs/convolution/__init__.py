@@ -1,0 +1,1 @@
+"""Convolutions as the chip computes them."""

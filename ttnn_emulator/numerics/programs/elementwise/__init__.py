@@ -1,0 +1,1 @@
+"""Elementwise operations of two and three operands, and gradients."""

@@ -1,0 +1,1 @@
+"""Gates of mixtures of experts as their kernels compute them."""

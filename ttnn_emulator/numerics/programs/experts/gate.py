@@ -1,0 +1,177 @@
+"""The gate of a mixture of experts: which eight of 256 or 512 scores the vector unit keeps, and their weights.
+
+The unit sorts 16 values at a time, held in four registers of four rows. What ends up where among equal keys follows
+from the order in which it compares them, so the comparisons are made here in the kernel's order
+(ckernel_sfpu_generalized_moe_gate_topk_single_face.h). A number travels with every key: the expert's place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ttnn_emulator.numerics.functions.exponential import exp
+from ttnn_emulator.numerics.functions.roots import reciprocal
+from ttnn_emulator.numerics.units.vector_unit import Float, add, bits, mul, store_bf16, sub
+
+GROUPS = 8
+KEPT = 8  # of every 16 that are sorted
+BEST_GROUPS = 4
+BLOCK = 256  # experts that one tile holds, in its first face
+
+# Which rows of a register put the larger value first.
+ALL, UPPER, EVEN = (0, 1, 2, 3), (0, 1), (0, 2)
+STEPS = ((0, 2), (1, 3), (0, 1), (2, 3))
+
+
+@dataclass
+class Registers:
+    """Four registers [many, 4, 4]: `keys` that are compared and `places` that follow them."""
+
+    keys: np.ndarray
+    places: np.ndarray
+
+    @classmethod
+    def holding(cls, keys: np.ndarray, places: np.ndarray) -> Registers:
+        """Sixteen values a sort, four consecutive ones a register."""
+        return cls(keys.reshape(-1, 4, 4).copy(), places.reshape(-1, 4, 4).copy())
+
+    def swap(self, first: int, second: int, rows: Sequence[int] = ALL) -> None:
+        """SFPSWAP: the larger into the first register, in the other rows into the second."""
+        smaller = self.keys[:, first] < self.keys[:, second]
+        larger_first = np.isin(np.arange(4), rows)
+        exchanged = smaller == larger_first
+        for field in (self.keys, self.places):
+            a, b = field[:, first].copy(), field[:, second].copy()
+            field[:, first], field[:, second] = np.where(exchanged, b, a), np.where(exchanged, a, b)
+
+    def transpose(self) -> None:
+        self.keys, self.places = (np.swapaxes(field, 1, 2).copy() for field in (self.keys, self.places))
+
+    def sort_pairs_and_fours(self) -> None:
+        """Phases 0 and 1."""
+        self.transpose()
+        self.swap(0, 1)
+        self.swap(3, 2)
+        for first, second in STEPS:
+            self.swap(first, second, EVEN)
+        self.transpose()
+
+    def sort_eights(self, *, bitonic: bool) -> None:
+        """Phase 2: two runs of eight, the second in the other direction if `bitonic`."""
+        self.swap(0, 1)
+        self.swap(*((3, 2) if bitonic else (2, 3)))
+        self.transpose()
+        for first, second in STEPS:
+            self.swap(first, second, UPPER if bitonic else ALL)
+        self.transpose()
+
+    def best_eight(self, *, descending: bool = True) -> None:
+        """Phase 3: of a bitonic sequence the larger half in order, in the first two registers or the last two."""
+
+        def larger(first: int, second: int) -> None:
+            self.swap(*((first, second) if descending else (second, first)))
+
+        larger(0, 2)
+        larger(1, 3)
+        larger(0, 1) if descending else larger(2, 3)
+        self.transpose()
+        for first, second in STEPS:
+            larger(first, second)
+        self.transpose()
+
+    def sort(self, *, descending: bool = True) -> None:
+        self.sort_pairs_and_fours()
+        self.sort_eights(bitonic=True)
+        self.best_eight(descending=descending)
+
+    def half(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """[many, 8] keys and places of the first two registers or the last two."""
+        part = slice(2 * number, 2 * number + 2)
+        return self.keys[:, part].reshape(-1, KEPT), self.places[:, part].reshape(-1, KEPT)
+
+
+Runs = tuple[np.ndarray, np.ndarray]  # keys and places, [..., 8]
+
+
+def _joined(first: Runs, second: Runs) -> Registers:
+    return Registers.holding(*(np.concatenate(pair, -1) for pair in zip(first, second)))
+
+
+def _turned(runs: Runs) -> Runs:
+    return runs[0][..., ::-1], runs[1][..., ::-1]
+
+
+def _group_runs(keys: np.ndarray, places: np.ndarray) -> Runs:
+    """The best eight of every group's 32, in order: [tokens, 8 groups, 8]. Two columns of 16 are sorted apart."""
+    keys, places = (field.reshape(-1, GROUPS, 2, 16) for field in (keys, places))
+    even = Registers.holding(keys[:, :, 0], places[:, :, 0])
+    even.sort()
+    odd = Registers.holding(keys[:, :, 1], places[:, :, 1])
+    odd.sort(descending=False)
+    both = _joined(even.half(0), odd.half(1))
+    both.best_eight()
+    best = both.half(0)
+    return best[0].reshape(-1, GROUPS, KEPT), best[1].reshape(-1, GROUPS, KEPT)
+
+
+def _of_four_runs(runs: Runs) -> Runs:
+    """[tokens, 4, 8] runs in order → the best eight of all, in no order: [tokens, 8]."""
+    pairs = _joined((runs[0][:, 0::2], runs[1][:, 0::2]), _turned((runs[0][:, 1::2], runs[1][:, 1::2])))
+    pairs.best_eight()
+    keys, places = (field.reshape(-1, 2, KEPT) for field in pairs.half(0))
+    both = _joined((keys[:, 0], places[:, 0]), _turned((keys[:, 1], places[:, 1])))
+    both.swap(0, 2)
+    both.swap(1, 3)
+    return both.half(0)
+
+
+def _of_two_runs(first: Runs, second: Runs) -> Runs:
+    """The best eight of 16 in order."""
+    both = _joined(first, second)
+    both.sort()
+    return both.half(0)
+
+
+def order_keys(values: Float) -> np.ndarray:
+    """int32 that order as the vector unit orders floats: by sign, then by magnitude."""
+    raw = bits(values)
+    return np.where(raw < 0, raw ^ np.int32(0x7FFFFFFF), raw)
+
+
+def best_eight(keys: Float) -> np.ndarray:
+    """Places of the best eight of [tokens, 256 or 512] keys, the best first: [tokens, 8]."""
+    blocks = []
+    for start in range(0, keys.shape[-1], BLOCK):
+        part = order_keys(keys[:, start : start + BLOCK])
+        places = np.broadcast_to(np.arange(start, start + BLOCK), part.shape)
+        own, of = _group_runs(part, places)
+        blocks.append(_of_two_runs(*(_of_four_runs((own[:, half], of[:, half])) for half in (np.s_[:4], np.s_[4:]))))
+    return (blocks[0] if len(blocks) == 1 else _of_two_runs(blocks[1], blocks[0]))[1]
+
+
+def best_eight_of_groups(keys: Float) -> np.ndarray:
+    """The best eight of the four groups whose two best keys sum to most, in no order: [tokens, 256] → [tokens, 8]."""
+    own, of = _group_runs(order_keys(keys), np.broadcast_to(np.arange(BLOCK), keys.shape))
+    two_best = np.take_along_axis(keys, of[:, :, :2].reshape(-1, 2 * GROUPS), -1).reshape(-1, GROUPS, 2)
+    sums = order_keys(store_bf16(add(two_best[..., 0], two_best[..., 1])))
+    groups = np.broadcast_to(np.arange(GROUPS), sums.shape)
+    sorted_groups = _joined((sums, groups), (sums, groups))
+    sorted_groups.sort_pairs_and_fours()
+    sorted_groups.sort_eights(bitonic=False)
+    chosen = sorted_groups.half(0)[1][:, :BEST_GROUPS, None]
+    return _of_four_runs((np.take_along_axis(own, chosen, 1), np.take_along_axis(of, chosen, 1)))[1]
+
+
+def weights(scores: Float, epsilon: float, scale: float, *, kept: int, softmax: bool) -> Float:
+    """[tokens, 8] scores divided by the sum of the first `kept`, the others 0; with `softmax` of their exponentials."""
+    if softmax:
+        scores = store_bf16(sub(scores, scores[:, :1]))
+        scores = store_bf16(exp(scores, approx=False, fp32=False))
+    scores = np.where(np.arange(KEPT) < kept, scores, np.float32(0.0))
+    fours = add(scores[:, :4], scores[:, 4:])
+    total = store_bf16(add(add(fours[:, 0], fours[:, 1]), add(fours[:, 2], fours[:, 3])))
+    inverse = reciprocal(add(total, np.float32(epsilon)), steps=2)
+    return store_bf16(mul(scores, mul(inverse, np.float32(scale))[:, None]))

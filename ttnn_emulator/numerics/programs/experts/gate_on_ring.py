@@ -1,0 +1,105 @@
+"""How the kernels of moe_gate_mm choose experts: eight cores hold the scores of a group each, one of them collects.
+
+Scores are bfloat16 in the upper half of a register and carry their number in the lower half; SFPSWAP compares both.
+So no two keys of a token are equal, the networks of the kernels sort them, and what they find is what sorting finds.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from ttnn_emulator.numerics.formats.carriers import flush
+from ttnn_emulator.numerics.units import vector_unit
+
+Int = np.ndarray
+
+GROUPS, GROUP = 8, 32  # groups of experts, and experts of each
+KEPT_GROUPS, KEPT = 4, 8
+SUBGROUP = 8  # experts that top8_sfpu.h sorts at a time, in place
+COLLECTOR = GROUPS - 1
+UPPER = np.int32(-0x10000)
+HIDDEN = np.int32(-0x800000)  # -infinity, with number 0
+HALF_GROUP = 16  # experts that a mask of 16 bits tells of
+
+
+def biased(scores: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    """scores + bias as bias_bcast_sfpu.h stores it, packed."""
+    total = vector_unit.add(scores.numpy(), np.broadcast_to(bias.numpy(), scores.shape))
+    return flush(torch.from_numpy(np.ascontiguousarray(vector_unit.store_bf16(total))))
+
+
+def collected(scores: torch.Tensor, column: int) -> torch.Tensor:
+    """The tile [32, 32] that the last core makes of biased scores [group, token, expert]; a column is a token.
+
+    Rows 0 to 7 are the best scores and rows 8 to 15 their experts. Rows 16 and 17 tell which of the 32 experts of
+    `column` are among them, 16 each. The others are what the registers held: leftovers of that search in rows 18 and
+    19, and then the lower half of the third and all of the fourth sorted eight of the last group.
+    """
+    values = np.ascontiguousarray(scores.numpy())
+    keys = vector_unit.bits(values) & UPPER | np.arange(GROUP, dtype=np.int32)
+    best = _sorted(keys)[..., :KEPT] + (np.arange(GROUPS, dtype=np.int32) << 5)[:, None, None]
+    chosen = (_chosen_groups(values)[None] >> np.arange(GROUPS, dtype=np.int32)[:, None]) & 1
+    best = np.where(chosen[..., None] == 1, best, HIDDEN)
+    best = _sorted(np.moveaxis(best, 0, 1).reshape(best.shape[1], -1))[:, :KEPT]
+    own = keys[COLLECTOR]
+    third, fourth = (_sorted(own[:, first : first + SUBGROUP]) for first in (2 * SUBGROUP, 3 * SUBGROUP))
+    rows = (
+        _upper_halves(best),
+        _lower_halves(best),
+        _lower_halves(np.stack(_found_in_column(best, column), -1)),
+        _upper_halves(third[:, SUBGROUP // 2 :]),
+        _upper_halves(fourth),
+    )
+    return flush(torch.from_numpy(np.ascontiguousarray(np.concatenate(rows, 1).T)))
+
+
+def _sorted(keys: Int) -> Int:
+    """Registers from the largest to the smallest, by sign and magnitude."""
+    order = np.argsort(-vector_unit.total_order(keys.view(np.float32)).astype(np.int64), -1, kind="stable")
+    return np.take_along_axis(keys, order, -1)
+
+
+def _chosen_groups(values: np.ndarray) -> Int:
+    """For every token a bit a group: those with the best pairs of experts (top2_sum_sfpu.h, top4_sfpu.h)."""
+    two = _sorted(vector_unit.bits(values))[..., :2].view(np.float32)
+    sums = vector_unit.store_bf16(vector_unit.add(two[..., 0], two[..., 1]))
+    packed = flush(torch.from_numpy(np.ascontiguousarray(sums))).numpy()
+    keys = vector_unit.bits(packed.T) & UPPER | np.arange(GROUPS, dtype=np.int32)
+    groups = _sorted(keys)[:, :KEPT_GROUPS] & 0xFF
+    return np.bitwise_or.reduce(np.int32(1) << groups, -1)
+
+
+def _found_in_column(best: Int, column: int) -> tuple[Int, Int, Int, Int]:
+    """Registers 4 to 7 at the end of top8_merge_sfpu.h: two masks, and what its last steps left.
+
+    Lanes leave a step one condition after the other, so register 7 keeps older contents where they left early.
+    """
+    # The immediate operand of SFPIADD has 12 bits and a sign.
+    offset = (-(column << 5)) & 0xFFF
+    offset -= 0x1000 if offset & 0x800 else 0
+    masks = [np.zeros(best.shape[0], np.int32) for _ in range(2)]
+    flag, last = np.zeros(best.shape[0], np.int32), best[:, -1].copy()
+    for first in range(0, KEPT, KEPT // 2):
+        experts = (best[:, first : first + KEPT // 2] & 0xFFFF).T.copy()
+        for half, step in enumerate((offset, -HALF_GROUP)):
+            for expert in experts:
+                expert += np.int32(step)
+                reached = expert >= 0
+                last = np.where(reached, expert - HALF_GROUP, last)
+                inside = reached & (expert < HALF_GROUP)
+                flag = inside.astype(np.int32)
+                last = np.where(inside, np.int32(1) << (expert & 15), last)
+                masks[half] |= np.where(inside, last, 0)
+    return masks[0], masks[1], flag, last
+
+
+def _upper_halves(registers: Int) -> np.ndarray:
+    return vector_unit.store_bf16(registers.view(np.float32))
+
+
+def _lower_halves(registers: Int) -> np.ndarray:
+    """Bits 0 to 15 as SFPSTORE puts them into a register of bfloat16, where the exponent has the lowest eight bits."""
+    raw = registers.astype(np.int32) & 0xFFFF
+    bits = (raw & 0x8000) | (raw & 0xFF) << 7 | (raw >> 8) & 0x7F
+    return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)

@@ -1,0 +1,1 @@
+"""Norms and softmax as their kernels compute them."""

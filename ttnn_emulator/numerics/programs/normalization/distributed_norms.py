@@ -1,0 +1,163 @@
+"""Norms of rows that several devices share, as the kernels of diffusion transformers compute them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from ttnn_emulator.enums import DataType
+from ttnn_emulator.numerics.formats.carriers import flush, truncate_bf16
+from ttnn_emulator.numerics.mode import exactly
+from ttnn_emulator.numerics.programs.products.matmul import Kernel
+from ttnn_emulator.numerics.units import reductions as numeric
+from ttnn_emulator.numerics.units import vector_unit as v
+from ttnn_emulator.numerics.units.compute_core import Core, Operand
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig
+from ttnn_emulator.numerics.units.packer import pack
+
+TILE = numeric.TILE
+STEPS = 5  # multiplications of the vector unit a value
+BF16 = DataType.BFLOAT16
+
+# -- layer norm -------------------------------------------------------------------------------------------------------
+
+
+def running_statistics(values: torch.Tensor, reciprocals: torch.Tensor, wide: bool) -> torch.Tensor:
+    """Mean and variance of rows [..., W] by Welford's algorithm → [..., 2], as the destination register holds them.
+
+    `reciprocals` are 1, 1/2, 1/3 … (ckernel_sfpu_welfords_common.h: _compute_welfords_row_).
+    """
+    width = values.shape[-1]
+    usual = torch.allclose(reciprocals, 1.0 / torch.arange(1, width + 1), rtol=1e-5, atol=0.0)
+    if usual and not exactly(values.numel() * STEPS * numeric.PASS):
+        exact = values.double()
+        found = torch.stack([exact.mean(-1), exact.var(-1, correction=0)], -1).float()
+        return found if wide else truncate_bf16(found)
+    columns = np.ascontiguousarray(values.movedim(-1, 0).numpy())
+    shares = reciprocals.numpy().astype(np.float32)
+    mean, squares = np.zeros_like(columns[0]), np.zeros_like(columns[0])
+    for column, share in zip(columns, shares):
+        before = v.sub(column, mean)
+        mean = v.mad(before, share, mean)
+        squares = v.mad(before, v.sub(column, mean), squares)
+    found = torch.from_numpy(np.stack([mean, v.mul(squares, shares[width - 1])], -1))
+    return found if wide else truncate_bf16(found)
+
+
+def statistics_tiles(found: torch.Tensor, dtype: DataType, wide: bool) -> torch.Tensor:
+    """[..., rows, 2] → [..., rows, 64]: each in the first column of a tile, after a pass through L1 as a row."""
+    rows = found.shape[-2]
+    lying = torch.nn.functional.pad(found.mT, (0, -rows % TILE)).contiguous()
+    standing = pack(lying, dtype, from_fp32=wide)[..., :rows].mT.unsqueeze(-1)
+    tiles = torch.nn.functional.pad(standing, (0, TILE - 1)).flatten(-2)
+    return pack(tiles.contiguous(), dtype, from_fp32=wide)
+
+
+def combined(core: Core, statistics: Operand, width: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Mean and variance of all devices' parts, each `width` wide (combine_welford.h: combine_welford_partials)."""
+    past_registers = core.wide and statistics.dtype is DataType.FLOAT32
+    values = statistics.values if past_registers else core.source(statistics.values, statistics.dtype)
+    parts = values.unflatten(-1, (-1, 2, TILE))[..., :1]
+    mean = torch.zeros((*parts.shape[:-3], 1))
+    squares = torch.zeros_like(mean)
+    number = np.float32
+    count, each = number(0), number(width)
+    for part in parts.unbind(-3):
+        own = part[..., 1, :]
+        other = part[..., 0, :].contiguous()
+        share, other_share = count / (count + each), each / (count + each)
+        distance = core.vector("sub", other, mean)
+        mean = core.vector("add", core.scaled(mean, float(share)), core.scaled(other, float(other_share)))
+        spread = core.scaled(core.apply("square", distance), float(count * other_share))
+        squares = core.vector("add", squares, spread)
+        squares = core.vector("add", squares, core.scaled(own.contiguous(), float(width)))
+        count = number(count + each)
+    return mean, core.scaled(squares, float(number(1) / count))
+
+
+def layer_norm(
+    x: Operand,
+    statistics: Operand,
+    config: MathConfig,
+    epsilon: float,
+    dtype: DataType,
+    width: int,
+    weight: Operand | None = None,
+    bias: Operand | None = None,
+) -> torch.Tensor:
+    """(x - mean) ÷ √(variance + epsilon) × weight + bias by the gathered statistics of parts `width` wide."""
+    core = Core.of(config, x.values.numel())
+    mean, variance = (core.through(each) for each in combined(core, statistics, width))
+    inverse = _inverse_root(core, variance, epsilon)
+    made = core.mul(core.through(core.sub(core.source(x.values, x.dtype), mean)), inverse)
+    for step, operand in ((core.mul, weight), (core.add, bias)):
+        if operand is not None:
+            made = step(core.through(made), core.source(operand.values, operand.dtype))
+    return core.packed(made, dtype)
+
+
+def _inverse_root(core: Core, values: torch.Tensor, epsilon: float) -> torch.Tensor:
+    shifted = core.add(values, torch.tensor(numeric.scaler_of(epsilon)))
+    return core.through(core.apply("rsqrt", shifted))
+
+
+# -- RMS norm ---------------------------------------------------------------------------------------------------------
+
+
+def sums_of_squares(values: torch.Tensor, config: MathConfig, dtype: DataType) -> torch.Tensor:
+    """Rows [..., W] of bfloat16 → [..., 32] with the sum of squares in column 0.
+
+    The packer adds the squares of a row's tiles up in L1, in float32, before the tile that is left is reduced.
+    """
+    core = Core.of(config, values.numel())
+    squares = core.packed(core.mul(values, values), DataType.FLOAT32)
+    tiles = torch.nn.functional.pad(squares, (0, -squares.shape[-1] % TILE)).unflatten(-1, (-1, TILE))
+    total = tiles[..., 0, :]
+    for tile in tiles.unbind(-2)[1:]:
+        total = flush(total + tile)
+    total = core.row_sums(core.source(total.contiguous(), DataType.FLOAT32))
+    return core.packed(torch.nn.functional.pad(total, (0, TILE - 1)), dtype)
+
+
+Rotation = tuple[Operand, Operand, Operand]  # the matrix that turns tiles, cosines and sines
+
+
+def rms_norm(
+    x: Operand,
+    statistics: Operand,
+    config: MathConfig,
+    epsilon: float,
+    dtype: DataType,
+    heads: int,
+    weight: Operand | None,
+    rotation: Rotation | None,
+) -> torch.Tensor:
+    """[1, 1, S, W] → [1, heads, S, W ÷ heads]: x ÷ √(mean square + epsilon) × weight, and rotated if asked for."""
+    core = Core.of(config, x.values.numel())
+    devices = statistics.values.shape[-1] // TILE
+    share = numeric.scaler_of(1.0 / (x.values.shape[-1] * devices))
+    mean = core.through(core.row_sums(core.source(statistics.values, statistics.dtype), share))
+    made = core.mul(x.values, _inverse_root(core, mean, epsilon))
+    if weight is not None:
+        made = core.mul(core.through(made), core.source(weight.values, weight.dtype))
+    if rotation is not None:
+        made = _rotated(core, made, heads, rotation)
+    return core.packed(made, dtype).unflatten(-1, (heads, -1)).transpose(-2, -3).flatten(1, 2).contiguous()
+
+
+def _rotated(core: Core, made: torch.Tensor, heads: int, rotation: Rotation) -> torch.Tensor:
+    matrix, *waves = rotation
+    cosines, sines = (core.source(wave.values, wave.dtype).unsqueeze(-2) for wave in waves)
+    kept = core.packed(made, core.middle)
+    turn: Callable[..., torch.Tensor] = Kernel(core.config, core.middle, matrix.dtype, BF16).compute()
+    tiles = kept.reshape(-1, TILE)
+    turned = turn(tiles, matrix.values.reshape(TILE, TILE).contiguous()).reshape(made.shape)
+
+    def times(values: torch.Tensor, wave: torch.Tensor, buffer: DataType) -> torch.Tensor:
+        product = core.mul(values.unflatten(-1, (heads, -1)), wave)
+        return core.through(product.flatten(-2), buffer)
+
+    straight = times(core.source(kept, core.middle), cosines, core.middle)
+    return core.add(straight, times(turned, sines, BF16))

@@ -1,0 +1,94 @@
+"""group_norm as its kernels compute it: sums over whole tiles, with the root of the mean's divisor applied twice."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from ttnn_emulator.enums import DataType
+from ttnn_emulator.numerics.formats.carriers import round_bf16_nearest_even
+from ttnn_emulator.numerics.units import reductions as numeric
+from ttnn_emulator.numerics.units.compute_core import Core, Operand
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig, truncate_mantissa
+
+TILE = numeric.TILE
+SLOT = 8  # places between the partial sums of two cores, in the tile in which one core collects them
+
+
+def group_norm(
+    x: Operand,
+    groups: int,
+    config: MathConfig,
+    epsilon: float,
+    *,
+    cores: int = 1,
+    weight: Operand | None = None,
+    bias: Operand | None = None,
+) -> torch.Tensor:
+    """x [batch, 1, rows, channels]: every group of channels to zero mean and unit variance, then × weight + bias.
+
+    `cores` share the rows of a batch: each makes the mean of its own, and one of them the mean of those.
+    """
+    core = Core.of(config, x.values.numel())
+    middle = DataType.FLOAT32 if x.dtype is DataType.FLOAT32 else DataType.BFLOAT16
+    batch, _, rows, channels = x.values.shape
+    width = channels // groups
+    values = core.source(x.values, x.dtype).reshape(batch, rows, groups, width).transpose(1, 2)
+    shift = round_bf16_nearest_even(torch.tensor(epsilon))
+    mean = _mean(core, values, width, cores, middle)
+    centred = core.through(core.sub(values, mean), middle)
+    variance = _mean(core, core.through(core.mul(centred, centred), middle), width, cores, middle)
+    inverse = core.through(core.apply("rsqrt", core.add(variance, shift), approx=config.approx), middle)
+    made = core.mul(centred, inverse).transpose(1, 2).reshape(x.values.shape)
+    for step, operand in ((core.mul, weight), (core.add, bias)):
+        if operand is not None:
+            made = step(core.through(made, middle), core.source(operand.values, operand.dtype))
+    return core.packed(core.through(made, middle) if weight is None and bias is None else made, x.dtype)
+
+
+def _mean(core: Core, values: torch.Tensor, width: int, cores: int, middle: DataType) -> torch.Tensor:
+    """The mean over rows and channels of values [batch, groups, rows, width], as a source register holds it."""
+    rows = values.shape[-2]
+    share = math.ceil(math.ceil(rows / TILE) / cores) * TILE
+    wide = middle is DataType.FLOAT32
+    parts = []
+    for number, part in enumerate(values.split(share, -2)):
+        scaler = numeric.scaler_of(1.0 / math.sqrt(part.shape[-2] * width), wide=False)
+        parts.append(core.through(_over_tiles(core, _placed(part, width), scaler, wide), middle))
+        assert number < cores
+    collected = values.new_zeros(*values.shape[:-2], TILE * TILE)
+    for number, part in enumerate(parts):
+        collected[..., number * SLOT] = part
+    faces = collected.unflatten(-1, (2, 2, 16, 16)).transpose(-3, -2).reshape(*values.shape[:-2], 1, TILE, TILE)
+    scaler = numeric.scaler_of(1.0 / math.sqrt(len(parts)))
+    total = core.through(_over_tiles(core, faces, scaler, wide), middle)
+    return total.unsqueeze(-1).unsqueeze(-1)
+
+
+def _placed(values: torch.Tensor, width: int) -> torch.Tensor:
+    """Groups [batch, groups, rows, width] in the tiles they lie in: [batch, groups, tiles, 32, 32], zeros around."""
+    batch, groups, rows, _ = values.shape
+    span = max((group * width % TILE + width + TILE - 1) // TILE for group in range(groups))
+    height = math.ceil(rows / TILE) * TILE
+    room = values.new_zeros(batch, groups, height, span * TILE)
+    for group in range(groups):
+        start = group * width % TILE
+        room[:, group, :rows, start : start + width] = values[:, group]
+    tiles = room.unflatten(-1, (span, TILE)).unflatten(-3, (-1, TILE)).transpose(-3, -2)
+    return tiles.flatten(2, 3)
+
+
+def _over_tiles(core: Core, tiles: torch.Tensor, scaler: float, wide: bool) -> torch.Tensor:
+    """scaler² × the sum of [..., tiles, 32, 32]: each tile is pooled into a row, and that row into the running sum."""
+    if not core.exact:
+        return tiles.sum((-3, -2, -1)) * scaler * scaler
+    total: torch.Tensor | None = None
+    bits = 11 if wide and core.wide else 8
+    for tile in tiles.unbind(-3):
+        faces = tile.unflatten(-1, (2, 16)).unflatten(-3, (2, 16)).transpose(-3, -2).flatten(-4, -2)
+        row = truncate_mantissa(numeric.column_sums(faces, scaler, core.config, exact=True), bits)
+        start = None if total is None else total.unsqueeze(-1)
+        total = numeric.column_sums(row.unsqueeze(-1), scaler, core.config, start, exact=True).squeeze(-1)
+    assert total is not None
+    return total

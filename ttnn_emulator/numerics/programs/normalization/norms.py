@@ -1,0 +1,251 @@
+"""Layer norm, RMS norm and batch norm in the steps of their kernels (see `units.compute_core`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from ttnn_emulator.enums import DataType
+from ttnn_emulator.numerics.formats.carriers import round_bf16_nearest_even
+from ttnn_emulator.numerics.kernels import normalization as kernels
+from ttnn_emulator.numerics.native.threaded_copies import contiguous
+from ttnn_emulator.numerics.native.worker_threads import cut, share
+from ttnn_emulator.numerics.units import reductions as numeric
+from ttnn_emulator.numerics.units.compute_core import Core, Operand
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig
+
+NO_ROWS = np.zeros((1, 0), np.float32)
+ONE_WORKER = 1 << 18  # values of rows below which waking a thread takes longer than it saves
+
+
+# -- layer norm and RMS norm ------------------------------------------------------------------------------------------
+
+
+def norm_rows(
+    x: Operand,
+    config: MathConfig,
+    epsilon: float,
+    *,
+    centred: bool,
+    residual: Operand | None = None,
+    weight: Operand | None = None,
+    bias: Operand | None = None,
+    activation: Callable[[torch.Tensor, bool], torch.Tensor] | None = None,
+    block: int | None = None,
+    line: int | None = None,
+    unit_rows: Callable[[Core], torch.Tensor] | None = None,
+) -> torch.Tensor:
+    """The last dimension brought to unit variance, `centred` also to zero mean, then × weight + bias.
+
+    `block` is the width of a shard: every core takes the mean of its own, and one core the mean of those. `line` is how
+    many cores stand in line where the kernel adds in two stages: one core of every line, then the first of them over
+    its own line and the sums of the others. `unit_rows` takes the place of all steps before the weight: another
+    kernel's way to them, bit for bit.
+    """
+    core = Core.of(config, x.values.numel())
+    at_once = not core.exact and activation is None
+    values = x.values if at_once and core.wide else core.source(x.values, x.dtype)
+    added = NO_ROWS
+    if residual is not None and at_once and core.wide:
+        added = _rows(residual.values)
+    elif residual is not None and (at_once or unit_rows is None):
+        values = core.through(core.add(values, core.source(residual.values, residual.dtype)))
+    if at_once:
+        rows = [NO_ROWS[0] if each is None else _row(core, each) for each in (weight, bias)]
+        shift = np.float32(numeric.scaler_of(epsilon))
+        return compiled(kernels.norm_rows, values, x.dtype, core, shift, centred, core.wide, operands=(added, *rows))
+    if unit_rows is not None:
+        made = unit_rows(core)
+    else:
+        if centred:
+            values = core.through(core.sub(values, core.through(_mean(core, values, block, line))))
+        variance = core.through(_mean(core, core.through(core.mul(values, values)), block, line))
+        shifted = core.add(variance, torch.tensor(numeric.scaler_of(epsilon)))
+        inverse = core.through(core.apply("rsqrt", shifted, approx=config.approx))
+        made = core.mul(values, inverse)
+    for step, operand in ((core.mul, weight), (core.add, bias)):
+        if operand is not None:
+            made = step(core.through(made), core.source(operand.values, operand.dtype))
+    if activation is not None:
+        made = activation(made, core.wide)
+    return core.packed(made, x.dtype)
+
+
+def _rows(values: torch.Tensor) -> np.ndarray:
+    return contiguous(values).reshape(-1, values.shape[-1]).numpy()
+
+
+def _row(core: Core, operand: Operand) -> np.ndarray:
+    return core.source(operand.values, operand.dtype).reshape(-1).contiguous().numpy()
+
+
+def compiled(
+    kernel: Callable[..., None],
+    values: torch.Tensor,
+    dtype: DataType,
+    core: Core,
+    *arguments: Any,
+    operands: Sequence[np.ndarray] = (),
+) -> torch.Tensor:
+    """Run a compiled kernel over the rows and pack what it leaves."""
+    rows = _rows(values)
+    made = np.empty_like(rows)
+    end = (rows, *operands, made, *arguments, dtype is DataType.BFLOAT16)
+    share(kernel, [(*part, *end) for part in cut(rows.shape[0], max(ONE_WORKER // max(rows.shape[1], 1), 1))])
+    result = torch.from_numpy(made).reshape(values.shape)
+    return result if dtype is DataType.BFLOAT16 else core.packed(result, dtype)
+
+
+def _mean(core: Core, values: torch.Tensor, block: int | None, line: int | None) -> torch.Tensor:
+    width = values.shape[-1]
+    if block is None:
+        return core.scaled(core.row_sums(values), 1.0 / width)
+    parts = values.split(block, -1)
+    first, second = len(parts) / width, 1.0 / len(parts)
+    share, of_cores = (round_bf16_nearest_even(torch.tensor(each)).item() for each in (first, second))
+    means = [core.through(core.row_sums(part, share)) for part in parts]
+    if line is not None:
+        sums = [core.row_sums(_tiles_of(means[start : start + line])) for start in range(line, len(means), line)]
+        means = [*means[:line], *(core.through(each) for each in sums)]
+    return core.row_sums(_tiles_of(means), of_cores)
+
+
+def _tiles_of(columns: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Columns side by side, each the first of a tile."""
+    return torch.cat([torch.nn.functional.pad(each, (0, numeric.TILE - 1)) for each in columns], -1)
+
+
+# -- norms of rows that several devices share -------------------------------------------------------------------------
+
+
+def shard_statistics(
+    x: Operand,
+    config: MathConfig,
+    dtype: DataType,
+    *,
+    centred: bool,
+    block: int,
+    line: int | None,
+    residual: Operand | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Of shards `block` wide the mean of squares in a tile's column 0, if `centred` after a tile with the mean.
+
+    The second result is what they are means of: with a residual, the sum that the kernel leaves in place of the input.
+    """
+    core = Core.of(config, x.values.numel())
+    kept = x.values
+    if residual is not None:
+        added = core.add(core.source(x.values, x.dtype), core.source(residual.values, residual.dtype))
+        kept = core.packed(added, x.dtype)
+    values = core.source(kept, x.dtype)
+    means = [_mean(core, core.through(core.mul(values, values)), block, line)]
+    if centred:
+        means.insert(0, _mean(core, values, block, line))
+    return core.packed(_tiles_of(means), dtype), kept
+
+
+def row_statistics(
+    x: Operand,
+    config: MathConfig,
+    dtype: DataType,
+    *,
+    centred: bool,
+    residual: Operand | None = None,
+    accurate: bool,
+) -> torch.Tensor:
+    """The sum of squares in column 0 of a tile and, if `centred`, the sum in column 0 of the next."""
+    core = Core.of(config, x.values.numel())
+    if accurate:
+        values = x.values if residual is None else core.vector("add", x.values, residual.values)
+        squares = core.vector("mul", values, values)
+        sums = [numeric.vector_row_sums(each).unsqueeze(-1) for each in (squares, values)]
+    else:
+        values = core.source(x.values, x.dtype)
+        if residual is not None:
+            values = core.through(core.add(values, core.source(residual.values, residual.dtype)))
+        sums = [core.row_sums(core.through(core.mul(values, values))), core.row_sums(values)]
+    return core.packed(_tiles_of(sums[: 2 if centred else 1]), dtype)
+
+
+def norm_by_statistics(
+    x: Operand,
+    statistics: Operand,
+    config: MathConfig,
+    epsilon: float,
+    dtype: DataType,
+    *,
+    centred: bool,
+    weight: Operand | None = None,
+    bias: Operand | None = None,
+    of_means: bool = False,
+) -> torch.Tensor:
+    """The norm of rows by what each device found of its part, side by side; `of_means`: by `shard_statistics`."""
+    core = Core.of(config, x.values.numel())
+    tiles = core.source(statistics.values, statistics.dtype).unflatten(-1, (-1, numeric.TILE))
+    devices = tiles.shape[-2] // (2 if centred else 1)
+    wide = x.dtype is DataType.FLOAT32 and core.wide
+    share = numeric.scaler_of(1.0 / (devices if of_means else x.values.shape[-1] * devices), wide=wide)
+    values = core.source(x.values, x.dtype)
+    step = 2 if centred else 1
+    squares = 1 if centred and of_means else 0
+    variance = core.through(core.row_sums(tiles[..., squares::step, :].flatten(-2), share))
+    if centred:
+        mean = core.through(core.row_sums(tiles[..., 1 - squares :: 2, :].flatten(-2), share))
+        variance = core.through(core.sub(variance, core.through(core.mul(mean, mean))))
+        values = core.through(core.sub(values, mean))
+    shifted = core.add(variance, torch.tensor(numeric.scaler_of(epsilon)))
+    inverse = core.through(core.apply("rsqrt", shifted, approx=config.approx))
+    made = core.mul(values, inverse)
+    for apply, operand in ((core.mul, weight), (core.add, bias)):
+        if operand is not None:
+            made = apply(core.through(made), core.source(operand.values, operand.dtype))
+    return core.packed(made, dtype)
+
+
+# -- batch norm -------------------------------------------------------------------------------------------------------
+
+
+def batch_norm(
+    x: Operand,
+    mean: Operand,
+    variance: Operand,
+    config: MathConfig,
+    epsilon: float,
+    dtype: DataType,
+    *,
+    weight: Operand | None = None,
+    bias: Operand | None = None,
+) -> torch.Tensor:
+    """(x - mean) ÷ √(variance + epsilon) × weight + bias: by the vector unit in 32 bits, else by the matrix unit."""
+    core = Core.of(config, x.values.numel())
+    given = [each for each in (x, mean, variance, weight, bias) if each is not None]
+    wide = any(each.dtype is DataType.FLOAT32 for each in given) or dtype is DataType.FLOAT32
+    shift = torch.tensor(epsilon)
+    if not wide:
+        shift = round_bf16_nearest_even(shift)
+    middle = DataType.FLOAT32 if wide else DataType.BFLOAT16
+    if core.wide or wide:
+        inverse = core.packed(
+            core.apply("rsqrt", core.vector("add", variance.values, shift), approx=config.approx), middle
+        )
+        made = core.vector("mul", core.vector("sub", x.values, mean.values), inverse)
+        made = made if weight is None else core.vector("mul", made, weight.values)
+        made = made if bias is None else core.vector("add", made, bias.values)
+        return core.packed(made, dtype)
+    inverse = core.through(core.apply("rsqrt", core.add(variance.values, shift), approx=config.approx), middle)
+    made = core.mul(core.sub(x.values, mean.values), inverse)
+    made = made if weight is None else core.mul(made, weight.values)
+    made = made if bias is None else core.add(made, bias.values)
+    return core.packed(made, dtype)
+
+
+def running_statistic(old: Operand, batch: Operand, config: MathConfig, momentum: float) -> torch.Tensor:
+    """(1 - momentum) × old + momentum × batch."""
+    core = Core.of(config, old.values.numel())
+    wide = DataType.FLOAT32 in (old.dtype, batch.dtype)
+    share = torch.tensor(momentum) if wide else round_bf16_nearest_even(torch.tensor(momentum))
+    kept = core.vector("mul", core.vector("sub", torch.ones(()), share), old.values)
+    return core.packed(core.vector("add", kept, core.vector("mul", share, batch.values)), old.dtype)

@@ -1,0 +1,57 @@
+"""Layer norm and RMS norm of rows that do not fit L1 (layernorm_large_tensor.cpp), step by step.
+
+The kernel reads the row once for the mean, once for the variance and once for the result. A deviation from the mean is
+squared by the vector unit where it stands, in the destination register, and a residual is added to it there; the kernel
+for rows that fit does both with the matrix unit, on values that went through a buffer.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from ttnn_emulator.enums import DataType
+from ttnn_emulator.numerics.units import reductions as numeric
+from ttnn_emulator.numerics.units.compute_core import Core, Operand
+from ttnn_emulator.numerics.units.matrix_unit import MathConfig
+
+
+def norm_wide_rows(
+    core: Core,
+    x: Operand,
+    config: MathConfig,
+    epsilon: float,
+    *,
+    centred: bool,
+    residual: Operand | None,
+    order: int | None,
+) -> torch.Tensor:
+    """The rows at unit variance, as the destination register holds them before weight and bias.
+
+    `order` is how many tiles of the input alternate with as many of the residual in the sum for the mean, if they do.
+    """
+    values = core.source(x.values, x.dtype)
+    added = None if residual is None else core.source(residual.values, residual.dtype)
+    share = 1.0 / values.shape[-1]
+    deviation = values
+    if centred:
+        summed = values if added is None else _alternating(values, added, order)
+        mean = core.through(core.scaled(core.row_sums(summed), share))
+        deviation = core.sub(values, mean)
+    if added is not None:
+        deviation = core.add(added, core.source(deviation, DataType.FLOAT32))
+    squares = core.through(core.vector("mul", deviation, deviation))
+    variance = core.through(core.scaled(core.row_sums(squares), share))
+    shifted = core.add(variance, torch.tensor(numeric.scaler_of(epsilon)))
+    inverse = core.through(core.apply("rsqrt", shifted, approx=config.approx))
+    return core.mul(core.through(deviation), inverse)
+
+
+def _alternating(values: torch.Tensor, added: torch.Tensor, order: int | None) -> torch.Tensor:
+    """Both rows in the order in which their tiles are summed: one after the other, or by turns."""
+    missing = -values.shape[-1] % numeric.TILE
+    first, second = (torch.nn.functional.pad(each, (0, missing)) for each in (values, added))
+    if order is None:
+        return torch.cat([first, second], -1)
+    width = order * numeric.TILE
+    turns = [part for pair in zip(first.split(width, -1), second.split(width, -1)) for part in pair]
+    return torch.cat(turns, -1)

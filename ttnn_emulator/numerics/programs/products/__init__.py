@@ -1,0 +1,1 @@
+"""Matrix products around the matrix unit, and in float32."""

@@ -1,0 +1,1 @@
+"""Reductions, running totals and orders as the chip computes them."""

@@ -1,0 +1,116 @@
+"""Values in the order in which the chip puts them: sorted rows, the best of rows, the first of the largest."""
+
+from __future__ import annotations
+
+import torch
+
+from ttnn_emulator.enums import FLOAT_DTYPES, DataType
+from ttnn_emulator.numerics.formats.carriers import CARRIER, bits_of, from_bits
+from ttnn_emulator.numerics.kernels import sorting as sorting_kernels
+from ttnn_emulator.numerics.mode import exactly
+from ttnn_emulator.numerics.units.sorting_network import BLOCK, MAX, MIN, merging, sorting
+
+MOST_TILES_ON_A_CORE = 64  # wider rows are sorted by several cores, whose network keeps equal values in order
+NETWORK_DEPTH = 8  # work a value, in the unit of `mode`: about 100 compare-and-swaps
+LAST_PHASE = 5  # of the network that sorts 64 values
+
+
+def keys(values: torch.Tensor) -> torch.Tensor:
+    """int32 that order as the vector unit orders floats: by sign, then by magnitude, NaNs beyond infinity."""
+    if not values.is_floating_point():
+        return values.to(torch.int32)
+    bits = bits_of(values)
+    return torch.where(bits < 0, bits ^ 0x7FFFFFFF, bits)
+
+
+def from_keys(order: torch.Tensor, dtype: DataType) -> torch.Tensor:
+    if dtype not in FLOAT_DTYPES:
+        return order.to(CARRIER[dtype])
+    return from_bits(torch.where(order < 0, order ^ 0x7FFFFFFF, order))
+
+
+def _flushed(order: torch.Tensor, dtype: DataType) -> torch.Tensor:
+    """Keys after a pass through memory: 16-bit floats lose NaNs, denormals and -0, float32 its denormals."""
+    if dtype not in FLOAT_DTYPES:
+        return order
+    least, infinity = sorting_kernels.LEAST_NORMAL, sorting_kernels.INFINITY
+    if dtype is DataType.FLOAT32:
+        denormal = (order < least) & (order >= ~least + 1)
+        return torch.where(denormal, torch.where(order < 0, -1, 0).to(torch.int32), order)
+    order = order.clamp(~infinity, infinity)
+    return torch.where((order < least) & (order > ~least), 0, order)
+
+
+def sort_rows(
+    values: torch.Tensor, dtype: DataType, *, descending: bool, stable: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Rows of a power of two of at least 64 in order, and where each value stood.
+
+    Without `stable`, equal values come in the order of the network. With it, or when several cores work on a row, in
+    their own, as from torch.
+    """
+    rows = keys(values).reshape(-1, values.shape[-1])
+    width = rows.shape[-1]
+    work = rows.numel() * NETWORK_DEPTH
+    if stable or width // 32 > MOST_TILES_ON_A_CORE or not exactly(work):
+        canonical = torch.where(rows == -1, 0, rows) if dtype in FLOAT_DTYPES else rows
+        order = torch.argsort(canonical, dim=-1, descending=descending, stable=True)
+        ordered = torch.gather(_flushed(rows, dtype), -1, order)
+        return from_keys(ordered, dtype).reshape(values.shape), order.reshape(values.shape)
+    packed = _packed(rows, torch.arange(width))
+    sorting_kernels.sort_rows(packed.numpy(), descending, dtype is DataType.BFLOAT16, sorting(LAST_PHASE))
+    ordered, places = _unpacked(packed)
+    return from_keys(_flushed(ordered, dtype), dtype).reshape(values.shape), places.reshape(values.shape)
+
+
+def _packed(rows: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
+    """Keys in the upper half of int64 of their own, indices in the lower."""
+    return (rows.to(torch.int64) << 32) | (indices.to(torch.int64) & 0xFFFFFFFF)
+
+
+def _unpacked(packed: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return (packed >> 32).to(torch.int32), packed & 0xFFFFFFFF
+
+
+def best_of_rows(
+    values: torch.Tensor,
+    indices: torch.Tensor,
+    count: int,
+    dtype: DataType,
+    *,
+    largest: bool,
+    stable: bool = False,
+    split: int | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The `count` first values of every row in order, a multiple of 32 of them, and their indices.
+
+    `split` columns each are given to one core; None: one core works on a whole row.
+    """
+    shape = (*values.shape[:-1], count)
+    rows = keys(values).reshape(-1, values.shape[-1])
+    work = rows.numel() * NETWORK_DEPTH
+    if split is None or stable or not exactly(work):
+        rows = _flushed(rows, dtype)
+    if stable or not exactly(work):
+        canonical = torch.where(rows == -1, 0, rows)
+        order = torch.argsort(canonical, dim=-1, descending=largest, stable=True)[:, :count]
+        chosen = torch.gather(rows, -1, order), torch.gather(indices.reshape(rows.shape), -1, order)
+        return from_keys(chosen[0], dtype).reshape(shape), chosen[1].reshape(shape)
+    packed = _packed(rows, indices.reshape(rows.shape))
+    best = torch.empty(rows.shape[0], count, dtype=torch.int64)
+    if split is None:
+        steps, places = sorting(LAST_PHASE)[MAX if largest else MIN]
+        sorting_kernels.best_of_rows(packed.numpy(), steps, places, best.numpy())
+    else:
+        phase = LAST_PHASE if count == BLOCK else LAST_PHASE - 1
+        flushes = dtype is DataType.BFLOAT16
+        sorting_kernels.best_of_long_rows(
+            packed.numpy(), count, split, largest, flushes, sorting(phase), merging(phase), best.numpy()
+        )
+    chosen = _unpacked(best)
+    return from_keys(chosen[0], dtype).reshape(shape), chosen[1].reshape(shape)
+
+
+def first_largest(values: torch.Tensor, dim: int) -> torch.Tensor:
+    """Where the largest value stands first, along `dim`: a NaN before all others, the zeros alike."""
+    return values.argmax(dim=dim)

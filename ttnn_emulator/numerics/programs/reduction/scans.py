@@ -1,0 +1,72 @@
+"""Running sums and products, as the vector unit adds and multiplies them up: in float32, value after value."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numba import njit
+
+from ttnn_emulator.enums import FLOAT_DTYPES, DataType
+from ttnn_emulator.numerics.formats.carriers import wrap_integer
+from ttnn_emulator.numerics.kernels.vector_unit import multiply_add_bits
+from ttnn_emulator.numerics.mode import exactly
+from ttnn_emulator.numerics.units.packer import pack
+
+WORK = 16  # what one value of a scan counts
+ONE, MINUS_ONE, SPECIAL = np.uint32(0x3F800000), np.uint32(0xBF800000), np.uint32(0x7F800000)
+
+
+@njit(cache=True)
+def _sum_columns(bits, compensated):
+    """Rows of bit patterns added up in place; compensated, each sum makes good the rounding of the last."""
+    zero = np.uint32(0)
+    for column in range(bits.shape[1]):
+        total = lost = zero
+        for row in range(bits.shape[0]):
+            value = bits[row, column]
+            if not compensated:
+                total = multiply_add_bits(value, ONE, total)
+            else:
+                value = multiply_add_bits(lost, MINUS_ONE, value)
+                previous, total = total, multiply_add_bits(total, ONE, value)
+                gained = multiply_add_bits(previous, MINUS_ONE, total)
+                lost = multiply_add_bits(value, MINUS_ONE, gained)
+                if gained & SPECIAL == SPECIAL:
+                    lost = zero
+            bits[row, column] = total
+
+
+@njit(cache=True)
+def _multiply_columns(bits):
+    for column in range(bits.shape[1]):
+        total = ONE
+        for row in range(bits.shape[0]):
+            total = multiply_add_bits(bits[row, column], total, np.uint32(0))
+            bits[row, column] = total
+
+
+def scan(
+    values: torch.Tensor, dim: int, dtype: DataType, *, product: bool, reverse: bool, compensated: bool
+) -> torch.Tensor:
+    """All partial sums or products along `dim`, packed from 32-bit registers. Integers wrap.
+
+    Scans too large to be followed bit for bit are left to torch.
+    """
+    if reverse:
+        values = values.flip(dim)
+    if dtype not in FLOAT_DTYPES:
+        wide = values.long()
+        total = wide.cumprod(dim) if product else wide.cumsum(dim)
+        result = wrap_integer(total, dtype)
+    elif not exactly(values.numel() * WORK):
+        result = pack(values.cumprod(dim) if product else values.cumsum(dim), dtype, from_fp32=True)
+    else:
+        rows = values.movedim(dim, 0).contiguous()
+        bits = np.array(rows.reshape(rows.shape[0], -1).numpy()).view(np.uint32)
+        if product:
+            _multiply_columns(bits)
+        else:
+            _sum_columns(bits, compensated)
+        sums = torch.from_numpy(bits.view(np.float32)).reshape(rows.shape).movedim(0, dim)
+        result = pack(sums.contiguous(), dtype, from_fp32=True)
+    return result.flip(dim) if reverse else result

@@ -1,0 +1,1 @@
+"""Attention in all its forms, its heads, caches and rotary embeddings."""

@@ -1,0 +1,1 @@
+"""Key-value caches that are written in place, contiguous or in pages."""

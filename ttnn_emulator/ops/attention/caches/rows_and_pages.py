@@ -1,0 +1,98 @@
+"""What the operations on key-value caches share: rows written into tiles, and the views of pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from ttnn_emulator.enums import DataType
+from ttnn_emulator.errors import ChipFault
+from ttnn_emulator.numerics.formats.carriers import flush, truncate_bf16
+from ttnn_emulator.numerics.units.packer import pack
+from ttnn_emulator.tensors.shapes import TILE_SIZE
+
+Convert = Callable[[torch.Tensor], torch.Tensor]
+
+
+def untiled(dtype: DataType, *, wide: bool) -> Convert:
+    """Tiles made rows by a compute kernel, in bfloat16 or, with a 32-bit destination register, in float32."""
+    if dtype is not DataType.FLOAT32:
+        return flush
+    return _unchanged if wide else lambda values: flush(truncate_bf16(values))
+
+
+def _unchanged(values: torch.Tensor) -> torch.Tensor:
+    return values
+
+
+def tiled(dtype: DataType, *, wide: bool) -> Convert:
+    """Rows of bfloat16 or float32 made tiles of `dtype`."""
+    if dtype is DataType.FLOAT32:
+        return _unchanged
+    return lambda values: pack(values, dtype, from_fp32=wide)
+
+
+@dataclass(frozen=True)
+class RowWriter:
+    """Puts rows into a cache as the kernels do: the tiles around a row become rows, and tiles again."""
+
+    cache: DataType
+    input: DataType
+    fp32_acc: bool = False
+
+    @property
+    def wide(self) -> bool:
+        """Whether the rows in between are float32: if asked for, and always for a cache of float32."""
+        return self.fp32_acc or self.cache is DataType.FLOAT32
+
+    def rows(self, values: torch.Tensor) -> torch.Tensor:
+        """The new rows as the cache will hold them."""
+        return tiled(self.cache, wide=self.wide)(untiled(self.input, wide=self.wide)(values))
+
+    def around(self, tiles: torch.Tensor) -> torch.Tensor:
+        """What becomes of the rows of the cache that share a tile with a new one."""
+        return tiled(self.cache, wide=self.wide)(untiled(self.cache, wide=self.wide)(tiles))
+
+    def write(self, place: torch.Tensor, row: int, values: torch.Tensor) -> None:
+        """`values` [..., D], already by `rows`, into row `row` of `place` [..., S, D], in place."""
+        if not 0 <= row < place.shape[-2]:
+            raise ChipFault(f"row {row} lies outside of a cache of {place.shape[-2]} rows")
+        first = row // TILE_SIZE * TILE_SIZE
+        around = place[..., first : first + TILE_SIZE, :]
+        around.copy_(self.around(around.contiguous()))
+        place[..., row, :] = values
+
+
+@dataclass(frozen=True)
+class Pages:
+    """A cache of pages [P, heads, rows, D], seen with other numbers of heads, rows and columns a page.
+
+    The tiles of a page keep their order; only the labels change.
+    """
+
+    own: tuple[int, int, int, int]
+    seen: tuple[int, int, int, int]
+
+    def view(self, cache: torch.Tensor) -> torch.Tensor:
+        return _relabelled(cache, self.seen) if self.seen != self.own else cache
+
+    def back(self, values: torch.Tensor) -> torch.Tensor:
+        return _relabelled(values, self.own) if self.seen != self.own else values
+
+
+def seen_as(cache: torch.Tensor, heads: int, rows: int, width: int) -> torch.Tensor:
+    """Pages of any shape [P, …] as pages of `heads` × `rows` × `width` of the same tiles."""
+    room = [(-size) % TILE_SIZE for size in cache.shape[2:]]
+    cache = torch.nn.functional.pad(cache, (0, room[1], 0, room[0])) if any(room) else cache
+    return Pages(tuple(cache.shape), (cache.shape[0], heads, rows, width)).view(cache)  # type: ignore[arg-type]
+
+
+def _relabelled(values: torch.Tensor, shape: tuple[int, int, int, int]) -> torch.Tensor:
+    pages, heads, rows, width = values.shape
+    split = (pages, heads, rows // TILE_SIZE, TILE_SIZE, width // TILE_SIZE, TILE_SIZE)
+    tiles = values.reshape(split).transpose(3, 4)
+    pages, heads, rows, width = shape
+    tiles = tiles.reshape(pages, heads, rows // TILE_SIZE, width // TILE_SIZE, TILE_SIZE, TILE_SIZE)
+    return tiles.transpose(3, 4).reshape(shape).contiguous()

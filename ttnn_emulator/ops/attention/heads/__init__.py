@@ -1,0 +1,1 @@
+"""Attention heads: split from projections and concatenated again."""

@@ -1,0 +1,1 @@
+"""Operations over the chips of a mesh: gathering, reducing, broadcasting, sending."""

@@ -1,0 +1,1 @@
+"""Convolutions: planned in blocks and slices, sharded, with prepared weights."""

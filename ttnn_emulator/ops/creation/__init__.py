@@ -1,0 +1,1 @@
+"""Tensors from a value, a range, a list or a random generator."""

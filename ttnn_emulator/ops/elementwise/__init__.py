@@ -1,0 +1,1 @@
+"""Elementwise operations of one, two and three tensors."""

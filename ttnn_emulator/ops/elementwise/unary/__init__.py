@@ -1,0 +1,1 @@
+"""Elementwise functions of one tensor."""

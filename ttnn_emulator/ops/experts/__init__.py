@@ -1,0 +1,1 @@
+"""Mixtures of experts: gates, weights, and the exchange of tokens."""

@@ -1,0 +1,1 @@
+"""Chains of data-movement kernels inside one call, worked out on specs."""

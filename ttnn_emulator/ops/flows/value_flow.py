@@ -1,0 +1,157 @@
+"""A value on its way through the kernels of one call.
+
+Layout changes, reshapes and permutes of the library are chains of smaller operations, each with its own checks. Here
+such a chain is worked out on specs, step by step, and becomes one plan: nothing in between is allocated or dispatched.
+
+    flow = untilize(Flow(spec)); flow = viewed(flow, shape); return flow.plan("input_tensor")
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from ttnn_emulator.execution.operation_table import Bindable, Plan
+from ttnn_emulator.numerics.native.threaded_copies import contiguous, copied, copying
+from ttnn_emulator.ops.support.buffer_views import Reread
+from ttnn_emulator.tensors.spec import Spec
+
+Step = Callable[[torch.Tensor], torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What the value is by now, how its carrier got there, and whether it has left the buffer it came in.
+
+    Steps that keep the dtype take narrow carriers, too. `recast` says that some step does not.
+    """
+
+    spec: Spec
+    steps: tuple[Step, ...] = ()
+    moved: bool = False
+    l1_bytes: int = 0
+    recast: bool = False
+
+    def into(self, spec: Spec, step: Step | None = None, *, l1_bytes: int = 0) -> Flow:
+        """A kernel has written it to a new buffer."""
+        steps = self.steps if step is None else (*self.steps, step)
+        return Flow(spec, steps, True, max(self.l1_bytes, l1_bytes), self._recasts(spec))
+
+    def view(self, spec: Spec, step: Step | None = None) -> Flow:
+        """The same buffer, seen under another spec."""
+        steps = self.steps if step is None else (*self.steps, step)
+        return Flow(spec, steps, self.moved, self.l1_bytes, self._recasts(spec))
+
+    def _recasts(self, spec: Spec) -> bool:
+        return self.recast or spec.dtype is not self.spec.dtype
+
+    def plan(self, source: str, output: str | None = None) -> Plan:
+        """The plan of the whole chain from parameter `source`, into parameter `output` if one is given."""
+        keeps: dict[str, Any] = {"l1_bytes": self.l1_bytes, "narrow": not self.recast}
+        if output is not None:
+            return Plan(self.spec, self._copying(), reads=(source,), into=(output,), **keeps)
+        if not self.moved:
+            step = self.steps[0] if len(self.steps) == 1 else None
+            padded = step.old if isinstance(step, Reread) else None
+            return Plan(self.spec, self._chain() if self.steps else None, reads=(), shares=source, padded=padded)
+        return Plan(self.spec, self._copying(), reads=(source,), **keeps)
+
+    def _chain(self) -> Step:
+        steps = _without_detour(self.steps)
+        if len(steps) == 1:
+            return steps[0]
+
+        def run(values: torch.Tensor) -> torch.Tensor:
+            for step in steps:
+                values = step(values)
+            return values
+
+        return run
+
+    def _copying(self) -> Step:
+        """The chain, with a result that shares no memory with what went in."""
+        chain = self._chain()
+        if isinstance(chain, Shortcut) and chain.direct.then is not None:
+            return chain
+        bind = functools.partial(_bind, chain)
+
+        def run(values: torch.Tensor) -> torch.Tensor:
+            result = chain(values)
+            return copied(result) if _share_memory(result, values) else contiguous(result)
+
+        return Bindable(run, bind)
+
+
+def _bind(chain: Step, carriers: Sequence[torch.Tensor], constant: Sequence[bool]) -> Any:
+    """See `Bindable`: the same memory in another shape is there already; in another order it is copied."""
+    (values,) = carriers
+    seen = chain(values)
+    if not _share_memory(seen, values):
+        return None
+    return (None, seen) if seen.is_contiguous() else copying(seen)
+
+
+def _share_memory(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
+
+
+@dataclass(frozen=True)
+class Reshaped:
+    """A step that gives the carrier another shape."""
+
+    shape: tuple[int, ...]
+
+    def __call__(self, values: torch.Tensor) -> torch.Tensor:
+        return values if values.shape == self.shape else values.reshape(self.shape)
+
+
+@dataclass(frozen=True)
+class Permuted:
+    """A step that permutes. `then` is what the kernel does to the values, and gives a tensor of its own."""
+
+    order: tuple[int, ...]
+    then: Step | None = None
+
+    def __call__(self, values: torch.Tensor) -> torch.Tensor:
+        permuted = values.permute(self.order)
+        return permuted if self.then is None else self.then(permuted)
+
+
+@dataclass(frozen=True)
+class Shortcut:
+    """`direct` for a carrier of that shape; the steps it stands for, for others."""
+
+    shape: tuple[int, ...]
+    direct: Permuted
+    steps: tuple[Step, ...]
+
+    def __call__(self, values: torch.Tensor) -> torch.Tensor:
+        if values.shape == self.shape:
+            return self.direct(values)
+        for step in self.steps:
+            values = step(values)
+        return values
+
+
+def reshaped(shape: tuple[int, ...]) -> Step:
+    return Reshaped(tuple(shape))
+
+
+def _without_detour(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """A permute of a tensor that gets leading ones and loses them again is a permute of the tensor itself."""
+    if len(steps) != 3:
+        return steps
+    first, permuted, last = steps
+    if not (isinstance(first, Reshaped) and isinstance(permuted, Permuted) and isinstance(last, Reshaped)):
+        return steps
+    extra = len(first.shape) - len(last.shape)
+    order = tuple(dim - extra for dim in permuted.order[extra:])
+    source = first.shape[extra:]
+    leads = first.shape[:extra] == (1,) * extra and permuted.order[:extra] == tuple(range(extra))
+    if extra <= 0 or not leads or tuple(source[dim] for dim in order) != last.shape:
+        return steps
+    return (Shortcut(source, Permuted(order, permuted.then), (first, permuted, last)),)

@@ -1,0 +1,1 @@
+"""Operations on images beside convolutions and pools."""

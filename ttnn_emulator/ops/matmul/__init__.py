@@ -1,0 +1,1 @@
+"""Products of matrices: program selection, checks, buffers, and matmul's relatives."""

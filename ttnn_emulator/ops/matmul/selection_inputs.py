@@ -1,0 +1,137 @@
+"""What the choice of a matmul program depends on, and the blocks and subblocks that fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from ttnn_emulator.api.config_types import UnaryWithParam
+from ttnn_emulator.enums import DataType, TensorMemoryLayout
+from ttnn_emulator.errors import require
+from ttnn_emulator.ops.matmul.operands import Operands, default_tile_bytes
+from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec
+from ttnn_emulator.tensors.shapes import TILE_SIZE
+
+INTERLEAVED = TensorMemoryLayout.INTERLEAVED
+HEIGHT, WIDTH, BLOCK = (
+    TensorMemoryLayout.HEIGHT_SHARDED,
+    TensorMemoryLayout.WIDTH_SHARDED,
+    TensorMemoryLayout.BLOCK_SHARDED,
+)
+
+# Output subblocks by falling size, as (height, width) or (width, height), whichever the caller prefers first.
+SUBBLOCKS = (
+    *((4, 2), (2, 4), (8, 1), (1, 8), (7, 1), (1, 7), (3, 2), (2, 3), (6, 1), (1, 6)),
+    *((5, 1), (1, 5), (2, 2), (4, 1), (1, 4), (3, 1), (1, 3), (2, 1), (1, 2), (1, 1)),
+)
+NARROW_RATIO = 8
+UINT32 = 0xFFFFFFFF
+
+
+@dataclass
+class Choice:
+    """All that the choice of a program depends on.
+
+    space  bytes of L1 a core below the lowest tensor there
+    needs  the largest estimate that was found to fit: with any more space than that, the choice is the same
+    """
+
+    operands: Operands
+    memory_config: MemoryConfig
+    dtype: DataType
+    fp32_acc: bool
+    bias_tile_bytes: int
+    core_grid: tuple[int, int] | None
+    activation: UnaryWithParam | None
+    batched: bool
+    device_grid: tuple[int, int]
+    space: int
+    needs: int = field(default=0, init=False)
+
+    @cached_property
+    def _interm_tile_bytes(self) -> int:
+        if self.fp32_acc:
+            return default_tile_bytes(DataType.FLOAT32)
+        return max(default_tile_bytes(DataType.BFLOAT16), default_tile_bytes(self.dtype))
+
+    def fits(self, rows: int, columns: int, inner: int) -> bool:
+        """Whether an output block of rows × columns tiles, fed with `inner` tiles at a time, is estimated to fit."""
+        of = self.operands
+        in0_tile, in1_tile = default_tile_bytes(of.a.dtype), default_tile_bytes(of.b.dtype)
+        in0 = rows * inner * 2 * in0_tile
+        in2 = 0
+        if of.a.is_sharded:
+            in2 = rows * (shard_of(of.a.memory_config).shape[1] // of.in0_tile.width) * in0_tile
+        size = in0 + columns * inner * 2 * in1_tile
+        size += rows * columns * (in0_tile + self._interm_tile_bytes)
+        size += columns * self.bias_tile_bytes + in2
+        if of.transpose_a:
+            size += in2 if of.a.is_sharded else in0
+        size &= UINT32
+        if size < self.space:
+            self.needs = max(self.needs, size)
+            return True
+        return False
+
+    def out_block(self, rows: int, columns: int, inner: int, *, shrink_inner: bool = False) -> tuple[int, int, int]:
+        """The largest output block (rows, columns) that fits, and the inner block that it is fed with.
+
+        `shrink_inner` rather feeds it with less than makes it smaller.
+        """
+        if self.fits(rows, columns, inner):
+            return rows, columns, inner
+        # Of blocks of one size, the one nearest to a square; among equals the one met last.
+        by_size: dict[int, tuple[int, int]] = {}
+        for m in halves(rows):
+            for n in halves(columns):
+                met = by_size.get(m * n)
+                if met is None or ratio(*met) >= ratio(m, n):
+                    by_size[m * n] = (m, n)
+        blocks = [by_size[size] for size in sorted(by_size, reverse=True)]
+        if not shrink_inner:
+            return next(((m, n, inner) for m, n in blocks if self.fits(m, n, inner)), (1, 1, 1))
+        steps = [k for k in range(inner, 0, -1) if inner % k == 0]
+        return next(((m, n, k) for m, n in blocks for k in steps if self.fits(m, n, k)), (1, 1, 1))
+
+
+def halves(size: int) -> Iterator[int]:
+    yield size
+    yield 1
+    yield from (factor for factor in range(size // 2, 1, -1) if size % factor == 0)
+
+
+def ratio(m: int, n: int) -> float:
+    return max(m, n) / min(m, n)
+
+
+def shard_of(config: MemoryConfig) -> ShardSpec:
+    require(config.shard_spec is not None, f"a tensor in {config.brief()} has no shard spec")
+    assert config.shard_spec is not None
+    return config.shard_spec
+
+
+def wide_subblock(rows: int, columns: int, fp32_acc: bool) -> tuple[int, int]:
+    """The largest subblock (height, width) that divides the block, preferring width."""
+    for width, height in SUBBLOCKS:
+        if (height * width <= 4 or not fp32_acc) and rows % height == 0 and columns % width == 0:
+            return height, width
+    return 1, 1
+
+
+def tall_subblock(rows: int, columns: int, fp32_acc: bool, *, one_row: bool = False) -> tuple[int, int]:
+    """The same, preferring height; `one_row` asks for a whole row of the block, or failing that one tile."""
+    for height, width in SUBBLOCKS:
+        if fp32_acc and height * width > 4:
+            continue
+        if one_row and (width != columns or height != 1):
+            continue
+        if rows % height == 0 and columns % width == 0:
+            return height, width
+    return 1, 1
+
+
+def is_narrow(height: int, width: int, all_dram: bool) -> bool:
+    if (height // width if height > width else width // height) > NARROW_RATIO:
+        return True
+    return all_dram and (height <= TILE_SIZE or width <= TILE_SIZE)

@@ -1,0 +1,1 @@
+"""Weights read from DRAM ahead of the matmuls that use them."""

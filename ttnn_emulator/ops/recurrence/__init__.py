@@ -1,0 +1,1 @@
+"""Recurrences along a sequence: the delta rule, Kimi Delta Attention, state-space models."""

@@ -1,0 +1,1 @@
+"""Reductions, running totals, sorting and sampling."""

@@ -1,0 +1,1 @@
+"""What operations of several families share; nothing here registers an operation."""

@@ -1,0 +1,1 @@
+"""Tensors: shapes, specs, memory configs, storage, and the way between torch and the device."""

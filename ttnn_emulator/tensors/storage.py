@@ -1,0 +1,157 @@
+"""Where a tensor's values are kept: on the host, or in buffers of a device that can be given back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from ttnn_emulator.enums import BufferType, DataType
+from ttnn_emulator.errors import InvalidArgument, NotEmulated, UseAfterFree
+from ttnn_emulator.execution import listeners
+from ttnn_emulator.hardware.boards import Arch
+from ttnn_emulator.hardware.core_grid import CoreRangeSet
+from ttnn_emulator.tensors.shapes import round_up
+
+if TYPE_CHECKING:
+    from ttnn_emulator.hardware.allocator import BankedMemory
+    from ttnn_emulator.hardware.device import MeshDevice
+    from ttnn_emulator.tensors.spec import Spec
+
+Values = list[torch.Tensor]
+
+
+class Storage:
+    """The values of one tensor, one entry a chip, and the buffer they occupy.
+
+    `values` is None for a tensor that has only a spec. Several tensors share one storage when one is a view of
+    another; the buffer is given back when the last of them goes, or when somebody deallocates it.
+    """
+
+    __slots__ = ("values", "device", "memory", "address", "placement", "freed_by", "__weakref__")
+
+    def __init__(self, values: Values | None, device: MeshDevice | None = None) -> None:
+        self.values = values
+        self.device = device
+        self.memory: BankedMemory | None = None
+        self.address = 0
+        self.placement: Placement | None = None
+        self.freed_by = ""
+
+    @classmethod
+    def on_device(cls, spec: Spec, device: MeshDevice, values: Values | None = None) -> Storage:
+        """Take room for `spec` on the device; not enough of it raises OutOfMemory."""
+        return cls.placed(Placement.of(spec, device), device, values)
+
+    @classmethod
+    def placed(cls, placement: Placement, device: MeshDevice, values: Values | None = None) -> Storage:
+        """Take the room that was worked out before."""
+        if not device.is_open:
+            device.require_open()
+        made = cls(values, device)
+        memory = placement.memory
+        made.address = memory.allocate(placement.total_bytes, placement.bytes_per_bank, placement.banks)
+        made.memory = memory
+        made.placement = placement
+        if listeners.active:
+            listeners.buffer_allocated(made, placement)
+        return made
+
+    @property
+    def root(self) -> Storage:
+        """The storage that holds the values: another one for a view."""
+        return self
+
+    @property
+    def is_allocated(self) -> bool:
+        if self.device is None:
+            return not self.freed_by
+        return not self.freed_by and self.device.is_open
+
+    def release(self, by: str) -> None:
+        """Give the buffer back; later use of the tensor says who did."""
+        if self.freed_by:
+            return
+        self.freed_by = by
+        self.values = None
+        self.give_room_back()
+
+    def give_room_back(self) -> None:
+        """Free the buffer's memory. Its values stay: who reads them still may, before `release`."""
+        memory = self.memory
+        if memory is None:
+            return
+        self.memory = None
+        memory.free(self.address)
+        if listeners.active:
+            listeners.buffer_freed(self)
+
+    def require_allocated(self) -> None:
+        if self.freed_by:
+            raise UseAfterFree(f"the tensor is not allocated: it was freed by {self.freed_by}")
+        if self.device is not None and not self.device.is_open:
+            raise UseAfterFree("the tensor is not allocated: its device was closed")
+
+    def __del__(self) -> None:
+        self.give_room_back()
+
+
+class SpecStorage(Storage):
+    """The storage of a tensor that has a spec only: it takes no memory, and what is made from it does not either."""
+
+    __slots__ = ()
+
+    def __init__(self, device: MeshDevice | None) -> None:
+        super().__init__(None, device)
+
+
+@dataclass(frozen=True)
+class Placement:
+    """How much room a tensor takes in which memory. Depends on spec and device only, so a plan works it out once."""
+
+    memory: BankedMemory
+    total_bytes: int
+    bytes_per_bank: int
+    banks: int
+
+    @classmethod
+    def of(cls, spec: Spec, device: MeshDevice) -> Placement:
+        config = spec.memory_config
+        if config.per_core_allocation or config.range_lockstep_allocation:
+            raise NotEmulated("buffers with an address of their own on every core are not emulated")
+        if spec.dtype is DataType.FP8_E4M3 and device.board.arch is not Arch.BLACKHOLE:
+            raise InvalidArgument(f"fp8_e4m3 is not supported by {device.board.arch.name}, only by BLACKHOLE")
+        memory = device.memories[config.buffer_type]
+        banks = _require_cores(spec, device) if config.is_sharded() else memory.banks
+        alignment = page_alignment(device, config.buffer_type)
+        page = round_up(spec.page_bytes, alignment)
+        return cls(memory, spec.num_pages * page, spec.bytes_per_bank(memory.banks, alignment), banks)
+
+
+def _require_cores(spec: Spec, device: MeshDevice) -> int:
+    """Refuse shards on cores that the board lacks; else their number."""
+    config = spec.memory_config
+    shards = config.shard_spec or config.nd_shard_spec
+    if shards is None:
+        raise InvalidArgument(f"a tensor in {config.brief()} needs a shard spec")
+    width, height = device.board.grid if config.is_l1 else (device.board.dram_banks, 1)
+    box = shards.grid.bounding_box()
+    if box.end.x >= width or box.end.y >= height:
+        raise InvalidArgument(
+            f"shard grid {shards.grid} reaches beyond the {width} x {height} {config.buffer_type.name} banks of "
+            f"{device.board.name}{'' if config.is_l1 else ' (DRAM banks are 1D)'}",
+            hint="Derive the shard grid from the device: compute_with_storage_grid_size() or dram_grid_size().",
+        )
+    return shards.num_cores()
+
+
+def page_alignment(device: MeshDevice, buffer_type: BufferType) -> int:
+    board = device.board
+    return board.dram_alignment if buffer_type in (BufferType.DRAM, BufferType.TRACE) else board.l1_alignment
+
+
+def cores_of(spec: Spec) -> CoreRangeSet | None:
+    """The cores that hold shards of this tensor."""
+    shards = spec.memory_config.shard_spec or spec.memory_config.nd_shard_spec
+    return shards.grid if shards is not None else None
