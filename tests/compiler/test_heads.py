@@ -6,15 +6,19 @@ import torch
 from tests.compiler.against_torch import check
 from tests.compiler.lowering.moving import moves, numbers
 from torch_ttnn.compiler import heads
-from torch_ttnn.compiler.recorder import Recorder
+from torch_ttnn.compiler.builder import ProgramBuilder
 
 SPLIT = "ttnn.experimental.nlp_create_qkv_heads"
 
 
 @pytest.fixture(autouse=True)
 def wired(monkeypatch):
-    monkeypatch.setattr(Recorder, "split_heads", lambda ttnn, handle, form: heads.split_heads(ttnn, handle, form))
-    monkeypatch.setattr(Recorder, "joined_heads", lambda ttnn, *rest: heads.joined_heads(ttnn, *rest))
+    monkeypatch.setattr(
+        ProgramBuilder, "split_heads", lambda builder, *rest: heads.split_heads(builder.ttnn, builder, *rest)
+    )
+    monkeypatch.setattr(
+        ProgramBuilder, "joined_heads", lambda builder, *rest: heads.joined_heads(builder.ttnn, builder, *rest)
+    )
 
 
 def scores(x, y, count):

@@ -8,7 +8,7 @@ import torch
 import torch.fx
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from torch_ttnn.compiler.recorder import DOWNLOADED
+from torch_ttnn.compiler.builder import DOWNLOADED
 from ttnn_emulator import Tensor
 
 

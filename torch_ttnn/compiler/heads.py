@@ -5,25 +5,28 @@ A head is [.., S, D] in tiles only if D is a whole number of tiles; others go th
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch_ttnn.compiler.errors import StaysOnHost
 from torch_ttnn.compiler.forms import Form, Shape
 from torch_ttnn.compiler.value import TILE, Handle
 from ttnn_emulator import TILE_SIZE, DataType
 
+if TYPE_CHECKING:
+    from torch_ttnn.compiler.builder import ProgramBuilder
+
 DTYPES = (DataType.BFLOAT16, DataType.FLOAT32, DataType.BFLOAT8_B)
 
 
-def split_heads(ttnn: Any, handle: Handle, form: Form) -> Handle | None:
+def split_heads(ttnn: Any, builder: ProgramBuilder, handle: Handle, form: Form) -> Handle | None:
     """[B, S, H * D] stored, seen as [B, H, S, D]."""
     if form.axes != (0, 2, 1, 3) or not _is_split(handle, form.held):
         return None
-    found = _apart(ttnn, handle, form.held, key_heads=0)
+    found = _apart(ttnn, builder, handle, form.held, key_heads=0)
     return None if found is None else found[0]
 
 
-def split_qkv(ttnn: Any, handle: Handle, form: Form) -> tuple[Handle, Handle, Handle] | None:
+def split_qkv(ttnn: Any, builder: ProgramBuilder, handle: Handle, form: Form) -> tuple[Handle, Handle, Handle] | None:
     """[B, S, 3 * H * D] stored, seen as [3, B, H, S, D]: query, key and value."""
     if form.axes != (2, 0, 3, 1, 4) or form.held[2] != 3:
         return None
@@ -31,18 +34,18 @@ def split_qkv(ttnn: Any, handle: Handle, form: Form) -> tuple[Handle, Handle, Ha
     held = (batch, length, heads, width)
     if not _is_split(handle, (batch, length, 3 * heads, width)):
         return None
-    return _apart(ttnn, handle, held, key_heads=heads)
+    return _apart(ttnn, builder, handle, held, key_heads=heads)
 
 
-def joined_heads(ttnn: Any, handle: Handle, form: Form, shape: Shape) -> Handle | None:
+def joined_heads(ttnn: Any, builder: ProgramBuilder, handle: Handle, form: Form, shape: Shape) -> Handle | None:
     """[B, H, S, D] stored, seen as [B, S, H, D], wanted as [B, S, H * D] or [B * S, H * D]."""
     if form.axes != (0, 2, 1, 3) or handle.shape[-2:] != form.held[-2:] or handle.dtype not in DTYPES:
         return None
     batch, heads, length, width = form.held
     if shape not in ((batch, length, heads * width), (batch * length, heads * width)) or width % TILE_SIZE:
         return None
-    side_by_side = ttnn.tiled(ttnn.reshaped(handle, form.held))  # leading dimensions merge at no cost
-    return ttnn.reshaped(ttnn.transformer.concatenate_heads(side_by_side), shape)
+    side_by_side = builder.tiled(builder.reshaped(handle, form.held))  # leading dimensions merge at no cost
+    return builder.reshaped(ttnn.transformer.concatenate_heads(side_by_side), shape)
 
 
 def _is_split(handle: Handle, held: Shape) -> bool:
@@ -52,9 +55,11 @@ def _is_split(handle: Handle, held: Shape) -> bool:
     return bool(wide) and handle.layout is TILE and handle.dtype in DTYPES
 
 
-def _apart(ttnn: Any, handle: Handle, held: Shape, key_heads: int) -> tuple[Handle, Handle, Handle] | None:
+def _apart(
+    ttnn: Any, builder: ProgramBuilder, handle: Handle, held: Shape, key_heads: int
+) -> tuple[Handle, Handle, Handle] | None:
     batch, length, heads, _ = held
-    wide = ttnn.reshaped(handle, (batch, 1, length, handle.shape[-1]))
+    wide = builder.reshaped(handle, (batch, 1, length, handle.shape[-1]))
     try:
         return ttnn.experimental.nlp_create_qkv_heads(
             wide, num_heads=heads, num_kv_heads=key_heads, transpose_k_heads=False

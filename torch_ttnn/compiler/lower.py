@@ -13,6 +13,7 @@ import torch.fx
 from torch_ttnn.compiler import exponents, factorised, index_bounds, kept_on_host, not_a_number
 from torch_ttnn.compiler.arguments import leaves, mapped
 from torch_ttnn.compiler.brief import dtype_name
+from torch_ttnn.compiler.builder import ProgramBuilder
 from torch_ttnn.compiler.errors import CompileError, StaysOnHost
 from torch_ttnn.compiler.lowering import registry
 from torch_ttnn.compiler.nodes import (
@@ -26,7 +27,6 @@ from torch_ttnn.compiler.nodes import (
     drop_dead_code,
 )
 from torch_ttnn.compiler.ranges import Range, Ranges, beyond, divides_by_zero
-from torch_ttnn.compiler.recorder import Recorder
 from torch_ttnn.compiler.source import source_line
 from torch_ttnn.compiler.value import Handle, Value
 
@@ -49,11 +49,11 @@ class Lowered:
 def lower(
     graph_module: torch.fx.GraphModule,
     static_inputs: Sequence[int],
-    recorder: Recorder,
+    builder: ProgramBuilder,
     captured: torch.fx.GraphModule,
 ) -> Lowered:
     """Write both graphs of the program for a graph that was made of the captured one."""
-    return _Lowering(graph_module, frozenset(static_inputs), recorder, captured).run()
+    return _Lowering(graph_module, frozenset(static_inputs), builder, captured).run()
 
 
 class _Lowering:
@@ -61,21 +61,21 @@ class _Lowering:
         self,
         graph_module: torch.fx.GraphModule,
         statics: frozenset[int],
-        recorder: Recorder,
+        builder: ProgramBuilder,
         captured: torch.fx.GraphModule,
     ) -> None:
         self.graph_module = graph_module
         self.static_numbers = statics
-        self.recorder = recorder
-        self.host_ops = kept_on_host.overloads_of(recorder.options.host_ops)
+        self.builder = builder
+        self.host_ops = kept_on_host.overloads_of(builder.options.host_ops)
         self.env: dict[torch.fx.Node, Any] = {}
         self.inputs: list[torch.fx.Node | None] = []
         self.statics: dict[int, torch.fx.Node] = {}
         inputs = self._input_ranges(captured)
-        self.ranges = recorder.ranges = Ranges(inputs, self._constant_of, self._is_static)
-        recorder.in_float32 = exponents.in_float32(graph_module.graph)
+        self.ranges = builder.ranges = Ranges(inputs, self._constant_of, self._is_static)
+        builder.in_float32 = exponents.in_float32(graph_module.graph)
         self.kept = factorised.host_reasons(graph_module.graph)
-        if not recorder.accepts("nan"):
+        if not builder.accepts("nan"):
             self.kept |= self._kept_for_nan(inputs)
 
     def _input_ranges(self, captured: torch.fx.GraphModule) -> dict[torch.fx.Node, Range]:
@@ -97,23 +97,23 @@ class _Lowering:
         return isinstance(value, Value) and value.is_static
 
     def _constant_of(self, node: torch.fx.Node) -> torch.Tensor | None:
-        return self.recorder.constant_of(self.env[node])
+        return self.builder.constant_of(self.env[node])
 
     def run(self) -> Lowered:
-        recorder = self.recorder
+        builder = self.builder
         for node in self.graph_module.graph.nodes:
-            recorder.origin = node
+            builder.origin = node
             self.env[node] = getattr(self, f"_{node.op}")(node)
-        drop_dead_code(recorder.main)
+        drop_dead_code(builder.main)
         weights = []
-        for made, here in recorder.weights.items():
+        for made, here in builder.weights.items():
             if here.users:
                 weights.append((made, here))
             else:
-                recorder.main.erase_node(here)
-        recorder.prepare_graph.output(tuple([made for made, _ in weights]))
-        recorder.prepare_graph.eliminate_dead_code()
-        return Lowered(recorder.main, recorder.prepare_graph, weights, self.inputs, self.statics, self.env)
+                builder.main.erase_node(here)
+        builder.prepare_graph.output(tuple([made for made, _ in weights]))
+        builder.prepare_graph.eliminate_dead_code()
+        return Lowered(builder.main, builder.prepare_graph, weights, self.inputs, self.statics, self.env)
 
     # -- inputs -----------------------------------------------------------------------------------------------------
 
@@ -124,17 +124,17 @@ class _Lowering:
             self.inputs.append(None)
             return val
         is_static = number in self.static_numbers
-        graph = self.recorder.prepare_graph if is_static else self.recorder.main
+        graph = self.builder.prepare_graph if is_static else self.builder.main
         made = graph.placeholder(f"input_{number}")
         made.meta.update(val=val, number=number, origin=node)
         if is_static:
             self.statics[number] = made
         self.inputs.append(None if is_static else made)
-        return Value(self.recorder, val.shape, val.dtype, host=made, is_static=is_static)
+        return Value(self.builder, val.shape, val.dtype, host=made, is_static=is_static)
 
     def _get_attr(self, node: torch.fx.Node) -> Any:
         held = operator.attrgetter(str(node.target))(self.graph_module)
-        return self.recorder.static(held) if isinstance(held, torch.Tensor) else held
+        return self.builder.static(held) if isinstance(held, torch.Tensor) else held
 
     # -- operations ---------------------------------------------------------------------------------------------------
 
@@ -168,7 +168,7 @@ class _Lowering:
         function: Any = node.target
         if not isinstance(node.meta.get("val"), torch.Tensor | tuple | list):
             return function(*args, **kwargs)
-        return self.recorder.prepare_call(function, args, kwargs, node.meta["val"])
+        return self.builder.prepare_call(function, args, kwargs, node.meta["val"])
 
     def _lowered(self, node: torch.fx.Node, args: tuple, kwargs: dict[str, Any]) -> Any:
         if node.target in self.host_ops:
@@ -178,15 +178,15 @@ class _Lowering:
             raise StaysOnHost(NO_LOWERING)
         self._require_supported(node, args, kwargs)
         if lowering.when is not None:
-            reason = lowering.when(self.recorder, *args, **kwargs)
+            reason = lowering.when(self.builder.ttnn, self.builder, *args, **kwargs)
             if reason:
                 raise StaysOnHost(reason)
         if lowering.pointwise:
             return self._pointwise(node, lowering, args, kwargs)
-        result = lowering.function(self.recorder, *args, **kwargs)
+        result = lowering.function(self.builder.ttnn, self.builder, *args, **kwargs)
         if isinstance(node.meta["val"], tuple | list):
             result = [self._empty(its) if each is None else each for each, its in zip(result, node.meta["val"])]
-            missing = [number for number in self.recorder.used if result[number] is None]
+            missing = [number for number in self.builder.used if result[number] is None]
             if missing:
                 raise StaysOnHost(f"its output {missing[0]} is used, which the device does not give")
         return self._as_values(result, node.meta["val"], node)
@@ -195,14 +195,14 @@ class _Lowering:
         """What an operation gives beside its result, if that has no elements (statistics that are not computed)."""
         if not isinstance(val, torch.Tensor) or 0 not in val.shape:
             return None
-        return self.recorder.prepare_call(torch.ops.aten.zeros.default, (list(val.shape),), {"dtype": val.dtype}, val)
+        return self.builder.prepare_call(torch.ops.aten.zeros.default, (list(val.shape),), {"dtype": val.dtype}, val)
 
     def _require_supported(self, node: torch.fx.Node, args: tuple, kwargs: dict[str, Any]) -> None:
         """Refuse what no lowering handles: empty tensors, and dtypes that the device lacks."""
         found: list[Any] = [item for item in leaves((args, kwargs)) if isinstance(item, Value)]
         val = node.meta["val"]
         if isinstance(val, tuple | list):
-            used = [val[number] for number in self.recorder.used if isinstance(val[number], torch.Tensor)]
+            used = [val[number] for number in self.builder.used if isinstance(val[number], torch.Tensor)]
             found += [each for each in used if 0 not in each.shape] or used
         elif isinstance(val, torch.Tensor):
             found.append(val)
@@ -221,7 +221,7 @@ class _Lowering:
     def _pointwise(self, node: torch.fx.Node, lowering: registry.Lowering, args: tuple, kwargs: dict[str, Any]) -> Any:
         val = node.meta["val"]
         tensors = [item for item in (*args, *kwargs.values()) if isinstance(item, Value)]
-        aligned, form = self.recorder.aligned(tensors, val.shape)
+        aligned, form = self.builder.aligned(tensors, val.shape)
         handles = iter(aligned)
 
         def handle_of(item: Any) -> Any:
@@ -229,10 +229,10 @@ class _Lowering:
 
         args = tuple([handle_of(item) for item in args])
         kwargs = {name: handle_of(item) for name, item in kwargs.items()}
-        result = lowering.function(self.recorder, *args, **kwargs)
+        result = lowering.function(self.builder.ttnn, self.builder, *args, **kwargs)
         if isinstance(result, Value):
             return result
-        return Value(self.recorder, val.shape, val.dtype, base=result, form=form)
+        return Value(self.builder, val.shape, val.dtype, base=result, form=form)
 
     def _as_values(self, result: Any, val: Any, node: torch.fx.Node) -> Any:
         if isinstance(val, tuple | list):
@@ -244,12 +244,12 @@ class _Lowering:
                 raise CompileError(
                     f"the lowering of {node.target} gives {list(result.shape)} where torch has {list(val.shape)}"
                 )
-            return Value(self.recorder, val.shape, val.dtype, base=result)
+            return Value(self.builder, val.shape, val.dtype, base=result)
         if result.shape != tuple(val.shape):
             raise CompileError(f"the lowering of {node.target} gives {result} where torch has {list(val.shape)}")
         if result.dtype is not val.dtype:
             result = Value(
-                self.recorder, result.shape, val.dtype, base=result.base(), form=result.form, is_static=result.is_static
+                self.builder, result.shape, val.dtype, base=result.base(), form=result.form, is_static=result.is_static
             )
         return result
 
@@ -261,7 +261,7 @@ class _Lowering:
         if function in COMPARISONS:
             args = (*self._rounded_alike(*args[:2]), *args[2:])
         made = call_node(
-            self.recorder.main, function, self._as_host_nodes(args, wanted), self._as_host_nodes(kwargs, wanted)
+            self.builder.main, function, self._as_host_nodes(args, wanted), self._as_host_nodes(kwargs, wanted)
         )
         made.meta.update(val=node.meta["val"], origin=node)
         move = DRAWS if DRAWS in node.meta else node.meta.get(MOVE)
@@ -279,38 +279,38 @@ class _Lowering:
         """
         if not all(isinstance(each, Value) and each.is_float for each in (x, y)):
             return x, y
-        roundings = [dtype for each in (x, y) if (dtype := self.recorder.rounding_of(each)) is not None]
+        roundings = [dtype for each in (x, y) if (dtype := self.builder.rounding_of(each)) is not None]
         if not roundings:
             return x, y
         dtype = torch.bfloat16 if torch.bfloat16 in roundings else torch.float32
-        return self.recorder.rounded_on_host(x, dtype), self.recorder.rounded_on_host(y, dtype)
+        return self.builder.rounded_on_host(x, dtype), self.builder.rounded_on_host(y, dtype)
 
     def _as_host_nodes(self, arguments: Any, vals: Iterator[Any] | None = None) -> Any:
         """Arguments as torch tensors of the main graph: downloaded, or prepared and kept on the host.
 
         `vals` are torch's arguments, leaf by leaf: tensors get their strides.
         """
-        recorder = self.recorder
+        builder = self.builder
 
         def node_of(item: Any) -> Any:
             val = next(vals, None) if vals is not None else None
             if not isinstance(item, Value):
                 return item
             host = item.host()
-            here = recorder.weight(host, None) if host.graph is recorder.prepare_graph else host
-            return recorder.restrided(here, val.stride()) if isinstance(val, torch.Tensor) else here
+            here = builder.weight(host, None) if host.graph is builder.prepare_graph else host
+            return builder.restrided(here, val.stride()) if isinstance(val, torch.Tensor) else here
 
         return mapped(arguments, node_of)
 
     def _host_values(self, node: torch.fx.Node, val: Any) -> Any:
         if isinstance(val, torch.Tensor):
-            return Value(self.recorder, val.shape, val.dtype, host=node)
+            return Value(self.builder, val.shape, val.dtype, host=node)
         if not isinstance(val, tuple | list):
             return node
         made = []
         for index, each in enumerate(val):
-            item = call_node(self.recorder.main, operator.getitem, (node, index))
-            item.meta.update(val=each, origin=self.recorder.origin)
+            item = call_node(self.builder.main, operator.getitem, (node, index))
+            item.meta.update(val=each, origin=self.builder.origin)
             if OWN_STRIDES in node.meta:
                 item.meta[OWN_STRIDES] = True
             made.append(self._host_values(item, each))
@@ -322,8 +322,8 @@ class _Lowering:
         outputs = tuple(node.args[0])  # type: ignore[arg-type]
         hosts = self._as_host_nodes(self._values_of(outputs))
         hosts = tuple([self._view_of_input(each) or host for each, host in zip(outputs, hosts)])
-        self.recorder.write_requirements()
-        made = self.recorder.main.output(self._apart(outputs, hosts))
+        self.builder.write_requirements()
+        made = self.builder.main.output(self._apart(outputs, hosts))
         captured = node.meta[CAPTURED].args[0]  # fusions know shapes, and not always strides
         known = [ours if _is_generator_state(ours) else item for ours, item in zip(outputs, captured)]
         made.meta["vals"] = [item.meta.get("val") if isinstance(item, torch.fx.Node) else item for item in known]
@@ -339,7 +339,7 @@ class _Lowering:
         if not is_view or len(node.all_input_nodes) != 1 or not isinstance(node.meta["val"], torch.Tensor):
             return None
         source = self._view_of_input(node.args[0])
-        return self.recorder.viewed_on_host(source, node) if source is not None else None
+        return self.builder.viewed_on_host(source, node) if source is not None else None
 
     def _apart(self, outputs: tuple, hosts: tuple) -> tuple:
         """Results that are tensors of their own: a clone must not be the input that it was made of, or its twin."""
@@ -349,7 +349,7 @@ class _Lowering:
             if isinstance(host, torch.fx.Node):
                 is_input = host.op == "placeholder" and "prepared" not in host.meta
                 if (is_input and output.op != "placeholder") or given.setdefault(host, output) is not output:
-                    host = self.recorder.copied(host)
+                    host = self.builder.copied(host)
             made.append(host)
         return tuple(made)
 

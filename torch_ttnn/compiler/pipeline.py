@@ -16,6 +16,7 @@ import torch.fx
 from torch.utils._python_dispatch import _disable_current_modes
 
 from torch_ttnn.compiler import cache
+from torch_ttnn.compiler.builder import ProgramBuilder
 from torch_ttnn.compiler.complex_numbers import take_apart
 from torch_ttnn.compiler.dump import dumped
 from torch_ttnn.compiler.fusion import fuse
@@ -24,7 +25,6 @@ from torch_ttnn.compiler.lower import Lowered, lower
 from torch_ttnn.compiler.normalise import count_operations, normalise
 from torch_ttnn.compiler.place import place
 from torch_ttnn.compiler.program import Program
-from torch_ttnn.compiler.recorder import Recorder
 from torch_ttnn.compiler.verify import verify_compilation
 from torch_ttnn.devices import Target
 from torch_ttnn.options import TorchTtnnOption
@@ -72,8 +72,8 @@ def _fuse(compilation: Compilation) -> None:
 
 
 def _lower(compilation: Compilation) -> None:
-    recorder = Recorder(compilation.target, compilation.options, compilation.fake_mode)
-    compilation.lowered = lower(compilation.graph_module, compilation.static_inputs, recorder, compilation.captured)
+    builder = ProgramBuilder(compilation.target, compilation.options, compilation.fake_mode)
+    compilation.lowered = lower(compilation.graph_module, compilation.static_inputs, builder, compilation.captured)
 
 
 def _place(compilation: Compilation) -> None:

@@ -14,7 +14,7 @@ from torch_ttnn.compiler.brief import brief
 from torch_ttnn.compiler.forms import Form, Shape
 
 if TYPE_CHECKING:
-    from torch_ttnn.compiler.recorder import Recorder
+    from torch_ttnn.compiler.builder import ProgramBuilder
 
 TILE, ROW_MAJOR = ttnn.TILE_LAYOUT, ttnn.ROW_MAJOR_LAYOUT
 
@@ -56,7 +56,7 @@ class Value:
 
     def __init__(
         self,
-        recorder: Recorder,
+        builder: ProgramBuilder,
         shape: Sequence[int],
         dtype: torch.dtype,
         *,
@@ -65,7 +65,7 @@ class Value:
         form: Form | None = None,
         is_static: bool = False,
     ) -> None:
-        self.recorder = recorder
+        self.builder = builder
         self.shape: Shape = tuple(shape)
         self.dtype = dtype
         self.is_static = is_static
@@ -108,11 +108,11 @@ class Value:
     @property
     def device_dtype(self) -> ttnn.DataType:
         """The dtype that it has on the device, or would have."""
-        return self._base.dtype if self._base is not None else self.recorder.device_dtype(self.dtype)
+        return self._base.dtype if self._base is not None else self.builder.device_dtype(self.dtype)
 
     def constant(self) -> torch.Tensor | None:
         """Its value, if it depends on no weight and no input."""
-        return self.recorder.constant_of(self)
+        return self.builder.constant_of(self)
 
     def __repr__(self) -> str:
         where = "static" if self.is_static else "device" if self._base is not None else "host"
@@ -124,9 +124,9 @@ class Value:
         """What holds it on the device, dimensions in the order of `form` (and perhaps merged or split)."""
         if self._base is None:
             for found in self._plain.values():
-                self._base = self.recorder.cast(found, self.device_dtype)
+                self._base = self.builder.cast(found, self.device_dtype)
                 return self._base
-            self._base = self.recorder.upload(self)
+            self._base = self.builder.upload(self)
         return self._base
 
     def tile(self, dtype: ttnn.DataType | None = None) -> Handle:
@@ -139,15 +139,15 @@ class Value:
 
     def _as(self, layout: ttnn.Layout, dtype: ttnn.DataType | None) -> Handle:
         if self._is_wider(dtype) and self._held_in(ttnn.float32) is None:
-            self._plain[layout, ttnn.float32] = self.recorder.upload(self, layout, dtype)
+            self._plain[layout, ttnn.float32] = self.builder.upload(self, layout, dtype)
         elif dtype is ttnn.float32 and self._is_narrowed:
             self._widen()
         elif self._base is None and self._host is not None and not self._plain:
-            self._base = self.recorder.upload(self, layout, dtype if self._loses_nothing(dtype) else None)
+            self._base = self.builder.upload(self, layout, dtype if self._loses_nothing(dtype) else None)
         key = layout, dtype or self.device_dtype
         found = self._plain.get(key)
         if found is None:
-            found = self.recorder.converted(self._held_in(key[1]) or self._in_order(), layout, key[1])
+            found = self.builder.converted(self._held_in(key[1]) or self._in_order(), layout, key[1])
             self._plain[key] = found
         return found
 
@@ -173,16 +173,16 @@ class Value:
     def _widen(self) -> None:
         """Take it in float32 if it is an upload, or a view of one."""
         assert self._base is not None
-        wide = self.recorder.widened(self._base)
+        wide = self.builder.widened(self._base)
         if wide is not None:
-            made = self.recorder.in_order(wide, self._form)
+            made = self.builder.in_order(wide, self._form)
             self._plain[made.layout, made.dtype] = made
 
     def _in_order(self) -> Handle:
         """In torch's order and shape, whatever the layout."""
         for found in self._plain.values():
             return found
-        made = self.recorder.in_order(self.base(), self._form)
+        made = self.builder.in_order(self.base(), self._form)
         self._plain[made.layout, made.dtype] = made
         return made
 
@@ -197,12 +197,12 @@ class Value:
     def host(self) -> torch.fx.Node:
         """It as a torch tensor."""
         if self._host is None:
-            self._host = self.recorder.download(self)
+            self._host = self.builder.download(self)
         return self._host
 
     def prepared(self, function: Callable[..., torch.Tensor], *others: Any, **options: Any) -> Value:
         """A static value made from this one (and others) by a torch function, once and not on every call."""
-        return self.recorder.prepare(function, self, *others, **options)
+        return self.builder.prepare(function, self, *others, **options)
 
     # -- views: no operation until somebody needs the result in order ---------------------------------------------
 
@@ -216,7 +216,7 @@ class Value:
         form = self._form.viewed(shape)
         if form is not None:
             return self._seen_as(base, form)
-        joined = self.recorder.joined_heads(base, self._form, shape)
+        joined = self.builder.joined_heads(base, self._form, shape)
         return self._seen_as(joined if joined is not None else self._in_order(), Form.plain(shape))
 
     def permute(self, dims: Sequence[int]) -> Value:
@@ -230,7 +230,7 @@ class Value:
         return self if rank <= self.ndim else self.view((1,) * (rank - self.ndim) + self.shape)
 
     def _seen_as(self, base: Handle, form: Form) -> Value:
-        return Value(self.recorder, form.shape, self.dtype, base=base, form=form)
+        return Value(self.builder, form.shape, self.dtype, base=base, form=form)
 
 
 def align(values: Sequence[Any], shape: Sequence[int]) -> tuple[list[Any], Form]:
@@ -249,13 +249,13 @@ def align(values: Sequence[Any], shape: Sequence[int]) -> tuple[list[Any], Form]
     held = base.shape
     if held != form.held and not all(_fits_merged(value, form, held) for value in others):
         held = form.held
-    recorder = leader.recorder
+    builder = leader.builder
     operands: list[Any] = []
     for value, is_same in zip(values, same):
         if not isinstance(value, Value):
             operands.append(value)
         elif is_same:
-            operands.append(recorder.tiled(recorder.reshaped(value.base(), held)))
+            operands.append(builder.tiled(builder.reshaped(value.base(), held)))
         elif value.numel == 1:
             operands.append(value.tile())
         else:

@@ -69,8 +69,8 @@ def test_layer_norm_of_a_vector_and_of_wide_rows():
 def test_rms_norm(shape, eps, monkeypatch):
     """Torch takes this operation apart while it traces, so it stands in for a layer norm here."""
 
-    def instead(ttnn, x, shape, weight, bias, given):
-        return *rms_norm(ttnn, x, shape, weight, eps), None
+    def instead(ttnn, builder, x, shape, weight, bias, given):
+        return *rms_norm(ttnn, builder, x, shape, weight, eps), None
 
     stand_in = dataclasses.replace(LOWERINGS[aten.native_layer_norm.default], function=instead)
     monkeypatch.setitem(LOWERINGS, aten.native_layer_norm.default, stand_in)

@@ -118,10 +118,10 @@ def test_which_stored_dimensions_go():
 def image_order(monkeypatch):
     """`aten.relu` answers in NHWC, merged, as a convolution does."""
 
-    def as_convolution(ttnn, x):
+    def as_convolution(ttnn, builder, x):
         n, c, h, w = x.shape
         handle = ttnn.relu(x.permute((0, 2, 3, 1)).view((1, 1, n * h * w, c)))
-        return ttnn.value(handle, x.shape, x.dtype, form=Form((n, h, w, c), (0, 3, 1, 2)))
+        return builder.value(handle, x.shape, x.dtype, form=Form((n, h, w, c), (0, 3, 1, 2)))
 
     monkeypatch.delitem(LOWERINGS, aten.relu.default)
     lowers(aten.relu.default)(as_convolution)

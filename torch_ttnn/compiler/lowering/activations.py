@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from torch_ttnn.compiler.builder import ProgramBuilder
 from torch_ttnn.compiler.lowering.promotion import BFLOAT16, INT32, elementwise, fitted
 from torch_ttnn.compiler.lowering.registry import lowers
 from torch_ttnn.compiler.value import Handle, Value
@@ -108,10 +109,10 @@ def log_sigmoid(ttnn: Any, x: Handle) -> Handle:
 
 
 @lowers(aten.log_sigmoid_forward.default)
-def log_sigmoid_forward(ttnn: Any, x: Value) -> tuple[Value, Value]:
+def log_sigmoid_forward(ttnn: Any, builder: ProgramBuilder, x: Value) -> tuple[Value, Value]:
     """Also gives exp(-|x|), which the backward pass wants."""
-    (handle,), form = ttnn.aligned([x], x.shape)
-    return tuple([ttnn.value(made, x.shape, x.dtype, form) for made in _log_sigmoid(ttnn, handle)])  # type: ignore[return-value]
+    (handle,), form = builder.aligned([x], x.shape)
+    return tuple([builder.value(made, x.shape, x.dtype, form) for made in _log_sigmoid(ttnn, handle)])  # type: ignore[return-value]
 
 
 def _log_sigmoid(ttnn: Any, x: Handle) -> tuple[Handle, Handle]:

@@ -10,15 +10,16 @@ from collections.abc import Callable
 from typing import Any
 
 from torch_ttnn.compiler import angles
+from torch_ttnn.compiler.builder import ProgramBuilder
 from torch_ttnn.compiler.lowering.extents import small_enough
 from torch_ttnn.compiler.lowering.promotion import elementwise
 from torch_ttnn.compiler.value import Handle
 
 
 def _turning(name: str, largest: float) -> Callable[..., Handle]:
-    def function(ttnn: Any, x: Handle) -> Handle:
-        if angles.is_beyond(ttnn.origin, ttnn.ranges):
-            ttnn.require(("angles", x.node, largest), lambda: small_enough(ttnn, x, largest))
+    def function(ttnn: Any, builder: ProgramBuilder, x: Handle) -> Handle:
+        if angles.is_beyond(builder.origin, builder.ranges):
+            builder.require(("angles", x.node, largest), lambda: small_enough(ttnn, builder, x, largest))
         return getattr(ttnn, name)(x)
 
     function.__name__ = name

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from torch_ttnn.compiler.builder import ProgramBuilder
 from torch_ttnn.compiler.errors import refuse
 from torch_ttnn.compiler.lowering.extents import small_enough
 from torch_ttnn.compiler.lowering.promotion import (
@@ -30,10 +31,10 @@ aten = torch.ops.aten
 
 
 @elementwise(aten.add.Tensor, aten.add.Scalar, constants=(0, 1), wraps=True)
-def add(ttnn: Any, x: Operand, y: Operand, alpha: float = 1) -> Handle:
+def add(ttnn: Any, builder: ProgramBuilder, x: Operand, y: Operand, alpha: float = 1) -> Handle:
     if is_number(x):
         x, y, alpha = _scaled(ttnn, y, y, alpha), x, 1
-    if result_dtype(ttnn) is torch.bool:
+    if result_dtype(builder) is torch.bool:
         return ttnn.logical_or(x, _scaled(ttnn, x, y, alpha))
     if not is_number(y) and alpha != 1 and x.dtype is not INT32:
         return ttnn.addalpha(x, y, float(alpha))
@@ -68,12 +69,12 @@ def _scaled(ttnn: Any, x: Handle, y: Operand, alpha: float) -> Operand:
 
 
 @elementwise(aten.mul.Tensor, aten.mul.Scalar, constants=(0, 1), wraps=True)
-def mul(ttnn: Any, x: Operand, y: Operand) -> Handle:
+def mul(ttnn: Any, builder: ProgramBuilder, x: Operand, y: Operand) -> Handle:
     if is_number(x):
         x, y = y, x
     if is_number(y):
         y = fitted(y, x.dtype)
-    return ttnn.logical_and(x, y) if result_dtype(ttnn) is torch.bool else ttnn.multiply(x, y)
+    return ttnn.logical_and(x, y) if result_dtype(builder) is torch.bool else ttnn.multiply(x, y)
 
 
 @elementwise(aten.addcmul.default, constants=(), wraps=True)
@@ -107,35 +108,35 @@ def div(ttnn: Any, x: Handle, y: Operand) -> Handle:
 
 
 @elementwise(aten.div.Tensor_mode, aten.div.Scalar_mode, wraps=True)
-def div_mode(ttnn: Any, x: Handle, y: Operand, *, rounding_mode: str | None = None) -> Handle:
+def div_mode(ttnn: Any, builder: ProgramBuilder, x: Handle, y: Operand, *, rounding_mode: str | None = None) -> Handle:
     if rounding_mode is None:
         return div(ttnn, x, y)
     if x.dtype is INT32:
-        return INTEGER_QUOTIENTS[rounding_mode](ttnn, x, y)
-    return _rounded_quotient(ttnn, x, y, rounding_mode)
+        return INTEGER_QUOTIENTS[rounding_mode](ttnn, builder, x, y)
+    return _rounded_quotient(ttnn, builder, x, y, rounding_mode)
 
 
 @elementwise(aten.floor_divide.default, aten.floor_divide.Scalar, wraps=True)
-def floor_divide(ttnn: Any, x: Handle, y: Operand) -> Handle:
-    return div_mode(ttnn, x, y, rounding_mode="floor")
+def floor_divide(ttnn: Any, builder: ProgramBuilder, x: Handle, y: Operand) -> Handle:
+    return div_mode(ttnn, builder, x, y, rounding_mode="floor")
 
 
-def _rounded_quotient(ttnn: Any, x: Handle, y: Operand, rounding_mode: str) -> Handle:
+def _rounded_quotient(ttnn: Any, builder: ProgramBuilder, x: Handle, y: Operand, rounding_mode: str) -> Handle:
     """In float32 whatever the operands are: bfloat16 would round 2.999 up before it is cut."""
     held = x.dtype
-    x, y = ttnn.cast(x, FLOAT32), y if is_number(y) else ttnn.cast(y, FLOAT32)
+    x, y = builder.cast(x, FLOAT32), y if is_number(y) else builder.cast(y, FLOAT32)
     quotient = ttnn.divide(x, float(y) if is_number(y) else y)
     if rounding_mode == "trunc":
-        return ttnn.cast(ttnn.trunc(quotient), held)
+        return builder.cast(ttnn.trunc(quotient), held)
     # The quotient may be rounded up to a whole number; what is left tells. Beyond these, floats have no fractions.
-    whole, rest = _exact_division(ttnn, x, y, quotient)
+    whole, rest = _exact_division(ttnn, builder, x, y, quotient)
     apart = _other_sign(ttnn, rest, y)
-    exact = ttnn.subtract(whole, ttnn.cast(apart, FLOAT32))
+    exact = ttnn.subtract(whole, builder.cast(apart, FLOAT32))
     known = ttnn.le(ttnn.abs(_in_reach(ttnn, quotient, y)), LARGEST_QUOTIENT)
     cut = ttnn.where(known, exact, ttnn.floor(quotient))
     # Divided by infinity, what is below zero is -1.
     vanished = ttnn.logical_and(ttnn.ne(x, 0.0), ttnn.eq(cut, 0.0))
-    return ttnn.cast(ttnn.where(ttnn.logical_and(vanished, _other_sign(ttnn, x, y)), -1.0, cut), held)
+    return builder.cast(ttnn.where(ttnn.logical_and(vanished, _other_sign(ttnn, x, y)), -1.0, cut), held)
 
 
 def _other_sign(ttnn: Any, x: Handle, y: Operand) -> Handle:
@@ -153,7 +154,7 @@ def _divisor(y: Operand) -> Operand:
     return fitted(y, INT32)
 
 
-def floor_quotient(ttnn: Any, x: Handle, y: Operand) -> Handle:
+def floor_quotient(ttnn: Any, builder: ProgramBuilder, x: Handle, y: Operand) -> Handle:
     """Of integers, towards minus infinity. The chip's kernel is exact for all divisors but zero."""
     y = _divisor(y)
     if is_number(y) and is_power_of_two(y):
@@ -161,7 +162,7 @@ def floor_quotient(ttnn: Any, x: Handle, y: Operand) -> Handle:
     return ttnn.divide(x, y, rounding_mode="floor")
 
 
-def trunc_quotient(ttnn: Any, x: Handle, y: Operand) -> Handle:
+def trunc_quotient(ttnn: Any, builder: ProgramBuilder, x: Handle, y: Operand) -> Handle:
     """Of integers, towards zero: what is left after the remainder is taken away divides evenly."""
     y = _divisor(y)
     return ttnn.divide(ttnn.subtract(x, ttnn.fmod(x, y)), y, rounding_mode="floor")
@@ -177,7 +178,7 @@ INTEGER_QUOTIENTS = {"floor": floor_quotient, "trunc": trunc_quotient}
 
 
 @elementwise(aten.remainder.Tensor, aten.remainder.Scalar)
-def remainder(ttnn: Any, x: Handle, y: Operand) -> Handle:
+def remainder(ttnn: Any, builder: ProgramBuilder, x: Handle, y: Operand) -> Handle:
     """With the sign of the divisor."""
     if x.dtype is INT32:
         y = _divisor(y)
@@ -185,16 +186,16 @@ def remainder(ttnn: Any, x: Handle, y: Operand) -> Handle:
             return ttnn.bitwise_and(x, y - 1)
         return ttnn.remainder(x, y)
     held = x.dtype
-    x, y, rest = _rest(ttnn, x, y)
-    return ttnn.cast(ttnn.where(_other_sign(ttnn, rest, y), ttnn.add(rest, y), rest), held)
+    x, y, rest = _rest(ttnn, builder, x, y)
+    return builder.cast(ttnn.where(_other_sign(ttnn, rest, y), ttnn.add(rest, y), rest), held)
 
 
 @elementwise(aten.fmod.Tensor, aten.fmod.Scalar)
-def fmod(ttnn: Any, x: Handle, y: Operand) -> Handle:
+def fmod(ttnn: Any, builder: ProgramBuilder, x: Handle, y: Operand) -> Handle:
     """With the sign of the dividend."""
     if x.dtype is INT32:
         return ttnn.fmod(x, _divisor(y))
-    return ttnn.cast(_rest(ttnn, x, y)[2], x.dtype)
+    return builder.cast(_rest(ttnn, builder, x, y)[2], x.dtype)
 
 
 LARGEST_QUOTIENT = 2.0**16  # whose product with 8 bits is exact in float32
@@ -209,19 +210,21 @@ def _in_reach(ttnn: Any, quotient: Handle, y: Operand) -> Handle:
     return ttnn.where(ttnn.lt(ttnn.abs(y), SMALLEST_DIVISOR), math.inf, quotient)
 
 
-def _rest(ttnn: Any, x: Handle, y: Operand) -> tuple[Handle, Operand, Handle]:
+def _rest(ttnn: Any, builder: ProgramBuilder, x: Handle, y: Operand) -> tuple[Handle, Operand, Handle]:
     """Dividend, divisor and remainder in float32. A call with larger quotients is left to torch."""
     if is_number(y) and (y == 0 or not math.isfinite(y)):
         refuse(f"the remainder of a division by {y} is infinite on the device")
     key = "quotient", x.node, y if is_number(y) else y.node
-    x, y = ttnn.cast(x, FLOAT32), float(y) if is_number(y) else ttnn.cast(y, FLOAT32)
+    x, y = builder.cast(x, FLOAT32), float(y) if is_number(y) else builder.cast(y, FLOAT32)
     quotient = ttnn.divide(x, y)
-    if not is_number(y) or not ttnn.range_of(0).within(times(Range(-abs(y), abs(y)), SMALL_QUOTIENTS)):
-        ttnn.require(key, lambda: small_enough(ttnn, _in_reach(ttnn, quotient, y), LARGEST_QUOTIENT))
-    return x, y, _exact_division(ttnn, x, y, quotient)[1]
+    if not is_number(y) or not builder.range_of(0).within(times(Range(-abs(y), abs(y)), SMALL_QUOTIENTS)):
+        builder.require(key, lambda: small_enough(ttnn, builder, _in_reach(ttnn, quotient, y), LARGEST_QUOTIENT))
+    return x, y, _exact_division(ttnn, builder, x, y, quotient)[1]
 
 
-def _exact_division(ttnn: Any, x: Handle, y: Operand, quotient: Handle) -> tuple[Handle, Handle]:
+def _exact_division(
+    ttnn: Any, builder: ProgramBuilder, x: Handle, y: Operand, quotient: Handle
+) -> tuple[Handle, Handle]:
     """The quotient towards zero and the remainder with the sign of x, both exact up to the largest quotient.
 
     The kernel of `ttnn.fmod` rounds the product of divisor and quotient. The divisor in three parts of 8 bits has
@@ -231,7 +234,7 @@ def _exact_division(ttnn: Any, x: Handle, y: Operand, quotient: Handle) -> tuple
         refuse(f"the last bits of the divisor {y} are denormal numbers, which the device does not have")
     whole = ttnn.trunc(quotient)
     rest = x
-    for part in _parts_of_8_bits(ttnn, y):
+    for part in _parts_of_8_bits(ttnn, builder, y):
         rest = ttnn.subtract(rest, ttnn.multiply(whole, part))
     rest = ttnn.where(ttnn.eq(whole, 0.0), x, rest)  # infinity cannot be taken apart
     # A quotient that was rounded to the next whole number.
@@ -242,7 +245,7 @@ def _exact_division(ttnn: Any, x: Handle, y: Operand, quotient: Handle) -> tuple
     return ttnn.where(over, ttnn.subtract(whole, one), whole), rest
 
 
-def _parts_of_8_bits(ttnn: Any, y: Operand) -> list[Operand]:
+def _parts_of_8_bits(ttnn: Any, builder: ProgramBuilder, y: Operand) -> list[Operand]:
     """Three numbers that bfloat16 holds, whose sum is a float32."""
     parts: list[Operand] = []
     if is_number(y):
@@ -252,7 +255,7 @@ def _parts_of_8_bits(ttnn: Any, y: Operand) -> list[Operand]:
             left = left - parts[-1]
         return parts
     for _ in range(3):
-        parts.append(ttnn.cast(ttnn.cast(y, BFLOAT16), FLOAT32))
+        parts.append(builder.cast(builder.cast(y, BFLOAT16), FLOAT32))
         y = ttnn.subtract(y, parts[-1])
     return parts
 
@@ -264,13 +267,13 @@ POWERS = {2: "square", 0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"}
 
 
 @elementwise(aten.pow.Tensor_Scalar, aten.pow.Tensor_Tensor, wraps=True)
-def power(ttnn: Any, x: Handle, exponent: Operand) -> Any:
+def power(ttnn: Any, builder: ProgramBuilder, x: Handle, exponent: Operand) -> Any:
     if not is_number(exponent):
         if x.dtype is INT32:
             refuse("integers have no power of a tensor on the device")
         return ttnn.pow(x, exponent)
     if exponent == 0:
-        return all_over(ttnn, 1)
+        return all_over(builder, 1)
     if exponent == 1:
         return x
     if x.dtype is INT32:
@@ -281,14 +284,14 @@ def power(ttnn: Any, x: Handle, exponent: Operand) -> Any:
     if named:
         return getattr(ttnn, named)(x)
     if x.dtype is BFLOAT16 and abs(exponent) > LARGEST_POWER:
-        return ttnn.cast(power(ttnn, ttnn.cast(x, FLOAT32), exponent), BFLOAT16)
+        return builder.cast(power(ttnn, builder, builder.cast(x, FLOAT32), exponent), BFLOAT16)
     made = ttnn.pow(x, float(exponent))
     if x.dtype is FLOAT32:
         made = _at_the_ends(ttnn, x, float(exponent), made)
     if float(exponent).is_integer():
         return made
     # The kernel takes infinity for the largest number.
-    infinite = ttnn.cast(ttnn.isinf(x), x.dtype)
+    infinite = builder.cast(ttnn.isinf(x), x.dtype)
     return ttnn.where(infinite, math.inf if exponent > 0 else 0.0, made)
 
 
@@ -316,7 +319,7 @@ LARGEST_EXPONENT = 160  # of 2, well beyond what a float holds
 
 
 @elementwise(aten.pow.Scalar)
-def power_of_number(ttnn: Any, base: Operand, exponent: Handle) -> Any:
+def power_of_number(ttnn: Any, builder: ProgramBuilder, base: Operand, exponent: Handle) -> Any:
     if exponent.dtype is INT32:
         refuse("integer powers of a number may need more than the 32 bits of integers on the device")
     if base == 2:
@@ -324,11 +327,11 @@ def power_of_number(ttnn: Any, base: Operand, exponent: Handle) -> Any:
     if base <= 0:
         refuse(f"powers of {base} are not computed on the device")
     if base == 1:
-        return all_over(ttnn, 1)
+        return all_over(builder, 1)
     held = exponent.dtype
     # In float32, as the kernel for bfloat16 is off by 2.5 % at large exponents; it loses its way beyond 2^128.
     reach = LARGEST_EXPONENT / abs(math.log2(base))
-    return ttnn.cast(ttnn.rpow(ttnn.clamp(ttnn.cast(exponent, FLOAT32), -reach, reach), float(base)), held)
+    return builder.cast(ttnn.rpow(ttnn.clamp(builder.cast(exponent, FLOAT32), -reach, reach), float(base)), held)
 
 
 # -- of two operands, by one operation --------------------------------------------------------------------------------

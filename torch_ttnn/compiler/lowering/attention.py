@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from torch_ttnn.compiler.builder import ProgramBuilder
 from torch_ttnn.compiler.errors import refuse
 from torch_ttnn.compiler.lowering.registry import lowers
 from torch_ttnn.compiler.preparation import prepares
@@ -39,23 +40,23 @@ class Mask:
 _masks: weakref.WeakKeyDictionary[Value, dict[tuple[int, int], Mask]] = weakref.WeakKeyDictionary()
 
 
-def mask_of(ttnn: Any, mask: Value | None, queries: int, keys: int, is_causal: bool) -> Mask:
+def mask_of(ttnn: Any, builder: ProgramBuilder, mask: Value | None, queries: int, keys: int, is_causal: bool) -> Mask:
     """A mask as the kernel takes it; all layers of a model that share one share what is made of it."""
     if mask is None and not is_causal:
         return Mask()
     if mask is None:
         if queries == keys:
             return Mask(is_causal=True)
-        mask = ttnn.static(torch.ones(queries, keys, dtype=torch.bool).tril())
+        mask = builder.static(torch.ones(queries, keys, dtype=torch.bool).tril())
     elif is_causal:
         refuse("a mask and is_causal at once")
     known = _masks.setdefault(mask, {})
     if (queries, keys) not in known:
-        known[queries, keys] = _made(ttnn, mask.with_rank(4), queries, keys)
+        known[queries, keys] = _made(ttnn, builder, mask.with_rank(4), queries, keys)
     return known[queries, keys]
 
 
-def _made(ttnn: Any, mask: Value, queries: int, keys: int) -> Mask:
+def _made(ttnn: Any, builder: ProgramBuilder, mask: Value, queries: int, keys: int) -> Mask:
     constant = mask.constant()
     if constant is not None:
         hidden = _hidden(constant)
@@ -70,16 +71,16 @@ def _made(ttnn: Any, mask: Value, queries: int, keys: int) -> Mask:
         seeing = mask.prepared(_sight).tile() if blind else None
         mask = mask.prepared(_additive).prepared(torch.broadcast_to, (*mask.shape[:2], queries, keys))
         return Mask(mask.tile(BFLOAT16), seeing)
-    options = {"dim": -1, "keepdim": True, "compute_kernel_config": ttnn.accurate}
+    options = {"dim": -1, "keepdim": True, "compute_kernel_config": builder.accurate}
     if mask.is_bool:
         handle = mask.tile(BFLOAT16)
         seeing = ttnn.max(handle, **options)
         added = ttnn.where(handle, 0.0, HIDDEN)
     else:
         # The lowest float32 is not -inf, but rounds to it: what comes from the host keeps its bits.
-        handle = mask.tile() if mask.is_on_device else ttnn.upload(mask, TILE, FLOAT32)
-        seeing = ttnn.cast(ttnn.ne(ttnn.max(handle, **options), -math.inf), BFLOAT16)
-        added = ttnn.cast(ttnn.maximum(handle, HIDDEN), BFLOAT16)
+        handle = mask.tile() if mask.is_on_device else builder.upload(mask, TILE, FLOAT32)
+        seeing = builder.cast(ttnn.ne(ttnn.max(handle, **options), -math.inf), BFLOAT16)
+        added = builder.cast(ttnn.maximum(handle, HIDDEN), BFLOAT16)
     wanted = (*mask.shape[:2], queries, keys)
     if mask.shape != wanted:
         added = ttnn.repeat(added, [want // size for want, size in zip(wanted, mask.shape)])
@@ -118,15 +119,15 @@ def _is_causal(hidden: torch.Tensor, queries: int, keys: int) -> bool:
 # -- the two ways -------------------------------------------------------------------------------------------------
 
 
-def attend(ttnn: Any, q: Value, k: Value, v: Value, mask: Mask, scale: float) -> Value:
+def attend(ttnn: Any, builder: ProgramBuilder, q: Value, k: Value, v: Value, mask: Mask, scale: float) -> Value:
     """Attention of [batch, heads, length, width]; fewer heads of keys than of queries are shared."""
     fits = q.shape[0] == k.shape[0] and k.shape[3] == v.shape[3] and q.shape[3] <= WIDEST
-    if ttnn.float_dtype is FLOAT32 or not fits:
-        made, _ = _by_products(ttnn, q, k, v, mask, scale, with_sums=False)
+    if builder.float_dtype is FLOAT32 or not fits:
+        made, _ = _by_products(ttnn, builder, q, k, v, mask, scale, with_sums=False)
         return made
     width = q.shape[3]
     missing = -width % TILE_SIZE
-    operands = [ttnn.cast(each.tile(), BFLOAT16) for each in (q, k, v)]
+    operands = [builder.cast(each.tile(), BFLOAT16) for each in (q, k, v)]
     if missing:
         operands = [ttnn.pad(each, [(0, 0), (0, 0), (0, 0), (0, missing)], 0.0) for each in operands]
     options: dict[str, Any] = {} if mask.added is None else {"attn_mask": mask.added}
@@ -134,30 +135,30 @@ def attend(ttnn: Any, q: Value, k: Value, v: Value, mask: Mask, scale: float) ->
         *operands,
         is_causal=mask.is_causal,
         scale=scale,
-        program_config=ttnn.accurate_attention,
-        compute_kernel_config=ttnn.accurate,
+        program_config=builder.accurate_attention,
+        compute_kernel_config=builder.accurate,
         **options,
     )
     if missing:
         made = ttnn.slice(made, [0, 0, 0, 0], list(q.shape), [1, 1, 1, 1])
     if mask.seeing is not None:
         made = ttnn.multiply(made, mask.seeing)
-    return ttnn.value(made, q.shape, q.dtype)
+    return builder.value(made, q.shape, q.dtype)
 
 
-def _scores(ttnn: Any, q: Handle, k: Handle, mask: Mask, scale: float) -> Handle:
-    options = {"transpose_b": True, "dtype": FLOAT32, "compute_kernel_config": ttnn.accurate}
+def _scores(ttnn: Any, builder: ProgramBuilder, q: Handle, k: Handle, mask: Mask, scale: float) -> Handle:
+    options = {"transpose_b": True, "dtype": FLOAT32, "compute_kernel_config": builder.accurate}
     scores = ttnn.multiply(ttnn.matmul(q, k, **options), scale)
     if mask.is_causal:
         length = q.shape[2]
         later = torch.full((1, 1, length, length), HIDDEN).triu(1)
-        return ttnn.add(scores, ttnn.static(later).tile(FLOAT32))
-    return scores if mask.added is None else ttnn.add(scores, ttnn.cast(mask.added, FLOAT32))
+        return ttnn.add(scores, builder.static(later).tile(FLOAT32))
+    return scores if mask.added is None else ttnn.add(scores, builder.cast(mask.added, FLOAT32))
 
 
-def _weights(ttnn: Any, scores: Handle, mask: Mask) -> Handle:
-    weights = ttnn.softmax(scores, dim=-1, numeric_stable=True, compute_kernel_config=ttnn.accurate)
-    return weights if mask.seeing is None else ttnn.multiply(weights, ttnn.cast(mask.seeing, FLOAT32))
+def _weights(ttnn: Any, builder: ProgramBuilder, scores: Handle, mask: Mask) -> Handle:
+    weights = ttnn.softmax(scores, dim=-1, numeric_stable=True, compute_kernel_config=builder.accurate)
+    return weights if mask.seeing is None else ttnn.multiply(weights, builder.cast(mask.seeing, FLOAT32))
 
 
 def _shared_heads(ttnn: Any, x: Value, heads: int) -> Handle:
@@ -166,21 +167,21 @@ def _shared_heads(ttnn: Any, x: Value, heads: int) -> Handle:
 
 
 def _by_products(
-    ttnn: Any, q: Value, k: Value, v: Value, mask: Mask, scale: float, with_sums: bool
+    ttnn: Any, builder: ProgramBuilder, q: Value, k: Value, v: Value, mask: Mask, scale: float, with_sums: bool
 ) -> tuple[Value, Handle | None]:
     """Also the logarithm of the sum over each row, which training keeps."""
     keys, values = _shared_heads(ttnn, k, q.shape[1]), _shared_heads(ttnn, v, q.shape[1])
-    scores = _scores(ttnn, q.tile(), keys, mask, scale)
-    weights = _weights(ttnn, scores, mask)
-    made = ttnn.matmul(weights, values, dtype=ttnn.device_dtype(q.dtype), compute_kernel_config=ttnn.accurate)
-    result = ttnn.value(made, (*q.shape[:3], v.shape[3]), q.dtype)
+    scores = _scores(ttnn, builder, q.tile(), keys, mask, scale)
+    weights = _weights(ttnn, builder, scores, mask)
+    made = ttnn.matmul(weights, values, dtype=builder.device_dtype(q.dtype), compute_kernel_config=builder.accurate)
+    result = builder.value(made, (*q.shape[:3], v.shape[3]), q.dtype)
     if not with_sums:
         return result, None
-    options = {"dim": -1, "keepdim": True, "compute_kernel_config": ttnn.accurate}
+    options = {"dim": -1, "keepdim": True, "compute_kernel_config": builder.accurate}
     largest = ttnn.max(scores, **options)
     sums = ttnn.add(ttnn.log(ttnn.sum(ttnn.exp(ttnn.subtract(scores, largest)), **options)), largest)
     if mask.seeing is not None:
-        sums = ttnn.multiply(sums, ttnn.cast(mask.seeing, FLOAT32))  # torch's sum for a row that sees nothing is 0
+        sums = ttnn.multiply(sums, builder.cast(mask.seeing, FLOAT32))  # torch's sum for a row that sees nothing is 0
     return result, sums
 
 
@@ -199,6 +200,7 @@ def _no_dropout(dropout_p: float) -> None:
 @lowers(aten._scaled_dot_product_flash_attention_for_cpu.default)
 def flash_attention(
     ttnn: Any,
+    builder: ProgramBuilder,
     q: Value,
     k: Value,
     v: Value,
@@ -209,15 +211,16 @@ def flash_attention(
     scale: float | None = None,
 ) -> tuple[Any, Any]:
     _no_dropout(dropout_p)
-    mask = mask_of(ttnn, attn_mask, q.shape[2], k.shape[2], is_causal)
-    if 1 in ttnn.used:
-        return _by_products(ttnn, q, k, v, mask, _scale(q, scale), with_sums=True)
-    return attend(ttnn, q, k, v, mask, _scale(q, scale)), None
+    mask = mask_of(ttnn, builder, attn_mask, q.shape[2], k.shape[2], is_causal)
+    if 1 in builder.used:
+        return _by_products(ttnn, builder, q, k, v, mask, _scale(q, scale), with_sums=True)
+    return attend(ttnn, builder, q, k, v, mask, _scale(q, scale)), None
 
 
 @lowers(aten.scaled_dot_product_attention.default)
 def attention(
     ttnn: Any,
+    builder: ProgramBuilder,
     q: Value,
     k: Value,
     v: Value,
@@ -234,13 +237,14 @@ def attention(
     q, k, v = [
         each.with_rank(4) if each.ndim != 3 else each.view((each.shape[0], 1, *each.shape[1:])) for each in (q, k, v)
     ]
-    mask = mask_of(ttnn, attn_mask, q.shape[2], k.shape[2], is_causal)
-    return attend(ttnn, q, k, v, mask, _scale(q, scale))
+    mask = mask_of(ttnn, builder, attn_mask, q.shape[2], k.shape[2], is_causal)
+    return attend(ttnn, builder, q, k, v, mask, _scale(q, scale))
 
 
 @lowers(aten._scaled_dot_product_flash_attention_for_cpu_backward.default)
 def flash_attention_backward(
     ttnn: Any,
+    builder: ProgramBuilder,
     grad: Value,
     q: Value,
     k: Value,
@@ -258,13 +262,13 @@ def flash_attention_backward(
     if k.shape[1] != q.shape[1]:
         refuse("the gradient of shared heads of keys")
     factor = _scale(q, scale)
-    mask = mask_of(ttnn, attn_mask, q.shape[2], k.shape[2], is_causal)
-    weights = _weights(ttnn, _scores(ttnn, q.tile(), k.tile(), mask, factor), mask)
-    exact = {"dtype": FLOAT32, "compute_kernel_config": ttnn.accurate}
-    rounded = {"dtype": ttnn.device_dtype(q.dtype), "compute_kernel_config": ttnn.accurate}
+    mask = mask_of(ttnn, builder, attn_mask, q.shape[2], k.shape[2], is_causal)
+    weights = _weights(ttnn, builder, _scores(ttnn, builder, q.tile(), k.tile(), mask, factor), mask)
+    exact = {"dtype": FLOAT32, "compute_kernel_config": builder.accurate}
+    rounded = {"dtype": builder.device_dtype(q.dtype), "compute_kernel_config": builder.accurate}
     by_weight = ttnn.matmul(grad, v, transpose_b=True, **exact)
     along = ttnn.multiply(grad.tile(FLOAT32), out.tile(FLOAT32))
-    along = ttnn.sum(along, dim=-1, keepdim=True, compute_kernel_config=ttnn.accurate)
+    along = ttnn.sum(along, dim=-1, keepdim=True, compute_kernel_config=builder.accurate)
     by_score = ttnn.multiply(ttnn.multiply(weights, ttnn.subtract(by_weight, along)), factor)
     return (
         ttnn.matmul(by_score, k, **rounded),

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from torch_ttnn.compiler.builder import ProgramBuilder
 from torch_ttnn.compiler.lowering import images
 from torch_ttnn.compiler.lowering.registry import lowers
 from torch_ttnn.compiler.value import TILE, Handle, Value
@@ -23,6 +24,7 @@ FLOAT32 = DataType.FLOAT32
 @lowers(aten._native_batch_norm_legit_no_training.default)
 def batch_norm_no_training(
     ttnn: Any,
+    builder: ProgramBuilder,
     x: Value,
     weight: Value | None,
     bias: Value | None,
@@ -31,19 +33,26 @@ def batch_norm_no_training(
     momentum: float,
     eps: float,
 ) -> tuple[Any, ...]:
-    return inference(ttnn, x, weight, bias, running_mean, running_var, eps), None, None
+    return inference(ttnn, builder, x, weight, bias, running_mean, running_var, eps), None, None
 
 
 def inference(
-    ttnn: Any, x: Value, weight: Value | None, bias: Value | None, mean: Value, variance: Value, eps: float
+    ttnn: Any,
+    builder: ProgramBuilder,
+    x: Value,
+    weight: Value | None,
+    bias: Value | None,
+    mean: Value,
+    variance: Value,
+    eps: float,
 ) -> Value:
     """x × scale + shift, both of one number a channel."""
     given = [each for each in (weight, bias, mean, variance) if each is not None]
     if all(each.is_static for each in given):
         scale, shift = prepared_scale(weight, bias, mean, variance, eps)
     else:
-        scale, shift = device_scale(ttnn, weight, bias, mean, variance, eps)
-    return scaled(ttnn, x, scale, shift)
+        scale, shift = device_scale(ttnn, builder, weight, bias, mean, variance, eps)
+    return scaled(ttnn, builder, x, scale, shift)
 
 
 def prepared_scale(
@@ -58,7 +67,13 @@ def prepared_scale(
 
 
 def device_scale(
-    ttnn: Any, weight: Value | None, bias: Value | None, mean: Value, variance: Value, eps: float
+    ttnn: Any,
+    builder: ProgramBuilder,
+    weight: Value | None,
+    bias: Value | None,
+    mean: Value,
+    variance: Value,
+    eps: float,
 ) -> tuple[Value, Value]:
     """Made on every call, in float32 as well."""
     scale = ttnn.rsqrt(ttnn.add(row(variance), eps))
@@ -67,7 +82,7 @@ def device_scale(
     shift = ttnn.neg(ttnn.multiply(row(mean), scale))
     if bias is not None:
         shift = ttnn.add(shift, row(bias))
-    return vector(ttnn, scale), vector(ttnn, shift)
+    return vector(builder, scale), vector(builder, shift)
 
 
 def row(per_channel: Value) -> Handle:
@@ -75,20 +90,20 @@ def row(per_channel: Value) -> Handle:
     return per_channel.view((1, per_channel.numel)).tile(FLOAT32)
 
 
-def vector(ttnn: Any, handle: Handle) -> Value:
+def vector(builder: ProgramBuilder, handle: Handle) -> Value:
     """One number a channel, of torch's shape [C]."""
     channels = math.prod(handle.shape)
-    return ttnn.value(handle, (channels,), torch.float32)
+    return builder.value(handle, (channels,), torch.float32)
 
 
-def scaled(ttnn: Any, x: Value, scale: Value, shift: Value) -> Value:
+def scaled(ttnn: Any, builder: ProgramBuilder, x: Value, scale: Value, shift: Value) -> Value:
     """x × scale + shift in one operation, in whatever order x lies."""
-    dtype = ttnn.device_dtype(x.dtype)
+    dtype = builder.device_dtype(x.dtype)
     factors = [images.per_channel(each, x.ndim) for each in (scale, shift)]
-    (source, scale_here, shift_here), form = ttnn.aligned([x, *factors], x.shape)
-    source, scale_here, shift_here = (ttnn.cast(each, dtype) for each in (source, scale_here, shift_here))
+    (source, scale_here, shift_here), form = builder.aligned([x, *factors], x.shape)
+    source, scale_here, shift_here = (builder.cast(each, dtype) for each in (source, scale_here, shift_here))
     made = ttnn.addcmul(shift_here, source, scale_here, value=1.0)
-    return ttnn.value(made, x.shape, x.dtype, form=form)
+    return builder.value(made, x.shape, x.dtype, form=form)
 
 
 # -- with the batch's own --------------------------------------------------------------------------------------------
@@ -97,6 +112,7 @@ def scaled(ttnn: Any, x: Value, scale: Value, shift: Value) -> Value:
 @lowers(aten._native_batch_norm_legit_functional.default)
 def batch_norm_functional(
     ttnn: Any,
+    builder: ProgramBuilder,
     x: Value,
     weight: Value | None,
     bias: Value | None,
@@ -107,49 +123,56 @@ def batch_norm_functional(
     eps: float,
 ) -> tuple[Any, ...]:
     if not training:
-        made = inference(ttnn, x, weight, bias, running_mean, running_var, eps)
+        made = inference(ttnn, builder, x, weight, bias, running_mean, running_var, eps)
         return made, None, None, running_mean, running_var
-    made, mean, rstd, variance = training_norm(ttnn, x, weight, bias, eps)
+    made, mean, rstd, variance = training_norm(ttnn, builder, x, weight, bias, eps)
     count = x.numel // x.shape[1]
     spread = ttnn.multiply(variance, count / (count - 1)) if count > 1 else variance
-    moved_mean = moved(ttnn, running_mean, mean, momentum)
-    moved_var = moved(ttnn, running_var, spread, momentum)
-    return made, vector(ttnn, mean), vector(ttnn, rstd), moved_mean, moved_var
+    moved_mean = moved(ttnn, builder, running_mean, mean, momentum)
+    moved_var = moved(ttnn, builder, running_var, spread, momentum)
+    return made, vector(builder, mean), vector(builder, rstd), moved_mean, moved_var
 
 
 @lowers(aten._native_batch_norm_legit.no_stats)
 def batch_norm_no_stats(
-    ttnn: Any, x: Value, weight: Value | None, bias: Value | None, training: bool, momentum: float, eps: float
+    ttnn: Any,
+    builder: ProgramBuilder,
+    x: Value,
+    weight: Value | None,
+    bias: Value | None,
+    training: bool,
+    momentum: float,
+    eps: float,
 ) -> tuple[Any, ...]:
-    made, mean, rstd, _ = training_norm(ttnn, x, weight, bias, eps)
-    return made, vector(ttnn, mean), vector(ttnn, rstd)
+    made, mean, rstd, _ = training_norm(ttnn, builder, x, weight, bias, eps)
+    return made, vector(builder, mean), vector(builder, rstd)
 
 
 def training_norm(
-    ttnn: Any, x: Value, weight: Value | None, bias: Value | None, eps: float
+    ttnn: Any, builder: ProgramBuilder, x: Value, weight: Value | None, bias: Value | None, eps: float
 ) -> tuple[Value, Handle, Handle, Handle]:
     """The norm by the batch's own statistics; with it mean, 1 ÷ standard deviation and variance, [1, C] in float32."""
     batch, channels, *sizes = x.shape
-    dtype = ttnn.device_dtype(x.dtype)
-    pixels = ttnn.reshaped(images.stored(ttnn, x, TILE), (x.numel // channels, channels))
-    mean = column_mean(ttnn, ttnn.cast(pixels, FLOAT32))
-    centred = ttnn.subtract(ttnn.cast(pixels, FLOAT32), mean)
-    variance = column_mean(ttnn, ttnn.multiply(centred, centred))
+    dtype = builder.device_dtype(x.dtype)
+    pixels = builder.reshaped(images.stored(ttnn, builder, x, TILE), (x.numel // channels, channels))
+    mean = column_mean(ttnn, builder, builder.cast(pixels, FLOAT32))
+    centred = ttnn.subtract(builder.cast(pixels, FLOAT32), mean)
+    variance = column_mean(ttnn, builder, ttnn.multiply(centred, centred))
     rstd = ttnn.rsqrt(ttnn.add(variance, eps))
     scale = rstd if weight is None else ttnn.multiply(rstd, row(weight))
     made = ttnn.multiply(centred, scale)
     if bias is not None:
         made = ttnn.add(made, row(bias))
-    made = ttnn.reshaped(ttnn.cast(made, dtype), (1, 1, x.numel // channels, channels))
-    return images.value(ttnn, made, batch, sizes, x.dtype), mean, rstd, variance
+    made = builder.reshaped(builder.cast(made, dtype), (1, 1, x.numel // channels, channels))
+    return images.value(builder, made, batch, sizes, x.dtype), mean, rstd, variance
 
 
-def column_mean(ttnn: Any, rows: Handle) -> Handle:
+def column_mean(ttnn: Any, builder: ProgramBuilder, rows: Handle) -> Handle:
     """[n, C] → [1, C]."""
-    return ttnn.mean(rows, dim=0, keepdim=True, compute_kernel_config=ttnn.accurate)
+    return ttnn.mean(rows, dim=0, keepdim=True, compute_kernel_config=builder.accurate)
 
 
-def moved(ttnn: Any, running: Value, batch: Handle, momentum: float) -> Value:
+def moved(ttnn: Any, builder: ProgramBuilder, running: Value, batch: Handle, momentum: float) -> Value:
     """A running statistic moved towards the batch's."""
     kept = ttnn.multiply(row(running), 1 - momentum)
-    return vector(ttnn, ttnn.add(kept, ttnn.multiply(batch, momentum)))
+    return vector(builder, ttnn.add(kept, ttnn.multiply(batch, momentum)))

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from torch_ttnn.compiler.builder import ProgramBuilder
 from torch_ttnn.compiler.errors import refuse
 from torch_ttnn.compiler.lowering.promotion import (
     BFLOAT16,
@@ -29,30 +30,30 @@ EXACT_IN_FLOAT32 = 1 << 24  # integers up to here
 
 
 @elementwise(aten.where.self, aten.where.ScalarSelf, aten.where.ScalarOther, aten.where.Scalar, constants=(1, 2))
-def where(ttnn: Any, condition: Handle, x: Operand, y: Operand) -> Handle:
-    return chosen(ttnn, condition, x, y)
+def where(ttnn: Any, builder: ProgramBuilder, condition: Handle, x: Operand, y: Operand) -> Handle:
+    return chosen(ttnn, builder, condition, x, y)
 
 
 @elementwise(aten.masked_fill.Scalar, aten.masked_fill.Tensor, constants=(0, 2))
-def masked_fill(ttnn: Any, x: Operand, mask: Handle, value: Operand) -> Handle:
+def masked_fill(ttnn: Any, builder: ProgramBuilder, x: Operand, mask: Handle, value: Operand) -> Handle:
     """By choice and not by arithmetic, so that minus infinity is what it is."""
-    return chosen(ttnn, mask, value, x)
+    return chosen(ttnn, builder, mask, value, x)
 
 
-def chosen(ttnn: Any, condition: Handle, x: Operand, y: Operand) -> Handle:
+def chosen(ttnn: Any, builder: ProgramBuilder, condition: Handle, x: Operand, y: Operand) -> Handle:
     """x where the condition holds, else y; the condition has the dtype of what is chosen."""
     dtype = condition.dtype
     if is_number(x) and is_number(y):
-        return _of_numbers(ttnn, condition, fitted(x, dtype), fitted(y, dtype))
+        return _of_numbers(ttnn, builder, condition, fitted(x, dtype), fitted(y, dtype))
     return ttnn.where(condition, *[fitted(item, dtype) if is_number(item) else item for item in (x, y)])
 
 
-def _of_numbers(ttnn: Any, condition: Handle, x: Number, y: Number) -> Handle:
+def _of_numbers(ttnn: Any, builder: ProgramBuilder, condition: Handle, x: Number, y: Number) -> Handle:
     """Between two numbers the library answers in float32 for integers, and cuts numbers to bfloat16 unrounded."""
     if condition.dtype is INT32:
         if max(abs(x), abs(y)) > EXACT_IN_FLOAT32:
             refuse(f"a choice between {x} and {y} is not exact on the device")
-        return ttnn.cast(ttnn.where(condition, float(x), float(y)), INT32)
+        return builder.cast(ttnn.where(condition, float(x), float(y)), INT32)
     if condition.dtype is BFLOAT16:
         x, y = (torch.tensor(number, dtype=torch.bfloat16).item() for number in (x, y))
     return ttnn.where(condition, x, y)
@@ -95,9 +96,9 @@ def limited(ttnn: Any, x: Handle, low: Operand, high: Operand) -> Handle:
 
 def _register_extreme(overload: Any, name: str, of_booleans: str) -> None:
     @elementwise(overload)
-    def extreme(ttnn: Any, x: Handle, y: Operand) -> Handle:
+    def extreme(ttnn: Any, builder: ProgramBuilder, x: Handle, y: Operand) -> Handle:
         y = fitted(y, x.dtype) if is_number(y) else y
-        return getattr(ttnn, of_booleans if result_dtype(ttnn) is torch.bool else name)(x, y)
+        return getattr(ttnn, of_booleans if result_dtype(builder) is torch.bool else name)(x, y)
 
 
 _register_extreme(aten.maximum.default, "maximum", "logical_or")
@@ -108,9 +109,14 @@ _register_extreme(aten.fmin.default, "minimum", "logical_and")
 
 @elementwise(aten.nan_to_num.default)
 def nan_to_num(
-    ttnn: Any, x: Handle, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+    ttnn: Any,
+    builder: ProgramBuilder,
+    x: Handle,
+    nan: float | None = None,
+    posinf: float | None = None,
+    neginf: float | None = None,
 ) -> Handle:
-    if x.dtype is INT32 or result_dtype(ttnn) is torch.bool:
+    if x.dtype is INT32 or result_dtype(builder) is torch.bool:
         return x
     largest = torch.finfo(torch.float32 if x.dtype is FLOAT32 else torch.bfloat16).max
     made = ttnn.where(ttnn.isnan(x), fitted(nan or 0.0, x.dtype), x)
@@ -119,7 +125,7 @@ def nan_to_num(
 
 
 @elementwise(aten.heaviside.default)
-def heaviside(ttnn: Any, x: Handle, at_zero: Operand) -> Handle:
+def heaviside(ttnn: Any, builder: ProgramBuilder, x: Handle, at_zero: Operand) -> Handle:
     if x.dtype is INT32:
         refuse("integers are not handled on the device")
-    return chosen(ttnn, ttnn.eq(x, 0.0), at_zero, ttnn.gt(x, 0.0))
+    return chosen(ttnn, builder, ttnn.eq(x, 0.0), at_zero, ttnn.gt(x, 0.0))

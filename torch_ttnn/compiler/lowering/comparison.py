@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from torch_ttnn.compiler.builder import ProgramBuilder
 from torch_ttnn.compiler.lowering.promotion import (
     BFLOAT16,
     Operand,
@@ -56,10 +57,10 @@ TESTS = {
 
 def _register_test(overload: Any, name: str, of_integers: bool | None) -> None:
     @elementwise(overload, computes=as_held)
-    def test(ttnn: Any, x: Handle) -> Any:
-        if not ttnn.origin.args[0].meta["val"].is_floating_point():
-            return all_over(ttnn, of_integers) if of_integers is not None else compared(ttnn, "lt", x, 0)
-        return ttnn.cast(getattr(ttnn, name)(x), BFLOAT16)
+    def test(ttnn: Any, builder: ProgramBuilder, x: Handle) -> Any:
+        if not builder.origin.args[0].meta["val"].is_floating_point():
+            return all_over(builder, of_integers) if of_integers is not None else compared(ttnn, "lt", x, 0)
+        return builder.cast(getattr(ttnn, name)(x), BFLOAT16)
 
 
 for _overload, (_name, _of_integers) in TESTS.items():

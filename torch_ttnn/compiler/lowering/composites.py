@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from torch_ttnn.compiler.builder import ProgramBuilder
 from torch_ttnn.compiler.errors import StaysOnHost
 from torch_ttnn.compiler.fusion import composites
 from torch_ttnn.compiler.lowering import convolution as convolutions
@@ -21,14 +22,16 @@ BFLOAT16, FLOAT32 = DataType.BFLOAT16, DataType.FLOAT32
 
 
 @lowers(composites.linear)
-def linear(ttnn: Any, x: Value, weight: Value, bias: Value | None, activation: str) -> Handle:
-    return products.product(ttnn, x, weight, bias, activation)
+def linear(ttnn: Any, builder: ProgramBuilder, x: Value, weight: Value, bias: Value | None, activation: str) -> Handle:
+    return products.product(ttnn, builder, x, weight, bias, activation)
 
 
 @lowers(composites.convolution, when=convolutions.no_convolution)
-def convolution(ttnn: Any, x: Value, weight: Value, bias: Value | None, *settings: Any) -> Value:
+def convolution(
+    ttnn: Any, builder: ProgramBuilder, x: Value, weight: Value, bias: Value | None, *settings: Any
+) -> Value:
     *rest, activation = settings
-    return convolutions.convolution(ttnn, x, weight, bias, *rest, activation=activation)
+    return convolutions.convolution(ttnn, builder, x, weight, bias, *rest, activation=activation)
 
 
 @pointwise(composites.quick_gelu)
@@ -40,16 +43,18 @@ def quick_gelu(ttnn: Any, x: Handle) -> Handle:
 
 
 @lowers(composites.qkv_heads)
-def qkv_heads(ttnn: Any, x: Value, heads: int, kv_heads: int) -> tuple[Any, Any, Any]:
+def qkv_heads(ttnn: Any, builder: ProgramBuilder, x: Value, heads: int, kv_heads: int) -> tuple[Any, Any, Any]:
     split = ttnn.transformer.split_query_key_value_and_split_heads
     try:
         q, k, v = split(x, num_heads=heads, num_kv_heads=kv_heads, transpose_key=False)
     except StaysOnHost:
-        return _sliced_heads(ttnn, x, heads, kv_heads)
+        return _sliced_heads(ttnn, builder, x, heads, kv_heads)
     return q, k, v
 
 
-def _sliced_heads(ttnn: Any, x: Value, heads: int, kv_heads: int) -> tuple[Value, Value, Value]:
+def _sliced_heads(
+    ttnn: Any, builder: ProgramBuilder, x: Value, heads: int, kv_heads: int
+) -> tuple[Value, Value, Value]:
     """Heads that the library's operation does not take: three slices, each seen as heads."""
     batch, length, total = x.shape
     width = total // (heads + 2 * kv_heads)
@@ -57,7 +62,7 @@ def _sliced_heads(ttnn: Any, x: Value, heads: int, kv_heads: int) -> tuple[Value
     for count in (heads, kv_heads, kv_heads):
         end = start + count * width
         piece = ttnn.slice(handle, [0, 0, start], [batch, length, end], [1, 1, 1])
-        seen = ttnn.value(piece, (batch, length, count * width), x.dtype).view((batch, length, count, width))
+        seen = builder.value(piece, (batch, length, count * width), x.dtype).view((batch, length, count, width))
         made.append(seen.permute((0, 2, 1, 3)))
         start = end
     return made[0], made[1], made[2]
@@ -67,8 +72,8 @@ def _sliced_heads(ttnn: Any, x: Value, heads: int, kv_heads: int) -> tuple[Value
 
 
 @lowers(composites.scale_mask_softmax)
-def scale_mask_softmax(ttnn: Any, x: Value, scale: float, mask: Value | None) -> Handle:
-    options = {"numeric_stable": True, "compute_kernel_config": ttnn.accurate}
+def scale_mask_softmax(ttnn: Any, builder: ProgramBuilder, x: Value, scale: float, mask: Value | None) -> Handle:
+    options = {"numeric_stable": True, "compute_kernel_config": builder.accurate}
     if mask is None or _is_row_for_each_batch(mask, x.shape):
         try:
             return ttnn.scale_mask_softmax(x, scale, mask, **options)
@@ -76,7 +81,7 @@ def scale_mask_softmax(ttnn: Any, x: Value, scale: float, mask: Value | None) ->
             pass
     scores = ttnn.multiply(x, scale)
     if mask is not None:
-        scores = ttnn.add(scores, ttnn.cast(mask.tile(), scores.dtype))
+        scores = ttnn.add(scores, builder.cast(mask.tile(), scores.dtype))
     return ttnn.softmax(scores, dim=-1, **options)
 
 
@@ -89,13 +94,15 @@ def _is_row_for_each_batch(mask: Value, shape: Sequence[int]) -> bool:
 
 
 @lowers(composites.rotary_embedding)
-def rotary_embedding(ttnn: Any, x: Value, cos: Value, sin: Value, interleaved: bool, width: int) -> Any:
+def rotary_embedding(
+    ttnn: Any, builder: ProgramBuilder, x: Value, cos: Value, sin: Value, interleaved: bool, width: int
+) -> Any:
     cos, sin = cos.with_rank(x.ndim), sin.with_rank(x.ndim)
     if x.ndim == 4 and cos.shape[2] == sin.shape[2] == 1 and x.shape[2] > 1:
         # [B, S, H, D]: with the positions next to the width, as attention wants them and as fills tiles.
         swapped = [each.permute((0, 2, 1, 3)) for each in (x, cos, sin)]
-        made = rotary_embedding(ttnn, *swapped, interleaved, width)
-        return ttnn.value(made, swapped[0].shape, x.dtype).permute((0, 2, 1, 3))
+        made = rotary_embedding(ttnn, builder, *swapped, interleaved, width)
+        return builder.value(made, swapped[0].shape, x.dtype).permute((0, 2, 1, 3))
     if not interleaved and _is_whole(ttnn, x, cos, sin, width):
         handle = ttnn.experimental.rotary_embedding(x.tile(), cos.tile(BFLOAT16), sin.tile(BFLOAT16))
         if handle.shape == x.shape:
@@ -103,7 +110,7 @@ def rotary_embedding(ttnn: Any, x: Value, cos: Value, sin: Value, interleaved: b
         return ttnn.slice(handle, [0] * x.ndim, list(x.shape), [1] * x.ndim)
     missing = x.shape[-1] - width
     cosines, sines = [_widened(ttnn, each, missing, fill) for each, fill in ((cos, 1.0), (sin, 0.0))]
-    turned = _turned(ttnn, x, ttnn.static(turning_matrix(x.shape[-1], width, interleaved)))
+    turned = _turned(ttnn, builder, x, builder.static(turning_matrix(x.shape[-1], width, interleaved)))
     return ttnn.add(ttnn.multiply(x, cosines), ttnn.multiply(turned, sines))
 
 
@@ -133,16 +140,16 @@ def turning_matrix(size: int, width: int, interleaved: bool) -> torch.Tensor:
     return matrix
 
 
-def _turned(ttnn: Any, x: Value, matrix: Value) -> Handle:
+def _turned(ttnn: Any, builder: ProgramBuilder, x: Value, matrix: Value) -> Handle:
     """Exact in bfloat16, as every sum has one term; float32 goes through the matrix unit in three such parts."""
     handle = x.tile()
     if handle.dtype is not FLOAT32:
-        return ttnn.matmul(handle, matrix.tile(handle.dtype), compute_kernel_config=ttnn.accurate)
+        return ttnn.matmul(handle, matrix.tile(handle.dtype), compute_kernel_config=builder.accurate)
     total = None
     for _ in range(3):
-        part = ttnn.cast(handle, BFLOAT16)
-        handle = ttnn.subtract(handle, ttnn.cast(part, FLOAT32))
-        turned = ttnn.matmul(part, matrix.tile(BFLOAT16), dtype=FLOAT32, compute_kernel_config=ttnn.accurate)
+        part = builder.cast(handle, BFLOAT16)
+        handle = ttnn.subtract(handle, builder.cast(part, FLOAT32))
+        turned = ttnn.matmul(part, matrix.tile(BFLOAT16), dtype=FLOAT32, compute_kernel_config=builder.accurate)
         total = turned if total is None else ttnn.add(total, turned)
     assert total is not None
     return total

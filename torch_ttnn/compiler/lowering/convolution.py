@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 import ttnn_emulator
+from torch_ttnn.compiler.builder import ProgramBuilder
 from torch_ttnn.compiler.errors import StaysOnHost, refuse
 from torch_ttnn.compiler.lowering import images
 from torch_ttnn.compiler.lowering.conv_patches import activated, as_patches, forward_weight, transposed_source
@@ -45,6 +46,7 @@ def no_convolution(ttnn: Any, x: Value, weight: Value, *rest: Any, **options: An
 @lowers(aten.convolution.default, when=no_convolution)
 def convolution(
     ttnn: Any,
+    builder: ProgramBuilder,
     x: Value,
     weight: Value,
     bias: Value | None,
@@ -57,16 +59,16 @@ def convolution(
     activation: str | None = None,
 ) -> Value:
     """`activation` is applied to the result; fusions give it, torch does not."""
-    dtype = ttnn.device_dtype(x.dtype)
+    dtype = builder.device_dtype(x.dtype)
     given = Convolution.of(x.shape, weight.shape, stride, padding, dilation, transposed, output_padding, groups, dtype)
     reasons: list[str] = []
     for way in ways(given, weight, bias):
         try:
-            made = way(ttnn, given, x, weight, bias, activation)
+            made = way(ttnn, builder, given, x, weight, bias, activation)
         except StaysOnHost as reason:
             reasons.append(str(reason))
             continue
-        return images.value(ttnn, made, given.batch, given.output, x.dtype)
+        return images.value(builder, made, given.batch, given.output, x.dtype)
     return refuse(reasons[0])
 
 
@@ -92,46 +94,58 @@ def ways(given: Convolution, weight: Value, bias: Value | None) -> list[Way]:
 
 
 def as_linear(
-    ttnn: Any, given: Convolution, x: Value, weight: Value, bias: Value | None, activation: str | None
+    ttnn: Any,
+    builder: ProgramBuilder,
+    given: Convolution,
+    x: Value,
+    weight: Value,
+    bias: Value | None,
+    activation: str | None,
 ) -> Handle:
     matrix = weight.view((given.out_channels, given.in_channels)).permute((1, 0))
     row = bias.view((1, given.out_channels)).tile(given.dtype) if bias is not None else None
     return ttnn.linear(
-        images.stored(ttnn, x, TILE, given.dtype),
+        images.stored(ttnn, builder, x, TILE, given.dtype),
         matrix.tile(given.dtype),
         bias=row,
         activation=function_of(ttnn, activation),
-        compute_kernel_config=ttnn.accurate,
+        compute_kernel_config=builder.accurate,
     )
 
 
 def in_plane(
-    ttnn: Any, given: Convolution, x: Value, weight: Value, bias: Value | None, activation: str | None
+    ttnn: Any,
+    builder: ProgramBuilder,
+    given: Convolution,
+    x: Value,
+    weight: Value,
+    bias: Value | None,
+    activation: str | None,
 ) -> Handle:
     """`ttnn.conv2d` with weights prepared once."""
     plane = given if given.rank == 2 else given.in_plane()
-    source = images.stored(ttnn, x, None, given.dtype)
+    source = images.stored(ttnn, builder, x, None, given.dtype)
     after = activation if activation in LEFT_OUT else None
     config = config_of(ttnn, given.dtype, None if after else activation)
     if bias is None and plane.is_depthwise_line:
         bias = _no_bias(weight)
     sizes = _sizes(plane)
-    if not _is_read_as_prepared(ttnn, source, plane, bias is not None, config):
-        source = images.stored(ttnn, x, ROW_MAJOR, given.dtype)
-        if not _is_read_as_prepared(ttnn, source, plane, bias is not None, config):
+    if not _is_read_as_prepared(ttnn, builder, source, plane, bias is not None, config):
+        source = images.stored(ttnn, builder, x, ROW_MAJOR, given.dtype)
+        if not _is_read_as_prepared(ttnn, builder, source, plane, bias is not None, config):
             refuse("weights prepared for this convolution are not in the form in which it reads them")
     taps = weight.view((*weight.shape[:2], *plane.kernel))
-    prepared, row = _prepared(ttnn, source, taps, bias, plane, sizes, config)
+    prepared, row = _prepared(ttnn, builder, source, taps, bias, plane, sizes, config)
     made = ttnn.conv2d(
         input_tensor=source,
         weight_tensor=prepared,
         bias_tensor=row,
-        device=ttnn.device,
+        device=builder.device,
         **sizes,
         groups=plane.groups,
         dtype=plane.dtype,
         conv_config=config,
-        compute_config=ttnn.accurate,
+        compute_config=builder.accurate,
     )
     return activated(ttnn, made, after)
 
@@ -147,25 +161,37 @@ def _no_bias(weight: Value) -> Value:
 
 
 def transposed_in_plane(
-    ttnn: Any, given: Convolution, x: Value, weight: Value, bias: Value | None, activation: str | None
+    ttnn: Any,
+    builder: ProgramBuilder,
+    given: Convolution,
+    x: Value,
+    weight: Value,
+    bias: Value | None,
+    activation: str | None,
 ) -> Handle:
     """The plain convolution, with a mirrored kernel, of the input spread by the stride.
 
     `ttnn.conv_transpose2d` is not used: of weights for inputs in DRAM, it does not read what its preparation writes.
     """
-    source = images.videos(ttnn, x, ROW_MAJOR, given.dtype)
-    apart, windows = transposed_source(ttnn, source, given)
+    source = images.videos(ttnn, builder, x, ROW_MAJOR, given.dtype)
+    apart, windows = transposed_source(ttnn, builder, source, given)
     none = (0,) * given.rank
     plain = replace(
         given, sizes=windows.sizes, stride=windows.stride, padding=none, output_padding=none, transposed=False
     )
-    spread_value = images.value(ttnn, apart, given.batch, windows.sizes, x.dtype)
+    spread_value = images.value(builder, apart, given.batch, windows.sizes, x.dtype)
     way = as_linear if plain.is_linear else in_plane
-    return way(ttnn, plain, spread_value, forward_weight(ttnn, given, weight), bias, activation)
+    return way(ttnn, builder, plain, spread_value, forward_weight(ttnn, builder, given, weight), bias, activation)
 
 
 def as_blocks(
-    ttnn: Any, given: Convolution, x: Value, weight: Value, bias: Value | None, activation: str | None
+    ttnn: Any,
+    builder: ProgramBuilder,
+    given: Convolution,
+    x: Value,
+    weight: Value,
+    bias: Value | None,
+    activation: str | None,
 ) -> Handle:
     """A transposed convolution whose kernel is its stride: every pixel becomes a block of pixels by itself."""
     (high, wide), (rows, columns), out = given.sizes, given.kernel, given.out_channels
@@ -174,14 +200,14 @@ def as_blocks(
     if bias is not None:
         row = bias.prepared(torch.tile, [rows * columns]).view((1, rows * columns * out)).tile(given.dtype)
     made = ttnn.linear(
-        images.stored(ttnn, x, TILE, given.dtype),
+        images.stored(ttnn, builder, x, TILE, given.dtype),
         matrix.tile(given.dtype),
         bias=row,
         activation=function_of(ttnn, activation),
-        compute_kernel_config=ttnn.accurate,
+        compute_kernel_config=builder.accurate,
     )
-    lines = ttnn.reshaped(ttnn.to_layout(made, ROW_MAJOR), (given.batch * high, wide, rows, columns * out))
-    return ttnn.reshaped(ttnn.permute(lines, [0, 2, 1, 3]), (given.batch, high * rows, wide * columns, out))
+    lines = builder.reshaped(ttnn.to_layout(made, ROW_MAJOR), (given.batch * high, wide, rows, columns * out))
+    return builder.reshaped(ttnn.permute(lines, [0, 2, 1, 3]), (given.batch, high * rows, wide * columns, out))
 
 
 def _sizes(plane: Convolution) -> dict[str, Any]:
@@ -199,7 +225,9 @@ def _sizes(plane: Convolution) -> dict[str, Any]:
     }
 
 
-def _is_read_as_prepared(ttnn: Any, source: Handle, plane: Convolution, has_bias: bool, config: Any) -> bool:
+def _is_read_as_prepared(
+    ttnn: Any, builder: ProgramBuilder, source: Handle, plane: Convolution, has_bias: bool, config: Any
+) -> bool:
     """Whether the convolution reads weights in the form that the library's preparation gives them.
 
     Of channels that are no whole tiles it does not where it slices tiles: it slices rows then, which are not padded.
@@ -209,16 +237,16 @@ def _is_read_as_prepared(ttnn: Any, source: Handle, plane: Convolution, has_bias
     shapes = (plane.out_channels, plane.in_channels // plane.groups, *plane.kernel), (1, 1, 1, plane.out_channels)
     weight, row = (ttnn_emulator.spec_tensor(shape, plane.dtype, ROW_MAJOR) for shape in shapes)
     settings = {
-        **_sizes(plane), "groups": plane.groups, "device": ttnn.device, "conv_config": config,
-        "compute_config": ttnn.accurate,
+        **_sizes(plane), "groups": plane.groups, "device": builder.device, "conv_config": config,
+        "compute_config": builder.accurate,
     }  # fmt: skip
     try:
-        prepared = ttnn.typed(
+        prepared = builder.typed(
             ttnn_emulator.prepare_conv_weights, weight_tensor=weight, weights_format="OIHW", has_bias=has_bias,
             input_memory_config=ttnn.DRAM_MEMORY_CONFIG, input_layout=source.layout, input_dtype=plane.dtype,
             output_dtype=plane.dtype, **settings,
         )  # fmt: skip
-        _, (read, _) = ttnn.typed(
+        _, (read, _) = builder.typed(
             ttnn_emulator.conv2d, input_tensor=source, weight_tensor=weight, bias_tensor=row if has_bias else None,
             dtype=plane.dtype, return_weights_and_bias=True, **settings,
         )  # fmt: skip
@@ -229,6 +257,7 @@ def _is_read_as_prepared(ttnn: Any, source: Handle, plane: Convolution, has_bias
 
 def _prepared(
     ttnn: Any,
+    builder: ProgramBuilder,
     source: Handle,
     weight: Value,
     bias: Value | None,
@@ -242,31 +271,31 @@ def _prepared(
         "input_layout": source.layout,
         **sizes,
         "groups": plane.groups,
-        "device": ttnn.device,
+        "device": builder.device,
         "input_dtype": plane.dtype,
         "output_dtype": plane.dtype,
         "conv_config": config,
-        "compute_config": ttnn.accurate,
+        "compute_config": builder.accurate,
     }
     prepared = ttnn.prepare_conv_weights(
-        weight_tensor=on_host(ttnn, weight, plane.dtype),
+        weight_tensor=on_host(builder, weight, plane.dtype),
         weights_format="OIHW",
         has_bias=bias is not None,
         **common,
     )
     if bias is None:
         return prepared, None
-    row = on_host(ttnn, bias.view((1, 1, 1, plane.out_channels)), plane.dtype)
+    row = on_host(builder, bias.view((1, 1, 1, plane.out_channels)), plane.dtype)
     return prepared, ttnn.prepare_conv_bias(bias_tensor=row, **common)
 
 
-def on_host(ttnn: Any, value: Value, dtype: DataType) -> Handle:
+def on_host(builder: ProgramBuilder, value: Value, dtype: DataType) -> Handle:
     """A static value as a tensor of the library that stays on the host: preparations take those."""
     node = value.host()
     options: dict[str, Any] = {"dtype": dtype, "layout": ROW_MAJOR}
     made = call_node(node.graph, ttnn_emulator.from_torch, (node,), options)
     typed = ttnn_emulator.spec_tensor(value.shape, dtype, ROW_MAJOR)
-    made.meta.update(path="ttnn.from_torch", origin=ttnn.origin, spec=typed)
+    made.meta.update(path="ttnn.from_torch", origin=builder.origin, spec=typed)
     return Handle(made, typed)
 
 
@@ -291,10 +320,16 @@ L1_STEP = 16
 
 
 def in_space(
-    ttnn: Any, given: Convolution, x: Value, weight: Value, bias: Value | None, activation: str | None
+    ttnn: Any,
+    builder: ProgramBuilder,
+    given: Convolution,
+    x: Value,
+    weight: Value,
+    bias: Value | None,
+    activation: str | None,
 ) -> Handle:
     """`ttnn.experimental.conv3d` on [N, T, H, W, C], channels padded to whole tiles."""
-    source = images.videos(ttnn, x, ROW_MAJOR, given.dtype)
+    source = images.videos(ttnn, builder, x, ROW_MAJOR, given.dtype)
     missing = -given.in_channels % CHANNEL_STEP
     if missing:
         source = ttnn.pad(source, [(0, 0)] * 4 + [(0, missing)], value=0.0)
@@ -304,7 +339,7 @@ def in_space(
         input_tensor=source,
         weight_tensor=matrix.tile(given.dtype),
         bias_tensor=row,
-        device=ttnn.device,
+        device=builder.device,
         dtype=given.dtype,
         output_channels=given.out_channels,
         kernel_size=given.kernel,
@@ -312,9 +347,9 @@ def in_space(
         padding=given.padding,
         dilation=given.dilation,
         padding_mode="zeros",
-        compute_kernel_config=ttnn.accurate,
+        compute_kernel_config=builder.accurate,
     )
-    return activated(ttnn, made if activation is None else ttnn.tiled(made), activation)
+    return activated(ttnn, made if activation is None else builder.tiled(made), activation)
 
 
 def space_matrix(weight: Value, given: Convolution, missing: int) -> Value:

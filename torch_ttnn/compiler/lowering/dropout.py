@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from torch_ttnn.compiler.builder import ProgramBuilder
 from torch_ttnn.compiler.errors import refuse
 from torch_ttnn.compiler.forms import Form, Shape
 from torch_ttnn.compiler.lowering.reductions import in_storage
@@ -24,42 +25,42 @@ from ttnn_emulator import DataType
 aten = torch.ops.aten
 
 
-def _uniform(ttnn: Any, shape: Shape) -> Handle:
+def _uniform(ttnn: Any, builder: ProgramBuilder, shape: Shape) -> Handle:
     """Numbers from 0 to below 1, others in each call."""
-    return ttnn.rand(list(shape), device=ttnn.device, dtype=DataType.FLOAT32, layout=TILE, seed=ttnn.seed())
+    return ttnn.rand(list(shape), device=builder.device, dtype=DataType.FLOAT32, layout=TILE, seed=builder.seed())
 
 
 @lowers(aten.native_dropout.default)
-def native_dropout(ttnn: Any, x: Value, p: float, train: bool | None) -> tuple[Value, Value]:
+def native_dropout(ttnn: Any, builder: ProgramBuilder, x: Value, p: float, train: bool | None) -> tuple[Value, Value]:
     """x / (1 - p) where the mask is true, else 0; and the mask."""
-    handle, form = in_storage(ttnn, x)
+    handle, form = in_storage(builder, x)
     if train is False or p == 0:
-        whole = ttnn.static(torch.ones(x.shape, dtype=torch.bool))
+        whole = builder.static(torch.ones(x.shape, dtype=torch.bool))
         return x, whole
     if p == 1:
-        nothing = ttnn.static(torch.zeros(x.shape, dtype=x.dtype))
-        return nothing, ttnn.static(torch.zeros(x.shape, dtype=torch.bool))
-    mask = ttnn.ge(_uniform(ttnn, handle.shape), p, dtype=DataType.BFLOAT16)
-    kept = ttnn.multiply(handle, ttnn.cast(mask, handle.dtype))
+        nothing = builder.static(torch.zeros(x.shape, dtype=x.dtype))
+        return nothing, builder.static(torch.zeros(x.shape, dtype=torch.bool))
+    mask = ttnn.ge(_uniform(ttnn, builder, handle.shape), p, dtype=DataType.BFLOAT16)
+    kept = ttnn.multiply(handle, builder.cast(mask, handle.dtype))
     made = ttnn.multiply(kept, 1.0 / (1.0 - p))
-    return ttnn.value(made, x.shape, x.dtype, form), ttnn.value(mask, x.shape, torch.bool, form)
+    return builder.value(made, x.shape, x.dtype, form), builder.value(mask, x.shape, torch.bool, form)
 
 
 @lowers(aten.native_dropout_backward.default)
-def native_dropout_backward(ttnn: Any, grad: Value, mask: Value, scale: float) -> Value:
+def native_dropout_backward(ttnn: Any, builder: ProgramBuilder, grad: Value, mask: Value, scale: float) -> Value:
     """Whole: 1 / (1 - p) times the mask would be rounded, and all gradients with it."""
-    (held, kept), form = ttnn.aligned([grad, mask], grad.shape)
-    made = ttnn.multiply(ttnn.multiply(held, ttnn.cast(kept, held.dtype)), scale)
-    return ttnn.value(made, grad.shape, grad.dtype, form)
+    (held, kept), form = builder.aligned([grad, mask], grad.shape)
+    made = ttnn.multiply(ttnn.multiply(held, builder.cast(kept, held.dtype)), scale)
+    return builder.value(made, grad.shape, grad.dtype, form)
 
 
 @lowers(aten.bernoulli.p)
-def bernoulli(ttnn: Any, x: Value, p: float = 0.5, *, generator: Any = None) -> Value:
+def bernoulli(ttnn: Any, builder: ProgramBuilder, x: Value, p: float = 0.5, *, generator: Any = None) -> Value:
     """1 with probability p, else 0: the noise of feature and alpha dropout, and of stochastic depth."""
     if generator is not None:
         refuse("it has a generator of its own")
-    dtype = ttnn.device_dtype(x.dtype)
+    dtype = builder.device_dtype(x.dtype)
     if not x.is_float:
         refuse("random integers and booleans are torch's")
-    made = ttnn.lt(_uniform(ttnn, x.shape or (1,)), p, dtype=dtype)
-    return ttnn.value(ttnn.reshaped(made, x.shape), x.shape, x.dtype, Form.plain(x.shape))
+    made = ttnn.lt(_uniform(ttnn, builder, x.shape or (1,)), p, dtype=dtype)
+    return builder.value(builder.reshaped(made, x.shape), x.shape, x.dtype, Form.plain(x.shape))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from torch_ttnn.compiler.builder import ProgramBuilder
 from torch_ttnn.compiler.lowering.promotion import fitted, result_dtype
 from torch_ttnn.compiler.lowering.reductions import Reduction
 from torch_ttnn.compiler.value import Handle
 
 
-def small_enough(ttnn: Any, x: Handle, largest: float) -> Handle:
+def small_enough(ttnn: Any, builder: ProgramBuilder, x: Handle, largest: float) -> Handle:
     """1 if no magnitude is above `largest`, else 0: a tensor of one element, for `ttnn.require`. NaN is not small."""
-    reduction = Reduction(ttnn, ttnn.value(ttnn.abs(x), x.shape, result_dtype(ttnn)), None)
+    reduction = Reduction(ttnn, builder, builder.value(ttnn.abs(x), x.shape, result_dtype(builder)), None)
     return ttnn.le(reduction.over(ttnn.max), fitted(largest, x.dtype))

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from torch_ttnn.compiler.builder import ProgramBuilder
 from torch_ttnn.compiler.lowering.casts import cast, spread
 from torch_ttnn.compiler.lowering.promotion import Number, all_over
 from torch_ttnn.compiler.lowering.registry import lowers
@@ -16,25 +17,27 @@ aten = torch.ops.aten
 
 
 @lowers(aten.zeros_like.default, aten.zero.default, aten.new_zeros.default)
-def zeros(ttnn: Any, x: Value, *sizes: Sequence[int], **options: Any) -> Value:
-    return all_over(ttnn, 0)
+def zeros(ttnn: Any, builder: ProgramBuilder, x: Value, *sizes: Sequence[int], **options: Any) -> Value:
+    return all_over(builder, 0)
 
 
 @lowers(aten.ones_like.default, aten.new_ones.default)
-def ones(ttnn: Any, x: Value, *sizes: Sequence[int], **options: Any) -> Value:
-    return all_over(ttnn, 1)
+def ones(ttnn: Any, builder: ProgramBuilder, x: Value, *sizes: Sequence[int], **options: Any) -> Value:
+    return all_over(builder, 1)
 
 
 @lowers(aten.full_like.default, aten.fill.Scalar)
-def filled(ttnn: Any, x: Value, number: Number, **options: Any) -> Value:
-    return all_over(ttnn, number)
+def filled(ttnn: Any, builder: ProgramBuilder, x: Value, number: Number, **options: Any) -> Value:
+    return all_over(builder, number)
 
 
 @lowers(aten.new_full.default)
-def new_filled(ttnn: Any, x: Value, size: Sequence[int], number: Number, **options: Any) -> Value:
-    return all_over(ttnn, number)
+def new_filled(
+    ttnn: Any, builder: ProgramBuilder, x: Value, size: Sequence[int], number: Number, **options: Any
+) -> Value:
+    return all_over(builder, number)
 
 
 @lowers(aten.fill.Tensor)
-def filled_with(ttnn: Any, x: Value, source: Value) -> Any:
-    return spread(ttnn, cast(ttnn, source, x.dtype), x.shape)
+def filled_with(ttnn: Any, builder: ProgramBuilder, x: Value, source: Value) -> Any:
+    return spread(ttnn, builder, cast(ttnn, builder, source, x.dtype), x.shape)

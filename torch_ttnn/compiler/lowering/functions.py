@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from torch_ttnn.compiler.builder import ProgramBuilder
 from torch_ttnn.compiler.errors import refuse
 from torch_ttnn.compiler.lowering.promotion import BFLOAT16, FLOAT32, INT32, elementwise, result_dtype
 from torch_ttnn.compiler.ranges import Range
@@ -74,8 +75,8 @@ DOMAINS = {
 
 
 def _lies_in(name: str, domain: Range) -> Callable[..., str | None]:
-    def outside(ttnn: Any, x: Value) -> str | None:
-        if ttnn.range_of(0).within(domain):
+    def outside(ttnn: Any, builder: ProgramBuilder, x: Value) -> str | None:
+        if builder.range_of(0).within(domain):
             return None
         return f"{name} is right on the device from {domain.low} to {domain.high} only, and its input may be beyond"
 
@@ -105,8 +106,8 @@ def positive(ttnn: Any, x: Handle) -> Handle:
 
 
 @elementwise(aten.sign.default, aten.sgn.default)
-def sign(ttnn: Any, x: Handle) -> Handle:
-    if result_dtype(ttnn) is torch.bool:
+def sign(ttnn: Any, builder: ProgramBuilder, x: Handle) -> Handle:
+    if result_dtype(builder) is torch.bool:
         return x
     if x.dtype is INT32:
         return ttnn.subtract(ttnn.gt(x, 0), ttnn.lt(x, 0))
@@ -154,10 +155,10 @@ def erfinv(ttnn: Any, x: Handle) -> Handle:
 
 
 @elementwise(aten.logit.default)
-def logit(ttnn: Any, x: Handle, eps: float | None = None) -> Handle:
+def logit(ttnn: Any, builder: ProgramBuilder, x: Handle, eps: float | None = None) -> Handle:
     """In float32: bfloat16 has no 0.999, and the quotient is near 1 where the logarithm is small."""
     held = x.dtype
-    x = ttnn.cast(x, FLOAT32)
+    x = builder.cast(x, FLOAT32)
     if eps is not None:
         x = ttnn.clamp(x, float(eps), 1 - float(eps))
-    return ttnn.cast(ttnn.log(ttnn.divide(x, ttnn.rsub(x, 1.0))), held)
+    return builder.cast(ttnn.log(ttnn.divide(x, ttnn.rsub(x, 1.0))), held)

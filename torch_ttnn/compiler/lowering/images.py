@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from torch_ttnn.compiler.builder import ProgramBuilder
 from torch_ttnn.compiler.forms import Form, Shape
 from torch_ttnn.compiler.value import ROW_MAJOR, TILE, Handle, Value
 
@@ -35,35 +36,35 @@ def is_stored(x: Value) -> bool:
     return x.is_on_device and not x.is_static and x.form.permuted(channels_last(x.ndim)).is_plain
 
 
-def stored(ttnn: Any, x: Value, layout: Any = None, dtype: Any = None) -> Handle:
+def stored(ttnn: Any, builder: ProgramBuilder, x: Value, layout: Any = None, dtype: Any = None) -> Handle:
     """[N, C, *sizes] as [1, 1, N × pixels, C]; as tiles unless that would be mostly padding."""
-    return arranged(ttnn, x, (1, 1, x.numel // x.shape[1], x.shape[1]), layout, dtype)
+    return arranged(ttnn, builder, x, (1, 1, x.numel // x.shape[1], x.shape[1]), layout, dtype)
 
 
-def videos(ttnn: Any, x: Value, layout: Any = None, dtype: Any = None) -> Handle:
+def videos(ttnn: Any, builder: ProgramBuilder, x: Value, layout: Any = None, dtype: Any = None) -> Handle:
     """[N, C, *sizes] as [N, *sizes, C]."""
-    return arranged(ttnn, x, (x.shape[0], *x.shape[2:], x.shape[1]), layout, dtype)
+    return arranged(ttnn, builder, x, (x.shape[0], *x.shape[2:], x.shape[1]), layout, dtype)
 
 
-def arranged(ttnn: Any, x: Value, shape: Sequence[int], layout: Any, dtype: Any) -> Handle:
+def arranged(ttnn: Any, builder: ProgramBuilder, x: Value, shape: Sequence[int], layout: Any, dtype: Any) -> Handle:
     """Channels last, in a shape that merges other dimensions."""
     narrow = x.shape[1] <= NARROW
     if narrow and not is_stored(x):
         x.row_major()  # uploaded so if it is on the host still, and moved in rows
-        x = x if x.base().layout is ROW_MAJOR else ttnn.value(x.row_major(), x.shape, x.dtype)
+        x = x if x.base().layout is ROW_MAJOR else builder.value(x.row_major(), x.shape, x.dtype)
         if math.prod(x.shape[2:]) > WIDEST:
             turned = ttnn.permute(x.row_major(), list(channels_last(x.ndim)))
-            x = value(ttnn, turned, x.shape[0], x.shape[2:], x.dtype)
+            x = value(builder, turned, x.shape[0], x.shape[2:], x.dtype)
     seen = x.permute(channels_last(x.ndim)).view(shape)
     layout = layout or (seen.base().layout if is_stored(x) else ROW_MAJOR if narrow else TILE)
     return seen.tile(dtype) if layout is TILE else seen.row_major(dtype)
 
 
-def value(ttnn: Any, handle: Handle, batch: int, sizes: Sequence[int], dtype: torch.dtype) -> Value:
+def value(builder: ProgramBuilder, handle: Handle, batch: int, sizes: Sequence[int], dtype: torch.dtype) -> Value:
     """[N, C, *sizes] held by a tensor with channels last."""
     channels = handle.shape[-1]
     assert math.prod(handle.shape) == batch * channels * math.prod(sizes), (handle, batch, sizes)
-    return ttnn.value(handle, (batch, channels, *sizes), dtype, form=form_of(batch, channels, sizes))
+    return builder.value(handle, (batch, channels, *sizes), dtype, form=form_of(batch, channels, sizes))
 
 
 def per_channel(vector: Value, rank: int) -> Value:

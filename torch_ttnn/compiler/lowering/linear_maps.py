@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from torch_ttnn.compiler.builder import ProgramBuilder
 from torch_ttnn.compiler.lowering import images
 from torch_ttnn.compiler.value import Handle, Value
 
@@ -40,48 +41,52 @@ class LinearMap:
         return bool((self.weights != 0).all())
 
 
-def along_images(ttnn: Any, x: Value, maps: Sequence[LinearMap | None]) -> Value:
+def along_images(ttnn: Any, builder: ProgramBuilder, x: Value, maps: Sequence[LinearMap | None]) -> Value:
     """[N, C, *sizes] with each size mapped; None leaves it."""
     for axis in reversed(range(len(maps))):
         here = maps[axis]
         if here is not None:
-            x = _along(ttnn, x, axis, here)
+            x = _along(ttnn, builder, x, axis, here)
     return x
 
 
-def _along(ttnn: Any, x: Value, axis: int, here: LinearMap) -> Value:
+def _along(ttnn: Any, builder: ProgramBuilder, x: Value, axis: int, here: LinearMap) -> Value:
     """The stored images seen as [rows, old, inner]: a matrix from the left for every row leaves channels last."""
     batch, channels, *sizes = x.shape
     new, old = here.weights.shape
     rows, inner = batch * math.prod(sizes[:axis]), math.prod(sizes[axis + 1 :]) * channels
-    dtype = ttnn.device_dtype(x.dtype)
+    dtype = builder.device_dtype(x.dtype)
     sizes[axis] = new
     if rows * new * old > LARGEST_STACK:
         order = [dim for dim in range(x.ndim) if dim != axis + 2] + [axis + 2]
 
         def from_the_right(source: Handle, matrix: torch.Tensor) -> Handle:
-            factor = ttnn.static(matrix.t().contiguous()).tile(dtype)
-            return ttnn.matmul(source, factor, compute_kernel_config=ttnn.accurate)
+            factor = builder.static(matrix.t().contiguous()).tile(dtype)
+            return ttnn.matmul(source, factor, compute_kernel_config=builder.accurate)
 
-        made = _mapped(ttnn, x.permute(order).tile(dtype), here, from_the_right)
+        made = _mapped(ttnn, builder, x.permute(order).tile(dtype), here, from_the_right)
         back = [order.index(dim) for dim in range(x.ndim)]
-        return ttnn.value(made, made.shape, x.dtype).permute(back)
+        return builder.value(made, made.shape, x.dtype).permute(back)
 
     def from_the_left(source: Handle, matrix: torch.Tensor) -> Handle:
-        stack = ttnn.static(matrix.expand(rows, new, old).contiguous()).tile(dtype)
-        return ttnn.matmul(stack, source, compute_kernel_config=ttnn.accurate)
+        stack = builder.static(matrix.expand(rows, new, old).contiguous()).tile(dtype)
+        return ttnn.matmul(stack, source, compute_kernel_config=builder.accurate)
 
-    made = _mapped(ttnn, images.arranged(ttnn, x, (rows, old, inner), images.TILE, dtype), here, from_the_left)
+    made = _mapped(
+        ttnn, builder, images.arranged(ttnn, builder, x, (rows, old, inner), images.TILE, dtype), here, from_the_left
+    )
     return images.value(
-        ttnn, ttnn.reshaped(made, (1, 1, rows * new * inner // channels, channels)), batch, sizes, x.dtype
+        builder, builder.reshaped(made, (1, 1, rows * new * inner // channels, channels)), batch, sizes, x.dtype
     )
 
 
-def _mapped(ttnn: Any, x: Handle, here: LinearMap, product: Callable[[Handle, torch.Tensor], Handle]) -> Handle:
+def _mapped(
+    ttnn: Any, builder: ProgramBuilder, x: Handle, here: LinearMap, product: Callable[[Handle, torch.Tensor], Handle]
+) -> Handle:
     """The product of the finite pixels, and infinity where an infinite one reaches."""
     if here.is_full:
         return product(x, here.weights)
-    infinite = ttnn.cast(ttnn.isinf(x), x.dtype)
+    infinite = builder.cast(ttnn.isinf(x), x.dtype)
     signs = ttnn.multiply(infinite, ttnn.sign(x))
     finite = ttnn.where(infinite, 0.0, x)
     reached = product(infinite, (here.reach != 0).float())

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 
+from torch_ttnn.compiler.builder import ProgramBuilder
 from torch_ttnn.compiler.errors import refuse
 from torch_ttnn.compiler.lowering.comparison import compared
 from torch_ttnn.compiler.lowering.promotion import (
@@ -26,18 +26,18 @@ aten = torch.ops.aten
 # -- logical ----------------------------------------------------------------------------------------------------------
 
 
-def truth(ttnn: Any, x: Handle, node: torch.fx.Node) -> Handle:
+def truth(ttnn: Any, builder: ProgramBuilder, x: Handle, node: torch.fx.Node) -> Handle:
     """0 and 1 in bfloat16 for whatever `node` holds; every number but zero is true."""
     if node.meta["val"].dtype is torch.bool:
-        return ttnn.cast(x, BFLOAT16)
+        return builder.cast(x, BFLOAT16)
     return compared(ttnn, "ne", x, 0)
 
 
 def _register_logical(overload: Any, name: str) -> None:
     @elementwise(overload, computes=as_held, constants=())
-    def logical(ttnn: Any, x: Handle, y: Handle) -> Handle:
-        first, second = ttnn.origin.args
-        return getattr(ttnn, name)(truth(ttnn, x, first), truth(ttnn, y, second))
+    def logical(ttnn: Any, builder: ProgramBuilder, x: Handle, y: Handle) -> Handle:
+        first, second = builder.origin.args
+        return getattr(ttnn, name)(truth(ttnn, builder, x, first), truth(ttnn, builder, y, second))
 
 
 for _name in ("logical_and", "logical_or", "logical_xor"):
@@ -45,9 +45,9 @@ for _name in ("logical_and", "logical_or", "logical_xor"):
 
 
 @elementwise(aten.logical_not.default, computes=as_held)
-def logical_not(ttnn: Any, x: Handle) -> Handle:
-    if ttnn.origin.args[0].meta["val"].dtype is torch.bool:
-        return ttnn.logical_not(ttnn.cast(x, BFLOAT16))
+def logical_not(ttnn: Any, builder: ProgramBuilder, x: Handle) -> Handle:
+    if builder.origin.args[0].meta["val"].dtype is torch.bool:
+        return ttnn.logical_not(builder.cast(x, BFLOAT16))
     return compared(ttnn, "eq", x, 0)
 
 
@@ -58,8 +58,8 @@ def _register_bitwise(word: str) -> None:
     packet = getattr(aten, f"bitwise_{word}")
 
     @elementwise(packet.Tensor, packet.Scalar)
-    def bitwise(ttnn: Any, x: Handle, y: Operand) -> Handle:
-        kind = "logical" if result_dtype(ttnn) is torch.bool else "bitwise"
+    def bitwise(ttnn: Any, builder: ProgramBuilder, x: Handle, y: Operand) -> Handle:
+        kind = "logical" if result_dtype(builder) is torch.bool else "bitwise"
         return getattr(ttnn, f"{kind}_{word}")(x, fitted(y, x.dtype) if is_number(y) else y)
 
 
@@ -68,8 +68,8 @@ for _word in ("and", "or", "xor"):
 
 
 @elementwise(aten.bitwise_not.default, wraps=True)
-def bitwise_not(ttnn: Any, x: Handle) -> Handle:
-    return ttnn.logical_not(x) if result_dtype(ttnn) is torch.bool else ttnn.bitwise_not(x)
+def bitwise_not(ttnn: Any, builder: ProgramBuilder, x: Handle) -> Handle:
+    return ttnn.logical_not(x) if result_dtype(builder) is torch.bool else ttnn.bitwise_not(x)
 
 
 # -- shifts -----------------------------------------------------------------------------------------------------------
@@ -89,26 +89,22 @@ RIGHT = (
 )
 
 
-def _whole(function: Callable[..., Handle]) -> Callable[..., Handle]:
-    def checked(ttnn: Any, x: Handle, y: Operand) -> Handle:
-        if x.dtype is not INT32:
-            refuse("only integers are shifted on the device")
-        if is_number(y) and not 0 <= y < 32:
-            refuse(f"a shift by {y} is not handled on the device")
-        return function(ttnn, x, y)
-
-    return checked
+def _require_shiftable(x: Handle, y: Operand) -> None:
+    if x.dtype is not INT32:
+        refuse("only integers are shifted on the device")
+    if is_number(y) and not 0 <= y < 32:
+        refuse(f"a shift by {y} is not handled on the device")
 
 
 @elementwise(*LEFT, wraps=True)
-@_whole
-def left_shift(ttnn: Any, x: Handle, y: Operand) -> Handle:
-    if result_dtype(ttnn) is torch.int64 and (not is_number(y) or y > LARGEST_LEFT_SHIFT):
+def left_shift(ttnn: Any, builder: ProgramBuilder, x: Handle, y: Operand) -> Handle:
+    _require_shiftable(x, y)
+    if result_dtype(builder) is torch.int64 and (not is_number(y) or y > LARGEST_LEFT_SHIFT):
         refuse("int64 shifted left may need more than the 32 bits of integers on the device")
     return ttnn.bitwise_left_shift(x, y)
 
 
 @elementwise(*RIGHT)
-@_whole
 def right_shift(ttnn: Any, x: Handle, y: Operand) -> Handle:
+    _require_shiftable(x, y)
     return ttnn.bitwise_right_shift(x, y)

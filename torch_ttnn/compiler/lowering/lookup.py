@@ -7,6 +7,7 @@ from typing import Any
 import torch
 import torch.fx
 
+from torch_ttnn.compiler.builder import ProgramBuilder
 from torch_ttnn.compiler.errors import refuse
 from torch_ttnn.compiler.lowering.picking import across, constant_places
 from torch_ttnn.compiler.lowering.registry import lowers
@@ -20,6 +21,7 @@ aten = torch.ops.aten
 @lowers(aten.embedding.default)
 def embedding(
     ttnn: Any,
+    builder: ProgramBuilder,
     weight: Value,
     indices: Value,
     padding_idx: int = -1,
@@ -30,19 +32,19 @@ def embedding(
     shape, width = indices.shape, weight.shape[1]
     if weight.device_dtype is DataType.FLOAT32:
         flat = indices.view((indices.numel,))
-        wide = across(ttnn, flat, width).tile(DataType.INT32)
-        rows = ttnn.gather(weight.tile(), 0, ttnn.cast(wide, DataType.UINT32))
+        wide = across(ttnn, builder, flat, width).tile(DataType.INT32)
+        rows = ttnn.gather(weight.tile(), 0, builder.cast(wide, DataType.UINT32))
     else:
-        rows = ttnn.embedding(_tokens(ttnn, indices), weight.row_major(), layout=TILE)
-    return ttnn.value(rows, (indices.numel, width), weight.dtype).view((*shape, width))
+        rows = ttnn.embedding(_tokens(ttnn, builder, indices), weight.row_major(), layout=TILE)
+    return builder.value(rows, (indices.numel, width), weight.dtype).view((*shape, width))
 
 
-def _tokens(ttnn: Any, indices: Value) -> Handle:
+def _tokens(ttnn: Any, builder: ProgramBuilder, indices: Value) -> Handle:
     """Tokens as the library takes them: rows of uint32, of rank 1 or 2."""
     shape = indices.shape if indices.ndim == 2 else (1, indices.numel)
     if indices.is_static:
         return indices.prepared(torch.reshape, list(shape)).row_major(DataType.UINT32)
-    if shape == indices.shape and not indices.is_on_device and _only_looked_up(ttnn.origin.args[1]):
+    if shape == indices.shape and not indices.is_on_device and _only_looked_up(builder.origin.args[1]):
         return indices.row_major(DataType.UINT32)
     return ttnn.typecast(indices.view(shape).row_major(DataType.INT32), DataType.UINT32)
 
@@ -54,7 +56,13 @@ def _only_looked_up(tokens: torch.fx.Node) -> bool:
 
 @lowers(aten.embedding_dense_backward.default)
 def embedding_dense_backward(
-    ttnn: Any, grad: Value, indices: Value, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
+    ttnn: Any,
+    builder: ProgramBuilder,
+    grad: Value,
+    indices: Value,
+    num_weights: int,
+    padding_idx: int,
+    scale_grad_by_freq: bool,
 ) -> Value:
     """Rows of the gradient added up by token. The library's own operation sums in bfloat16; scattering does not."""
     if scale_grad_by_freq:
@@ -65,7 +73,7 @@ def embedding_dense_backward(
     flat = indices.view((count, 1))
     if padding_idx >= 0:
         handle = rows.tile()
-        is_padding = ttnn.cast(ttnn.eq(flat.tile(DataType.INT32), padding_idx), handle.dtype)
-        rows = ttnn.value(ttnn.where(is_padding, 0.0, handle), rows.shape, grad.dtype)
-    table = ttnn.static(torch.zeros(num_weights, width, dtype=grad.dtype))
-    return scattered(ttnn, table, 0, across(ttnn, flat, width), rows, "add")
+        is_padding = builder.cast(ttnn.eq(flat.tile(DataType.INT32), padding_idx), handle.dtype)
+        rows = builder.value(ttnn.where(is_padding, 0.0, handle), rows.shape, grad.dtype)
+    table = builder.static(torch.zeros(num_weights, width, dtype=grad.dtype))
+    return scattered(ttnn, builder, table, 0, across(ttnn, builder, flat, width), rows, "add")

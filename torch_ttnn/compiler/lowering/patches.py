@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from torch_ttnn.compiler.builder import ProgramBuilder
 from torch_ttnn.compiler.errors import refuse
 from torch_ttnn.compiler.lowering.joining import join
 from torch_ttnn.compiler.lowering.padding import constant_pad
@@ -23,42 +24,44 @@ Pair = Sequence[int]
 MOST_SLICES = 16  # up to which windows are made of slices; beyond, they are read row by row
 
 
-def windows(ttnn: Any, x: Value, dim: int, size: int, step: int, dilation: int = 1) -> Value:
+def windows(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, size: int, step: int, dilation: int = 1) -> Value:
     """[.., n, ..] → [.., places of the window, its elements, ..]."""
     reach = (size - 1) * dilation + 1
     count = (x.shape[dim] - reach) // step + 1
     before, after = x.shape[:dim], x.shape[dim + 1 :]
     if step == size and dilation == 1:
-        return cut(ttnn, x, dim, 0, count * size).view((*before, count, size, *after))
+        return cut(ttnn, builder, x, dim, 0, count * size).view((*before, count, size, *after))
     if size <= min(count, MOST_SLICES):
         starts = [tap * dilation for tap in range(size)]
-        taps = [cut(ttnn, x, dim, start, start + (count - 1) * step + 1, step) for start in starts]
-        return join(ttnn, [each.view((*before, count, 1, *after)) for each in taps], dim + 1)
+        taps = [cut(ttnn, builder, x, dim, start, start + (count - 1) * step + 1, step) for start in starts]
+        return join(ttnn, builder, [each.view((*before, count, 1, *after)) for each in taps], dim + 1)
     if count <= MOST_SLICES:
         starts = [place * step for place in range(count)]
-        parts = [cut(ttnn, x, dim, start, start + reach, dilation) for start in starts]
-        return join(ttnn, [each.view((*before, 1, size, *after)) for each in parts], dim)
+        parts = [cut(ttnn, builder, x, dim, start, start + reach, dilation) for start in starts]
+        return join(ttnn, builder, [each.view((*before, 1, size, *after)) for each in parts], dim)
     places = [place * step + tap * dilation for place in range(count) for tap in range(size)]
-    return picked(ttnn, x, dim, places).view((*before, count, size, *after))
+    return picked(ttnn, builder, x, dim, places).view((*before, count, size, *after))
 
 
 @lowers(aten.unfold.default)
-def unfold(ttnn: Any, x: Value, dimension: int, size: int, step: int) -> Value:
+def unfold(ttnn: Any, builder: ProgramBuilder, x: Value, dimension: int, size: int, step: int) -> Value:
     if not x.ndim:
         return x.view((1,))
     dim = dimension % x.ndim
-    made = windows(ttnn, x, dim, size, step)
+    made = windows(ttnn, builder, x, dim, size, step)
     return made.permute([each for each in range(made.ndim) if each != dim + 1] + [dim + 1])
 
 
 @lowers(aten.im2col.default)
-def im2col(ttnn: Any, x: Value, kernel_size: Pair, dilation: Pair, padding: Pair, stride: Pair) -> Value:
+def im2col(
+    ttnn: Any, builder: ProgramBuilder, x: Value, kernel_size: Pair, dilation: Pair, padding: Pair, stride: Pair
+) -> Value:
     """[N, C, H, W] → [N, C × taps, places], one dimension after the other."""
     *batch, channels, _, _ = x.shape
-    x = constant_pad(ttnn, x, [padding[1], padding[1], padding[0], padding[0]])
+    x = constant_pad(ttnn, builder, x, [padding[1], padding[1], padding[0], padding[0]])
     rank = len(batch)
-    tall = windows(ttnn, x, rank + 1, kernel_size[0], stride[0], dilation[0])  # [N, C, h, kh, W]
-    wide = windows(ttnn, tall, rank + 3, kernel_size[1], stride[1], dilation[1])  # [N, C, h, kh, w, kw]
+    tall = windows(ttnn, builder, x, rank + 1, kernel_size[0], stride[0], dilation[0])  # [N, C, h, kh, W]
+    wide = windows(ttnn, builder, tall, rank + 3, kernel_size[1], stride[1], dilation[1])  # [N, C, h, kh, w, kw]
     mixed = wide.permute([*range(rank + 1), rank + 2, rank + 4, rank + 1, rank + 3])
     places = wide.shape[rank + 1] * wide.shape[rank + 3]
     return mixed.view((*batch, channels * math.prod(kernel_size), places))
@@ -66,7 +69,14 @@ def im2col(ttnn: Any, x: Value, kernel_size: Pair, dilation: Pair, padding: Pair
 
 @lowers(aten.col2im.default)
 def col2im(
-    ttnn: Any, x: Value, output_size: Pair, kernel_size: Pair, dilation: Pair, padding: Pair, stride: Pair
+    ttnn: Any,
+    builder: ProgramBuilder,
+    x: Value,
+    output_size: Pair,
+    kernel_size: Pair,
+    dilation: Pair,
+    padding: Pair,
+    stride: Pair,
 ) -> Value:
     """Patches that do not overlap only move; others are summed, in float32."""
     *batch, rows, _ = x.shape
@@ -88,4 +98,4 @@ def col2im(
         padding=list(padding),
         stride=list(stride),
     )
-    return ttnn.value(ttnn.cast(summed, x.device_dtype), (*batch, channels, height, width), x.dtype)
+    return builder.value(builder.cast(summed, x.device_dtype), (*batch, channels, height, width), x.dtype)

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 import ttnn_emulator
+from torch_ttnn.compiler.builder import ProgramBuilder
 from torch_ttnn.compiler.errors import StaysOnHost, refuse
 from torch_ttnn.compiler.lowering import images
 from torch_ttnn.compiler.lowering.linear_maps import LinearMap, along_images, averaging
@@ -41,9 +42,9 @@ def no_pool(ttnn: Any, x: Value, *rest: Any, **options: Any) -> str | None:
     return None if x.is_float else "pools of integers are not offered by the device"
 
 
-def output_of(ttnn: Any) -> Any:
+def output_of(builder: ProgramBuilder) -> Any:
     """What torch says comes out: sizes in ceil mode are worked out once, by it."""
-    val = ttnn.origin.meta["val"]
+    val = builder.origin.meta["val"]
     return val[0] if isinstance(val, tuple | list) else val
 
 
@@ -57,11 +58,11 @@ def unbatched(value: Value, like: Sequence[int]) -> Value:
 
 
 def _windows_of_images(
-    ttnn: Any, x: Value, windows: Windows, padding: Sequence[int], ceil_mode: bool
+    ttnn: Any, builder: ProgramBuilder, x: Value, windows: Windows, padding: Sequence[int], ceil_mode: bool
 ) -> dict[str, Any]:
     """What every pool of the library is told: the images, the windows on them, and where the result goes."""
     batch, channels, height, width = x.shape
-    source = images.stored(ttnn, x, None, DataType.BFLOAT16)
+    source = images.stored(ttnn, builder, x, None, DataType.BFLOAT16)
     return {
         "input_tensor": source,
         "batch_size": batch,
@@ -83,6 +84,7 @@ def _windows_of_images(
 @lowers(aten.max_pool2d_with_indices.default, aten.max_pool3d_with_indices.default, when=no_pool)
 def largest(
     ttnn: Any,
+    builder: ProgramBuilder,
     x: Value,
     kernel: Sequence[int],
     stride: Sequence[int] = (),
@@ -91,37 +93,37 @@ def largest(
     ceil_mode: bool = False,
 ) -> tuple[Value, Value | None]:
     """The library's pool, or the largest of slices: in float32, in three dimensions, or where indices are used."""
-    shape, rank = tuple(output_of(ttnn).shape), RANKS[ttnn.origin.target]
+    shape, rank = tuple(output_of(builder).shape), RANKS[builder.origin.target]
     source = batched(x, rank)
     windows = Windows.of(source.shape[2:], kernel, stride or kernel, padding, dilation, shape[-rank:])
-    dtype = ttnn.device_dtype(x.dtype)
-    if 1 not in ttnn.used and rank == 2 and dtype is DataType.BFLOAT16:
+    dtype = builder.device_dtype(x.dtype)
+    if 1 not in builder.used and rank == 2 and dtype is DataType.BFLOAT16:
         with contextlib.suppress(StaysOnHost):  # where it does not fit L1, slices do
-            given = _windows_of_images(ttnn, source, windows, padding, ceil_mode)
+            given = _windows_of_images(ttnn, builder, source, windows, padding, ceil_mode)
             made = ttnn.max_pool2d(**given, dilation=list(windows.dilation))
-            return unbatched(images.value(ttnn, made, source.shape[0], windows.output, x.dtype), shape), None
-    values, places = largest_of_slices(ttnn, source, windows, dtype, with_places=1 in ttnn.used)
+            return unbatched(images.value(builder, made, source.shape[0], windows.output, x.dtype), shape), None
+    values, places = largest_of_slices(ttnn, builder, source, windows, dtype, with_places=1 in builder.used)
     batch, sizes = source.shape[0], windows.output
-    found = unbatched(images.value(ttnn, values, batch, sizes, x.dtype), shape)
+    found = unbatched(images.value(builder, values, batch, sizes, x.dtype), shape)
     if places is None:
         return found, None
-    return found, unbatched(images.value(ttnn, places, batch, sizes, torch.int64), shape)
+    return found, unbatched(images.value(builder, places, batch, sizes, torch.int64), shape)
 
 
 def largest_of_slices(
-    ttnn: Any, x: Value, windows: Windows, dtype: DataType, *, with_places: bool
+    ttnn: Any, builder: ProgramBuilder, x: Value, windows: Windows, dtype: DataType, *, with_places: bool
 ) -> tuple[Handle, Handle | None]:
     """Tap by tap; the first of equals wins, as torch has it."""
     if dtype is DataType.FLOAT32 and windows.see_nothing:
         refuse("a window that sees nothing but border is minus infinity, which the device does not give in float32")
-    source = bordered(ttnn, images.videos(ttnn, x, ROW_MAJOR, dtype), windows.padding, LEAST[dtype])
+    source = bordered(ttnn, images.videos(ttnn, builder, x, ROW_MAJOR, dtype), windows.padding, LEAST[dtype])
     best: Handle | None = None
     places: Handle | None = None
-    for seen, place in zip(taps_of(ttnn, source, windows), tap_places(ttnn, windows)):
-        seen = ttnn.tiled(seen)
+    for seen, place in zip(taps_of(ttnn, source, windows), tap_places(builder, windows)):
+        seen = builder.tiled(seen)
         if best is None:
             best = seen
-            places = first_places(ttnn, windows, seen.shape).tile() if with_places else None
+            places = first_places(builder, windows, seen.shape).tile() if with_places else None
             continue
         if with_places:
             places = ttnn.where(ttnn.gt(seen, best), place, places)
@@ -130,22 +132,22 @@ def largest_of_slices(
     return best, places
 
 
-def tap_places(ttnn: Any, windows: Windows) -> list[Value]:
+def tap_places(builder: ProgramBuilder, windows: Windows) -> list[Value]:
     """For every tap, where in its image the pixel lies that each window sees with it: [1, *output, 1]."""
     starts = [[start - pad[0] for start, pad in zip(windows.start(tap), windows.padding)] for tap in windows.taps]
     return [
-        ttnn.static(_places(windows, [rows_of(windows, axis, at) for axis, at in enumerate(at_tap)]))
+        builder.static(_places(windows, [rows_of(windows, axis, at) for axis, at in enumerate(at_tap)]))
         for at_tap in starts
     ]
 
 
-def first_places(ttnn: Any, windows: Windows, shape: Sequence[int]) -> Value:
+def first_places(builder: ProgramBuilder, windows: Windows, shape: Sequence[int]) -> Value:
     """Where each window sees its first pixel within the image: what torch answers when no value is larger."""
     rows = []
     for axis, (pad, apart) in enumerate(zip(windows.padding, windows.dilation)):
         row = rows_of(windows, axis, -pad[0])
         rows.append(torch.where(row < 0, row % apart, row))
-    return ttnn.static(_places(windows, rows).expand(shape).contiguous())
+    return builder.static(_places(windows, rows).expand(shape).contiguous())
 
 
 def rows_of(windows: Windows, axis: int, start: int) -> torch.Tensor:
@@ -170,6 +172,7 @@ def _places(windows: Windows, rows: Sequence[torch.Tensor]) -> torch.Tensor:
 @lowers(aten.avg_pool2d.default, aten.avg_pool3d.default, when=no_pool)
 def mean(
     ttnn: Any,
+    builder: ProgramBuilder,
     x: Value,
     kernel: Sequence[int],
     stride: Sequence[int] = (),
@@ -179,35 +182,35 @@ def mean(
     divisor_override: int | None = None,
 ) -> Value:
     """The library's pool, or the sum of slices: in float32, and in three dimensions. Many slices are products."""
-    shape, rank = tuple(output_of(ttnn).shape), RANKS[ttnn.origin.target]
+    shape, rank = tuple(output_of(builder).shape), RANKS[builder.origin.target]
     source = batched(x, rank)
     windows = Windows.of(source.shape[2:], kernel, stride or kernel, padding, (1,), shape[-rank:])
-    dtype = ttnn.device_dtype(x.dtype)
+    dtype = builder.device_dtype(x.dtype)
     made: Handle | None = None
     if rank == 2 and dtype is DataType.BFLOAT16:
         with contextlib.suppress(StaysOnHost):  # where it does not fit L1, slices do
             made = ttnn.avg_pool2d(
-                **_windows_of_images(ttnn, source, windows, padding, ceil_mode),
+                **_windows_of_images(ttnn, builder, source, windows, padding, ceil_mode),
                 count_include_pad=count_include_pad,
                 divisor_override=divisor_override,
-                compute_kernel_config=ttnn.accurate,
+                compute_kernel_config=builder.accurate,
             )
     if made is None and len(windows.taps) > MOST_TAPS:
         matrices = means_of(windows, spread(padding, rank), count_include_pad, divisor_override)
         maps = [None if each is None else LinearMap(each, each.sign()) for each in matrices]
-        return unbatched(along_images(ttnn, source, maps), shape)
+        return unbatched(along_images(ttnn, builder, source, maps), shape)
     if made is None:
-        made = sum_of_slices(ttnn, source, windows, dtype)
+        made = sum_of_slices(ttnn, builder, source, windows, dtype)
         shares = shares_of(windows, spread(padding, rank), count_include_pad, divisor_override)
-        made = ttnn.multiply(made, ttnn.static(shares).tile(dtype))
-    return unbatched(images.value(ttnn, made, source.shape[0], windows.output, x.dtype), shape)
+        made = ttnn.multiply(made, builder.static(shares).tile(dtype))
+    return unbatched(images.value(builder, made, source.shape[0], windows.output, x.dtype), shape)
 
 
-def sum_of_slices(ttnn: Any, x: Value, windows: Windows, dtype: DataType) -> Handle:
-    source = bordered(ttnn, images.videos(ttnn, x, ROW_MAJOR, dtype), windows.padding)
+def sum_of_slices(ttnn: Any, builder: ProgramBuilder, x: Value, windows: Windows, dtype: DataType) -> Handle:
+    source = bordered(ttnn, images.videos(ttnn, builder, x, ROW_MAJOR, dtype), windows.padding)
     total: Handle | None = None
     for seen in taps_of(ttnn, source, windows):
-        seen = ttnn.tiled(seen)
+        seen = builder.tiled(seen)
         total = seen if total is None else ttnn.add(total, seen)
     assert total is not None
     return total
@@ -248,36 +251,38 @@ def means_of(
 
 
 @lowers(aten._adaptive_avg_pool2d.default, aten._adaptive_avg_pool3d.default, when=no_pool)
-def adaptive_avg_pool(ttnn: Any, x: Value, output_size: Sequence[int]) -> Value:
-    shape = tuple(output_of(ttnn).shape)
-    source = batched(x, RANKS[ttnn.origin.target])
+def adaptive_avg_pool(ttnn: Any, builder: ProgramBuilder, x: Value, output_size: Sequence[int]) -> Value:
+    shape = tuple(output_of(builder).shape)
+    source = batched(x, RANKS[builder.origin.target])
     sizes = source.shape[2:]
     if tuple(output_size) == sizes:
         return x
     if set(output_size) == {1}:
-        return unbatched(mean_over_image(ttnn, source, range(2, source.ndim), keepdim=True), shape)
+        return unbatched(mean_over_image(ttnn, builder, source, range(2, source.ndim), keepdim=True), shape)
     if all(size % count == 0 for size, count in zip(sizes, output_size)):
         kernel = [size // count for size, count in zip(sizes, output_size)]
-        return mean(ttnn, x, kernel)
+        return mean(ttnn, builder, x, kernel)
     maps = [averaging(size, count) for size, count in zip(sizes, output_size)]
-    return unbatched(along_images(ttnn, source, maps), shape)
+    return unbatched(along_images(ttnn, builder, source, maps), shape)
 
 
 @lowers(aten.adaptive_max_pool2d.default, when=no_pool)
-def adaptive_max_pool2d(ttnn: Any, x: Value, output_size: Sequence[int]) -> tuple[Value, Value | None]:
+def adaptive_max_pool2d(
+    ttnn: Any, builder: ProgramBuilder, x: Value, output_size: Sequence[int]
+) -> tuple[Value, Value | None]:
     sizes = x.shape[-2:]
     if any(size % count for size, count in zip(sizes, output_size)):
         refuse(f"windows of {list(sizes)} pixels for an output of {list(output_size)} are of unequal size")
     kernel = [size // count for size, count in zip(sizes, output_size)]
-    return largest(ttnn, x, kernel)
+    return largest(ttnn, builder, x, kernel)
 
 
-def mean_over_image(ttnn: Any, x: Value, dims: Sequence[int], keepdim: bool) -> Value:
+def mean_over_image(ttnn: Any, builder: ProgramBuilder, x: Value, dims: Sequence[int], keepdim: bool) -> Value:
     """The mean of [N, C, *sizes] over all of its pixels, as they lie."""
     batch, channels, *sizes = x.shape
     assert sorted(dim % x.ndim for dim in dims) == list(range(2, x.ndim))
     pixels = math.prod(sizes)
-    source = images.arranged(ttnn, x, (batch, 1, pixels, channels), TILE, None)
-    made = ttnn.mean(source, dim=2, keepdim=True, compute_kernel_config=ttnn.accurate)
+    source = images.arranged(ttnn, builder, x, (batch, 1, pixels, channels), TILE, None)
+    made = ttnn.mean(source, dim=2, keepdim=True, compute_kernel_config=builder.accurate)
     shape = (batch, channels, *(1,) * len(sizes)) if keepdim else (batch, channels)
-    return ttnn.value(ttnn.reshaped(made, (1, 1, batch, channels)), (batch, channels), x.dtype).view(shape)
+    return builder.value(builder.reshaped(made, (1, 1, batch, channels)), (batch, channels), x.dtype).view(shape)

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from torch_ttnn.compiler.builder import ProgramBuilder
 from torch_ttnn.compiler.lowering import images
 from torch_ttnn.compiler.lowering.linear_maps import along_images, averaging
 from torch_ttnn.compiler.lowering.pooling import batched, no_pool, shares_of, tap_places, unbatched
@@ -20,6 +21,7 @@ aten = torch.ops.aten
 @lowers(aten.max_pool2d_with_indices_backward.default, when=no_pool)
 def max_pool2d_backward(
     ttnn: Any,
+    builder: ProgramBuilder,
     gradient: Value,
     x: Value,
     kernel: Sequence[int],
@@ -33,20 +35,21 @@ def max_pool2d_backward(
     shape = x.shape
     source = batched(x, 2)
     windows = Windows.of(source.shape[2:], kernel, stride or kernel, padding, dilation, gradient.shape[-2:])
-    dtype = ttnn.device_dtype(x.dtype)
-    given = images.videos(ttnn, batched(gradient, 2), TILE, dtype)
-    remembered = images.videos(ttnn, batched(indices, 2), TILE)
+    dtype = builder.device_dtype(x.dtype)
+    given = images.videos(ttnn, builder, batched(gradient, 2), TILE, dtype)
+    remembered = images.videos(ttnn, builder, batched(indices, 2), TILE)
     parts = []
-    for place in tap_places(ttnn, windows):
+    for place in tap_places(builder, windows):
         here = ttnn.eq(remembered, place)
         parts.append(ttnn.to_layout(ttnn.where(here, given, 0.0), ROW_MAJOR))
-    made = sum_of_taps(ttnn, parts, windows)
-    return unbatched(images.value(ttnn, made, source.shape[0], source.shape[2:], x.dtype), shape)
+    made = sum_of_taps(ttnn, builder, parts, windows)
+    return unbatched(images.value(builder, made, source.shape[0], source.shape[2:], x.dtype), shape)
 
 
 @lowers(aten.avg_pool2d_backward.default, when=no_pool)
 def avg_pool2d_backward(
     ttnn: Any,
+    builder: ProgramBuilder,
     gradient: Value,
     x: Value,
     kernel: Sequence[int],
@@ -59,17 +62,17 @@ def avg_pool2d_backward(
     """The same share of the gradient for every pixel that the window saw."""
     source = batched(x, 2)
     windows = Windows.of(source.shape[2:], kernel, stride or kernel, padding, (1,), gradient.shape[-2:])
-    dtype = ttnn.device_dtype(x.dtype)
-    shares = ttnn.static(shares_of(windows, spread(padding, 2), count_include_pad, divisor_override)).tile(dtype)
-    given = images.videos(ttnn, batched(gradient, 2), TILE, dtype)
+    dtype = builder.device_dtype(x.dtype)
+    shares = builder.static(shares_of(windows, spread(padding, 2), count_include_pad, divisor_override)).tile(dtype)
+    given = images.videos(ttnn, builder, batched(gradient, 2), TILE, dtype)
     part = ttnn.to_layout(ttnn.multiply(given, shares), ROW_MAJOR)
-    made = sum_of_taps(ttnn, [part] * len(windows.taps), windows)
-    return unbatched(images.value(ttnn, made, source.shape[0], source.shape[2:], x.dtype), x.shape)
+    made = sum_of_taps(ttnn, builder, [part] * len(windows.taps), windows)
+    return unbatched(images.value(builder, made, source.shape[0], source.shape[2:], x.dtype), x.shape)
 
 
 @lowers(aten._adaptive_avg_pool2d_backward.default, when=no_pool)
-def adaptive_avg_pool2d_backward(ttnn: Any, gradient: Value, x: Value) -> Value:
+def adaptive_avg_pool2d_backward(ttnn: Any, builder: ProgramBuilder, gradient: Value, x: Value) -> Value:
     source = batched(gradient, 2)
     maps = [averaging(old, new) for old, new in zip(x.shape[-2:], source.shape[2:])]
-    made = along_images(ttnn, source, [None if each is None else each.transposed() for each in maps])
+    made = along_images(ttnn, builder, source, [None if each is None else each.transposed() for each in maps])
     return unbatched(made, x.shape)

@@ -17,8 +17,9 @@ from typing import Any
 
 import torch
 
+from torch_ttnn.compiler.builder import ProgramBuilder
 from torch_ttnn.compiler.errors import refuse
-from torch_ttnn.compiler.lowering.registry import lowers
+from torch_ttnn.compiler.lowering.registry import lowers, with_builder
 from torch_ttnn.compiler.value import Handle, Value
 from ttnn_emulator import DataType
 
@@ -52,14 +53,16 @@ def as_held(operands: Sequence[Any], result: torch.dtype) -> None:
     """Operands stay as they are."""
 
 
-def device_dtype_for(ttnn: Any, operands: Sequence[Any], dtype: torch.dtype, *, exact: bool = False) -> DataType:
+def device_dtype_for(
+    builder: ProgramBuilder, operands: Sequence[Any], dtype: torch.dtype, *, exact: bool = False
+) -> DataType:
     """The device's dtype for a computation that torch does in `dtype`.
 
     Floats made from integers are float32, as bfloat16 cannot hold 257. They meet a bfloat16 operand in bfloat16, since
     the result is no more precise than that; but in float32 if they are compared (`exact`). Weights and constants follow
     the others.
     """
-    wanted = ttnn.device_dtype(dtype)
+    wanted = builder.device_dtype(dtype)
     if wanted is not BFLOAT16 or dtype is torch.bfloat16 or not dtype.is_floating_point:
         return wanted
     deciding = [item for item in operands if isinstance(item, Value) and not item.is_bool and not item.is_static]
@@ -76,16 +79,18 @@ def _like(item: Any) -> Any:
 # -- bringing operands there ------------------------------------------------------------------------------------------
 
 
-def brought(ttnn: Any, value: Value, handle: Handle, dtype: torch.dtype, held: DataType) -> Handle:
+def brought(
+    ttnn: Any, builder: ProgramBuilder, value: Value, handle: Handle, dtype: torch.dtype, held: DataType
+) -> Handle:
     """An aligned operand in torch's dtype to compute in, held in the device's.
 
     What the host computed is compared with all digits it has, if the other side has them.
     """
     if value.is_static and value.is_float and held is FLOAT32 is not handle.dtype and _is_same_order(value, handle):
-        return ttnn.upload(value, dtype=FLOAT32)  # anew: it lost nothing yet
+        return builder.upload(value, dtype=FLOAT32)  # anew: it lost nothing yet
     if value.dtype is torch.float32 and held is FLOAT32 is not handle.dtype and _is_in_order(value, handle):
         return value.tile(FLOAT32)
-    handle = ttnn.cast(handle, held)
+    handle = builder.cast(handle, held)
     narrower = value.is_integer and value.dtype is not dtype
     return wrapped(ttnn, handle, dtype) if narrower else handle
 
@@ -151,15 +156,15 @@ def wrapped(ttnn: Any, handle: Handle, dtype: torch.dtype) -> Handle:
     return ttnn.bitwise_right_shift(ttnn.bitwise_left_shift(handle, 32 - bits), 32 - bits)
 
 
-def result_dtype(ttnn: Any) -> torch.dtype:
+def result_dtype(builder: ProgramBuilder) -> torch.dtype:
     """torch's dtype of the result of the operation being lowered."""
-    return ttnn.origin.meta["val"].dtype
+    return builder.origin.meta["val"].dtype
 
 
-def all_over(ttnn: Any, number: Number) -> Value:
+def all_over(builder: ProgramBuilder, number: Number) -> Value:
     """A result that is one number everywhere: a constant, not an operation."""
-    result = ttnn.origin.meta["val"]
-    return ttnn.static(torch.full(tuple(result.shape), number, dtype=result.dtype))
+    result = builder.origin.meta["val"]
+    return builder.static(torch.full(tuple(result.shape), number, dtype=result.dtype))
 
 
 # -- the decorator ----------------------------------------------------------------------------------------------------
@@ -180,9 +185,11 @@ def elementwise(
     """
 
     def register(function: Callable[..., Handle]) -> Callable[..., Handle]:
+        compute = with_builder(function)
+
         @functools.wraps(function)
-        def lowering(ttnn: Any, *args: Any, **kwargs: Any) -> Any:
-            result = ttnn.origin.meta["val"]
+        def lowering(ttnn: Any, builder: ProgramBuilder, *args: Any, **kwargs: Any) -> Any:
+            result = builder.origin.meta["val"]
             given = [*args, *kwargs.values()]
             operands = [item for item in given if isinstance(item, Value) or is_number(item)]
             for place in constants:
@@ -190,20 +197,20 @@ def elementwise(
                     others = [item for item in (*given[:place], *given[place + 1 :]) if isinstance(item, Value)]
                     given[place] = as_number(args[place], others, result.shape)
             values = [item for item in given if isinstance(item, Value)]
-            handles, form = ttnn.aligned(values, result.shape)
+            handles, form = builder.aligned(values, result.shape)
             dtype = computes(operands, result.dtype)
             if dtype is not None:
-                held = device_dtype_for(ttnn, operands, dtype, exact=result.dtype is torch.bool)
-                handles = [brought(ttnn, value, handle, dtype, held) for value, handle in zip(values, handles)]
+                held = device_dtype_for(builder, operands, dtype, exact=result.dtype is torch.bool)
+                handles = [brought(ttnn, builder, value, handle, dtype, held) for value, handle in zip(values, handles)]
                 given = [converted(item, dtype) for item in given]
             rest = iter(handles)
             taken = [next(rest) if isinstance(item, Value) else item for item in given]
-            made = function(ttnn, *taken[: len(args)], **dict(zip(kwargs, taken[len(args) :])))
+            made = compute(ttnn, builder, *taken[: len(args)], **dict(zip(kwargs, taken[len(args) :])))
             if isinstance(made, Value):
                 return made
             if wraps and made.dtype is INT32:
                 made = wrapped(ttnn, made, result.dtype)
-            return ttnn.value(made, result.shape, result.dtype, form)
+            return builder.value(made, result.shape, result.dtype, form)
 
         lowers(*overloads, when=when)(lowering)
         return function

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from torch_ttnn.compiler.builder import ProgramBuilder
 from torch_ttnn.compiler.errors import refuse
 from torch_ttnn.compiler.lowering.padding import padded
 from torch_ttnn.compiler.lowering.products import product
@@ -69,42 +70,42 @@ def joint_bias_of_gru(given: torch.Tensor, recurrent: torch.Tensor) -> torch.Ten
     return given + recurrent - recurrent_bias_of_new_gate(recurrent)
 
 
-def _columns(ttnn: Any, weight: Value, gates: int, rows: int) -> Value:
+def _columns(ttnn: Any, builder: ProgramBuilder, weight: Value, gates: int, rows: int) -> Value:
     if weight.is_static:
         return weight.prepared(gate_columns, gates, rows)
     size, given = weight.shape[0] // gates, weight.shape[1]
     apart = padded(
-        ttnn, weight.view((gates, size, given)), [(0, 0), (0, in_tiles(size) - size), (0, rows - given)], 0.0
+        ttnn, builder, weight.view((gates, size, given)), [(0, 0), (0, in_tiles(size) - size), (0, rows - given)], 0.0
     )
     return apart.view((gates * in_tiles(size), rows)).permute((1, 0))
 
 
-def _row(ttnn: Any, bias: Value | None, gates: int) -> Value | None:
+def _row(ttnn: Any, builder: ProgramBuilder, bias: Value | None, gates: int) -> Value | None:
     if bias is None:
         return None
     if bias.is_static:
         return bias.prepared(gate_row, gates)
     size = bias.numel // gates
-    return padded(ttnn, bias.view((gates, size)), [(0, 0), (0, in_tiles(size) - size)], 0.0).view(
+    return padded(ttnn, builder, bias.view((gates, size)), [(0, 0), (0, in_tiles(size) - size)], 0.0).view(
         (1, gates * in_tiles(size))
     )
 
 
-def _sum(ttnn: Any, one: Value | None, other: Value | None) -> Value | None:
+def _sum(ttnn: Any, builder: ProgramBuilder, one: Value | None, other: Value | None) -> Value | None:
     if one is None or other is None:
         return one or other
     if one.is_static and other.is_static:
         return one.prepared(torch.add, other)
-    return ttnn.value(ttnn.add(one, other), one.shape, one.dtype)
+    return builder.value(ttnn.add(one, other), one.shape, one.dtype)
 
 
-def _state(ttnn: Any, state: Value, dtype: DataType) -> Handle:
+def _state(ttnn: Any, builder: ProgramBuilder, state: Value, dtype: DataType) -> Handle:
     """The state before the first step, [1, B, columns]."""
     whole = state.view((1, *state.shape))
     missing = in_tiles(state.shape[-1]) - state.shape[-1]
     if whole.is_static:
         return whole.prepared(torch.constant_pad_nd, [0, missing]).tile(dtype)
-    return padded(ttnn, whole, [(0, 0), (0, 0), (0, missing)], 0.0).tile(dtype)
+    return padded(ttnn, builder, whole, [(0, 0), (0, 0), (0, missing)], 0.0).tile(dtype)
 
 
 def joined(ttnn: Any, handles: Sequence[Handle], dim: int = 0) -> Handle:
@@ -136,9 +137,9 @@ def columns_from(ttnn: Any, handle: Handle, start: int, end: int) -> Handle:
 class Layer:
     """What layers of all kinds share: the sums of the inputs, and how results leave."""
 
-    def __init__(self, ttnn: Any, x: Value, w_hh: Value, gates: int, reverse: bool) -> None:
+    def __init__(self, ttnn: Any, builder: ProgramBuilder, x: Value, w_hh: Value, gates: int, reverse: bool) -> None:
         require_few_steps(x.shape[0])
-        self.ttnn, self.gates = ttnn, gates
+        self.ttnn, self.builder, self.gates = ttnn, builder, gates
         self.count, self.batch = x.shape[:2]
         self.hidden = w_hh.shape[0] // gates  # features of a gate
         self.width = in_tiles(self.hidden)
@@ -147,14 +148,16 @@ class Layer:
 
     def of_inputs(self, w_ih: Value, bias: Value | None) -> Handle:
         """What the inputs add to the gates in all steps, [T, B, gates]."""
-        columns = _columns(self.ttnn, w_ih, self.gates, w_ih.shape[1])
-        return product(self.ttnn, self.x, columns, _row(self.ttnn, bias, self.gates), dtype=FLOAT32)
+        columns = _columns(self.ttnn, self.builder, w_ih, self.gates, w_ih.shape[1])
+        return product(
+            self.ttnn, self.builder, self.x, columns, _row(self.ttnn, self.builder, bias, self.gates), dtype=FLOAT32
+        )
 
     def recurrent(self, w_hh: Value) -> Handle:
-        return _columns(self.ttnn, w_hh, self.gates, in_tiles(w_hh.shape[1])).tile()
+        return _columns(self.ttnn, self.builder, w_hh, self.gates, in_tiles(w_hh.shape[1])).tile()
 
     def times(self, h: Handle, weight: Handle, bias: Handle | None = None, dtype: DataType = FLOAT32) -> Handle:
-        options = {"compute_kernel_config": self.ttnn.accurate, "dtype": dtype}
+        options = {"compute_kernel_config": self.builder.accurate, "dtype": dtype}
         if bias is None:
             return self.ttnn.matmul(h, weight, **options)
         return self.ttnn.linear(h, weight, bias=bias, **options)
@@ -173,7 +176,7 @@ class Layer:
         parts = [
             columns_from(self.ttnn, whole, gate * self.width, gate * self.width + self.hidden) for gate in range(gates)
         ]
-        return self.ttnn.reshaped(self.ttnn.concat(parts, dim=0), (gates, self.count, self.batch, self.hidden))
+        return self.builder.reshaped(self.ttnn.concat(parts, dim=0), (gates, self.count, self.batch, self.hidden))
 
 
 def _function(ttnn: Any, name: str) -> list[Any]:
@@ -183,6 +186,7 @@ def _function(ttnn: Any, name: str) -> list[Any]:
 @lowers(operators.lstm_layer.default)
 def lstm_layer(
     ttnn: Any,
+    builder: ProgramBuilder,
     x: Value,
     h: Value,
     c: Value,
@@ -193,11 +197,11 @@ def lstm_layer(
     w_hr: Value | None,
     reverse: bool,
 ) -> tuple[Any, ...]:
-    layer = Layer(ttnn, x, w_hh, 4, reverse)
-    given = layer.of_inputs(w_ih, _sum(ttnn, b_ih, b_hh))
+    layer = Layer(ttnn, builder, x, w_hh, 4, reverse)
+    given = layer.of_inputs(w_ih, _sum(ttnn, builder, b_ih, b_hh))
     weight = layer.recurrent(w_hh)
-    projection = None if w_hr is None else _columns(ttnn, w_hr, 1, layer.width).tile()
-    hidden, cell = _state(ttnn, h, ttnn.float_dtype), _state(ttnn, c, FLOAT32)
+    projection = None if w_hr is None else _columns(ttnn, builder, w_hr, 1, layer.width).tile()
+    hidden, cell = _state(ttnn, builder, h, builder.float_dtype), _state(ttnn, builder, c, FLOAT32)
     sigmoid, tanh = _function(ttnn, "SIGMOID"), _function(ttnn, "TANH")
     states: list[Handle] = []
     cells: list[Handle] = []
@@ -208,24 +212,25 @@ def lstm_layer(
         new = ttnn.multiply(i, g, input_tensor_a_activations=sigmoid, input_tensor_b_activations=tanh)
         cell = ttnn.add(ttnn.multiply(f, cell, input_tensor_a_activations=sigmoid), new)
         hidden = ttnn.multiply(
-            o, cell, input_tensor_a_activations=sigmoid, input_tensor_b_activations=tanh, dtype=ttnn.float_dtype
+            o, cell, input_tensor_a_activations=sigmoid, input_tensor_b_activations=tanh, dtype=builder.float_dtype
         )
         if projection is not None:
-            hidden = layer.times(hidden, projection, dtype=ttnn.float_dtype)
+            hidden = layer.times(hidden, projection, dtype=builder.float_dtype)
         states.append(hidden)
         cells.append(cell)
         gates.append(sums)
     return (
         layer.sequence(states, h.shape[-1]),
         columns_from(ttnn, cell, 0, layer.hidden),
-        layer.sequence(cells, layer.hidden) if 2 in ttnn.used else None,
-        layer.stacked(gates, 4) if 3 in ttnn.used else None,
+        layer.sequence(cells, layer.hidden) if 2 in builder.used else None,
+        layer.stacked(gates, 4) if 3 in builder.used else None,
     )
 
 
 @lowers(operators.gru_layer.default)
 def gru_layer(
     ttnn: Any,
+    builder: ProgramBuilder,
     x: Value,
     h: Value,
     w_ih: Value,
@@ -234,12 +239,12 @@ def gru_layer(
     b_hh: Value | None,
     reverse: bool,
 ) -> tuple[Any, ...]:
-    layer = Layer(ttnn, x, w_hh, 3, reverse)
-    of_new, joint = _gru_biases(ttnn, b_ih, b_hh)
+    layer = Layer(ttnn, builder, x, w_hh, 3, reverse)
+    of_new, joint = _gru_biases(ttnn, builder, b_ih, b_hh)
     given = layer.of_inputs(w_ih, joint)
     weight = layer.recurrent(w_hh)
     bias = None if of_new is None else of_new.tile()
-    hidden = _state(ttnn, h, ttnn.float_dtype)
+    hidden = _state(ttnn, builder, h, builder.float_dtype)
     sigmoid, tanh = _function(ttnn, "SIGMOID"), _function(ttnn, "TANH")
     width = layer.width
     states: list[Handle] = []
@@ -253,25 +258,28 @@ def gru_layer(
         # tanh(n) + sigmoid(z) (h - tanh(n))
         change = ttnn.subtract(hidden, n, input_tensor_b_activations=tanh, dtype=FLOAT32)
         part = ttnn.multiply(z, change, input_tensor_a_activations=sigmoid)
-        hidden = ttnn.add(part, n, input_tensor_b_activations=tanh, dtype=ttnn.float_dtype)
+        hidden = ttnn.add(part, n, input_tensor_b_activations=tanh, dtype=builder.float_dtype)
         states.append(hidden)
-        if 1 in ttnn.used:
+        if 1 in builder.used:
             gates.append(ttnn.concat([sums, n, kept], dim=-1))
     return layer.sequence(states, layer.hidden), layer.stacked(gates, 4) if gates else None
 
 
-def _gru_biases(ttnn: Any, b_ih: Value | None, b_hh: Value | None) -> tuple[Value | None, Value | None]:
+def _gru_biases(
+    ttnn: Any, builder: ProgramBuilder, b_ih: Value | None, b_hh: Value | None
+) -> tuple[Value | None, Value | None]:
     """What is added to the recurrent sums (a row of gates), and what to those of the inputs."""
     if b_ih is None or b_hh is None:
         return None, b_ih
     if b_ih.is_static and b_hh.is_static:
         return b_hh.prepared(recurrent_bias_of_new_gate).prepared(gate_row, 3), b_ih.prepared(joint_bias_of_gru, b_hh)
-    return _row(ttnn, b_hh, 3), b_ih
+    return _row(ttnn, builder, b_hh, 3), b_ih
 
 
 @lowers(operators.rnn_layer.default)
 def rnn_layer(
     ttnn: Any,
+    builder: ProgramBuilder,
     x: Value,
     h: Value,
     w_ih: Value,
@@ -281,13 +289,13 @@ def rnn_layer(
     activation: str,
     reverse: bool,
 ) -> Handle:
-    layer = Layer(ttnn, x, w_hh, 1, reverse)
-    given = layer.of_inputs(w_ih, _sum(ttnn, b_ih, b_hh))
-    weight, hidden = layer.recurrent(w_hh), _state(ttnn, h, ttnn.float_dtype)
+    layer = Layer(ttnn, builder, x, w_hh, 1, reverse)
+    given = layer.of_inputs(w_ih, _sum(ttnn, builder, b_ih, b_hh))
+    weight, hidden = layer.recurrent(w_hh), _state(ttnn, builder, h, builder.float_dtype)
     function = _function(ttnn, activation.upper())
     states: list[Handle] = []
     for step in layer.order:
         sums = layer.times(hidden, weight)
-        hidden = ttnn.add(sums, at(ttnn, given, step), activations=function, dtype=ttnn.float_dtype)
+        hidden = ttnn.add(sums, at(ttnn, given, step), activations=function, dtype=builder.float_dtype)
         states.append(hidden)
     return layer.sequence(states, layer.hidden)

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from torch_ttnn.compiler.builder import ProgramBuilder
 from torch_ttnn.compiler.lowering.recurrent import at, joined, require_few_steps
 from torch_ttnn.compiler.lowering.registry import lowers
 from torch_ttnn.compiler.recurrent_operations import steps
@@ -22,9 +23,9 @@ operators = torch.ops.torch_ttnn
 class _Loop:
     """What both loops share."""
 
-    def __init__(self, ttnn: Any, grad: Value, w_hh: Value, gates: int, reverse: bool) -> None:
+    def __init__(self, ttnn: Any, builder: ProgramBuilder, grad: Value, w_hh: Value, gates: int, reverse: bool) -> None:
         require_few_steps(grad.shape[0])
-        self.ttnn = ttnn
+        self.ttnn, self.builder = ttnn, builder
         self.count, self.batch, self.size = grad.shape
         self.order = steps(self.count, not reverse)
         self.grad = _apart(grad).tile()
@@ -38,7 +39,7 @@ class _Loop:
 
     def through_gates(self, gates: Handle) -> Handle:
         """The gradient of the hidden state before from those of the gates, [1, gates, B, H]."""
-        options = {"compute_kernel_config": self.ttnn.accurate}
+        options = {"compute_kernel_config": self.builder.accurate}
         made = self.ttnn.matmul(gates, self.weight, **options)
         return made if gates.shape[1] == 1 else self.ttnn.sum(made, dim=1, keepdim=True, **options)
 
@@ -46,10 +47,10 @@ class _Loop:
         """Of all steps, [T, B, size]."""
         ordered = [made[place] for place in self.order] if self.order[0] else list(made)
         whole = joined(self.ttnn, ordered)
-        return self.ttnn.reshaped(whole, (self.count, *whole.shape[2:]))
+        return self.builder.reshaped(whole, (self.count, *whole.shape[2:]))
 
     def last(self, handle: Handle) -> Handle:
-        return self.ttnn.reshaped(handle, handle.shape[2:])
+        return self.builder.reshaped(handle, handle.shape[2:])
 
 
 def _apart(sequence: Value) -> Value:
@@ -60,6 +61,7 @@ def _apart(sequence: Value) -> Value:
 @lowers(operators.lstm_backward.default)
 def lstm_backward(
     ttnn: Any,
+    builder: ProgramBuilder,
     grad: Value,
     grad_c: Value | None,
     by_hidden: Value,
@@ -69,7 +71,7 @@ def lstm_backward(
     w_hr: Value | None,
     reverse: bool,
 ) -> tuple[Handle, ...]:
-    loop = _Loop(ttnn, grad, w_hh, 4, reverse)
+    loop = _Loop(ttnn, builder, grad, w_hh, 4, reverse)
     hidden_factors, cell_factors, kept = by_hidden.tile(), by_cell.tile(), _apart(forget).tile()
     projection = None if w_hr is None else w_hr.tile()
     after = None if grad_c is None else grad_c.view((1, 1, *grad_c.shape)).tile()
@@ -79,7 +81,7 @@ def lstm_backward(
         hidden.append(loop.hidden(step))
         raw = hidden[-1]
         if projection is not None:
-            raw = ttnn.matmul(raw, projection, compute_kernel_config=ttnn.accurate)
+            raw = ttnn.matmul(raw, projection, compute_kernel_config=builder.accurate)
         both = ttnn.multiply(raw, at(ttnn, hidden_factors, step))
         of_gate, of_cell = [_gate(ttnn, both, number) for number in range(2)]
         cells.append(of_cell if after is None else ttnn.add(of_cell, after))
@@ -96,9 +98,9 @@ def _gate(ttnn: Any, gates: Handle, number: int) -> Handle:
 
 @lowers(operators.recurrent_backward.default)
 def recurrent_backward(
-    ttnn: Any, grad: Value, by_gates: Value, kept: Value | None, w_hh: Value, reverse: bool
+    ttnn: Any, builder: ProgramBuilder, grad: Value, by_gates: Value, kept: Value | None, w_hh: Value, reverse: bool
 ) -> tuple[Handle, ...]:
-    loop = _Loop(ttnn, grad, w_hh, by_gates.shape[1], reverse)
+    loop = _Loop(ttnn, builder, grad, w_hh, by_gates.shape[1], reverse)
     factors = by_gates.tile()
     past = None if kept is None else _apart(kept).tile()
     hidden: list[Handle] = []

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from torch_ttnn.compiler.builder import ProgramBuilder
 from torch_ttnn.compiler.errors import refuse
 from torch_ttnn.compiler.forms import Form, Shape
 from torch_ttnn.compiler.lowering.registry import lowers
@@ -31,13 +32,13 @@ def dims_of(dim: Dims, rank: int) -> list[int]:
     return sorted({each % rank for each in given}) if rank else []
 
 
-def in_storage(ttnn: Any, x: Value, dtype: DataType | None = None) -> tuple[Handle, Form]:
+def in_storage(builder: ProgramBuilder, x: Value, dtype: DataType | None = None) -> tuple[Handle, Form]:
     """Tiles in the order in which the value lies, one dimension for each of torch's."""
     if x.is_static:
         return x.tile(dtype), Form.plain(x.shape)
     handle, form = x.stored()
-    handle = ttnn.tiled(ttnn.reshaped(handle, form.held))
-    return (handle if dtype is None else ttnn.cast(handle, dtype)), form
+    handle = builder.tiled(builder.reshaped(handle, form.held))
+    return (handle if dtype is None else builder.cast(handle, dtype)), form
 
 
 class Reduction:
@@ -47,8 +48,8 @@ class Reduction:
     is possible.
     """
 
-    def __init__(self, ttnn: Any, x: Value, dim: Dims, dtype: DataType | None = None) -> None:
-        self.ttnn = ttnn
+    def __init__(self, ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims, dtype: DataType | None = None) -> None:
+        self.builder = builder
         self.x = x
         self.dims = dims_of(dim, x.ndim)
         self.count = math.prod([x.shape[each] for each in self.dims])
@@ -57,9 +58,9 @@ class Reduction:
         places = _places(self.form.held, axes, handle.shape)
         if places is None:
             grouped, places = _grouped(self.form.held, axes)
-            handle = ttnn.reshaped(handle, grouped)
-        handle = ttnn.tiled(handle)
-        self.handle: Handle = handle if dtype is None else ttnn.cast(handle, dtype)
+            handle = builder.reshaped(handle, grouped)
+        handle = builder.tiled(handle)
+        self.handle: Handle = handle if dtype is None else builder.cast(handle, dtype)
         self.places = places
 
     def over(self, operation: Callable[..., Handle], handle: Handle | None = None, **options: Any) -> Handle:
@@ -67,7 +68,7 @@ class Reduction:
         handle = self.handle if handle is None else handle
         if not self.places:
             return handle
-        options = {"compute_kernel_config": self.ttnn.accurate, **options}
+        options = {"compute_kernel_config": self.builder.accurate, **options}
         return operation(handle, dim=self.places, keepdim=True, **options)
 
     def result(self, handle: Handle, keepdim: bool, dtype: torch.dtype) -> Value:
@@ -80,7 +81,7 @@ class Reduction:
             kept = [axis for axis in range(len(self.form.held)) if axis not in axes]
             left = [self.form.axes[dim] for dim in range(self.x.ndim) if dim not in self.dims]
             form = Form(tuple([self.form.held[axis] for axis in kept]), tuple([kept.index(axis) for axis in left]))
-        return self.ttnn.value(handle, form.shape, dtype, form=form)
+        return self.builder.value(handle, form.shape, dtype, form=form)
 
 
 def _places(held: Shape, axes: set[int], actual: Shape) -> list[int] | None:
@@ -133,34 +134,37 @@ def _grouped(held: Shape, axes: set[int]) -> tuple[Shape, list[int]]:
 # -- sums and means -----------------------------------------------------------------------------------------------
 
 
-def _summed(ttnn: Any, x: Value, dim: Dims, keepdim: bool, dtype: torch.dtype | None) -> Value:
+def _summed(ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims, keepdim: bool, dtype: torch.dtype | None) -> Value:
     out = dtype or (x.dtype if x.is_float else torch.int64)
     if not out.is_floating_point and x.is_float:
         refuse("a sum of floats as integers")
-    reduction = Reduction(ttnn, x, dim, _summing_dtype(ttnn, x, out))
+    reduction = Reduction(ttnn, builder, x, dim, _summing_dtype(builder, x, out))
     return reduction.result(reduction.over(ttnn.sum), keepdim, out)
 
 
-def _summing_dtype(ttnn: Any, x: Value, out: torch.dtype) -> DataType | None:
+def _summing_dtype(builder: ProgramBuilder, x: Value, out: torch.dtype) -> DataType | None:
     """Integers and booleans are counted in 32 bits; floats stay what they are, unless a wider result is asked for."""
     if not x.is_float:
         return FLOAT32 if out.is_floating_point else INT32
-    return None if out is x.dtype or x.device_dtype is FLOAT32 else ttnn.device_dtype(out)
+    return None if out is x.dtype or x.device_dtype is FLOAT32 else builder.device_dtype(out)
 
 
 @lowers(aten.sum.default)
-def sum_all(ttnn: Any, x: Value, *, dtype: torch.dtype | None = None) -> Value:
-    return _summed(ttnn, x, None, False, dtype)
+def sum_all(ttnn: Any, builder: ProgramBuilder, x: Value, *, dtype: torch.dtype | None = None) -> Value:
+    return _summed(ttnn, builder, x, None, False, dtype)
 
 
 @lowers(aten.sum.dim_IntList)
-def sum_dims(ttnn: Any, x: Value, dim: Dims, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Value:
-    return _summed(ttnn, x, dim, keepdim, dtype)
+def sum_dims(
+    ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims, keepdim: bool = False, *, dtype: torch.dtype | None = None
+) -> Value:
+    return _summed(ttnn, builder, x, dim, keepdim, dtype)
 
 
 @lowers(aten._trilinear.default)
 def trilinear(
     ttnn: Any,
+    builder: ProgramBuilder,
     x: Value,
     y: Value,
     z: Value,
@@ -179,127 +183,139 @@ def trilinear(
         handle = factor.view(shape).tile()
         made = handle if made is None else ttnn.multiply(made, handle)
     assert made is not None
-    return _summed(ttnn, ttnn.value(made, made.shape, x.dtype), list(sumdim), False, None)
+    return _summed(ttnn, builder, builder.value(made, made.shape, x.dtype), list(sumdim), False, None)
 
 
 @lowers(aten.mean.default)
-def mean_all(ttnn: Any, x: Value, *, dtype: torch.dtype | None = None) -> Value:
-    return mean(ttnn, x, None, dtype=dtype)
+def mean_all(ttnn: Any, builder: ProgramBuilder, x: Value, *, dtype: torch.dtype | None = None) -> Value:
+    return mean(ttnn, builder, x, None, dtype=dtype)
 
 
 @lowers(aten.mean.dim)
-def mean(ttnn: Any, x: Value, dim: Dims, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Value:
+def mean(
+    ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims, keepdim: bool = False, *, dtype: torch.dtype | None = None
+) -> Value:
     out = dtype or x.dtype
-    reduction = Reduction(ttnn, x, dim, _summing_dtype(ttnn, x, out))
+    reduction = Reduction(ttnn, builder, x, dim, _summing_dtype(builder, x, out))
     return reduction.result(reduction.over(ttnn.mean), keepdim, out)
 
 
 @lowers(aten.count_nonzero.default)
-def count_nonzero(ttnn: Any, x: Value, dim: int | None = None) -> Value:
-    return _counted(ttnn, x, dim)
+def count_nonzero(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int | None = None) -> Value:
+    return _counted(ttnn, builder, x, dim)
 
 
 @lowers(aten.count_nonzero.dim_IntList)
-def count_nonzero_dims(ttnn: Any, x: Value, dim: Sequence[int]) -> Value:
-    return _counted(ttnn, x, dim)
+def count_nonzero_dims(ttnn: Any, builder: ProgramBuilder, x: Value, dim: Sequence[int]) -> Value:
+    return _counted(ttnn, builder, x, dim)
 
 
-def _counted(ttnn: Any, x: Value, dim: Dims) -> Value:
-    reduction = Reduction(ttnn, x, dim)
-    truth = ttnn.cast(_truth(ttnn, x, reduction.handle), INT32)
+def _counted(ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims) -> Value:
+    reduction = Reduction(ttnn, builder, x, dim)
+    truth = builder.cast(_truth(ttnn, x, reduction.handle), INT32)
     return reduction.result(reduction.over(ttnn.sum, truth), False, torch.int64)
 
 
 # -- extremes, any, all -------------------------------------------------------------------------------------------
 
 
-def extreme(ttnn: Any, x: Value, dim: Dims, keepdim: bool, operation: Callable[..., Handle]) -> Value:
+def extreme(
+    ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims, keepdim: bool, operation: Callable[..., Handle]
+) -> Value:
     """The largest or the smallest over dimensions: `operation` is `ttnn.max` or `ttnn.min`."""
-    reduction = Reduction(ttnn, x, dim)
+    reduction = Reduction(ttnn, builder, x, dim)
     return reduction.result(reduction.over(operation), keepdim, x.dtype)
 
 
 @lowers(aten.amax.default)
-def amax(ttnn: Any, x: Value, dim: Dims = (), keepdim: bool = False) -> Value:
-    return extreme(ttnn, x, dim, keepdim, ttnn.max)
+def amax(ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims = (), keepdim: bool = False) -> Value:
+    return extreme(ttnn, builder, x, dim, keepdim, ttnn.max)
 
 
 @lowers(aten.amin.default)
-def amin(ttnn: Any, x: Value, dim: Dims = (), keepdim: bool = False) -> Value:
-    return extreme(ttnn, x, dim, keepdim, ttnn.min)
+def amin(ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims = (), keepdim: bool = False) -> Value:
+    return extreme(ttnn, builder, x, dim, keepdim, ttnn.min)
 
 
 @lowers(aten.max.default)
-def max_all(ttnn: Any, x: Value) -> Value:
-    return extreme(ttnn, x, None, False, ttnn.max)
+def max_all(ttnn: Any, builder: ProgramBuilder, x: Value) -> Value:
+    return extreme(ttnn, builder, x, None, False, ttnn.max)
 
 
 @lowers(aten.min.default)
-def min_all(ttnn: Any, x: Value) -> Value:
-    return extreme(ttnn, x, None, False, ttnn.min)
+def min_all(ttnn: Any, builder: ProgramBuilder, x: Value) -> Value:
+    return extreme(ttnn, builder, x, None, False, ttnn.min)
 
 
 def _truth(ttnn: Any, x: Value, handle: Handle) -> Handle:
     return handle if x.is_bool else ttnn.ne(handle, 0)
 
 
-def _truths(ttnn: Any, x: Value, dim: Dims, keepdim: bool, operation: Callable[..., Handle]) -> Value:
+def _truths(
+    ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims, keepdim: bool, operation: Callable[..., Handle]
+) -> Value:
     if x.dtype is torch.uint8:
         refuse("any and all of uint8 give uint8")
-    reduction = Reduction(ttnn, x, dim)
+    reduction = Reduction(ttnn, builder, x, dim)
     return reduction.result(reduction.over(operation, _truth(ttnn, x, reduction.handle)), keepdim, torch.bool)
 
 
 @lowers(aten.any.default)
-def any_all(ttnn: Any, x: Value) -> Value:
-    return _truths(ttnn, x, None, False, ttnn.max)
+def any_all(ttnn: Any, builder: ProgramBuilder, x: Value) -> Value:
+    return _truths(ttnn, builder, x, None, False, ttnn.max)
 
 
 @lowers(aten.any.dim, aten.any.dims)
-def any_dims(ttnn: Any, x: Value, dim: Dims = None, keepdim: bool = False) -> Value:
-    return _truths(ttnn, x, dim, keepdim, ttnn.max)
+def any_dims(ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims = None, keepdim: bool = False) -> Value:
+    return _truths(ttnn, builder, x, dim, keepdim, ttnn.max)
 
 
 @lowers(aten.all.default)
-def all_all(ttnn: Any, x: Value) -> Value:
-    return _truths(ttnn, x, None, False, ttnn.min)
+def all_all(ttnn: Any, builder: ProgramBuilder, x: Value) -> Value:
+    return _truths(ttnn, builder, x, None, False, ttnn.min)
 
 
 @lowers(aten.all.dim, aten.all.dims)
-def all_dims(ttnn: Any, x: Value, dim: Dims = None, keepdim: bool = False) -> Value:
-    return _truths(ttnn, x, dim, keepdim, ttnn.min)
+def all_dims(ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims = None, keepdim: bool = False) -> Value:
+    return _truths(ttnn, builder, x, dim, keepdim, ttnn.min)
 
 
 # -- products -----------------------------------------------------------------------------------------------------
 
 
-def _multiplied(ttnn: Any, x: Value, dim: Dims, keepdim: bool, dtype: torch.dtype | None) -> Value:
+def _multiplied(
+    ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims, keepdim: bool, dtype: torch.dtype | None
+) -> Value:
     out = dtype or x.dtype
     if not x.is_float or not out.is_floating_point:
         refuse("products of integers soon exceed 32 bits")
-    reduction = Reduction(ttnn, x, dim, FLOAT32)
+    reduction = Reduction(ttnn, builder, x, dim, FLOAT32)
     handle = reduction.handle
     for place in reduction.places:
         handle = ttnn.prod(handle, dim=place, keepdim=True)
-    return reduction.result(ttnn.cast(handle, ttnn.device_dtype(out)), keepdim, out)
+    return reduction.result(builder.cast(handle, builder.device_dtype(out)), keepdim, out)
 
 
 @lowers(aten.prod.default)
-def prod_all(ttnn: Any, x: Value, *, dtype: torch.dtype | None = None) -> Value:
-    return _multiplied(ttnn, x, None, False, dtype)
+def prod_all(ttnn: Any, builder: ProgramBuilder, x: Value, *, dtype: torch.dtype | None = None) -> Value:
+    return _multiplied(ttnn, builder, x, None, False, dtype)
 
 
 @lowers(aten.prod.dim_int)
-def prod(ttnn: Any, x: Value, dim: int, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Value:
-    return _multiplied(ttnn, x, dim, keepdim, dtype)
+def prod(
+    ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, keepdim: bool = False, *, dtype: torch.dtype | None = None
+) -> Value:
+    return _multiplied(ttnn, builder, x, dim, keepdim, dtype)
 
 
 # -- spreads: in float32, as differences from a rounded mean would be lost ----------------------------------------
 
 
-def _spread(ttnn: Any, x: Value, dim: Dims, correction: float | None) -> tuple[Reduction, Handle, Handle]:
+def _spread(
+    ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims, correction: float | None
+) -> tuple[Reduction, Handle, Handle]:
     """The reduction, the mean and the variance."""
-    reduction = Reduction(ttnn, x, dim, FLOAT32)
+    reduction = Reduction(ttnn, builder, x, dim, FLOAT32)
     freedom = reduction.count - (1 if correction is None else correction)
     if freedom <= 0:
         refuse(f"a variance of {reduction.count} values with correction {correction} is not a number")
@@ -309,39 +325,61 @@ def _spread(ttnn: Any, x: Value, dim: Dims, correction: float | None) -> tuple[R
     return reduction, mean, ttnn.multiply(total, 1 / freedom)
 
 
-def _rounded(ttnn: Any, reduction: Reduction, handle: Handle, keepdim: bool) -> Value:
-    return reduction.result(ttnn.cast(handle, ttnn.device_dtype(reduction.x.dtype)), keepdim, reduction.x.dtype)
+def _rounded(builder: ProgramBuilder, reduction: Reduction, handle: Handle, keepdim: bool) -> Value:
+    return reduction.result(builder.cast(handle, builder.device_dtype(reduction.x.dtype)), keepdim, reduction.x.dtype)
 
 
 @lowers(aten.var.correction)
-def var(ttnn: Any, x: Value, dim: Dims = None, *, correction: float | None = None, keepdim: bool = False) -> Value:
-    reduction, _, variance = _spread(ttnn, x, dim, correction)
-    return _rounded(ttnn, reduction, variance, keepdim)
+def var(
+    ttnn: Any,
+    builder: ProgramBuilder,
+    x: Value,
+    dim: Dims = None,
+    *,
+    correction: float | None = None,
+    keepdim: bool = False,
+) -> Value:
+    reduction, _, variance = _spread(ttnn, builder, x, dim, correction)
+    return _rounded(builder, reduction, variance, keepdim)
 
 
 @lowers(aten.std.correction)
-def std(ttnn: Any, x: Value, dim: Dims = None, *, correction: float | None = None, keepdim: bool = False) -> Value:
-    reduction, _, variance = _spread(ttnn, x, dim, correction)
-    return _rounded(ttnn, reduction, ttnn.sqrt(variance), keepdim)
+def std(
+    ttnn: Any,
+    builder: ProgramBuilder,
+    x: Value,
+    dim: Dims = None,
+    *,
+    correction: float | None = None,
+    keepdim: bool = False,
+) -> Value:
+    reduction, _, variance = _spread(ttnn, builder, x, dim, correction)
+    return _rounded(builder, reduction, ttnn.sqrt(variance), keepdim)
 
 
 @lowers(aten.var_mean.correction)
 def var_mean(
-    ttnn: Any, x: Value, dim: Dims = None, *, correction: float | None = None, keepdim: bool = False
+    ttnn: Any,
+    builder: ProgramBuilder,
+    x: Value,
+    dim: Dims = None,
+    *,
+    correction: float | None = None,
+    keepdim: bool = False,
 ) -> tuple[Value, Value]:
-    reduction, mean, variance = _spread(ttnn, x, dim, correction)
-    return _rounded(ttnn, reduction, variance, keepdim), _rounded(ttnn, reduction, mean, keepdim)
+    reduction, mean, variance = _spread(ttnn, builder, x, dim, correction)
+    return _rounded(builder, reduction, variance, keepdim), _rounded(builder, reduction, mean, keepdim)
 
 
 # -- norms and log-sums -------------------------------------------------------------------------------------------
 
 
 @lowers(aten.logsumexp.default)
-def logsumexp(ttnn: Any, x: Value, dim: Dims, keepdim: bool = False) -> Value:
+def logsumexp(ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims, keepdim: bool = False) -> Value:
     if not x.is_float:
         refuse("logsumexp of integers")
-    reduction = Reduction(ttnn, x, dim, FLOAT32)
-    return _rounded(ttnn, reduction, log_sum(ttnn, reduction), keepdim)
+    reduction = Reduction(ttnn, builder, x, dim, FLOAT32)
+    return _rounded(builder, reduction, log_sum(ttnn, reduction), keepdim)
 
 
 def log_sum(ttnn: Any, reduction: Reduction) -> Handle:
@@ -352,10 +390,14 @@ def log_sum(ttnn: Any, reduction: Reduction) -> Handle:
     return ttnn.add(ttnn.log(total), shift)
 
 
-def _norm(ttnn: Any, x: Value, order: float, dim: Dims, keepdim: bool, dtype: torch.dtype | None) -> Value:
+def _norm(
+    ttnn: Any, builder: ProgramBuilder, x: Value, order: float, dim: Dims, keepdim: bool, dtype: torch.dtype | None
+) -> Value:
     out = dtype or x.dtype
-    reduction = Reduction(ttnn, x, dim, FLOAT32)
-    return reduction.result(ttnn.cast(_measured(ttnn, reduction, float(order)), ttnn.device_dtype(out)), keepdim, out)
+    reduction = Reduction(ttnn, builder, x, dim, FLOAT32)
+    return reduction.result(
+        builder.cast(_measured(ttnn, reduction, float(order)), builder.device_dtype(out)), keepdim, out
+    )
 
 
 def _measured(ttnn: Any, reduction: Reduction, order: float) -> Handle:
@@ -376,16 +418,23 @@ def _measured(ttnn: Any, reduction: Reduction, order: float) -> Handle:
 
 @lowers(aten.linalg_vector_norm.default)
 def vector_norm(
-    ttnn: Any, x: Value, ord: float = 2, dim: Dims = None, keepdim: bool = False, *, dtype: torch.dtype | None = None
+    ttnn: Any,
+    builder: ProgramBuilder,
+    x: Value,
+    ord: float = 2,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: torch.dtype | None = None,
 ) -> Value:
-    return _norm(ttnn, x, ord, dim, keepdim, dtype)
+    return _norm(ttnn, builder, x, ord, dim, keepdim, dtype)
 
 
 @lowers(aten.norm.Scalar)
-def norm_all(ttnn: Any, x: Value, p: float = 2) -> Value:
-    return _norm(ttnn, x, p, None, False, None)
+def norm_all(ttnn: Any, builder: ProgramBuilder, x: Value, p: float = 2) -> Value:
+    return _norm(ttnn, builder, x, p, None, False, None)
 
 
 @lowers(aten.norm.ScalarOpt_dim)
-def norm(ttnn: Any, x: Value, p: float | None, dim: Dims, keepdim: bool = False) -> Value:
-    return _norm(ttnn, x, 2 if p is None else p, dim, keepdim, None)
+def norm(ttnn: Any, builder: ProgramBuilder, x: Value, p: float | None, dim: Dims, keepdim: bool = False) -> Value:
+    return _norm(ttnn, builder, x, 2 if p is None else p, dim, keepdim, None)

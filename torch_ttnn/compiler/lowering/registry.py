@@ -4,9 +4,10 @@
     def addmm(ttnn, bias, x, weight, *, beta=1, alpha=1):
         ...
 
-The function gets the recorder under the name `ttnn`, then the ATen arguments with values in place of tensors. It
-returns what the overload returns: a handle or a value, or a tuple of them (None for an output nobody uses). A case it
-does not handle is refused with a reason, by `when=` or `refuse(...)`: the operation then stays on the host, alone.
+The function gets `ttnn`, which has the library's names and writes their calls into the program, then the ATen arguments
+with values in place of tensors. If its second parameter is named `builder`, it gets the `ProgramBuilder`, too. It
+returns what the overload returns: a handle or a value, or a tuple of them (None for an unused output). A case it does
+not handle is refused with a reason, by `when=` or `refuse(...)`: the operation then stays on the host, alone.
 
 `torch_ttnn.lowers` is the same for lowerings that users write in their own packages (docs/compiler.md).
 
@@ -71,8 +72,20 @@ def _register(
         if overload in LOWERINGS and not override:
             name = LOWERINGS[overload].function.__name__
             raise ValueError(f"{overload} has a lowering already, {name}; override=True replaces it")
-        LOWERINGS[overload] = Lowering(function, when, is_pointwise)
+        LOWERINGS[overload] = Lowering(with_builder(function), when and with_builder(when), is_pointwise)
     return function
+
+
+def with_builder(function: Function) -> Function:
+    """The function called with `ttnn` and `builder`, whether it takes the second or not."""
+    if list(inspect.signature(function, follow_wrapped=False).parameters)[1:2] == ["builder"]:
+        return function
+
+    @functools.wraps(function)
+    def without(ttnn: Any, builder: Any, *args: Any, **kwargs: Any) -> Any:
+        return function(ttnn, *args, **kwargs)
+
+    return without
 
 
 def find(overload: Any) -> Lowering | None:

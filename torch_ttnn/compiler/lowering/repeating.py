@@ -8,6 +8,7 @@ from typing import Any
 import torch
 import torch.fx
 
+from torch_ttnn.compiler.builder import ProgramBuilder
 from torch_ttnn.compiler.forms import Form
 from torch_ttnn.compiler.lowering.registry import lowers
 from torch_ttnn.compiler.lowering.stored import held_by, spread
@@ -18,7 +19,7 @@ aten = torch.ops.aten
 BATCH_NORMS = (aten._native_batch_norm_legit_functional.default, aten._native_batch_norm_legit_no_training.default)
 
 
-def repeated(ttnn: Any, x: Value, times: Sequence[int]) -> Value:
+def repeated(ttnn: Any, builder: ProgramBuilder, x: Value, times: Sequence[int]) -> Value:
     """So many times over along each of torch's dimensions."""
     if all(each == 1 for each in times):
         return x
@@ -27,44 +28,44 @@ def repeated(ttnn: Any, x: Value, times: Sequence[int]) -> Value:
     form = x.form
     along = [times[dim] for dim in form.order]
     held = tuple([size * each for size, each in zip(form.held, along)])
-    return held_by(ttnn, x, ttnn.repeat(spread(ttnn, x), along), Form(held, form.axes))
+    return held_by(builder, x, ttnn.repeat(spread(ttnn, builder, x), along), Form(held, form.axes))
 
 
-def expanded(ttnn: Any, x: Value, shape: Sequence[int]) -> Value:
+def expanded(ttnn: Any, builder: ProgramBuilder, x: Value, shape: Sequence[int]) -> Value:
     """Broadcast to a shape."""
     x = x.with_rank(len(shape))
-    return repeated(ttnn, x, [size // old for size, old in zip(shape, x.shape)])
+    return repeated(ttnn, builder, x, [size // old for size, old in zip(shape, x.shape)])
 
 
-def interleaved(ttnn: Any, x: Value, times: int, dim: int) -> Value:
+def interleaved(ttnn: Any, builder: ProgramBuilder, x: Value, times: int, dim: int) -> Value:
     """Each slice along `dim` so many times over, next to itself."""
     if times == 1:
         return x
     if x.is_static:
         return x.prepared(torch.repeat_interleave, times, dim)
-    handle = ttnn.repeat_interleave(spread(ttnn, x), times, dim=x.form.axes[dim])
-    return held_by(ttnn, x, handle, x.form.resized(dim, x.shape[dim] * times))
+    handle = ttnn.repeat_interleave(spread(ttnn, builder, x), times, dim=x.form.axes[dim])
+    return held_by(builder, x, handle, x.form.resized(dim, x.shape[dim] * times))
 
 
 @lowers(aten.expand.default, aten.expand_copy.default)
-def expand(ttnn: Any, x: Value, shape: Sequence[int], *, implicit: bool = False) -> Value:
+def expand(ttnn: Any, builder: ProgramBuilder, x: Value, shape: Sequence[int], *, implicit: bool = False) -> Value:
     sizes = list(shape)
     padded = (1,) * (len(sizes) - x.ndim) + x.shape
-    return expanded(ttnn, x, [old if size == -1 else size for size, old in zip(sizes, padded)])
+    return expanded(ttnn, builder, x, [old if size == -1 else size for size, old in zip(sizes, padded)])
 
 
 @lowers(aten.expand_as.default)
-def expand_as(ttnn: Any, x: Value, other: Value) -> Value:
-    return expanded(ttnn, x, other.shape)
+def expand_as(ttnn: Any, builder: ProgramBuilder, x: Value, other: Value) -> Value:
+    return expanded(ttnn, builder, x, other.shape)
 
 
 @lowers(aten.repeat.default)
-def repeat(ttnn: Any, x: Value, repeats: Sequence[int]) -> Value:
+def repeat(ttnn: Any, builder: ProgramBuilder, x: Value, repeats: Sequence[int]) -> Value:
     x = x.with_rank(len(repeats))
-    if _are_statistics(ttnn.origin) and not x.is_static:
+    if _are_statistics(builder.origin) and not x.is_static:
         made = ttnn.repeat(x.tile(DataType.FLOAT32), list(repeats))
-        return ttnn.value(made, [size * each for size, each in zip(x.shape, repeats)], x.dtype)
-    return repeated(ttnn, x, repeats)
+        return builder.value(made, [size * each for size, each in zip(x.shape, repeats)], x.dtype)
+    return repeated(ttnn, builder, x, repeats)
 
 
 def _are_statistics(node: torch.fx.Node) -> bool:
@@ -75,8 +76,14 @@ def _are_statistics(node: torch.fx.Node) -> bool:
 
 @lowers(aten.repeat_interleave.self_int)
 def repeat_interleave(
-    ttnn: Any, x: Value, repeats: int, dim: int | None = None, *, output_size: int | None = None
+    ttnn: Any,
+    builder: ProgramBuilder,
+    x: Value,
+    repeats: int,
+    dim: int | None = None,
+    *,
+    output_size: int | None = None,
 ) -> Value:
     if dim is None:
-        return interleaved(ttnn, x.view((x.numel,)), repeats, 0)
-    return interleaved(ttnn, x, repeats, dim % x.ndim)
+        return interleaved(ttnn, builder, x.view((x.numel,)), repeats, 0)
+    return interleaved(ttnn, builder, x, repeats, dim % x.ndim)

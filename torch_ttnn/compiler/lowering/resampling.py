@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from torch_ttnn.compiler.builder import ProgramBuilder
 from torch_ttnn.compiler.errors import StaysOnHost, refuse
 from torch_ttnn.compiler.lowering import images
 from torch_ttnn.compiler.lowering.linear_maps import LinearMap, along_images
@@ -57,51 +58,70 @@ def no_resampling(ttnn: Any, x: Value, *rest: Any, **options: Any) -> str | None
 
 
 @lowers(*[packet.default for packet in NEAREST], when=no_resampling)
-def nearest(ttnn: Any, x: Value, output_size: Sequence[int], *scales: float | None) -> Value:
-    return copied(ttnn, x, ttnn.origin.target, output_size, scales)
+def nearest(ttnn: Any, builder: ProgramBuilder, x: Value, output_size: Sequence[int], *scales: float | None) -> Value:
+    return copied(ttnn, builder, x, builder.origin.target, output_size, scales)
 
 
 @lowers(aten.upsample_nearest2d.vec, aten._upsample_nearest_exact2d.vec, when=no_resampling)
-def nearest_vec(ttnn: Any, x: Value, output_size: Sequence[int] | None, scales: Sequence[float] | None) -> Value:
-    size = ttnn.origin.meta["val"].shape[2:]
-    return copied(ttnn, x, ttnn.origin.target.overloadpacket.default, size, scales or ())
+def nearest_vec(
+    ttnn: Any, builder: ProgramBuilder, x: Value, output_size: Sequence[int] | None, scales: Sequence[float] | None
+) -> Value:
+    size = builder.origin.meta["val"].shape[2:]
+    return copied(ttnn, builder, x, builder.origin.target.overloadpacket.default, size, scales or ())
 
 
-def copied(ttnn: Any, x: Value, operation: Any, size: Sequence[int], scales: Sequence[float | None]) -> Value:
+def copied(
+    ttnn: Any, builder: ProgramBuilder, x: Value, operation: Any, size: Sequence[int], scales: Sequence[float | None]
+) -> Value:
     """Every pixel a copy of one."""
     factor = whole_factor(x, size)
     if factor is not None and x.ndim == 4 and _plain(factor, scales):
         with contextlib.suppress(StaysOnHost):
-            return repeated(ttnn, x, factor, "nearest")
+            return repeated(ttnn, builder, x, factor, "nearest")
     matrices = matrices_of(operation, x.shape[2:], size, (), scales)
-    if ttnn.device_dtype(x.dtype) is DataType.FLOAT32 and any(each is not None for each in matrices):
+    if builder.device_dtype(x.dtype) is DataType.FLOAT32 and any(each is not None for each in matrices):
         refuse("the device's products round float32, so copies of pixels would not be exact")
-    return along_images(ttnn, x, matrices)
+    return along_images(ttnn, builder, x, matrices)
 
 
 @lowers(*[packet.default for packet in SMOOTH], when=no_resampling)
-def smooth(ttnn: Any, x: Value, output_size: Sequence[int], align_corners: bool, *scales: float | None) -> Value:
-    return interpolated(ttnn, x, ttnn.origin.target, output_size, align_corners, scales)
+def smooth(
+    ttnn: Any, builder: ProgramBuilder, x: Value, output_size: Sequence[int], align_corners: bool, *scales: float | None
+) -> Value:
+    return interpolated(ttnn, builder, x, builder.origin.target, output_size, align_corners, scales)
 
 
 @lowers(aten.upsample_bilinear2d.vec, aten.upsample_bicubic2d.vec, when=no_resampling)
 def smooth_vec(
-    ttnn: Any, x: Value, output_size: Sequence[int] | None, align_corners: bool, scales: Sequence[float] | None
+    ttnn: Any,
+    builder: ProgramBuilder,
+    x: Value,
+    output_size: Sequence[int] | None,
+    align_corners: bool,
+    scales: Sequence[float] | None,
 ) -> Value:
-    size = ttnn.origin.meta["val"].shape[2:]
-    return interpolated(ttnn, x, ttnn.origin.target.overloadpacket.default, size, align_corners, scales or ())
+    size = builder.origin.meta["val"].shape[2:]
+    return interpolated(
+        ttnn, builder, x, builder.origin.target.overloadpacket.default, size, align_corners, scales or ()
+    )
 
 
 def interpolated(
-    ttnn: Any, x: Value, operation: Any, size: Sequence[int], align_corners: bool, scales: Sequence[float | None]
+    ttnn: Any,
+    builder: ProgramBuilder,
+    x: Value,
+    operation: Any,
+    size: Sequence[int],
+    align_corners: bool,
+    scales: Sequence[float | None],
 ) -> Value:
     """Every pixel from those around it."""
     factor = whole_factor(x, size)
     bilinear = operation is aten.upsample_bilinear2d.default and not align_corners
     if bilinear and factor is not None and _plain(factor, scales):
         with contextlib.suppress(StaysOnHost):
-            return repeated(ttnn, x, factor, "bilinear")
-    return along_images(ttnn, x, matrices_of(operation, x.shape[2:], size, (align_corners,), scales))
+            return repeated(ttnn, builder, x, factor, "bilinear")
+    return along_images(ttnn, builder, x, matrices_of(operation, x.shape[2:], size, (align_corners,), scales))
 
 
 def whole_factor(x: Value, output_size: Sequence[int]) -> list[int] | None:
@@ -116,15 +136,15 @@ def _plain(factor: Sequence[int], scales: Sequence[float | None]) -> bool:
     return all(scale is None or scale == each for each, scale in zip(factor, scales))
 
 
-def repeated(ttnn: Any, x: Value, factor: Sequence[int], mode: str) -> Value:
+def repeated(ttnn: Any, builder: ProgramBuilder, x: Value, factor: Sequence[int], mode: str) -> Value:
     """The library's upsampling, by whole factors."""
-    dtype = ttnn.device_dtype(x.dtype)
+    dtype = builder.device_dtype(x.dtype)
     if mode == "bilinear" and dtype is not DataType.BFLOAT16:
         refuse("bilinear upsampling takes bfloat16 only")
     batch, _, *sizes = x.shape
-    source = images.videos(ttnn, x, ROW_MAJOR, dtype)
+    source = images.videos(ttnn, builder, x, ROW_MAJOR, dtype)
     made = ttnn.upsample(source, list(factor), mode=mode, memory_config=ttnn.DRAM_MEMORY_CONFIG)
-    return images.value(ttnn, made, batch, [size * each for size, each in zip(sizes, factor)], x.dtype)
+    return images.value(builder, made, batch, [size * each for size, each in zip(sizes, factor)], x.dtype)
 
 
 def matrices_of(
@@ -183,21 +203,34 @@ def _reach(
 
 
 @lowers(*BACKWARD, when=no_resampling)
-def backward(ttnn: Any, gradient: Value, output_size: Sequence[int], input_size: Sequence[int], *rest: Any) -> Value:
+def backward(
+    ttnn: Any,
+    builder: ProgramBuilder,
+    gradient: Value,
+    output_size: Sequence[int],
+    input_size: Sequence[int],
+    *rest: Any,
+) -> Value:
     """The same matrices, transposed."""
-    packet = BACKWARD[ttnn.origin.target]
+    packet = BACKWARD[builder.origin.target]
     options, scales = (rest[:1], rest[1:]) if packet in SMOOTH else ((), rest)
     matrices = matrices_of(packet.default, input_size[2:], output_size, options, scales)
-    return along_images(ttnn, gradient, [None if each is None else each.transposed() for each in matrices])
+    return along_images(ttnn, builder, gradient, [None if each is None else each.transposed() for each in matrices])
 
 
 # -- at the points of a grid ------------------------------------------------------------------------------------------
 
 
 def no_points(
-    ttnn: Any, x: Value, grid: Value, interpolation_mode: int, padding_mode: int, align_corners: bool
+    ttnn: Any,
+    builder: ProgramBuilder,
+    x: Value,
+    grid: Value,
+    interpolation_mode: int,
+    padding_mode: int,
+    align_corners: bool,
 ) -> str | None:
-    if ttnn.device_dtype(x.dtype) is DataType.FLOAT32:
+    if builder.device_dtype(x.dtype) is DataType.FLOAT32:
         return "the device rounds the shares of pixels to bfloat16"
     if interpolation_mode != 0:
         return "only bilinear sampling is offered by the device"
@@ -206,10 +239,16 @@ def no_points(
 
 @lowers(aten.grid_sampler_2d.default, when=no_points)
 def grid_sampler_2d(
-    ttnn: Any, x: Value, grid: Value, interpolation_mode: int, padding_mode: int, align_corners: bool
+    ttnn: Any,
+    builder: ProgramBuilder,
+    x: Value,
+    grid: Value,
+    interpolation_mode: int,
+    padding_mode: int,
+    align_corners: bool,
 ) -> Value:
     batch, channels = x.shape[:2]
-    source = images.videos(ttnn, x, ROW_MAJOR, ttnn.device_dtype(x.dtype))
+    source = images.videos(ttnn, builder, x, ROW_MAJOR, builder.device_dtype(x.dtype))
     missing = -channels % POINT_CHANNELS
     if missing:
         source = ttnn.pad(source, [(0, 0), (0, 0), (0, 0), (0, missing)], value=0.0)
@@ -218,4 +257,4 @@ def grid_sampler_2d(
     made: Handle = ttnn.grid_sample(source, points, mode="bilinear", padding_mode="zeros", align_corners=align_corners)
     if missing:
         made = ttnn.slice(made, [0, 0, 0, 0], [*made.shape[:3], channels])
-    return images.value(ttnn, made, batch, grid.shape[1:3], x.dtype)
+    return images.value(builder, made, batch, grid.shape[1:3], x.dtype)

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from torch_ttnn.compiler.builder import ProgramBuilder
 from torch_ttnn.compiler.heads import split_qkv
 from torch_ttnn.compiler.lowering.registry import lowers
 from torch_ttnn.compiler.lowering.stored import held_by, reshaped
@@ -15,7 +16,7 @@ from torch_ttnn.compiler.value import Value
 aten = torch.ops.aten
 
 
-def cut(ttnn: Any, x: Value, dim: int, start: int, end: int, step: int = 1) -> Value:
+def cut(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, start: int, end: int, step: int = 1) -> Value:
     """Elements from `start` up to `end` along a dimension; bounds within it, and at least one element."""
     size = len(range(start, end, step))
     if size == x.shape[dim]:
@@ -28,16 +29,16 @@ def cut(ttnn: Any, x: Value, dim: int, start: int, end: int, step: int = 1) -> V
         at, inner, shape = place.dim, place.inner, base.shape
     else:
         shape = form.held
-        base, at, inner = reshaped(ttnn, base, shape), form.axes[dim], 1
+        base, at, inner = reshaped(ttnn, builder, base, shape), form.axes[dim], 1
     starts, ends, steps = [0] * len(shape), list(shape), [1] * len(shape)
     starts[at], steps[at] = start * inner, step
     ends[at] = end * inner if step == 1 else start + (size - 1) * step + 1
-    return held_by(ttnn, x, ttnn.slice(base, starts, ends, steps), form.resized(dim, size))
+    return held_by(builder, x, ttnn.slice(base, starts, ends, steps), form.resized(dim, size))
 
 
-def part(ttnn: Any, x: Value, dim: int, index: int) -> Value:
+def part(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, index: int) -> Value:
     """One element along a dimension, which is then gone."""
-    return cut(ttnn, x, dim, index, index + 1).view(x.shape[:dim] + x.shape[dim + 1 :])
+    return cut(ttnn, builder, x, dim, index, index + 1).view(x.shape[:dim] + x.shape[dim + 1 :])
 
 
 def bounds(size: int, start: int | None, end: int | None) -> tuple[int, int]:
@@ -47,23 +48,31 @@ def bounds(size: int, start: int | None, end: int | None) -> tuple[int, int]:
 
 
 @lowers(aten.slice.Tensor, aten.slice_copy.Tensor)
-def slice_(ttnn: Any, x: Value, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Value:
+def slice_(
+    ttnn: Any,
+    builder: ProgramBuilder,
+    x: Value,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+) -> Value:
     dim %= x.ndim
     first, last = bounds(x.shape[dim], start, end)
-    return cut(ttnn, x, dim, first, last, step)
+    return cut(ttnn, builder, x, dim, first, last, step)
 
 
 @lowers(aten.select.int, aten.select_copy.int)
-def select(ttnn: Any, x: Value, dim: int, index: int) -> Value:
+def select(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, index: int) -> Value:
     dim %= x.ndim
-    return part(ttnn, x, dim, index % x.shape[dim])
+    return part(ttnn, builder, x, dim, index % x.shape[dim])
 
 
 @lowers(aten.narrow.default, aten.narrow_copy.default)
-def narrow(ttnn: Any, x: Value, dim: int, start: int, length: int) -> Value:
+def narrow(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, start: int, length: int) -> Value:
     dim %= x.ndim
     start %= x.shape[dim]
-    return cut(ttnn, x, dim, start, start + length)
+    return cut(ttnn, builder, x, dim, start, start + length)
 
 
 @lowers(
@@ -72,33 +81,37 @@ def narrow(ttnn: Any, x: Value, dim: int, start: int, length: int) -> Value:
     aten.unsafe_split_with_sizes.default,
     aten.split.sizes,
 )
-def split_with_sizes(ttnn: Any, x: Value, sizes: Sequence[int], dim: int = 0) -> tuple[Value | None, ...]:
+def split_with_sizes(
+    ttnn: Any, builder: ProgramBuilder, x: Value, sizes: Sequence[int], dim: int = 0
+) -> tuple[Value | None, ...]:
     dim %= x.ndim
     ends = [sum(sizes[: number + 1]) for number in range(len(sizes))]
     return tuple(
         [
-            cut(ttnn, x, dim, end - size, end) if number in ttnn.used else None
+            cut(ttnn, builder, x, dim, end - size, end) if number in builder.used else None
             for number, (size, end) in enumerate(zip(sizes, ends))
         ]
     )
 
 
 @lowers(aten.split.Tensor, aten.split_copy.Tensor, aten.unsafe_split.Tensor)
-def split(ttnn: Any, x: Value, size: int, dim: int = 0) -> tuple[Value | None, ...]:
+def split(ttnn: Any, builder: ProgramBuilder, x: Value, size: int, dim: int = 0) -> tuple[Value | None, ...]:
     whole = x.shape[dim]
-    return split_with_sizes(ttnn, x, [min(size, whole - start) for start in range(0, whole, size)], dim)
+    return split_with_sizes(ttnn, builder, x, [min(size, whole - start) for start in range(0, whole, size)], dim)
 
 
 @lowers(aten.chunk.default, aten.unsafe_chunk.default)
-def chunk(ttnn: Any, x: Value, chunks: int, dim: int = 0) -> tuple[Value | None, ...]:
-    return split(ttnn, x, -(-x.shape[dim] // chunks), dim)
+def chunk(ttnn: Any, builder: ProgramBuilder, x: Value, chunks: int, dim: int = 0) -> tuple[Value | None, ...]:
+    return split(ttnn, builder, x, -(-x.shape[dim] // chunks), dim)
 
 
 @lowers(aten.unbind.int, aten.unbind_copy.int)
-def unbind(ttnn: Any, x: Value, dim: int = 0) -> tuple[Any, ...]:
+def unbind(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int = 0) -> tuple[Any, ...]:
     dim %= x.ndim
-    if dim == 0 and x.is_on_device and len(ttnn.used) == x.shape[0]:
-        heads = split_qkv(ttnn, x.base(), x.form)
+    if dim == 0 and x.is_on_device and len(builder.used) == x.shape[0]:
+        heads = split_qkv(ttnn, builder, x.base(), x.form)
         if heads is not None:
             return heads
-    return tuple([part(ttnn, x, dim, index) if index in ttnn.used else None for index in range(x.shape[dim])])
+    return tuple(
+        [part(ttnn, builder, x, dim, index) if index in builder.used else None for index in range(x.shape[dim])]
+    )

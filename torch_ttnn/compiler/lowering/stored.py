@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from torch_ttnn.compiler.builder import ProgramBuilder
 from torch_ttnn.compiler.forms import Form
 from torch_ttnn.compiler.value import ROW_MAJOR, TILE, Handle, Value
 from ttnn_emulator import DataType
@@ -19,32 +20,32 @@ def tile_volume(shape: Sequence[int]) -> int:
     return math.prod(outer) * -(-height // 32) * -(-width // 32) * 1024
 
 
-def spread(ttnn: Any, x: Value, *, rows: bool = False) -> Handle:
+def spread(ttnn: Any, builder: ProgramBuilder, x: Value, *, rows: bool = False) -> Handle:
     """What holds it, with the dimensions of its form (storage order): in tiles, or in rows if most would be padding."""
-    return reshaped(ttnn, x.base(), x.form.held, rows=rows)
+    return reshaped(ttnn, builder, x.base(), x.form.held, rows=rows)
 
 
-def reshaped(ttnn: Any, handle: Handle, shape: Sequence[int], *, rows: bool = False) -> Handle:
+def reshaped(ttnn: Any, builder: ProgramBuilder, handle: Handle, shape: Sequence[int], *, rows: bool = False) -> Handle:
     """A reshape that goes through rows where tiles of the new shape would be mostly padding."""
     shape = tuple(shape)
     if handle.layout is TILE and (rows or is_wasteful(handle, shape)):
         handle = ttnn.to_layout(handle, ROW_MAJOR)
-    return ttnn.reshaped(handle, shape)
+    return builder.reshaped(handle, shape)
 
 
 def is_wasteful(handle: Handle, shape: Sequence[int]) -> bool:
     return tuple(shape) != handle.shape and tile_volume(shape) > WASTE * tile_volume(handle.shape)
 
 
-def held_by(ttnn: Any, x: Value, handle: Handle, form: Form) -> Value:
+def held_by(builder: ProgramBuilder, x: Value, handle: Handle, form: Form) -> Value:
     """A value of `x`'s dtype, held by another tensor."""
-    return ttnn.value(handle, form.shape, x.dtype, form)
+    return builder.value(handle, form.shape, x.dtype, form)
 
 
-def common_dtype(ttnn: Any, dtype: Any, values: Sequence[Value]) -> DataType:
+def common_dtype(builder: ProgramBuilder, dtype: Any, values: Sequence[Value]) -> DataType:
     """The device's dtype for a result of torch's `dtype` that holds these values."""
     found = {value.device_dtype for value in values}
-    wanted = ttnn.device_dtype(dtype)
+    wanted = builder.device_dtype(dtype)
     if dtype.is_floating_point:
         return DataType.FLOAT32 if DataType.FLOAT32 in found else wanted
     if len(found) == 1 and all(value.dtype is dtype for value in values):

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from torch_ttnn.compiler.builder import ProgramBuilder
 from torch_ttnn.compiler.lowering.registry import lowers
 from torch_ttnn.compiler.value import Value
 
@@ -19,6 +20,6 @@ aten = torch.ops.aten
     aten.empty.memory_format,
     aten.empty_strided.default,
 )
-def empty(ttnn: Any, *_: Any, **__: Any) -> Value:
-    val = ttnn.origin.meta["val"]
-    return ttnn.static(torch.zeros(val.shape, dtype=val.dtype))
+def empty(ttnn: Any, builder: ProgramBuilder, *_: Any, **__: Any) -> Value:
+    val = builder.origin.meta["val"]
+    return builder.static(torch.zeros(val.shape, dtype=val.dtype))

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from torch_ttnn.compiler.builder import ProgramBuilder
 from torch_ttnn.compiler.lowering.registry import lowers
 from torch_ttnn.compiler.lowering.stored import held_by, spread
 from torch_ttnn.compiler.value import Value
@@ -15,29 +16,29 @@ from torch_ttnn.compiler.value import Value
 aten = torch.ops.aten
 
 
-def viewed(ttnn: Any, x: Value, shape: Sequence[int]) -> Value:
+def viewed(ttnn: Any, builder: ProgramBuilder, x: Value, shape: Sequence[int]) -> Value:
     """torch's view. Where an image has to move for it, it stays channels last."""
     shape = tuple(shape)
     if not x.is_static and x.is_on_device and shape != x.shape and x.form.viewed(shape) is None:
         moved = x.form.gathered(shape)
         if moved is not None:
             order, form = moved
-            return held_by(ttnn, x, ttnn.permute(spread(ttnn, x), list(order)), form)
+            return held_by(builder, x, ttnn.permute(spread(ttnn, builder, x), list(order)), form)
     return x.view(shape)
 
 
 @lowers(aten.view.default, aten._unsafe_view.default, aten.reshape.default, aten.view_copy.default)
-def view(ttnn: Any, x: Value, shape: Sequence[int]) -> Value:
+def view(ttnn: Any, builder: ProgramBuilder, x: Value, shape: Sequence[int]) -> Value:
     known = math.prod([size for size in shape if size != -1])
-    return viewed(ttnn, x, [x.numel // known if size == -1 else size for size in shape])
+    return viewed(ttnn, builder, x, [x.numel // known if size == -1 else size for size in shape])
 
 
 @lowers(aten.flatten.using_ints)
-def flatten(ttnn: Any, x: Value, start_dim: int = 0, end_dim: int = -1) -> Value:
+def flatten(ttnn: Any, builder: ProgramBuilder, x: Value, start_dim: int = 0, end_dim: int = -1) -> Value:
     if not x.ndim:
         return x.view((1,))
     first, last = start_dim % x.ndim, end_dim % x.ndim
-    return viewed(ttnn, x, (*x.shape[:first], math.prod(x.shape[first : last + 1]), *x.shape[last + 1 :]))
+    return viewed(ttnn, builder, x, (*x.shape[:first], math.prod(x.shape[first : last + 1]), *x.shape[last + 1 :]))
 
 
 @lowers(aten.permute.default, aten.permute_copy.default)
@@ -82,28 +83,28 @@ def squeeze(ttnn: Any, x: Value, dims: int | Sequence[int] | None = None) -> Val
 
 
 @lowers(aten.pixel_shuffle.default)
-def pixel_shuffle(ttnn: Any, x: Value, upscale_factor: int) -> Value:
+def pixel_shuffle(ttnn: Any, builder: ProgramBuilder, x: Value, upscale_factor: int) -> Value:
     *outer, channels, height, width = x.shape
     factor, rank = upscale_factor, len(outer)
     channels //= factor * factor
-    apart = viewed(ttnn, x, (*outer, channels, factor, factor, height, width))
+    apart = viewed(ttnn, builder, x, (*outer, channels, factor, factor, height, width))
     mixed = apart.permute([*range(rank + 1), rank + 3, rank + 1, rank + 4, rank + 2])
-    return viewed(ttnn, mixed, (*outer, channels, height * factor, width * factor))
+    return viewed(ttnn, builder, mixed, (*outer, channels, height * factor, width * factor))
 
 
 @lowers(aten.pixel_unshuffle.default)
-def pixel_unshuffle(ttnn: Any, x: Value, downscale_factor: int) -> Value:
+def pixel_unshuffle(ttnn: Any, builder: ProgramBuilder, x: Value, downscale_factor: int) -> Value:
     *outer, channels, height, width = x.shape
     factor, rank = downscale_factor, len(outer)
     height, width = height // factor, width // factor
-    apart = viewed(ttnn, x, (*outer, channels, height, factor, width, factor))
+    apart = viewed(ttnn, builder, x, (*outer, channels, height, factor, width, factor))
     mixed = apart.permute([*range(rank + 1), rank + 2, rank + 4, rank + 1, rank + 3])
-    return viewed(ttnn, mixed, (*outer, channels * factor * factor, height, width))
+    return viewed(ttnn, builder, mixed, (*outer, channels * factor * factor, height, width))
 
 
 @lowers(aten.channel_shuffle.default, aten.native_channel_shuffle.default)
-def channel_shuffle(ttnn: Any, x: Value, groups: int) -> Value:
+def channel_shuffle(ttnn: Any, builder: ProgramBuilder, x: Value, groups: int) -> Value:
     batch, channels, *sizes = x.shape
-    apart = viewed(ttnn, x, (batch, groups, channels // groups, *sizes))
+    apart = viewed(ttnn, builder, x, (batch, groups, channels // groups, *sizes))
     mixed = apart.permute([0, 2, 1, *range(3, x.ndim + 1)])
-    return viewed(ttnn, mixed, x.shape)
+    return viewed(ttnn, builder, mixed, x.shape)

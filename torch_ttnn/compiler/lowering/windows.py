@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from torch_ttnn.compiler.builder import ProgramBuilder
 from torch_ttnn.compiler.errors import refuse
 from torch_ttnn.compiler.value import Handle
 
@@ -116,16 +117,16 @@ def taps_of(ttnn: Any, images: Handle, windows: Windows) -> list[Handle]:
     return seen
 
 
-def side_by_side(ttnn: Any, images: Handle, windows: Windows) -> Handle:
+def side_by_side(ttnn: Any, builder: ProgramBuilder, images: Handle, windows: Windows) -> Handle:
     """[N × output pixels, taps × C] of padded images, in rows."""
     if windows.lie_beside and len(windows.taps) > 1:
-        return _cut_up(ttnn, images, windows)
+        return _cut_up(ttnn, builder, images, windows)
     seen = taps_of(ttnn, images, windows)
     joined = ttnn.concat(seen, dim=-1) if len(seen) > 1 else seen[0]
-    return ttnn.reshaped(joined, (math.prod(joined.shape[:-1]), joined.shape[-1]))
+    return builder.reshaped(joined, (math.prod(joined.shape[:-1]), joined.shape[-1]))
 
 
-def _cut_up(ttnn: Any, images: Handle, windows: Windows) -> Handle:
+def _cut_up(ttnn: Any, builder: ProgramBuilder, images: Handle, windows: Windows) -> Handle:
     """Windows that lie beside each other need no slice for each tap: rows of pixels change places with rows of taps."""
     batch, channels = images.shape[0], images.shape[-1]
     used = [count * size for count, size in zip(windows.output, windows.kernel)]
@@ -133,17 +134,17 @@ def _cut_up(ttnn: Any, images: Handle, windows: Windows) -> Handle:
         images = ttnn.slice(images, [0] * len(images.shape), [batch, *used, channels])
     rows, columns = (1,) * (2 - len(used)) + windows.output
     high, wide = (1,) * (2 - len(used)) + windows.kernel
-    lines = ttnn.reshaped(images, (batch * rows, high, columns, wide * channels))
+    lines = builder.reshaped(images, (batch * rows, high, columns, wide * channels))
     swapped = ttnn.permute(lines, [0, 2, 1, 3]) if high > 1 else lines
-    return ttnn.reshaped(swapped, (batch * rows * columns, high * wide * channels))
+    return builder.reshaped(swapped, (batch * rows * columns, high * wide * channels))
 
 
-def patches(ttnn: Any, images: Handle, windows: Windows) -> Handle:
+def patches(ttnn: Any, builder: ProgramBuilder, images: Handle, windows: Windows) -> Handle:
     """[N × output pixels, taps × C] of padded images, in tiles."""
-    return ttnn.tiled(side_by_side(ttnn, images, windows))
+    return builder.tiled(side_by_side(ttnn, builder, images, windows))
 
 
-def spread_apart(ttnn: Any, x: Handle, steps: Sequence[int]) -> Handle:
+def spread_apart(ttnn: Any, builder: ProgramBuilder, x: Handle, steps: Sequence[int]) -> Handle:
     """Zeros between pixels, and after the last: [N, *sizes, C] → [N, *(size × step), C]."""
     for axis, step in enumerate(steps, start=1):
         if step == 1:
@@ -151,12 +152,12 @@ def spread_apart(ttnn: Any, x: Handle, steps: Sequence[int]) -> Handle:
         shape = x.shape
         # Behind every row of pixels come rows of zeros: with all that lies within a row as the last dimension.
         rows, inner = math.prod(shape[: axis + 1]), math.prod(shape[axis + 1 :])
-        wide = ttnn.pad(ttnn.reshaped(x, (rows, 1, inner)), [(0, 0), (0, step - 1), (0, 0)], value=0.0)
-        x = ttnn.reshaped(wide, (*shape[:axis], shape[axis] * step, *shape[axis + 1 :]))
+        wide = ttnn.pad(builder.reshaped(x, (rows, 1, inner)), [(0, 0), (0, step - 1), (0, 0)], value=0.0)
+        x = builder.reshaped(wide, (*shape[:axis], shape[axis] * step, *shape[axis + 1 :]))
     return x
 
 
-def sum_of_taps(ttnn: Any, parts: Sequence[Handle], windows: Windows) -> Handle:
+def sum_of_taps(ttnn: Any, builder: ProgramBuilder, parts: Sequence[Handle], windows: Windows) -> Handle:
     """The adjoint of `taps_of` and the padding: what each tap gives goes back to the pixels that it saw, summed up."""
     total = None
     for part, tap in zip(parts, windows.taps):
@@ -164,9 +165,9 @@ def sum_of_taps(ttnn: Any, parts: Sequence[Handle], windows: Windows) -> Handle:
         extents = [(count - 1) * step + 1 for count, step in zip(windows.output, windows.stride)]
         if any(start + extent <= 0 or start >= size for start, extent, size in zip(starts, extents, windows.sizes)):
             continue  # it sees nothing but border
-        apart = spread_apart(ttnn, part, windows.stride)
+        apart = spread_apart(ttnn, builder, part, windows.stride)
         rows = zip(starts, windows.sizes, apart.shape[1:-1])
-        placed = ttnn.tiled(bordered(ttnn, apart, [(start, size - start - extent) for start, size, extent in rows]))
+        placed = builder.tiled(bordered(ttnn, apart, [(start, size - start - extent) for start, size, extent in rows]))
         total = placed if total is None else ttnn.add(total, placed)
     if total is None:
         refuse("no tap of the kernel sees any pixel")

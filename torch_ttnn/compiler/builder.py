@@ -1,7 +1,8 @@
 """Writes the program: calls of `ttnn` functions on values become nodes, typed at once by the operation table.
 
-A lowering sees a `Recorder` under the name `ttnn` and uses it as the library: `ttnn.linear(x, weight, bias=bias)`.
-Values given to a call are brought to the device as tiles in torch's order; what a call returns is a `Handle`.
+A lowering gets two objects. `ttnn` has the library's names only: `ttnn.linear(x, weight, bias=bias)` writes a device
+call. Values passed to a call are moved to the device as tiles in torch's order; a call returns a `Handle`. `builder`,
+a `ProgramBuilder`, has everything else: conversions, constants, dtypes, and the operation that is being lowered.
 
 Two graphs are written. What depends on weights and constants only goes into `prepare`, which runs once and again for
 weights that changed; everything else into `main`, which runs on every call.
@@ -14,7 +15,7 @@ import math
 import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.fx
@@ -29,11 +30,13 @@ from torch_ttnn.compiler.errors import StaysOnHost, refuse
 from torch_ttnn.compiler.forms import Form, Shape
 from torch_ttnn.compiler.fusion import composites
 from torch_ttnn.compiler.nodes import CHECKS, DRAWS, EFFECT, OWN_STRIDES, call_node
-from torch_ttnn.compiler.ranges import Range, Ranges
+from torch_ttnn.compiler.ranges import Range
 from torch_ttnn.compiler.value import ROW_MAJOR, TILE, Handle, Value, align
-from torch_ttnn.devices import Target
 from torch_ttnn.options import TorchTtnnOption
 from ttnn_emulator import TILE_SIZE, DataType, EmulatorError, Layout
+
+if TYPE_CHECKING:
+    from torch_ttnn.devices import Target
 
 INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 FLOATS = (torch.float32, torch.float16, torch.bfloat16)
@@ -57,41 +60,41 @@ BEYOND = "an angle of sin, cos or tan, or a quotient of a remainder, is too larg
 
 
 class Namespace:
-    """`ttnn` or a namespace within it, recording."""
+    """`ttnn` or a namespace in it: the library's names, whose calls are written into the program."""
 
-    def __init__(self, recorder: Recorder, path: str, module: Any) -> None:
-        self._recorder = recorder
+    def __init__(self, builder: ProgramBuilder, path: str, module: Any) -> None:
+        self._builder = builder
         self._path = path
         self._module = module
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._module, name)
         if isinstance(found, ModuleType) or type(found).__name__ == "Namespace":
-            return Namespace(self._recorder, f"{self._path}.{name}", found)
+            return Namespace(self._builder, f"{self._path}.{name}", found)
         if not callable(found) or isinstance(found, type):
             return found
-        recorder, path = self._recorder, f"{self._path}.{name}"
+        builder, path = self._builder, f"{self._path}.{name}"
 
-        def record(*args: Any, **kwargs: Any) -> Any:
-            return recorder.call(path, found, args, kwargs)
+        def write(*args: Any, **kwargs: Any) -> Any:
+            return builder.call(path, found, args, kwargs)
 
-        setattr(self, name, record)
-        return record
+        setattr(self, name, write)
+        return write
 
 
-class Recorder(Namespace):
-    """What lowerings call `ttnn`."""
+class ProgramBuilder:
+    """Writes the graphs of a program while the operations of a captured graph are lowered."""
 
     def __init__(self, target: Target, options: TorchTtnnOption, fake_mode: FakeTensorMode) -> None:
-        super().__init__(self, "ttnn", ttnn_emulator)
+        self.ttnn = Namespace(self, "ttnn", ttnn_emulator)
         self.target = target
         self.options = options
         self.fake_mode = fake_mode
         self.main = torch.fx.Graph()
         self.prepare_graph = torch.fx.Graph()
         self.device = DEVICE
-        self.origin: torch.fx.Node | None = None  # the ATen node being lowered
-        self.ranges: Ranges | None = None  # of the graph being lowered
+        self.origin: Any = None  # the ATen node being lowered
+        self.ranges: Any = None  # those of the graph being lowered
         self.in_float32: Collection[torch.fx.Node] = ()  # ATen nodes whose results are not rounded to bfloat16
         self.weights: dict[torch.fx.Node, torch.fx.Node] = {}  # made in `prepare`: its placeholder in `main`
         self._constants: dict[torch.fx.Node, torch.Tensor | None] = {}
@@ -139,13 +142,11 @@ class Recorder(Namespace):
     @property
     def used(self) -> frozenset[int]:
         """Which outputs of the operation being lowered anybody reads."""
-        assert self.origin is not None
         users = [user for user in self.origin.users if user.target is operator.getitem]
         return frozenset([int(user.args[1]) for user in users])  # type: ignore[arg-type]
 
     def range_of(self, number: int) -> Range:
         """Between which numbers an argument of the operation being lowered lies."""
-        assert self.origin is not None and self.ranges is not None
         return self.ranges(self.origin.args[number])
 
     def accepts(self, difference: str) -> bool:
@@ -220,21 +221,21 @@ class Recorder(Namespace):
         if handle.dtype is not dtype:
             handle = self.cast(handle, dtype)
         if handle.layout is not layout:
-            handle = self.to_layout(handle, layout)
+            handle = self.ttnn.to_layout(handle, layout)
         return handle
 
     def cast(self, handle: Handle, dtype: DataType) -> Handle:
         if handle.dtype is dtype:
             return handle
         same_bits = {handle.dtype, dtype} == {DataType.INT32, DataType.UINT32}
-        return self.typecast(handle if same_bits else self.tiled(handle), dtype)
+        return self.ttnn.typecast(handle if same_bits else self.tiled(handle), dtype)
 
     def tiled(self, handle: Handle) -> Handle:
-        return handle if handle.layout is TILE else self.to_layout(handle, TILE)
+        return handle if handle.layout is TILE else self.ttnn.to_layout(handle, TILE)
 
     def reshaped(self, handle: Handle, shape: Sequence[int]) -> Handle:
         shape = tuple(shape)
-        return handle if handle.shape == shape else self.reshape(handle, list(shape))
+        return handle if handle.shape == shape else self.ttnn.reshape(handle, list(shape))
 
     def in_order(self, handle: Handle, form: Form) -> Handle:
         """Carry out a form: the stored tensor in torch's order and shape."""
@@ -243,15 +244,15 @@ class Recorder(Namespace):
         apart = self.split_heads(handle, form)
         if apart is not None:
             return apart
-        return self.permute(self.reshaped(handle, form.held), list(form.axes))
+        return self.ttnn.permute(self.reshaped(handle, form.held), list(form.axes))
 
     def split_heads(self, handle: Handle, form: Form) -> Handle | None:
         """[B, S, H * D] seen as [B, H, S, D] in one operation, where the library has one."""
-        return heads.split_heads(self, handle, form)
+        return heads.split_heads(self.ttnn, self, handle, form)
 
     def joined_heads(self, handle: Handle, form: Form, shape: Shape) -> Handle | None:
         """[B, H, S, D] stored, seen as [B, S, H, D], wanted as [B, S, H * D]: one operation of the library."""
-        return heads.joined_heads(self, handle, form, shape)
+        return heads.joined_heads(self.ttnn, self, handle, form, shape)
 
     # -- moves between host and device ----------------------------------------------------------------------------
 
@@ -410,7 +411,7 @@ class Recorder(Namespace):
             self.reshaped(self.cast(holds, DataType.BFLOAT16), (1, 1)) for holds in self._required.values()
         ]
         for other in others:
-            first = self.multiply(first, other)
+            first = self.ttnn.multiply(first, other)
         made = self.value(first, (1, 1), torch.bfloat16).host()
         node = call_node(self.main, composites.require, (made, BEYOND))
         node.meta.update({"val": True, "move": CHECKS, "origin": self.origin, EFFECT: True})
