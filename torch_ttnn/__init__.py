@@ -97,7 +97,7 @@ def _register_backends() -> None:
         return
     from torch._dynamo import register_backend
 
-    from torch_ttnn.compiler.dynamo_rules import traces_recurrent_modules
+    from torch_ttnn.compiler.frontend.dynamo_rules import traces_recurrent_modules
 
     @traces_recurrent_modules
     def ttnn(*args: _Any, **kwargs: _Any) -> _Any:

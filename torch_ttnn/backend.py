@@ -10,11 +10,11 @@ import torch
 import torch.fx
 
 from torch_ttnn import devices
-from torch_ttnn.compiler.capture import boxed, compile_captured, static_inputs
-from torch_ttnn.compiler.dynamo_rules import traces_recurrent_modules
-from torch_ttnn.compiler.kept_on_host import overloads_of
-from torch_ttnn.compiler.publish import warn_of_breaks
-from torch_ttnn.compiler.specialise import Specialised
+from torch_ttnn.compiler.frontend.dynamo_rules import traces_recurrent_modules
+from torch_ttnn.compiler.frontend.kept_on_host import overloads_of
+from torch_ttnn.compiler.runtime.announce import warn_of_breaks
+from torch_ttnn.compiler.runtime.specialisation import Specialised
+from torch_ttnn.compiler.stages.capture import boxed, compile_captured, static_inputs
 from torch_ttnn.options import TorchTtnnOption
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch.fx
 
 if TYPE_CHECKING:
-    from torch_ttnn.compiler.program import Program
+    from torch_ttnn.compiler.runtime.program import Program
 
 PRECISIONS = ("bfloat16", "float32")
 WEIGHTS = ("same", "bfloat8_b", "bfloat4_b")
@@ -140,7 +140,7 @@ class TorchTtnnOption:
 
         All tensor nodes have a fake tensor in `meta["val"]`, with the shape on the device for device tensors.
         """
-        from torch_ttnn.compiler.device_vals import with_vals
+        from torch_ttnn.compiler.ir.device_vals import with_vals
 
         return [with_vals(program.target.border.bound(program.graph)) for program in self.programs]
 

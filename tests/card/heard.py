@@ -10,9 +10,9 @@ import torch.fx
 import torch.utils._pytree as pytree
 
 from tests.card.paired import described
-from torch_ttnn.compiler.arguments import leaves
-from torch_ttnn.compiler.border import is_description
-from torch_ttnn.compiler.program import Program
+from torch_ttnn.compiler.ir.arguments import leaves
+from torch_ttnn.compiler.runtime.border import is_description
+from torch_ttnn.compiler.runtime.program import Program
 from torch_ttnn.devices import Target, card
 
 Call = tuple[str, list[Any], list[Any]]  # path, specs of tensors among the arguments, specs of results

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 import ttnn_emulator
-from torch_ttnn.compiler.border import is_description
+from torch_ttnn.compiler.runtime.border import is_description
 from torch_ttnn.devices import card
 from ttnn_emulator.conformance import exchange
 

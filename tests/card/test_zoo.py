@@ -14,7 +14,7 @@ from tests.card.heard import Heard, assert_alike, first_difference, laid_out_ali
 from tests.card.paired import open_paired
 from torch_ttnn import TorchTtnnOption, devices, zoo
 from torch_ttnn.compiler.pipeline import VERIFY, Compilation, compile_graph
-from torch_ttnn.compiler.program import Program
+from torch_ttnn.compiler.runtime.program import Program
 from torch_ttnn.devices import card
 from torch_ttnn.zoo.trained.packages import PackageMissing
 

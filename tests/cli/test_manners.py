@@ -306,7 +306,7 @@ def test_the_folder_of_programs_is_that_of_the_compiler(
     monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
 ) -> None:
     from torch_ttnn import TorchTtnnOption
-    from torch_ttnn.compiler.cache import folder
+    from torch_ttnn.compiler.cache.programs import folder
 
     for value in (None, "", str(tmp_path)):
         if value is None:

@@ -13,9 +13,9 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from torch_ttnn import devices
-from torch_ttnn.compiler.capture import decompositions
 from torch_ttnn.compiler.pipeline import Compilation, compile_graph
-from torch_ttnn.compiler.program import Program
+from torch_ttnn.compiler.runtime.program import Program
+from torch_ttnn.compiler.stages.capture import decompositions
 from torch_ttnn.options import TorchTtnnOption
 
 # Largest relative error and largest share of the reference's largest magnitude, by what floats are on the device.

@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.fx
 
-from torch_ttnn.compiler.arguments import call_with, frozen, leaves, mapped
+from torch_ttnn.compiler.ir.arguments import call_with, frozen, leaves, mapped
 
 
 def graph_with(*args, **kwargs) -> torch.fx.Node:

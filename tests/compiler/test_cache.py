@@ -21,10 +21,12 @@ from torch import nn
 import torch_ttnn
 import ttnn_emulator
 from torch_ttnn import zoo
-from torch_ttnn.compiler import cache, pipeline, specialise
+from torch_ttnn.compiler import pipeline
+from torch_ttnn.compiler.cache import programs as cache
+from torch_ttnn.compiler.cache.serialisation import TOUCH_FILES, NotSerialisable, object_from, target_from
 from torch_ttnn.compiler.errors import ProgramError
-from torch_ttnn.compiler.serialise import TOUCH_FILES, NotSerialisable, object_from, target_from
-from torch_ttnn.compiler.source import source_line
+from torch_ttnn.compiler.ir.source_lines import source_line
+from torch_ttnn.compiler.runtime import specialisation as specialise
 from ttnn_emulator.execution.operation_table import OPERATIONS
 
 
@@ -137,7 +139,10 @@ def make_an_object(lowered, _):
 @pytest.mark.parametrize(
     "edit",
     [
-        *map(call_another, ["os:system", "load_library", "torch_ttnn.compiler.cache:os.system", "ttnn.os.system"]),
+        *map(
+            call_another,
+            ["os:system", "load_library", "torch_ttnn.compiler.cache.programs:os.system", "ttnn.os.system"],
+        ),
         *map(
             call_another, ["composites.torch.load", "prepare.__class__", "aten.from_file.default", "ttnn.dump_tensor"]
         ),
@@ -361,7 +366,7 @@ def test_reading_a_demo_model_takes_a_fifth_of_the_work_of_compiling_it(tmp_path
 
 
 def test_the_oldest_programs_go(tmp_path, monkeypatch):
-    monkeypatch.setattr("torch_ttnn.compiler.cache.MOST_PROGRAMS", 2)
+    monkeypatch.setattr("torch_ttnn.compiler.cache.programs.MOST_PROGRAMS", 2)
     for width in (8, 16, 24):
         run(tmp_path, nn.Sequential(nn.Linear(32, width)))
     assert len(list(tmp_path.glob("*.jsonl"))) == 2

@@ -11,9 +11,9 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from torch_ttnn import devices
-from torch_ttnn.compiler.capture import decompositions
-from torch_ttnn.compiler.dump import dot, dumped, text
+from torch_ttnn.compiler.ir.dump import dot, dumped, text
 from torch_ttnn.compiler.pipeline import STAGES, Compilation
+from torch_ttnn.compiler.stages.capture import decompositions
 from torch_ttnn.options import TorchTtnnOption
 
 

@@ -7,7 +7,7 @@ import hypothesis.strategies as st
 import torch
 from hypothesis import assume, given
 
-from torch_ttnn.compiler.forms import Form, Place
+from torch_ttnn.compiler.ir.storage_order import Form, Place
 
 SIZES = st.sampled_from([1, 1, 2, 3, 4, 6])
 SHAPES = st.lists(SIZES, min_size=0, max_size=5)

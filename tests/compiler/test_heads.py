@@ -5,8 +5,8 @@ import torch
 
 from tests.compiler.against_torch import check
 from tests.compiler.lowering.moving import moves, numbers
-from torch_ttnn.compiler import heads
-from torch_ttnn.compiler.builder import ProgramBuilder
+from torch_ttnn.compiler.ir.builder import ProgramBuilder
+from torch_ttnn.compiler.lowering.support import heads
 
 SPLIT = "ttnn.experimental.nlp_create_qkv_heads"
 

@@ -10,7 +10,7 @@ import torch_ttnn
 import ttnn_emulator as ttnn
 from tests.compiler.against_torch import run
 from tests.compiler.small_models import cnn, transformer
-from torch_ttnn.compiler.memory import Memory, fits, measure, spec_bytes, together
+from torch_ttnn.compiler.analysis.memory import Memory, fits, measure, spec_bytes, together
 from ttnn_emulator.tensors.spec import Spec
 
 GIB = 1 << 30

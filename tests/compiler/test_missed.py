@@ -10,7 +10,7 @@ from torch import nn
 
 import torch_ttnn
 from torch_ttnn.compiler.errors import TorchTtnnError
-from torch_ttnn.compiler.missed import BREAK, LIMIT, SKIPPED
+from torch_ttnn.compiler.frontend.graph_breaks import BREAK, LIMIT, SKIPPED
 from torch_ttnn.explain import explain
 
 X = torch.randn(4, 8)

@@ -1,4 +1,4 @@
-"""What looks for NaN sees torch's, wherever the NaN was made; see `torch_ttnn/compiler/not_a_number.py`."""
+"""What looks for NaN sees torch's, wherever the NaN was made; see `torch_ttnn/compiler/analysis/nan_observers.py`."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from tests.compiler.against_torch import check
-from torch_ttnn.compiler.normalise import normalise
+from torch_ttnn.compiler.stages.normalise import normalise
 
 aten = torch.ops.aten
 

@@ -7,7 +7,7 @@ import itertools
 import pytest
 import torch
 
-from torch_ttnn.compiler.preparation import LARGEST, Room, saturated, selected
+from torch_ttnn.compiler.lowering.support.preparation import LARGEST, Room, saturated, selected
 
 ROWS_FIRST, COLUMNS_FIRST = torch.clone, lambda matrix: matrix.mT.contiguous().mT
 

@@ -14,8 +14,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 import torch_ttnn
 from tests.compiler.against_torch import assert_like
-from torch_ttnn.compiler.dynamo_rules import wants_recurrent_modules
-from torch_ttnn.compiler.recurrent_operations import LIBRARY
+from torch_ttnn.compiler.frontend.dynamo_rules import wants_recurrent_modules
+from torch_ttnn.compiler.frontend.recurrent_operators import LIBRARY
 
 MODULES: dict[str, Callable[[], nn.Module]] = {
     "lstm": lambda: nn.LSTM(12, 40),
@@ -310,7 +310,7 @@ def test_calls_per_step(name: str) -> None:
 
 
 def test_long_loops_stay_on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torch_ttnn.compiler.lowering.recurrent.MOST_STEPS", 4)
+    monkeypatch.setattr("torch_ttnn.compiler.lowering.recurrent.forward.MOST_STEPS", 4)
     module = nn.GRU(12, 40)
     run, options = compiled(module, warn=False)
     x = torch.randn(5, 2, 12)

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import torch_ttnn
-from torch_ttnn.compiler.shortcut import Shortcut
+from torch_ttnn.compiler.runtime.direct_replay import Shortcut
 from ttnn_emulator.execution.listeners import Listener, listening
 
 WARM = 4  # calls after which the way is known

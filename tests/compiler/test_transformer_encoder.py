@@ -13,7 +13,7 @@ from torch import nn
 
 import torch_ttnn
 from tests.compiler.against_torch import assert_like
-from torch_ttnn.compiler.transformer_layers import DECOMPOSITIONS
+from torch_ttnn.compiler.frontend.transformer_layers import DECOMPOSITIONS
 
 STEPS, BATCH, SIZE, HEADS = 10, 3, 64, 4
 

@@ -13,8 +13,8 @@ import ttnn_emulator as ttnn
 from tests.compiler.against_torch import run
 from torch_ttnn.compiler import pipeline
 from torch_ttnn.compiler.errors import VerifyError
-from torch_ttnn.compiler.program import Program
-from torch_ttnn.compiler.verify import CAPTURED, MAIN, PREPARE, verify, verify_compilation, violations
+from torch_ttnn.compiler.ir.verifier import CAPTURED, MAIN, PREPARE, verify, verify_compilation, violations
+from torch_ttnn.compiler.runtime.program import Program
 
 
 def program_of() -> Program:
@@ -148,7 +148,9 @@ def test_a_call_that_the_table_refuses_is_found_in_full():
 
 def test_a_program_that_would_be_kept_as_another_is_found(monkeypatch):
     program = program_of()
-    monkeypatch.setattr("torch_ttnn.compiler.serialise._options_in", lambda options, nodes: {"dtype": "another"})
+    monkeypatch.setattr(
+        "torch_ttnn.compiler.cache.serialisation._options_in", lambda options, nodes: {"dtype": "another"}
+    )
     with pytest.raises(VerifyError, match=r"graph is kept on disk as another: .*another"):
         verify_compilation(program)
 

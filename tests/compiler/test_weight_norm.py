@@ -12,7 +12,7 @@ from torch.nn.utils import parametrizations
 
 import torch_ttnn
 from tests.compiler.against_torch import assert_like
-from torch_ttnn.compiler.weight_norm import weight_norm_backward
+from torch_ttnn.compiler.frontend.weight_norm import weight_norm_backward
 
 MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "linear": (lambda: parametrizations.weight_norm(nn.Linear(24, 40)), (6, 24)),

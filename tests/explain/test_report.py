@@ -15,7 +15,7 @@ import torch
 from tests.browser import opened, running
 from tests.compiler.against_torch import run
 from tests.compiler.small_models import transformer
-from torch_ttnn.compiler.memory import Memory, measure
+from torch_ttnn.compiler.analysis.memory import Memory, measure
 from torch_ttnn.explain import Explanation, explain, page
 from torch_ttnn.explain.data import NodeView, ProgramReport, Report, bytes_text, describe
 from torch_ttnn.explain.graph_layout import COLUMN, place

@@ -114,7 +114,7 @@ def test_of_a_model_that_the_compiler_fails_on_its_operations_are_known(monkeypa
     def fail(*_: object) -> None:
         raise RuntimeError("the stage fails\nwith more to say")
 
-    monkeypatch.setattr("torch_ttnn.compiler.specialise.compile_graph", fail)
+    monkeypatch.setattr("torch_ttnn.compiler.runtime.specialisation.compile_graph", fail)
     found = row(HERE + "small")
     assert (found.status, found.programs) == ("fails", 0)
     assert found.reason.endswith("the stage fails")

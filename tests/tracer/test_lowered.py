@@ -12,8 +12,8 @@ from torch import nn
 import torch_ttnn
 from tests.compiler.small_models import cnn, transformer
 from tests.tracer.traced import traces
-from torch_ttnn.compiler.capture import decompositions
 from torch_ttnn.compiler.lowering import LOWERINGS
+from torch_ttnn.compiler.stages.capture import decompositions
 from torch_ttnn.tracer import TracerOption
 from torch_ttnn.tracer.calls import Call, Verdict
 from torch_ttnn.tracer.lowered import Lowerings

@@ -19,13 +19,13 @@ from torch._dynamo.pgo import get_code_state
 from torch_ttnn.backend import GraphCompiler
 from torch_ttnn.capture.meta_tensors import addressed, addressed_like
 from torch_ttnn.capture.model_call import ModelCall
-from torch_ttnn.compiler.capture import compile_captured
-from torch_ttnn.compiler.dynamo_rules import traces_recurrent_modules
 from torch_ttnn.compiler.errors import TorchTtnnError
-from torch_ttnn.compiler.kept_on_host import overloads_of
-from torch_ttnn.compiler.missed import DynamoWatch, Missed
-from torch_ttnn.compiler.program import Program
-from torch_ttnn.compiler.specialise import Specialised
+from torch_ttnn.compiler.frontend.dynamo_rules import traces_recurrent_modules
+from torch_ttnn.compiler.frontend.graph_breaks import DynamoWatch, Missed
+from torch_ttnn.compiler.frontend.kept_on_host import overloads_of
+from torch_ttnn.compiler.runtime.program import Program
+from torch_ttnn.compiler.runtime.specialisation import Specialised
+from torch_ttnn.compiler.stages.capture import compile_captured
 from torch_ttnn.options import TorchTtnnOption
 
 FORWARD, BACKWARD, INFERENCE = "forward", "backward", "inference"

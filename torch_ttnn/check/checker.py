@@ -18,11 +18,11 @@ import torch.fx
 import ttnn_emulator
 from torch_ttnn.capture.model_call import ModelCall
 from torch_ttnn.capture.programs import capture_call
-from torch_ttnn.compiler import emit
-from torch_ttnn.compiler.arguments import DeviceMarker, mapped
-from torch_ttnn.compiler.brief import brief, dtype_name
+from torch_ttnn.compiler.analysis.memory import specs_of
 from torch_ttnn.compiler.errors import TorchTtnnError
-from torch_ttnn.compiler.memory import specs_of
+from torch_ttnn.compiler.ir.arguments import DeviceMarker, mapped
+from torch_ttnn.compiler.ir.describe import brief, dtype_name
+from torch_ttnn.compiler.stages import emit
 from torch_ttnn.explain.data import model_line
 from ttnn_emulator import Tensor
 from ttnn_emulator.api.recorded import ttnn_version

@@ -111,7 +111,7 @@ def look(kinds: tuple[str, ...] | list[str] = KINDS) -> list[Kept]:
 
 
 def program_folder() -> pathlib.Path | None:
-    """The folder of compiled programs, or None. The same as in `torch_ttnn.compiler.cache`, without its imports."""
+    """The folder of compiled programs, or None. As in `torch_ttnn.compiler.cache.programs`, without its imports."""
     chosen = os.environ.get("TORCH_TTNN_CACHE_DIR")
     return user_folder() if chosen is None else pathlib.Path(chosen) if chosen else None
 

@@ -15,17 +15,17 @@ import torch
 import torch.fx
 from torch.utils._python_dispatch import _disable_current_modes
 
-from torch_ttnn.compiler import cache
-from torch_ttnn.compiler.builder import ProgramBuilder
-from torch_ttnn.compiler.complex_numbers import take_apart
-from torch_ttnn.compiler.dump import dumped
-from torch_ttnn.compiler.fusion import fuse
-from torch_ttnn.compiler.kept_on_host import hidden_from_fusions, overloads_of
-from torch_ttnn.compiler.lower import Lowered, lower
-from torch_ttnn.compiler.normalise import count_operations, normalise
-from torch_ttnn.compiler.place import place
-from torch_ttnn.compiler.program import Program
-from torch_ttnn.compiler.verify import verify_compilation
+from torch_ttnn.compiler.cache import programs as cache
+from torch_ttnn.compiler.complex_numbers.pairs import take_apart
+from torch_ttnn.compiler.frontend.kept_on_host import hidden_from_fusions, overloads_of
+from torch_ttnn.compiler.ir.builder import ProgramBuilder
+from torch_ttnn.compiler.ir.dump import dumped
+from torch_ttnn.compiler.ir.verifier import verify_compilation
+from torch_ttnn.compiler.runtime.program import Program
+from torch_ttnn.compiler.stages.fuse import fuse
+from torch_ttnn.compiler.stages.lower import Lowered, lower
+from torch_ttnn.compiler.stages.normalise import count_operations, normalise
+from torch_ttnn.compiler.stages.simplify import place
 from torch_ttnn.devices import Target
 from torch_ttnn.options import TorchTtnnOption
 from torch_ttnn.system.garbage import collector_paused

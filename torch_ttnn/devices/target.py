@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 import ttnn_emulator
-from torch_ttnn.compiler.border import Border, CallListener
+from torch_ttnn.compiler.runtime.border import Border, CallListener
 from torch_ttnn.devices import card
 from ttnn_emulator.hardware.matching_device import twin_of
 

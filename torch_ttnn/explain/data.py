@@ -15,12 +15,12 @@ from typing import Any
 import torch
 import torch.fx
 
-from torch_ttnn.compiler.brief import brief
-from torch_ttnn.compiler.memory import Fit, Memory, fits, spec_bytes, specs_of, together
-from torch_ttnn.compiler.missed import Missed
-from torch_ttnn.compiler.nodes import target_name
-from torch_ttnn.compiler.source import module_path, source_line
-from torch_ttnn.compiler.verify import beyond_moves
+from torch_ttnn.compiler.analysis.memory import Fit, Memory, fits, spec_bytes, specs_of, together
+from torch_ttnn.compiler.frontend.graph_breaks import Missed
+from torch_ttnn.compiler.ir.describe import brief
+from torch_ttnn.compiler.ir.nodes import target_name
+from torch_ttnn.compiler.ir.source_lines import module_path, source_line
+from torch_ttnn.compiler.ir.verifier import beyond_moves
 from torch_ttnn.explain.border import BorderOp, border_ops
 from ttnn_emulator.api.recorded import ttnn_version
 

@@ -17,9 +17,9 @@ from rich.console import Group
 
 from torch_ttnn.capture.model_call import ModelCall
 from torch_ttnn.capture.programs import capture, capture_call
-from torch_ttnn.compiler.memory import Memory, measure
-from torch_ttnn.compiler.missed import Missed
-from torch_ttnn.compiler.program import Program
+from torch_ttnn.compiler.analysis.memory import Memory, measure
+from torch_ttnn.compiler.frontend.graph_breaks import Missed
+from torch_ttnn.compiler.runtime.program import Program
 from torch_ttnn.explain import page, text
 from torch_ttnn.explain.data import Report, describe, total_seconds
 from ttnn_emulator.atomic_files import replacing

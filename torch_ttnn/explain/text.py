@@ -12,7 +12,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from torch_ttnn.compiler.memory import Fit
+from torch_ttnn.compiler.analysis.memory import Fit
 from torch_ttnn.explain.data import NUMERICS, Move, ProgramReport, Report, bytes_text
 
 _INSTALLED = re.compile(r"^\S*/site-packages/")

@@ -22,17 +22,17 @@ from safetensors.torch import save_file
 import ttnn_emulator
 from torch_ttnn.capture.model_call import ModelCall
 from torch_ttnn.capture.programs import capture_call
-from torch_ttnn.compiler import emit
-from torch_ttnn.compiler.arguments import call_with, mapped
-from torch_ttnn.compiler.as_captured import corrected_strides
-from torch_ttnn.compiler.dump import graph_folder
+from torch_ttnn.compiler.cache.operator_libraries import imports_of
 from torch_ttnn.compiler.errors import TorchTtnnError
-from torch_ttnn.compiler.foreign import imports_of
 from torch_ttnn.compiler.fusion import composites
-from torch_ttnn.compiler.nodes import target_name
-from torch_ttnn.compiler.normalise import WITH_EFFECTS
-from torch_ttnn.compiler.program import Program
-from torch_ttnn.compiler.value import Value
+from torch_ttnn.compiler.ir.arguments import call_with, mapped
+from torch_ttnn.compiler.ir.dump import graph_folder
+from torch_ttnn.compiler.ir.nodes import target_name
+from torch_ttnn.compiler.ir.value import Value
+from torch_ttnn.compiler.runtime.as_captured import corrected_strides
+from torch_ttnn.compiler.runtime.program import Program
+from torch_ttnn.compiler.stages import emit
+from torch_ttnn.compiler.stages.normalise import WITH_EFFECTS
 from torch_ttnn.export import script
 from ttnn_emulator import DataType
 from ttnn_emulator.atomic_files import replacing

@@ -23,7 +23,7 @@ from torch import nn
 import ttnn_emulator
 from torch_ttnn import devices
 from torch_ttnn.backend import compile
-from torch_ttnn.compiler.capture import boxed, compile_captured
+from torch_ttnn.compiler.stages.capture import boxed, compile_captured
 from torch_ttnn.jobs.job import load
 from torch_ttnn.options import TorchTtnnOption
 from torch_ttnn.results.portable_text import portable

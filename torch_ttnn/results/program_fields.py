@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from torch_ttnn.compiler.program import Program
+from torch_ttnn.compiler.runtime.program import Program
 from torch_ttnn.explain import explanation_of
 from torch_ttnn.explain.data import Report
 from torch_ttnn.results.portable_text import portable

@@ -21,8 +21,8 @@ from typing import Any
 import torch
 import torch.fx
 
-from torch_ttnn.compiler.brief import dtype_name
-from torch_ttnn.compiler.program import Program
+from torch_ttnn.compiler.ir.describe import dtype_name
+from torch_ttnn.compiler.runtime.program import Program
 from torch_ttnn.explain.data import kind_of
 from torch_ttnn.results.record import CONVERTED, HOST, REMOVED, Variation
 from torch_ttnn.tracer.calls import Call, jsonable, sizes

@@ -13,7 +13,7 @@ from torch._decomp import core_aten_decompositions
 from torch._functorch.partitioners import default_partition
 from torch.fx.graph import _BoxedCodeGen
 
-from torch_ttnn.compiler.capture import compile_captured, static_inputs
+from torch_ttnn.compiler.stages.capture import compile_captured, static_inputs
 from torch_ttnn.tracer.calls import UnknownSize
 from torch_ttnn.tracer.graphs import model_name
 from torch_ttnn.tracer.options import TracerOption

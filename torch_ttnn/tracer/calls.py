@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-from torch_ttnn.compiler.arguments import mapped
-from torch_ttnn.compiler.brief import dtype_name
+from torch_ttnn.compiler.ir.arguments import mapped
+from torch_ttnn.compiler.ir.describe import dtype_name
 from torch_ttnn.tracer.records import NOT_JSONABLE, Record, TensorFact
 
 SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 import torch.fx
 
-from torch_ttnn.compiler.arguments import mapped
-from torch_ttnn.compiler.source import module_path, source_line
+from torch_ttnn.compiler.ir.arguments import mapped
+from torch_ttnn.compiler.ir.source_lines import module_path, source_line
 from torch_ttnn.tracer.calls import Call, concrete
 
 Node = torch.fx.Node

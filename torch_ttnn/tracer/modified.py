@@ -13,12 +13,12 @@ import torch
 import torch.fx
 
 import ttnn_emulator
-from torch_ttnn.compiler import emit
-from torch_ttnn.compiler.arguments import mapped
-from torch_ttnn.compiler.border import library_function
+from torch_ttnn.compiler.analysis.memory import spec_tensors
 from torch_ttnn.compiler.errors import CompileError
-from torch_ttnn.compiler.memory import spec_tensors
-from torch_ttnn.compiler.source import module_path, source_line
+from torch_ttnn.compiler.ir.arguments import mapped
+from torch_ttnn.compiler.ir.source_lines import module_path, source_line
+from torch_ttnn.compiler.runtime.border import library_function
+from torch_ttnn.compiler.stages import emit
 from torch_ttnn.tracer.calls import Call, Verdict, jsonable, record
 from torch_ttnn.tracer.facts import facts_of
 from torch_ttnn.tracer.records import NOT_JSONABLE, Record, TensorFact

@@ -13,10 +13,10 @@ import torch.fx
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from torch_ttnn.compiler.arguments import frozen, mapped
-from torch_ttnn.compiler.capture import decompositions
+from torch_ttnn.compiler.ir.arguments import frozen, mapped
 from torch_ttnn.compiler.lowering import LOWERINGS
 from torch_ttnn.compiler.lowering.registry import is_random
+from torch_ttnn.compiler.stages.capture import decompositions
 from torch_ttnn.tracer.calls import Call, concrete, sizes
 from torch_ttnn.tracer.graphs import value
 

@@ -14,7 +14,7 @@ import torch
 import torch.fx
 from torch.utils._python_dispatch import _disable_current_modes
 
-from torch_ttnn.compiler.dump import dot, draw_svg
+from torch_ttnn.compiler.ir.dump import dot, draw_svg
 from torch_ttnn.tracer.calls import record
 from torch_ttnn.tracer.facts import facts_of
 from torch_ttnn.tracer.graphs import operations
@@ -25,7 +25,7 @@ from torch_ttnn.tracer.records import FORWARD, Record, Trace, claim, write
 from ttnn_emulator.atomic_files import replacing
 
 if TYPE_CHECKING:
-    from torch_ttnn.compiler.program import Program
+    from torch_ttnn.compiler.runtime.program import Program
 
 log = logging.getLogger("torch_ttnn")
 

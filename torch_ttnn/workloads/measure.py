@@ -12,7 +12,7 @@ import torch
 import torch.utils._pytree as pytree
 
 from torch_ttnn.backend import compile
-from torch_ttnn.compiler.program import Program
+from torch_ttnn.compiler.runtime.program import Program
 from torch_ttnn.options import TorchTtnnOption
 from torch_ttnn.workloads.agreement import Agreement, agreement
 from torch_ttnn.workloads.program_counts import counts

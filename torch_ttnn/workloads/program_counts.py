@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import torch.fx
 
-from torch_ttnn.compiler.program import Program
-from torch_ttnn.compiler.verify import beyond_moves
+from torch_ttnn.compiler.ir.verifier import beyond_moves
+from torch_ttnn.compiler.runtime.program import Program
 
 UPLOAD, DOWNLOAD = "ttnn.from_torch", "ttnn.to_torch"
 CONVERSIONS = ("ttnn.to_layout", "ttnn.typecast", "ttnn.to_memory_config")

@@ -16,10 +16,11 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from tests.compiler.against_torch import assert_like
 from torch_ttnn import devices
-from torch_ttnn.compiler.fusion import FusionRecord, fuse
 from torch_ttnn.compiler.fusion.composites import is_composite
-from torch_ttnn.compiler.normalise import normalise
 from torch_ttnn.compiler.pipeline import Compilation, compile_graph
+from torch_ttnn.compiler.stages import fuse
+from torch_ttnn.compiler.stages.fuse import FusionRecord
+from torch_ttnn.compiler.stages.normalise import normalise
 from torch_ttnn.options import TorchTtnnOption
 
 RELATIVE = 1e-5  # of the largest magnitude: what a fusion may change in float32

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from tests.compiler.fusion.captured import fused, fused_model
-from torch_ttnn.compiler.fusion import fuse
-from torch_ttnn.compiler.normalise import normalise
+from torch_ttnn.compiler.stages import fuse
+from torch_ttnn.compiler.stages.normalise import normalise
 from torch_ttnn.zoo.torchvision_ops import ensure_operators
 
 IDS = torch.arange(16).reshape(2, 8)

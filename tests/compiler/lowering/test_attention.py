@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 from tests.compiler.against_torch import check
 from torch_ttnn.compiler.errors import StaysOnHost
-from torch_ttnn.compiler.lowering.attention import flash_attention
+from torch_ttnn.compiler.lowering.products.attention import flash_attention
 
 aten = torch.ops.aten
 attention = F.scaled_dot_product_attention

@@ -6,7 +6,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from tests.compiler.against_torch import BOUNDS, assert_like, check
 from torch_ttnn import devices
-from torch_ttnn.compiler.lowering.convolution import ACTIVATIONS, LEFT_OUT
+from torch_ttnn.compiler.lowering.convolutions.forward import ACTIVATIONS, LEFT_OUT
 from torch_ttnn.compiler.pipeline import Compilation, compile_graph
 from torch_ttnn.options import TorchTtnnOption
 

@@ -9,8 +9,8 @@ import torch
 from torch.nn import functional
 
 from tests.compiler.against_torch import run
-from torch_ttnn.compiler import angles
-from torch_ttnn.compiler.lowering import functions
+from torch_ttnn.compiler.analysis import angles
+from torch_ttnn.compiler.lowering.elementwise import functions
 
 RELATIVE = 0.02
 # The chip has no denormal numbers: they are zeros.

@@ -14,7 +14,7 @@ import pytest
 
 from torch_ttnn.compiler import fusion, lowering
 from torch_ttnn.compiler.fusion.products import CONVOLUTION_ACTIVATIONS, LINEAR_ACTIVATIONS
-from torch_ttnn.compiler.lowering.convolution import ACTIVATIONS, LEFT_OUT
+from torch_ttnn.compiler.lowering.convolutions.forward import ACTIVATIONS, LEFT_OUT
 from ttnn_emulator.conformance import golden
 from ttnn_emulator.execution.operation_table import OPERATIONS
 

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from tests.compiler.against_torch import assert_like, check, run
-from torch_ttnn.compiler.lowering.normalization import rms_norm
+from torch_ttnn.compiler.lowering.normalization.softmax_and_layer_norm import rms_norm
 from torch_ttnn.compiler.lowering.registry import LOWERINGS
 
 aten = torch.ops.aten

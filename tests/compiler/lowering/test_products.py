@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from tests.compiler.against_torch import check, run
-from torch_ttnn.compiler.lowering.products import addmm, mm
+from torch_ttnn.compiler.lowering.products.matmul import addmm, mm
 from torch_ttnn.compiler.lowering.registry import LOWERINGS
 
 aten = torch.ops.aten

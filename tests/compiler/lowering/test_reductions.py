@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from tests.compiler.against_torch import check
-from torch_ttnn.compiler.forms import Form
-from torch_ttnn.compiler.lowering.reductions import _grouped, _places
+from torch_ttnn.compiler.ir.storage_order import Form
+from torch_ttnn.compiler.lowering.reduction.reductions import _grouped, _places
 from torch_ttnn.compiler.lowering.registry import LOWERINGS, lowers
 
 r = torch.randn

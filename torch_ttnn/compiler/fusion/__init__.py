@@ -1,6 +1,5 @@
-"""Fusions of ATen operations, done on the normalised graph before it is lowered."""
+"""Fusions of ATen operations: patterns in a graph, and what replaces them."""
 
-from torch_ttnn.compiler.fusion.fuse import FusionRecord, fuse
 from torch_ttnn.compiler.fusion.rule import Fusion
 
-__all__ = ["Fusion", "FusionRecord", "fuse"]
+__all__ = ["Fusion"]

@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 
-from torch_ttnn.compiler.forms import matched_groups
 from torch_ttnn.compiler.fusion.attention_operands import all_heads, resolve, shared_pair
 from torch_ttnn.compiler.fusion.masks import mask_node, masks_of
 from torch_ttnn.compiler.fusion.matcher import BEFORE, Anything, Chain, Either, Match, Number, Op, Tensor, Through
@@ -27,6 +26,7 @@ from torch_ttnn.compiler.fusion.nodes import (
 )
 from torch_ttnn.compiler.fusion.rewriting import Rewriter
 from torch_ttnn.compiler.fusion.rule import Fusion
+from torch_ttnn.compiler.ir.storage_order import matched_groups
 
 aten = torch.ops.aten
 

@@ -13,7 +13,6 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-from torch_ttnn.compiler.arguments import call_with, frozen
 from torch_ttnn.compiler.fusion.heads import fit_together, side_by_side, splits
 from torch_ttnn.compiler.fusion.matcher import Match
 from torch_ttnn.compiler.fusion.nodes import (
@@ -30,6 +29,7 @@ from torch_ttnn.compiler.fusion.nodes import (
 from torch_ttnn.compiler.fusion.projections import NORMS, PATTERN, PRODUCTS, Projection, one_before, projection_of
 from torch_ttnn.compiler.fusion.rewriting import Rewriter
 from torch_ttnn.compiler.fusion.rule import Fusion
+from torch_ttnn.compiler.ir.arguments import call_with, frozen
 
 aten = torch.ops.aten
 

@@ -8,10 +8,10 @@ from functools import partial
 
 import torch
 
-from torch_ttnn.compiler.forms import matched_groups
 from torch_ttnn.compiler.fusion.matcher import Match
 from torch_ttnn.compiler.fusion.nodes import CASTS, Node, is_float, shape_of
 from torch_ttnn.compiler.fusion.rewriting import Rewriter
+from torch_ttnn.compiler.ir.storage_order import matched_groups
 
 aten = torch.ops.aten
 

@@ -13,8 +13,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import _disable_current_modes
 
 from torch_ttnn.compiler.fusion.nodes import VIEWS, dtype_of, shape_of
+from torch_ttnn.compiler.ir.nodes import PLACE, call_node
 from torch_ttnn.compiler.lowering.registry import is_random
-from torch_ttnn.compiler.nodes import PLACE, call_node
 
 aten = torch.ops.aten
 Node = torch.fx.Node

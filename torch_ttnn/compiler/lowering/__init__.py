@@ -9,5 +9,5 @@ from torch_ttnn.compiler.lowering.registry import LOWERINGS, Lowering, find, low
 
 __all__ = ["LOWERINGS", "Lowering", "find", "lowers", "pointwise"]
 
-for _module in pkgutil.iter_modules(__path__):
-    importlib.import_module(f"{__name__}.{_module.name}")
+for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
+    importlib.import_module(_module.name)

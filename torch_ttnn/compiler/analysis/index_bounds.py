@@ -1,0 +1,343 @@
+"""Which values a graph's integer inputs may have, because something is looked up at them.
+
+torch refuses an index that is out of range; a kernel of the device reads whatever lies there. So a program looks at
+the smallest and largest value of such inputs first, and leaves calls with others to torch, which says what is wrong.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+import torch.fx
+
+from torch_ttnn.compiler.analysis import angles
+from torch_ttnn.compiler.analysis.ranges import Range, Ranges, beyond, divides_by_zero
+from torch_ttnn.compiler.ir.arguments import leaves
+
+aten = torch.ops.aten
+
+
+class Bounds(NamedTuple):
+    """The smallest and the largest value."""
+
+    low: int
+    high: int
+
+    def and_also(self, other: Bounds) -> Bounds:
+        return Bounds(max(self.low, other.low), min(self.high, other.high))
+
+    def hold(self, tensor: torch.Tensor) -> bool:
+        """Whether all of a tensor lies within."""
+        if tensor.numel() == 0 or tensor.is_meta:
+            return True
+        low, high = torch.aminmax(tensor)
+        return low.item() >= self.low and high.item() <= self.high  # NaN is not
+
+
+INT32 = Bounds(torch.iinfo(torch.int32).min, torch.iinfo(torch.int32).max)  # what the device's integers hold
+ANY_FLOAT = Bounds(-(1 << 128), 1 << 128)
+
+
+def of_inputs(captured: torch.fx.GraphModule, statics: Collection[int] = ()) -> dict[int, Bounds]:
+    """The bounds of every input of integers, by its number, and of floats where they matter.
+
+    `statics` are the numbers of weights. Their bounds hold when they are prepared.
+    """
+    placeholders = captured.graph.find_nodes(op="placeholder")
+    whole = [number for number, node in enumerate(placeholders) if _is_whole(node)]
+    casts = any(node.target in CASTS and _is_whole(node) for node in captured.graph.nodes)
+    if not whole and not casts and not angles.turning(captured.graph):
+        return {}
+    found: dict[int, Bounds] = {}
+    for number in whole:
+        found[number] = _of_dtype(placeholders[number])
+        for asked in _asked_of(placeholders[number]):
+            found[number] = found[number].and_also(asked)
+    _Narrowing(captured, placeholders, found, statics).run()
+    return {
+        number: bounds
+        for number, bounds in found.items()
+        if not _is_narrow(placeholders[number]) or bounds != _of_dtype(placeholders[number])
+    }
+
+
+CASTS = {aten._to_copy.default, torch.ops.prims.convert_element_type.default, aten.to.dtype}
+WIDTHS = (
+    30,
+    24,
+    20,
+    16,
+    15,
+    10,
+    7,
+)  # bits, besides the sign, that inputs may be narrowed to for sums and products of them
+
+
+class _Narrowing:
+    """Narrows inputs so that what is computed of them stays within 32 bits and within tables, where that can be had.
+
+    `mask.cumsum(-1)` of a mask that may hold any 32-bit integer may leave 32 bits; of 16 bits it does not. A place in
+    a cache plus one is in the cache if the place is below its end. A call whose inputs are beyond runs with torch.
+    """
+
+    def __init__(
+        self,
+        captured: torch.fx.GraphModule,
+        placeholders: Sequence[torch.fx.Node],
+        found: dict[int, Bounds],
+        statics: Collection[int],
+    ) -> None:
+        self.captured, self.placeholders, self.found, self.statics = captured, placeholders, found, statics
+        self.constants = _constant_nodes(captured.graph)
+        self.nodes = [
+            node for node in captured.graph.nodes if node.op == "call_function" and any(map(_is_whole, _around(node)))
+        ]
+
+    def run(self) -> None:
+        self._look_at_floats()
+        for group in self._groups(beyond):
+            self._by_width(group)
+        for group in self._groups(divides_by_zero):
+            self._by_sign(group)
+        for group in self._groups(looks_beyond):
+            self._by_search(group)
+        for node in angles.turning(self.captured.graph):
+            self._by_angle(node)
+
+    def _look_at_floats(self) -> None:
+        """Floating-point inputs that become integers are looked at too: masks are given as floats at times."""
+        left = self._refused(beyond, self.found)
+        reached = _ancestors([item for node in left for item in node.all_input_nodes]) if left else ()
+        for number, node in enumerate(self.placeholders):
+            if node not in reached or number in self.found or not _is_float(node):
+                continue
+            for bounds in (INT32, Bounds(-(1 << 24), 1 << 24)):
+                still = self._refused(beyond, {**self.found, number: bounds})
+                if len(still) < len(left):
+                    left = still
+                    self.found[number] = bounds
+                    break
+
+    def _refused(
+        self, test: Callable[[torch.fx.Node, Ranges], bool], found: Mapping[int, Bounds]
+    ) -> list[torch.fx.Node]:
+        known = self._ranges(found)
+        return [node for node in self.nodes if test(node, known)]
+
+    def _ranges(self, found: Mapping[int, Bounds]) -> Ranges:
+        inputs = {self.placeholders[number]: Range(*each) for number, each in found.items()}
+        return Ranges(inputs, self._constant_of, self.constants.__contains__)
+
+    def _constant_of(self, node: torch.fx.Node) -> torch.Tensor | None:
+        return operator.attrgetter(str(node.target))(self.captured) if node.op == "get_attr" else None
+
+    def _groups(self, test: Callable[[torch.fx.Node, Ranges], bool]) -> list[list[int]]:
+        """Inputs that meet in operations that are refused."""
+        groups: list[set[int]] = []
+        for node in self._refused(test, self.found):
+            reached = _ancestors([item for item in node.all_input_nodes if _is_whole(item)] or node.all_input_nodes)
+            numbers = {number for number in self.found if self.placeholders[number] in reached}
+            for group in [group for group in groups if group & numbers]:
+                groups.remove(group)
+                numbers |= group
+            if numbers:
+                groups.append(numbers)
+        return [sorted(numbers) for numbers in groups]
+
+    def _narrowed(self, group: Sequence[int], bounds: Bounds) -> dict[int, Bounds]:
+        return {**self.found, **{number: self.found[number].and_also(bounds) for number in group}}
+
+    def _by_width(self, group: Sequence[int]) -> None:
+        """The widest of a few widths with which the fewest operations are refused."""
+        fewest = len(self._refused(beyond, self.found))
+        best = self.found
+        for width in WIDTHS:
+            tried = self._narrowed(group, Bounds(-(1 << width), 1 << width))
+            still = len(self._refused(beyond, tried))
+            if still < fewest:
+                best, fewest = tried, still
+        self.found.update(best)
+
+    def _by_sign(self, group: Sequence[int]) -> None:
+        """Numbers from 1 on, if nothing is divided by zero then."""
+        tried = self._narrowed(group, Bounds(1, INT32.high))
+        if len(self._refused(divides_by_zero, tried)) < len(self._refused(divides_by_zero, self.found)):
+            self.found.update(tried)
+
+    def _by_angle(self, node: torch.fx.Node) -> None:
+        """The widest inputs with which an angle is one that the device takes, if there are any."""
+
+        def beyond_with(found: Mapping[int, Bounds]) -> bool:
+            return angles.is_beyond(node, self._ranges(found))
+
+        if not beyond_with(self.found):
+            return
+        reached = _ancestors(node.all_input_nodes)
+        read = [number for number, each in enumerate(self.placeholders) if each in reached]
+        if all(number in self.statics for number in read):
+            return  # torch computes it, once
+        floats = [number for number in read if _is_float(self.placeholders[number])]
+        for widths in angles.narrowings([number for number in read if number in self.found], floats):
+            tried = dict(self.found)
+            for number, width in widths.items():
+                tried[number] = tried.get(number, ANY_FLOAT).and_also(Bounds(-(1 << width), 1 << width))
+            if not beyond_with(tried):
+                self.found.update(tried)
+                return
+
+    def _by_search(self, group: Sequence[int]) -> None:
+        """The largest numbers, then the smallest, with which nothing is looked up beyond its table."""
+
+        def refused(low: int, high: int) -> int:
+            return len(self._refused(looks_beyond, self._narrowed(group, Bounds(low, high))))
+
+        fewest = refused(0, 0)
+        if fewest >= len(self._refused(looks_beyond, self.found)):
+            return
+        high = _largest(lambda number: refused(0, number) <= fewest, INT32.high)
+        low = -_largest(lambda number: refused(-number, high) <= fewest, -INT32.low)
+        self.found.update(self._narrowed(group, Bounds(low, high)))
+
+
+def _largest(holds: Callable[[int], bool], most: int) -> int:
+    """The largest number up to `most` for which something holds that holds for 0 and, once it fails, for none after."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle - 1)
+    return low
+
+
+def looks_beyond(node: torch.fx.Node, ranges: Ranges) -> bool:
+    """Whether an operation may look up what lies beyond its table, which torch refuses."""
+    if node.target not in LOOKS_UP or node.target in TRUSTED:
+        return False
+    for index in {item for item in leaves(node.args[1:]) if isinstance(item, torch.fx.Node) and _is_whole(item)}:
+        for asked in LOOKS_UP[node.target](node, index):
+            if not ranges(index).within(Range(*asked)):
+                return True
+    return False
+
+
+def _constant_nodes(graph: torch.fx.Graph) -> set[torch.fx.Node]:
+    """The nodes that depend on no input."""
+    found: set[torch.fx.Node] = set()
+    for node in graph.nodes:
+        if node.op != "placeholder" and all(each in found for each in node.all_input_nodes):
+            found.add(node)
+    return found
+
+
+def _around(node: torch.fx.Node) -> list[torch.fx.Node]:
+    return [node, *node.all_input_nodes]
+
+
+INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+
+
+def _is_whole(node: torch.fx.Node) -> bool:
+    """Whether it is a tensor of integers."""
+    val = node.meta.get("val")
+    return isinstance(val, torch.Tensor) and val.dtype in INTEGERS
+
+
+def _is_narrow(node: torch.fx.Node) -> bool:
+    """Whether it holds integers that are within 32 bits always."""
+    return _is_whole(node) and node.meta["val"].dtype is not torch.int64
+
+
+def _of_dtype(node: torch.fx.Node) -> Bounds:
+    info = torch.iinfo(node.meta["val"].dtype)
+    return INT32.and_also(Bounds(info.min, info.max))
+
+
+def _is_float(node: torch.fx.Node) -> bool:
+    val = node.meta.get("val")
+    return isinstance(val, torch.Tensor) and val.dtype.is_floating_point
+
+
+def _ancestors(nodes: Sequence[torch.fx.Node]) -> set[torch.fx.Node]:
+    """What the values of nodes are computed of; of comparisons only yes and no goes on."""
+    found: set[torch.fx.Node] = set()
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
+        val = node.meta.get("val")
+        if node in found or (isinstance(val, torch.Tensor) and val.dtype is torch.bool):
+            continue
+        found.add(node)
+        # What is looked up has the table's values, whatever the index was.
+        waiting += node.all_input_nodes[:1] if node.target in LOOKS_UP else node.all_input_nodes
+    return found
+
+
+# What gives some or all of the values it is given, and no others.
+PASSES_ON = {
+    aten.view.default, aten._unsafe_view.default, aten.reshape.default, aten.unsqueeze.default, aten.squeeze.dim,
+    aten.squeeze.dims, aten.squeeze.default, aten.expand.default, aten.clone.default, aten.alias.default,
+    aten.detach.default, aten.slice.Tensor, aten.select.int, aten.permute.default, aten.transpose.int, aten.t.default,
+    aten.repeat.default,
+}  # fmt: skip
+
+
+def _asked_of(node: torch.fx.Node) -> Iterator[Bounds]:
+    for user in node.users:
+        if user.target in PASSES_ON or (user.target is aten._to_copy.default and _is_whole(user)):
+            yield from _asked_of(user)
+        elif user.target in LOOKS_UP:
+            yield from LOOKS_UP[user.target](user, node)
+
+
+def _sizes(node: torch.fx.Node) -> torch.Size:
+    return node.args[0].meta["val"].shape  # type: ignore[union-attr]
+
+
+def _rows(node: torch.fx.Node, index: torch.fx.Node) -> Iterator[Bounds]:
+    """Rows of a table, counted from 0."""
+    if node.args[1] is index:
+        yield Bounds(0, _sizes(node)[0] - 1)
+
+
+def _along(node: torch.fx.Node, index: torch.fx.Node) -> Iterator[Bounds]:
+    """Places along a dimension, counted from 0."""
+    if node.args[2] is index:
+        sizes, dim = _sizes(node), node.args[1]
+        yield Bounds(0, (sizes[dim] if sizes else 1) - 1)  # type: ignore[index]
+
+
+def _each_dim(node: torch.fx.Node, index: torch.fx.Node) -> Iterator[Bounds]:
+    """An index for each of the first dimensions, counted from either end."""
+    for dim, each in enumerate(node.args[1]):  # type: ignore[arg-type]
+        if each is index:
+            size = _sizes(node)[dim]
+            yield Bounds(-size, size - 1)
+
+
+def _classes(node: torch.fx.Node, index: torch.fx.Node) -> Iterator[Bounds]:
+    """Classes, or the one value that says that a row does not count."""
+    if node.args[1] is index:
+        sizes, ignored = _sizes(node), int(node.args[4])  # type: ignore[arg-type]
+        yield Bounds(min(0, ignored), max(sizes[min(1, len(sizes) - 1)] - 1, ignored))
+
+
+LOOKS_UP: dict[Any, Callable[[torch.fx.Node, torch.fx.Node], Iterator[Bounds]]] = {
+    aten.embedding.default: _rows,
+    aten.gather.default: _along,
+    aten.index_select.default: _along,
+    aten.index_add.default: _along,
+    aten.index_copy.default: _along,
+    aten.scatter.src: _along,
+    aten.scatter.value: _along,
+    aten.scatter.reduce: _along,
+    aten.scatter_add.default: _along,
+    aten.scatter_reduce.two: _along,
+    aten.index.Tensor: _each_dim,
+    aten.index_put.default: _each_dim,
+    aten._unsafe_index.Tensor: _each_dim,
+    aten.nll_loss_forward.default: _classes,
+    aten.nll_loss2d_forward.default: _classes,
+}
+TRUSTED = {aten._unsafe_index.Tensor}  # torch does not look at its indices either

@@ -1,0 +1,234 @@
+"""How much memory a program takes: it is walked on a device that types and sizes but holds no values.
+
+The walk makes the program's own calls in its own order, on an emulated board whose DRAM has no end. So views that
+share a buffer, what an operation takes for itself in between, and frees at the last use all count as they do in a run,
+and a model of any size can be sized on any machine.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch.fx
+
+import ttnn_emulator
+from torch_ttnn.compiler.ir.arguments import DeviceMarker, call_with, leaves, mapped
+from torch_ttnn.compiler.runtime.border import library_function
+from torch_ttnn.compiler.stages import emit
+from torch_ttnn.devices import TRACE_BYTES
+from ttnn_emulator import BufferType, EmulatorError, MeshDevice, Tensor
+from ttnn_emulator.execution.listeners import Listener, OperationEvent, listening
+from ttnn_emulator.hardware.boards import board_names, find_board
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.storage import SpecStorage, Storage
+
+ENDLESS = 1 << 50  # bytes a bank: more than any model takes
+
+
+@dataclass(frozen=True)
+class Step:
+    """Memory around one call of the program; bytes of DRAM in all banks, bytes of L1 in one core.
+
+    dram, l1           held when the call has ended and what it used last is freed
+    dram_high, l1_high the most that was held during the call, its program's own buffers in L1 included
+    """
+
+    node: str
+    dram: int
+    l1: int
+    dram_high: int
+    l1_high: int
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What a program takes on the device.
+
+    weights    bytes of DRAM that stay taken between calls
+    dram_peak  the most DRAM that is ever taken, weights included
+    l1_peak    the most L1 that is ever taken in one core: tensors, and circular buffers of the running program
+    problems   calls that do not fit, by what the device would say
+    """
+
+    weights: int
+    dram_peak: int
+    l1_peak: int
+    steps: tuple[Step, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Whether a model fits on a board. `split`: only with its weights dealt out evenly over the chips, an estimate."""
+
+    board: str
+    chips: int
+    bytes_needed: int
+    bytes_there: int
+    split: bool
+
+    @property
+    def fits(self) -> bool:
+        return self.bytes_needed <= self.bytes_there
+
+
+def measure(program: Any) -> Memory:
+    """The memory of a compiled program, found without running it."""
+    return _Walk(program).run()
+
+
+def together(parts: Sequence[Memory]) -> Memory:
+    """Programs of one model: all weights stay, while one program at a time runs."""
+    weights = sum(part.weights for part in parts)
+    running = max((part.dram_peak - part.weights for part in parts), default=0)
+    problems = tuple([each for part in parts for each in part.problems])
+    return Memory(weights, weights + running, max((part.l1_peak for part in parts), default=0), (), problems)
+
+
+def fits(memory: Memory) -> list[Fit]:
+    """For every board, whether the memory suffices: on one chip, else with weights split evenly over all of them."""
+    return [_fit(memory, name) for name in board_names()]
+
+
+def _fit(memory: Memory, name: str) -> Fit:
+    board = find_board(name)
+    there = board.dram_banks * board.dram_usable_bank_bytes - TRACE_BYTES
+    if memory.dram_peak <= there or board.chips == 1:
+        return Fit(name, board.chips, memory.dram_peak, there, False)
+    needed = -(-memory.weights // board.chips) + memory.dram_peak - memory.weights
+    return Fit(name, board.chips, needed, there, True)
+
+
+def spec_bytes(spec: Spec) -> int:
+    """Bytes of a tensor as it is stored, padding included."""
+    return spec.num_pages * spec.page_bytes
+
+
+def specs_of(node: torch.fx.Node) -> list[Spec]:
+    """The specs of what a node gives; a host value has none."""
+    return [tensor.spec for tensor in spec_tensors(node)]
+
+
+def spec_tensors(node: torch.fx.Node) -> list[Tensor]:
+    """The tensors without values that stand for what a node gives."""
+    return [each for each in leaves(node.meta.get("spec")) if isinstance(each, Tensor)]
+
+
+class _HighWater(Listener):
+    """Hears the operations of one thread, and keeps the most L1 that a core held while one of them ran."""
+
+    def __init__(self, device: MeshDevice) -> None:
+        self.memory = device.memory(BufferType.L1)
+        self.thread = threading.get_ident()
+        self.l1 = 0
+
+    def ended(self, event: OperationEvent) -> None:
+        if threading.get_ident() == self.thread:
+            self.l1 = max(self.l1, self.memory.allocated + event.l1_bytes)
+
+
+class _Walk:
+    def __init__(self, program: Any) -> None:
+        self.lowered = program.lowered
+        self.parts = program.parts
+        self.device = _sizing_device(program.target.typing)
+        self.dram = self.device.memory(BufferType.DRAM)
+        self.l1 = self.device.memory(BufferType.L1)
+        self.high = _HighWater(self.device)
+        self.problems: list[str] = []
+
+    def run(self) -> Memory:
+        with listening(self.high):
+            kept = self._weights()
+            weights = self.dram.allocated * self.dram.banks
+            peak = self.dram.peak * self.dram.banks
+            steps = list(self._steps(kept))
+        dram_peak = max([peak, *[step.dram_high for step in steps]])
+        l1_peak = max([self.l1.peak, self.high.l1, *[step.l1_high for step in steps]])
+        return Memory(weights, dram_peak, l1_peak, tuple(steps), tuple(self.problems))
+
+    def _weights(self) -> dict[torch.fx.Node, Any]:
+        """What `prepare` makes, one after the other; only the results stay."""
+        place = {node: number for number, node in enumerate(self.lowered.prepare.nodes)}
+        kept: dict[torch.fx.Node, Any] = {}
+        for made, here in self.lowered.weights:
+            env: dict[torch.fx.Node, Any] = {}
+            for node in sorted(_ancestors(made), key=place.__getitem__):
+                env[node] = self._result(node, env)
+            kept[here] = env[made]
+        return kept
+
+    def _steps(self, env: dict[torch.fx.Node, Any]) -> Iterator[Step]:
+        nodes = list(self.lowered.main.nodes)
+        kept = set(env)
+        if self.parts is not None:  # a trace uploads everything first, and keeps its inputs and results
+            nodes = [*self.parts.placeholders, *self.parts.before, *self.parts.body, *self.parts.after]
+            kept |= {*self.parts.uploaded, *self.parts.downloaded}
+        last_uses = emit.last_uses(nodes)
+        for node in nodes:
+            self.dram.peak, self.l1.peak, self.high.l1 = self.dram.allocated, self.l1.allocated, self.l1.allocated
+            if node.op == "call_function":
+                env[node] = self._result(node, env)
+            dram_high, l1_high = self.dram.peak * self.dram.banks, max(self.l1.peak, self.high.l1)
+            for used in last_uses.get(node, ()):
+                if used not in kept:
+                    env.pop(used, None)
+            if node.op == "call_function" and node.meta.get("path"):
+                yield Step(node.name, self.dram.allocated * self.dram.banks, self.l1.allocated, dram_high, l1_high)
+
+    def _result(self, node: torch.fx.Node, env: dict[torch.fx.Node, Any]) -> Any:
+        def value_of(item: Any) -> Any:
+            if isinstance(item, torch.fx.Node):
+                return env.get(item)
+            return self.device if isinstance(item, DeviceMarker) else item
+
+        path = node.meta.get("path")
+        if node.target is operator.getitem:
+            held = value_of(node.args[0])
+            return None if held is None else held[node.args[1]]  # type: ignore[index]
+        if path == "ttnn.from_torch":
+            return self._taken(node.meta["spec"])
+        if path is None or path == "ttnn.to_torch":
+            return None  # a value on the host
+        function = library_function(ttnn_emulator, path)
+        try:
+            result = call_with(function, node.args, node.kwargs, value_of)
+        except EmulatorError as error:
+            self.problems.append(f"{node.name} = {path}: {str(error).splitlines()[0]}")
+            result = node.meta["spec"]
+        return mapped(result, self._taken)
+
+    def _taken(self, item: Any) -> Any:
+        """A tensor that takes room, also where an operation gave only its spec."""
+        if not isinstance(item, Tensor) or not item.spec.on_device:
+            return item
+        if not isinstance(item._storage, SpecStorage) and item.device() is self.device:
+            return item
+        return Tensor.of(item.spec, Storage.on_device(item.spec, self.device), self.device)
+
+
+def _ancestors(node: torch.fx.Node) -> set[torch.fx.Node]:
+    found, waiting = {node}, [node]
+    while waiting:
+        fresh = [each for each in waiting.pop().all_input_nodes if each not in found]
+        found.update(fresh)
+        waiting += fresh
+    return found
+
+
+def _sizing_device(like: MeshDevice) -> MeshDevice:
+    board = dataclasses.replace(like.board, dram_bank_bytes=ENDLESS)
+    return MeshDevice(
+        board,
+        shape=like.shape,
+        device_ids=like.get_device_ids(),
+        l1_small_size=like.l1_small_size,
+        trace_region_size=like.trace_region_size,
+        num_command_queues=like.num_command_queues,
+        holds_values=False,
+    )

@@ -1,0 +1,267 @@
+"""Which operations look for NaN, and what stays on the host so that they see torch's.
+
+The device does not carry NaN: its packer makes it infinity in bfloat16, and min, minimum, clamp, sort and sign drop it
+in float32 as well. What merely passes NaN on does not mind. What looks for it runs on the host, together with all
+floating-point operations that its input is computed from, up to the inputs of the graph, constants, integers and
+booleans. So does what makes integers or booleans of the same values: they are at hand there.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+import torch
+import torch.fx
+
+from torch_ttnn.compiler.analysis.never_nan import NeverNan, is_float, overloads
+from torch_ttnn.compiler.analysis.ranges import Ranges
+from torch_ttnn.compiler.ir.arguments import leaves
+from torch_ttnn.compiler.ir.source_lines import source_line
+from torch_ttnn.compiler.lowering.registry import is_random
+
+aten = torch.ops.aten
+
+ACCEPTED = 'accept=("nan",) leaves it to the device all the same'
+
+
+# From torch's list of operators: what tells NaN from infinity, replaces it, or passes over it.
+LOOKING = overloads(
+    "isnan", "isinf", "isposinf", "isneginf", "isfinite", "nan_to_num", "fmax", "fmin", "nansum", "nanmean",
+    "nanmedian", "nanquantile", "isclose", "allclose", "equal", "unique_dim", "unique_consecutive",
+    "unique_dim_consecutive", "_unique", "_unique2", "_amp_foreach_non_finite_check_and_unscale",
+)  # fmt: skip
+REPLACING = overloads("nan_to_num")
+COMPARISONS = overloads("eq", "ne", "lt", "le", "gt", "ge")
+REFLEXIVE = overloads("eq", "ne", "le", "ge")  # of a value with itself these tell whether it is NaN
+BOTH = overloads("logical_and", "bitwise_and", "mul")
+EITHER = overloads("logical_or", "bitwise_or")
+# The same values, element by element.
+SAME = overloads("clone", "alias", "detach", "lift_fresh", "lift_fresh_copy", "contiguous")
+RESHAPED = overloads("view", "_unsafe_view", "reshape", "expand", "_to_copy")
+# The same values in another order: an input that is uploaded and moved is infinite where it was NaN or infinite.
+MOVED = SAME | overloads(
+    "view", "_unsafe_view", "reshape", "expand", "permute", "transpose", "t", "unsqueeze", "squeeze", "slice", "select",
+    "flip", "abs", "neg",
+)  # fmt: skip
+
+
+def host_reasons(
+    graph_module: torch.fx.GraphModule, statics: Collection[int], ranges: Callable[[], Ranges]
+) -> dict[torch.fx.Node, str]:
+    """The operations that must stay on the host because something looks for NaN, and why.
+
+    statics  the numbers of the inputs that are weights
+    ranges   gives the ranges of the graph's values; asked for only if something looks for NaN
+    """
+    if not any(_may_look(node) for node in graph_module.graph.nodes):
+        return {}
+    return _Search(graph_module, statics, ranges()).run()
+
+
+def _may_look(node: torch.fx.Node) -> bool:
+    return node.target in LOOKING or (node.target in COMPARISONS and bool(_compared_with_itself_or_infinity(node)))
+
+
+class _Search:
+    def __init__(self, graph_module: torch.fx.GraphModule, statics: Collection[int], ranges: Ranges) -> None:
+        self.graph = graph_module.graph
+        self.static = _static_nodes(self.graph, statics)
+        self.never = NeverNan(graph_module, ranges)
+        self.reasons: dict[torch.fx.Node, str] = {}
+        self.seen: dict[torch.fx.Node, torch.fx.Node] = {}  # a value that may be NaN: what looks at it
+
+    def run(self) -> dict[torch.fx.Node, str]:
+        for node in self.graph.nodes:
+            if node not in self.static and (looked_at := self._looked_at(node)):
+                self.reasons[node] = f"it looks for NaN, which the device does not carry; {ACCEPTED}"
+                self._follow(looked_at, node)
+        for node in self.graph.nodes:
+            if node.op == "call_function" and node not in self.reasons and node not in self.static:
+                self._keep_with_its_input(node)
+        return self.reasons
+
+    def _looked_at(self, node: torch.fx.Node) -> list[torch.fx.Node]:
+        """The values in which an operation looks for NaN; none if it does not, or if none of them can be NaN."""
+        if not _may_look(node) or _restores_nan(node) or _is_of_a_gradient(node):
+            return []
+        given = [each for each in leaves((node.args, node.kwargs)) if isinstance(each, torch.fx.Node)]
+        found = [each for each in given if is_float(each.meta.get("val")) and each not in self.never]
+        if _takes_nan_for_infinity(node) and all(self._is_uploaded(each) for each in found):
+            return []
+        return found
+
+    def _is_uploaded(self, node: torch.fx.Node) -> bool:
+        """Whether a value is an input, only moved: NaN is infinity in it, and nothing else is lost."""
+        while node.op == "call_function" and node.target in MOVED:
+            node = node.args[0]  # type: ignore[assignment]
+        return node.op == "placeholder"
+
+    def _follow(self, values: Iterable[torch.fx.Node], looker: torch.fx.Node) -> None:
+        """Keep what these values are computed from."""
+        line = source_line(looker)
+        reason = (
+            f"{looker.target}{' at ' + line if line else ''} looks for NaN in what is computed from it, which the "
+            f"device does not carry; {ACCEPTED}"
+        )
+        waiting = list(values)
+        while waiting:
+            node = waiting.pop()
+            if node in self.seen or node in self.static or not is_float(node.meta.get("val")):
+                continue
+            self.seen[node] = looker
+            if node.op != "call_function" or node.target in REPLACING:
+                continue
+            if node.target is not operator.getitem:
+                self.reasons.setdefault(node, reason)
+            waiting += node.all_input_nodes
+
+    def _keep_with_its_input(self, node: torch.fx.Node) -> None:
+        """What makes integers or booleans of a value that something looks for NaN in would see another one."""
+        results = node.meta.get("val")
+        results = results if isinstance(results, tuple | list) else (results,)
+        if node.target is operator.getitem or all(is_float(each) for each in results):
+            return
+        read = [each for each in node.all_input_nodes if each in self.seen and each not in self.never]
+        if read:
+            looker = self.seen[read[0]]
+            line = source_line(looker)
+            self.reasons[node] = (
+                f"{looker.target}{' at ' + line if line else ''} looks for NaN in the same values, which the device "
+                f"does not carry; {ACCEPTED}"
+            )
+
+
+def _static_nodes(graph: torch.fx.Graph, statics: Collection[int]) -> set[torch.fx.Node]:
+    """What depends on weights and constants only: torch computes it."""
+    placeholders = graph.find_nodes(op="placeholder")
+    found = {placeholders[number] for number in statics}
+    for node in graph.nodes:
+        if node.op == "get_attr" or (
+            node.op == "call_function"
+            and not is_random(node.target)
+            and all(each in found for each in node.all_input_nodes)
+        ):
+            found.add(node)
+    return found
+
+
+# -- what looks for NaN, and what only seems to ------------------------------------------------------------------------
+
+
+def _compared_with_itself_or_infinity(node: torch.fx.Node) -> bool:
+    left, right = node.args[:2]
+    if not isinstance(left, torch.fx.Node) or not is_float(left.meta.get("val")):
+        return False
+    if isinstance(right, torch.fx.Node) and _same(left) is _same(right):
+        return node.target in REFLEXIVE
+    return _is_infinity(right) or _is_infinity(left)
+
+
+def _same(node: torch.fx.Node) -> torch.fx.Node:
+    """Where the values of a node come from, unchanged and at the same places."""
+    while node.op == "call_function" and (node.target in SAME or node.target in RESHAPED):
+        source: Any = node.args[0]
+        mine, its = node.meta["val"], source.meta["val"]
+        is_exact = torch.promote_types(mine.dtype, its.dtype) is mine.dtype
+        if node.target in RESHAPED and (mine.shape != its.shape or not is_exact):
+            break
+        node = source
+    return node
+
+
+FILLED: dict[Any, int] = {aten.full: 1, aten.full_like: 1, aten.new_full: 2, aten.scalar_tensor: 0}
+
+
+def _is_infinity(item: Any) -> bool:
+    """A number, or a tensor that is made of one."""
+    if isinstance(item, float):
+        return math.isinf(item)
+    while isinstance(item, torch.fx.Node) and item.op == "call_function" and item.target in SAME | RESHAPED:
+        item = item.args[0]
+    if not isinstance(item, torch.fx.Node):
+        return False
+    if item.op == "get_attr":
+        held = operator.attrgetter(str(item.target))(item.graph.owning_module)
+        return isinstance(held, torch.Tensor) and held.numel() == 1 and is_float(held) and bool(held.isinf())
+    number = _fill_of(item)
+    return isinstance(number, float) and math.isinf(number)
+
+
+def _fill_of(node: torch.fx.Node) -> Any:
+    """The number that a tensor is made of, if it is made of one."""
+    place = FILLED.get(getattr(node.target, "overloadpacket", None))
+    return node.args[place] if place is not None and len(node.args) > place else None
+
+
+def _takes_nan_for_infinity(node: torch.fx.Node) -> bool:
+    """Tests that answer the same of NaN and of infinity: whether a number is finite, and the two halves of it."""
+    if node.target is aten.isfinite.default:
+        return True
+    if node.target in (aten.lt.Scalar, aten.ge.Scalar):
+        return _is_infinity(node.args[1]) and _is_magnitude(node.args[0])
+    return _is_half_of_isfinite(node)
+
+
+def _is_magnitude(node: Any) -> bool:
+    return node.target is aten.abs.default
+
+
+def _is_half_of_isfinite(node: torch.fx.Node) -> bool:
+    """x == x and |x| != infinity, which is how torch takes `isfinite` apart."""
+    return bool(node.users) and all(
+        user.target in BOTH and len(user.args) == 2 and _are_halves(*user.args) for user in node.users
+    )
+
+
+def _are_halves(one: Any, other: Any) -> bool:
+    if not (isinstance(one, torch.fx.Node) and isinstance(other, torch.fx.Node)):
+        return False
+    if one.target is aten.ne.Scalar:
+        one, other = other, one
+    return (
+        one.target is aten.eq.Tensor
+        and one.args[0] is one.args[1]
+        and other.target is aten.ne.Scalar
+        and other.args[1] == math.inf
+        and _is_magnitude(other.args[0])
+        and other.args[0].args[0] is one.args[0]  # type: ignore[union-attr]
+    )
+
+
+def _restores_nan(node: torch.fx.Node) -> bool:
+    """`where(isnan(x), nan, y)` and `where(isnan(x), x, y)` pass NaN on, as torch takes `xlogy` and `entr` apart."""
+    if node.target is not aten.isnan.default or not node.users:
+        return False
+    return all(
+        user.target is aten.where.self and user.args[0] is node and _is_nan_or(user.args[1], node.args[0])
+        for user in node.users
+    )
+
+
+def _is_nan_or(item: Any, value: Any) -> bool:
+    if item is value:
+        return True
+    if not isinstance(item, torch.fx.Node):
+        return isinstance(item, float) and math.isnan(item)
+    number = _fill_of(item)
+    return isinstance(number, float) and math.isnan(number)
+
+
+def _is_of_a_gradient(node: torch.fx.Node) -> bool:
+    """`x == m or isnan(x) and isnan(m)`, by which the gradient of a maximum finds where it was; torch wrote it.
+
+    Infinity in place of NaN is found as well.
+    """
+    if node.target is not aten.isnan.default or not node.meta.get("autograd_backward"):
+        return False
+    users = list(node.users)
+    for user in list(users):
+        if user.target in BOTH and all(each.target is aten.isnan.default for each in user.all_input_nodes):
+            users.remove(user)
+            users += user.users
+    return bool(users) and all(
+        user.target in EITHER and any(each.target is aten.eq.Tensor for each in user.all_input_nodes) for user in users
+    )

@@ -1,0 +1,6 @@
+"""Between which numbers the values of a graph lie."""
+
+from torch_ttnn.compiler.analysis.ranges import rules as rules
+from torch_ttnn.compiler.analysis.ranges.propagation import Range, Ranges, beyond, divides_by_zero
+
+__all__ = ["Range", "Ranges", "beyond", "divides_by_zero"]

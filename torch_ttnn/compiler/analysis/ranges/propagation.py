@@ -1,0 +1,174 @@
+"""Between which numbers the values of a graph lie, as far as that can be told without running it.
+
+The device has 32-bit integers, torch mostly 64-bit ones. An operation whose int64 values may leave 32 bits stays on the
+host, where it is exact. Ranges start from what is checked at every call (integer inputs), from constants, comparisons
+and sizes, and go through the operations below; a value of any other operation may be anything.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import torch
+import torch.fx
+
+from torch_ttnn.compiler.ir.arguments import leaves
+
+aten = torch.ops.aten
+Number = int | float
+
+
+class Range(NamedTuple):
+    """From the smallest to the largest value."""
+
+    low: Number
+    high: Number
+
+    def joined(self, other: Range) -> Range:
+        return Range(min(self.low, other.low), max(self.high, other.high))
+
+    def within(self, other: Range) -> bool:
+        return other.low <= self.low and self.high <= other.high
+
+
+INT32 = Range(torch.iinfo(torch.int32).min, torch.iinfo(torch.int32).max)
+ANYTHING = Range(-math.inf, math.inf)
+BOOLEAN = Range(0, 1)
+
+Rule = Callable[[torch.fx.Node, "Ranges"], Range]
+RULES: dict[Any, Rule] = {}
+SEVERAL: dict[Any, Callable[[torch.fx.Node, Ranges, int], Range]] = {}  # for operations with several results
+
+
+class Ranges:
+    """The ranges of a graph's values; each is worked out when it is first asked for.
+
+    inputs       those of placeholders
+    constant_of  the value of a node, if it is known
+    is_static    whether it depends on weights and constants only; such integers are looked at when they are uploaded
+    """
+
+    def __init__(
+        self,
+        inputs: Mapping[torch.fx.Node, Range],
+        constant_of: Callable[[torch.fx.Node], torch.Tensor | None],
+        is_static: Callable[[torch.fx.Node], bool],
+    ) -> None:
+        self._known: dict[Any, Range] = dict(inputs)
+        self._constant_of = constant_of
+        self.is_static = is_static
+
+    def __call__(self, item: Any, output: int = 0) -> Range:
+        """The range of a node, or of a number; of one output where there are several."""
+        if not isinstance(item, torch.fx.Node):
+            return Range(item, item) if isinstance(item, bool | int | float) else ANYTHING
+        key = (item, output) if output else item
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._found(item, output)
+        return found
+
+    def _found(self, node: torch.fx.Node, output: int) -> Range:
+        val = node.meta.get("val")
+        whole = _of_dtype(val[output] if isinstance(val, tuple | list) else val)
+        if whole == BOOLEAN:
+            return BOOLEAN
+        is_static = self.is_static(node)
+        constant = self._constant_of(node) if is_static else None
+        if constant is not None:
+            return _of_constant(constant)
+        found = _cut(self._by_rule(node, output, whole), whole)
+        return INT32 if is_static and found == ANYTHING and not _is_floating(val) else found
+
+    def _by_rule(self, node: torch.fx.Node, output: int, whole: Range) -> Range:
+        if node.op != "call_function":
+            return whole
+        if node.target is operator.getitem:
+            source, number = node.args
+            return self(source, number)  # type: ignore[arg-type]
+        if isinstance(node.meta.get("val"), tuple | list):
+            rule_of_several = SEVERAL.get(node.target)
+            return rule_of_several(node, self, output) if rule_of_several is not None else whole
+        rule_of_one = RULES.get(node.target)
+        return rule_of_one(node, self) if rule_of_one is not None else whole
+
+
+def _of_dtype(val: Any) -> Range:
+    """What a dtype holds. int64 may be anything: beyond its own bits torch wraps around, and so does the host."""
+    if not isinstance(val, torch.Tensor):
+        return ANYTHING
+    if val.dtype is torch.bool:
+        return BOOLEAN
+    if val.dtype.is_floating_point or val.dtype.is_complex or val.dtype is torch.int64:
+        return ANYTHING
+    info = torch.iinfo(val.dtype)
+    return Range(info.min, info.max)
+
+
+def _is_floating(val: Any) -> bool:
+    return isinstance(val, torch.Tensor) and val.dtype.is_floating_point
+
+
+def _of_constant(constant: torch.Tensor) -> Range:
+    if constant.is_complex() or not constant.numel() or constant.is_meta:
+        return ANYTHING
+    low, high = torch.aminmax(constant)
+    return ordered(low.item(), high.item())
+
+
+def _cut(found: Range, whole: Range) -> Range:
+    """A narrower dtype wraps around: what may leave it may be anything in it."""
+    if math.isnan(found.low) or math.isnan(found.high):
+        return whole
+    return found if found.within(whole) else whole
+
+
+def ordered(low: Number, high: Number) -> Range:
+    return ANYTHING if math.isnan(low) or math.isnan(high) else Range(low, high)
+
+
+def rule(*overloads: Any) -> Callable[[Rule], Rule]:
+    def enter(function: Rule) -> Rule:
+        RULES.update(dict.fromkeys(overloads, function))
+        return function
+
+    return enter
+
+
+def beyond(node: torch.fx.Node, ranges: Ranges) -> bool:
+    """Whether an operation reads or gives int64 values that may leave 32 bits."""
+    val = node.meta.get("val")
+    given = val if isinstance(val, tuple | list) else (val,)
+    for number, each in enumerate(given):
+        if _is_long(each) and _is_read(node, number, len(given)) and not ranges(node, number).within(INT32):
+            return True
+    if node.target is operator.getitem:
+        return False
+    read = [item for item in leaves((node.args, node.kwargs)) if isinstance(item, torch.fx.Node)]
+    return any(_is_long(item.meta.get("val")) and not ranges(item).within(INT32) for item in read)
+
+
+def _is_long(val: Any) -> bool:
+    return isinstance(val, torch.Tensor) and val.dtype is torch.int64
+
+
+def _is_read(node: torch.fx.Node, number: int, outputs: int) -> bool:
+    """Whether anybody reads this output."""
+    return outputs == 1 or any(user.target is operator.getitem and user.args[1] == number for user in node.users)
+
+
+def divides_by_zero(node: torch.fx.Node, ranges: Ranges) -> bool:
+    """Whether integers may be divided by zero, which torch refuses."""
+    if node.target not in DIVISIONS or node.meta["val"].dtype.is_floating_point:
+        return False
+    divisor = ranges(node.args[1])
+    return divisor.low <= 0 <= divisor.high
+
+
+DIVISIONS = {
+    aten.floor_divide.default, aten.floor_divide.Scalar, aten.div.Tensor_mode, aten.div.Scalar_mode,
+    aten.remainder.Tensor, aten.remainder.Scalar, aten.fmod.Tensor, aten.fmod.Scalar, aten.remainder.Scalar_Tensor,
+}  # fmt: skip

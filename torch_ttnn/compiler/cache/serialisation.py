@@ -1,0 +1,376 @@
+"""Lowered graphs as JSON, and back: what the cache on disk holds.
+
+Layers are alike, so what nodes have in common stands once, in tables: the functions they call, their options, and notes
+(shapes, reasons, moves). A node is a short list that points into these and names by their places its arguments in the
+graph, and what it was made of in the captured one: that is at hand when a program is read, and knows the line of the
+model.
+
+A file on disk may have been written by anybody, so reading one gives names and literals only: operations of `ttnn`,
+ATen operators, fused operators and functions that prepare weights, none of which touches a file; enumerations and
+configs of `ttnn`. What becomes part of a program's source is checked.
+"""
+
+from __future__ import annotations
+
+import ast
+import enum
+import functools
+import json
+import operator
+from typing import Any
+
+import torch
+import torch.fx
+
+import ttnn_emulator
+from torch_ttnn.compiler.fusion.composites import COMPOSITES, is_composite
+from torch_ttnn.compiler.ir.arguments import DEVICE, DeviceMarker, leaves
+from torch_ttnn.compiler.ir.describe import dtype_name
+from torch_ttnn.compiler.ir.nodes import PLACE, call_node
+from torch_ttnn.compiler.lowering.support.preparation import FUNCTIONS, NAMES
+from torch_ttnn.compiler.runtime.border import library_function
+from torch_ttnn.compiler.stages import emit
+from torch_ttnn.compiler.stages.lower import Lowered
+from torch_ttnn.devices import Target
+from ttnn_emulator.execution.operation_table import OPERATIONS
+
+PLAIN_NOTES = ("reason", "source", "move")
+NAMESPACES = ("aten", "prims", "torchvision", "torch_ttnn")
+TOUCH_FILES = ("aten.from_file.default", "aten.from_file.out", "ttnn.as_tensor", "ttnn.dump_tensor", "ttnn.load_tensor")
+
+
+class NotSerialisable(Exception):
+    """Something in a graph has no name to find it by again."""
+
+
+def to_document(lowered: Lowered) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    """The graphs as JSON, and the constants that lowerings made up."""
+    writer = _Writer()
+    main, here = writer.graph(lowered.main)
+    prepare, there = writer.graph(lowered.prepare)
+    document = {
+        "tables": {name: [json.loads(text) for text in table] for name, table in writer.tables.items()},
+        "main": main,
+        "prepare": prepare,
+        "weights": [[there[made], here[placeholder]] for made, placeholder in lowered.weights],
+        "inputs": [None if node is None else here[node] for node in lowered.inputs],
+        "statics": [[number, there[node]] for number, node in lowered.statics.items()],
+    }
+    return document, writer.constants
+
+
+def from_document(
+    document: dict[str, Any], constants: dict[str, torch.Tensor], target: Target, captured: torch.fx.Graph
+) -> Lowered:
+    """The graphs again, for this target and the same captured graph."""
+    reader = _Reader(document["tables"], constants, target, list(captured.nodes))
+    main, here = reader.graph(document["main"])
+    if any(node.target in NAMES for node in main.nodes if node.op == "call_function"):
+        raise ValueError("functions that prepare weights have no place in what runs on every call")
+    prepare, there = reader.graph(document["prepare"])
+    weights = [(there[made], here[placeholder]) for made, placeholder in document["weights"]]
+    for made, placeholder in weights:
+        placeholder.meta["prepared"] = made
+    return Lowered(
+        main,
+        prepare,
+        weights,
+        [None if place is None else here[place] for place in document["inputs"]],
+        {number: there[place] for number, place in document["statics"]},
+    )
+
+
+# -- nodes -----------------------------------------------------------------------------------------------------------
+
+
+class _Writer:
+    """Nodes as [operation or target, name, arguments, options, note, origin, number]."""
+
+    def __init__(self) -> None:
+        self.tables: dict[str, dict[str, int]] = {"targets": {}, "options": {}, "notes": {}}
+        self.constants: dict[str, torch.Tensor] = {}
+
+    def graph(self, graph: torch.fx.Graph) -> tuple[list[Any], dict[torch.fx.Node, int]]:
+        places: dict[torch.fx.Node, int] = {}
+        records = []
+        for node in graph.nodes:
+            records.append(self._node(node, places))
+            places[node] = len(places)
+        return records, places
+
+    def _node(self, node: torch.fx.Node, places: dict[torch.fx.Node, int]) -> list[Any]:
+        if "constant" in node.meta:
+            self.constants[node.name] = node.meta["constant"].detach()
+        origin = node.meta.get("origin")
+        options: Any = {name: _argument_out(item, places) for name, item in node.kwargs.items()}
+        if not any(isinstance(item, torch.fx.Node) for item in leaves(node.kwargs)):
+            options = self._place("options", options)
+        return [
+            self._place("targets", target_name(node)) if node.op == "call_function" else node.op,
+            node.name,
+            [_argument_out(item, places) for item in node.args],
+            options,
+            self._place("notes", _note_out(node)),
+            origin.meta.get(PLACE) if origin is not None else None,
+            node.meta.get("number"),
+        ]
+
+    def _place(self, table: str, item: Any) -> int:
+        return self.tables[table].setdefault(json.dumps(item), len(self.tables[table]))
+
+
+class _Reader:
+    def __init__(
+        self,
+        tables: dict[str, list[Any]],
+        constants: dict[str, torch.Tensor],
+        target: Target,
+        captured: list[torch.fx.Node],
+    ) -> None:
+        self._paths = tables["targets"]
+        self._targets = [target_from(name) for name in self._paths]
+        self._options = [_options_in(each, []) for each in tables["options"]]
+        self._notes = [_note_in(each, target) for each in tables["notes"]]
+        self._constants = constants
+        self._captured = captured
+
+    def graph(self, records: list[list[Any]]) -> tuple[torch.fx.Graph, list[torch.fx.Node]]:
+        graph = torch.fx.Graph()
+        nodes: list[torch.fx.Node] = []
+        for kind, name, args, options, note, origin, number in records:
+            arguments = tuple([_argument_in(item, nodes) for item in args])
+            keywords = self._options[options] if isinstance(options, int) else _options_in(options, nodes)
+            if isinstance(kind, int):
+                node = call_node(graph, self._targets[kind], arguments, keywords, name)
+                if self._paths[kind].startswith("ttnn."):
+                    node.meta["path"] = self._paths[kind]
+            else:
+                node = graph.create_node(kind, name, arguments, keywords, name)
+                if kind == "get_attr":
+                    node.meta["constant"] = self._constants[name]
+            node.meta.update(self._notes[note])
+            if origin is not None:
+                node.meta["origin"] = self._captured[origin]
+            if number is not None:
+                node.meta["number"] = operator.index(number)
+            nodes.append(node)
+        return graph, nodes
+
+
+def _note_out(node: torch.fx.Node) -> dict[str, Any]:
+    """What else is known of a node."""
+    note = {name: node.meta[name] for name in PLAIN_NOTES if name in node.meta}
+    if "spec" in node.meta:
+        note["spec"] = _spec_out(node.meta["spec"])
+    elif isinstance(node.meta.get("val"), torch.Tensor):
+        note["val"] = _val_out(node.meta["val"])
+    if "vals" in node.meta:
+        note["vals"] = [_val_out(each) if isinstance(each, torch.Tensor) else None for each in node.meta["vals"]]
+    return note
+
+
+def _note_in(note: dict[str, Any], target: Target) -> dict[str, Any]:
+    made = {name: note[name] for name in PLAIN_NOTES if name in note}
+    if "spec" in note:
+        made["spec"] = _spec_in(note["spec"], target)
+    if "val" in note:
+        made["val"] = _val_in(note["val"])
+    if "vals" in note:
+        made["vals"] = [None if each is None else _val_in(each) for each in note["vals"]]
+    return made
+
+
+# -- targets ---------------------------------------------------------------------------------------------------------
+
+
+def target_name(node: torch.fx.Node) -> str:
+    """The name by which `target_from` finds what a node calls."""
+    target: Any = node.target
+    if node.meta.get("path"):
+        name = node.meta["path"]
+    elif target is operator.getitem:
+        name = "getitem"
+    elif isinstance(target, torch._ops.OpOverload):
+        name = str(target)
+    elif is_composite(target):
+        name = f"composites.{target.__name__}"
+    elif target in NAMES:
+        name = f"prepare.{NAMES[target]}"
+    else:
+        raise NotSerialisable(f"{target!r} has no name to find it by")
+    if not _is_known(name):
+        raise NotSerialisable(f"{name} is not among the functions that a kept program may call")
+    return name
+
+
+def target_from(name: str) -> Any:
+    """The function of this name, if it is one that a program may call."""
+    if not _is_known(name):
+        raise NotSerialisable(f"{name} is not among the functions that a kept program may call")
+    if name == "getitem":
+        return operator.getitem
+    space, _, rest = name.partition(".")
+    if space == "ttnn":
+        return library_function(ttnn_emulator, name)
+    tables = {"composites": COMPOSITES, "prepare": FUNCTIONS}
+    return tables[space][rest] if space in tables else operator.attrgetter(name)(torch.ops)
+
+
+@functools.cache
+def _is_known(name: str) -> bool:
+    if name in TOUCH_FILES:
+        return False
+    space, _, rest = name.partition(".")
+    if space in NAMESPACES:
+        return isinstance(operator.attrgetter(name)(torch.ops), torch._ops.OpOverload)
+    known = {"ttnn": name in OPERATIONS, "composites": rest in COMPOSITES, "prepare": rest in FUNCTIONS}
+    return name == "getitem" or known.get(space, False)
+
+
+# -- arguments -------------------------------------------------------------------------------------------------------
+
+
+def _argument_out(item: Any, places: dict[torch.fx.Node, int]) -> Any:
+    """A node as the list of its place alone; whatever JSON has no word for as a dict."""
+    if isinstance(item, torch.fx.Node):
+        return [places[item]]
+    if isinstance(item, tuple | list):
+        return {"tuple" if isinstance(item, tuple) else "list": [_argument_out(each, places) for each in item]}
+    if isinstance(item, dict):
+        return {"dict": {name: _argument_out(each, places) for name, each in item.items()}}
+    if isinstance(item, DeviceMarker):
+        return {"device": True}
+    if item is None or isinstance(item, bool | int | float | str):
+        return item
+    return {"source": emit.literal(item)}
+
+
+def _argument_in(item: Any, nodes: list[torch.fx.Node]) -> Any:
+    if isinstance(item, list):
+        return nodes[item[0]]
+    if not isinstance(item, dict):
+        return item
+    ((kind, inner),) = item.items()
+    if kind == "tuple":
+        return tuple([_argument_in(each, nodes) for each in inner])
+    if kind == "list":
+        return [_argument_in(each, nodes) for each in inner]
+    if kind == "dict":
+        return _options_in(inner, nodes)
+    return DEVICE if kind == "device" else object_from(inner)
+
+
+def _options_in(options: dict[str, Any], nodes: list[torch.fx.Node]) -> dict[str, Any]:
+    for name in options:
+        if not name.isidentifier():  # it becomes part of the source
+            raise ValueError(f"{name!r} is not the name of an argument")
+    return {name: _argument_in(item, nodes) for name, item in options.items()}
+
+
+@functools.lru_cache(maxsize=4096)
+def object_from(source: str) -> Any:
+    """An object of `ttnn` or torch from the expression that makes it."""
+    return _value_of(ast.parse(source, mode="eval").body)
+
+
+def _value_of(node: ast.AST) -> Any:
+    """Literals, members of enumerations, dtypes, and records made of these; nothing else."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return -_value_of(node.operand)
+    if isinstance(node, ast.Tuple | ast.List):
+        items = [_value_of(each) for each in node.elts]
+        return tuple(items) if isinstance(node, ast.Tuple) else items
+    if isinstance(node, ast.Set):
+        return {_value_of(each) for each in node.elts}
+    if isinstance(node, ast.Call):
+        record = _RECORDS.get(ast.unparse(node.func))
+        if record is not None:
+            args = [_value_of(each) for each in node.args]
+            return record(*args, **{str(each.arg): _value_of(each.value) for each in node.keywords})
+    if isinstance(node, ast.Attribute):
+        named = _named(ast.unparse(node))
+        if named is not None:
+            return named
+    raise ValueError(f"{ast.unparse(node)} does not belong in a kept program")
+
+
+def _named(path: str) -> Any:
+    """A member of an enumeration, a dtype or a memory config by its name; None if it is anything else."""
+    root, _, rest = path.partition(".")
+    if root not in _ROOTS or rest.startswith("_") or "._" in rest:
+        return None
+    found = _ROOTS[root]
+    for name in rest.split("."):
+        is_open = found is _ROOTS[root] or isinstance(found, enum.EnumMeta)
+        found = getattr(found, name, None) if is_open else None
+    return found if isinstance(found, _NAMED) else None
+
+
+_ROOTS: dict[str, Any] = {"ttnn": ttnn_emulator, "torch": torch}
+_NAMED = (enum.Enum, ttnn_emulator.MemoryConfig, torch.dtype, torch.layout, torch.memory_format)
+_RECORDS: dict[str, Any] = {"float": float, "complex": complex, "slice": slice, "torch.device": torch.device} | {
+    f"ttnn.{name}": getattr(ttnn_emulator, name)
+    for name in (
+        "Conv2dConfig",
+        "CoreCoord",
+        "CoreRange",
+        "CoreRangeSet",
+        "MemoryConfig",
+        "SDPAProgramConfig",
+        "ShardSpec",
+        "UnaryWithParam",
+        "WormholeComputeKernelConfig",
+    )
+}
+
+
+# -- specs and shapes ------------------------------------------------------------------------------------------------
+
+
+def _spec_out(spec: Any) -> Any:
+    if isinstance(spec, tuple | list):
+        return [_spec_out(each) for each in spec]
+    if not isinstance(spec, ttnn_emulator.Tensor):
+        return None
+    return {
+        "shape": list(spec.spec.shape),
+        "dtype": emit.literal(spec.dtype),
+        "layout": emit.literal(spec.layout),
+        "memory": emit.literal(spec.memory_config()),
+        "device": spec.spec.on_device,
+    }
+
+
+def _spec_in(record: Any, target: Target) -> Any:
+    if isinstance(record, list):
+        return [_spec_in(each, target) for each in record]
+    if record is None:
+        return None
+    return ttnn_emulator.spec_tensor(
+        tuple(record["shape"]),
+        object_from(record["dtype"]),
+        object_from(record["layout"]),
+        device=target.typing if record["device"] else None,
+        memory_config=object_from(record["memory"]),
+    )
+
+
+def _val_out(val: torch.Tensor | int) -> list[Any] | int:
+    if isinstance(val, int):  # a seed
+        return val
+    return [list(val.shape), list(val.stride()), dtype_name(val.dtype)]
+
+
+def _val_in(record: list[Any] | int) -> torch.Tensor | int:
+    if isinstance(record, int):
+        return operator.index(record)
+    shape, stride, dtype = record
+    return _without_values(tuple(shape), tuple(stride), dtype)
+
+
+@functools.lru_cache(maxsize=1024)
+def _without_values(shape: tuple[int, ...], stride: tuple[int, ...], dtype: str) -> torch.Tensor:
+    """Layers are alike, so a few of these describe all values of a graph; nobody changes them."""
+    return torch.empty_strided(shape, stride, dtype=getattr(torch, dtype), device="meta")

@@ -1,0 +1,1 @@
+"""Complex values as pairs of real ones."""

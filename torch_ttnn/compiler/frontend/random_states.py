@@ -1,0 +1,73 @@
+"""Random operations that activation checkpointing repeats: the second one draws the numbers of the first.
+
+AOTAutograd wraps the first in `run_and_save_rng_state` and the second in `run_with_rng_state`
+(torch/_prims/rng_prims.py). Here both become the operation itself, between calls that read or set torch's generator; so
+it is lowered as any other, and what the device draws has the same seed both times.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.fx
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from torch_ttnn.compiler.fusion import composites
+from torch_ttnn.compiler.ir.arguments import leaves, mapped
+from torch_ttnn.compiler.ir.nodes import DRAWS, EFFECT, PLACE
+
+SAVES = torch.ops.higher_order.run_and_save_rng_state  # (operation, ...) gives the state before, and the result
+RESTORES = torch.ops.higher_order.run_with_rng_state  # (state, operation, ...) gives the result
+OPERATORS = (SAVES, RESTORES)
+
+Copies = dict[torch.fx.Node, torch.fx.Node]
+STATE = "rng state"  # in the meta of an operation: the node that has the state before it
+
+
+def direct_call(node: torch.fx.Node, graph: torch.fx.Graph, copies: Copies, place: int) -> torch.fx.Node:
+    """The operation that is wrapped, with what reads or sets the generator's state around it."""
+    if node.target is SAVES:
+        operation, *args = node.args
+        state = _of_generator(graph, composites.rng_state, ())
+    else:
+        given, operation, *args = node.args
+        saved = copies[given]  # type: ignore[index]
+        saved.meta.setdefault("val", _state())  # the partitioner gives this input none
+        state = _of_generator(graph, composites.exchanged_rng_state, (saved,))
+    args, kwargs = torch.fx.node.map_arg((tuple(args), node.kwargs), copies.__getitem__)  # type: ignore[assignment]
+    twin = graph.call_function(operation, tuple(args), dict(kwargs))  # type: ignore[arg-type]
+    twin.meta.update({name: node.meta[name] for name in ("stack_trace", "nn_module_stack") if name in node.meta})
+    twin.meta.update({"val": _result(twin), PLACE: place, STATE: state})
+    if node.target is RESTORES:
+        _of_generator(graph, composites.exchanged_rng_state, (state,))
+    return twin
+
+
+def result_of_direct_call(node: torch.fx.Node, copies: Copies) -> torch.fx.Node:
+    """Of an operation whose state is saved: the state, or the result."""
+    source, number = node.args
+    twin = copies[source]  # type: ignore[index]
+    return twin.meta[STATE] if number == 0 else twin
+
+
+def _of_generator(graph: torch.fx.Graph, function: Any, args: tuple) -> torch.fx.Node:
+    node = graph.call_function(function, args)
+    node.meta.update({"val": _state(), EFFECT: True, DRAWS: True})
+    return node
+
+
+def _state() -> torch.Tensor:
+    return torch.empty_like(torch.get_rng_state(), device="meta")
+
+
+def _result(node: torch.fx.Node) -> Any:
+    """What torch says comes out of a call."""
+
+    def val_of(item: Any) -> Any:
+        return item.meta["val"] if isinstance(item, torch.fx.Node) else item
+
+    args, kwargs = mapped((node.args, dict(node.kwargs)), val_of)
+    fake_modes = [each.fake_mode for each in leaves((args, kwargs)) if hasattr(each, "fake_mode")]
+    with fake_modes[0] if fake_modes else FakeTensorMode():
+        return node.target(*args, **kwargs)  # type: ignore[operator]

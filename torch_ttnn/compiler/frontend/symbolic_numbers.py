@@ -1,0 +1,225 @@
+"""Symbolic numbers that are operands and no sizes: they become inputs, so that one program serves all their values.
+
+Dynamo gives an integer that changes from call to call (how far a cache is filled) to a graph as a symbolic input. A
+program is compiled for concrete sizes. Were the integer taken for one, each of its values would get a program.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import torch
+import torch.fx
+
+from torch_ttnn.compiler.ir.arguments import leaves
+
+aten = torch.ops.aten
+
+Symbolic = torch.SymInt | torch.SymFloat | torch.SymBool
+
+
+def _pair(name: str) -> dict[Any, tuple[int, Any]]:
+    packet = getattr(aten, name)
+    return {packet.Scalar: (1, packet.Tensor), packet.Tensor: (1, packet.Tensor)}
+
+
+# Where an operation takes a number, and the same operation of a tensor.
+OPERANDS: dict[Any, tuple[int, Any]] = {
+    **{key: value for name in ("add", "sub", "mul", "div", "eq", "ne", "lt", "le", "gt", "ge", "remainder", "fmod",
+                               "bitwise_and", "bitwise_or", "bitwise_xor") for key, value in _pair(name).items()},
+    aten.masked_fill.Scalar: (2, aten.masked_fill.Tensor),
+    aten.rsub.Scalar: (1, aten.rsub.Tensor),
+    aten.clamp_min.default: (1, aten.clamp_min.Tensor),
+    aten.clamp_max.default: (1, aten.clamp_max.Tensor),
+    aten.where.ScalarOther: (2, aten.where.self),
+    aten.where.ScalarSelf: (1, aten.where.self),
+    aten.fill.Scalar: (1, aten.fill.Tensor),
+}  # fmt: skip
+RANGES = (aten.arange.start, aten.arange.start_step)
+MADE: dict[Any, int] = {aten.full.default: 1, aten.scalar_tensor.default: 0}  # tensors made of a number
+NARROW = (torch.int8, torch.int16, torch.int32, torch.uint8)
+
+
+class Numbers:
+    """What is done about the numbers among the inputs of a graph with symbolic sizes.
+
+    graph_module  the graph, in which numbers that are operands are further inputs, after all others
+    places        the inputs that no size depends on
+    """
+
+    def __init__(self, graph_module: torch.fx.GraphModule) -> None:
+        placeholders = graph_module.graph.find_nodes(op="placeholder")
+        in_sizes = _symbols_of_sizes(graph_module.graph)
+        found = [node for node in placeholders if _is_number(node) and not _symbols(node.meta["val"]) & in_sizes]
+        self.places = frozenset(placeholders.index(node) for node in found if _are_operands(node))
+        self._placeholders = placeholders
+        self._operands: list[torch.fx.Node] = []
+        self._results: dict[int, torch.fx.Node] = {}
+        self.graph_module = self._rewritten(graph_module) if self.places else graph_module
+
+    def operands(self, inputs: Sequence[Any]) -> list[torch.Tensor]:
+        """The further inputs, for these."""
+        env = dict(zip(self._placeholders, inputs))
+        return [_as_tensor(_evaluated(node, env)) for node in self._operands]
+
+    def results(self, inputs: Sequence[Any], outputs: list[Any]) -> list[Any]:
+        """The outputs, with those that are numbers themselves."""
+        env = dict(zip(self._placeholders, inputs))
+        for place, node in self._results.items():
+            outputs[place] = _evaluated(node, env)
+        return outputs
+
+    def _rewritten(self, graph_module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+        """The graph with further inputs. The graph itself stays, to evaluate numbers by."""
+        graph = torch.fx.Graph()
+        copies: dict[torch.fx.Node, torch.fx.Node] = {}
+        result = graph.graph_copy(graph_module.graph, copies)
+        numbers = _reached([self._placeholders[place] for place in self.places])
+        graph.output(_without_numbers(result, {copies[node] for node in numbers}))
+        *_, output = graph_module.graph.nodes
+        self._results = {place: item for place, item in enumerate(output.args[0]) if item in numbers}  # type: ignore[arg-type, union-attr]
+        last = copies[self._placeholders[-1]]
+        tensors: dict[torch.fx.Node, torch.fx.Node] = {}
+
+        def tensor_of(number: torch.fx.Node) -> torch.fx.Node:
+            nonlocal last
+            if number not in tensors:
+                with graph.inserting_after(last):
+                    last = tensors[number] = graph.placeholder(f"number_{len(self._operands)}")
+                self._operands.append(originals[number])
+            return tensors[number]
+
+        originals = {copies[node]: node for node in numbers}
+        for user in {user: None for node in originals for user in node.users if user not in originals}:
+            if user.op != "output":
+                _take_tensors(user, originals, tensor_of)
+        graph.eliminate_dead_code()
+        return torch.fx.GraphModule(graph_module, graph)
+
+
+# -- which numbers are operands only ----------------------------------------------------------------------------------
+
+
+def _is_number(node: torch.fx.Node) -> bool:
+    return isinstance(node.meta.get("val"), torch.SymInt | torch.SymFloat)
+
+
+def _symbols(item: Any) -> set[Any]:
+    return set(item.node.expr.free_symbols) if isinstance(item, Symbolic) else set()
+
+
+def _symbols_of_sizes(graph: torch.fx.Graph) -> set[Any]:
+    found: set[Any] = set()
+    for node in graph.nodes:
+        val = node.meta.get("val")
+        for tensor in val if isinstance(val, tuple | list) else (val,):
+            if isinstance(tensor, torch.Tensor):
+                for item in (*tensor.shape, *tensor.stride(), tensor.storage_offset()):
+                    found |= _symbols(item)
+    return found
+
+
+def _are_operands(node: torch.fx.Node) -> bool:
+    """Whether all that is computed from a number are numbers that are operands of tensors, or results."""
+    numbers = _reached([node])
+    return all(
+        user in numbers or user.op == "output" or _takes_number(user, each) for each in numbers for user in each.users
+    ) and all(_is_evaluated(each) for each in numbers)
+
+
+def _reached(nodes: Sequence[torch.fx.Node]) -> dict[torch.fx.Node, None]:
+    """The numbers that are computed from these, themselves included, in the graph's order."""
+    found = set(nodes)
+    for node in nodes[0].graph.nodes:
+        if _is_number(node) and node.op == "call_function" and not found.isdisjoint(node.all_input_nodes):
+            found.add(node)
+    return {node: None for node in nodes[0].graph.nodes if node in found}
+
+
+def _is_evaluated(node: torch.fx.Node) -> bool:
+    """Whether Python computes it from inputs."""
+    if node.op == "placeholder":
+        return True
+    return not isinstance(node.target, torch._ops.OpOverload) and all(map(_is_evaluated, node.all_input_nodes))
+
+
+def _takes_number(user: torch.fx.Node, number: torch.fx.Node) -> bool:
+    """Whether an operation takes a number where it could take a tensor of one element."""
+    val = user.meta.get("val")
+    if not isinstance(val, torch.Tensor) or val.dtype is torch.float64 or val.dtype.is_complex:
+        return False
+    if user.target in RANGES:
+        return user.args[0] is not user.args[1] and list(user.args[2:]) in ([], [1]) and not val.dtype.is_floating_point
+    if user.target is aten.clamp.default:
+        return not user.kwargs and _has_no_narrow(user)
+    if user.target in MADE:
+        return _places(user, number) == [MADE[user.target]]
+    if user.target not in OPERANDS or _places(user, number) != [OPERANDS[user.target][0]]:
+        return False
+    return _has_no_narrow(user)
+
+
+def _has_no_narrow(user: torch.fx.Node) -> bool:
+    """A tensor of one element gives way to others as a number does, but not to such a one of narrower integers."""
+    others = [each.meta["val"] for each in user.all_input_nodes if isinstance(each.meta.get("val"), torch.Tensor)]
+    return bool(others) and not any(each.ndim == 0 and each.dtype in NARROW for each in others)
+
+
+def _places(user: torch.fx.Node, number: torch.fx.Node) -> list[int]:
+    """At which places of its arguments an operation takes a number; -1 where it is within one."""
+    found = [place for place, item in enumerate(user.args) if item is number]
+    uses = sum(each is number for each in leaves((user.args, user.kwargs)))
+    return found if uses == len(found) else [-1]
+
+
+# -- what becomes of them ---------------------------------------------------------------------------------------------
+
+
+def _take_tensors(
+    user: torch.fx.Node, numbers: Collection[torch.fx.Node], tensor_of: Callable[[torch.fx.Node], torch.fx.Node]
+) -> None:
+    """Give an operation tensors in place of numbers."""
+    graph = user.graph
+    if user.target in OPERANDS:
+        place, user.target = OPERANDS[user.target]
+        user.update_arg(place, tensor_of(user.args[place]))  # type: ignore[arg-type]
+        return
+    with graph.inserting_before(user):
+        if user.target is aten.clamp.default:
+            made: Any = user.args[0]
+            for limit, packet in zip(user.args[1:], (aten.clamp_min, aten.clamp_max)):
+                if limit is not None:
+                    is_number = limit in numbers
+                    overload = packet.Tensor if is_number else packet.default
+                    made = graph.call_function(overload, (made, tensor_of(limit) if is_number else limit))  # type: ignore[arg-type]
+        elif user.target in RANGES:  # how long it is does not depend on the number
+            start, end = user.args[:2]
+            length = graph.call_function(operator.sub, (end, start))
+            made = graph.call_function(aten.arange.start_step, (0, length), dict(user.kwargs))
+            made = graph.call_function(aten.add.Tensor, (made, tensor_of(start))) if start in numbers else made  # type: ignore[arg-type]
+        else:
+            number: Any = user.args[MADE[user.target]]
+            made = graph.call_function(aten._to_copy.default, (tensor_of(number),), {"dtype": user.meta["val"].dtype})
+            if user.target is aten.full.default:
+                made = graph.call_function(aten.expand.default, (made, user.args[0]))
+                made = graph.call_function(aten.clone.default, (made,), {"memory_format": torch.contiguous_format})
+    user.replace_all_uses_with(made)
+    graph.erase_node(user)
+
+
+def _without_numbers(result: Any, numbers: set[torch.fx.Node]) -> Any:
+    return tuple([0 if item in numbers else item for item in result])
+
+
+def _evaluated(node: torch.fx.Node, env: dict[torch.fx.Node, Any]) -> Any:
+    if node not in env:
+        args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), lambda each: _evaluated(each, env))
+        target: Any = node.target
+        env[node] = target(*args, **kwargs)
+    return env[node]
+
+
+def _as_tensor(number: Any) -> torch.Tensor:
+    return torch.tensor(number, dtype=torch.float32 if isinstance(number, float) else torch.int64)

@@ -1,0 +1,525 @@
+"""Writes the program: calls of `ttnn` functions on values become nodes, typed at once by the operation table.
+
+A lowering gets two objects. `ttnn` has the library's names only: `ttnn.linear(x, weight, bias=bias)` writes a device
+call. Values passed to a call are moved to the device as tiles in torch's order; a call returns a `Handle`. `builder`,
+a `ProgramBuilder`, has everything else: conversions, constants, dtypes, and the operation that is being lowered.
+
+Two graphs are written. What depends on weights and constants only goes into `prepare`, which runs once and again for
+weights that changed; everything else into `main`, which runs on every call.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.fx
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import _disable_current_modes
+
+import ttnn_emulator
+from torch_ttnn.compiler.analysis.ranges import Range
+from torch_ttnn.compiler.errors import StaysOnHost, refuse
+from torch_ttnn.compiler.fusion import composites
+from torch_ttnn.compiler.ir.arguments import DEVICE, call_with, leaves, mapped
+from torch_ttnn.compiler.ir.describe import dtype_name
+from torch_ttnn.compiler.ir.nodes import CHECKS, DRAWS, EFFECT, OWN_STRIDES, call_node
+from torch_ttnn.compiler.ir.storage_order import Form, Shape
+from torch_ttnn.compiler.ir.value import ROW_MAJOR, TILE, Handle, Value, align
+from torch_ttnn.compiler.lowering.support import heads, preparation
+from torch_ttnn.options import TorchTtnnOption
+from ttnn_emulator import TILE_SIZE, DataType, EmulatorError, Layout
+
+if TYPE_CHECKING:
+    from torch_ttnn.devices import Target
+
+INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+FLOATS = (torch.float32, torch.float16, torch.bfloat16)
+# What `ttnn.to_torch` gives for each dtype.
+DOWNLOADED = {
+    DataType.BFLOAT16: torch.bfloat16,
+    DataType.FLOAT32: torch.float32,
+    DataType.INT32: torch.int32,
+    DataType.UINT32: torch.uint32,
+    DataType.UINT16: torch.uint16,
+    DataType.UINT8: torch.uint8,
+    DataType.BFLOAT8_B: torch.float32,
+    DataType.BFLOAT4_B: torch.float32,
+}
+ATTENTION_CHUNK = 32  # rows; what the library takes when nothing is said
+MUCH_PADDING = 8  # times the elements that there are
+PADDED_LIMIT = 1 << 20  # elements of tiles, below which it does not matter
+CONSTANT_LIMIT = 1 << 22  # elements up to which a constant is worked out while compiling, for lowerings to look at
+
+BEYOND = "an angle of sin, cos or tan, or a quotient of a remainder, is too large for the device"
+
+
+class Namespace:
+    """`ttnn` or a namespace in it: the library's names, whose calls are written into the program."""
+
+    def __init__(self, builder: ProgramBuilder, path: str, module: Any) -> None:
+        self._builder = builder
+        self._path = path
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._module, name)
+        if isinstance(found, ModuleType) or type(found).__name__ == "Namespace":
+            return Namespace(self._builder, f"{self._path}.{name}", found)
+        if not callable(found) or isinstance(found, type):
+            return found
+        builder, path = self._builder, f"{self._path}.{name}"
+
+        def write(*args: Any, **kwargs: Any) -> Any:
+            return builder.call(path, found, args, kwargs)
+
+        setattr(self, name, write)
+        return write
+
+
+class ProgramBuilder:
+    """Writes the graphs of a program while the operations of a captured graph are lowered."""
+
+    def __init__(self, target: Target, options: TorchTtnnOption, fake_mode: FakeTensorMode) -> None:
+        self.ttnn = Namespace(self, "ttnn", ttnn_emulator)
+        self.target = target
+        self.options = options
+        self.fake_mode = fake_mode
+        self.main = torch.fx.Graph()
+        self.prepare_graph = torch.fx.Graph()
+        self.device = DEVICE
+        self.origin: Any = None  # the ATen node being lowered
+        self.ranges: Any = None  # those of the graph being lowered
+        self.in_float32: Collection[torch.fx.Node] = ()  # ATen nodes whose results are not rounded to bfloat16
+        self.weights: dict[torch.fx.Node, torch.fx.Node] = {}  # made in `prepare`: its placeholder in `main`
+        self._constants: dict[torch.fx.Node, torch.Tensor | None] = {}
+        self._required: dict[Any, Handle] = {}  # what must hold of a program's values, by what it is about
+        self._uploads: dict[torch.fx.Node, Handle] = {}  # what an upload was cast to: itself in float32
+        self._restrided: dict[tuple[torch.fx.Node, tuple[int, ...]], torch.fx.Node] = {}
+
+    # -- dtypes -----------------------------------------------------------------------------------------------------
+
+    @property
+    def float_dtype(self) -> DataType:
+        """What floating-point values are on the device, in the operation being lowered."""
+        is_wide = self.options.precision == "float32" or self.origin in self.in_float32
+        return DataType.FLOAT32 if is_wide else DataType.BFLOAT16
+
+    def device_dtype(self, dtype: torch.dtype) -> DataType:
+        if dtype in FLOATS:
+            return DataType.BFLOAT16 if dtype is torch.bfloat16 else self.float_dtype
+        if dtype is torch.bool:
+            return DataType.BFLOAT16
+        if dtype in INTEGERS:
+            return DataType.INT32
+        return refuse(f"{dtype_name(dtype)} has no counterpart on the device")
+
+    @functools.cached_property
+    def accurate(self) -> Any:
+        """How matrix and vector units compute. HiFi4 with float32 accumulation has a fault on Wormhole, so HiFi3."""
+        return ttnn_emulator.WormholeComputeKernelConfig(
+            math_fidelity=ttnn_emulator.MathFidelity.HiFi3,
+            math_approx_mode=False,
+            fp32_dest_acc_en=True,
+            packer_l1_acc=True,
+        )
+
+    @functools.cached_property
+    def accurate_attention(self) -> Any:
+        """The library's own chunks, with the exact exponential: its approximate one costs two digits."""
+        return ttnn_emulator.SDPAProgramConfig(
+            compute_with_storage_grid_size=self.target.typing.compute_with_storage_grid_size(),
+            q_chunk_size=ATTENTION_CHUNK,
+            k_chunk_size=ATTENTION_CHUNK,
+            exp_approx_mode=False,
+        )
+
+    @property
+    def used(self) -> frozenset[int]:
+        """Which outputs of the operation being lowered anybody reads."""
+        users = [user for user in self.origin.users if user.target is operator.getitem]
+        return frozenset([int(user.args[1]) for user in users])  # type: ignore[arg-type]
+
+    def range_of(self, number: int) -> Range:
+        """Between which numbers an argument of the operation being lowered lies."""
+        return self.ranges(self.origin.args[number])
+
+    def accepts(self, difference: str) -> bool:
+        """Whether the user accepts a known difference between the chip's arithmetic and torch's."""
+        return difference in self.options.accept
+
+    # -- calls ------------------------------------------------------------------------------------------------------
+
+    def call(self, path: str, function: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+        """Type a call, write its node, and give back what it returns."""
+        args, kwargs = mapped(args, self._as_handle), mapped(kwargs, self._as_handle)
+        handles = [item for item in leaves((args, kwargs)) if isinstance(item, Handle)]
+        once = bool(handles) and all(handle.node.graph is self.prepare_graph for handle in handles)
+        graph = self.prepare_graph if once else self.main
+        if not once:
+            args, kwargs = mapped(args, self._in_main), mapped(kwargs, self._in_main)
+        try:
+            typed = self.typed(function, *args, **kwargs)
+        except EmulatorError as error:
+            raise StaysOnHost(str(error).splitlines()[0]) from error
+        node = call_node(graph, function, mapped(args, _node_of), mapped(kwargs, _node_of))
+        node.meta.update(path=path, origin=self.origin, spec=typed)
+        return self._handles(graph, node, typed)
+
+    def typed(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """What a call would give: specs of tensors, and nothing is written down."""
+        with ttnn_emulator.specs_only():
+            return call_with(function, args, kwargs, self._typed)
+
+    def _handles(self, graph: torch.fx.Graph, node: torch.fx.Node, typed: Any) -> Any:
+        if isinstance(typed, ttnn_emulator.Tensor):
+            return Handle(node, typed)
+        if not isinstance(typed, (list, tuple)):
+            return None
+        made = []
+        for index, tensor in enumerate(typed):
+            item = call_node(graph, operator.getitem, (node, index))
+            item.meta.update(origin=self.origin, spec=tensor)
+            made.append(self._handles(graph, item, tensor))
+        return type(typed)(made) if type(typed) in (list, tuple) else tuple(made)
+
+    def _as_handle(self, item: Any) -> Any:
+        return item.tile() if isinstance(item, Value) else item
+
+    def _in_main(self, item: Any) -> Any:
+        """A prepared tensor as the main graph sees it: one of its weights."""
+        if not isinstance(item, Handle) or item.node.graph is self.main:
+            return item
+        return Handle(self.weight(item.node, item.tensor), item.tensor)
+
+    def _typed(self, item: Any) -> Any:
+        if isinstance(item, Handle):
+            return item.tensor
+        if isinstance(item, torch.fx.Node):  # a seed
+            return item.meta["val"]
+        return self.target.typing if item is DEVICE else item
+
+    def weight(self, prepared: torch.fx.Node, tensor: Any) -> torch.fx.Node:
+        """The main graph's placeholder for something that `prepare` makes."""
+        found = self.weights.get(prepared)
+        if found is None:
+            with self.main.inserting_before():  # placeholders come first
+                found = self.main.placeholder(f"weight_{len(self.weights)}")
+            found.meta.update(prepared=prepared, spec=tensor, val=prepared.meta.get("val"))
+            self.weights[prepared] = found
+        return found
+
+    # -- conversions ------------------------------------------------------------------------------------------------
+
+    def converted(self, handle: Handle, layout: Layout, dtype: DataType) -> Handle:
+        """In this layout and dtype; casts are done on tiles."""
+        if handle.dtype is not dtype:
+            handle = self.cast(handle, dtype)
+        if handle.layout is not layout:
+            handle = self.ttnn.to_layout(handle, layout)
+        return handle
+
+    def cast(self, handle: Handle, dtype: DataType) -> Handle:
+        if handle.dtype is dtype:
+            return handle
+        same_bits = {handle.dtype, dtype} == {DataType.INT32, DataType.UINT32}
+        return self.ttnn.typecast(handle if same_bits else self.tiled(handle), dtype)
+
+    def tiled(self, handle: Handle) -> Handle:
+        return handle if handle.layout is TILE else self.ttnn.to_layout(handle, TILE)
+
+    def reshaped(self, handle: Handle, shape: Sequence[int]) -> Handle:
+        shape = tuple(shape)
+        return handle if handle.shape == shape else self.ttnn.reshape(handle, list(shape))
+
+    def in_order(self, handle: Handle, form: Form) -> Handle:
+        """Carry out a form: the stored tensor in torch's order and shape."""
+        if form.is_plain:
+            return self.reshaped(handle, form.shape)
+        apart = self.split_heads(handle, form)
+        if apart is not None:
+            return apart
+        return self.ttnn.permute(self.reshaped(handle, form.held), list(form.axes))
+
+    def split_heads(self, handle: Handle, form: Form) -> Handle | None:
+        """[B, S, H * D] seen as [B, H, S, D] in one operation, where the library has one."""
+        return heads.split_heads(self.ttnn, self, handle, form)
+
+    def joined_heads(self, handle: Handle, form: Form, shape: Shape) -> Handle | None:
+        """[B, H, S, D] stored, seen as [B, S, H, D], wanted as [B, S, H * D]: one operation of the library."""
+        return heads.joined_heads(self.ttnn, self, handle, form, shape)
+
+    # -- moves between host and device ----------------------------------------------------------------------------
+
+    def upload(self, value: Value, layout: Layout | None = None, dtype: DataType | None = None) -> Handle:
+        """Bring a host value to the device, in the layout and dtype of whoever asks first."""
+        if 0 in value.shape:
+            refuse("an empty tensor has no counterpart on the device")
+        own = self.device_dtype(value.dtype)  # refuses what the device lacks, whatever dtype is asked for
+        dtype = dtype or own
+        if value.is_static and value.dtype is torch.float32 and dtype is not DataType.FLOAT32:
+            value = value.prepared(preparation.saturated)
+        elif value.is_static and value.dtype is torch.int64:
+            value = value.prepared(preparation.within_32_bits)
+        host = value.host()
+        layout = layout or (ROW_MAJOR if mostly_padding(value.shape) else TILE)
+        graph = host.graph
+        if value.is_bool or value.dtype in (torch.int16, torch.int8, torch.uint8, torch.float16):
+            host_dtype = torch.bfloat16 if value.is_bool else torch.float32 if value.is_float else torch.int32
+            val = host.meta["val"]
+            host = call_node(graph, torch.ops.aten._to_copy.default, (host,), {"dtype": host_dtype})
+            with self.fake_mode:
+                host.meta.update(val=val.to(host_dtype), move="part of an upload", origin=self.origin)
+        kwargs: dict[str, Any] = {"dtype": dtype, "layout": layout, "device": DEVICE}
+        node = call_node(graph, ttnn_emulator.from_torch, (host,), kwargs)
+        typed = ttnn_emulator.spec_tensor(value.shape, dtype, layout, device=self.target.typing)
+        node.meta.update(path="ttnn.from_torch", origin=self.origin, spec=typed)
+        return Handle(node, typed)
+
+    def widened(self, handle: Handle) -> Handle | None:
+        """What was uploaded in bfloat16 as the float32 that the host has; those who use it get a cast of that.
+
+        None if it is no upload of a float32.
+        """
+        node = handle.node
+        if node in self._uploads:
+            return self._uploads[node]
+        if node.meta.get("path") != "ttnn.from_torch" or node.args[0].meta["val"].dtype is not torch.float32:  # type: ignore[union-attr]
+            return None
+        users = list(node.users)
+        typed = ttnn_emulator.spec_tensor(handle.shape, DataType.FLOAT32, handle.layout, device=self.target.typing)
+        node.kwargs = {**node.kwargs, "dtype": DataType.FLOAT32}  # type: ignore[dict-item]
+        node.meta["spec"] = typed
+        wide = Handle(node, typed)
+        with node.graph.inserting_after(node):
+            narrow = self.converted(wide, handle.layout, handle.dtype)
+        for user in users:
+            user.replace_input_with(node, narrow.node)
+        handle.node, handle.tensor = narrow.node, narrow.tensor
+        self._uploads[narrow.node] = wide
+        return wide
+
+    def download(self, value: Value) -> torch.fx.Node:
+        """Bring a device value to the host; there it is seen in torch's order, shape and dtype at no cost."""
+        handle, form = value.stored()
+        if (source := self._uploaded_from(handle, value.dtype)) is not None:
+            whole = {"memory_format": torch.contiguous_format}
+            copy = self._host_call(self.main, torch.ops.aten.clone.default, (source,), whole)
+            return self._seen_on_host(copy, handle.shape, value.shape, form)
+        graph = handle.node.graph
+        kwargs: dict[str, Any] = {"dtype": value.dtype} if value.is_float else {}
+        node = call_node(graph, ttnn_emulator.to_torch, (handle.node,), kwargs)
+        made = value.dtype if value.is_float else DOWNLOADED[handle.dtype]
+        with self.fake_mode:
+            node.meta.update(
+                path="ttnn.to_torch", origin=self.origin, val=torch.empty(handle.shape, dtype=made, device="cpu")
+            )
+        if made is torch.uint32:  # bits of a signed integer
+            node = self._host_call(graph, torch.ops.aten._to_copy.default, (node,), {"dtype": torch.int32})
+            made = torch.int32
+        if made is not value.dtype:
+            node = self._host_call(graph, torch.ops.aten._to_copy.default, (node,), {"dtype": value.dtype})
+        return self._seen_on_host(node, handle.shape, value.shape, form)
+
+    def _seen_on_host(self, node: torch.fx.Node, held: Shape, shape: Shape, form: Form) -> torch.fx.Node:
+        """A torch tensor that lies as `held`, in torch's order and shape."""
+        graph = node.graph
+        if form.is_plain:
+            form = Form.plain(shape)
+        if held != form.held:
+            node = self._host_call(graph, torch.ops.aten.view.default, (node, list(form.held)), {})
+        if not form.is_plain:
+            node = self._host_call(graph, torch.ops.aten.permute.default, (node, list(form.axes)), {})
+        return node
+
+    def _uploaded_from(self, handle: Handle, dtype: torch.dtype) -> torch.fx.Node | None:
+        """The tensor of the host that this is an unchanged upload of, if it has this dtype: it need not come back."""
+        node = self._uploads[handle.node].node if handle.node in self._uploads else handle.node
+        if node.meta.get("path") != "ttnn.from_torch" or node.graph is not self.main:
+            return None
+        source = node.args[0]
+        if source.meta.get("move") == "part of an upload":  # type: ignore[union-attr]
+            source = source.args[0]  # type: ignore[union-attr]
+        return source if source.meta["val"].dtype is dtype else None  # type: ignore[union-attr, return-value]
+
+    def _host_call(self, graph: torch.fx.Graph, target: Any, args: tuple, kwargs: dict) -> torch.fx.Node:
+        """A torch call that is part of a move."""
+        node = call_node(graph, target, args, kwargs)
+        with self.fake_mode:
+            node.meta["val"] = call_with(target, args, kwargs, _val_of)
+        node.meta.update(move="part of a download", origin=self.origin)
+        return node
+
+    def rounding_of(self, value: Value) -> torch.dtype | None:
+        """The dtype in which the device held what the host now has, or may have held it; None if it never did."""
+        node = value.host()
+        while node.meta.get("move") == "part of a download":
+            node = node.args[0]  # type: ignore[assignment]
+        if node.meta.get("path") == "ttnn.to_torch":
+            return DOWNLOADED[node.args[0].meta["spec"].spec.dtype]  # type: ignore[union-attr]
+        is_saved = node.op == "placeholder" and _is_saved(node.meta.get("origin"))
+        return DOWNLOADED[self.device_dtype(value.dtype)] if is_saved and value.dtype in FLOATS else None
+
+    def rounded_on_host(self, value: Value, dtype: torch.dtype) -> Value:
+        """A value of the host with no more digits than a dtype has."""
+        if torch.promote_types(value.dtype, dtype) is dtype:
+            return value
+        host = value.host()
+        here = self.weight(host, None) if host.graph is self.prepare_graph else host
+        node = self._host_call(self.main, torch.ops.aten._to_copy.default, (here,), {"dtype": dtype})
+        return Value(self, value.shape, dtype, host=node)
+
+    def restrided(self, host: torch.fx.Node, stride: Sequence[int]) -> torch.fx.Node:
+        """A torch tensor of the main graph with these strides; itself if it has them already."""
+        val = host.meta["val"]
+        are_known = OWN_STRIDES not in host.meta
+        steps = zip(val.shape, val.stride(), stride)
+        if val.numel() <= 1 or (are_known and all(size == 1 or mine == theirs for size, mine, theirs in steps)):
+            return host
+        key = host, tuple([int(step) for step in stride])
+        if key not in self._restrided:
+            self._restrided[key] = self._host_call(self.main, composites.restrided, (host, list(key[1])), {})
+        return self._restrided[key]
+
+    def viewed_on_host(self, host: torch.fx.Node, view: torch.fx.Node) -> torch.fx.Node:
+        """A view of a torch tensor of the main graph, as the captured node makes it."""
+        made = call_node(self.main, view.target, (host, *view.args[1:]), dict(view.kwargs))  # type: ignore[arg-type]
+        made.meta.update(val=view.meta["val"], move="part of a download", origin=view)
+        return made
+
+    def copied(self, host: torch.fx.Node) -> torch.fx.Node:
+        """A torch tensor of the main graph once more."""
+        return self._host_call(self.main, torch.ops.aten.clone.default, (host,), {})
+
+    # -- what must hold ---------------------------------------------------------------------------------------------
+
+    def require(self, key: Any, holds: Callable[[], Handle]) -> None:
+        """A call is right only if this holds: a tensor of one element, 1 or 0. Written once for each key."""
+        if key not in self._required:
+            self._required[key] = holds()
+
+    def write_requirements(self) -> None:
+        """Download whether all of them hold; if not, the program raises an error, and torch runs the call."""
+        if not self._required:
+            return
+        first, *others = [
+            self.reshaped(self.cast(holds, DataType.BFLOAT16), (1, 1)) for holds in self._required.values()
+        ]
+        for other in others:
+            first = self.ttnn.multiply(first, other)
+        made = self.value(first, (1, 1), torch.bfloat16).host()
+        node = call_node(self.main, composites.require, (made, BEYOND))
+        node.meta.update({"val": True, "move": CHECKS, "origin": self.origin, EFFECT: True})
+
+    # -- random numbers ---------------------------------------------------------------------------------------------
+
+    def seed(self) -> torch.fx.Node:
+        """The seed of random numbers, which torch's generator draws in each call of the program."""
+        node = call_node(self.main, composites.drawn_seed)
+        node.meta.update(val=1, move=DRAWS, origin=self.origin)
+        return node
+
+    # -- static values ----------------------------------------------------------------------------------------------
+
+    def prepare(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Write a torch call on static values into `prepare`; gives a static value (or a tuple of them)."""
+        return self.prepare_call(function, args, kwargs)
+
+    def prepare_call(
+        self, function: Callable[..., Any], args: tuple, kwargs: Mapping[str, Any], val: Any = None
+    ) -> Any:
+        """The same for given arguments. `val` is what torch says comes out, if that is known already."""
+        if any(isinstance(item, Value) and not item.is_static for item in leaves((args, kwargs))):
+            raise ValueError("only static values can be prepared")
+        node = call_node(self.prepare_graph, function, mapped(args, _host_node_of), mapped(kwargs, _host_node_of))
+        if val is None:
+            with self.fake_mode:
+                val = call_with(function, node.args, node.kwargs, _val_of)
+        node.meta.update(val=val, origin=self.origin)
+        return self._static_values(node)
+
+    def _static_values(self, node: torch.fx.Node) -> Any:
+        val = node.meta["val"]
+        if isinstance(val, torch.Tensor):
+            return Value(self, val.shape, val.dtype, host=node, is_static=True)
+        made = []
+        for index, each in enumerate(val):
+            item = call_node(self.prepare_graph, operator.getitem, (node, index))
+            item.meta.update(val=each, origin=self.origin)
+            made.append(self._static_values(item) if isinstance(each, torch.Tensor) else None)
+        return tuple(made)
+
+    def constant_of(self, value: Value) -> torch.Tensor | None:
+        """The value of a static value that depends on no weight, if it is small enough to look at."""
+        if not value.is_static or value.numel > CONSTANT_LIMIT:
+            return None
+        return self._evaluate(value.host())
+
+    def _evaluate(self, node: torch.fx.Node) -> Any:
+        if node in self._constants:
+            return self._constants[node]
+        result = None
+        if node.op == "get_attr":
+            result = node.meta["constant"]
+        elif node.op == "call_function":
+            inputs = {each: self._evaluate(each) for each in node.all_input_nodes}
+            if all(each is not None for each in inputs.values()):
+
+                def value_of(item: Any) -> Any:
+                    return inputs[item] if isinstance(item, torch.fx.Node) else item
+
+                with torch.no_grad(), _disable_current_modes():
+                    result = call_with(node.target, node.args, node.kwargs, value_of)  # type: ignore[arg-type]
+        self._constants[node] = result
+        return result
+
+    def static(self, tensor: torch.Tensor) -> Value:
+        """A constant that a lowering made up."""
+        with self.fake_mode:
+            val = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="cpu")
+        node = self.prepare_graph.create_node("get_attr", f"constant_{len(self._constants)}")
+        node.meta.update(val=val, constant=tensor, origin=self.origin)
+        self._constants[node] = tensor
+        return Value(self, tensor.shape, tensor.dtype, host=node, is_static=True)
+
+    # -- what lowerings return ----------------------------------------------------------------------------------------
+
+    def value(self, handle: Handle, shape: Sequence[int], dtype: torch.dtype, form: Form | None = None) -> Value:
+        """A value held by `handle`; `form` tells in which order, if not torch's."""
+        return Value(self, shape, dtype, base=handle, form=form)
+
+    def aligned(self, values: Sequence[Any], shape: Sequence[int]) -> tuple[list[Any], Form]:
+        return align(values, shape)
+
+
+def mostly_padding(shape: Sequence[int]) -> bool:
+    """Whether tiles of it would be large and nearly empty: weights of convolutions, [out, in, 3, 3], are 113 times
+    what they hold."""
+    if len(shape) < 2:
+        return False
+    padded = math.prod(shape[:-2]) * math.prod([-(-size // TILE_SIZE) * TILE_SIZE for size in shape[-2:]])
+    return padded > PADDED_LIMIT and padded > MUCH_PADDING * math.prod(shape)
+
+
+def _is_saved(node: Any) -> bool:
+    """Whether an input of a backward graph was computed by the forward graph. The names are AOTAutograd's."""
+    if node is None or node.name.startswith(("primals", "tangents")):
+        return False
+    return any(each.name.startswith("tangents") for each in node.graph.find_nodes(op="placeholder"))
+
+
+def _node_of(item: Any) -> Any:
+    return item.node if isinstance(item, Handle) else item
+
+
+def _host_node_of(item: Any) -> Any:
+    return item.host() if isinstance(item, Value) else item
+
+
+def _val_of(item: Any) -> Any:
+    return item.meta["val"] if isinstance(item, torch.fx.Node) else item

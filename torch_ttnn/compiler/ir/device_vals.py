@@ -1,0 +1,30 @@
+"""`meta["val"]` of what is on the device, for those who read the graphs of programs as other FX graphs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.fx
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from torch_ttnn.compiler.ir.builder import DOWNLOADED
+from ttnn_emulator import Tensor
+
+
+def with_vals(graph: torch.fx.Graph) -> torch.fx.Graph:
+    """The graph; each node of a device tensor has a fake tensor of its shape, with the dtype that torch gets of it."""
+    mode = FakeTensorMode()
+    for node in graph.nodes:
+        if "spec" in node.meta and node.meta.get("val") is None:
+            node.meta["val"] = _val(node.meta["spec"], mode)
+    return graph
+
+
+def _val(spec: Any, mode: FakeTensorMode) -> Any:
+    if isinstance(spec, tuple | list):
+        return tuple([_val(each, mode) for each in spec])
+    if not isinstance(spec, Tensor):
+        return spec
+    with mode:
+        return torch.empty(tuple(spec.shape), dtype=DOWNLOADED[spec.dtype], device="cpu")

@@ -1,0 +1,167 @@
+"""Writes graphs before and after a stage, for whoever looks into the compiler: `TORCH_TTNN_DEBUG=lower,place`."""
+
+from __future__ import annotations
+
+import html
+import logging
+import operator
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.fx
+
+from torch_ttnn.compiler.analysis.memory import specs_of
+from torch_ttnn.compiler.errors import CompileError
+from torch_ttnn.compiler.ir.describe import brief
+from torch_ttnn.compiler.ir.source_lines import module_path, source_line
+from torch_ttnn.compiler.ir.verifier import graphs_of
+from torch_ttnn.compiler.stages import emit
+from torch_ttnn.options import TorchTtnnOption
+from ttnn_emulator.atomic_files import replacing
+
+log = logging.getLogger("torch_ttnn")
+
+ALL = "all"
+COLOURS = {"host": "#cf3b3b", "move": "#d98b1a", "device": "#2f7ed8", "": "#7d8790"}
+
+
+@contextmanager
+def dumped(compilation: Any, number: int, stage: str, last: bool = False) -> Iterator[None]:
+    """Around a stage: write its graphs before and after, if the options ask for that.
+
+    `number` is the stage's place in the pipeline, from 1; `last` is true for the last one, whose graphs are drawn when
+    only `gen_graphviz` was given.
+    """
+    options: TorchTtnnOption = compilation.options
+    chosen = stage in options.debug or ALL in options.debug
+    drawn = options.gen_graphviz and (chosen or (last and not options.debug))
+    if not chosen and not drawn:
+        yield
+        return
+    folder = _folder(options)
+    if chosen:
+        write(compilation, folder, f"{number:02}_{stage}_before", draw=drawn)
+    yield
+    write(compilation, folder, f"{number:02}_{stage}_after", draw=drawn)
+
+
+def _folder(options: TorchTtnnOption) -> Path:
+    """The folder of the graph being compiled; further graphs of the same options have folders of their own."""
+    folder = graph_folder(options.debug_dir, options.compiled + 1)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def graph_folder(folder: str | Path, number: int) -> Path:
+    """Where the files of the graph with this number, counted from 1, go."""
+    return Path(folder) / f"graph_{number}" if number > 1 else Path(folder)
+
+
+def write(compilation: Any, folder: Path, name: str, draw: bool = False) -> Path:
+    """The graphs of a compilation or a program as text; with `draw` also as pictures."""
+    graphs = graphs_of(compilation)
+    path = folder / f"{name}.txt"
+    with replacing(path) as temporary:
+        temporary.write_text("\n".join(f"# {kind}\n{text(graph)}" for kind, graph in graphs.items()), encoding="utf-8")
+    if draw:
+        draw_svg(next(iter(graphs.values())), folder / f"{name}.svg")
+    return path
+
+
+def text(graph: torch.fx.Graph) -> str:
+    """One line a node: what it calls, what comes out, where in the model it comes from."""
+    lines = []
+    module = None
+    for node in graph.nodes:
+        origin = _origin(node)
+        here = module_path(origin)
+        if node.op == "call_function" and here != module:
+            module = here
+            lines.append(f"  # {module or 'the model'}")
+        parts = [f"%{node.name} = {_call(node)}", _result(node)]
+        if node.meta.get("reason"):
+            parts.append(f"on the host: {node.meta['reason']}")
+        source = source_line(origin) if node.op == "call_function" else ""
+        lines.append("  " + "  :: ".join(part for part in parts if part) + (f"    # {source}" if source else ""))
+    return "\n".join(lines) + "\n"
+
+
+def _origin(node: torch.fx.Node) -> torch.fx.Node:
+    """The captured node that a node was made for; a captured node itself."""
+    origin = node.meta.get("origin")
+    return origin if isinstance(origin, torch.fx.Node) else node
+
+
+def _call(node: torch.fx.Node) -> str:
+    if node.op in ("placeholder", "get_attr"):
+        return f"{node.op} {node.target}"
+    return emit.call_text(_name(node), node.args, node.kwargs, write=_argument)
+
+
+def _name(node: torch.fx.Node) -> str:
+    if node.op == "output":
+        return "output"
+    if node.target is operator.getitem:
+        return "getitem"
+    if "path" in node.meta:
+        return node.meta["path"]
+    return str(node.target) if isinstance(node.target, torch._ops.OpOverload) else getattr(node.target, "__name__", "?")
+
+
+def _argument(item: Any) -> str:
+    if isinstance(item, torch.fx.Node):
+        return f"%{item.name}"
+    if isinstance(item, list | tuple):
+        return f"[{', '.join(map(_argument, item))}]"
+    try:
+        return emit.literal(item)
+    except CompileError:
+        return repr(item)
+
+
+def _result(node: torch.fx.Node) -> str:
+    specs = specs_of(node)
+    if specs:
+        return "; ".join(spec.brief() for spec in specs)
+    val = node.meta.get("val")
+    vals = val if isinstance(val, list | tuple) else [val]
+    return "; ".join(brief(each) for each in vals if isinstance(each, torch.Tensor))
+
+
+# -- pictures ---------------------------------------------------------------------------------------------------------
+
+
+def dot(graph: torch.fx.Graph) -> str:
+    """The graph in graphviz's language."""
+    lines = ["digraph {", '  node [shape=box, style="rounded,filled", fontname="sans-serif", fontsize=10];']
+    for node in graph.nodes:
+        label = html.escape(f"{_name(node) if node.op == 'call_function' else node.name}\n{_result(node)}")
+        colour = COLOURS[_kind(node)]
+        lines.append(f'  "{node.name}" [label="{label}", color="{colour}", fillcolor="{colour}22"];')
+        lines += [f'  "{used.name}" -> "{node.name}";' for used in node.all_input_nodes]
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _kind(node: torch.fx.Node) -> str:
+    if "reason" in node.meta:
+        return "host"
+    path = node.meta.get("path")
+    if path in ("ttnn.from_torch", "ttnn.to_torch", "ttnn.to_layout") or "move" in node.meta:
+        return "move"
+    return "device" if path else ""
+
+
+def draw_svg(graph: torch.fx.Graph, path: Path) -> bool:
+    """Draw a graph with graphviz, if that is installed; says so if not."""
+    program = shutil.which("dot")
+    if program is None:
+        log.warning("gen_graphviz: no graphviz was found (the program dot), so %s is not drawn", path)
+        return False
+    with replacing(path) as temporary:
+        subprocess.run([program, "-Tsvg", "-o", str(temporary)], input=dot(graph), text=True, check=True)
+    return True

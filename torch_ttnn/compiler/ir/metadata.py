@@ -1,0 +1,103 @@
+"""What the nodes of our graphs carry, beside what torch writes into `node.meta` (`val`, `stack_trace` …).
+
+One typed key per fact; no other module spells a key of `node.meta`:
+
+    PATH.get(node)      the fact, or None
+    PATH[node]          the fact, which must be there
+    PATH.on(node)       whether it is there
+    annotate(node, path="ttnn.linear", spec=typed)
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar
+
+import torch
+import torch.fx
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+Fact = TypeVar("Fact")
+
+
+class Move(enum.Enum):
+    """Host calls that are no operations of the model. The values are what the cache on disk holds."""
+
+    UPLOAD = "upload"  # part of an upload: a cast before it
+    DOWNLOAD = "download"  # part of a download: views, casts and copies after it
+    RANDOM_STATE = "random_state"  # reads or sets torch's generator
+
+
+class Key(Generic[Fact]):
+    """A typed key of `node.meta`."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def get(self, node: torch.fx.Node) -> Fact | None:
+        return node.meta.get(self.name)
+
+    def __getitem__(self, node: torch.fx.Node) -> Fact:
+        return node.meta[self.name]
+
+    def on(self, node: torch.fx.Node) -> bool:
+        return self.name in node.meta
+
+
+# Nodes of a program.
+PATH = Key[str]("path")  # the library's function, "ttnn.linear"
+SPEC = Key[Any]("spec")  # what a device call returns: a typed tensor, or several
+ORIGIN = Key[torch.fx.Node]("origin")  # the node of the captured graph that it was written for
+REASON = Key[str]("reason")  # why an operation of the model stays on the host
+SOURCE = Key[str]("source")  # the line of the model that a host operation comes from
+MOVE = Key[Move]("move")
+NUMBER = Key[int]("number")  # of an input of the captured graph
+PREPARED = Key[torch.fx.Node]("prepared")  # of a weight: the node of the `prepare` graph that makes it
+CONSTANT = Key[torch.Tensor]("constant")  # of a `get_attr` node: its value
+OUTPUT_VALS = Key[Sequence[Any]]("vals")  # of the output: torch's tensors, with their strides
+
+# Nodes of a captured graph.
+POSITION = Key[int]("position")  # of the node in the captured graph that it is made of
+CAPTURED = Key[torch.fx.Node]("captured")  # the node of the captured graph that it is a copy of
+OWN_STRIDES = Key[bool]("own_strides")  # torch's kernel chooses the strides of its result
+EFFECT = Key[bool]("effect")  # it runs for its effect, such as raising an error, not for a value
+SETS_RANDOM_STATE = Key[bool]("sets_random_state")  # it reads or sets torch's generator
+RANDOM_STATE = Key[Any]("random_state")  # of a repeated random operation: the generator's state before the first
+
+
+class Facts(TypedDict, total=False):
+    """What `annotate` takes: the keys above, and torch's `val`."""
+
+    val: Any
+    path: str
+    spec: Any
+    origin: torch.fx.Node | None
+    reason: str
+    source: str
+    move: Move
+    number: int
+    prepared: torch.fx.Node
+    constant: torch.Tensor
+    vals: Sequence[Any]
+    position: int
+    captured: torch.fx.Node
+    own_strides: bool
+    effect: bool
+    sets_random_state: bool
+    random_state: Any
+
+
+def annotate(node: torch.fx.Node, **facts: Unpack[Facts]) -> None:
+    """Write facts into `node.meta`."""
+    node.meta.update(facts)
+
+
+def is_upload(node: torch.fx.Node) -> bool:
+    return PATH.get(node) == "ttnn.from_torch"
+
+
+def is_download(node: torch.fx.Node) -> bool:
+    return PATH.get(node) == "ttnn.to_torch"

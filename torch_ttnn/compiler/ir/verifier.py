@@ -1,0 +1,348 @@
+"""Checks a graph after a stage: rules that hold for every valid graph, each a function that yields what breaks it.
+
+A broken rule is a fault of the compiler, so `verify` raises `VerifyError` with the node and the rule. `full=True` also
+types every call again through the table of operations; that costs as much as lowering did, and is for tests.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import operator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.fx
+
+import ttnn_emulator
+from torch_ttnn.compiler.analysis.memory import spec_tensors, specs_of
+from torch_ttnn.compiler.cache.serialisation import NotSerialisable, from_document, target_name, to_document
+from torch_ttnn.compiler.errors import VerifyError
+from torch_ttnn.compiler.ir.arguments import DeviceMarker, call_with, leaves
+from torch_ttnn.compiler.ir.describe import brief
+from torch_ttnn.compiler.ir.nodes import CHECKS, DRAWS
+from torch_ttnn.compiler.runtime.border import library_function
+from torch_ttnn.compiler.stages import emit
+from torch_ttnn.compiler.stages.lower import Lowered
+from torch_ttnn.devices import Target
+from ttnn_emulator import EmulatorError, Tensor
+
+CAPTURED, MAIN, PREPARE = "captured", "main", "prepare"
+Broken = Iterator[tuple[torch.fx.Node, str]]
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A rule that a node breaks."""
+
+    rule: str
+    node: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.node} breaks the rule '{self.rule}': {self.detail}"
+
+
+def verify(graph: torch.fx.Graph, kind: str = MAIN, *, full: bool = False) -> None:
+    """Raise VerifyError for the first few rules that a graph breaks. `kind`: captured, main or prepare."""
+    broken = violations(graph, kind, full=full)
+    if broken:
+        more = f"\nand {len(broken) - 5} more" if len(broken) > 5 else ""
+        raise VerifyError(f"the {kind} graph is not valid:\n" + "\n".join(map(str, broken[:5])) + more)
+
+
+def verify_compilation(compilation: Any, *, full: bool = False) -> None:
+    """Verify whatever graphs the stages have made so far."""
+    for name, graph in graphs_of(compilation).items():
+        verify(graph, name, full=full)
+    lowered = getattr(compilation, "lowered", None)
+    if lowered is None:
+        return
+    for made, here in lowered.weights:
+        if made.graph is not lowered.prepare or here.graph is not lowered.main:
+            raise VerifyError(f"the weight {here} is not a value of prepare ({made}) seen by main")
+    _verify_kept(lowered, compilation.target, compilation.captured.graph)
+
+
+def _verify_kept(lowered: Lowered, target: Target, captured: torch.fx.Graph) -> None:
+    """What the cache on disk would keep must be read as the same program."""
+    try:
+        document, constants = to_document(lowered)
+    except NotSerialisable:  # an operator of the user's own; ours have names, says a rule
+        return
+    read = from_document(json.loads(json.dumps(document)), constants, target, captured)
+    for kind, made, again in (("main", lowered.main, read.main), ("prepare", lowered.prepare, read.prepare)):
+        for one, other in itertools.zip_longest(_described(made), _described(again)):
+            if one != other:
+                raise VerifyError(f"the {kind} graph is kept on disk as another: {one} is read as {other}")
+
+
+def _described(graph: torch.fx.Graph) -> Iterator[tuple]:
+    for node in graph.nodes:
+        function = node.target if node.op == "call_function" else node.meta.get("number")
+        yield node.op, node.name, function, emit.literal(tuple(node.args)), emit.literal(dict(node.kwargs))
+
+
+def graphs_of(compilation: Any) -> dict[str, torch.fx.Graph]:
+    """The graphs of a compilation or a program by kind: the two of the program, or before lowering the captured one."""
+    lowered = getattr(compilation, "lowered", None)
+    if lowered is not None:
+        return {MAIN: lowered.main, PREPARE: lowered.prepare}
+    return {CAPTURED: getattr(compilation, "graph_module", compilation.captured).graph}
+
+
+def violations(graph: torch.fx.Graph, kind: str = MAIN, *, full: bool = False) -> list[Violation]:
+    """Every rule that is broken, with the node that breaks it."""
+    found = [
+        Violation(name, node.name, detail)
+        for name, kinds, rule in RULES
+        if kind in kinds
+        for node, detail in rule(graph)
+    ]
+    if full and not found and kind != CAPTURED:
+        found += [Violation("types", node.name, detail) for node, detail in _types(graph)]
+    return found
+
+
+def beyond_moves(
+    nodes: Iterable[torch.fx.Node], further: Callable[[torch.fx.Node], Iterable[torch.fx.Node]]
+) -> list[torch.fx.Node]:
+    """These nodes, or what lies further on where they are torch calls that are part of a move."""
+    found: list[torch.fx.Node] = []
+    for node in nodes:
+        passed = "move" in node.meta or node.target is operator.getitem
+        found += beyond_moves(further(node), further) if passed else [node]
+    return found
+
+
+def _calls(graph: torch.fx.Graph) -> Iterator[tuple[torch.fx.Node, str]]:
+    """The calls of the library, each with its path."""
+    for node in graph.nodes:
+        if node.meta.get("path") is not None:
+            yield node, node.meta["path"]
+
+
+# -- the rules --------------------------------------------------------------------------------------------------------
+
+
+def _order(graph: torch.fx.Graph) -> Broken:
+    seen: set[torch.fx.Node] = set()
+    names: set[str] = set()
+    for node in graph.nodes:
+        for used in node.all_input_nodes:
+            if used.graph is not graph:
+                yield node, f"its argument {used.name} lives in another graph"
+            elif used not in seen:
+                yield node, f"its argument {used.name} comes after it"
+            elif node not in used.users:
+                yield node, f"its argument {used.name} does not know that it is used here"
+        if node.name in names:
+            yield node, "another node has this name"
+        seen.add(node)
+        names.add(node.name)
+
+
+def _output(graph: torch.fx.Graph) -> Broken:
+    outputs = [node for node in graph.nodes if node.op == "output"]
+    last = next(iter(reversed(graph.nodes)), None)
+    if last is not None and (len(outputs) != 1 or outputs[0] is not last):
+        yield last, f"a graph ends with its one output; this has {len(outputs)}"
+
+
+def _kinds(graph: torch.fx.Graph) -> Broken:
+    for node in graph.nodes:
+        if node.op not in ("placeholder", "get_attr", "call_function", "output"):
+            yield node, f"a program has no {node.op} node"
+
+
+def _specs(graph: torch.fx.Graph) -> Broken:
+    for node, path in _calls(graph):
+        if path == "ttnn.to_torch":
+            if not isinstance(node.meta.get("val"), torch.Tensor):
+                yield node, "what comes back to the host has no value in its meta"
+        elif "spec" not in node.meta:
+            yield node, f"{path} has no spec"
+    yield from _specs_of_weights(graph)
+
+
+def _specs_of_weights(graph: torch.fx.Graph) -> Broken:
+    for node in graph.nodes:
+        prepared = node.meta.get("prepared")
+        if prepared is None:
+            continue
+        if specs_of(prepared) != specs_of(node):
+            yield node, f"its spec is not that of {prepared.name}, which prepares it"
+
+
+def _arguments(graph: torch.fx.Graph) -> Broken:
+    """A device operation takes device tensors, a host operation torch tensors."""
+    for node in graph.nodes:
+        if node.op != "call_function" or node.target is operator.getitem:
+            continue
+        path = node.meta.get("path")
+        on_device = path is not None and path != "ttnn.from_torch"
+        for used in node.all_input_nodes:
+            if on_device and not _gives_device_tensor(used) and used.meta.get("move") != DRAWS:
+                yield node, f"its argument {used.name} is on the host"
+            elif not on_device and _gives_device_tensor(used):
+                yield node, f"its argument {used.name} is on the device"
+
+
+def _gives_device_tensor(node: torch.fx.Node) -> bool:
+    return "spec" in node.meta and node.meta["spec"] is not None
+
+
+def _reasons(graph: torch.fx.Graph) -> Broken:
+    for node in graph.nodes:
+        if node.op != "call_function" or node.target is operator.getitem:
+            continue
+        is_known = "path" in node.meta or "move" in node.meta
+        if not is_known and not node.meta.get("reason"):
+            yield node, f"{node.target} runs on the host without a reason"
+
+
+def _indices(graph: torch.fx.Graph) -> Broken:
+    for node in graph.nodes:
+        if node.target is operator.getitem and isinstance(node.args[0], torch.fx.Node):
+            source = node.args[0]
+            made = source.meta.get("spec") if "path" in source.meta else source.meta.get("val")
+            if isinstance(made, tuple | list) and not -len(made) <= node.args[1] < len(made):  # type: ignore[operator]
+                yield node, f"{source.name} gives {len(made)} values, and this takes number {node.args[1]}"
+
+
+def _inputs(graph: torch.fx.Graph) -> Broken:
+    numbers: set[int] = set()
+    for node in graph.nodes:
+        if node.op == "placeholder" and "prepared" not in node.meta:
+            number = node.meta.get("number")
+            if number is None or number in numbers:
+                yield node, f"an input has a number of its own, not {number}"
+            numbers.add(number)
+
+
+def _results(graph: torch.fx.Graph) -> Broken:
+    """Outputs are torch tensors of the captured graph's shapes and dtypes."""
+    output = next(iter(reversed(graph.nodes)), None)
+    if output is None or output.op != "output":
+        return
+    vals = output.meta.get("vals")
+    made = list(output.args[0])  # type: ignore[arg-type]
+    if vals is None or len(vals) != len(made):
+        yield output, f"it has {len(made)} values where the captured graph has {len(vals or ())}"
+        return
+    for number, (node, val) in enumerate(zip(made, vals)):
+        if not isinstance(node, torch.fx.Node) or not isinstance(val, torch.Tensor):
+            continue
+        if _gives_device_tensor(node):
+            yield output, f"output {number}, {node.name}, is still on the device"
+            continue
+        here = node.meta.get("val")
+        if isinstance(here, torch.Tensor) and (here.shape != val.shape or here.dtype is not val.dtype):
+            yield output, f"output {number}, {node.name}, is {brief(here)} where torch has {brief(val)}"
+
+
+def _moves(graph: torch.fx.Graph) -> Broken:
+    """Values cross between host and device as inputs and outputs, and around host operations, but not otherwise."""
+    for node, path in _calls(graph):
+        if path == "ttnn.from_torch":
+            yield from _stray_upload(node)
+        elif path == "ttnn.to_torch":
+            yield from _stray_download(node)
+
+
+def _stray_upload(node: torch.fx.Node) -> Broken:
+    for source in beyond_moves(node.all_input_nodes, lambda each: each.all_input_nodes):
+        if source.op == "placeholder" and "prepared" in source.meta:
+            yield node, f"the weight {source.name} is uploaded on every call"
+        if source.meta.get("path") == "ttnn.to_torch":
+            yield node, f"{source.name} was on the device before"
+
+
+def _stray_download(node: torch.fx.Node) -> Broken:
+    if any(each.meta.get("move") == CHECKS for each in node.users):
+        return
+    takers = beyond_moves(node.users, lambda each: each.users)
+    if not any(each.op == "output" or "reason" in each.meta for each in takers):
+        names = ", ".join(each.name for each in takers) or "nobody"
+        yield node, f"it goes to {names}, not to an output or a host operation"
+
+
+def _names(graph: torch.fx.Graph) -> Broken:
+    """Every function of ours has a name by which the cache on disk finds it again."""
+    for node in graph.nodes:
+        if node.op == "call_function" and not isinstance(node.target, torch._ops.OpOverload):
+            try:
+                target_name(node)
+            except NotSerialisable as error:
+                yield node, str(error)
+
+
+Rule = Callable[[torch.fx.Graph], Broken]
+RULES: list[tuple[str, tuple[str, ...], Rule]] = [
+    ("order", (CAPTURED, MAIN, PREPARE), _order),
+    ("output", (CAPTURED, MAIN, PREPARE), _output),
+    ("kinds", (MAIN, PREPARE), _kinds),
+    ("specs", (MAIN, PREPARE), _specs),
+    ("places", (MAIN, PREPARE), _arguments),
+    ("reasons", (MAIN,), _reasons),
+    ("indices", (MAIN, PREPARE), _indices),
+    ("inputs", (MAIN, PREPARE), _inputs),
+    ("results", (MAIN,), _results),
+    ("moves", (MAIN,), _moves),
+    ("names", (MAIN, PREPARE), _names),
+]
+
+
+# -- types ------------------------------------------------------------------------------------------------------------
+
+
+def _types(graph: torch.fx.Graph) -> Broken:
+    """Every call typed again: its spec must be what the table says."""
+    for node, path in _calls(graph):
+        if path == "ttnn.from_torch":
+            yield from _upload_types(node)
+        elif path == "ttnn.to_torch":
+            yield from _download_types(node)
+        else:
+            yield from _call_types(node, path)
+
+
+def _call_types(node: torch.fx.Node, path: str) -> Broken:
+    nodes = (*node.all_input_nodes, node)  # a call that makes a tensor takes none
+    devices = [tensor.device() for each in nodes for tensor in spec_tensors(each)]
+    device = next((each for each in devices if each is not None), None)
+
+    def typed(item: Any) -> Any:
+        if isinstance(item, torch.fx.Node):
+            return item.meta["val"] if item.meta.get("move") == DRAWS else item.meta.get("spec")
+        return device if isinstance(item, DeviceMarker) else item
+
+    try:
+        with ttnn_emulator.specs_only():
+            function = library_function(ttnn_emulator, path)
+            result = call_with(function, node.args, node.kwargs, typed)
+    except EmulatorError as error:
+        yield node, str(error).splitlines()[0]
+        return
+    made = [each.spec for each in leaves(result) if isinstance(each, Tensor)]
+    if made != specs_of(node):
+        given, wanted = ([spec.brief() for spec in each] for each in (specs_of(node), made))
+        yield node, f"its spec is {given} where {path} gives {wanted}"
+
+
+def _upload_types(node: torch.fx.Node) -> Broken:
+    (spec,) = specs_of(node)
+    val = node.all_input_nodes[0].meta.get("val")
+    if isinstance(val, torch.Tensor) and tuple(val.shape) != spec.shape:
+        yield node, f"it makes {list(spec.shape)} of {list(val.shape)}"
+    for name in ("dtype", "layout"):
+        if node.kwargs.get(name) is not getattr(spec, name):
+            yield node, f"its spec has {name} {getattr(spec, name)}, and the call {node.kwargs.get(name)}"
+
+
+def _download_types(node: torch.fx.Node) -> Broken:
+    (spec,) = specs_of(node.all_input_nodes[0])
+    if tuple(node.meta["val"].shape) != spec.shape:
+        yield node, f"it gives {list(node.meta['val'].shape)} of {list(spec.shape)}"

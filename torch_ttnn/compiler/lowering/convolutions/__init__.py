@@ -1,0 +1,1 @@
+"""Lowerings of convolutions and their gradients."""

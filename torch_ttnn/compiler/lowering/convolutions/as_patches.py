@@ -1,0 +1,121 @@
+"""Convolutions as patches times a matrix: any convolution, with weights from anywhere."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from torch_ttnn.compiler.ir.builder import ProgramBuilder
+from torch_ttnn.compiler.ir.value import ROW_MAJOR, Handle, Value
+from torch_ttnn.compiler.lowering.convolutions.problem import Convolution
+from torch_ttnn.compiler.lowering.support import image_layout
+from torch_ttnn.compiler.lowering.support.windows import Windows, bordered, patches, spread_apart, taps_of
+from ttnn_emulator import DataType
+
+
+def activated(ttnn: Any, handle: Handle, activation: str | None) -> Handle:
+    return handle if activation is None else getattr(ttnn, activation)(handle)
+
+
+def as_patches(
+    ttnn: Any,
+    builder: ProgramBuilder,
+    given: Convolution,
+    x: Value,
+    weight: Value,
+    bias: Value | None,
+    activation: str | None,
+) -> Handle:
+    """All pixels under the kernel side by side, times the weights: any convolution, with weights from anywhere."""
+    source = image_layout.videos(ttnn, builder, x, ROW_MAJOR, given.dtype)
+    if given.transposed:
+        source, windows = transposed_source(ttnn, builder, source, given)
+        weight = forward_weight(ttnn, builder, given, weight)
+    else:
+        windows = given.windows
+        source = bordered(ttnn, source, windows.padding)
+    made = product(ttnn, builder, source, windows, weight, given)
+    if bias is not None:
+        made = ttnn.add(made, bias.view((1, given.out_channels)).tile(given.dtype))
+    return activated(ttnn, made, activation)
+
+
+def transposed_source(ttnn: Any, builder: ProgramBuilder, source: Handle, given: Convolution) -> tuple[Handle, Windows]:
+    """The input spread by the stride and bordered, over which a mirrored kernel moves step by step."""
+    apart = spread_apart(ttnn, builder, source, given.stride)
+    # After the last pixel `spread_apart` leaves step - 1 zeros, which the border does not need again.
+    sides = [
+        (reach - 1 - pad, reach - 1 - pad + more - (step - 1))
+        for reach, pad, more, step in zip(given.reach, given.padding, given.output_padding, given.stride)
+    ]
+    plain = bordered(ttnn, apart, sides)
+    ones = (1,) * given.rank
+    return plain, Windows.of(plain.shape[1:-1], given.kernel, ones, (0,) * given.rank, given.dilation)
+
+
+def forward_weight(ttnn: Any, builder: ProgramBuilder, given: Convolution, weight: Value) -> Value:
+    """[in, out / groups, *kernel] of a transposed convolution → [out, in / groups, *kernel], mirrored."""
+    rank, groups = given.rank, given.groups
+    kernel = tuple(range(2, 2 + rank))
+    if weight.is_static:
+        mirrored = weight.prepared(torch.flip, list(kernel))
+    else:
+        mirrored = _mirrored(ttnn, builder, weight, rank)
+    split = mirrored.view((groups, given.in_channels // groups, given.out_channels // groups, *given.kernel))
+    swapped = split.permute((0, 2, 1, *[dim + 1 for dim in kernel]))
+    return swapped.view((given.out_channels, given.in_channels // groups, *given.kernel))
+
+
+def _mirrored(ttnn: Any, builder: ProgramBuilder, weight: Value, rank: int) -> Value:
+    """Taps in the opposite order, for weights on the device."""
+    taps = math.prod(weight.shape[-rank:])
+    if taps == 1:
+        return weight
+    flat = weight.view((*weight.shape[:-rank], taps)).row_major()
+    first, second = flat.shape[:2]
+    parts = [ttnn.slice(flat, [0, 0, tap], [first, second, tap + 1]) for tap in reversed(range(taps))]
+    return builder.value(ttnn.concat(parts, dim=-1), weight.shape, weight.dtype)
+
+
+def product(
+    ttnn: Any, builder: ProgramBuilder, source: Handle, windows: Windows, weight: Value, given: Convolution
+) -> Handle:
+    """[N × output pixels, out] of bordered images and weights [out, in / groups, *kernel]."""
+    groups, dtype = given.groups, given.dtype
+    taps, inner, outer = math.prod(given.kernel), given.in_channels // groups, given.out_channels // groups
+    last = weight.view((given.out_channels, inner, taps))
+    if groups == 1:
+        matrix = last.permute((2, 1, 0)).view((taps * inner, outer))
+        return ttnn.matmul(
+            patches(ttnn, builder, source, windows), matrix.tile(dtype), compute_kernel_config=builder.accurate
+        )
+    if inner == outer == 1:
+        return _each_channel_alone(ttnn, builder, source, windows, last, dtype)
+    seen = taps_of(ttnn, source, windows)
+    joined = ttnn.concat(seen, dim=-1) if len(seen) > 1 else seen[0]
+    rows = math.prod(joined.shape[:-1])
+    split = ttnn.permute(builder.reshaped(joined, (rows, taps, groups, inner)), [2, 0, 1, 3])
+    matrices = last.view((groups, outer, inner, taps)).permute((0, 3, 2, 1)).view((groups, taps * inner, outer))
+    made = ttnn.matmul(
+        builder.tiled(builder.reshaped(split, (groups, rows, taps * inner))),
+        matrices.tile(dtype),
+        compute_kernel_config=builder.accurate,
+    )
+    return builder.reshaped(ttnn.permute(made, [1, 0, 2]), (rows, given.out_channels))
+
+
+def _each_channel_alone(
+    ttnn: Any, builder: ProgramBuilder, source: Handle, windows: Windows, weight: Value, dtype: DataType
+) -> Handle:
+    channels = source.shape[-1]
+    total = None
+    rows = weight.view((channels, len(windows.taps))).permute((1, 0)).row_major(dtype)
+    for number, seen in enumerate(taps_of(ttnn, source, windows)):
+        factor = builder.tiled(ttnn.slice(rows, [number, 0], [number + 1, channels]))
+        pixels = builder.tiled(builder.reshaped(seen, (math.prod(seen.shape[:-1]), channels)))
+        part = ttnn.multiply(pixels, factor)
+        total = part if total is None else ttnn.add(total, part)
+    assert total is not None
+    return total

@@ -1,0 +1,1 @@
+"""Lowerings of operations that create tensors."""

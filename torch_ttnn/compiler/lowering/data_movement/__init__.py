@@ -1,0 +1,1 @@
+"""Lowerings of views, slices, joins, gather and scatter."""

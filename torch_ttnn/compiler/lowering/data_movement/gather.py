@@ -1,0 +1,338 @@
+"""Reading by index: index, index_select, gather, flip, and what is made of them.
+
+Indices known while compiling become slices where they are regular. An index out of range: torch raises an error. Known
+while compiling, it is left to torch to do so; in an index that comes with a call it is not seen, and what the device
+then reads is undefined.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from torch_ttnn.compiler.errors import refuse
+from torch_ttnn.compiler.ir.builder import ProgramBuilder
+from torch_ttnn.compiler.ir.nodes import captured_val
+from torch_ttnn.compiler.ir.value import Handle, Value
+from torch_ttnn.compiler.lowering.data_movement.joining import join
+from torch_ttnn.compiler.lowering.data_movement.repeating import expanded, interleaved, repeated
+from torch_ttnn.compiler.lowering.data_movement.slicing import cut
+from torch_ttnn.compiler.lowering.registry import lowers
+from torch_ttnn.compiler.lowering.support.preparation import prepares
+from ttnn_emulator import DataType
+
+aten = torch.ops.aten
+
+MOST_RUNS = 8  # slices up to which they are preferred to reading row by row
+MOST_DIMS = 4  # dimensions that the library indexes at once
+Indices = Sequence[Value | None]
+
+
+# -- places known while compiling --------------------------------------------------------------------------------------
+
+
+def constant_places(index: Value, size: int) -> torch.Tensor | None:
+    """The index, if it is known while compiling, counted from the start of a dimension of this size."""
+    found = index.constant()
+    if found is None:
+        return None
+    if found.numel() and not (-size <= int(found.min()) and int(found.max()) < size):
+        refuse(f"an index is out of range for a dimension of size {size}")
+    return torch.where(found < 0, found + size, found)
+
+
+def picked(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, places: Sequence[int]) -> Value:
+    """Slices along a dimension at known places: by cutting if they are regular, else by reading row by row."""
+    runs = _runs(places)
+    times = _interleaving(places)
+    if times > 1:
+        return interleaved(ttnn, builder, picked(ttnn, builder, x, dim, places[::times]), times, dim)
+    if len(runs) <= MOST_RUNS:
+        return join(ttnn, builder, [_run(ttnn, builder, x, dim, *run) for run in runs], dim)
+    index = builder.static(torch.tensor(list(places), dtype=torch.int32))
+    return _read(ttnn, builder, x, [dim], [index], (len(places),))
+
+
+def _run(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, start: int, step: int, count: int) -> Value:
+    if step:
+        return cut(ttnn, builder, x, dim, start, start + (count - 1) * step + 1, step)
+    times = [count if each == dim else 1 for each in range(x.ndim)]
+    return repeated(ttnn, builder, cut(ttnn, builder, x, dim, start, start + 1), times)
+
+
+def _runs(places: Sequence[int]) -> list[tuple[int, int, int]]:
+    """Start, step and count of stretches at equal distances that do not go backwards."""
+    runs = []
+    at = 0
+    while at < len(places):
+        count, step = 1, 1
+        if at + 1 < len(places) and places[at + 1] >= places[at]:
+            step = places[at + 1] - places[at]
+            while at + count < len(places) and places[at + count] - places[at + count - 1] == step:
+                count += 1
+        runs.append((places[at], step, count))
+        at += count
+    return runs
+
+
+def _interleaving(places: Sequence[int]) -> int:
+    """How often each place of a rising range is repeated, or 1."""
+    times = next((at for at, place in enumerate(places) if place != places[0]), 1)
+    if times == 1 or len(places) % times:
+        return 1
+    expected = [places[0] + at // times for at in range(len(places))]
+    return times if list(places) == expected else 1
+
+
+# -- reading row by row ------------------------------------------------------------------------------------------------
+
+
+def flat_index(ttnn: Any, builder: ProgramBuilder, index: Value, shape: Sequence[int]) -> Handle:
+    """An index, broadcast to a shape, as one row of int32."""
+    count = math.prod(shape)
+    if index.is_static:
+        index = index.prepared(_flattened, list(shape))
+    else:
+        index = expanded(ttnn, builder, index, shape).view((count,))
+    return index.row_major(DataType.INT32)
+
+
+@prepares
+def _flattened(index: torch.Tensor, shape: list[int]) -> torch.Tensor:
+    return index.expand(shape).reshape(-1).to(torch.int32)
+
+
+def linear_index(
+    ttnn: Any,
+    builder: ProgramBuilder,
+    indices: Sequence[Value],
+    sizes: Sequence[int],
+    shape: Sequence[int],
+    *,
+    signed: bool = True,
+) -> Value:
+    """Indices along several dimensions as one along all of them together, from 0 on, broadcast to `shape` and flat.
+
+    `signed`: negative ones count from the end.
+    """
+    if all(each.is_static for each in indices):
+        return builder.prepare(_linear, list(indices), list(sizes), list(shape))
+    total: Handle | None = None
+    for each, size in zip(indices, sizes):
+        wide = expanded(ttnn, builder, each, shape).view((math.prod(shape),)).tile(DataType.INT32)
+        place = ttnn.where(ttnn.lt(wide, 0), ttnn.add(wide, size), wide) if signed else wide
+        total = place if total is None else ttnn.add(ttnn.multiply(total, size), place)
+    assert total is not None
+    return builder.value(total, (math.prod(shape),), torch.int32)
+
+
+@prepares
+def _linear(indices: list[torch.Tensor], sizes: list[int], shape: list[int]) -> torch.Tensor:
+    total = torch.zeros(shape, dtype=torch.int64)
+    for each, size in zip(indices, sizes):
+        total = total * size + torch.where(each < 0, each + size, each)
+    return total.reshape(-1).to(torch.int32)
+
+
+def across(ttnn: Any, builder: ProgramBuilder, index: Value, width: int) -> Value:
+    """A flat index for every column of so many."""
+    return expanded(ttnn, builder, index.view((index.numel, 1)), (index.numel, width))
+
+
+def rows_of(x: Value, dims: Sequence[int], sizes: Sequence[int]) -> Value:
+    """`x` with these dimensions first, in these sizes, and all others as one."""
+    rest = [dim for dim in range(x.ndim) if dim not in dims]
+    width = math.prod([x.shape[dim] for dim in rest])
+    return x.permute([*dims, *rest]).view((*sizes, width))
+
+
+def _read(
+    ttnn: Any, builder: ProgramBuilder, x: Value, dims: Sequence[int], indices: Sequence[Value], shape: Sequence[int]
+) -> Value:
+    """The slices of `x` at the indices along `dims`, broadcast to `shape`, which takes the place of the dimensions."""
+    sizes = [x.shape[dim] for dim in dims]
+    if x.device_dtype is DataType.FLOAT32:  # the library reads rows of 16-bit floats and of integers only
+        place = linear_index(ttnn, builder, indices, sizes, shape)
+        table = rows_of(x, dims, [math.prod(sizes)])
+        wide = across(ttnn, builder, place, table.shape[-1]).tile(DataType.INT32)
+        found = ttnn.gather(table.tile(), 0, builder.cast(wide, DataType.UINT32))
+    elif len(dims) > MOST_DIMS:
+        refuse(f"at most {MOST_DIMS} dimensions are indexed at once")
+    else:
+        table = rows_of(x, dims, sizes)
+        given = [flat_index(ttnn, builder, index, shape) for index in indices]
+        found = ttnn.moreh_getitem(table.row_major(), given, list(range(len(dims))))
+    rest = [x.shape[dim] for dim in range(x.ndim) if dim not in dims]
+    result = builder.value(found, (math.prod(shape), table.shape[-1]), x.dtype).view((*shape, *rest))
+    return _in_place(result, dims, len(shape))
+
+
+def _in_place(result: Value, dims: Sequence[int], count: int) -> Value:
+    """Indexed dimensions come first; if they stood side by side, they return to their place."""
+    before = dims[0] if list(dims) == list(range(dims[0], dims[0] + len(dims))) else 0
+    front = [count + dim for dim in range(before)]
+    back = [dim for dim in range(count, result.ndim) if dim not in front]
+    return result.permute([*front, *range(count), *back])
+
+
+# -- index -------------------------------------------------------------------------------------------------------------
+
+
+@lowers(aten.index.Tensor, aten._unsafe_index.Tensor)
+def index(ttnn: Any, builder: ProgramBuilder, x: Value, indices: Indices) -> Value:
+    given = {dim: each for dim, each in enumerate(indices) if each is not None}
+    if not given:
+        return x
+    if any(each.dtype in (torch.bool, torch.uint8) for each in given.values()):
+        refuse("how many elements a mask picks depends on its values")
+    dims = list(given)
+    places = {dim: constant_places(each, x.shape[dim]) for dim, each in given.items()}
+    shape = torch.broadcast_shapes(*[each.shape for each in given.values()])
+    if len(shape) + x.ndim - len(given) != builder.origin.meta["val"].dim():
+        refuse("torch does not foresee the shape of what scalars and other indices pick together")
+    apart = _apart(places, shape)
+    if apart is not None:
+        return _one_by_one(ttnn, builder, x, places, apart, shape)  # type: ignore[arg-type]
+    return _read(ttnn, builder, x, dims, list(given.values()), shape)
+
+
+def _apart(places: dict[int, torch.Tensor | None], shape: Sequence[int]) -> dict[int, int | None] | None:
+    """If each index varies along a dimension of its own: for each the dimension of the broadcast shape, or None."""
+    axes: dict[int, int | None] = {}
+    for dim, each in places.items():
+        if each is None:
+            return None
+        wide = [axis + len(shape) - each.dim() for axis, size in enumerate(each.shape) if size != 1]
+        if len(wide) > 1 and len(places) > 1:
+            return None
+        axes[dim] = wide[0] if wide else None
+    used = [axis for axis in axes.values() if axis is not None]
+    return axes if len(set(used)) == len(used) else None
+
+
+def _one_by_one(
+    ttnn: Any,
+    builder: ProgramBuilder,
+    x: Value,
+    places: dict[int, torch.Tensor],
+    axes: dict[int, int | None],
+    shape: Sequence[int],
+) -> Value:
+    """Known indices along one dimension after the other."""
+    for dim, each in places.items():
+        x = picked(ttnn, builder, x, dim, each.reshape(-1).tolist())
+    dims = sorted(places, key=lambda dim: -1 if axes[dim] is None else axes[dim])  # type: ignore[arg-type, return-value]
+    rest = [dim for dim in range(x.ndim) if dim not in places]
+    first = x.permute([*dims, *rest]).view((*shape, *[x.shape[dim] for dim in rest]))
+    return _in_place(first, list(places), len(shape))
+
+
+@lowers(aten.index_select.default)
+def index_select(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, index: Value) -> Value:
+    if not x.ndim:
+        return x
+    dim %= x.ndim
+    found = constant_places(index, x.shape[dim])
+    if found is not None:
+        return picked(ttnn, builder, x, dim, found.reshape(-1).tolist())
+    return _read(ttnn, builder, x, [dim], [index.view((index.numel,))], (index.numel,))
+
+
+@lowers(aten.take.default)
+def take(ttnn: Any, builder: ProgramBuilder, x: Value, index: Value) -> Value:
+    return _read(ttnn, builder, x.view((x.numel,)), [0], [index], index.shape)
+
+
+@lowers(aten.flip.default)
+def flip(ttnn: Any, builder: ProgramBuilder, x: Value, dims: Sequence[int]) -> Value:
+    for dim in {dim % x.ndim for dim in dims} if x.ndim else ():
+        x = picked(ttnn, builder, x, dim, list(range(x.shape[dim]))[::-1])
+    return x
+
+
+@lowers(aten.gather.default)
+def gather(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, index: Value, *, sparse_grad: bool = False) -> Value:
+    if not x.ndim or not index.ndim:
+        return _read(
+            ttnn, builder, x.view((1,)) if not x.ndim else x, [0], [index.view((index.numel,))], (index.numel,)
+        ).view(index.shape)
+    constant_places(index, x.shape[dim])
+    shape, dim = index.shape, dim % x.ndim
+    if x.ndim == 1:
+        x, index, dim = x.view((1, *x.shape)), index.view((1, *index.shape)), 1
+    places = index.prepared(torch.Tensor.to, torch.int32) if index.is_static else index
+    found = ttnn.gather(x.tile(), dim, builder.cast(places.tile(), DataType.UINT32))
+    return builder.value(found, index.shape, x.dtype).view(shape)
+
+
+# -- by position -------------------------------------------------------------------------------------------------------
+
+
+@lowers(aten.diagonal.default, aten.diagonal_copy.default)
+def diagonal(ttnn: Any, builder: ProgramBuilder, x: Value, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Value:
+    """On the flattened matrix the diagonal is every (width + 1)-th element."""
+    dim1, dim2 = dim1 % x.ndim, dim2 % x.ndim
+    rest = [dim for dim in range(x.ndim) if dim not in (dim1, dim2)]
+    outer = [x.shape[dim] for dim in rest]
+    height, width = x.shape[dim1], x.shape[dim2]
+    start, count = diagonal_of(height, width, offset)
+    flat = x.permute([*rest, dim1, dim2]).view((*outer, height * width))
+    return cut(ttnn, builder, flat, len(outer), start, start + (count - 1) * (width + 1) + 1, width + 1)
+
+
+def diagonal_of(height: int, width: int, offset: int) -> tuple[int, int]:
+    """Where a diagonal starts in the flattened matrix, and how long it is."""
+    if offset >= 0:
+        return offset, min(height, width - offset)
+    return -offset * width, min(height + offset, width)
+
+
+@lowers(aten.as_strided.default, aten.as_strided_copy.default)
+def as_strided(
+    ttnn: Any,
+    builder: ProgramBuilder,
+    x: Value,
+    size: Sequence[int],
+    stride: Sequence[int],
+    storage_offset: int | None = None,
+) -> Value:
+    """A view of torch's memory: as slices and permutations where it is one, else read element by element."""
+    val = captured_val(builder.origin.args[0])
+    memory = sorted(range(x.ndim), key=lambda dim: (-val.stride(dim), -x.shape[dim]))
+    if not val.permute(memory).is_contiguous():
+        refuse("the memory of the input has gaps")
+    offset = storage_offset if storage_offset is not None else val.storage_offset()
+    start = offset - val.storage_offset()
+    flat = x.permute(memory).view((x.numel,))
+    order = sorted(range(len(size)), key=lambda dim: (-stride[dim], -size[dim]))
+    count = math.prod(size)
+    dense = torch.empty([size[dim] for dim in order], device="meta").stride()
+    same = all(size[dim] == 1 or stride[dim] == step for dim, step in zip(order, dense))
+    if not 0 <= start <= x.numel - (1 + sum((each - 1) * step for each, step in zip(size, stride))):
+        refuse("it reaches beyond the memory of the input")
+    if same:
+        block = cut(ttnn, builder, flat, 0, start, start + count).view([size[dim] for dim in order])
+        return block.permute([order.index(dim) for dim in range(len(size))])
+    places = torch.arange(x.numel, dtype=torch.int32).as_strided(list(size), list(stride), start)
+    return _read(ttnn, builder, flat, [0], [builder.static(places.contiguous())], tuple(size))
+
+
+@lowers(aten.tril.default)
+def tril(ttnn: Any, builder: ProgramBuilder, x: Value, diagonal: int = 0) -> Handle:
+    return _triangle(ttnn, builder, x, torch.ones(x.shape[-2:], dtype=torch.bool).tril(diagonal))
+
+
+@lowers(aten.triu.default)
+def triu(ttnn: Any, builder: ProgramBuilder, x: Value, diagonal: int = 0) -> Handle:
+    return _triangle(ttnn, builder, x, torch.ones(x.shape[-2:], dtype=torch.bool).triu(diagonal))
+
+
+def _triangle(ttnn: Any, builder: ProgramBuilder, x: Value, kept: torch.Tensor) -> Handle:
+    """Chosen, not multiplied: what is left out may be infinite."""
+    handle = x.tile()
+    mask = builder.static(kept).tile(handle.dtype)
+    zero = 0 if handle.dtype is DataType.INT32 else 0.0
+    return ttnn.where(mask, handle, zero)

@@ -1,0 +1,1 @@
+"""Lowerings of pools, resampling and unfold."""

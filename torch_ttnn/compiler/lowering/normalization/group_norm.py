@@ -1,0 +1,71 @@
+"""Group norms, in the order of images: statistics of channels, averaged over groups by a small matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torch_ttnn.compiler.ir.builder import ProgramBuilder
+from torch_ttnn.compiler.ir.value import TILE, Handle, Value
+from torch_ttnn.compiler.lowering.registry import lowers
+from torch_ttnn.compiler.lowering.support import image_layout
+from ttnn_emulator import DataType
+
+aten = torch.ops.aten
+
+FLOAT32 = DataType.FLOAT32
+
+
+@lowers(aten.native_group_norm.default)
+def group_norm(
+    ttnn: Any,
+    builder: ProgramBuilder,
+    x: Value,
+    weight: Value | None,
+    bias: Value | None,
+    batch: int,
+    channels: int,
+    pixels: int,
+    groups: int,
+    eps: float,
+) -> tuple[Value, Value, Value]:
+    """In float32: in bfloat16 the difference from a rounded mean would be lost."""
+    pixel_rows = image_layout.arranged(ttnn, builder, x, (batch, 1, pixels, channels), TILE, None)
+    rows = builder.cast(pixel_rows, FLOAT32)
+    share = averages(builder, channels, groups)
+    mean = group_mean(ttnn, builder, rows, share)
+    centred = ttnn.subtract(rows, mean)
+    variance = group_mean(ttnn, builder, ttnn.multiply(centred, centred), share)
+    rstd = ttnn.rsqrt(ttnn.add(variance, eps))
+    scale = rstd if weight is None else ttnn.multiply(rstd, channel_row(weight))
+    made = ttnn.multiply(centred, scale)
+    if bias is not None:
+        made = ttnn.add(made, channel_row(bias))
+    made = builder.reshaped(builder.cast(made, builder.device_dtype(x.dtype)), (1, 1, batch * pixels, channels))
+    result = image_layout.value(builder, made, batch, x.shape[2:], x.dtype)
+    return result, per_group(ttnn, builder, mean, batch, groups), per_group(ttnn, builder, rstd, batch, groups)
+
+
+def averages(builder: ProgramBuilder, channels: int, groups: int) -> Value:
+    """[C, C]: what each channel's group makes of all channels."""
+    size = channels // groups
+    return builder.static(torch.block_diag(*[torch.full((size, size), 1 / size)] * groups))
+
+
+def group_mean(ttnn: Any, builder: ProgramBuilder, rows: Handle, share: Value) -> Handle:
+    """[N, 1, pixels, C] → [N, 1, 1, C], the mean of its group at every channel."""
+    means = ttnn.mean(rows, dim=2, keepdim=True, compute_kernel_config=builder.accurate)
+    return ttnn.matmul(means, share.tile(FLOAT32), compute_kernel_config=builder.accurate)
+
+
+def channel_row(vector: Value) -> Handle:
+    return vector.view((1, 1, 1, vector.numel)).tile(FLOAT32)
+
+
+def per_group(ttnn: Any, builder: ProgramBuilder, statistic: Handle, batch: int, groups: int) -> Value:
+    """[N, 1, 1, C] → [N, groups]: that of each group's first channel."""
+    channels = statistic.shape[-1]
+    rows = ttnn.to_layout(statistic, ttnn.ROW_MAJOR_LAYOUT)
+    firsts = ttnn.slice(rows, [0, 0, 0, 0], [batch, 1, 1, channels], [1, 1, 1, channels // groups])
+    return builder.value(firsts, (batch, groups), torch.float32)

@@ -1,0 +1,1 @@
+"""Lowerings of matrix products, attention, and fused operations."""

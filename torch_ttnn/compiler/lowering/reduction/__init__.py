@@ -1,0 +1,1 @@
+"""Lowerings of reductions, sorting and losses."""

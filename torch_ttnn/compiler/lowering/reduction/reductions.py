@@ -1,0 +1,440 @@
+"""Sums, means, extremes, spreads and norms over dimensions, in the order in which a value is stored."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from torch_ttnn.compiler.errors import refuse
+from torch_ttnn.compiler.ir.builder import ProgramBuilder
+from torch_ttnn.compiler.ir.storage_order import Form, Shape
+from torch_ttnn.compiler.ir.value import Handle, Value
+from torch_ttnn.compiler.lowering.registry import lowers
+from ttnn_emulator import DataType
+
+aten = torch.ops.aten
+
+Dims = int | Sequence[int] | None
+FLOAT32, INT32 = DataType.FLOAT32, DataType.INT32
+
+
+# -- the dimensions -----------------------------------------------------------------------------------------------
+
+
+def dims_of(dim: Dims, rank: int) -> list[int]:
+    """The dimensions to reduce, counted from the front; none given means all."""
+    if dim is None or (not isinstance(dim, int) and not dim):
+        return list(range(rank))
+    given = [dim] if isinstance(dim, int) else list(dim)
+    return sorted({each % rank for each in given}) if rank else []
+
+
+def in_storage(builder: ProgramBuilder, x: Value, dtype: DataType | None = None) -> tuple[Handle, Form]:
+    """Tiles in the order in which the value lies, one dimension for each of torch's."""
+    if x.is_static:
+        return x.tile(dtype), Form.plain(x.shape)
+    handle, form = x.stored()
+    handle = builder.tiled(builder.reshaped(handle, form.held))
+    return (handle if dtype is None else builder.cast(handle, dtype)), form
+
+
+class Reduction:
+    """A value on its way to being reduced: its tiles as they lie, and which of their dimensions go.
+
+    Dimensions that were merged in storage (a convolution's N × H × W) are reduced without being taken apart where that
+    is possible.
+    """
+
+    def __init__(self, ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims, dtype: DataType | None = None) -> None:
+        self.builder = builder
+        self.x = x
+        self.dims = dims_of(dim, x.ndim)
+        self.count = math.prod([x.shape[each] for each in self.dims])
+        handle, self.form = (x.tile(), Form.plain(x.shape)) if x.is_static else x.stored()
+        axes = {self.form.axes[each] for each in self.dims}
+        places = _places(self.form.held, axes, handle.shape)
+        if places is None:
+            grouped, places = _grouped(self.form.held, axes)
+            handle = builder.reshaped(handle, grouped)
+        handle = builder.tiled(handle)
+        self.handle: Handle = handle if dtype is None else builder.cast(handle, dtype)
+        self.places = places
+
+    def over(self, operation: Callable[..., Handle], handle: Handle | None = None, **options: Any) -> Handle:
+        """One of the library's reductions, of what was prepared or of something of its shape; sizes become 1."""
+        handle = self.handle if handle is None else handle
+        if not self.places:
+            return handle
+        options = {"compute_kernel_config": self.builder.accurate, **options}
+        return operation(handle, dim=self.places, keepdim=True, **options)
+
+    def result(self, handle: Handle, keepdim: bool, dtype: torch.dtype) -> Value:
+        """What came out, as torch sees it."""
+        axes = {self.form.axes[dim] for dim in self.dims}
+        if keepdim:
+            held = [1 if axis in axes else size for axis, size in enumerate(self.form.held)]
+            form = Form(tuple(held), self.form.axes)
+        else:
+            kept = [axis for axis in range(len(self.form.held)) if axis not in axes]
+            left = [self.form.axes[dim] for dim in range(self.x.ndim) if dim not in self.dims]
+            form = Form(tuple([self.form.held[axis] for axis in kept]), tuple([kept.index(axis) for axis in left]))
+        return self.builder.value(handle, form.shape, dtype, form=form)
+
+
+def _places(held: Shape, axes: set[int], actual: Shape) -> list[int] | None:
+    """Which dimensions of a tensor of shape `actual` are exactly the axes of `held`; None if one is only in part."""
+    strides = _strides(held)
+    ranges = [(strides[axis], strides[axis] * held[axis]) for axis in axes if held[axis] != 1]
+    ranges = _joined(sorted(ranges))
+    found = []
+    for place, (size, stride) in enumerate(zip(actual, _strides(actual))):
+        if size == 1:
+            continue
+        low, high = stride, stride * size
+        if any(start <= low and high <= end for start, end in ranges):
+            found.append(place)
+        elif any(low < end and start < high for start, end in ranges):
+            return None
+    covered = math.prod([actual[place] for place in found])
+    return found if covered == math.prod([held[axis] for axis in axes]) else None
+
+
+def _strides(shape: Shape) -> list[int]:
+    return [math.prod(shape[place + 1 :]) for place in range(len(shape))]
+
+
+def _joined(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    joined: list[tuple[int, int]] = []
+    for start, end in ranges:
+        if joined and joined[-1][1] == start:
+            joined[-1] = joined[-1][0], end
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def _grouped(held: Shape, axes: set[int]) -> tuple[Shape, list[int]]:
+    """A shape with neighbours merged that go or stay together, and the places that go."""
+    sizes: list[int] = []
+    goes: list[bool] = []
+    for axis, size in enumerate(held):
+        if size == 1:
+            continue
+        if goes and goes[-1] == (axis in axes):
+            sizes[-1] *= size
+        else:
+            sizes.append(size)
+            goes.append(axis in axes)
+    return tuple(sizes), [place for place, each in enumerate(goes) if each]
+
+
+# -- sums and means -----------------------------------------------------------------------------------------------
+
+
+def _summed(ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims, keepdim: bool, dtype: torch.dtype | None) -> Value:
+    out = dtype or (x.dtype if x.is_float else torch.int64)
+    if not out.is_floating_point and x.is_float:
+        refuse("a sum of floats as integers")
+    reduction = Reduction(ttnn, builder, x, dim, _summing_dtype(builder, x, out))
+    return reduction.result(reduction.over(ttnn.sum), keepdim, out)
+
+
+def _summing_dtype(builder: ProgramBuilder, x: Value, out: torch.dtype) -> DataType | None:
+    """Integers and booleans are counted in 32 bits; floats stay what they are, unless a wider result is asked for."""
+    if not x.is_float:
+        return FLOAT32 if out.is_floating_point else INT32
+    return None if out is x.dtype or x.device_dtype is FLOAT32 else builder.device_dtype(out)
+
+
+@lowers(aten.sum.default)
+def sum_all(ttnn: Any, builder: ProgramBuilder, x: Value, *, dtype: torch.dtype | None = None) -> Value:
+    return _summed(ttnn, builder, x, None, False, dtype)
+
+
+@lowers(aten.sum.dim_IntList)
+def sum_dims(
+    ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims, keepdim: bool = False, *, dtype: torch.dtype | None = None
+) -> Value:
+    return _summed(ttnn, builder, x, dim, keepdim, dtype)
+
+
+@lowers(aten._trilinear.default)
+def trilinear(
+    ttnn: Any,
+    builder: ProgramBuilder,
+    x: Value,
+    y: Value,
+    z: Value,
+    expand1: Sequence[int],
+    expand2: Sequence[int],
+    expand3: Sequence[int],
+    sumdim: Sequence[int],
+    unroll_dim: int = 1,
+) -> Value:
+    """The sum of products of three, each with dimensions of size 1 put in first."""
+    made = None
+    for factor, places in zip((x, y, z), (expand1, expand2, expand3)):
+        shape = list(factor.shape)
+        for place in sorted(places):
+            shape.insert(place, 1)
+        handle = factor.view(shape).tile()
+        made = handle if made is None else ttnn.multiply(made, handle)
+    assert made is not None
+    return _summed(ttnn, builder, builder.value(made, made.shape, x.dtype), list(sumdim), False, None)
+
+
+@lowers(aten.mean.default)
+def mean_all(ttnn: Any, builder: ProgramBuilder, x: Value, *, dtype: torch.dtype | None = None) -> Value:
+    return mean(ttnn, builder, x, None, dtype=dtype)
+
+
+@lowers(aten.mean.dim)
+def mean(
+    ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims, keepdim: bool = False, *, dtype: torch.dtype | None = None
+) -> Value:
+    out = dtype or x.dtype
+    reduction = Reduction(ttnn, builder, x, dim, _summing_dtype(builder, x, out))
+    return reduction.result(reduction.over(ttnn.mean), keepdim, out)
+
+
+@lowers(aten.count_nonzero.default)
+def count_nonzero(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int | None = None) -> Value:
+    return _counted(ttnn, builder, x, dim)
+
+
+@lowers(aten.count_nonzero.dim_IntList)
+def count_nonzero_dims(ttnn: Any, builder: ProgramBuilder, x: Value, dim: Sequence[int]) -> Value:
+    return _counted(ttnn, builder, x, dim)
+
+
+def _counted(ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims) -> Value:
+    reduction = Reduction(ttnn, builder, x, dim)
+    truth = builder.cast(_truth(ttnn, x, reduction.handle), INT32)
+    return reduction.result(reduction.over(ttnn.sum, truth), False, torch.int64)
+
+
+# -- extremes, any, all -------------------------------------------------------------------------------------------
+
+
+def extreme(
+    ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims, keepdim: bool, operation: Callable[..., Handle]
+) -> Value:
+    """The largest or the smallest over dimensions: `operation` is `ttnn.max` or `ttnn.min`."""
+    reduction = Reduction(ttnn, builder, x, dim)
+    return reduction.result(reduction.over(operation), keepdim, x.dtype)
+
+
+@lowers(aten.amax.default)
+def amax(ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims = (), keepdim: bool = False) -> Value:
+    return extreme(ttnn, builder, x, dim, keepdim, ttnn.max)
+
+
+@lowers(aten.amin.default)
+def amin(ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims = (), keepdim: bool = False) -> Value:
+    return extreme(ttnn, builder, x, dim, keepdim, ttnn.min)
+
+
+@lowers(aten.max.default)
+def max_all(ttnn: Any, builder: ProgramBuilder, x: Value) -> Value:
+    return extreme(ttnn, builder, x, None, False, ttnn.max)
+
+
+@lowers(aten.min.default)
+def min_all(ttnn: Any, builder: ProgramBuilder, x: Value) -> Value:
+    return extreme(ttnn, builder, x, None, False, ttnn.min)
+
+
+def _truth(ttnn: Any, x: Value, handle: Handle) -> Handle:
+    return handle if x.is_bool else ttnn.ne(handle, 0)
+
+
+def _truths(
+    ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims, keepdim: bool, operation: Callable[..., Handle]
+) -> Value:
+    if x.dtype is torch.uint8:
+        refuse("any and all of uint8 give uint8")
+    reduction = Reduction(ttnn, builder, x, dim)
+    return reduction.result(reduction.over(operation, _truth(ttnn, x, reduction.handle)), keepdim, torch.bool)
+
+
+@lowers(aten.any.default)
+def any_all(ttnn: Any, builder: ProgramBuilder, x: Value) -> Value:
+    return _truths(ttnn, builder, x, None, False, ttnn.max)
+
+
+@lowers(aten.any.dim, aten.any.dims)
+def any_dims(ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims = None, keepdim: bool = False) -> Value:
+    return _truths(ttnn, builder, x, dim, keepdim, ttnn.max)
+
+
+@lowers(aten.all.default)
+def all_all(ttnn: Any, builder: ProgramBuilder, x: Value) -> Value:
+    return _truths(ttnn, builder, x, None, False, ttnn.min)
+
+
+@lowers(aten.all.dim, aten.all.dims)
+def all_dims(ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims = None, keepdim: bool = False) -> Value:
+    return _truths(ttnn, builder, x, dim, keepdim, ttnn.min)
+
+
+# -- products -----------------------------------------------------------------------------------------------------
+
+
+def _multiplied(
+    ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims, keepdim: bool, dtype: torch.dtype | None
+) -> Value:
+    out = dtype or x.dtype
+    if not x.is_float or not out.is_floating_point:
+        refuse("products of integers soon exceed 32 bits")
+    reduction = Reduction(ttnn, builder, x, dim, FLOAT32)
+    handle = reduction.handle
+    for place in reduction.places:
+        handle = ttnn.prod(handle, dim=place, keepdim=True)
+    return reduction.result(builder.cast(handle, builder.device_dtype(out)), keepdim, out)
+
+
+@lowers(aten.prod.default)
+def prod_all(ttnn: Any, builder: ProgramBuilder, x: Value, *, dtype: torch.dtype | None = None) -> Value:
+    return _multiplied(ttnn, builder, x, None, False, dtype)
+
+
+@lowers(aten.prod.dim_int)
+def prod(
+    ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, keepdim: bool = False, *, dtype: torch.dtype | None = None
+) -> Value:
+    return _multiplied(ttnn, builder, x, dim, keepdim, dtype)
+
+
+# -- spreads: in float32, as differences from a rounded mean would be lost ----------------------------------------
+
+
+def _spread(
+    ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims, correction: float | None
+) -> tuple[Reduction, Handle, Handle]:
+    """The reduction, the mean and the variance."""
+    reduction = Reduction(ttnn, builder, x, dim, FLOAT32)
+    freedom = reduction.count - (1 if correction is None else correction)
+    if freedom <= 0:
+        refuse(f"a variance of {reduction.count} values with correction {correction} is not a number")
+    mean = reduction.over(ttnn.mean)
+    apart = ttnn.subtract(reduction.handle, mean)
+    total = reduction.over(ttnn.sum, ttnn.multiply(apart, apart))
+    return reduction, mean, ttnn.multiply(total, 1 / freedom)
+
+
+def _rounded(builder: ProgramBuilder, reduction: Reduction, handle: Handle, keepdim: bool) -> Value:
+    return reduction.result(builder.cast(handle, builder.device_dtype(reduction.x.dtype)), keepdim, reduction.x.dtype)
+
+
+@lowers(aten.var.correction)
+def var(
+    ttnn: Any,
+    builder: ProgramBuilder,
+    x: Value,
+    dim: Dims = None,
+    *,
+    correction: float | None = None,
+    keepdim: bool = False,
+) -> Value:
+    reduction, _, variance = _spread(ttnn, builder, x, dim, correction)
+    return _rounded(builder, reduction, variance, keepdim)
+
+
+@lowers(aten.std.correction)
+def std(
+    ttnn: Any,
+    builder: ProgramBuilder,
+    x: Value,
+    dim: Dims = None,
+    *,
+    correction: float | None = None,
+    keepdim: bool = False,
+) -> Value:
+    reduction, _, variance = _spread(ttnn, builder, x, dim, correction)
+    return _rounded(builder, reduction, ttnn.sqrt(variance), keepdim)
+
+
+@lowers(aten.var_mean.correction)
+def var_mean(
+    ttnn: Any,
+    builder: ProgramBuilder,
+    x: Value,
+    dim: Dims = None,
+    *,
+    correction: float | None = None,
+    keepdim: bool = False,
+) -> tuple[Value, Value]:
+    reduction, mean, variance = _spread(ttnn, builder, x, dim, correction)
+    return _rounded(builder, reduction, variance, keepdim), _rounded(builder, reduction, mean, keepdim)
+
+
+# -- norms and log-sums -------------------------------------------------------------------------------------------
+
+
+@lowers(aten.logsumexp.default)
+def logsumexp(ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims, keepdim: bool = False) -> Value:
+    if not x.is_float:
+        refuse("logsumexp of integers")
+    reduction = Reduction(ttnn, builder, x, dim, FLOAT32)
+    return _rounded(builder, reduction, log_sum(ttnn, reduction), keepdim)
+
+
+def log_sum(ttnn: Any, reduction: Reduction) -> Handle:
+    """log Σ exp x; the largest is taken out first, unless it is infinite."""
+    largest = reduction.over(ttnn.max)
+    shift = ttnn.where(ttnn.isinf(largest), 0.0, largest)
+    total = reduction.over(ttnn.sum, ttnn.exp(ttnn.subtract(reduction.handle, shift)))
+    return ttnn.add(ttnn.log(total), shift)
+
+
+def _norm(
+    ttnn: Any, builder: ProgramBuilder, x: Value, order: float, dim: Dims, keepdim: bool, dtype: torch.dtype | None
+) -> Value:
+    out = dtype or x.dtype
+    reduction = Reduction(ttnn, builder, x, dim, FLOAT32)
+    return reduction.result(
+        builder.cast(_measured(ttnn, reduction, float(order)), builder.device_dtype(out)), keepdim, out
+    )
+
+
+def _measured(ttnn: Any, reduction: Reduction, order: float) -> Handle:
+    handle = reduction.handle
+    if order == 2:
+        return ttnn.sqrt(reduction.over(ttnn.sum, ttnn.multiply(handle, handle)))
+    if order == 0:
+        return reduction.over(ttnn.sum, ttnn.ne(handle, 0.0))
+    size = ttnn.abs(handle)
+    if math.isinf(order):
+        return reduction.over(ttnn.max if order > 0 else ttnn.min, size)
+    if order == 1:
+        return reduction.over(ttnn.sum, size)
+    if order < 0:
+        refuse(f"a norm of order {order}")
+    return ttnn.pow(reduction.over(ttnn.sum, ttnn.pow(size, order)), 1 / order)
+
+
+@lowers(aten.linalg_vector_norm.default)
+def vector_norm(
+    ttnn: Any,
+    builder: ProgramBuilder,
+    x: Value,
+    ord: float = 2,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: torch.dtype | None = None,
+) -> Value:
+    return _norm(ttnn, builder, x, ord, dim, keepdim, dtype)
+
+
+@lowers(aten.norm.Scalar)
+def norm_all(ttnn: Any, builder: ProgramBuilder, x: Value, p: float = 2) -> Value:
+    return _norm(ttnn, builder, x, p, None, False, None)
+
+
+@lowers(aten.norm.ScalarOpt_dim)
+def norm(ttnn: Any, builder: ProgramBuilder, x: Value, p: float | None, dim: Dims, keepdim: bool = False) -> Value:
+    return _norm(ttnn, builder, x, 2 if p is None else p, dim, keepdim, None)

@@ -1,0 +1,1 @@
+"""What several lowerings share. Nothing here registers a lowering."""

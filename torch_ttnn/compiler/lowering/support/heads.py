@@ -1,0 +1,68 @@
+"""Attention heads taken apart and put together by the library's own operations, where they apply.
+
+A head is [.., S, D] in tiles only if D is a whole number of tiles; others go the general way of reshape and permute.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch_ttnn.compiler.errors import StaysOnHost
+from torch_ttnn.compiler.ir.storage_order import Form, Shape
+from torch_ttnn.compiler.ir.value import TILE, Handle
+from ttnn_emulator import TILE_SIZE, DataType
+
+if TYPE_CHECKING:
+    from torch_ttnn.compiler.ir.builder import ProgramBuilder
+
+DTYPES = (DataType.BFLOAT16, DataType.FLOAT32, DataType.BFLOAT8_B)
+
+
+def split_heads(ttnn: Any, builder: ProgramBuilder, handle: Handle, form: Form) -> Handle | None:
+    """[B, S, H * D] stored, seen as [B, H, S, D]."""
+    if form.axes != (0, 2, 1, 3) or not _is_split(handle, form.held):
+        return None
+    found = _apart(ttnn, builder, handle, form.held, key_heads=0)
+    return None if found is None else found[0]
+
+
+def split_qkv(ttnn: Any, builder: ProgramBuilder, handle: Handle, form: Form) -> tuple[Handle, Handle, Handle] | None:
+    """[B, S, 3 * H * D] stored, seen as [3, B, H, S, D]: query, key and value."""
+    if form.axes != (2, 0, 3, 1, 4) or form.held[2] != 3:
+        return None
+    batch, length, _, heads, width = form.held
+    held = (batch, length, heads, width)
+    if not _is_split(handle, (batch, length, 3 * heads, width)):
+        return None
+    return _apart(ttnn, builder, handle, held, key_heads=heads)
+
+
+def joined_heads(ttnn: Any, builder: ProgramBuilder, handle: Handle, form: Form, shape: Shape) -> Handle | None:
+    """[B, H, S, D] stored, seen as [B, S, H, D], wanted as [B, S, H * D] or [B * S, H * D]."""
+    if form.axes != (0, 2, 1, 3) or handle.shape[-2:] != form.held[-2:] or handle.dtype not in DTYPES:
+        return None
+    batch, heads, length, width = form.held
+    if shape not in ((batch, length, heads * width), (batch * length, heads * width)) or width % TILE_SIZE:
+        return None
+    side_by_side = builder.tiled(builder.reshaped(handle, form.held))  # leading dimensions merge at no cost
+    return builder.reshaped(ttnn.transformer.concatenate_heads(side_by_side), shape)
+
+
+def _is_split(handle: Handle, held: Shape) -> bool:
+    """Whether heads of whole tiles stand side by side in the last stored dimension."""
+    heads, width = held[2:]
+    wide = handle.shape and handle.shape[-1] == heads * width and width % TILE_SIZE == 0
+    return bool(wide) and handle.layout is TILE and handle.dtype in DTYPES
+
+
+def _apart(
+    ttnn: Any, builder: ProgramBuilder, handle: Handle, held: Shape, key_heads: int
+) -> tuple[Handle, Handle, Handle] | None:
+    batch, length, heads, _ = held
+    wide = builder.reshaped(handle, (batch, 1, length, handle.shape[-1]))
+    try:
+        return ttnn.experimental.nlp_create_qkv_heads(
+            wide, num_heads=heads, num_kv_heads=key_heads, transpose_k_heads=False
+        )
+    except StaysOnHost:  # refused for its L1: reshape and permute always do
+        return None

@@ -1,0 +1,84 @@
+"""Sums that only a norm reads. The norm adds their parts itself, in float32, so what makes a part need not round it.
+
+In a transformer that normalises after each block such sums are what runs through the whole model, and what would be
+rounded twice a layer.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.fx
+
+from torch_ttnn.compiler.ir.value import Handle
+from ttnn_emulator import DataType
+
+aten = torch.ops.aten
+SAME = (aten.view.default, aten._unsafe_view.default, aten.reshape.default, aten.clone.default)  # the same values
+NORMS = (aten.native_layer_norm.default, aten._fused_rms_norm.default)
+
+
+def is_read_by_norm_only(node: torch.fx.Node) -> bool:
+    """Whether a node is part of a sum that nothing but a norm reads."""
+    node = _seen_by_one(node)
+    user = _only_user(node)
+    if user is None or not _is_sum(user):
+        return False
+    total = _seen_by_one(user)
+    norm = _only_user(total)
+    return norm is not None and norm.target in NORMS and norm.args[0] is total
+
+
+def summands(node: torch.fx.Node, tiles: Handle) -> tuple[Handle, Handle] | None:
+    """The two parts of what is normalised, if it is such a sum: tensors with as many elements.
+
+    node   the first argument of the norm, in the captured graph
+    tiles  what it was lowered to
+    """
+    while node.target in SAME and len(node.users) == 1:
+        node = node.args[0]  # type: ignore[assignment]
+    if not _is_sum(node) or len(node.users) != 1:
+        return None
+    made = tiles.node
+    while made.meta.get("path") == "ttnn.reshape":
+        made = made.args[0]  # type: ignore[assignment]
+    if made.meta.get("path") != "ttnn.add":
+        return None
+    parts = [Handle(each, each.meta["spec"]) for each in made.args if isinstance(each, torch.fx.Node)]
+    whole = made.meta["spec"].spec
+    if len(parts) != 2 or any(each.shape != whole.shape or each.dtype not in FLOATS for each in parts):
+        return None
+    # The first part decides about the dtype of the result.
+    one, other = sorted(map(_unrounded, parts), key=lambda each: each.dtype is not DataType.FLOAT32)
+    return one, other
+
+
+FLOATS = (DataType.BFLOAT16, DataType.FLOAT32)
+
+
+def _unrounded(part: Handle) -> Handle:
+    """What an operand was before it was made bfloat16 to be added."""
+    node = part.node
+    while node.meta.get("path") == "ttnn.reshape":
+        node = node.args[0]  # type: ignore[assignment]
+    if node.meta.get("path") != "ttnn.typecast" or node.meta["spec"].spec.dtype is not DataType.BFLOAT16:
+        return part
+    source = node.args[0]
+    assert isinstance(source, torch.fx.Node)
+    wide = Handle(source, source.meta["spec"])
+    return wide if wide.dtype is DataType.FLOAT32 else part
+
+
+def _is_sum(node: torch.fx.Node) -> bool:
+    return node.target is aten.add.Tensor and not node.kwargs
+
+
+def _only_user(node: torch.fx.Node) -> torch.fx.Node | None:
+    return next(iter(node.users)) if len(node.users) == 1 else None
+
+
+def _seen_by_one(node: torch.fx.Node) -> torch.fx.Node:
+    """The last of the views and copies that are made of a node, one of the other."""
+    user = _only_user(node)
+    while user is not None and user.target in SAME:
+        node, user = user, _only_user(user)
+    return node

@@ -1,6 +1,0 @@
-"""Between which numbers the values of a graph lie."""
-
-from torch_ttnn.compiler.ranges import rules as rules
-from torch_ttnn.compiler.ranges.propagation import Range, Ranges, beyond, divides_by_zero
-
-__all__ = ["Range", "Ranges", "beyond", "divides_by_zero"]

@@ -1,0 +1,79 @@
+"""Warm calls of small programs on the emulator without handing values from tensor to tensor.
+
+Where all that happens before a trace is `from_torch` of inputs, and all that is read of it goes through `to_torch`, the
+emulator can take inputs from torch's memory and give results into it in one call
+(`ttnn_emulator.execution.direct_replay`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.fx
+
+from ttnn_emulator.execution.direct_replay import DirectReplay, direct_replay
+
+if TYPE_CHECKING:
+    from torch_ttnn.compiler.runtime.trace import Parts
+
+UPLOADING = frozenset({"dtype", "layout", "device", "memory_config"})  # arguments that do not change values
+
+Download = tuple[int, torch.dtype | None]  # which result of the trace, and as what
+
+
+class Shortcut:
+    """The short way through one traced program, once the emulator knows it."""
+
+    def __init__(self, uploads: list[int], downloads: list[Download], finish: Callable[..., Any]) -> None:
+        self._uploads = uploads  # numbers of inputs
+        self._downloads = downloads
+        self._finish = finish
+        self._replay: DirectReplay | None = None
+
+    @classmethod
+    def of(cls, parts: Parts, function: Callable[..., Any]) -> Shortcut | None:
+        """None if the host does more at the ends than uploading and downloading; `function` makes one of nodes."""
+        downloads = [node for node in parts.after if any(each in parts.downloaded for each in node.all_input_nodes)]
+        if parts.uploaded != parts.before or not all(map(_is_plain_upload, parts.before)):
+            return None
+        if not all(map(_is_plain_download, downloads)):
+            return None
+        rest = [node for node in parts.after if node not in downloads]
+        if any(str(node.meta.get("path", "")).startswith("ttnn.") for node in rest):
+            return None
+        finish = function("finish(weights, inputs, made)", parts.placeholders, rest, downloads)
+        uploads = [node.args[0].meta["number"] for node in parts.before]  # type: ignore[union-attr]
+        places = [parts.downloaded.index(node.args[0]) for node in downloads]  # type: ignore[arg-type]
+        dtypes = [node.kwargs.get("dtype") for node in downloads]
+        return cls(uploads, list(zip(places, dtypes)), finish)  # type: ignore[arg-type]
+
+    def __call__(self, weights: list[Any], inputs: Sequence[Any]) -> Any:
+        """What the program gives; None if it has to be run the long way."""
+        if self._replay is None:
+            return None
+        made = self._replay([inputs[number] for number in self._uploads])
+        if made is None:
+            self._replay = None
+            return None
+        return self._finish(weights, inputs, made)
+
+    def look(self, device: Any, trace: int, buffers: Sequence[Any], results: Sequence[Any]) -> None:
+        """Find out whether the emulator knows the short way by now."""
+        self._replay = direct_replay(
+            device, trace, buffers, [(results[place], dtype) for place, dtype in self._downloads]
+        )
+
+    def forget(self) -> None:
+        self._replay = None
+
+
+def _is_plain_upload(node: torch.fx.Node) -> bool:
+    given = node.args[0] if len(node.args) == 1 else None
+    is_input = isinstance(given, torch.fx.Node) and given.op == "placeholder"
+    return node.meta.get("path") == "ttnn.from_torch" and is_input and set(node.kwargs) <= UPLOADING
+
+
+def _is_plain_download(node: torch.fx.Node) -> bool:
+    return node.meta.get("path") == "ttnn.to_torch" and len(node.args) == 1 and set(node.kwargs) <= {"dtype"}

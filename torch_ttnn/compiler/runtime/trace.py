@@ -1,0 +1,172 @@
+"""Warm calls as one captured trace: inputs are copied into buffers that stay, and the device replays the rest.
+
+A program can be traced if the host has nothing to do between uploading inputs and downloading outputs. Capturing needs
+every program of the device compiled, so it follows the first plain run.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+import torch.fx
+
+from torch_ttnn.compiler.ir.nodes import DRAWS
+from torch_ttnn.compiler.runtime.direct_replay import Shortcut
+from torch_ttnn.compiler.runtime.dispatch_modes import unobserved
+from torch_ttnn.compiler.stages import emit
+from torch_ttnn.devices import Target
+
+log = logging.getLogger("torch_ttnn")
+
+
+class Parts:
+    """A main graph cut in three: before the device, on it, after it."""
+
+    def __init__(self, graph: torch.fx.Graph, weights: dict[torch.fx.Node, int]) -> None:
+        self.before: list[torch.fx.Node] = []
+        self.body: list[torch.fx.Node] = []
+        self.after: list[torch.fx.Node] = []
+        self.is_whole = True  # no host operation stands between
+        kinds: dict[torch.fx.Node, str] = {}
+        for node in graph.nodes:
+            kind = kinds[node] = self._kind(node, kinds, weights)
+            if kind in ("before", "body", "after"):
+                getattr(self, kind).append(node)
+        self.placeholders = [node for node, kind in kinds.items() if kind in ("input", "weight")]
+        self.uploaded = [node for node in self.before if any(kinds[user] == "body" for user in node.users)]
+        self.downloaded = [node for node in self.body if any(kinds[user] == "after" for user in node.users)]
+        if any(kinds.get(node) == "before" for after in self.after for node in after.all_input_nodes):
+            self.is_whole = False  # an uploaded input that is an output at once: rare, and then nothing is gained
+
+    def _kind(self, node: torch.fx.Node, kinds: dict[torch.fx.Node, str], weights: dict[torch.fx.Node, int]) -> str:
+        if node.op == "placeholder":
+            return "weight" if node in weights else "input"
+        if node.op == "output":
+            return "after"
+        if "reason" in node.meta or node.meta.get("move") == DRAWS:  # a trace would replay the same random numbers
+            self.is_whole = False
+        inputs = {kinds[each] for each in node.all_input_nodes}
+        path = node.meta.get("path")
+        if path == "ttnn.from_torch" or "upload" in node.meta.get("move", ""):
+            if not inputs <= {"input", "before"}:
+                self.is_whole = False
+            return "before"
+        if path == "ttnn.to_torch" or "download" in node.meta.get("move", "") or "after" in inputs:
+            return "after"
+        return "body"
+
+
+class TracedProgram:
+    """Runs a whole program as a trace; takes it anew when weights changed."""
+
+    def __init__(self, parts: Parts, weights: dict[torch.fx.Node, int], target: Target) -> None:
+        self._target = target
+        self._has_room = True  # for what a trace takes on the device
+        self._made_from: list[Any] | None = None
+        self._trace: Any = None
+        self._buffers: Sequence[Any] = ()
+        self._results: Sequence[Any] = ()
+        self._upload, self._body, self._download = _functions(parts, weights)
+        self._shortcut = (
+            Shortcut.of(parts, functools.partial(_function, weights=weights)) if target.is_emulator else None
+        )
+
+    def __call__(self, weights: list[Any], inputs: Sequence[Any]) -> Any:
+        if not self._has_room:
+            outputs = self._without_trace(weights, inputs)
+            self._buffers = ()
+            return outputs
+        if self._made_from is None or any(one is not other for one, other in zip(self._made_from, weights)):
+            return self._capture(weights, inputs)
+        if self._shortcut is None or self._target.border.is_heard:
+            return self._replay(weights, inputs)
+        outputs = self._shortcut(weights, inputs)
+        if outputs is None:
+            outputs = self._replay(weights, inputs)
+            self._shortcut.look(self._target.device, self._trace, self._buffers, self._results)
+        return outputs
+
+    def _replay(self, weights: list[Any], inputs: Sequence[Any]) -> Any:
+        ttnn, device = self._target.border.ttnn, self._target.device
+        for made, buffer in zip(self._upload(ttnn, None, inputs), self._buffers):
+            ttnn.copy_host_to_device_tensor(made, buffer)
+        ttnn.execute_trace(device, self._trace, cq_id=0, blocking=True)
+        return self._download(ttnn, weights, inputs, self._results)
+
+    def _without_trace(self, weights: list[Any], inputs: Sequence[Any]) -> Any:
+        ttnn, device = self._target.border.ttnn, self._target.device
+        self._buffers = self._upload(ttnn, device, inputs)
+        results = self._body(ttnn, device, weights, self._buffers)
+        return self._download(ttnn, weights, inputs, results)
+
+    @unobserved()
+    def _capture(self, weights: list[Any], inputs: Sequence[Any]) -> Any:
+        self.release()
+        outputs = self._without_trace(weights, inputs)
+        try:
+            self._record(weights)
+        except RuntimeError as error:  # the program itself has just run
+            self.release()
+            self._has_room = False
+            log.warning("a program runs without a trace from now on, call by call: %s", error)
+        return outputs
+
+    def _record(self, weights: list[Any]) -> None:
+        ttnn, device = self._target.border.ttnn, self._target.device
+        trace = ttnn.begin_trace_capture(device, cq_id=0)
+        try:
+            self._results = self._body(ttnn, device, weights, self._buffers)
+        finally:  # an interrupted capture must not leave the device recording
+            ttnn.end_trace_capture(device, trace, cq_id=0)
+            self._trace = trace
+        self._made_from = list(weights)
+
+    def release(self) -> None:
+        """Give the buffers back; the next call captures anew."""
+        if self._trace is not None and self._target.is_open:
+            self._target.ttnn.release_trace(self._target.device, self._trace)
+        self._trace = self._made_from = None
+        if self._shortcut is not None:
+            self._shortcut.forget()
+        self._buffers = self._results = ()
+
+    def __del__(self) -> None:
+        self.release()
+
+
+def _functions(parts: Parts, weights: dict[torch.fx.Node, int]) -> list[Callable[..., Any]]:
+    inputs = [node for node in parts.placeholders if node not in weights]
+    given = [node for node in parts.placeholders if node in weights]
+    write = functools.partial(_function, weights=weights)
+    return [
+        write("upload(ttnn, device, inputs)", inputs, parts.before, result=parts.uploaded),
+        write("body(ttnn, device, weights, uploaded)", given, parts.body, parts.uploaded, parts.downloaded),
+        write("download(ttnn, weights, inputs, made)", [*inputs, *given], parts.after, parts.downloaded),
+    ]
+
+
+def _function(
+    signature: str,
+    placeholders: Sequence[torch.fx.Node],
+    nodes: Sequence[torch.fx.Node],
+    given: Sequence[torch.fx.Node] = (),
+    result: Sequence[torch.fx.Node] | None = None,
+    *,
+    weights: dict[torch.fx.Node, int],
+) -> Callable[..., Any]:
+    """A part as a function: unpacks what it is given, and returns `result` if that is not the graph's own output."""
+    read = {each for node in nodes for each in node.all_input_nodes}
+    own = [node for node in placeholders if node in read]
+    source = emit.function_source(signature, [*own, *nodes], weights, kept=result or ())
+    head, _, rest = source.partition("\n")
+    name, _, parameters = signature.partition("(")
+    if given:
+        last = parameters.rstrip(")").split(", ")[-1]
+        head += f"\n{emit.INDENT}{emit.literal(tuple(given))} = {last}"
+    if result is not None:
+        rest += f"{emit.INDENT}return {emit.literal(tuple(result))}\n"
+    return emit.compiled(f"{head}\n{rest}", name)

@@ -1,0 +1,203 @@
+"""Weights of a program: prepared once, kept on the device, prepared again when the model's own tensors changed.
+
+To notice a change at no cost on every call, a program keeps a copy-on-write clone of each tensor it read: the clone
+shares memory with the original until somebody writes to either, and then the original moves to another address. So
+comparing addresses finds every change, in-place edits of `param.data` too. Memory that cannot be shared so (made by
+numpy, or mapped from a file) is compared by checksum.
+"""
+
+from __future__ import annotations
+
+import weakref
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import torch
+import torch.fx
+from torch._C import _data_address  # type: ignore[attr-defined]
+
+from torch_ttnn.compiler.analysis.index_bounds import Bounds
+from torch_ttnn.compiler.errors import BeyondBounds, ProgramError
+from torch_ttnn.compiler.ir.arguments import call_with
+from torch_ttnn.compiler.ir.source_lines import failed_call
+from torch_ttnn.compiler.lowering.support.preparation import Room, selected
+from torch_ttnn.compiler.runtime.dispatch_modes import unobserved
+from torch_ttnn.compiler.stages import emit
+from torch_ttnn.devices import Target
+
+
+class Watch:
+    """Remembers what a tensor held."""
+
+    def __init__(self, tensor: torch.Tensor, when_gone: Callable[[], None]) -> None:
+        self._gone = weakref.ref(tensor, lambda _: when_gone())
+        self._clone: torch.Tensor | None = None
+        self.address = 0
+        self._checksum = 0
+        if tensor.is_meta:
+            return
+        try:
+            self._clone = torch._lazy_clone(tensor.detach())
+            self.address = _data_address(tensor)
+        except RuntimeError:  # memory that is not torch's own
+            self._checksum = _checksum(tensor)
+
+    def has_changed(self, tensor: torch.Tensor) -> bool:
+        if tensor.is_meta:
+            return False
+        if self._clone is None:
+            return _checksum(tensor) != self._checksum
+        if _data_address(tensor) == self.address:
+            return False
+        # It moved, but perhaps only because somebody asked for its address.
+        return not _same(tensor, self._clone)
+
+    def has_moved(self, tensor: torch.Tensor) -> bool:
+        return self._clone is not None and _data_address(tensor) != self.address
+
+
+def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    one = one.detach()
+    if one.shape != other.shape or one.dtype != other.dtype or one.stride() != other.stride():
+        return False
+    return torch.equal(one, other) or _checksum(one) == _checksum(other)  # NaN differs from itself
+
+
+def _checksum(tensor: torch.Tensor) -> int:
+    data = tensor.detach().contiguous().reshape(-1).view(torch.uint8) if tensor.numel() else tensor.detach()
+    return zlib.crc32(data.numpy().data) if tensor.numel() else 0
+
+
+class Weights:
+    """The prepared tensors of one program."""
+
+    def __init__(
+        self,
+        graph: torch.fx.Graph,
+        made: Sequence[torch.fx.Node],
+        statics: dict[int, torch.fx.Node],
+        target: Target,
+        keep: bool = True,
+    ) -> None:
+        self._made = list(made)
+        self._target = target
+        self._keep = keep
+        self._numbers = list(statics)
+        self._placeholder_number = {node: number for number, node in statics.items()}
+        self._depends = _dependencies(graph, self._placeholder_number)
+        self._watches: dict[int, Watch] = {}
+        self._is_prepared = False
+        self.tensors: list[Any] = [None] * len(self._made)
+        self.when_released: Callable[[], None] = lambda: None
+        target.border.holders.add(self)
+        self.bounds: dict[int, Bounds] = {}  # of weights that are integers: what the program was compiled for
+        self.uploads = 0  # how often anything was prepared; a test reads it
+
+    def current(self, inputs: Sequence[Any]) -> list[Any]:
+        """The prepared tensors for these inputs, made anew where what they depend on changed."""
+        if not self._is_prepared:
+            self._require_bounds(self._numbers, inputs)
+            self._prepare(range(len(self._made)), inputs)
+            self._watch(self._numbers, inputs)
+            self._is_prepared = True  # not before: an interrupted preparation is begun anew
+            return self.tensors
+        changed, moved = set(), []
+        for number, watch in self._watches.items():
+            tensor = inputs[number]
+            if watch.address and _data_address(tensor) == watch.address:
+                continue
+            if watch.has_changed(tensor):
+                changed.add(number)
+            elif watch.has_moved(tensor):
+                moved.append(number)
+        if not self._keep:
+            changed = set(self._numbers)
+        if changed:
+            self._require_bounds(changed, inputs)
+            stale = [k for k, node in enumerate(self._made) if self._depends[node] & changed]
+            self._prepare(stale, inputs)
+        self._watch([*changed, *moved], inputs)
+        return self.tensors
+
+    def _require_bounds(self, numbers: Iterable[int], inputs: Sequence[Any]) -> None:
+        for number in numbers:
+            if number in self.bounds and not self.bounds[number].hold(inputs[number]):
+                low, high = self.bounds[number]
+                raise BeyondBounds(f"input {number}, a weight, has values beyond {low} to {high}")
+
+    def release(self) -> None:
+        """Free everything; the next call prepares it again."""
+        self.tensors = [None] * len(self._made)
+        self._watches.clear()
+        self._is_prepared = False
+        self.when_released()
+
+    def _watch(self, numbers: Sequence[int], inputs: Sequence[Any]) -> None:
+        me = weakref.ref(self)
+
+        def when_gone() -> None:
+            weights = me()
+            if weights is not None:
+                weights.release()
+
+        for number in numbers:
+            self._watches[number] = Watch(inputs[number], when_gone)
+
+    def _prepare(self, which: Sequence[int], inputs: Sequence[Any]) -> None:
+        room = Room()
+        for k in which:
+            self.tensors[k] = None  # its room is free before the new one is made
+            env: dict[torch.fx.Node, Any] = {}
+            with torch.no_grad(), unobserved():
+                made = self._evaluate(self._made[k], env, inputs, room)
+                if isinstance(made, torch.Tensor):
+                    made = made.detach() if self._made[k].op == "placeholder" else room.moved_out(made)
+            room.clear()
+            self.tensors[k] = made
+            self.uploads += 1
+
+    def _evaluate(self, node: torch.fx.Node, env: dict[torch.fx.Node, Any], inputs: Sequence[Any], room: Room) -> Any:
+        if node in env:
+            return env[node]
+        if node.op == "placeholder":
+            result = inputs[self._placeholder_number[node]]
+        elif node.op == "get_attr":
+            result = node.meta["constant"]
+        else:
+
+            def value_of(item: Any) -> Any:
+                if isinstance(item, torch.fx.Node):
+                    return self._evaluate(item, env, inputs, room)
+                return self._target.border.argument(item)
+
+            try:
+                result = call_with(self._function(node, room), node.args, node.kwargs, value_of)
+            except (ProgramError, BeyondBounds):  # of a call within
+                raise
+            except Exception as error:
+                name = node.meta.get("path") or str(node.target)
+                raise failed_call(
+                    error, emit.call_text(name, node.args, node.kwargs), node.meta.get("origin")
+                ) from error
+        env[node] = result
+        return result
+
+    def _function(self, node: torch.fx.Node, room: Room) -> Callable[..., Any]:
+        """What computes an operation on weights."""
+        if "path" in node.meta:
+            return self._target.border.function(node.meta["path"])
+        target: Any = node.target
+        if target is torch.ops.aten.index_select.default:
+            return selected
+        # On a card, who knows how long a driver reads what it is given.
+        return room.joined if target is torch.ops.aten.cat.default and self._target.is_emulator else target
+
+
+def _dependencies(graph: torch.fx.Graph, numbers: dict[torch.fx.Node, int]) -> dict[torch.fx.Node, frozenset[int]]:
+    """For each node of `prepare`, the numbers of the inputs that it depends on."""
+    found: dict[torch.fx.Node, frozenset[int]] = {}
+    for node in graph.nodes:
+        own = frozenset({numbers[node]}) if node in numbers else frozenset()
+        found[node] = own.union(*[found[each] for each in node.all_input_nodes])
+    return found

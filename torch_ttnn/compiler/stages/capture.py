@@ -1,0 +1,82 @@
+"""The stage `capture`: Dynamo and AOTAutograd give functional ATen graphs; what we lower is kept whole."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+import torch.fx
+from torch._decomp import core_aten_decompositions
+from torch._dynamo.backends.common import aot_autograd
+from torch._functorch.partitioners import min_cut_rematerialization_partition
+
+from torch_ttnn.compiler.frontend import transformer_layers, weight_norm
+from torch_ttnn.compiler.frontend.recurrent_layers import take_layers_apart
+from torch_ttnn.compiler.lowering import LOWERINGS
+
+Compiler = Callable[[torch.fx.GraphModule, Sequence[Any]], Callable[[list[Any]], Any]]
+
+
+def compile_captured(
+    graph_module: torch.fx.GraphModule,
+    inputs: Sequence[Any],
+    *,
+    forward: Compiler,
+    backward: Compiler,
+    inference: Compiler,
+    table: Mapping[Any, Callable[..., Any]] | None = None,
+    whole: frozenset[Any] = frozenset(),
+    partition: Callable[..., Any] = min_cut_rematerialization_partition,
+) -> Callable[..., Any]:
+    """A graph of Dynamo as functional ATen graphs, each given to its compiler; the function that runs them.
+
+    `table` has the decompositions of operations, `whole` are overloads that are not decomposed, `partition` splits a
+    graph into forward and backward.
+    """
+    if table is None:
+        take_layers_apart(graph_module)
+    return aot_autograd(
+        fw_compiler=forward,
+        bw_compiler=backward,
+        inference_compiler=inference,
+        decompositions=decompositions(whole) if table is None else table,
+        partition_fn=partition,
+    )(graph_module, inputs)
+
+
+def boxed(run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
+    """As AOTAutograd calls compiled graphs: with a list that is emptied, so that inputs can be freed on the way."""
+
+    def run_boxed(args: list[Any]) -> Any:
+        inputs = list(args)
+        args.clear()
+        return run(inputs)
+
+    run_boxed._boxed_call = True  # type: ignore[attr-defined]
+    return run_boxed
+
+
+@functools.cache
+def _all_decompositions() -> dict[Any, Callable[..., Any]]:
+    """Core ATen decompositions, and ours."""
+    return {**core_aten_decompositions(), **transformer_layers.DECOMPOSITIONS, **weight_norm.DECOMPOSITIONS}
+
+
+def decompositions(whole: frozenset[Any] = frozenset()) -> dict[Any, Callable[..., Any]]:
+    """Decompositions of everything that has no lowering of its own, but for `whole`."""
+    return {op: rule for op, rule in _all_decompositions().items() if op not in LOWERINGS and op not in whole}
+
+
+def static_inputs() -> list[int]:
+    """Which inputs of the graph being compiled are parameters and buffers of the model that the graph only reads.
+
+    What it writes to (a cache of keys and values, statistics) is another value on every call, as other inputs are.
+    """
+    context = torch._guards.TracingContext.try_get()
+    if context is None or context.fw_metadata is None:
+        return []
+    written = {number for number, info in enumerate(context.fw_metadata.input_info) if info.mutates_data}
+    tokens = len(context.fw_metadata.tokens)  # of operations with effects; they come first
+    return [tokens + number for number in context.fw_metadata.static_input_indices if number not in written]

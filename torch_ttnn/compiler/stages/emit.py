@@ -1,0 +1,238 @@
+"""A program as plain Python: `ttnn` calls, one a line, each value dropped after its last use."""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import linecache
+import operator
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+import torch.fx
+
+import ttnn_emulator
+from torch_ttnn.compiler.errors import CompileError
+from torch_ttnn.compiler.fusion import composites
+from torch_ttnn.compiler.fusion.composites import is_composite
+from torch_ttnn.compiler.ir.arguments import DeviceMarker
+from torch_ttnn.compiler.ir.source_lines import module_path
+
+INDENT = "    "
+
+
+def forward_source(graph: torch.fx.Graph, weights: dict[torch.fx.Node, int], comments: bool = False) -> str:
+    """The function that runs on every call.
+
+    It takes the library, the device, the prepared weights and the inputs by their numbers, and returns the outputs.
+    """
+    return function_source("forward(ttnn, device, weights, inputs)", list(graph.nodes), weights, comments)
+
+
+def function_source(
+    signature: str,
+    nodes: Sequence[torch.fx.Node],
+    weights: dict[torch.fx.Node, int],
+    comments: bool = False,
+    kept: Sequence[torch.fx.Node] = (),
+) -> str:
+    """These nodes as a function; values made by others are taken to be there, and those in `kept` stay."""
+    lines = [f"def {signature}:"]
+    last_use = last_uses(nodes)
+    module = ""
+    for node in nodes:
+        if comments and node.op == "call_function":
+            origin = node.meta.get("origin")
+            path = module_path(origin) if origin is not None else ""
+            if path and path != module:
+                module = path
+                lines.append(f"{INDENT}# {path}")
+        line = statement(node, weights)
+        if line:
+            lines.append(INDENT + line)
+        dead = [each.name for each in last_use.get(node, ()) if each is not node and each not in kept]
+        if dead and node.op != "output":
+            lines.append(f"{INDENT}del {', '.join(dead)}")
+    return "\n".join(lines) + "\n"
+
+
+def statement(node: torch.fx.Node, weights: dict[torch.fx.Node, int]) -> str:
+    if node.op == "placeholder":
+        if node in weights:
+            return f"{node.name} = weights[{weights[node]}]"
+        return f"{node.name} = inputs[{node.meta['number']}]"
+    if node.op == "output":
+        return f"return {literal(tuple(node.args[0]))}"  # type: ignore[arg-type]
+    if node.op == "call_function":
+        return f"{node.name} = {call(node)}"
+    raise CompileError(f"a program has no {node.op} node")
+
+
+def call(node: torch.fx.Node) -> str:
+    if node.target is operator.getitem:
+        return f"{literal(node.args[0])}[{node.args[1]!r}]"
+    return call_text(function_name(node), node.args, node.kwargs)
+
+
+def call_text(
+    function: str, args: Iterable[Any], kwargs: Mapping[str, Any], write: Callable[[Any], str] | None = None
+) -> str:
+    """A call as Python source; `write` says how arguments are written, if not as literals."""
+    write = write or literal
+    arguments = [write(item) for item in args]
+    arguments += [f"{name}={write(item)}" for name, item in kwargs.items()]
+    return f"{function}({', '.join(arguments)})"
+
+
+def function_name(node: torch.fx.Node) -> str:
+    path = node.meta.get("path")
+    if path:
+        return path
+    if isinstance(node.target, torch._ops.OpOverload):
+        return f"torch.ops.{node.target}"
+    if is_composite(node.target):
+        return f"composites.{node.target.__name__}"  # type: ignore[union-attr]
+    raise CompileError(f"no name is known for {node.target!r}")
+
+
+def last_uses(nodes: Sequence[torch.fx.Node]) -> dict[torch.fx.Node, list[torch.fx.Node]]:
+    """For each node, the values that nobody reads after it."""
+    seen: set[torch.fx.Node] = set()
+    last: dict[torch.fx.Node, list[torch.fx.Node]] = {}
+    own = set(nodes)
+    for node in reversed(nodes):
+        for used in node.all_input_nodes:
+            if used not in seen and used in own:
+                seen.add(used)
+                last.setdefault(node, []).append(used)
+    return last
+
+
+_numbers = itertools.count(1)
+
+
+def compiled(source: str, name: str) -> Callable[..., Any]:
+    """The function `name` of a source; tracebacks show its lines."""
+    path = f"<torch_ttnn program {next(_numbers)}>"
+    linecache.cache[path] = (len(source), None, source.splitlines(keepends=True), path)
+    namespace: dict[str, Any] = {"torch": torch, "composites": composites}
+    exec(compile(source, path, "exec"), namespace)
+    return namespace[name]
+
+
+def failing_line(error: BaseException) -> str:
+    """The line of a compiled source that an error came through, or an empty string."""
+    found = ""
+    for frame, number in traceback.walk_tb(error.__traceback__):
+        if frame.f_code.co_filename.startswith("<torch_ttnn program"):
+            found = linecache.getline(frame.f_code.co_filename, number)
+    return found
+
+
+# -- literals ---------------------------------------------------------------------------------------------------------
+
+_NAMED_DTYPES = {member: f"ttnn.{member.name.lower()}" for member in ttnn_emulator.DataType}
+_NAMED_LAYOUTS = {
+    ttnn_emulator.TILE_LAYOUT: "ttnn.TILE_LAYOUT",
+    ttnn_emulator.ROW_MAJOR_LAYOUT: "ttnn.ROW_MAJOR_LAYOUT",
+}
+
+
+def literal(item: Any) -> str:
+    """An argument as Python source."""
+    if isinstance(item, torch.fx.Node):
+        return item.name
+    if isinstance(item, tuple):
+        inner = _joined(item)
+        return f"({inner},)" if len(item) == 1 else f"({inner})"
+    if isinstance(item, list):
+        return f"[{_joined(item)}]"
+    if isinstance(item, dict):
+        return "{" + ", ".join(f"{key!r}: {literal(each)}" for key, each in item.items()) + "}"
+    if isinstance(item, float):
+        return _float(item)
+    if isinstance(item, complex):
+        return f"complex({_float(item.real)}, {_float(item.imag)})"
+    if item is None or isinstance(item, bool | int | str | DeviceMarker):
+        return repr(item)
+    if isinstance(item, torch.dtype | torch.layout | torch.memory_format):
+        return str(item)
+    if isinstance(item, torch.device):
+        return f'torch.device("{item}")'
+    if isinstance(item, slice):
+        return f"slice({literal(item.start)}, {literal(item.stop)}, {literal(item.step)})"
+    for kind, write in _WRITERS:
+        if isinstance(item, kind):
+            return write(item)
+    raise CompileError(f"{type(item).__name__} cannot be written as source: {item!r}")
+
+
+def _joined(items: Iterable[Any]) -> str:
+    return ", ".join([literal(item) for item in items])
+
+
+def _float(number: float) -> str:
+    if number != number or number in (float("inf"), float("-inf")):
+        return f'float("{number}")'
+    return repr(number)
+
+
+def _memory_config(config: Any) -> str:
+    for name in ("DRAM_MEMORY_CONFIG", "L1_MEMORY_CONFIG"):
+        if config == getattr(ttnn_emulator, name):
+            return f"ttnn.{name}"
+    kind, place = (f"ttnn.{type(each).__name__}.{each.name}" for each in (config.memory_layout, config.buffer_type))
+    shards = config.shard_spec
+    if shards is None:
+        return f"ttnn.MemoryConfig({kind}, {place})"
+    ranges = ", ".join(_core_range(each) for each in shards.grid.ranges())
+    orientation = f"ttnn.ShardOrientation.{shards.orientation.name}"
+    spec = f"ttnn.ShardSpec(ttnn.CoreRangeSet([{ranges}]), {list(shards.shape)}, {orientation})"
+    return f"ttnn.MemoryConfig({kind}, {place}, {spec})"
+
+
+def _core_range(cores: Any) -> str:
+    corners = (f"ttnn.CoreCoord({each.x}, {each.y})" for each in (cores.start, cores.end))
+    return f"ttnn.CoreRange({', '.join(corners)})"
+
+
+def _compute_config(config: Any) -> str:
+    fields = ("math_fidelity", "math_approx_mode", "fp32_dest_acc_en", "packer_l1_acc")
+    given = ", ".join(f"{name}={literal(getattr(config, name))}" for name in fields)
+    return f"ttnn.WormholeComputeKernelConfig({given})"
+
+
+def _unary(operation: Any) -> str:
+    return f"ttnn.UnaryWithParam({_joined([operation.op_type, *operation.params])})"
+
+
+def _record(record: Any) -> str:
+    """A configuration record with the fields that are not as by default."""
+    kind = type(record)
+    plain = kind()
+    names = [name for name in record._fields if getattr(record, name) != getattr(plain, name)]
+    given = ", ".join(f"{name}={literal(getattr(record, name))}" for name in names)
+    return f"ttnn.{kind.__name__}({given})"
+
+
+def _attention_config(config: Any) -> str:
+    grid = config.compute_with_storage_grid_size
+    chunks = f"q_chunk_size={config.q_chunk_size}, k_chunk_size={config.k_chunk_size}"
+    return (
+        f"ttnn.SDPAProgramConfig(compute_with_storage_grid_size=ttnn.CoreCoord({grid.x}, {grid.y}), {chunks}, "
+        f"exp_approx_mode={config.exp_approx_mode})"
+    )
+
+
+_WRITERS: list[tuple[type, Callable[[Any], str]]] = [
+    (ttnn_emulator.DataType, _NAMED_DTYPES.__getitem__),
+    (ttnn_emulator.Layout, _NAMED_LAYOUTS.__getitem__),
+    (enum.Enum, lambda item: f"ttnn.{type(item).__name__}.{item.name}"),
+    (ttnn_emulator.MemoryConfig, _memory_config),
+    (ttnn_emulator.WormholeComputeKernelConfig, _compute_config),
+    (ttnn_emulator.UnaryWithParam, _unary),
+    (ttnn_emulator.Conv2dConfig, _record),
+    (ttnn_emulator.SDPAProgramConfig, _attention_config),
+]

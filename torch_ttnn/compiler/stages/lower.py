@@ -1,0 +1,389 @@
+"""The stage `lower`: every ATen operation becomes TT-NN calls, or stays a host operation with its reason."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.fx
+
+from torch_ttnn.compiler.analysis import exponents, factorised, index_bounds, nan_observers
+from torch_ttnn.compiler.analysis.ranges import Range, Ranges, beyond, divides_by_zero
+from torch_ttnn.compiler.errors import CompileError, StaysOnHost
+from torch_ttnn.compiler.frontend import kept_on_host
+from torch_ttnn.compiler.ir.arguments import leaves, mapped
+from torch_ttnn.compiler.ir.builder import ProgramBuilder
+from torch_ttnn.compiler.ir.describe import dtype_name
+from torch_ttnn.compiler.ir.nodes import (
+    CAPTURED,
+    DRAWS,
+    EFFECT,
+    MOVE,
+    OWN_STRIDES,
+    call_node,
+    captured_vals,
+    drop_dead_code,
+)
+from torch_ttnn.compiler.ir.source_lines import source_line
+from torch_ttnn.compiler.ir.value import Handle, Value
+from torch_ttnn.compiler.lowering import registry
+
+COMPARISONS = tuple([getattr(torch.ops.aten, name).Tensor for name in ("eq", "ne", "lt", "le", "gt", "ge")])
+NO_LOWERING = "no lowering is registered for this operation"
+
+
+@dataclass
+class Lowered:
+    """The two graphs of a program, and where each captured value ended up."""
+
+    main: torch.fx.Graph
+    prepare: torch.fx.Graph
+    weights: list[tuple[torch.fx.Node, torch.fx.Node]]  # (made in prepare, placeholder in main)
+    inputs: list[torch.fx.Node | None]  # of main, one a captured placeholder; None where unused or static
+    statics: dict[int, torch.fx.Node]  # captured placeholder number: its node in prepare
+    values: dict[torch.fx.Node, Any] = field(default_factory=dict)  # captured node: its value
+
+
+def lower(
+    graph_module: torch.fx.GraphModule,
+    static_inputs: Sequence[int],
+    builder: ProgramBuilder,
+    captured: torch.fx.GraphModule,
+) -> Lowered:
+    """Write both graphs of the program for a graph that was made of the captured one."""
+    return _Lowering(graph_module, frozenset(static_inputs), builder, captured).run()
+
+
+class _Lowering:
+    def __init__(
+        self,
+        graph_module: torch.fx.GraphModule,
+        statics: frozenset[int],
+        builder: ProgramBuilder,
+        captured: torch.fx.GraphModule,
+    ) -> None:
+        self.graph_module = graph_module
+        self.static_numbers = statics
+        self.builder = builder
+        self.host_ops = kept_on_host.overloads_of(builder.options.host_ops)
+        self.env: dict[torch.fx.Node, Any] = {}
+        self.inputs: list[torch.fx.Node | None] = []
+        self.statics: dict[int, torch.fx.Node] = {}
+        inputs = self._input_ranges(captured)
+        self.ranges = builder.ranges = Ranges(inputs, self._constant_of, self._is_static)
+        builder.in_float32 = exponents.in_float32(graph_module.graph)
+        self.kept = factorised.host_reasons(graph_module.graph)
+        if not builder.accepts("nan"):
+            self.kept |= self._kept_for_nan(inputs)
+
+    def _input_ranges(self, captured: torch.fx.GraphModule) -> dict[torch.fx.Node, Range]:
+        """Integer inputs are within what every call is checked for."""
+        placeholders = self.graph_module.graph.find_nodes(op="placeholder")
+        bounds = index_bounds.of_inputs(captured, self.static_numbers)
+        return {placeholders[number]: Range(*each) for number, each in bounds.items()}
+
+    def _kept_for_nan(self, inputs: dict[torch.fx.Node, Range]) -> dict[torch.fx.Node, str]:
+        """Operations that stay on the host because something looks for NaN, and why."""
+
+        def ranges() -> Ranges:  # before anything is lowered no node is known to be static
+            return Ranges(inputs, lambda node: None, lambda node: False)
+
+        return nan_observers.host_reasons(self.graph_module, self.static_numbers, ranges)
+
+    def _is_static(self, node: torch.fx.Node) -> bool:
+        value = self.env.get(node)
+        return isinstance(value, Value) and value.is_static
+
+    def _constant_of(self, node: torch.fx.Node) -> torch.Tensor | None:
+        return self.builder.constant_of(self.env[node])
+
+    def run(self) -> Lowered:
+        builder = self.builder
+        for node in self.graph_module.graph.nodes:
+            builder.origin = node
+            self.env[node] = getattr(self, f"_{node.op}")(node)
+        drop_dead_code(builder.main)
+        weights = []
+        for made, here in builder.weights.items():
+            if here.users:
+                weights.append((made, here))
+            else:
+                builder.main.erase_node(here)
+        builder.prepare_graph.output(tuple([made for made, _ in weights]))
+        builder.prepare_graph.eliminate_dead_code()
+        return Lowered(builder.main, builder.prepare_graph, weights, self.inputs, self.statics, self.env)
+
+    # -- inputs -----------------------------------------------------------------------------------------------------
+
+    def _placeholder(self, node: torch.fx.Node) -> Any:
+        number = len(self.inputs)
+        val = node.meta.get("val")
+        if not isinstance(val, torch.Tensor):
+            self.inputs.append(None)
+            return val
+        is_static = number in self.static_numbers
+        graph = self.builder.prepare_graph if is_static else self.builder.main
+        made = graph.placeholder(f"input_{number}")
+        made.meta.update(val=val, number=number, origin=node)
+        if is_static:
+            self.statics[number] = made
+        self.inputs.append(None if is_static else made)
+        return Value(self.builder, val.shape, val.dtype, host=made, is_static=is_static)
+
+    def _get_attr(self, node: torch.fx.Node) -> Any:
+        held = operator.attrgetter(str(node.target))(self.graph_module)
+        return self.builder.static(held) if isinstance(held, torch.Tensor) else held
+
+    # -- operations ---------------------------------------------------------------------------------------------------
+
+    def _call_function(self, node: torch.fx.Node) -> Any:
+        args, kwargs = self._values_of(node.args), self._values_of(node.kwargs)
+        if node.target is operator.getitem and not isinstance(args[0], Value):
+            return args[0][args[1]]
+        if EFFECT in node.meta:
+            return self._on_host(node, args, kwargs, "it is run for its effect, such as raising an error")
+        values = [item for item in leaves((args, kwargs)) if isinstance(item, Value)]
+        if all(value.is_static for value in values) and not registry.is_random(node.target):
+            return self._prepared(node, args, kwargs)
+        if MOVE in node.meta:
+            return self._on_host(node, args, kwargs, "")
+        if node in self.kept:
+            return self._on_host(node, args, kwargs, self.kept[node])
+        try:
+            return self._lowered(node, args, kwargs)
+        except StaysOnHost as reason:
+            return self._on_host(node, args, kwargs, str(reason))
+        except CompileError:
+            raise
+        except Exception as error:
+            raise CompileError(_told(node, args, kwargs, error)) from error
+
+    def _values_of(self, arguments: Any) -> Any:
+        return mapped(arguments, lambda item: self.env[item] if isinstance(item, torch.fx.Node) else item)
+
+    def _prepared(self, node: torch.fx.Node, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """It depends on nothing that changes from call to call."""
+        function: Any = node.target
+        if not isinstance(node.meta.get("val"), torch.Tensor | tuple | list):
+            return function(*args, **kwargs)
+        return self.builder.prepare_call(function, args, kwargs, node.meta["val"])
+
+    def _lowered(self, node: torch.fx.Node, args: tuple, kwargs: dict[str, Any]) -> Any:
+        if node.target in self.host_ops:
+            raise StaysOnHost(kept_on_host.REASON)
+        lowering = registry.find(node.target)
+        if lowering is None:
+            raise StaysOnHost(NO_LOWERING)
+        self._require_supported(node, args, kwargs)
+        if lowering.when is not None:
+            reason = lowering.when(self.builder.ttnn, self.builder, *args, **kwargs)
+            if reason:
+                raise StaysOnHost(reason)
+        if lowering.pointwise:
+            return self._pointwise(node, lowering, args, kwargs)
+        result = lowering.function(self.builder.ttnn, self.builder, *args, **kwargs)
+        if isinstance(node.meta["val"], tuple | list):
+            result = [self._empty(its) if each is None else each for each, its in zip(result, node.meta["val"])]
+            missing = [number for number in self.builder.used if result[number] is None]
+            if missing:
+                raise StaysOnHost(f"its output {missing[0]} is used, which the device does not give")
+        return self._as_values(result, node.meta["val"], node)
+
+    def _empty(self, val: Any) -> Any:
+        """What an operation gives beside its result, if that has no elements (statistics that are not computed)."""
+        if not isinstance(val, torch.Tensor) or 0 not in val.shape:
+            return None
+        return self.builder.prepare_call(torch.ops.aten.zeros.default, (list(val.shape),), {"dtype": val.dtype}, val)
+
+    def _require_supported(self, node: torch.fx.Node, args: tuple, kwargs: dict[str, Any]) -> None:
+        """Refuse what no lowering handles: empty tensors, and dtypes that the device lacks."""
+        found: list[Any] = [item for item in leaves((args, kwargs)) if isinstance(item, Value)]
+        val = node.meta["val"]
+        if isinstance(val, tuple | list):
+            used = [val[number] for number in self.builder.used if isinstance(val[number], torch.Tensor)]
+            found += [each for each in used if 0 not in each.shape] or used
+        elif isinstance(val, torch.Tensor):
+            found.append(val)
+        for item in found:
+            if 0 in item.shape:
+                raise StaysOnHost("an empty tensor has no counterpart on the device")
+            if item.dtype is torch.float64 or item.dtype.is_complex:
+                raise StaysOnHost(f"{dtype_name(item.dtype)} has no counterpart on the device")
+        if beyond(node, self.ranges):
+            raise StaysOnHost("its integers may leave the 32 bits that the device has for them")
+        if index_bounds.looks_beyond(node, self.ranges):
+            raise StaysOnHost("its index may lie beyond what it looks up in, which torch refuses")
+        if divides_by_zero(node, self.ranges):
+            raise StaysOnHost("it may divide an integer by zero, which torch refuses")
+
+    def _pointwise(self, node: torch.fx.Node, lowering: registry.Lowering, args: tuple, kwargs: dict[str, Any]) -> Any:
+        val = node.meta["val"]
+        tensors = [item for item in (*args, *kwargs.values()) if isinstance(item, Value)]
+        aligned, form = self.builder.aligned(tensors, val.shape)
+        handles = iter(aligned)
+
+        def handle_of(item: Any) -> Any:
+            return next(handles) if isinstance(item, Value) else item
+
+        args = tuple([handle_of(item) for item in args])
+        kwargs = {name: handle_of(item) for name, item in kwargs.items()}
+        result = lowering.function(self.builder.ttnn, self.builder, *args, **kwargs)
+        if isinstance(result, Value):
+            return result
+        return Value(self.builder, val.shape, val.dtype, base=result, form=form)
+
+    def _as_values(self, result: Any, val: Any, node: torch.fx.Node) -> Any:
+        if isinstance(val, tuple | list):
+            return tuple([self._as_values(each, its, node) for each, its in zip(result, val)])
+        if result is None or not isinstance(val, torch.Tensor):
+            return result
+        if isinstance(result, Handle):
+            if _without_ones(result.shape) != _without_ones(val.shape):
+                raise CompileError(
+                    f"the lowering of {node.target} gives {list(result.shape)} where torch has {list(val.shape)}"
+                )
+            return Value(self.builder, val.shape, val.dtype, base=result)
+        if result.shape != tuple(val.shape):
+            raise CompileError(f"the lowering of {node.target} gives {result} where torch has {list(val.shape)}")
+        if result.dtype is not val.dtype:
+            result = Value(
+                self.builder, result.shape, val.dtype, base=result.base(), form=result.form, is_static=result.is_static
+            )
+        return result
+
+    # -- the host -----------------------------------------------------------------------------------------------------
+
+    def _on_host(self, node: torch.fx.Node, args: tuple, kwargs: dict[str, Any], reason: str) -> Any:
+        function: Any = node.target
+        wanted = captured_vals(node)
+        if function in COMPARISONS:
+            args = (*self._rounded_alike(*args[:2]), *args[2:])
+        made = call_node(
+            self.builder.main, function, self._as_host_nodes(args, wanted), self._as_host_nodes(kwargs, wanted)
+        )
+        made.meta.update(val=node.meta["val"], origin=node)
+        move = DRAWS if DRAWS in node.meta else node.meta.get(MOVE)
+        made.meta.update({"move": move} if move else {"reason": reason, "source": source_line(node)})
+        if EFFECT in node.meta:
+            made.meta[EFFECT] = True
+        if _may_choose_strides(made):
+            made.meta[OWN_STRIDES] = True
+        return self._host_values(made, node.meta["val"])
+
+    def _rounded_alike(self, x: Any, y: Any) -> tuple[Any, Any]:
+        """Operands of a comparison on the host. If the device rounded one, the other is rounded as well.
+
+        A maximum that the host finds among unrounded numbers would equal none of the rounded ones.
+        """
+        if not all(isinstance(each, Value) and each.is_float for each in (x, y)):
+            return x, y
+        roundings = [dtype for each in (x, y) if (dtype := self.builder.rounding_of(each)) is not None]
+        if not roundings:
+            return x, y
+        dtype = torch.bfloat16 if torch.bfloat16 in roundings else torch.float32
+        return self.builder.rounded_on_host(x, dtype), self.builder.rounded_on_host(y, dtype)
+
+    def _as_host_nodes(self, arguments: Any, vals: Iterator[Any] | None = None) -> Any:
+        """Arguments as torch tensors of the main graph: downloaded, or prepared and kept on the host.
+
+        `vals` are torch's arguments, leaf by leaf: tensors get their strides.
+        """
+        builder = self.builder
+
+        def node_of(item: Any) -> Any:
+            val = next(vals, None) if vals is not None else None
+            if not isinstance(item, Value):
+                return item
+            host = item.host()
+            here = builder.weight(host, None) if host.graph is builder.prepare_graph else host
+            return builder.restrided(here, val.stride()) if isinstance(val, torch.Tensor) else here
+
+        return mapped(arguments, node_of)
+
+    def _host_values(self, node: torch.fx.Node, val: Any) -> Any:
+        if isinstance(val, torch.Tensor):
+            return Value(self.builder, val.shape, val.dtype, host=node)
+        if not isinstance(val, tuple | list):
+            return node
+        made = []
+        for index, each in enumerate(val):
+            item = call_node(self.builder.main, operator.getitem, (node, index))
+            item.meta.update(val=each, origin=self.builder.origin)
+            if OWN_STRIDES in node.meta:
+                item.meta[OWN_STRIDES] = True
+            made.append(self._host_values(item, each))
+        return tuple(made)
+
+    # -- outputs ------------------------------------------------------------------------------------------------------
+
+    def _output(self, node: torch.fx.Node) -> None:
+        outputs = tuple(node.args[0])  # type: ignore[arg-type]
+        hosts = self._as_host_nodes(self._values_of(outputs))
+        hosts = tuple([self._view_of_input(each) or host for each, host in zip(outputs, hosts)])
+        self.builder.write_requirements()
+        made = self.builder.main.output(self._apart(outputs, hosts))
+        captured = node.meta[CAPTURED].args[0]  # fusions know shapes, and not always strides
+        known = [ours if _is_generator_state(ours) else item for ours, item in zip(outputs, captured)]
+        made.meta["vals"] = [item.meta.get("val") if isinstance(item, torch.fx.Node) else item for item in known]
+
+    def _view_of_input(self, node: Any) -> torch.fx.Node | None:
+        """A result that is a view of an input, as a view: `x.as_strided_(...)` takes the place in memory from it."""
+        if not isinstance(node, torch.fx.Node) or self._is_static(node):
+            return None
+        if node.op == "placeholder":
+            value = self.env[node]
+            return value.host() if isinstance(value, Value) else None
+        is_view = isinstance(node.target, torch._ops.OpOverload) and node.target.is_view
+        if not is_view or len(node.all_input_nodes) != 1 or not isinstance(node.meta["val"], torch.Tensor):
+            return None
+        source = self._view_of_input(node.args[0])
+        return self.builder.viewed_on_host(source, node) if source is not None else None
+
+    def _apart(self, outputs: tuple, hosts: tuple) -> tuple:
+        """Results that are tensors of their own: a clone must not be the input that it was made of, or its twin."""
+        made: list[Any] = []
+        given: dict[torch.fx.Node, torch.fx.Node] = {}
+        for output, host in zip(outputs, hosts):
+            if isinstance(host, torch.fx.Node):
+                is_input = host.op == "placeholder" and "prepared" not in host.meta
+                if (is_input and output.op != "placeholder") or given.setdefault(host, output) is not output:
+                    host = self.builder.copied(host)
+            made.append(host)
+        return tuple(made)
+
+
+def _is_generator_state(item: Any) -> bool:
+    """The partitioner does not know the size of such an output."""
+    return isinstance(item, torch.fx.Node) and DRAWS in item.meta
+
+
+def _told(node: torch.fx.Node, args: tuple, kwargs: dict[str, Any], error: Exception) -> str:
+    """What went wrong in a lowering, on what, and what to do."""
+    given = [repr(item) for item in args] + [f"{name}={item!r}" for name, item in kwargs.items()]
+    return (
+        f"lowering {node.target} failed: {type(error).__name__}: {error}\n"
+        f"  called with {', '.join(given)}\n"
+        f"  at {source_line(node) or 'an unknown line of the model'}\n"
+        "  This is a fault of torch_ttnn, not of the model. Until it is mended, options={'bypass_compile': True} runs "
+        "the model with torch."
+    )
+
+
+def _may_choose_strides(made: torch.fx.Node) -> bool:
+    """Whether what torch's kernel gives may lie otherwise in memory than the capture says.
+
+    Shape functions and kernels agree where all tensors are contiguous, which is what torch's own tests compare.
+    """
+    target = made.target
+    if not isinstance(target, torch._ops.OpOverload) or target.is_view:
+        return False
+    given = [each.meta.get("val") for each in made.all_input_nodes]
+    tensors = [each for each in leaves((given, made.meta["val"])) if isinstance(each, torch.Tensor)]
+    return not all(each.is_contiguous() for each in tensors)
+
+
+def _without_ones(shape: Sequence[int]) -> list[int]:
+    return [size for size in shape if size != 1]

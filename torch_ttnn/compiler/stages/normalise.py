@@ -1,0 +1,162 @@
+"""The stage `normalise`: a copy of the captured graph in which nothing is computed twice, and nothing for nobody."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import torch
+import torch.fx
+from torch.fx._lazy_graph_module import _make_graph_module, _use_lazy_graph_module
+
+from torch_ttnn.compiler.frontend import captured_dtypes, random_states
+from torch_ttnn.compiler.ir.arguments import frozen
+from torch_ttnn.compiler.ir.nodes import CAPTURED, EFFECT, PLACE, drop_dead_code
+from torch_ttnn.compiler.lowering.registry import is_random
+
+aten = torch.ops.aten
+
+
+def normalise(captured: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    """A cleaned copy; the captured graph itself is left as it is, but for dtypes that torch has wrong."""
+    captured_dtypes.correct(captured.graph)
+    wanted = _wanted(captured.graph)
+    graph = torch.fx.Graph()
+    copies: dict[torch.fx.Node, torch.fx.Node] = {}
+    seen: dict[Any, torch.fx.Node] = {}
+    for place, node in enumerate(captured.graph.nodes):
+        if node not in wanted and node.op != "placeholder":
+            continue
+        if node.op == "output":
+            _tell_results_apart(node, graph, copies)
+        if node.target in random_states.OPERATORS:
+            copies[node] = random_states.direct_call(node, graph, copies, place)
+            continue
+        if node.target is operator.getitem and node.args[0].target is random_states.SAVES:  # type: ignore[union-attr]
+            copies[node] = random_states.result_of_direct_call(node, copies)
+            continue
+        if node.target is WITH_EFFECTS:
+            copies[node] = _direct_call(node, graph, copies, place)
+            continue
+        if node.target is operator.getitem and node.args[0].target is WITH_EFFECTS:  # type: ignore[union-attr]
+            copies[node] = _result_of_direct_call(node, graph, copies)
+            continue
+        key = _key(node, copies)
+        twin = seen.get(key) if key is not None else None
+        if twin is None:
+            twin = graph.node_copy(node, copies.__getitem__)
+            twin.meta[PLACE], twin.meta[CAPTURED] = place, node
+            if node.target is aten.cat.default:
+                twin = _without_empty(node, twin)
+            elif node.target is aten.as_strided.default:
+                _take_memory_whole(node, twin, copies)
+            if key is not None:
+                seen[key] = twin
+        copies[node] = twin
+    drop_dead_code(graph)  # what only made empty parts
+    with _use_lazy_graph_module(True):  # its Python code is never run
+        return _make_graph_module(captured, graph)
+
+
+WITH_EFFECTS = torch.ops.higher_order.with_effects
+
+
+def _direct_call(
+    node: torch.fx.Node, graph: torch.fx.Graph, copies: dict[torch.fx.Node, torch.fx.Node], place: int
+) -> torch.fx.Node:
+    """The call that `with_effects(token, operation, ...)` stands for. Nodes run in order: no token is needed."""
+    _, operation, *args = node.args
+    args, kwargs = torch.fx.node.map_arg((tuple(args), node.kwargs), copies.__getitem__)  # type: ignore[assignment]
+    twin = graph.call_function(operation, tuple(args), dict(kwargs))  # type: ignore[arg-type]
+    results = node.meta["val"][1:]
+    twin.meta.update({name: node.meta[name] for name in ("stack_trace", "nn_module_stack") if name in node.meta})  # type: ignore[arg-type]
+    twin.meta.update({"val": _only(results), PLACE: place, EFFECT: True})
+    return twin
+
+
+def _result_of_direct_call(
+    node: torch.fx.Node, graph: torch.fx.Graph, copies: dict[torch.fx.Node, torch.fx.Node]
+) -> torch.fx.Node:
+    """A result of the call, or the token, which goes through as it came."""
+    source, number = node.args
+    if number == 0:
+        return copies[source.args[0]]  # type: ignore[union-attr, index]
+    twin = copies[source]  # type: ignore[index]
+    if not isinstance(twin.meta["val"], tuple):
+        return twin
+    item = graph.call_function(operator.getitem, (twin, number - 1))  # type: ignore[operator]
+    item.meta["val"] = node.meta["val"]
+    return item
+
+
+def _only(results: Any) -> Any:
+    return tuple(results) if len(results) > 1 else results[0] if results else None
+
+
+def _tell_results_apart(
+    output: torch.fx.Node, graph: torch.fx.Graph, copies: dict[torch.fx.Node, torch.fx.Node]
+) -> None:
+    """Results that became one node are two tensors all the same: who changes one does not change the other."""
+    found: dict[torch.fx.Node, torch.fx.Node] = {}
+    for node in output.all_input_nodes:
+        twin = copies[node]
+        if found.setdefault(twin, node) is not node:
+            copies[node] = graph.call_function(aten.clone.default, (twin,))
+            copies[node].meta.update(twin.meta)
+
+
+def _without_empty(node: torch.fx.Node, cat: torch.fx.Node) -> torch.fx.Node:
+    """Parts with nothing in them are no parts: a cache starts out empty, a rotation may turn all of a head."""
+    given: Any = cat.args[0]
+    parts = [part for part in given if part.meta["val"].numel()]
+    if not parts or len({part.meta["val"].dtype for part in given}) > 1:
+        return cat
+    cat.args = (parts, *cat.args[1:])
+    is_output = any(user.op == "output" for user in node.users)  # a result must not be an input, or another result
+    return cat if len(parts) > 1 or is_output else parts[0]
+
+
+def _take_memory_whole(node: torch.fx.Node, twin: torch.fx.Node, copies: dict[torch.fx.Node, torch.fx.Node]) -> None:
+    """`as_strided` reads the memory that its input is a view of: it is given that, and no longer the view."""
+    given: Any = node.args[0]
+    size, stride, *offset = node.args[1:]
+    start = offset[0] if offset and offset[0] is not None else node.kwargs.get("storage_offset")
+    if start is None:
+        start = given.meta["val"].storage_offset()
+    owner = _owner(given)
+    twin.args, twin.kwargs = (copies[owner], size, stride, start), {}
+
+
+def _owner(node: torch.fx.Node) -> torch.fx.Node:
+    """The value whose memory this one is a view of."""
+    source = node
+    if node.target is operator.getitem:
+        source = node.args[0]  # type: ignore[assignment]
+    target = source.target
+    if not isinstance(target, torch._ops.OpOverload) or not source.args:
+        return node
+    returned = target._schema.returns[:1]
+    is_view = bool(returned) and returned[0].alias_info is not None and not returned[0].alias_info.is_write
+    return _owner(source.args[0]) if is_view and isinstance(source.args[0], torch.fx.Node) else node
+
+
+def count_operations(graph: torch.fx.Graph) -> int:
+    """How many operations torch would run."""
+    return len([node for node in graph.nodes if isinstance(node.target, torch._ops.OpOverload)])
+
+
+def _wanted(graph: torch.fx.Graph) -> set[torch.fx.Node]:
+    """The nodes that the output depends on; a functional graph does nothing else."""
+    wanted: set[torch.fx.Node] = set()
+    for node in reversed(graph.nodes):
+        if node.op == "output" or node in wanted:
+            wanted.add(node)
+            wanted.update(node.all_input_nodes)
+    return wanted
+
+
+def _key(node: torch.fx.Node, copies: dict[torch.fx.Node, torch.fx.Node]) -> Any:
+    """What makes two nodes one: the same function of the same values. None for what must not be merged."""
+    if node.op != "call_function" or is_random(node.target):
+        return None
+    return node.target, frozen(node.args, copies.__getitem__), frozen(node.kwargs, copies.__getitem__)

@@ -1,0 +1,149 @@
+"""The stage `place`: conversions that undo each other go, chains of them become one, and none is done twice.
+
+Lowerings ask for the layout, dtype and order they need; where the answer of one is the question of the next, nothing
+has to happen between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.fx
+
+from torch_ttnn.compiler.ir.arguments import frozen
+from torch_ttnn.compiler.ir.nodes import DRAWS, drop_dead_code
+from ttnn_emulator import DataType
+
+Rule = Callable[[torch.fx.Node], "torch.fx.Node | None"]
+
+
+def place(graph: torch.fx.Graph) -> int:
+    """Simplify a main graph in place; how many nodes went."""
+    before = len(graph.nodes)
+    _merge_twins(graph)
+    changed = True
+    while changed:
+        changed = False
+        for node in list(graph.nodes):
+            rule = RULES.get(node.meta.get("path"))
+            other = rule(node) if rule is not None and node.users else None
+            if other is not None and other is not node:
+                node.replace_all_uses_with(other)
+                changed = True
+        _merge_twins(graph)
+        drop_dead_code(graph)
+    return before - len(graph.nodes)
+
+
+def _merge_twins(graph: torch.fx.Graph) -> None:
+    seen: dict[Any, torch.fx.Node] = {}
+    for node in graph.nodes:
+        if node.op != "call_function" or "reason" in node.meta or node.target is torch.ops.aten.clone.default:
+            continue  # a clone is made to be another tensor
+        if node.meta.get("move") == DRAWS:
+            continue  # a seed is another one each time
+        key = node.meta.get("path") or node.target, frozen(node.args, _itself), frozen(node.kwargs, _itself)
+        try:
+            twin = seen.setdefault(key, node)
+        except TypeError:  # an argument that cannot be compared
+            continue
+        if twin is not node:
+            node.replace_all_uses_with(twin)
+
+
+def _itself(node: torch.fx.Node) -> torch.fx.Node:
+    return node
+
+
+def _source(node: torch.fx.Node) -> torch.fx.Node:
+    return node.args[0]  # type: ignore[return-value]
+
+
+def _spec(node: torch.fx.Node) -> Any:
+    return node.meta["spec"].spec
+
+
+def _same_kind(rule_path: str) -> Rule:
+    """A conversion of a conversion is one conversion, or none."""
+
+    def rule(node: torch.fx.Node) -> torch.fx.Node | None:
+        inner = _source(node)
+        if _spec(inner) == _spec(node):
+            return inner
+        if inner.meta.get("path") != rule_path:
+            return None
+        first = _source(inner)
+        if _spec(first) == _spec(node):
+            return first
+        node.args = (first, *node.args[1:])
+        return node
+
+    return rule
+
+
+def _typecast(node: torch.fx.Node) -> torch.fx.Node | None:
+    """A cast back is nothing if the first cast lost nothing."""
+    inner = _source(node)
+    if _spec(inner) == _spec(node):
+        return inner
+    if inner.meta.get("path") == "ttnn.typecast":
+        first = _source(inner)
+        if _spec(first) == _spec(node) and (_spec(first).dtype, _spec(inner).dtype) in _WIDENING:
+            return first
+    if inner.meta.get("path") in _PRODUCTS and len(inner.users) == 1 and _is_widened(inner, node):
+        inner.kwargs = {**inner.kwargs, "dtype": DataType.FLOAT32}  # type: ignore[dict-item]
+        inner.meta["spec"] = node.meta["spec"]
+        return inner
+    return None
+
+
+def _is_widened(inner: torch.fx.Node, node: torch.fx.Node) -> bool:
+    """Whether a product is rounded to bfloat16 to be made float32, which its sums were all along."""
+    return _spec(inner).dtype is DataType.BFLOAT16 and _spec(node) == _spec(inner).with_(dtype=DataType.FLOAT32)
+
+
+def _permute(node: torch.fx.Node) -> torch.fx.Node | None:
+    """Two permutations are one; that which moves nothing is none."""
+    inner = _source(node)
+    order = list(node.args[1])  # type: ignore[arg-type]
+    if order == sorted(order):
+        return inner
+    if inner.meta.get("path") == "ttnn.permute" and len(node.args) == len(inner.args) == 2:
+        earlier = list(inner.args[1])  # type: ignore[arg-type]
+        both = [earlier[axis] for axis in order]
+        if both == sorted(both):
+            return _source(inner)
+        if len(inner.users) == 1:
+            node.args = (_source(inner), both)
+    return None
+
+
+def _download(node: torch.fx.Node) -> torch.fx.Node | None:
+    """The host reads tiles and rows alike, and float32 as well as what is rounded to be float32 again."""
+    inner = _source(node)
+    rounds = node.kwargs.get("dtype") is torch.float32 and inner.meta.get("path") == "ttnn.typecast"
+    needless = rounds and _spec(_source(inner)).dtype is DataType.FLOAT32
+    if inner.meta.get("path") == "ttnn.to_layout" or needless:
+        node.args = (_source(inner), *node.args[1:])
+        return node
+    return None
+
+
+# Casts that lose nothing: (from, to).
+_WIDENING = {
+    (DataType.BFLOAT16, DataType.FLOAT32),
+    (DataType.UINT16, DataType.INT32),
+    (DataType.UINT8, DataType.INT32),
+    (DataType.INT32, DataType.UINT32),
+    (DataType.UINT32, DataType.INT32),
+}
+_PRODUCTS = ("ttnn.linear", "ttnn.matmul")
+RULES: dict[str | None, Rule] = {
+    "ttnn.to_layout": _same_kind("ttnn.to_layout"),
+    "ttnn.reshape": _same_kind("ttnn.reshape"),
+    "ttnn.permute": _permute,
+    "ttnn.typecast": _typecast,
+    "ttnn.to_torch": _download,
+}
