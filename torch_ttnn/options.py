@@ -45,7 +45,7 @@ class TorchTtnnOption:
     trace           run warm calls as one captured trace; by default on the emulator only
     max_programs    number of programs kept per graph with changing shapes
     cache_dir       folder of compiled programs; by default TORCH_TTNN_CACHE_DIR, else the user's cache; "" is none
-    debug           stages whose graphs are written before and after, e.g. ("lower", "place"), or ("all",)
+    debug           stages whose graphs are written before and after, e.g. ("lower", "simplify"), or ("all",)
     debug_dir       where they are written
     gen_graphviz    also draw those graphs (needs graphviz); with no `debug` given, the last stage's
     export_code     "accuracy" or "profiling": write the program of every graph as a script into `export_dir`

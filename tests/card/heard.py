@@ -11,6 +11,7 @@ import torch.utils._pytree as pytree
 
 from tests.card.paired import described
 from torch_ttnn.compiler.ir.arguments import leaves
+from torch_ttnn.compiler.ir.metadata import PATH, SPEC
 from torch_ttnn.compiler.runtime.border import is_description
 from torch_ttnn.compiler.runtime.program import Program
 from torch_ttnn.devices import Target, card
@@ -55,7 +56,7 @@ def told_by(program: Program, first: bool = False) -> list[Call]:
         for made, _ in program.lowered.weights:
             seen: set[torch.fx.Node] = set()
             _prepared(made, seen, calls)
-    calls += [_call_of(node) for node in program.graph.nodes if "path" in node.meta]
+    calls += [_call_of(node) for node in program.graph.nodes if PATH.on(node)]
     return calls
 
 
@@ -65,19 +66,19 @@ def _prepared(node: torch.fx.Node, seen: set[torch.fx.Node], calls: list[Call]) 
     seen.add(node)
     for each in [item for item in leaves((node.args, dict(node.kwargs))) if isinstance(item, torch.fx.Node)]:
         _prepared(each, seen, calls)
-    if "path" in node.meta:
+    if PATH.on(node):
         calls.append(_call_of(node))
 
 
 def _call_of(node: torch.fx.Node) -> Call:
     given = [item for item in leaves((node.args, dict(node.kwargs))) if isinstance(item, torch.fx.Node)]
     tensors = [_specs(each) for item in given for each in leaves(_value(item)) if _is_tensor(each)]
-    return node.meta["path"], tensors, [_specs(each) for each in leaves(_value(node)) if _is_tensor(each)]
+    return PATH[node], tensors, [_specs(each) for each in leaves(_value(node)) if _is_tensor(each)]
 
 
 def _value(node: torch.fx.Node) -> Any:
     """The spec of a tensor of the device, or a torch tensor without values."""
-    return node.meta["spec"] if "spec" in node.meta else node.meta.get("val")
+    return SPEC[node] if SPEC.on(node) else node.meta.get("val")
 
 
 def first_difference(heard: Sequence[Call], expected: Sequence[Call]) -> str:

@@ -9,6 +9,7 @@ import ttnn_emulator as ttnn
 from tests.compiler.against_torch import run
 from tests.compiler.small_models import cnn, transformer
 from torch_ttnn.check import DIFFERENT, REJECTED, NoRealTtnn, check, check_programs, real_python
+from torch_ttnn.compiler.ir.metadata import PATH, SPEC, annotate
 from ttnn_emulator.api.recorded import ttnn_version
 from ttnn_emulator.conformance import environment
 
@@ -33,11 +34,11 @@ def test_the_real_library_takes_every_call(model: torch.nn.Module, shape: tuple[
 def test_differences_are_told():
     programs = [run(torch.relu, torch.randn(32, 32)).program, run(torch.tanh, torch.randn(32, 32)).program]
     wrong, refused = [
-        next(node for node in program.graph.nodes if node.meta.get("path") in ("ttnn.relu", "ttnn.tanh"))
+        next(node for node in program.graph.nodes if PATH.get(node) in ("ttnn.relu", "ttnn.tanh"))
         for program in programs
     ]
-    device = wrong.meta["spec"].device()
-    wrong.meta["spec"] = ttnn.spec_tensor((32, 64), ttnn.bfloat16, device=device)
+    device = SPEC[wrong].device()
+    annotate(wrong, spec=ttnn.spec_tensor((32, 64), ttnn.bfloat16, device=device))
     refused.update_kwarg("memory_config", 3)
     result = check_programs(programs, names=["first", "second"])
     assert [(each.verdict, each.program) for each in result.findings] == [(DIFFERENT, "first"), (REJECTED, "second")]

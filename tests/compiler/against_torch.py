@@ -13,6 +13,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from torch_ttnn import devices
+from torch_ttnn.compiler.ir.metadata import PATH, REASON
 from torch_ttnn.compiler.pipeline import Compilation, compile_graph
 from torch_ttnn.compiler.runtime.program import Program
 from torch_ttnn.compiler.stages.capture import decompositions
@@ -32,13 +33,13 @@ class Outcome:
     @property
     def host_ops(self) -> dict[str, str]:
         """Operations left to the host, with their reasons."""
-        return {str(node.target): node.meta["reason"] for node in self.program.graph.nodes if "reason" in node.meta}
+        return {str(node.target): REASON[node] for node in self.program.graph.nodes if REASON.on(node)}
 
     @property
     def device_ops(self) -> list[str]:
         """The `ttnn` calls of the program, moves left out."""
         moves = ("ttnn.from_torch", "ttnn.to_torch", "ttnn.to_layout", "ttnn.typecast", "ttnn.reshape")
-        paths = [node.meta.get("path") for node in self.program.graph.nodes]
+        paths = [PATH.get(node) for node in self.program.graph.nodes]
         return [path for path in paths if path and path not in moves]
 
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from tests.compiler.against_torch import run
+from torch_ttnn.compiler.ir.metadata import PATH, SPEC
 from ttnn_emulator import DataType
 
 
@@ -52,9 +53,7 @@ def test_exponentials_of_sums_of_logarithms(name: str) -> None:
 
 def test_no_other_exponent_is_widened() -> None:
     outcome = run(lambda x, y: (x * 2 - y).exp(), numbers(32, 32), numbers(32, 32, seed=1))
-    specs = [
-        node.meta["spec"].spec for node in outcome.program.graph.nodes if "path" in node.meta and "spec" in node.meta
-    ]
+    specs = [SPEC[node].spec for node in outcome.program.graph.nodes if PATH.on(node) and SPEC.on(node)]
     assert specs and all(spec.dtype is DataType.BFLOAT16 for spec in specs)
 
 

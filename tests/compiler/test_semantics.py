@@ -13,6 +13,7 @@ from torch import nn
 
 import torch_ttnn
 import ttnn_emulator
+from torch_ttnn.compiler.ir.metadata import REASON
 
 WIDTH = 32
 
@@ -216,7 +217,7 @@ def test_float64_and_complex_stay_on_the_host():
     function = torch.compile(lambda x: x * 2, backend="ttnn", options=options)
     x = torch.rand(5, dtype=torch.float64)
     assert torch.equal(function(x), x * 2)
-    reasons = [node.meta["reason"] for node in options._out_fx_graphs[0].nodes if "reason" in node.meta]
+    reasons = [REASON[node] for node in options._out_fx_graphs[0].nodes if REASON.on(node)]
     assert reasons == ["float64 has no counterpart on the device"]
 
 

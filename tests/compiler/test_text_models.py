@@ -14,6 +14,7 @@ import torch
 
 import torch_ttnn
 from torch_ttnn import zoo
+from torch_ttnn.compiler.ir.metadata import REASON
 from torch_ttnn.zoo.sources import Transformers
 
 WIDE = {"hidden_size": 64, "num_attention_heads": 2, "num_hidden_layers": 1, "intermediate_size": 96}
@@ -113,9 +114,7 @@ def compiled(model: torch.nn.Module, args: tuple, kwargs: dict[str, Any], **opti
 
 
 def assert_whole(got: list, want: list, graphs: Any, least: float) -> None:
-    reasons = [
-        f"{node.target}: {node.meta['reason']}" for graph in graphs for node in graph.nodes if "reason" in node.meta
-    ]
+    reasons = [f"{node.target}: {REASON[node]}" for graph in graphs for node in graph.nodes if REASON.on(node)]
     assert not reasons, "\n".join(reasons)
     for each, wanted in zip(got, want, strict=True):
         assert each.shape == wanted.shape
@@ -153,7 +152,7 @@ def test_small_models_learn_on_the_device(name):
     narrow = copy.deepcopy(model).bfloat16()
     near = gradients(narrow, narrow, kwargs)
     assert got.keys() == want.keys()
-    assert not [node for graph in options._out_fx_graphs for node in graph.nodes if "reason" in node.meta]
+    assert not [node for graph in options._out_fx_graphs for node in graph.nodes if REASON.on(node)]
     least = 1e-3 * max(float(each.norm()) for each in want.values())  # gradients of keys' biases are zero
     for parameter, wanted in want.items():
         error, usual = ((made[parameter] - wanted).norm() / max(float(wanted.norm()), least) for made in (got, near))

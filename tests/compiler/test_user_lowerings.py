@@ -10,6 +10,7 @@ import torch
 
 import torch_ttnn
 from torch_ttnn import TorchTtnnOption
+from torch_ttnn.compiler.ir.metadata import PATH, REASON
 from torch_ttnn.compiler.lowering import LOWERINGS
 
 aten = torch.ops.aten
@@ -43,11 +44,11 @@ def run(function, *tensors, **options):
 
 
 def reasons(options):
-    return {str(node.target): node.meta["reason"] for node in options.programs[0].graph.nodes if "reason" in node.meta}
+    return {str(node.target): REASON[node] for node in options.programs[0].graph.nodes if REASON.on(node)}
 
 
 def paths(options):
-    return [node.meta["path"] for node in options.programs[0].graph.nodes if "path" in node.meta]
+    return [PATH[node] for node in options.programs[0].graph.nodes if PATH.on(node)]
 
 
 def test_a_custom_operator_runs_on_the_device(swiglu):

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from torch_ttnn import TorchTtnnOption
+from torch_ttnn.compiler.ir.metadata import PATH, REASON
 
 
 class Residual(nn.Module):
@@ -99,12 +100,12 @@ def compiled(network: nn.Module) -> tuple[nn.Module, TorchTtnnOption]:
 
 
 def paths(options: TorchTtnnOption) -> list[str]:
-    return [node.meta["path"] for graph in options._out_fx_graphs for node in graph.nodes if "path" in node.meta]
+    return [PATH[node] for graph in options._out_fx_graphs for node in graph.nodes if PATH.on(node)]
 
 
 def host_ops(options: TorchTtnnOption) -> list[str]:
     nodes = [node for graph in options._out_fx_graphs for node in graph.nodes]
-    return [f"{node.target}: {node.meta['reason']}" for node in nodes if "reason" in node.meta]
+    return [f"{node.target}: {REASON[node]}" for node in nodes if REASON.on(node)]
 
 
 @pytest.mark.parametrize("batch", [1, 2])

@@ -16,6 +16,7 @@ from tests.browser import opened, running
 from tests.compiler.against_torch import run
 from tests.compiler.small_models import transformer
 from torch_ttnn.compiler.analysis.memory import Memory, measure
+from torch_ttnn.compiler.ir.metadata import PATH, PREPARED
 from torch_ttnn.explain import Explanation, explain, page
 from torch_ttnn.explain.data import NodeView, ProgramReport, Report, bytes_text, describe
 from torch_ttnn.explain.graph_layout import COLUMN, place
@@ -77,14 +78,14 @@ def test_page_holds_the_whole_program(explanation: Explanation):
     data = json.loads(_Page(explanation.to_html()).scripts[0])
     (program,) = data["programs"]
     graph = explanation.programs[0].graph
-    drawn = [node for node in graph.nodes if "prepared" not in node.meta]
+    drawn = [node for node in graph.nodes if not PREPARED.on(node)]
     assert [node["name"] for node in program["nodes"]] == [node.name for node in drawn]
     assert {"input", "device", "move", "output"} <= {node["kind"] for node in program["nodes"]}
     linear = next(node for node in program["nodes"] if node["op"] == "ttnn.linear")
     assert "bfloat16 TILE" in linear["spec"]
     assert "small_models.py" in linear["source"]
     assert linear["weights"]
-    assert len(program["steps"]) == sum("path" in node.meta for node in graph.nodes)
+    assert len(program["steps"]) == sum(PATH.on(node) for node in graph.nodes)
     assert max(step[2] for step in program["steps"]) <= explanation.memory.dram_peak
 
 

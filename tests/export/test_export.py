@@ -20,6 +20,7 @@ import ttnn_emulator
 from tests.compiler.small_models import cnn, transformer
 from torch_ttnn.compiler.errors import TorchTtnnError
 from torch_ttnn.compiler.fusion import composites
+from torch_ttnn.compiler.ir.metadata import PATH, annotate
 from torch_ttnn.explain import capture
 from torch_ttnn.export import export_code, export_program
 
@@ -119,10 +120,10 @@ def test_a_fused_operation_on_the_host_comes_along(tmp_path: Path, run_here: Cal
 
     ((_, program),) = capture(quick_gelu, (torch.randn(4, 4),), {}).found
     graph = program.graph
-    upload = next(node for node in graph.nodes if node.meta.get("path") == "ttnn.from_torch")
+    upload = next(node for node in graph.nodes if PATH.get(node) == "ttnn.from_torch")
     with graph.inserting_before(upload):
         made = graph.create_node("call_function", composites.quick_gelu, (upload.args[0],))
-        made.meta.update(val=upload.args[0].meta["val"], reason="a test wants it so")  # type: ignore[union-attr]
+        annotate(made, val=upload.args[0].meta["val"], reason="a test wants it so")  # type: ignore[union-attr]
     upload.args = (made,)
     path = export_program(program, [torch.randn(4, 4)], tmp_path, "profiling", 1)
     assert (tmp_path / "composites.py").exists()

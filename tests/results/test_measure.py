@@ -12,6 +12,7 @@ from tests.results import subjects
 from tests.zoo.installed import need
 from torch_ttnn import zoo
 from torch_ttnn.backend import compile
+from torch_ttnn.compiler.ir.metadata import ORIGIN, annotate
 from torch_ttnn.options import TorchTtnnOption
 from torch_ttnn.results import Row, measure
 from torch_ttnn.results.measure import Conditions, Subject, measure_model
@@ -291,8 +292,8 @@ def test_arguments_are_told_without_tensors_and_defaults() -> None:
 def test_a_fusion_that_stays_on_the_host_takes_its_operations_along() -> None:
     (program,) = compiled_programs(torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU()), torch.ones(2, 8))
     made = program.fusions[0]["made"]
-    origin = next(node for node in program.graph.nodes if getattr(node.meta.get("origin"), "name", "") == made)
-    origin.meta["reason"] = "for the sake of the test"
+    origin = next(node for node in program.graph.nodes if getattr(ORIGIN.get(node), "name", "") == made)
+    annotate(origin, reason="for the sake of the test")
     fates = Fates(program, {})
     names = [node.name for node in program.captured.graph.nodes if "relu" in node.name or "addmm" in node.name]
     assert [fates.of(name).outcome for name in names] == ["host", "host"]

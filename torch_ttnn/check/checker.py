@@ -22,6 +22,7 @@ from torch_ttnn.compiler.analysis.memory import specs_of
 from torch_ttnn.compiler.errors import TorchTtnnError
 from torch_ttnn.compiler.ir.arguments import DeviceMarker, mapped
 from torch_ttnn.compiler.ir.describe import brief, dtype_name
+from torch_ttnn.compiler.ir.metadata import PATH, PREPARED, SPEC
 from torch_ttnn.compiler.stages import emit
 from torch_ttnn.explain.data import model_line
 from ttnn_emulator import Tensor
@@ -146,7 +147,7 @@ class Checker:
             name = names[number] if number < len(names) else f"program {number + 1}"
             for graph in (program.lowered.prepare, program.lowered.main):
                 for node in graph.nodes:
-                    if "path" in node.meta:
+                    if PATH.on(node):
                         _check_call(node, name, self._partners[board], self.result)
         self.result.asked = sum(partner.asked for partner in self._partners.values())
         return self.result.findings[before:]
@@ -221,7 +222,7 @@ def _check_call(node: torch.fx.Node, program: str, partner: _Partner, result: Ch
         return
     question = _Question(node)
     answer = partner.ask(question.text)
-    ours = exchange.describe(ttnn_emulator, node.meta["spec"])
+    ours = exchange.describe(ttnn_emulator, SPEC[node])
     if answer["ok"] and answer["out"] == ours:
         return
     result.findings.append(
@@ -238,7 +239,7 @@ def _check_call(node: torch.fx.Node, program: str, partner: _Partner, result: Ch
 
 
 def _cannot_ask(node: torch.fx.Node, partner: _Partner) -> str:
-    path = node.meta["path"]
+    path = PATH[node]
     if path in NOT_ASKED:
         return f"{path}: {NOT_ASKED[path]}"
     if path == "ttnn.from_torch":
@@ -268,21 +269,21 @@ class _Question:
         def named(item: Any) -> Any:
             return self._named(item) if isinstance(item, torch.fx.Node) else item
 
-        return emit.call_text(node.meta["path"], mapped(node.args, named), mapped(node.kwargs, named))
+        return emit.call_text(PATH[node], mapped(node.args, named), mapped(node.kwargs, named))
 
     def _named(self, node: torch.fx.Node) -> _Name:
         if node not in self._names:
             source = self._source(node)
             name = self._names[node] = _Name(f"t{len(self._names)}")
             self._lines.append(f"{name} = {source}")
-            self.arguments.append(f"{name}: {_told(node.meta.get('spec', node.meta.get('val')))}")
+            self.arguments.append(f"{name}: {_told(SPEC.get(node) if SPEC.on(node) else node.meta.get('val'))}")
         return self._names[node]
 
     def _source(self, node: torch.fx.Node) -> str:
-        spec = node.meta.get("spec")
+        spec = SPEC.get(node)
         if all(each == each.with_() for each in specs_of(node)):
             return _made(spec if spec is not None else node.meta.get("val"))
-        maker = node.meta.get("prepared", node)
+        maker: Any = PREPARED.get(node) or node
         if maker.target is operator.getitem:
             return f"{self._named(maker.args[0])}[{maker.args[1]}]"
         return self._call(maker)

@@ -25,7 +25,7 @@ from torch_ttnn.compiler.runtime.program import Program
 from torch_ttnn.compiler.stages.fuse import fuse
 from torch_ttnn.compiler.stages.lower import Lowered, lower
 from torch_ttnn.compiler.stages.normalise import count_operations, normalise
-from torch_ttnn.compiler.stages.simplify import place
+from torch_ttnn.compiler.stages.simplify import simplify
 from torch_ttnn.devices import Target
 from torch_ttnn.options import TorchTtnnOption
 from torch_ttnn.system.garbage import collector_paused
@@ -76,9 +76,9 @@ def _lower(compilation: Compilation) -> None:
     compilation.lowered = lower(compilation.graph_module, compilation.static_inputs, builder, compilation.captured)
 
 
-def _place(compilation: Compilation) -> None:
+def _simplify(compilation: Compilation) -> None:
     assert compilation.lowered is not None
-    place(compilation.lowered.main)
+    simplify(compilation.lowered.main)
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ STAGES = (
     Stage("normalise", _normalise),
     Stage("fuse", _fuse, after=("normalise",)),  # patterns are closed only where duplicate computations are gone
     Stage("lower", _lower, after=("normalise", "fuse")),  # fusions match ATen
-    Stage("place", _place, after=("lower",)),
+    Stage("simplify", _simplify, after=("lower",)),
 )
 
 
@@ -102,10 +102,10 @@ def compile_graph(compilation: Compilation) -> Program:
     """Take the program that the stages gave before from the disk, or run all of them."""
     # AOTAutograd compiles under its fake mode; what we make here is real, and hardly any of it garbage.
     with _disable_current_modes(), collector_paused():
-        place = cache.folder(compilation.options)
-        program = _kept(compilation, place) if place is not None else None
+        folder = cache.folder(compilation.options)
+        program = _kept(compilation, folder) if folder is not None else None
         if program is None:
-            program = _compiled(compilation, place)
+            program = _compiled(compilation, folder)
     program.seconds, program.ops_before, program.fusions = (
         compilation.seconds,
         compilation.ops_before,
@@ -114,7 +114,7 @@ def compile_graph(compilation: Compilation) -> Program:
     return program
 
 
-def _kept(compilation: Compilation, place: Path) -> Program | None:
+def _kept(compilation: Compilation, folder: Path) -> Program | None:
     """The program that was kept for this graph; None if there is none, or its file is spoilt."""
     with _timed(compilation, "cache"):
         compilation.key = cache.key_of(
@@ -122,30 +122,30 @@ def _kept(compilation: Compilation, place: Path) -> Program | None:
         )
     try:
         with _timed(compilation, "cache"):
-            kept = cache.load(place, compilation.key, compilation.target, compilation.captured.graph)
+            kept = cache.load(folder, compilation.key, compilation.target, compilation.captured.graph)
         if kept is None:
             return None
         lowered, facts = kept
         program = _program(compilation, lowered)
         compilation.ops_before, compilation.fusions = facts["ops_before"], facts["fusions"]
     except Exception as error:  # whatever stands in a file, a model compiles
-        path = cache.path_of(place, compilation.key)
+        path = cache.path_of(folder, compilation.key)
         log.warning("the kept program %s cannot be read (%s: %s); compiling anew", path, type(error).__name__, error)
         return None
     compilation.lowered = lowered
     return program
 
 
-def _compiled(compilation: Compilation, place: Path | None) -> Program:
+def _compiled(compilation: Compilation, folder: Path | None) -> Program:
     for number, stage in enumerate(STAGES, 1):
         with dumped(compilation, number, stage.name, last=number == len(STAGES)), _timed(compilation, stage.name):
             stage.run(compilation)
         _verify(compilation)
     assert compilation.lowered is not None
-    if place is not None:
+    if folder is not None:
         with _timed(compilation, "cache"):
             facts = {"ops_before": compilation.ops_before, "fusions": compilation.fusions}
-            cache.store(place, compilation.key, compilation.lowered, facts)
+            cache.store(folder, compilation.key, compilation.lowered, facts)
     return _program(compilation, compilation.lowered)
 
 

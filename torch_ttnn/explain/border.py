@@ -10,7 +10,7 @@ from typing import Any
 import torch
 import torch.fx
 
-UPLOAD, DOWNLOAD = "part of an upload", "part of a download"  # as the recorder calls them in a node's meta
+from torch_ttnn.compiler.ir.metadata import MOVE, OUTPUT_VALS, PATH, PREPARED, REASON
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ def border_ops(
 ) -> list[BorderOp]:
     """The border operations of a program; the functions return a node's name, its destination, and its source line."""
     found = [
-        BorderOp(name_of(node), _copied(node), f"{node.meta['move']} that {goes_to(node)}", line_of(node))
+        BorderOp(name_of(node), _copied(node), f"{MOVE[node]} that {goes_to(node)}", line_of(node))
         for node in graph.nodes
-        if "move" in node.meta and "path" not in node.meta and "reason" not in node.meta
+        if MOVE.on(node) and not PATH.on(node) and not REASON.on(node)
     ]
     return found + list(_of_results(graph))
 
@@ -48,11 +48,11 @@ def _of_results(graph: torch.fx.Graph) -> Iterator[BorderOp]:
     """Copies that `Program` makes of results: of constants, and to torch's strides."""
     output = graph.output_node()
     outputs: Any = output.args[0]
-    for number, (node, val) in enumerate(zip(outputs, output.meta["vals"])):
+    for number, (node, val) in enumerate(zip(outputs, OUTPUT_VALS[output])):
         if not isinstance(node, torch.fx.Node) or not isinstance(val, torch.Tensor):
             continue
         if node.op == "placeholder":
-            if "prepared" in node.meta:
+            if PREPARED.on(node):
                 yield BorderOp("aten.clone.default", _bytes(val), f"output {number} is a constant of the program")
         elif _lies_otherwise(node.meta.get("val"), val):
             yield BorderOp("restrided", _bytes(val), f"output {number} has torch's strides, {list(val.stride())}")

@@ -18,6 +18,7 @@ import torch.fx
 from torch_ttnn.compiler.analysis.memory import Fit, Memory, fits, spec_bytes, specs_of, together
 from torch_ttnn.compiler.frontend.graph_breaks import Missed
 from torch_ttnn.compiler.ir.describe import brief
+from torch_ttnn.compiler.ir.metadata import MOVE, NUMBER, ORIGIN, PATH, PREPARED, REASON, SOURCE
 from torch_ttnn.compiler.ir.nodes import target_name
 from torch_ttnn.compiler.ir.source_lines import module_path, source_line
 from torch_ttnn.compiler.ir.verifier import beyond_moves
@@ -185,12 +186,12 @@ def describe(program: Any, memory: Memory, name: str = "program") -> ProgramRepo
     nodes = list(program.graph.nodes)
     calls = [node for node in nodes if node.op == "call_function"]
     kinds = {node: kind_of(node) for node in nodes}
-    paths = [node.meta["path"] for node in calls if kinds[node] == "device" and "path" in node.meta]
+    paths = [PATH[node] for node in calls if kinds[node] == "device" and PATH.on(node)]
     return ProgramReport(
         name=name,
         device_ops=dict(Counter(paths).most_common()),
-        host_ops=[_host_op(node) for node in calls if "reason" in node.meta],
-        moves=[_move(node) for node in calls if kinds[node] == "move" and "path" in node.meta],
+        host_ops=[_host_op(node) for node in calls if REASON.on(node)],
+        moves=[_move(node) for node in calls if kinds[node] == "move" and PATH.on(node)],
         fusions=[_fusion(each) for each in program.fusions],
         ops_before=program.ops_before,
         code=program.code,
@@ -204,33 +205,33 @@ def describe(program: Any, memory: Memory, name: str = "program") -> ProgramRepo
 def kind_of(node: torch.fx.Node) -> str:
     """input, weight, output, host, move or device."""
     if node.op == "placeholder":
-        return "weight" if "prepared" in node.meta else "input"
+        return "weight" if PREPARED.on(node) else "input"
     if node.op == "output":
         return "output"
-    if "reason" in node.meta:
+    if REASON.on(node):
         return "host"
-    if "move" in node.meta or node.meta.get("path") in MOVES:
+    if MOVE.on(node) or PATH.get(node) in MOVES:
         return "move"
     if node.target is operator.getitem:
         return kind_of(node.args[0])  # type: ignore[arg-type]
-    if node.meta.get("path") in CASTS and not _is_cast_of_model(node):
+    if PATH.get(node) in CASTS and not _is_cast_of_model(node):
         return "move"
-    return "device" if "path" in node.meta else "host"
+    return "device" if PATH.on(node) else "host"
 
 
 def _is_cast_of_model(node: torch.fx.Node) -> bool:
-    origin = node.meta.get("origin")
+    origin = ORIGIN.get(node)
     return origin is not None and str(origin.target).startswith(ATEN_CASTS)
 
 
 def _host_op(node: torch.fx.Node) -> HostOp:
-    return HostOp(target_name(node), node.meta["reason"], model_line(node))
+    return HostOp(target_name(node), REASON[node], model_line(node))
 
 
 def model_line(node: torch.fx.Node) -> str:
     """The source line of the model for a node of a program; empty if its stack has only lines of torch."""
-    origin = node.meta.get("origin")
-    found = source_line(origin) if isinstance(origin, torch.fx.Node) else node.meta.get("source", "")
+    origin = ORIGIN.get(node)
+    found = source_line(origin) if isinstance(origin, torch.fx.Node) else SOURCE.get(node) or ""
     return "" if found.startswith(_CALLER) else found
 
 
@@ -240,7 +241,7 @@ def _fusion(record: dict[str, Any]) -> FusionView:
 
 
 def _move(node: torch.fx.Node) -> Move:
-    path = node.meta["path"]
+    path = PATH[node]
     made = specs_of(node) or [spec for each in node.all_input_nodes for spec in specs_of(each)]
     reason = _REASONS.get(path, _why_converted)(node)
     return Move(path.removeprefix("ttnn."), sum(map(spec_bytes, made)), reason, node.name, model_line(node))
@@ -279,12 +280,12 @@ _REASONS = {"ttnn.from_torch": _why_uploaded, "ttnn.to_torch": _why_downloaded}
 
 def _brief(node: torch.fx.Node) -> str:
     if node.op == "placeholder":
-        return f"input {node.meta['number']} of the graph" if "number" in node.meta else "a weight kept on the host"
+        return f"input {NUMBER[node]} of the graph" if NUMBER.on(node) else "a weight kept on the host"
     if node.op == "output":
         return "an output of the graph"
     if node.target is operator.getitem:
         return _brief(node.args[0])  # type: ignore[arg-type]
-    return node.meta.get("path", f"the host op {target_name(node)}")
+    return PATH.get(node) or f"the host op {target_name(node)}"
 
 
 def _listed(items: Iterable[str]) -> str:
@@ -296,7 +297,7 @@ def _listed(items: Iterable[str]) -> str:
 
 def _view(node: torch.fx.Node, kind: str) -> NodeView:
     inputs = list(dict.fromkeys(node.all_input_nodes))
-    origin = node.meta.get("origin")
+    origin = ORIGIN.get(node)
     return NodeView(
         name=node.name,
         op=_label(node),
@@ -306,7 +307,7 @@ def _view(node: torch.fx.Node, kind: str) -> NodeView:
         spec=_spec_text(node),
         module=module_path(origin) if isinstance(origin, torch.fx.Node) else "",
         source=model_line(node) if node.op == "call_function" else "",
-        note=node.meta.get("reason", ""),
+        note=REASON.get(node) or "",
     )
 
 
@@ -315,7 +316,7 @@ def _label(node: torch.fx.Node) -> str:
         return node.name
     if node.target is operator.getitem:
         return f"[{node.args[1]}]"
-    return node.meta.get("path") or target_name(node)
+    return PATH.get(node) or target_name(node)
 
 
 def _spec_text(node: torch.fx.Node) -> str:

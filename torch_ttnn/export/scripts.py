@@ -27,6 +27,7 @@ from torch_ttnn.compiler.errors import TorchTtnnError
 from torch_ttnn.compiler.fusion import composites
 from torch_ttnn.compiler.ir.arguments import call_with, mapped
 from torch_ttnn.compiler.ir.dump import graph_folder
+from torch_ttnn.compiler.ir.metadata import CONSTANT, NUMBER, ORIGIN, PATH, PREPARED, SPEC
 from torch_ttnn.compiler.ir.nodes import target_name
 from torch_ttnn.compiler.ir.value import Value
 from torch_ttnn.compiler.runtime.as_captured import corrected_strides
@@ -152,7 +153,7 @@ def export_program(
     with torch.no_grad():
         prepared = _Prepared(program, inputs)
     _save(prepared.tensors, folder / WEIGHTS)
-    numbers = [node.meta["number"] for node in program.graph.nodes if _is_input(node)]
+    numbers = [NUMBER[node] for node in program.graph.nodes if _is_input(node)]
     tensors = {number: inputs[number] for number in numbers if isinstance(inputs[number], torch.Tensor)}
     _save({f"input_{number}": tensor for number, tensor in tensors.items()}, folder / INPUTS)
     given = {number: f'stored["input_{number}"]' if number in tensors else repr(inputs[number]) for number in numbers}
@@ -186,7 +187,7 @@ def export_program(
 
 
 def _is_input(node: torch.fx.Node) -> bool:
-    return node.op == "placeholder" and "prepared" not in node.meta
+    return node.op == "placeholder" and not PREPARED.on(node)
 
 
 def _save(tensors: Mapping[str, Any], path: Path) -> None:
@@ -231,12 +232,12 @@ class _Prepared:
         self.source = "\n".join([*lines, f"{emit.INDENT}return [{kept}]"]) + "\n"
 
     def _statement(self, node: torch.fx.Node) -> str:
-        path = node.meta.get("path")
+        path = PATH.get(node)
         if path == "ttnn.from_torch":
             kept = self._kept(node, _as_uploaded(self._value(node.all_input_nodes[0]), node))
             options = [f"{name}={emit.literal(item)}" for name, item in node.kwargs.items()]
             return f"{node.name} = {path}({', '.join([kept, *options])})"
-        if path is not None or (node.target is operator.getitem and "spec" in node.meta):
+        if path is not None or (node.target is operator.getitem and SPEC.on(node)):
             return f"{node.name} = {emit.call(node)}"
         if node in self._places:  # a host operation reads it as a torch tensor
             return f"{node.name} = {self._kept(node, self._value(node))}"
@@ -255,9 +256,9 @@ class _Prepared:
 
     def _computed(self, node: torch.fx.Node) -> Any:
         if node.op == "placeholder":
-            return self.inputs[node.meta["number"]].detach()
+            return self.inputs[NUMBER[node]].detach()
         if node.op == "get_attr":
-            return node.meta["constant"]
+            return CONSTANT[node]
 
         def value_of(item: Any) -> Any:
             return self._value(item) if isinstance(item, torch.fx.Node) else item
@@ -334,11 +335,11 @@ class _Twin:
             base = value.base() if isinstance(value, Value) and value.is_on_device else None
             if twin is None or base is None or base.node not in there or not base.node.users:
                 continue
-            origin = base.node.meta.get("origin")
+            origin = ORIGIN.get(base.node)
             if not isinstance(origin, torch.fx.Node):
                 continue
             made_here = origin is node or (node.target is operator.getitem and origin is node.args[0])
-            if (made_here or node.name in self.fused) and base.node.meta.get("path") != "ttnn.from_torch":
+            if (made_here or node.name in self.fused) and PATH.get(base.node) != "ttnn.from_torch":
                 form = value.form
                 found.setdefault(base.node.name, (twin, self._operation(twin), (form.held, form.axes, value.shape)))
         return found

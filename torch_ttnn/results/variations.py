@@ -22,6 +22,7 @@ import torch
 import torch.fx
 
 from torch_ttnn.compiler.ir.describe import dtype_name
+from torch_ttnn.compiler.ir.metadata import ORIGIN, PATH, REASON
 from torch_ttnn.compiler.runtime.program import Program
 from torch_ttnn.explain.data import kind_of
 from torch_ttnn.results.record import CONVERTED, HOST, REMOVED, Variation
@@ -112,10 +113,10 @@ class Fates:
         self.reasons: dict[str, str] = {}
         self.converted: set[str] = set()
         for node in program.graph.nodes:
-            origin = node.meta.get("origin")
-            if isinstance(origin, Node) and "reason" in node.meta:
-                self.reasons[origin.name] = node.meta["reason"]
-            elif isinstance(origin, Node) and node.meta.get("path") and kind_of(node) == "device":
+            origin = ORIGIN.get(node)
+            if isinstance(origin, Node) and REASON.on(node):
+                self.reasons[origin.name] = REASON[node]
+            elif isinstance(origin, Node) and PATH.get(node) and kind_of(node) == "device":
                 self.converted.add(origin.name)
         self._replaced = dict(self._fates_in_fusions(program.fusions, flops))
 

@@ -31,6 +31,7 @@ from torch._subclasses.fake_tensor import (
 from torch.utils._python_dispatch import _disable_current_modes
 
 from torch_ttnn import devices
+from torch_ttnn.compiler.ir.metadata import REASON
 from torch_ttnn.compiler.pipeline import STAGES, Compilation
 from torch_ttnn.options import TorchTtnnOption
 from torch_ttnn.tracer.calls import Verdict
@@ -96,7 +97,7 @@ class Lowerings:
         for stage in STAGES:
             stage.run(compilation)
         assert compilation.lowered is not None
-        return [(node.target, node.meta["reason"]) for node in compilation.lowered.main.nodes if "reason" in node.meta]
+        return [(node.target, REASON[node]) for node in compilation.lowered.main.nodes if REASON.on(node)]
 
 
 def _verdict(op: Any, graph: torch.fx.Graph, left: list[tuple[Any, str]]) -> Verdict:

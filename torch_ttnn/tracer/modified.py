@@ -16,6 +16,7 @@ import ttnn_emulator
 from torch_ttnn.compiler.analysis.memory import spec_tensors
 from torch_ttnn.compiler.errors import CompileError
 from torch_ttnn.compiler.ir.arguments import mapped
+from torch_ttnn.compiler.ir.metadata import MOVE, ORIGIN, PATH, REASON
 from torch_ttnn.compiler.ir.source_lines import module_path, source_line
 from torch_ttnn.compiler.runtime.border import library_function
 from torch_ttnn.compiler.stages import emit
@@ -44,7 +45,7 @@ def records_of_program(graph: torch.fx.Graph) -> Iterator[Record]:
     for node in graph.nodes:
         if node.op != "call_function":
             continue
-        if node.meta.get("path"):
+        if PATH.get(node):
             yield _device_call(node)
         elif isinstance(node.target, torch._ops.OpOverload):
             yield _host_call(node)
@@ -57,7 +58,7 @@ def _device_call(node: Node) -> Record:
     outputs = [("", each) for each in made] if made else [("", node)]
     source, module = _origin(node)
     return Record(
-        op_type=node.meta["path"],
+        op_type=PATH[node],
         inputs=tuple([_fact(name, each) for name, each in inputs]),
         outputs=tuple([_fact(name, each) for name, each in outputs]),
         arguments={name: _told(value) for name, value in named.items()},
@@ -74,12 +75,12 @@ def _host_call(node: Node) -> Record:
     args, kwargs = mapped(node.args, _host_value), mapped(dict(node.kwargs), _host_value)
     source, module = _origin(node)
     call = Call(node.target, args, kwargs, _host_value(node), source, module)  # type: ignore[arg-type]
-    return record(call, facts_of(call), Verdict("host", node.meta.get("reason") or node.meta.get("move", "")))
+    return record(call, facts_of(call), Verdict("host", REASON.get(node) or str(MOVE.get(node) or "")))
 
 
 def _origin(node: Node) -> tuple[str, str]:
     """Source line and module."""
-    origin = node.meta.get("origin")
+    origin = ORIGIN.get(node)
     return (source_line(origin), module_path(origin)) if isinstance(origin, Node) else ("", "")
 
 
@@ -130,7 +131,7 @@ def _nodes_within(name: str, value: Any) -> Iterator[tuple[str, Node]]:
 
 def _named(node: Node) -> dict[str, Any]:
     """Arguments by their names in the library."""
-    names = _parameter_names(node.meta["path"], len(node.args), frozenset(node.kwargs))
+    names = _parameter_names(PATH[node], len(node.args), frozenset(node.kwargs))
     return dict(zip(names, node.args)) | dict(node.kwargs)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import torch.fx
 
+from torch_ttnn.compiler.ir.metadata import PATH, PREPARED, REASON, SOURCE
 from torch_ttnn.compiler.ir.verifier import beyond_moves
 from torch_ttnn.compiler.runtime.program import Program
 
@@ -31,10 +32,8 @@ class Counts:
 
 def counts(programs: Sequence[Program]) -> Counts:
     nodes = [node for program in programs for node in program.graph.nodes]
-    paths = [node.meta.get("path") for node in nodes]
-    host = [
-        (str(node.target), node.meta["reason"], node.meta.get("source", "")) for node in nodes if "reason" in node.meta
-    ]
+    paths = [PATH.get(node) for node in nodes]
+    host = [(str(node.target), REASON[node], SOURCE.get(node) or "") for node in nodes if REASON.on(node)]
     moves = (UPLOAD, DOWNLOAD, *CONVERSIONS)
     return Counts(
         ops_before=sum(program.ops_before for program in programs),
@@ -51,12 +50,12 @@ def counts(programs: Sequence[Program]) -> Counts:
 
 def crossings_within(graph: torch.fx.Graph) -> int:
     """Uploads and downloads that would not be needed if everything ran on the device."""
-    uploads = [node for node in graph.nodes if node.meta.get("path") == UPLOAD]
-    downloads = [node for node in graph.nodes if node.meta.get("path") == DOWNLOAD]
+    uploads = [node for node in graph.nodes if PATH.get(node) == UPLOAD]
+    downloads = [node for node in graph.nodes if PATH.get(node) == DOWNLOAD]
     given = {
         giver for node in uploads for giver in beyond_moves(node.all_input_nodes, lambda each: each.all_input_nodes)
     }
-    inputs = [giver for giver in given if giver.op == "placeholder" and "prepared" not in giver.meta]
+    inputs = [giver for giver in given if giver.op == "placeholder" and not PREPARED.on(giver)]
     wanted = [node for node in downloads if any(_is_output(taker) for taker in beyond_moves(node.users, _users))]
     return len(uploads) - len(inputs) + len(downloads) - len(wanted)
 

@@ -17,6 +17,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from tests.compiler.against_torch import assert_like
 from torch_ttnn import devices
 from torch_ttnn.compiler.fusion.composites import is_composite
+from torch_ttnn.compiler.ir.metadata import PATH, REASON
 from torch_ttnn.compiler.pipeline import Compilation, compile_graph
 from torch_ttnn.compiler.stages import fuse
 from torch_ttnn.compiler.stages.fuse import FusionRecord
@@ -63,9 +64,9 @@ class Fused:
                 assert got.shape == want.shape
                 pairs = torch.stack((got.detach().flatten().double(), want.detach().flatten().double()))
                 assert torch.corrcoef(pairs)[0, 1] > 0.999
-        left = {str(node.target): node.meta["reason"] for node in program.graph.nodes if "reason" in node.meta}
+        left = {str(node.target): REASON[node] for node in program.graph.nodes if REASON.on(node)}
         assert not left, left
-        return [node.meta["path"] for node in program.graph.nodes if "path" in node.meta]
+        return [PATH[node] for node in program.graph.nodes if PATH.on(node)]
 
 
 def target_name(target: Any) -> str:

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from torch_ttnn import TorchTtnnOption
+from torch_ttnn.compiler.ir.metadata import REASON
 from torch_ttnn.workloads.agreement import pcc
 from torch_ttnn.zoo.torchvision_ops import ensure_operators
 
@@ -26,7 +27,7 @@ def run(function, *args) -> tuple[object, list[str], list[str]]:
     """What the compiled function gives, the operations that stay on the host, and the fusions."""
     options = TorchTtnnOption(cache_dir="", warn=False)
     made = torch.compile(function, backend="ttnn", options=options)(*args)
-    host = [str(node.target) for program in options.programs for node in program.graph.nodes if "reason" in node.meta]
+    host = [str(node.target) for program in options.programs for node in program.graph.nodes if REASON.on(node)]
     return made, host, [each["name"] for program in options.programs for each in program.fusions]
 
 
@@ -268,7 +269,7 @@ def test_prefill_and_decode_of_mixtral(grouped_product):
     options = TorchTtnnOption(cache_dir="", warn=False)
     got = steps(torch.compile(model, backend="ttnn", options=options))
     assert len(options.programs) == 2
-    assert not [node for program in options.programs for node in program.graph.nodes if "reason" in node.meta]
+    assert not [node for program in options.programs for node in program.graph.nodes if REASON.on(node)]
     for mine, theirs in zip(got, steps(model)):
         assert pcc(mine, theirs) > 0.99
 

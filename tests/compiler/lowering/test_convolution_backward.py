@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from tests.compiler.against_torch import check
+from torch_ttnn.compiler.ir.metadata import SPEC
 
 aten = torch.ops.aten
 
@@ -71,5 +72,5 @@ def test_large_weights_are_not_uploaded_as_tiles_of_three_by_three():
         return aten.convolution_backward(gradient, x, weight, [64], [1, 1], [1, 1], [1, 1], False, [0, 0], 1, mask)[0]
 
     outcome = check(of_input, gradient, x, weight, relative=0.03, absolute=0.01)
-    sizes = [node.meta["spec"].spec.padded_shape for node in outcome.program.graph.nodes if "spec" in node.meta]
+    sizes = [SPEC[node].spec.padded_shape for node in outcome.program.graph.nodes if SPEC.on(node)]
     assert max(math.prod(size) for size in sizes) < 10 * weight.numel()

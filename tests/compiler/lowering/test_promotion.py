@@ -7,6 +7,7 @@ import torch
 
 from tests.compiler.against_torch import check, run
 from tests.compiler.lowering.operands import DTYPES, tensor
+from torch_ttnn.compiler.ir.metadata import PATH, SPEC
 
 PAIRS = list(itertools.product(DTYPES, DTYPES))
 
@@ -46,8 +47,8 @@ def test_floats_made_from_integers_are_exact():
 def test_bfloat16_meets_float32_in_bfloat16():
     """What was rounded once gains nothing from a wider result."""
     out = run(lambda x, p: x * p.float(), torch.randn(4, 8), torch.arange(8))
-    made = [node for node in out.program.graph.nodes if node.meta.get("path") == "ttnn.multiply"]
-    assert "BFLOAT16" in str(made[0].meta["spec"].dtype)
+    made = [node for node in out.program.graph.nodes if PATH.get(node) == "ttnn.multiply"]
+    assert "BFLOAT16" in str(SPEC[made[0]].dtype)
 
 
 def test_a_constant_that_gives_the_result_its_shape_stays_a_tensor():

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from tests.compiler.against_torch import check
+from torch_ttnn.compiler.ir.metadata import PATH
 
 F = torch.nn.functional
 aten = torch.ops.aten
@@ -93,6 +94,6 @@ def test_points_of_a_grid_are_not_rounded():
     check(lambda x, g: F.grid_sample(x, g, align_corners=True), x, grid[None], absolute=0.03)
     check(lambda x, g: F.grid_sample(x, g[None], align_corners=True), x, grid, absolute=0.03)
     twice = check(lambda x, g: (g + 1, F.grid_sample(x, g[None], align_corners=True)), x, grid, absolute=0.03)
-    paths = [node.meta.get("path") for node in twice.program.graph.nodes]
+    paths = [PATH.get(node) for node in twice.program.graph.nodes]
     assert paths.count("ttnn.from_torch") == 2  # the grid goes up once, and is cast there for the sum
     assert paths.count("ttnn.typecast") == 1

@@ -6,6 +6,7 @@ import torch.nn.functional as F
 
 import ttnn_emulator as ttnn
 from tests.compiler.against_torch import check
+from torch_ttnn.compiler.ir.metadata import PATH, SPEC
 from torch_ttnn.workloads.agreement import pcc
 
 r = torch.randn
@@ -16,7 +17,7 @@ NORMS = {
 
 
 def _specs(outcome, path):
-    return [node.meta["spec"].spec for node in outcome.program.graph.nodes if node.meta.get("path") == path]
+    return [SPEC[node].spec for node in outcome.program.graph.nodes if PATH.get(node) == path]
 
 
 @pytest.mark.parametrize("name", NORMS)

@@ -5,6 +5,7 @@ import torch
 
 from tests.compiler.against_torch import check
 from tests.compiler.lowering.moving import moves, numbers
+from torch_ttnn.compiler.ir.metadata import PATH, SPEC
 
 BOUNDS = [(1, -1, 1), (-99, 99, 2), (3, 99, 3), (None, None, 4), (-2, None, 1)]
 
@@ -33,9 +34,9 @@ def test_heads_that_are_no_whole_tiles_are_sliced_from_the_projection():
         return x.reshape(2, 50, 3, 8, 16).permute(2, 0, 3, 1, 4).unbind(0)
 
     out = moves(lambda x: [each + 1 for each in heads(x)], numbers([2, 50, 384]))
-    slices = [node for node in out.program.graph.nodes if node.meta.get("path") == "ttnn.slice"]
+    slices = [node for node in out.program.graph.nodes if PATH.get(node) == "ttnn.slice"]
     assert [node.args[1] for node in slices] == [[0, 0, 0], [0, 0, 128], [0, 0, 256]]
-    assert [node.meta["spec"].spec.shape for node in slices] == [(2, 50, 128)] * 3
+    assert [SPEC[node].spec.shape for node in slices] == [(2, 50, 128)] * 3
 
 
 def test_channels_of_a_channels_last_image_are_split_where_they_lie():

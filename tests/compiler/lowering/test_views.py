@@ -4,6 +4,7 @@ import torch
 
 from tests.compiler.against_torch import check
 from tests.compiler.lowering.moving import moves, numbers
+from torch_ttnn.compiler.ir.metadata import PATH
 
 F = torch.nn.functional
 
@@ -26,7 +27,7 @@ def test_views_of_inputs_do_not_cross():
     """Not even where others of the same inputs are computed with."""
     whole = numbers([4, 6], torch.int64)
     out = moves(lambda x, y, n: (x.view(6, 4).t(), y + 1, n.flatten(), x * 2), numbers([4, 6]), numbers([3, 5]), whole)
-    paths = [node.meta["path"] for node in out.program.graph.nodes if "path" in node.meta]
+    paths = [PATH[node] for node in out.program.graph.nodes if PATH.on(node)]
     assert paths.count("ttnn.from_torch") == paths.count("ttnn.to_torch") == 2
 
 

@@ -18,6 +18,7 @@ import torch.fx
 
 import ttnn_emulator
 from torch_ttnn.compiler.ir.arguments import DeviceMarker, call_with, leaves, mapped
+from torch_ttnn.compiler.ir.metadata import PATH, SPEC
 from torch_ttnn.compiler.runtime.border import library_function
 from torch_ttnn.compiler.stages import emit
 from torch_ttnn.devices import TRACE_BYTES
@@ -116,7 +117,7 @@ def specs_of(node: torch.fx.Node) -> list[Spec]:
 
 def spec_tensors(node: torch.fx.Node) -> list[Tensor]:
     """The tensors without values that stand for what a node gives."""
-    return [each for each in leaves(node.meta.get("spec")) if isinstance(each, Tensor)]
+    return [each for each in leaves(SPEC.get(node)) if isinstance(each, Tensor)]
 
 
 class _HighWater(Listener):
@@ -178,7 +179,7 @@ class _Walk:
             for used in last_uses.get(node, ()):
                 if used not in kept:
                     env.pop(used, None)
-            if node.op == "call_function" and node.meta.get("path"):
+            if node.op == "call_function" and PATH.get(node):
                 yield Step(node.name, self.dram.allocated * self.dram.banks, self.l1.allocated, dram_high, l1_high)
 
     def _result(self, node: torch.fx.Node, env: dict[torch.fx.Node, Any]) -> Any:
@@ -187,12 +188,12 @@ class _Walk:
                 return env.get(item)
             return self.device if isinstance(item, DeviceMarker) else item
 
-        path = node.meta.get("path")
+        path = PATH.get(node)
         if node.target is operator.getitem:
             held = value_of(node.args[0])
             return None if held is None else held[node.args[1]]  # type: ignore[index]
         if path == "ttnn.from_torch":
-            return self._taken(node.meta["spec"])
+            return self._taken(SPEC[node])
         if path is None or path == "ttnn.to_torch":
             return None  # a value on the host
         function = library_function(ttnn_emulator, path)
@@ -200,7 +201,7 @@ class _Walk:
             result = call_with(function, node.args, node.kwargs, value_of)
         except EmulatorError as error:
             self.problems.append(f"{node.name} = {path}: {str(error).splitlines()[0]}")
-            result = node.meta["spec"]
+            result = SPEC[node]
         return mapped(result, self._taken)
 
     def _taken(self, item: Any) -> Any:

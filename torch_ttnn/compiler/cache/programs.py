@@ -99,9 +99,9 @@ def _stamps(folder: str | Path) -> Iterator[str]:
                 yield from _stamps(entry.path)
 
 
-def load(place: Path, key: str, target: Target, captured: torch.fx.Graph) -> tuple[Lowered, dict[str, Any]] | None:
+def load(root: Path, key: str, target: Target, captured: torch.fx.Graph) -> tuple[Lowered, dict[str, Any]] | None:
     """A program kept before, with what was noted about it; None if there is none. A spoilt file raises anything."""
-    path = path_of(place, key)
+    path = path_of(root, key)
     try:
         document = json.loads(unsealed(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
@@ -114,7 +114,7 @@ def load(place: Path, key: str, target: Target, captured: torch.fx.Graph) -> tup
     return from_document(document["lowered"], constants, target, captured), document["facts"]
 
 
-def store(place: Path, key: str, lowered: Lowered, facts: dict[str, Any]) -> None:
+def store(root: Path, key: str, lowered: Lowered, facts: dict[str, Any]) -> None:
     """Keep a program; a full or read-only disk costs nothing but the next compile."""
     try:
         document, constants = to_document(lowered)
@@ -127,22 +127,22 @@ def store(place: Path, key: str, lowered: Lowered, facts: dict[str, Any]) -> Non
     whole = {name: tensor.contiguous().clone() for name, tensor in constants.items()}
     content = safetensors.torch.save(whole) if whole else b""
     checksum = hashlib.sha256(content).hexdigest() if content else None
-    path = path_of(place, key)
+    path = path_of(root, key)
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        root.mkdir(parents=True, exist_ok=True)
         if content:
             with replacing(path.with_suffix(".safetensors")) as temporary:
                 temporary.write_bytes(content)
         with replacing(path) as temporary:
             text = json.dumps({"lowered": document, "constants": checksum, "facts": facts})
             temporary.write_text(sealed(text), encoding="utf-8")
-        _prune(place)
+        _prune(root)
     except OSError as error:
-        log.warning("a program could not be kept in %s: %s", place, error)
+        log.warning("a program could not be kept in %s: %s", root, error)
 
 
-def path_of(place: Path, key: str) -> Path:
-    return place / f"{key}.jsonl"
+def path_of(root: Path, key: str) -> Path:
+    return root / f"{key}.jsonl"
 
 
 def sealed(text: str) -> str:
@@ -170,9 +170,9 @@ def _require_same(content: bytes, checksum: str) -> None:
         raise ValueError("it is not what was written")
 
 
-def _prune(place: Path) -> None:
+def _prune(root: Path) -> None:
     """Drop the oldest programs beyond the limit; another process may be doing the same."""
-    kept = list(place.glob("*.jsonl"))
+    kept = list(root.glob("*.jsonl"))
     if len(kept) <= MOST_PROGRAMS:
         return
     for path in sorted(kept, key=_age)[: len(kept) - MOST_PROGRAMS]:

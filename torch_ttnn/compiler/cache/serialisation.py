@@ -26,7 +26,22 @@ import ttnn_emulator
 from torch_ttnn.compiler.fusion.composites import COMPOSITES, is_composite
 from torch_ttnn.compiler.ir.arguments import DEVICE, DeviceMarker, leaves
 from torch_ttnn.compiler.ir.describe import dtype_name
-from torch_ttnn.compiler.ir.nodes import PLACE, call_node
+from torch_ttnn.compiler.ir.metadata import (
+    CONSTANT,
+    MOVE,
+    NUMBER,
+    ORIGIN,
+    OUTPUT_VALS,
+    PATH,
+    POSITION,
+    REASON,
+    SOURCE,
+    SPEC,
+    Facts,
+    Move,
+    annotate,
+)
+from torch_ttnn.compiler.ir.nodes import call_node
 from torch_ttnn.compiler.lowering.support.preparation import FUNCTIONS, NAMES
 from torch_ttnn.compiler.runtime.border import library_function
 from torch_ttnn.compiler.stages import emit
@@ -34,7 +49,7 @@ from torch_ttnn.compiler.stages.lower import Lowered
 from torch_ttnn.devices import Target
 from ttnn_emulator.execution.operation_table import OPERATIONS
 
-PLAIN_NOTES = ("reason", "source", "move")
+PLAIN_NOTES = (REASON, SOURCE)
 NAMESPACES = ("aten", "prims", "torchvision", "torch_ttnn")
 TOUCH_FILES = ("aten.from_file.default", "aten.from_file.out", "ttnn.as_tensor", "ttnn.dump_tensor", "ttnn.load_tensor")
 
@@ -70,7 +85,7 @@ def from_document(
     prepare, there = reader.graph(document["prepare"])
     weights = [(there[made], here[placeholder]) for made, placeholder in document["weights"]]
     for made, placeholder in weights:
-        placeholder.meta["prepared"] = made
+        annotate(placeholder, prepared=made)
     return Lowered(
         main,
         prepare,
@@ -99,9 +114,9 @@ class _Writer:
         return records, places
 
     def _node(self, node: torch.fx.Node, places: dict[torch.fx.Node, int]) -> list[Any]:
-        if "constant" in node.meta:
-            self.constants[node.name] = node.meta["constant"].detach()
-        origin = node.meta.get("origin")
+        if CONSTANT.on(node):
+            self.constants[node.name] = CONSTANT[node].detach()
+        origin = ORIGIN.get(node)
         options: Any = {name: _argument_out(item, places) for name, item in node.kwargs.items()}
         if not any(isinstance(item, torch.fx.Node) for item in leaves(node.kwargs)):
             options = self._place("options", options)
@@ -111,8 +126,8 @@ class _Writer:
             [_argument_out(item, places) for item in node.args],
             options,
             self._place("notes", _note_out(node)),
-            origin.meta.get(PLACE) if origin is not None else None,
-            node.meta.get("number"),
+            POSITION.get(origin) if origin is not None else None,
+            NUMBER.get(node),
         ]
 
     def _place(self, table: str, item: Any) -> int:
@@ -143,34 +158,42 @@ class _Reader:
             if isinstance(kind, int):
                 node = call_node(graph, self._targets[kind], arguments, keywords, name)
                 if self._paths[kind].startswith("ttnn."):
-                    node.meta["path"] = self._paths[kind]
+                    annotate(node, path=self._paths[kind])
             else:
                 node = graph.create_node(kind, name, arguments, keywords, name)
                 if kind == "get_attr":
-                    node.meta["constant"] = self._constants[name]
-            node.meta.update(self._notes[note])
+                    annotate(node, constant=self._constants[name])
+            annotate(node, **self._notes[note])
             if origin is not None:
-                node.meta["origin"] = self._captured[origin]
+                annotate(node, origin=self._captured[origin])
             if number is not None:
-                node.meta["number"] = operator.index(number)
+                annotate(node, number=operator.index(number))
             nodes.append(node)
         return graph, nodes
 
 
 def _note_out(node: torch.fx.Node) -> dict[str, Any]:
     """What else is known of a node."""
-    note = {name: node.meta[name] for name in PLAIN_NOTES if name in node.meta}
-    if "spec" in node.meta:
-        note["spec"] = _spec_out(node.meta["spec"])
+    note: dict[str, Any] = {key.name: key[node] for key in PLAIN_NOTES if key.on(node)}
+    if MOVE.on(node):
+        note["move"] = MOVE[node].value
+    if SPEC.on(node):
+        note["spec"] = _spec_out(SPEC[node])
     elif isinstance(node.meta.get("val"), torch.Tensor):
         note["val"] = _val_out(node.meta["val"])
-    if "vals" in node.meta:
-        note["vals"] = [_val_out(each) if isinstance(each, torch.Tensor) else None for each in node.meta["vals"]]
+    if OUTPUT_VALS.on(node):
+        note["vals"] = [_val_out(each) if isinstance(each, torch.Tensor) else None for each in OUTPUT_VALS[node]]
     return note
 
 
-def _note_in(note: dict[str, Any], target: Target) -> dict[str, Any]:
-    made = {name: note[name] for name in PLAIN_NOTES if name in note}
+def _note_in(note: dict[str, Any], target: Target) -> Facts:
+    made: Facts = {}
+    if "reason" in note:
+        made["reason"] = str(note["reason"])
+    if "source" in note:
+        made["source"] = str(note["source"])
+    if "move" in note:
+        made["move"] = Move(note["move"])
     if "spec" in note:
         made["spec"] = _spec_in(note["spec"], target)
     if "val" in note:
@@ -186,8 +209,8 @@ def _note_in(note: dict[str, Any], target: Target) -> dict[str, Any]:
 def target_name(node: torch.fx.Node) -> str:
     """The name by which `target_from` finds what a node calls."""
     target: Any = node.target
-    if node.meta.get("path"):
-        name = node.meta["path"]
+    if PATH.get(node):
+        name = PATH[node]
     elif target is operator.getitem:
         name = "getitem"
     elif isinstance(target, torch._ops.OpOverload):

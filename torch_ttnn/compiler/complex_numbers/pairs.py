@@ -17,13 +17,13 @@ import torch.fx
 from torch_ttnn.compiler.complex_numbers.rules import CONDITIONS, RULES, VIEWING, Pair, RealCalls, flat_neighbours
 from torch_ttnn.compiler.fusion import composites
 from torch_ttnn.compiler.ir.arguments import leaves
-from torch_ttnn.compiler.ir.nodes import EFFECT, MOVE, drop_dead_code
+from torch_ttnn.compiler.ir.metadata import EFFECT, MOVE, Move, annotate
+from torch_ttnn.compiler.ir.nodes import drop_dead_code
 from torch_ttnn.compiler.lowering.registry import is_random
 
 aten = torch.ops.aten
 Node = torch.fx.Node
 
-UPLOAD, DOWNLOAD = "part of an upload of complex numbers", "part of a download of complex numbers"
 REAL_DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.int64, torch.int32, torch.int16, torch.int8,
                torch.uint8, torch.bool)  # fmt: skip
 
@@ -67,7 +67,7 @@ class _TakingApart:
         for node in reversed(nodes):
             self._ask_for_arguments(node)
         for node in nodes:
-            self.calls.place = node
+            self.calls.anchor = node
             self._write(node)
 
     # -- what there is ------------------------------------------------------------------------------------------------
@@ -76,7 +76,7 @@ class _TakingApart:
         if node.op == "get_attr" or (
             node.op == "call_function"
             and not is_random(node.target)
-            and EFFECT not in node.meta
+            and not EFFECT.on(node)
             and all(each in self.static for each in node.all_input_nodes)
         ):
             self.static.add(node)
@@ -95,7 +95,7 @@ class _TakingApart:
             self.whole.add(node)
 
     def _has_rule(self, node: Node) -> bool:
-        if node.target not in RULES or EFFECT in node.meta:
+        if node.target not in RULES or EFFECT.on(node):
             return False
         if node.target is operator.getitem and node.args[0] not in self.by_rule:  # of several results of the host
             return False
@@ -180,7 +180,7 @@ class _TakingApart:
         elif node in self.turned:
             node.replace_all_uses_with(self._rotation(node))
         elif node in self.by_rule and self._is_seen_by_host(node):
-            node.meta[MOVE] = UPLOAD
+            annotate(node, move=Move.COMPLEX_UPLOAD)
         elif node in self.by_rule:
             node.replace_all_uses_with(RULES[node.target](self.calls, node))
 
@@ -194,7 +194,7 @@ class _TakingApart:
                 self._take_apart_on_host(node)
         if node in self.wants_whole and node in self.whole and node in self.by_rule and node not in self.static:
             if node.target in (aten.view_as_complex.default, aten._to_copy.default):
-                node.meta[MOVE] = DOWNLOAD
+                annotate(node, move=Move.COMPLEX_DOWNLOAD)
         elif node in self.wants_whole and node not in self.whole:
             self._put_together_on_host(node)
 
@@ -202,10 +202,10 @@ class _TakingApart:
         after = node.next
         while after.op == "placeholder":
             after = after.next
-        self.calls.place = after
+        self.calls.anchor = after
         parts = [self.calls.call(part, node) for part in (composites.real_part, composites.imaginary_part)]
         for part in parts:
-            part.meta[MOVE] = UPLOAD
+            annotate(part, move=Move.COMPLEX_UPLOAD)
         self.calls.pairs[node] = Pair(*parts)
 
     def _put_together_on_host(self, node: Node) -> None:
@@ -213,8 +213,8 @@ class _TakingApart:
         pair = self.calls.pairs[node]
         strides = [int(step) for step in val.stride()]
         made = self.calls.call(composites.put_together, *pair, strides, val.is_conj())
-        made.meta.update({name: item for name, item in node.meta.items() if name != MOVE})
-        made.meta[MOVE] = DOWNLOAD
+        made.meta.update({name: item for name, item in node.meta.items() if name != MOVE.name})
+        annotate(made, move=Move.COMPLEX_DOWNLOAD)
         node.replace_all_uses_with(made)
         self.calls.pairs[made] = pair
 

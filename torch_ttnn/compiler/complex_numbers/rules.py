@@ -14,12 +14,13 @@ import torch
 import torch.fx
 
 from torch_ttnn.compiler.ir.arguments import call_with, mapped
-from torch_ttnn.compiler.ir.nodes import PLACE, call_node
+from torch_ttnn.compiler.ir.metadata import POSITION
+from torch_ttnn.compiler.ir.nodes import call_node
 
 aten = torch.ops.aten
 Node = torch.fx.Node
 
-ORIGIN = ("stack_trace", "nn_module_stack", "source_fn_stack", PLACE)  # what tells the line of the model
+SOURCE_KEYS = ("stack_trace", "nn_module_stack", "source_fn_stack", POSITION.name)  # what tells the line of the model
 
 
 class Pair(NamedTuple):
@@ -30,20 +31,20 @@ class Pair(NamedTuple):
 
 
 class RealCalls:
-    """Writes calls of real tensors before `place`, and knows the pairs made so far."""
+    """Writes calls of real tensors before `anchor`, and knows the pairs made so far."""
 
     def __init__(self, graph: torch.fx.Graph, fake_mode: Any) -> None:
         self.graph = graph
         self.fake_mode = fake_mode
-        self.place: Node = next(iter(graph.nodes))
+        self.anchor: Node = next(iter(graph.nodes))
         self.pairs: dict[Node, Pair] = {}
 
     def call(self, target: Any, *args: Any, **kwargs: Any) -> Node:
-        with self.graph.inserting_before(self.place):
+        with self.graph.inserting_before(self.anchor):
             node = call_node(self.graph, target, args, kwargs)
-        for name in ORIGIN:
-            if name in self.place.meta:
-                node.meta[name] = self.place.meta[name]
+        for name in SOURCE_KEYS:
+            if name in self.anchor.meta:
+                node.meta[name] = self.anchor.meta[name]
         with self.fake_mode:
             node.meta["val"] = call_with(target, args, kwargs, _val_of)
         return node

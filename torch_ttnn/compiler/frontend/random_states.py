@@ -15,17 +15,16 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from torch_ttnn.compiler.fusion import composites
 from torch_ttnn.compiler.ir.arguments import leaves, mapped
-from torch_ttnn.compiler.ir.nodes import DRAWS, EFFECT, PLACE
+from torch_ttnn.compiler.ir.metadata import RANDOM_STATE, annotate
 
 SAVES = torch.ops.higher_order.run_and_save_rng_state  # (operation, ...) gives the state before, and the result
 RESTORES = torch.ops.higher_order.run_with_rng_state  # (state, operation, ...) gives the result
 OPERATORS = (SAVES, RESTORES)
 
 Copies = dict[torch.fx.Node, torch.fx.Node]
-STATE = "rng state"  # in the meta of an operation: the node that has the state before it
 
 
-def direct_call(node: torch.fx.Node, graph: torch.fx.Graph, copies: Copies, place: int) -> torch.fx.Node:
+def direct_call(node: torch.fx.Node, graph: torch.fx.Graph, copies: Copies, position: int) -> torch.fx.Node:
     """The operation that is wrapped, with what reads or sets the generator's state around it."""
     if node.target is SAVES:
         operation, *args = node.args
@@ -38,7 +37,7 @@ def direct_call(node: torch.fx.Node, graph: torch.fx.Graph, copies: Copies, plac
     args, kwargs = torch.fx.node.map_arg((tuple(args), node.kwargs), copies.__getitem__)  # type: ignore[assignment]
     twin = graph.call_function(operation, tuple(args), dict(kwargs))  # type: ignore[arg-type]
     twin.meta.update({name: node.meta[name] for name in ("stack_trace", "nn_module_stack") if name in node.meta})
-    twin.meta.update({"val": _result(twin), PLACE: place, STATE: state})
+    annotate(twin, val=_result(twin), position=position, random_state=state)
     if node.target is RESTORES:
         _of_generator(graph, composites.exchanged_rng_state, (state,))
     return twin
@@ -48,12 +47,12 @@ def result_of_direct_call(node: torch.fx.Node, copies: Copies) -> torch.fx.Node:
     """Of an operation whose state is saved: the state, or the result."""
     source, number = node.args
     twin = copies[source]  # type: ignore[index]
-    return twin.meta[STATE] if number == 0 else twin
+    return RANDOM_STATE[twin] if number == 0 else twin
 
 
 def _of_generator(graph: torch.fx.Graph, function: Any, args: tuple) -> torch.fx.Node:
     node = graph.call_function(function, args)
-    node.meta.update({"val": _state(), EFFECT: True, DRAWS: True})
+    annotate(node, val=_state(), effect=True, sets_random_state=True)
     return node
 
 

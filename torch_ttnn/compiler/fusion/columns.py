@@ -226,7 +226,7 @@ def _write(rewriter: Rewriter, branch: Branch, as_heads: bool) -> None:
     end, is_turned = branch.end, branch.heads.is_turned
     batch, heads, length, width = branch.heads.shape
     seen = branch.product.node if branch.is_all else _product(rewriter, branch)
-    rewriter.place = end
+    rewriter.anchor = end
     seen = rewriter.view(seen, (batch, length, heads, width))
     if is_turned or as_heads:
         seen = rewriter.call(aten.transpose.int, seen, 1, 2, val=(branch.heads.shape, dtype_of(end)))
@@ -239,7 +239,7 @@ def _product(rewriter: Rewriter, branch: Branch) -> Node:
     product, columns = branch.product, branch.heads.columns
     count = len(columns)
     x, dtype = product.node.args[-2], dtype_of(product.node)
-    rewriter.place = product.node
+    rewriter.anchor = product.node
     index = rewriter.numbers(columns)
     weight = rewriter.call(
         aten.index_select.default, product.weight, 1, index,

@@ -116,7 +116,7 @@ def _split(rewriter: Rewriter, match: Match) -> Node | None:
     found = splits(match)
     if found is None:
         return None
-    rewriter.place = min([each.node for each in found])
+    rewriter.anchor = min([each.node for each in found])
     q, k, _ = [each.node for each in found]
     batch, heads, length, width = shape_of(q)
     kv_heads = shape_of(k)[1]

@@ -86,7 +86,7 @@ def _factor(match: Match) -> float:
 def _scaled(rewriter: Rewriter, match: Match) -> Node:
     """The factor goes into weight and bias, and what is between the product and the factor stays as it is."""
     product, factor = match.nodes[-1], _factor(match)
-    rewriter.place = product
+    rewriter.anchor = product
     weight = rewriter.scaled(match["weight"], factor)
     bias = match.get("bias")
     if bias is None:

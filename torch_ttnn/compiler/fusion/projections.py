@@ -95,7 +95,7 @@ def _project(rewriter: Rewriter, match: Match) -> Node | None:
     group = siblings(rewriter, match)
     if len(group) < 2 or len({dtype_of(each.weight) for each in group}) > 1:
         return None
-    first = rewriter.place = min([each.node for each in group])
+    first = rewriter.anchor = min([each.node for each in group])
     for each in group:
         rewriter.bring_before(each.weight, first)
         rewriter.bring_before(each.bias, first)

@@ -13,17 +13,18 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import _disable_current_modes
 
 from torch_ttnn.compiler.fusion.nodes import VIEWS, dtype_of, shape_of
-from torch_ttnn.compiler.ir.nodes import PLACE, call_node
+from torch_ttnn.compiler.ir.metadata import POSITION
+from torch_ttnn.compiler.ir.nodes import call_node
 from torch_ttnn.compiler.lowering.registry import is_random
 
 aten = torch.ops.aten
 Node = torch.fx.Node
 
-ORIGIN = ("stack_trace", "nn_module_stack", "source_fn_stack", PLACE)  # what tells the line of the model
+SOURCE_KEYS = ("stack_trace", "nn_module_stack", "source_fn_stack", POSITION.name)  # what tells the line of the model
 
 
 class Rewriter:
-    """A graph being rewritten: new calls go before `place`, and take their origin from it."""
+    """A graph being rewritten: new calls go before `anchor`, and take their origin from it."""
 
     def __init__(self, graph_module: torch.fx.GraphModule, static: Iterable[Node] | Callable[[Node], bool]) -> None:
         self.graph = graph_module.graph
@@ -41,7 +42,7 @@ class Rewriter:
                 self._static.add(node)
             elif node.op == "call_function":
                 self._note_static(node)
-        self.place: Node = next(iter(self.graph.nodes))
+        self.anchor: Node = next(iter(self.graph.nodes))
 
     # -- what is static ---------------------------------------------------------------------------------------------
 
@@ -56,12 +57,12 @@ class Rewriter:
     # -- new calls --------------------------------------------------------------------------------------------------
 
     def call(self, target: Any, *args: Any, val: Any, **kwargs: Any) -> Node:
-        """A call before `place`; `val` is what it gives: a node like it, (shape, dtype), or a list of these."""
-        with self.graph.inserting_before(self.place):
+        """A call before `anchor`; `val` is what it gives: a node like it, (shape, dtype), or a list of these."""
+        with self.graph.inserting_before(self.anchor):
             node = call_node(self.graph, target, args, kwargs)
-        for name in ORIGIN:
-            if name in self.place.meta:
-                node.meta[name] = self.place.meta[name]
+        for name in SOURCE_KEYS:
+            if name in self.anchor.meta:
+                node.meta[name] = self.anchor.meta[name]
         node.meta["val"] = self._val(val)
         self._note_static(node)
         return node
@@ -80,7 +81,7 @@ class Rewriter:
             name = next(name for name in names if not hasattr(self.graph_module, name))
             with _disable_current_modes():  # the tracer's fake tensors hold no numbers
                 self.graph_module.register_buffer(name, torch.tensor(given, device="cpu"), persistent=False)
-            with self.graph.inserting_before(self.place):
+            with self.graph.inserting_before(self.anchor):
                 node = self.graph.get_attr(name)
             node.meta["val"] = self._val(((len(given),), torch.int64))
             self._static.add(node)
@@ -94,8 +95,8 @@ class Rewriter:
         if found is None or found._erased:
             found = self._made[key] = make()
         elif found in self._static:
-            self.bring_before(found, self.place)
-        elif self.place < found:
+            self.bring_before(found, self.anchor)
+        elif self.anchor < found:
             return make()
         return found
 

@@ -28,7 +28,8 @@ from torch_ttnn.compiler.errors import StaysOnHost, refuse
 from torch_ttnn.compiler.fusion import composites
 from torch_ttnn.compiler.ir.arguments import DEVICE, call_with, leaves, mapped
 from torch_ttnn.compiler.ir.describe import dtype_name
-from torch_ttnn.compiler.ir.nodes import CHECKS, DRAWS, EFFECT, OWN_STRIDES, call_node
+from torch_ttnn.compiler.ir.metadata import CONSTANT, MOVE, ORIGIN, OWN_STRIDES, PATH, SPEC, Move, annotate
+from torch_ttnn.compiler.ir.nodes import call_node
 from torch_ttnn.compiler.ir.storage_order import Form, Shape
 from torch_ttnn.compiler.ir.value import ROW_MAJOR, TILE, Handle, Value, align
 from torch_ttnn.compiler.lowering.support import heads, preparation
@@ -168,7 +169,7 @@ class ProgramBuilder:
         except EmulatorError as error:
             raise StaysOnHost(str(error).splitlines()[0]) from error
         node = call_node(graph, function, mapped(args, _node_of), mapped(kwargs, _node_of))
-        node.meta.update(path=path, origin=self.origin, spec=typed)
+        annotate(node, path=path, origin=self.origin, spec=typed)
         return self._handles(graph, node, typed)
 
     def typed(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -184,7 +185,7 @@ class ProgramBuilder:
         made = []
         for index, tensor in enumerate(typed):
             item = call_node(graph, operator.getitem, (node, index))
-            item.meta.update(origin=self.origin, spec=tensor)
+            annotate(item, origin=self.origin, spec=tensor)
             made.append(self._handles(graph, item, tensor))
         return type(typed)(made) if type(typed) in (list, tuple) else tuple(made)
 
@@ -210,7 +211,7 @@ class ProgramBuilder:
         if found is None:
             with self.main.inserting_before():  # placeholders come first
                 found = self.main.placeholder(f"weight_{len(self.weights)}")
-            found.meta.update(prepared=prepared, spec=tensor, val=prepared.meta.get("val"))
+            annotate(found, prepared=prepared, spec=tensor, val=prepared.meta.get("val"))
             self.weights[prepared] = found
         return found
 
@@ -274,11 +275,11 @@ class ProgramBuilder:
             val = host.meta["val"]
             host = call_node(graph, torch.ops.aten._to_copy.default, (host,), {"dtype": host_dtype})
             with self.fake_mode:
-                host.meta.update(val=val.to(host_dtype), move="part of an upload", origin=self.origin)
+                annotate(host, val=val.to(host_dtype), move=Move.UPLOAD, origin=self.origin)
         kwargs: dict[str, Any] = {"dtype": dtype, "layout": layout, "device": DEVICE}
         node = call_node(graph, ttnn_emulator.from_torch, (host,), kwargs)
         typed = ttnn_emulator.spec_tensor(value.shape, dtype, layout, device=self.target.typing)
-        node.meta.update(path="ttnn.from_torch", origin=self.origin, spec=typed)
+        annotate(node, path="ttnn.from_torch", origin=self.origin, spec=typed)
         return Handle(node, typed)
 
     def widened(self, handle: Handle) -> Handle | None:
@@ -289,12 +290,12 @@ class ProgramBuilder:
         node = handle.node
         if node in self._uploads:
             return self._uploads[node]
-        if node.meta.get("path") != "ttnn.from_torch" or node.args[0].meta["val"].dtype is not torch.float32:  # type: ignore[union-attr]
+        if PATH.get(node) != "ttnn.from_torch" or node.args[0].meta["val"].dtype is not torch.float32:  # type: ignore[union-attr]
             return None
         users = list(node.users)
         typed = ttnn_emulator.spec_tensor(handle.shape, DataType.FLOAT32, handle.layout, device=self.target.typing)
         node.kwargs = {**node.kwargs, "dtype": DataType.FLOAT32}  # type: ignore[dict-item]
-        node.meta["spec"] = typed
+        annotate(node, spec=typed)
         wide = Handle(node, typed)
         with node.graph.inserting_after(node):
             narrow = self.converted(wide, handle.layout, handle.dtype)
@@ -316,8 +317,8 @@ class ProgramBuilder:
         node = call_node(graph, ttnn_emulator.to_torch, (handle.node,), kwargs)
         made = value.dtype if value.is_float else DOWNLOADED[handle.dtype]
         with self.fake_mode:
-            node.meta.update(
-                path="ttnn.to_torch", origin=self.origin, val=torch.empty(handle.shape, dtype=made, device="cpu")
+            annotate(
+                node, path="ttnn.to_torch", origin=self.origin, val=torch.empty(handle.shape, dtype=made, device="cpu")
             )
         if made is torch.uint32:  # bits of a signed integer
             node = self._host_call(graph, torch.ops.aten._to_copy.default, (node,), {"dtype": torch.int32})
@@ -340,10 +341,10 @@ class ProgramBuilder:
     def _uploaded_from(self, handle: Handle, dtype: torch.dtype) -> torch.fx.Node | None:
         """The tensor of the host that this is an unchanged upload of, if it has this dtype: it need not come back."""
         node = self._uploads[handle.node].node if handle.node in self._uploads else handle.node
-        if node.meta.get("path") != "ttnn.from_torch" or node.graph is not self.main:
+        if PATH.get(node) != "ttnn.from_torch" or node.graph is not self.main:
             return None
         source = node.args[0]
-        if source.meta.get("move") == "part of an upload":  # type: ignore[union-attr]
+        if MOVE.get(source) is Move.UPLOAD:  # type: ignore[union-attr]
             source = source.args[0]  # type: ignore[union-attr]
         return source if source.meta["val"].dtype is dtype else None  # type: ignore[union-attr, return-value]
 
@@ -352,17 +353,17 @@ class ProgramBuilder:
         node = call_node(graph, target, args, kwargs)
         with self.fake_mode:
             node.meta["val"] = call_with(target, args, kwargs, _val_of)
-        node.meta.update(move="part of a download", origin=self.origin)
+        annotate(node, move=Move.DOWNLOAD, origin=self.origin)
         return node
 
     def rounding_of(self, value: Value) -> torch.dtype | None:
         """The dtype in which the device held what the host now has, or may have held it; None if it never did."""
         node = value.host()
-        while node.meta.get("move") == "part of a download":
+        while MOVE.get(node) == "part of a download":
             node = node.args[0]  # type: ignore[assignment]
-        if node.meta.get("path") == "ttnn.to_torch":
-            return DOWNLOADED[node.args[0].meta["spec"].spec.dtype]  # type: ignore[union-attr]
-        is_saved = node.op == "placeholder" and _is_saved(node.meta.get("origin"))
+        if PATH.get(node) == "ttnn.to_torch":
+            return DOWNLOADED[SPEC[node.args[0]].spec.dtype]  # type: ignore[union-attr]
+        is_saved = node.op == "placeholder" and _is_saved(ORIGIN.get(node))
         return DOWNLOADED[self.device_dtype(value.dtype)] if is_saved and value.dtype in FLOATS else None
 
     def rounded_on_host(self, value: Value, dtype: torch.dtype) -> Value:
@@ -377,7 +378,7 @@ class ProgramBuilder:
     def restrided(self, host: torch.fx.Node, stride: Sequence[int]) -> torch.fx.Node:
         """A torch tensor of the main graph with these strides; itself if it has them already."""
         val = host.meta["val"]
-        are_known = OWN_STRIDES not in host.meta
+        are_known = not OWN_STRIDES.on(host)
         steps = zip(val.shape, val.stride(), stride)
         if val.numel() <= 1 or (are_known and all(size == 1 or mine == theirs for size, mine, theirs in steps)):
             return host
@@ -389,7 +390,7 @@ class ProgramBuilder:
     def viewed_on_host(self, host: torch.fx.Node, view: torch.fx.Node) -> torch.fx.Node:
         """A view of a torch tensor of the main graph, as the captured node makes it."""
         made = call_node(self.main, view.target, (host, *view.args[1:]), dict(view.kwargs))  # type: ignore[arg-type]
-        made.meta.update(val=view.meta["val"], move="part of a download", origin=view)
+        annotate(made, val=view.meta["val"], move=Move.DOWNLOAD, origin=view)
         return made
 
     def copied(self, host: torch.fx.Node) -> torch.fx.Node:
@@ -414,14 +415,14 @@ class ProgramBuilder:
             first = self.ttnn.multiply(first, other)
         made = self.value(first, (1, 1), torch.bfloat16).host()
         node = call_node(self.main, composites.require, (made, BEYOND))
-        node.meta.update({"val": True, "move": CHECKS, "origin": self.origin, EFFECT: True})
+        annotate(node, val=True, move=Move.CHECK, origin=self.origin, effect=True)
 
     # -- random numbers ---------------------------------------------------------------------------------------------
 
     def seed(self) -> torch.fx.Node:
         """The seed of random numbers, which torch's generator draws in each call of the program."""
         node = call_node(self.main, composites.drawn_seed)
-        node.meta.update(val=1, move=DRAWS, origin=self.origin)
+        annotate(node, val=1, move=Move.RANDOM_STATE, origin=self.origin)
         return node
 
     # -- static values ----------------------------------------------------------------------------------------------
@@ -440,7 +441,7 @@ class ProgramBuilder:
         if val is None:
             with self.fake_mode:
                 val = call_with(function, node.args, node.kwargs, _val_of)
-        node.meta.update(val=val, origin=self.origin)
+        annotate(node, val=val, origin=self.origin)
         return self._static_values(node)
 
     def _static_values(self, node: torch.fx.Node) -> Any:
@@ -450,7 +451,7 @@ class ProgramBuilder:
         made = []
         for index, each in enumerate(val):
             item = call_node(self.prepare_graph, operator.getitem, (node, index))
-            item.meta.update(val=each, origin=self.origin)
+            annotate(item, val=each, origin=self.origin)
             made.append(self._static_values(item) if isinstance(each, torch.Tensor) else None)
         return tuple(made)
 
@@ -465,7 +466,7 @@ class ProgramBuilder:
             return self._constants[node]
         result = None
         if node.op == "get_attr":
-            result = node.meta["constant"]
+            result = CONSTANT[node]
         elif node.op == "call_function":
             inputs = {each: self._evaluate(each) for each in node.all_input_nodes}
             if all(each is not None for each in inputs.values()):
@@ -483,7 +484,7 @@ class ProgramBuilder:
         with self.fake_mode:
             val = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="cpu")
         node = self.prepare_graph.create_node("get_attr", f"constant_{len(self._constants)}")
-        node.meta.update(val=val, constant=tensor, origin=self.origin)
+        annotate(node, val=val, constant=tensor, origin=self.origin)
         self._constants[node] = tensor
         return Value(self, tensor.shape, tensor.dtype, host=node, is_static=True)
 

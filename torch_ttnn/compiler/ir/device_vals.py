@@ -9,6 +9,7 @@ import torch.fx
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from torch_ttnn.compiler.ir.builder import DOWNLOADED
+from torch_ttnn.compiler.ir.metadata import SPEC
 from ttnn_emulator import Tensor
 
 
@@ -16,8 +17,8 @@ def with_vals(graph: torch.fx.Graph) -> torch.fx.Graph:
     """The graph; each node of a device tensor has a fake tensor of its shape, with the dtype that torch gets of it."""
     mode = FakeTensorMode()
     for node in graph.nodes:
-        if "spec" in node.meta and node.meta.get("val") is None:
-            node.meta["val"] = _val(node.meta["spec"], mode)
+        if SPEC.on(node) and node.meta.get("val") is None:
+            node.meta["val"] = _val(SPEC[node], mode)
     return graph
 
 

@@ -1,4 +1,4 @@
-"""Writes graphs before and after a stage, for whoever looks into the compiler: `TORCH_TTNN_DEBUG=lower,place`."""
+"""Writes graphs before and after a stage, for whoever looks into the compiler: `TORCH_TTNN_DEBUG=lower,simplify`."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ import torch.fx
 from torch_ttnn.compiler.analysis.memory import specs_of
 from torch_ttnn.compiler.errors import CompileError
 from torch_ttnn.compiler.ir.describe import brief
+from torch_ttnn.compiler.ir.metadata import MOVE, ORIGIN, PATH, REASON
 from torch_ttnn.compiler.ir.source_lines import module_path, source_line
 from torch_ttnn.compiler.ir.verifier import graphs_of
 from torch_ttnn.compiler.stages import emit
@@ -84,8 +85,8 @@ def text(graph: torch.fx.Graph) -> str:
             module = here
             lines.append(f"  # {module or 'the model'}")
         parts = [f"%{node.name} = {_call(node)}", _result(node)]
-        if node.meta.get("reason"):
-            parts.append(f"on the host: {node.meta['reason']}")
+        if REASON.get(node):
+            parts.append(f"on the host: {REASON[node]}")
         source = source_line(origin) if node.op == "call_function" else ""
         lines.append("  " + "  :: ".join(part for part in parts if part) + (f"    # {source}" if source else ""))
     return "\n".join(lines) + "\n"
@@ -93,7 +94,7 @@ def text(graph: torch.fx.Graph) -> str:
 
 def _origin(node: torch.fx.Node) -> torch.fx.Node:
     """The captured node that a node was made for; a captured node itself."""
-    origin = node.meta.get("origin")
+    origin = ORIGIN.get(node)
     return origin if isinstance(origin, torch.fx.Node) else node
 
 
@@ -108,8 +109,8 @@ def _name(node: torch.fx.Node) -> str:
         return "output"
     if node.target is operator.getitem:
         return "getitem"
-    if "path" in node.meta:
-        return node.meta["path"]
+    if PATH.on(node):
+        return PATH[node]
     return str(node.target) if isinstance(node.target, torch._ops.OpOverload) else getattr(node.target, "__name__", "?")
 
 
@@ -148,10 +149,10 @@ def dot(graph: torch.fx.Graph) -> str:
 
 
 def _kind(node: torch.fx.Node) -> str:
-    if "reason" in node.meta:
+    if REASON.on(node):
         return "host"
-    path = node.meta.get("path")
-    if path in ("ttnn.from_torch", "ttnn.to_torch", "ttnn.to_layout") or "move" in node.meta:
+    path = PATH.get(node)
+    if path in ("ttnn.from_torch", "ttnn.to_torch", "ttnn.to_layout") or MOVE.on(node):
         return "move"
     return "device" if path else ""
 

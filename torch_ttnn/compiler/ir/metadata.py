@@ -26,24 +26,49 @@ Fact = TypeVar("Fact")
 class Move(enum.Enum):
     """Host calls that are no operations of the model. The values are what the cache on disk holds."""
 
-    UPLOAD = "upload"  # part of an upload: a cast before it
-    DOWNLOAD = "download"  # part of a download: views, casts and copies after it
-    RANDOM_STATE = "random_state"  # reads or sets torch's generator
+    UPLOAD = "upload"
+    DOWNLOAD = "download"
+    COMPLEX_UPLOAD = "complex_upload"
+    COMPLEX_DOWNLOAD = "complex_download"
+    RANDOM_STATE = "random_state"
+    CHECK = "check"
+
+    @property
+    def is_upload(self) -> bool:
+        return self in (Move.UPLOAD, Move.COMPLEX_UPLOAD)
+
+    @property
+    def is_download(self) -> bool:
+        return self in (Move.DOWNLOAD, Move.COMPLEX_DOWNLOAD, Move.CHECK)
+
+    def __str__(self) -> str:
+        """As reports show it."""
+        return _MOVE_TEXTS[self]
+
+
+_MOVE_TEXTS = {
+    Move.UPLOAD: "part of an upload",
+    Move.DOWNLOAD: "part of a download",
+    Move.COMPLEX_UPLOAD: "part of an upload of complex numbers",
+    Move.COMPLEX_DOWNLOAD: "part of a download of complex numbers",
+    Move.RANDOM_STATE: "draws random numbers",
+    Move.CHECK: "a check of a download",
+}
 
 
 class Key(Generic[Fact]):
-    """A typed key of `node.meta`."""
+    """A typed key of `node.meta`. Methods take what arguments of nodes are typed as, which is almost anything."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def get(self, node: torch.fx.Node) -> Fact | None:
+    def get(self, node: Any) -> Fact | None:
         return node.meta.get(self.name)
 
-    def __getitem__(self, node: torch.fx.Node) -> Fact:
+    def __getitem__(self, node: Any) -> Fact:
         return node.meta[self.name]
 
-    def on(self, node: torch.fx.Node) -> bool:
+    def on(self, node: Any) -> bool:
         return self.name in node.meta
 
 

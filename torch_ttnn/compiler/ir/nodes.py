@@ -8,31 +8,23 @@ from typing import Any
 import torch.fx
 
 from torch_ttnn.compiler.ir.arguments import leaves
-
-PLACE = "place"  # in a node's meta: where what it was made of stands in the captured graph
-CAPTURED = "captured"  # in a node's meta: the node of the captured graph that it is a copy of
-
-OWN_STRIDES = "own_strides"  # in a node's meta: torch's kernel chooses how its result lies in memory
-EFFECT = "effect"  # in a node's meta: it is run for what it does, such as raising an error, and not for a value
-MOVE = "host_move"  # in a node's meta: the host runs it as a part of a move, which it names
-DRAWS = "draws random numbers"  # what `move` is in the meta of a node that reads or sets torch's generator
-CHECKS = "a check of a download"  # the same of one that raises an error
+from torch_ttnn.compiler.ir.metadata import CAPTURED, EFFECT
 
 
 def drop_dead_code(graph: torch.fx.Graph) -> None:
     """Erase what nobody reads, unless it is run for its effect."""
-    graph.eliminate_dead_code(lambda node: node.is_impure() or EFFECT in node.meta)
+    graph.eliminate_dead_code(lambda node: node.is_impure() or EFFECT.on(node))
 
 
 def captured_val(node: torch.fx.Node) -> Any:
     """What torch has for a value: with its strides, which fusions do not keep."""
-    captured = node.meta.get(CAPTURED)
+    captured = CAPTURED.get(node)
     return (captured if captured is not None else node).meta.get("val")
 
 
 def captured_vals(node: torch.fx.Node) -> Iterator[Any]:
     """What torch's arguments of a call are, leaf by leaf: an operation may read memory, so that strides matter."""
-    captured = node.meta.get(CAPTURED)
+    captured = CAPTURED.get(node)
     given = leaves((node.args, node.kwargs))
     if captured is not None and captured.target is node.target:
         theirs = leaves((captured.args, captured.kwargs))

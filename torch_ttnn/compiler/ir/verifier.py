@@ -22,7 +22,7 @@ from torch_ttnn.compiler.cache.serialisation import NotSerialisable, from_docume
 from torch_ttnn.compiler.errors import VerifyError
 from torch_ttnn.compiler.ir.arguments import DeviceMarker, call_with, leaves
 from torch_ttnn.compiler.ir.describe import brief
-from torch_ttnn.compiler.ir.nodes import CHECKS, DRAWS
+from torch_ttnn.compiler.ir.metadata import MOVE, NUMBER, OUTPUT_VALS, PATH, PREPARED, REASON, SPEC, Move
 from torch_ttnn.compiler.runtime.border import library_function
 from torch_ttnn.compiler.stages import emit
 from torch_ttnn.compiler.stages.lower import Lowered
@@ -81,7 +81,7 @@ def _verify_kept(lowered: Lowered, target: Target, captured: torch.fx.Graph) -> 
 
 def _described(graph: torch.fx.Graph) -> Iterator[tuple]:
     for node in graph.nodes:
-        function = node.target if node.op == "call_function" else node.meta.get("number")
+        function = node.target if node.op == "call_function" else NUMBER.get(node)
         yield node.op, node.name, function, emit.literal(tuple(node.args)), emit.literal(dict(node.kwargs))
 
 
@@ -112,7 +112,7 @@ def beyond_moves(
     """These nodes, or what lies further on where they are torch calls that are part of a move."""
     found: list[torch.fx.Node] = []
     for node in nodes:
-        passed = "move" in node.meta or node.target is operator.getitem
+        passed = MOVE.on(node) or node.target is operator.getitem
         found += beyond_moves(further(node), further) if passed else [node]
     return found
 
@@ -120,8 +120,8 @@ def beyond_moves(
 def _calls(graph: torch.fx.Graph) -> Iterator[tuple[torch.fx.Node, str]]:
     """The calls of the library, each with its path."""
     for node in graph.nodes:
-        if node.meta.get("path") is not None:
-            yield node, node.meta["path"]
+        if PATH.get(node) is not None:
+            yield node, PATH[node]
 
 
 # -- the rules --------------------------------------------------------------------------------------------------------
@@ -162,14 +162,14 @@ def _specs(graph: torch.fx.Graph) -> Broken:
         if path == "ttnn.to_torch":
             if not isinstance(node.meta.get("val"), torch.Tensor):
                 yield node, "what comes back to the host has no value in its meta"
-        elif "spec" not in node.meta:
+        elif not SPEC.on(node):
             yield node, f"{path} has no spec"
     yield from _specs_of_weights(graph)
 
 
 def _specs_of_weights(graph: torch.fx.Graph) -> Broken:
     for node in graph.nodes:
-        prepared = node.meta.get("prepared")
+        prepared = PREPARED.get(node)
         if prepared is None:
             continue
         if specs_of(prepared) != specs_of(node):
@@ -181,25 +181,25 @@ def _arguments(graph: torch.fx.Graph) -> Broken:
     for node in graph.nodes:
         if node.op != "call_function" or node.target is operator.getitem:
             continue
-        path = node.meta.get("path")
+        path = PATH.get(node)
         on_device = path is not None and path != "ttnn.from_torch"
         for used in node.all_input_nodes:
-            if on_device and not _gives_device_tensor(used) and used.meta.get("move") != DRAWS:
+            if on_device and not _gives_device_tensor(used) and MOVE.get(used) is not Move.RANDOM_STATE:
                 yield node, f"its argument {used.name} is on the host"
             elif not on_device and _gives_device_tensor(used):
                 yield node, f"its argument {used.name} is on the device"
 
 
 def _gives_device_tensor(node: torch.fx.Node) -> bool:
-    return "spec" in node.meta and node.meta["spec"] is not None
+    return SPEC.on(node) and SPEC[node] is not None
 
 
 def _reasons(graph: torch.fx.Graph) -> Broken:
     for node in graph.nodes:
         if node.op != "call_function" or node.target is operator.getitem:
             continue
-        is_known = "path" in node.meta or "move" in node.meta
-        if not is_known and not node.meta.get("reason"):
+        is_known = PATH.on(node) or MOVE.on(node)
+        if not is_known and not REASON.get(node):
             yield node, f"{node.target} runs on the host without a reason"
 
 
@@ -207,16 +207,16 @@ def _indices(graph: torch.fx.Graph) -> Broken:
     for node in graph.nodes:
         if node.target is operator.getitem and isinstance(node.args[0], torch.fx.Node):
             source = node.args[0]
-            made = source.meta.get("spec") if "path" in source.meta else source.meta.get("val")
+            made = SPEC.get(source) if PATH.on(source) else source.meta.get("val")
             if isinstance(made, tuple | list) and not -len(made) <= node.args[1] < len(made):  # type: ignore[operator]
                 yield node, f"{source.name} gives {len(made)} values, and this takes number {node.args[1]}"
 
 
 def _inputs(graph: torch.fx.Graph) -> Broken:
-    numbers: set[int] = set()
+    numbers: set[int | None] = set()
     for node in graph.nodes:
-        if node.op == "placeholder" and "prepared" not in node.meta:
-            number = node.meta.get("number")
+        if node.op == "placeholder" and not PREPARED.on(node):
+            number = NUMBER.get(node)
             if number is None or number in numbers:
                 yield node, f"an input has a number of its own, not {number}"
             numbers.add(number)
@@ -227,7 +227,7 @@ def _results(graph: torch.fx.Graph) -> Broken:
     output = next(iter(reversed(graph.nodes)), None)
     if output is None or output.op != "output":
         return
-    vals = output.meta.get("vals")
+    vals = OUTPUT_VALS.get(output)
     made = list(output.args[0])  # type: ignore[arg-type]
     if vals is None or len(vals) != len(made):
         yield output, f"it has {len(made)} values where the captured graph has {len(vals or ())}"
@@ -254,17 +254,17 @@ def _moves(graph: torch.fx.Graph) -> Broken:
 
 def _stray_upload(node: torch.fx.Node) -> Broken:
     for source in beyond_moves(node.all_input_nodes, lambda each: each.all_input_nodes):
-        if source.op == "placeholder" and "prepared" in source.meta:
+        if source.op == "placeholder" and PREPARED.on(source):
             yield node, f"the weight {source.name} is uploaded on every call"
-        if source.meta.get("path") == "ttnn.to_torch":
+        if PATH.get(source) == "ttnn.to_torch":
             yield node, f"{source.name} was on the device before"
 
 
 def _stray_download(node: torch.fx.Node) -> Broken:
-    if any(each.meta.get("move") == CHECKS for each in node.users):
+    if any(MOVE.get(each) is Move.CHECK for each in node.users):
         return
     takers = beyond_moves(node.users, lambda each: each.users)
-    if not any(each.op == "output" or "reason" in each.meta for each in takers):
+    if not any(each.op == "output" or REASON.on(each) for each in takers):
         names = ", ".join(each.name for each in takers) or "nobody"
         yield node, f"it goes to {names}, not to an output or a host operation"
 
@@ -316,7 +316,7 @@ def _call_types(node: torch.fx.Node, path: str) -> Broken:
 
     def typed(item: Any) -> Any:
         if isinstance(item, torch.fx.Node):
-            return item.meta["val"] if item.meta.get("move") == DRAWS else item.meta.get("spec")
+            return item.meta["val"] if MOVE.get(item) is Move.RANDOM_STATE else SPEC.get(item)
         return device if isinstance(item, DeviceMarker) else item
 
     try:

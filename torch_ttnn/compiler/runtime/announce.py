@@ -14,6 +14,7 @@ import torch.fx
 from torch_ttnn.compiler.errors import GraphBreakWarning, HostOperationWarning
 from torch_ttnn.compiler.frontend.graph_breaks import break_of, last_recompile
 from torch_ttnn.compiler.ir.dump import graph_folder
+from torch_ttnn.compiler.ir.metadata import PATH, REASON
 from torch_ttnn.compiler.ir.nodes import target_name
 from torch_ttnn.compiler.runtime.program import Program
 from torch_ttnn.options import TorchTtnnOption
@@ -48,8 +49,8 @@ SILENCED = "options={'warn': False} silences this."
 def _warn_of_host_operations(program: Program, number: int) -> None:
     """One warning a compile, which names the first operations that stay on the host."""
     nodes = list(program.graph.nodes)
-    host = [target_name(node) for node in nodes if "reason" in node.meta]
-    on_device = any(node.meta.get("path") not in (None, "ttnn.from_torch", "ttnn.to_torch") for node in nodes)
+    host = [target_name(node) for node in nodes if REASON.on(node)]
+    on_device = any(PATH.get(node) not in (None, "ttnn.from_torch", "ttnn.to_torch") for node in nodes)
     if not host and (on_device or not program.ops_before):
         return
     if host:
@@ -83,8 +84,8 @@ def warn_of_breaks(graph_module: torch.fx.GraphModule) -> None:
 def told(program: Program, number: int) -> str:
     """One line: what became of a graph."""
     nodes = list(program.graph.nodes)
-    host = [f"{target_name(node)} ({node.meta['reason']})" for node in nodes if "reason" in node.meta]
-    device = len([node for node in nodes if node.meta.get("path")])
+    host = [f"{target_name(node)} ({REASON[node]})" for node in nodes if REASON.on(node)]
+    device = len([node for node in nodes if PATH.get(node)])
     line = (
         f"graph {number}: {program.ops_before} operations became {device} calls on an {program.target.name}, "
         f"{len(program.fusions)} fusions, {sum(program.seconds.values()):.2f} s"

@@ -19,6 +19,7 @@ import torch.fx
 
 import ttnn_emulator
 from torch_ttnn.compiler.ir.arguments import DeviceMarker
+from torch_ttnn.compiler.ir.metadata import PATH
 from torch_ttnn.compiler.stages import emit
 
 # Gets the path of a call, its arguments as the library gets them, and what the library gave back.
@@ -80,8 +81,8 @@ class Border:
         copied: dict[torch.fx.Node, torch.fx.Node] = {}
         for node in graph.nodes:
             copied[node] = copy.node_copy(node, copied.__getitem__)
-            if "path" in node.meta:
-                copied[node].target = library_function(self.library, node.meta["path"])
+            if PATH.on(node):
+                copied[node].target = library_function(self.library, PATH[node])
         return copy
 
     def release_programs(self) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.fx
 
+from torch_ttnn.compiler.ir.metadata import NUMBER, PATH
 from ttnn_emulator.execution.direct_replay import DirectReplay, direct_replay
 
 if TYPE_CHECKING:
@@ -41,10 +42,10 @@ class Shortcut:
         if not all(map(_is_plain_download, downloads)):
             return None
         rest = [node for node in parts.after if node not in downloads]
-        if any(str(node.meta.get("path", "")).startswith("ttnn.") for node in rest):
+        if any((PATH.get(node) or "").startswith("ttnn.") for node in rest):
             return None
         finish = function("finish(weights, inputs, made)", parts.placeholders, rest, downloads)
-        uploads = [node.args[0].meta["number"] for node in parts.before]  # type: ignore[union-attr]
+        uploads = [NUMBER[node.args[0]] for node in parts.before]  # type: ignore[union-attr]
         places = [parts.downloaded.index(node.args[0]) for node in downloads]  # type: ignore[arg-type]
         dtypes = [node.kwargs.get("dtype") for node in downloads]
         return cls(uploads, list(zip(places, dtypes)), finish)  # type: ignore[arg-type]
@@ -72,8 +73,8 @@ class Shortcut:
 def _is_plain_upload(node: torch.fx.Node) -> bool:
     given = node.args[0] if len(node.args) == 1 else None
     is_input = isinstance(given, torch.fx.Node) and given.op == "placeholder"
-    return node.meta.get("path") == "ttnn.from_torch" and is_input and set(node.kwargs) <= UPLOADING
+    return PATH.get(node) == "ttnn.from_torch" and is_input and set(node.kwargs) <= UPLOADING
 
 
 def _is_plain_download(node: torch.fx.Node) -> bool:
-    return node.meta.get("path") == "ttnn.to_torch" and len(node.args) == 1 and set(node.kwargs) <= {"dtype"}
+    return PATH.get(node) == "ttnn.to_torch" and len(node.args) == 1 and set(node.kwargs) <= {"dtype"}

@@ -16,6 +16,7 @@ from torch_ttnn.compiler.analysis import index_bounds
 from torch_ttnn.compiler.errors import BeyondBounds, ProgramError
 from torch_ttnn.compiler.fusion import composites
 from torch_ttnn.compiler.fusion.composites import BeyondDomain
+from torch_ttnn.compiler.ir.metadata import NUMBER, ORIGIN, OUTPUT_VALS, PATH, PREPARED, REASON
 from torch_ttnn.compiler.ir.source_lines import failed_call
 from torch_ttnn.compiler.runtime.as_captured import run_as_captured
 from torch_ttnn.compiler.runtime.shared_storage import sharing
@@ -59,12 +60,12 @@ class Program:
         self.before_first_call: Callable[[Sequence[Any]], None] | None = None
         output = lowered.main.output_node()
         self.outputs = len({node for node in output.args[0] if isinstance(node, torch.fx.Node)})  # type: ignore[union-attr]
-        self._vals = output.meta["vals"]
+        self._vals = OUTPUT_VALS[output]
         self._outputs = [_finisher(node, val) for node, val in zip(output.args[0], self._vals)]  # type: ignore[arg-type]
         self._sharing = sharing(captured)
         bounds = index_bounds.of_inputs(captured, lowered.statics)
         self.weights.bounds = {number: bounds[number] for number in lowered.statics if number in bounds}
-        own = [node.meta["number"] for node in lowered.main.nodes if node.op == "placeholder" and node not in places]
+        own = [NUMBER[node] for node in lowered.main.nodes if node.op == "placeholder" and node not in places]
         self._bounds = [(number, bounds[number]) for number in own if number in bounds]
 
     @functools.cached_property
@@ -154,8 +155,8 @@ def _told(error: Exception, graph: torch.fx.Graph) -> Exception:
     node = next((each for each in graph.nodes if each.name == name), None)
     if node is None:
         return error
-    told = failed_call(error, line, node.meta.get("origin"))
-    if "reason" not in node.meta:
+    told = failed_call(error, line, ORIGIN.get(node))
+    if not REASON.on(node):
         return told
     if hasattr(error, "add_note"):  # Python 3.11
         error.add_note(str(told).partition("\n")[2])
@@ -166,12 +167,12 @@ def _finisher(node: Any, val: Any) -> Any:
     """What is done to an output before the caller gets it: constants and inputs are copied, strides made torch's."""
     if not isinstance(node, torch.fx.Node) or not isinstance(val, torch.Tensor):
         return None
-    copied = node.op == "placeholder" and "prepared" in node.meta
+    copied = node.op == "placeholder" and PREPARED.on(node)
     if node.op == "placeholder" and not copied:
         return None
     shape, stride = tuple(val.shape), tuple(val.stride())
     is_plain = stride == make_contiguous_strides_for(shape)
-    if is_plain and (copied or node.meta.get("path") == "ttnn.to_torch"):
+    if is_plain and (copied or PATH.get(node) == "ttnn.to_torch"):
         return functools.partial(torch.clone, memory_format=torch.contiguous_format) if copied else None
     is_whole = val.is_contiguous()  # only dimensions of one element may have other strides
 

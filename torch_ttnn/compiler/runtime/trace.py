@@ -14,7 +14,7 @@ from typing import Any
 import torch
 import torch.fx
 
-from torch_ttnn.compiler.ir.nodes import DRAWS
+from torch_ttnn.compiler.ir.metadata import MOVE, PATH, REASON, Move
 from torch_ttnn.compiler.runtime.direct_replay import Shortcut
 from torch_ttnn.compiler.runtime.dispatch_modes import unobserved
 from torch_ttnn.compiler.stages import emit
@@ -47,15 +47,15 @@ class Parts:
             return "weight" if node in weights else "input"
         if node.op == "output":
             return "after"
-        if "reason" in node.meta or node.meta.get("move") == DRAWS:  # a trace would replay the same random numbers
+        if REASON.on(node) or MOVE.get(node) is Move.RANDOM_STATE:  # a trace would replay the same random numbers
             self.is_whole = False
         inputs = {kinds[each] for each in node.all_input_nodes}
-        path = node.meta.get("path")
-        if path == "ttnn.from_torch" or "upload" in node.meta.get("move", ""):
+        path, move = PATH.get(node), MOVE.get(node)
+        if path == "ttnn.from_torch" or (move is not None and move.is_upload):
             if not inputs <= {"input", "before"}:
                 self.is_whole = False
             return "before"
-        if path == "ttnn.to_torch" or "download" in node.meta.get("move", "") or "after" in inputs:
+        if path == "ttnn.to_torch" or (move is not None and move.is_download) or "after" in inputs:
             return "after"
         return "body"
 

@@ -20,6 +20,7 @@ from torch._C import _data_address  # type: ignore[attr-defined]
 from torch_ttnn.compiler.analysis.index_bounds import Bounds
 from torch_ttnn.compiler.errors import BeyondBounds, ProgramError
 from torch_ttnn.compiler.ir.arguments import call_with
+from torch_ttnn.compiler.ir.metadata import CONSTANT, ORIGIN, PATH
 from torch_ttnn.compiler.ir.source_lines import failed_call
 from torch_ttnn.compiler.lowering.support.preparation import Room, selected
 from torch_ttnn.compiler.runtime.dispatch_modes import unobserved
@@ -163,7 +164,7 @@ class Weights:
         if node.op == "placeholder":
             result = inputs[self._placeholder_number[node]]
         elif node.op == "get_attr":
-            result = node.meta["constant"]
+            result = CONSTANT[node]
         else:
 
             def value_of(item: Any) -> Any:
@@ -176,17 +177,15 @@ class Weights:
             except (ProgramError, BeyondBounds):  # of a call within
                 raise
             except Exception as error:
-                name = node.meta.get("path") or str(node.target)
-                raise failed_call(
-                    error, emit.call_text(name, node.args, node.kwargs), node.meta.get("origin")
-                ) from error
+                name = PATH.get(node) or str(node.target)
+                raise failed_call(error, emit.call_text(name, node.args, node.kwargs), ORIGIN.get(node)) from error
         env[node] = result
         return result
 
     def _function(self, node: torch.fx.Node, room: Room) -> Callable[..., Any]:
         """What computes an operation on weights."""
-        if "path" in node.meta:
-            return self._target.border.function(node.meta["path"])
+        if PATH.on(node):
+            return self._target.border.function(PATH[node])
         target: Any = node.target
         if target is torch.ops.aten.index_select.default:
             return selected

@@ -18,6 +18,7 @@ from torch_ttnn.compiler.errors import CompileError
 from torch_ttnn.compiler.fusion import composites
 from torch_ttnn.compiler.fusion.composites import is_composite
 from torch_ttnn.compiler.ir.arguments import DeviceMarker
+from torch_ttnn.compiler.ir.metadata import NUMBER, ORIGIN, PATH
 from torch_ttnn.compiler.ir.source_lines import module_path
 
 INDENT = "    "
@@ -44,7 +45,7 @@ def function_source(
     module = ""
     for node in nodes:
         if comments and node.op == "call_function":
-            origin = node.meta.get("origin")
+            origin = ORIGIN.get(node)
             path = module_path(origin) if origin is not None else ""
             if path and path != module:
                 module = path
@@ -62,7 +63,7 @@ def statement(node: torch.fx.Node, weights: dict[torch.fx.Node, int]) -> str:
     if node.op == "placeholder":
         if node in weights:
             return f"{node.name} = weights[{weights[node]}]"
-        return f"{node.name} = inputs[{node.meta['number']}]"
+        return f"{node.name} = inputs[{NUMBER[node]}]"
     if node.op == "output":
         return f"return {literal(tuple(node.args[0]))}"  # type: ignore[arg-type]
     if node.op == "call_function":
@@ -87,7 +88,7 @@ def call_text(
 
 
 def function_name(node: torch.fx.Node) -> str:
-    path = node.meta.get("path")
+    path = PATH.get(node)
     if path:
         return path
     if isinstance(node.target, torch._ops.OpOverload):

@@ -67,7 +67,7 @@ def run_family(rewriter: Rewriter, family: Iterable[Fusion]) -> list[FusionRecor
 
 
 def apply(rewriter: Rewriter, fusion: Fusion, root: Node) -> FusionRecord | None:
-    rewriter.place = root
+    rewriter.anchor = root
     for match in closed_matches(fusion.pattern, root):
         if fusion.when is None or fusion.when(rewriter, match):
             break

@@ -17,16 +17,17 @@ from torch_ttnn.compiler.frontend import kept_on_host
 from torch_ttnn.compiler.ir.arguments import leaves, mapped
 from torch_ttnn.compiler.ir.builder import ProgramBuilder
 from torch_ttnn.compiler.ir.describe import dtype_name
-from torch_ttnn.compiler.ir.nodes import (
+from torch_ttnn.compiler.ir.metadata import (
     CAPTURED,
-    DRAWS,
     EFFECT,
     MOVE,
     OWN_STRIDES,
-    call_node,
-    captured_vals,
-    drop_dead_code,
+    PREPARED,
+    SETS_RANDOM_STATE,
+    Move,
+    annotate,
 )
+from torch_ttnn.compiler.ir.nodes import call_node, captured_vals, drop_dead_code
 from torch_ttnn.compiler.ir.source_lines import source_line
 from torch_ttnn.compiler.ir.value import Handle, Value
 from torch_ttnn.compiler.lowering import registry
@@ -127,7 +128,7 @@ class _Lowering:
         is_static = number in self.static_numbers
         graph = self.builder.prepare_graph if is_static else self.builder.main
         made = graph.placeholder(f"input_{number}")
-        made.meta.update(val=val, number=number, origin=node)
+        annotate(made, val=val, number=number, origin=node)
         if is_static:
             self.statics[number] = made
         self.inputs.append(None if is_static else made)
@@ -143,12 +144,12 @@ class _Lowering:
         args, kwargs = self._values_of(node.args), self._values_of(node.kwargs)
         if node.target is operator.getitem and not isinstance(args[0], Value):
             return args[0][args[1]]
-        if EFFECT in node.meta:
+        if EFFECT.on(node):
             return self._on_host(node, args, kwargs, "it is run for its effect, such as raising an error")
         values = [item for item in leaves((args, kwargs)) if isinstance(item, Value)]
         if all(value.is_static for value in values) and not registry.is_random(node.target):
             return self._prepared(node, args, kwargs)
-        if MOVE in node.meta:
+        if MOVE.on(node):
             return self._on_host(node, args, kwargs, "")
         if node in self.kept:
             return self._on_host(node, args, kwargs, self.kept[node])
@@ -264,13 +265,16 @@ class _Lowering:
         made = call_node(
             self.builder.main, function, self._as_host_nodes(args, wanted), self._as_host_nodes(kwargs, wanted)
         )
-        made.meta.update(val=node.meta["val"], origin=node)
-        move = DRAWS if DRAWS in node.meta else node.meta.get(MOVE)
-        made.meta.update({"move": move} if move else {"reason": reason, "source": source_line(node)})
-        if EFFECT in node.meta:
-            made.meta[EFFECT] = True
+        annotate(made, val=node.meta["val"], origin=node)
+        move = Move.RANDOM_STATE if SETS_RANDOM_STATE.on(node) else MOVE.get(node)
+        if move is not None:
+            annotate(made, move=move)
+        else:
+            annotate(made, reason=reason, source=source_line(node))
+        if EFFECT.on(node):
+            annotate(made, effect=True)
         if _may_choose_strides(made):
-            made.meta[OWN_STRIDES] = True
+            annotate(made, own_strides=True)
         return self._host_values(made, node.meta["val"])
 
     def _rounded_alike(self, x: Any, y: Any) -> tuple[Any, Any]:
@@ -311,9 +315,9 @@ class _Lowering:
         made = []
         for index, each in enumerate(val):
             item = call_node(self.builder.main, operator.getitem, (node, index))
-            item.meta.update(val=each, origin=self.builder.origin)
-            if OWN_STRIDES in node.meta:
-                item.meta[OWN_STRIDES] = True
+            annotate(item, val=each, origin=self.builder.origin)
+            if OWN_STRIDES.on(node):
+                annotate(item, own_strides=True)
             made.append(self._host_values(item, each))
         return tuple(made)
 
@@ -325,9 +329,9 @@ class _Lowering:
         hosts = tuple([self._view_of_input(each) or host for each, host in zip(outputs, hosts)])
         self.builder.write_requirements()
         made = self.builder.main.output(self._apart(outputs, hosts))
-        captured = node.meta[CAPTURED].args[0]  # fusions know shapes, and not always strides
+        captured: Any = CAPTURED[node].args[0]  # fusions know shapes, and not always strides
         known = [ours if _is_generator_state(ours) else item for ours, item in zip(outputs, captured)]
-        made.meta["vals"] = [item.meta.get("val") if isinstance(item, torch.fx.Node) else item for item in known]
+        annotate(made, vals=[item.meta.get("val") if isinstance(item, torch.fx.Node) else item for item in known])
 
     def _view_of_input(self, node: Any) -> torch.fx.Node | None:
         """A result that is a view of an input, as a view: `x.as_strided_(...)` takes the place in memory from it."""
@@ -348,7 +352,7 @@ class _Lowering:
         given: dict[torch.fx.Node, torch.fx.Node] = {}
         for output, host in zip(outputs, hosts):
             if isinstance(host, torch.fx.Node):
-                is_input = host.op == "placeholder" and "prepared" not in host.meta
+                is_input = host.op == "placeholder" and not PREPARED.on(host)
                 if (is_input and output.op != "placeholder") or given.setdefault(host, output) is not output:
                     host = self.builder.copied(host)
             made.append(host)
@@ -357,7 +361,7 @@ class _Lowering:
 
 def _is_generator_state(item: Any) -> bool:
     """The partitioner does not know the size of such an output."""
-    return isinstance(item, torch.fx.Node) and DRAWS in item.meta
+    return isinstance(item, torch.fx.Node) and SETS_RANDOM_STATE.on(item)
 
 
 def _told(node: torch.fx.Node, args: tuple, kwargs: dict[str, Any], error: Exception) -> str:

@@ -11,7 +11,8 @@ from torch.fx._lazy_graph_module import _make_graph_module, _use_lazy_graph_modu
 
 from torch_ttnn.compiler.frontend import captured_dtypes, random_states
 from torch_ttnn.compiler.ir.arguments import frozen
-from torch_ttnn.compiler.ir.nodes import CAPTURED, EFFECT, PLACE, drop_dead_code
+from torch_ttnn.compiler.ir.metadata import annotate
+from torch_ttnn.compiler.ir.nodes import drop_dead_code
 from torch_ttnn.compiler.lowering.registry import is_random
 
 aten = torch.ops.aten
@@ -24,19 +25,19 @@ def normalise(captured: torch.fx.GraphModule) -> torch.fx.GraphModule:
     graph = torch.fx.Graph()
     copies: dict[torch.fx.Node, torch.fx.Node] = {}
     seen: dict[Any, torch.fx.Node] = {}
-    for place, node in enumerate(captured.graph.nodes):
+    for position, node in enumerate(captured.graph.nodes):
         if node not in wanted and node.op != "placeholder":
             continue
         if node.op == "output":
             _tell_results_apart(node, graph, copies)
         if node.target in random_states.OPERATORS:
-            copies[node] = random_states.direct_call(node, graph, copies, place)
+            copies[node] = random_states.direct_call(node, graph, copies, position)
             continue
         if node.target is operator.getitem and node.args[0].target is random_states.SAVES:  # type: ignore[union-attr]
             copies[node] = random_states.result_of_direct_call(node, copies)
             continue
         if node.target is WITH_EFFECTS:
-            copies[node] = _direct_call(node, graph, copies, place)
+            copies[node] = _direct_call(node, graph, copies, position)
             continue
         if node.target is operator.getitem and node.args[0].target is WITH_EFFECTS:  # type: ignore[union-attr]
             copies[node] = _result_of_direct_call(node, graph, copies)
@@ -45,7 +46,7 @@ def normalise(captured: torch.fx.GraphModule) -> torch.fx.GraphModule:
         twin = seen.get(key) if key is not None else None
         if twin is None:
             twin = graph.node_copy(node, copies.__getitem__)
-            twin.meta[PLACE], twin.meta[CAPTURED] = place, node
+            annotate(twin, position=position, captured=node)
             if node.target is aten.cat.default:
                 twin = _without_empty(node, twin)
             elif node.target is aten.as_strided.default:
@@ -62,7 +63,7 @@ WITH_EFFECTS = torch.ops.higher_order.with_effects
 
 
 def _direct_call(
-    node: torch.fx.Node, graph: torch.fx.Graph, copies: dict[torch.fx.Node, torch.fx.Node], place: int
+    node: torch.fx.Node, graph: torch.fx.Graph, copies: dict[torch.fx.Node, torch.fx.Node], position: int
 ) -> torch.fx.Node:
     """The call that `with_effects(token, operation, ...)` stands for. Nodes run in order: no token is needed."""
     _, operation, *args = node.args
@@ -70,7 +71,7 @@ def _direct_call(
     twin = graph.call_function(operation, tuple(args), dict(kwargs))  # type: ignore[arg-type]
     results = node.meta["val"][1:]
     twin.meta.update({name: node.meta[name] for name in ("stack_trace", "nn_module_stack") if name in node.meta})  # type: ignore[arg-type]
-    twin.meta.update({"val": _only(results), PLACE: place, EFFECT: True})
+    annotate(twin, val=_only(results), position=position, effect=True)
     return twin
 
 

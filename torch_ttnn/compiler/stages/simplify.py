@@ -1,4 +1,4 @@
-"""The stage `place`: conversions that undo each other go, chains of them become one, and none is done twice.
+"""The stage `simplify`: removes conversions that cancel, merges chains of them, and deduplicates them.
 
 Lowerings ask for the layout, dtype and order they need; where the answer of one is the question of the next, nothing
 has to happen between them.
@@ -13,13 +13,14 @@ import torch
 import torch.fx
 
 from torch_ttnn.compiler.ir.arguments import frozen
-from torch_ttnn.compiler.ir.nodes import DRAWS, drop_dead_code
+from torch_ttnn.compiler.ir.metadata import MOVE, PATH, REASON, SPEC, Move, annotate
+from torch_ttnn.compiler.ir.nodes import drop_dead_code
 from ttnn_emulator import DataType
 
 Rule = Callable[[torch.fx.Node], "torch.fx.Node | None"]
 
 
-def place(graph: torch.fx.Graph) -> int:
+def simplify(graph: torch.fx.Graph) -> int:
     """Simplify a main graph in place; how many nodes went."""
     before = len(graph.nodes)
     _merge_twins(graph)
@@ -27,7 +28,7 @@ def place(graph: torch.fx.Graph) -> int:
     while changed:
         changed = False
         for node in list(graph.nodes):
-            rule = RULES.get(node.meta.get("path"))
+            rule = RULES.get(PATH.get(node))
             other = rule(node) if rule is not None and node.users else None
             if other is not None and other is not node:
                 node.replace_all_uses_with(other)
@@ -40,11 +41,11 @@ def place(graph: torch.fx.Graph) -> int:
 def _merge_twins(graph: torch.fx.Graph) -> None:
     seen: dict[Any, torch.fx.Node] = {}
     for node in graph.nodes:
-        if node.op != "call_function" or "reason" in node.meta or node.target is torch.ops.aten.clone.default:
+        if node.op != "call_function" or REASON.on(node) or node.target is torch.ops.aten.clone.default:
             continue  # a clone is made to be another tensor
-        if node.meta.get("move") == DRAWS:
+        if MOVE.get(node) is Move.RANDOM_STATE:
             continue  # a seed is another one each time
-        key = node.meta.get("path") or node.target, frozen(node.args, _itself), frozen(node.kwargs, _itself)
+        key = PATH.get(node) or node.target, frozen(node.args, _itself), frozen(node.kwargs, _itself)
         try:
             twin = seen.setdefault(key, node)
         except TypeError:  # an argument that cannot be compared
@@ -62,7 +63,7 @@ def _source(node: torch.fx.Node) -> torch.fx.Node:
 
 
 def _spec(node: torch.fx.Node) -> Any:
-    return node.meta["spec"].spec
+    return SPEC[node].spec
 
 
 def _same_kind(rule_path: str) -> Rule:
@@ -72,7 +73,7 @@ def _same_kind(rule_path: str) -> Rule:
         inner = _source(node)
         if _spec(inner) == _spec(node):
             return inner
-        if inner.meta.get("path") != rule_path:
+        if PATH.get(inner) != rule_path:
             return None
         first = _source(inner)
         if _spec(first) == _spec(node):
@@ -88,13 +89,13 @@ def _typecast(node: torch.fx.Node) -> torch.fx.Node | None:
     inner = _source(node)
     if _spec(inner) == _spec(node):
         return inner
-    if inner.meta.get("path") == "ttnn.typecast":
+    if PATH.get(inner) == "ttnn.typecast":
         first = _source(inner)
         if _spec(first) == _spec(node) and (_spec(first).dtype, _spec(inner).dtype) in _WIDENING:
             return first
-    if inner.meta.get("path") in _PRODUCTS and len(inner.users) == 1 and _is_widened(inner, node):
+    if PATH.get(inner) in _PRODUCTS and len(inner.users) == 1 and _is_widened(inner, node):
         inner.kwargs = {**inner.kwargs, "dtype": DataType.FLOAT32}  # type: ignore[dict-item]
-        inner.meta["spec"] = node.meta["spec"]
+        annotate(inner, spec=SPEC[node])
         return inner
     return None
 
@@ -110,7 +111,7 @@ def _permute(node: torch.fx.Node) -> torch.fx.Node | None:
     order = list(node.args[1])  # type: ignore[arg-type]
     if order == sorted(order):
         return inner
-    if inner.meta.get("path") == "ttnn.permute" and len(node.args) == len(inner.args) == 2:
+    if PATH.get(inner) == "ttnn.permute" and len(node.args) == len(inner.args) == 2:
         earlier = list(inner.args[1])  # type: ignore[arg-type]
         both = [earlier[axis] for axis in order]
         if both == sorted(both):
@@ -123,9 +124,9 @@ def _permute(node: torch.fx.Node) -> torch.fx.Node | None:
 def _download(node: torch.fx.Node) -> torch.fx.Node | None:
     """The host reads tiles and rows alike, and float32 as well as what is rounded to be float32 again."""
     inner = _source(node)
-    rounds = node.kwargs.get("dtype") is torch.float32 and inner.meta.get("path") == "ttnn.typecast"
+    rounds = node.kwargs.get("dtype") is torch.float32 and PATH.get(inner) == "ttnn.typecast"
     needless = rounds and _spec(_source(inner)).dtype is DataType.FLOAT32
-    if inner.meta.get("path") == "ttnn.to_layout" or needless:
+    if PATH.get(inner) == "ttnn.to_layout" or needless:
         node.args = (_source(inner), *node.args[1:])
         return node
     return None

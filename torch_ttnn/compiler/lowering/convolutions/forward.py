@@ -12,6 +12,7 @@ import torch
 import ttnn_emulator
 from torch_ttnn.compiler.errors import StaysOnHost, refuse
 from torch_ttnn.compiler.ir.builder import ProgramBuilder
+from torch_ttnn.compiler.ir.metadata import annotate
 from torch_ttnn.compiler.ir.nodes import call_node
 from torch_ttnn.compiler.ir.value import ROW_MAJOR, TILE, Handle, Value
 from torch_ttnn.compiler.lowering.convolutions.as_patches import (
@@ -300,7 +301,7 @@ def on_host(builder: ProgramBuilder, value: Value, dtype: DataType) -> Handle:
     options: dict[str, Any] = {"dtype": dtype, "layout": ROW_MAJOR}
     made = call_node(node.graph, ttnn_emulator.from_torch, (node,), options)
     typed = ttnn_emulator.spec_tensor(value.shape, dtype, ROW_MAJOR)
-    made.meta.update(path="ttnn.from_torch", origin=builder.origin, spec=typed)
+    annotate(made, path="ttnn.from_torch", origin=builder.origin, spec=typed)
     return Handle(made, typed)
 
 

@@ -8,6 +8,7 @@ import torch
 
 from torch_ttnn.compiler.errors import refuse
 from torch_ttnn.compiler.ir.builder import ProgramBuilder
+from torch_ttnn.compiler.ir.metadata import PATH, SPEC
 from torch_ttnn.compiler.ir.value import Handle, Value
 from torch_ttnn.compiler.lowering.registry import lowers
 from torch_ttnn.compiler.lowering.support.norm_summands import is_read_by_norm_only
@@ -60,17 +61,17 @@ def _flattened(builder: ProgramBuilder, x: Value, y: Value) -> tuple[Value, Valu
     So nothing is moved on a call to bring channels back to where torch has them.
     """
     node = x.base().node if x.is_on_device and not x.is_static else None
-    if node is None or not y.is_static or (x.ndim, y.ndim) != (2, 2) or node.meta.get("path") != "ttnn.permute":
+    if node is None or not y.is_static or (x.ndim, y.ndim) != (2, 2) or PATH.get(node) != "ttnn.permute":
         return x, y
     source: Any = node.args[0]
     order: Any = node.args[1]
-    shape = node.meta["spec"].spec.shape
+    shape = SPEC[node].spec.shape
     if order[0] != 0 or shape[0] != x.shape[0]:
         return x, y
     stored = sorted(range(1, len(order)), key=order.__getitem__)  # torch's dimensions, as they are stored
     apart = y.view((*shape[1:], y.shape[1]))
     rows = apart.permute((*[dim - 1 for dim in stored], len(stored))).view(y.shape)
-    image = Handle(source, source.meta["spec"])
+    image = Handle(source, SPEC[source])
     return builder.value(builder.reshaped(image, x.shape), x.shape, x.dtype), rows
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import torch
 import torch.fx
 
+from torch_ttnn.compiler.ir.metadata import PATH, SPEC
 from torch_ttnn.compiler.ir.value import Handle
 from ttnn_emulator import DataType
 
@@ -39,12 +40,12 @@ def summands(node: torch.fx.Node, tiles: Handle) -> tuple[Handle, Handle] | None
     if not _is_sum(node) or len(node.users) != 1:
         return None
     made = tiles.node
-    while made.meta.get("path") == "ttnn.reshape":
+    while PATH.get(made) == "ttnn.reshape":
         made = made.args[0]  # type: ignore[assignment]
-    if made.meta.get("path") != "ttnn.add":
+    if PATH.get(made) != "ttnn.add":
         return None
-    parts = [Handle(each, each.meta["spec"]) for each in made.args if isinstance(each, torch.fx.Node)]
-    whole = made.meta["spec"].spec
+    parts = [Handle(each, SPEC[each]) for each in made.args if isinstance(each, torch.fx.Node)]
+    whole = SPEC[made].spec
     if len(parts) != 2 or any(each.shape != whole.shape or each.dtype not in FLOATS for each in parts):
         return None
     # The first part decides about the dtype of the result.
@@ -58,13 +59,13 @@ FLOATS = (DataType.BFLOAT16, DataType.FLOAT32)
 def _unrounded(part: Handle) -> Handle:
     """What an operand was before it was made bfloat16 to be added."""
     node = part.node
-    while node.meta.get("path") == "ttnn.reshape":
+    while PATH.get(node) == "ttnn.reshape":
         node = node.args[0]  # type: ignore[assignment]
-    if node.meta.get("path") != "ttnn.typecast" or node.meta["spec"].spec.dtype is not DataType.BFLOAT16:
+    if PATH.get(node) != "ttnn.typecast" or SPEC[node].spec.dtype is not DataType.BFLOAT16:
         return part
     source = node.args[0]
     assert isinstance(source, torch.fx.Node)
-    wide = Handle(source, source.meta["spec"])
+    wide = Handle(source, SPEC[source])
     return wide if wide.dtype is DataType.FLOAT32 else part
 
 

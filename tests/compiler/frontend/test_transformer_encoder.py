@@ -14,6 +14,7 @@ from torch import nn
 import torch_ttnn
 from tests.compiler.against_torch import assert_like
 from torch_ttnn.compiler.frontend.transformer_layers import DECOMPOSITIONS
+from torch_ttnn.compiler.ir.metadata import REASON
 
 STEPS, BATCH, SIZE, HEADS = 10, 3, 64, 4
 
@@ -48,7 +49,7 @@ def outcome(module: Any, *args: Any, **kwargs: Any) -> tuple[Any, list[str]]:
     got = torch.compile(module, backend="ttnn", options=options)(*args, **kwargs)
     nodes = [node for program in options.programs for node in program.graph.nodes]
     assert len(options.programs) == 1, "the graph broke"
-    return got, [f"{node.target}: {node.meta['reason']}" for node in nodes if "reason" in node.meta]
+    return got, [f"{node.target}: {REASON[node]}" for node in nodes if REASON.on(node)]
 
 
 def layer(**settings: Any) -> nn.TransformerEncoderLayer:
@@ -109,7 +110,7 @@ def test_gradients() -> None:
     for run in (torch.compile(model, backend="ttnn", options=options), twin):
         run(x, src_key_padding_mask=padding()).square().mean().backward()
     nodes = [node for program in options.programs for node in program.graph.nodes]
-    assert not [node for node in nodes if "reason" in node.meta]
+    assert not [node for node in nodes if REASON.on(node)]
     for one, other in zip(model.parameters(), twin.parameters()):
         assert_like(one.grad, other.grad, 0.01, 0.01, terms=0.01)
 

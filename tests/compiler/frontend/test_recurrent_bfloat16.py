@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from torch_ttnn import TorchTtnnOption
+from torch_ttnn.compiler.ir.metadata import REASON
 
 LAYERS = {
     "rnn tanh": lambda: nn.RNN(16, 24, 2, batch_first=True),
@@ -38,4 +39,4 @@ def test_gradients_in_bfloat16(name: str):
     for mine, theirs in zip(got, gradients(reference, reference, x.float()), strict=True):
         assert mine.dtype is torch.bfloat16
         assert (mine.float() - theirs).norm() <= 0.03 * theirs.norm()
-    assert not [node for program in options.programs for node in program.graph.nodes if "reason" in node.meta]
+    assert not [node for program in options.programs for node in program.graph.nodes if REASON.on(node)]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import operator
+import pathlib
+import re
 from collections.abc import Callable
 
 import pytest
@@ -13,6 +15,8 @@ import ttnn_emulator as ttnn
 from tests.compiler.against_torch import run
 from torch_ttnn.compiler import pipeline
 from torch_ttnn.compiler.errors import VerifyError
+from torch_ttnn.compiler.ir import metadata
+from torch_ttnn.compiler.ir.metadata import NUMBER, OUTPUT_VALS, PATH, PREPARED, REASON, SPEC, annotate
 from torch_ttnn.compiler.ir.verifier import CAPTURED, MAIN, PREPARE, verify, verify_compilation, violations
 from torch_ttnn.compiler.runtime.program import Program
 
@@ -25,7 +29,7 @@ def program_of() -> Program:
 
 
 def node(graph: torch.fx.Graph, path: str) -> torch.fx.Node:
-    return next(each for each in graph.nodes if each.meta.get("path") == path)
+    return next(each for each in graph.nodes if PATH.get(each) == path)
 
 
 def test_programs_are_valid():
@@ -42,7 +46,7 @@ def forget_the_spec(graph: torch.fx.Graph) -> str:
 
 
 def forget_the_reason(graph: torch.fx.Graph) -> str:
-    next(each for each in graph.nodes if "reason" in each.meta).meta["reason"] = ""
+    next(each for each in graph.nodes if REASON.on(each)).meta["reason"] = ""
     return "reasons"
 
 
@@ -72,7 +76,7 @@ def return_a_device_tensor(graph: torch.fx.Graph) -> str:
 
 def return_another_dtype(graph: torch.fx.Graph) -> str:
     output = next(iter(reversed(graph.nodes)))
-    output.meta["vals"] = [val.to(torch.float64) for val in output.meta["vals"]]
+    annotate(output, vals=[val.to(torch.float64) for val in OUTPUT_VALS[output]])
     return "results"
 
 
@@ -88,18 +92,18 @@ def take_an_output_that_is_not_there(graph: torch.fx.Graph) -> str:
 
 
 def lose_the_number_of_an_input(graph: torch.fx.Graph) -> str:
-    del next(each for each in graph.nodes if "number" in each.meta).meta["number"]
+    del next(each for each in graph.nodes if NUMBER.on(each)).meta["number"]
     return "inputs"
 
 
 def give_a_weight_another_spec(graph: torch.fx.Graph) -> str:
-    weight = next(each for each in graph.nodes if "prepared" in each.meta)
-    weight.meta["spec"] = ttnn.spec_tensor((1, 1), ttnn.bfloat16, device=weight.meta["spec"].device())
+    weight = next(each for each in graph.nodes if PREPARED.on(each))
+    annotate(weight, spec=ttnn.spec_tensor((1, 1), ttnn.bfloat16, device=SPEC[weight].device()))
     return "specs"
 
 
 def call_a_function_without_a_name(graph: torch.fx.Graph) -> str:
-    inverse = next(each for each in graph.nodes if "reason" in each.meta)
+    inverse = next(each for each in graph.nodes if REASON.on(each))
     inverse.target = lambda *args: torch.linalg.inv_ex(*args)
     return "names"
 
@@ -132,7 +136,7 @@ def test_broken_graphs_are_found(damage: Callable[[torch.fx.Graph], str]):
 def test_wrong_types_are_found_in_full():
     graph = program_of().lowered.main
     relu = node(graph, "ttnn.relu")
-    relu.meta["spec"] = ttnn.spec_tensor((32, 32), ttnn.float32, device=relu.meta["spec"].device())
+    annotate(relu, spec=ttnn.spec_tensor((32, 32), ttnn.float32, device=SPEC[relu].device()))
     verify(graph)
     with pytest.raises(VerifyError, match=r"relu.*'types'.*float32.*bfloat16"):
         verify(graph, full=True)
@@ -140,7 +144,7 @@ def test_wrong_types_are_found_in_full():
 
 def test_a_call_that_the_table_refuses_is_found_in_full():
     graph = program_of().lowered.main
-    matmul = next(each for each in graph.nodes if each.meta.get("path") in ("ttnn.matmul", "ttnn.linear"))
+    matmul = next(each for each in graph.nodes if PATH.get(each) in ("ttnn.matmul", "ttnn.linear"))
     matmul.update_kwarg("transpose_b", "yes")
     with pytest.raises(VerifyError, match=f"{matmul.name} breaks the rule 'types'"):
         verify(graph, full=True)
@@ -162,9 +166,9 @@ def test_crossings_in_the_middle_are_found():
     download, upload = node(graph, "ttnn.to_torch"), node(graph, "ttnn.from_torch")
     with graph.inserting_before(tanh):
         down = graph.create_node("call_function", download.target, (relu,))
-        down.meta.update(path="ttnn.to_torch", val=download.meta["val"])
+        annotate(down, path="ttnn.to_torch", val=download.meta["val"])
         up = graph.create_node("call_function", upload.target, (down,), dict(upload.kwargs))
-        up.meta.update(path="ttnn.from_torch", spec=upload.meta["spec"])
+        annotate(up, path="ttnn.from_torch", spec=SPEC[upload])
     tanh.args = (up,)
     assert [(found.rule, found.node) for found in violations(graph)] == [("moves", down.name), ("moves", up.name)]
 
@@ -175,11 +179,11 @@ def test_weights_are_not_uploaded_on_every_call():
     held, upload = node(graph, "ttnn.add").args[1], node(graph, "ttnn.from_torch")
     with graph.inserting_before():
         kept = graph.placeholder("kept_on_the_host")
-        kept.meta.update(prepared=torch.fx.Graph().placeholder("weight"), val=weight)
+        annotate(kept, prepared=torch.fx.Graph().placeholder("weight"), val=weight)
     held.replace_all_uses_with(kept)
     with graph.inserting_before(node(graph, "ttnn.add")):
         up = graph.create_node("call_function", upload.target, (kept,), dict(upload.kwargs))
-        up.meta.update(path="ttnn.from_torch", spec=upload.meta["spec"])
+        annotate(up, path="ttnn.from_torch", spec=SPEC[upload])
     node(graph, "ttnn.add").replace_input_with(kept, up)
     assert [str(found) for found in violations(graph) if found.rule == "moves"] == [
         f"{up.name} breaks the rule 'moves': the weight kept_on_the_host is uploaded on every call"
@@ -194,3 +198,13 @@ def test_every_stage_is_verified(monkeypatch):
     monkeypatch.setattr(pipeline, "STAGES", stages)
     with pytest.raises(VerifyError):
         run(lambda x: x + 1, torch.ones(4))
+
+
+def test_only_the_metadata_module_spells_its_keys():
+    """What a node carries is read and written by the typed keys of `compiler/ir/metadata.py`."""
+    names = "|".join([value.name for value in vars(metadata).values() if isinstance(value, metadata.Key)])
+    spelled = re.compile(rf"""meta(\.get\(|\.pop\(|\[)["']({names})["']|["']({names})["'] (not )?in \w+\.meta\b""")
+    package = pathlib.Path(metadata.__file__).parents[2]
+    for path in package.rglob("*.py"):
+        if path != pathlib.Path(metadata.__file__):
+            assert not spelled.search(path.read_text(encoding="utf-8")), path

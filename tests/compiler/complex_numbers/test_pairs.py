@@ -8,6 +8,7 @@ import torch.utils._pytree as pytree
 from torch import nn
 
 from torch_ttnn import TorchTtnnOption
+from torch_ttnn.compiler.ir.metadata import REASON
 
 
 @pytest.fixture(autouse=True)
@@ -26,9 +27,7 @@ def compiled(function, **options):
     chosen = TorchTtnnOption(cache_dir="", warn=False, **options)
 
     def host() -> list[str]:
-        return [
-            str(node.target) for program in chosen.programs for node in program.graph.nodes if "reason" in node.meta
-        ]
+        return [str(node.target) for program in chosen.programs for node in program.graph.nodes if REASON.on(node)]
 
     return torch.compile(function, backend="ttnn", options=chosen), host
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from torch.nn import functional
 
 import torch_ttnn
+from torch_ttnn.compiler.ir.metadata import REASON
 
 LEAST = torch.iinfo(torch.int64).min
 SMALL = torch.tensor([1000, 3, -5, 7])
@@ -25,7 +26,7 @@ def fresh_dynamo():
 
 def host_operations(options: torch_ttnn.TorchTtnnOption) -> list[str]:
     graphs = [program.graph for program in options.programs]
-    return [str(node.target) for graph in graphs for node in graph.nodes if "reason" in node.meta]
+    return [str(node.target) for graph in graphs for node in graph.nodes if REASON.on(node)]
 
 
 def assert_exact(function, *args, on_device=False):

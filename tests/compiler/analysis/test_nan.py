@@ -11,6 +11,7 @@ from hypothesis import given
 
 import torch_ttnn
 from tests.compiler.against_torch import run
+from torch_ttnn.compiler.ir.metadata import REASON
 
 NAN, INF = math.nan, math.inf
 X = torch.tensor([[1.0, -2.0, 0.0, NAN], [INF, -INF, 3.5, -0.5]])
@@ -104,7 +105,7 @@ def assert_exact(function, *args, computes=False, **options) -> torch_ttnn.Torch
 
 def host_operations(options: torch_ttnn.TorchTtnnOption) -> dict[str, str]:
     nodes = [node for program in options.programs for node in program.graph.nodes]
-    return {str(node.target): node.meta["reason"] for node in nodes if "reason" in node.meta}
+    return {str(node.target): REASON[node] for node in nodes if REASON.on(node)}
 
 
 @pytest.mark.parametrize("look", LOOKING)

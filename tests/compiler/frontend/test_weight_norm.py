@@ -13,6 +13,7 @@ from torch.nn.utils import parametrizations
 import torch_ttnn
 from tests.compiler.against_torch import assert_like
 from torch_ttnn.compiler.frontend.weight_norm import weight_norm_backward
+from torch_ttnn.compiler.ir.metadata import REASON
 
 MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "linear": (lambda: parametrizations.weight_norm(nn.Linear(24, 40)), (6, 24)),
@@ -43,7 +44,7 @@ def test_gradients(name: str, dtype: torch.dtype) -> None:
         assert ours.grad is not None and its.grad is not None
         assert ours.grad.stride() == its.grad.stride()
         assert_like(ours.grad, its.grad.to(dtype), 0.03, 0.02)
-    host = [node.target for program in options.programs for node in program.graph.nodes if "reason" in node.meta]
+    host = [node.target for program in options.programs for node in program.graph.nodes if REASON.on(node)]
     assert len(options.programs) == 2 and not host
 
 

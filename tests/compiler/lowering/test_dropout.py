@@ -16,6 +16,7 @@ from torch.utils.checkpoint import checkpoint
 
 import torch_ttnn
 from tests.compiler.against_torch import assert_like
+from torch_ttnn.compiler.ir.metadata import REASON
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +33,7 @@ def compiled(function: Any, **options: Any) -> tuple[Callable[..., Any], torch_t
 def host_ops(options: torch_ttnn.TorchTtnnOption) -> list[str]:
     assert options.programs, "nothing was compiled"
     nodes = [node for program in options.programs for node in program.graph.nodes]
-    return [f"{node.target}: {node.meta['reason']}" for node in nodes if "reason" in node.meta]
+    return [f"{node.target}: {REASON[node]}" for node in nodes if REASON.on(node)]
 
 
 def stochastic_depth(x: torch.Tensor) -> torch.Tensor:

@@ -1,16 +1,17 @@
-"""Conversions that the stage `place` takes out, and those it must leave."""
+"""Conversions that the stage `simplify` removes, and those it must leave."""
 
 import pytest
 import torch
 import torch.nn.functional as F
 
 from tests.compiler.against_torch import check
+from torch_ttnn.compiler.ir.metadata import PATH
 
 r = torch.randn
 
 
 def _paths(outcome):
-    return [node.meta["path"] for node in outcome.program.graph.nodes if "path" in node.meta]
+    return [PATH[node] for node in outcome.program.graph.nodes if PATH.on(node)]
 
 
 def test_a_product_that_is_read_as_float32_is_made_so():

@@ -25,6 +25,7 @@ from torch_ttnn.compiler import pipeline
 from torch_ttnn.compiler.cache import programs as cache
 from torch_ttnn.compiler.cache.serialisation import TOUCH_FILES, NotSerialisable, object_from, target_from
 from torch_ttnn.compiler.errors import ProgramError
+from torch_ttnn.compiler.ir.metadata import ORIGIN, REASON
 from torch_ttnn.compiler.ir.source_lines import source_line
 from torch_ttnn.compiler.runtime import specialisation as specialise
 from ttnn_emulator.execution.operation_table import OPERATIONS
@@ -53,7 +54,7 @@ def run(place, model=None, **more):
 
 
 def line_of(node):
-    return source_line(node.meta["origin"]) if "origin" in node.meta else ""
+    return source_line(ORIGIN[node]) if ORIGIN.on(node) else ""
 
 
 def test_a_kept_program_is_the_same_program(tmp_path):
@@ -65,9 +66,7 @@ def test_a_kept_program_is_the_same_program(tmp_path):
     assert [line_of(node) for node in found.graph.nodes] == [line_of(node) for node in made.graph.nodes]
     for one, other in zip(first, second):
         assert torch.equal(one, other)
-    assert [node.meta.get("reason") for node in found.graph.nodes] == [
-        node.meta.get("reason") for node in made.graph.nodes
-    ]
+    assert [REASON.get(node) for node in found.graph.nodes] == [REASON.get(node) for node in made.graph.nodes]
 
 
 def test_an_error_of_a_kept_program_names_the_line_of_the_model(tmp_path, monkeypatch):

@@ -16,6 +16,7 @@ import torch_ttnn
 from tests.compiler.against_torch import assert_like
 from torch_ttnn.compiler.frontend.dynamo_rules import wants_recurrent_modules
 from torch_ttnn.compiler.frontend.recurrent_operators import LIBRARY
+from torch_ttnn.compiler.ir.metadata import PATH, REASON
 
 MODULES: dict[str, Callable[[], nn.Module]] = {
     "lstm": lambda: nn.LSTM(12, 40),
@@ -56,15 +57,13 @@ def compiled(module: Any, **options: Any) -> tuple[Callable[..., Any], torch_ttn
 def host_ops(options: torch_ttnn.TorchTtnnOption) -> list[str]:
     assert options.programs, "nothing was compiled"
     graphs = [program.graph for program in options.programs]
-    return [
-        f"{node.target}: {node.meta['reason']}" for graph in graphs for node in graph.nodes if "reason" in node.meta
-    ]
+    return [f"{node.target}: {REASON[node]}" for graph in graphs for node in graph.nodes if REASON.on(node)]
 
 
 def device_calls(options: torch_ttnn.TorchTtnnOption) -> int:
     moves = ("ttnn.from_torch", "ttnn.to_torch")
     nodes = [node for program in options.programs for node in program.graph.nodes]
-    return len([node for node in nodes if node.meta.get("path") and node.meta["path"] not in moves])
+    return len([node for node in nodes if PATH.get(node) and PATH[node] not in moves])
 
 
 def assert_same(got: Any, want: Any, relative: float = 0.02, absolute: float = 0.01) -> None:

@@ -8,6 +8,7 @@ from torch import nn
 from torch.nn import functional
 
 import torch_ttnn
+from torch_ttnn.compiler.ir.metadata import REASON
 
 TABLE = torch.linspace(-1, 1, 24).reshape(6, 4)
 EMBEDDING = nn.Embedding.from_pretrained(TABLE)
@@ -36,7 +37,7 @@ def test_an_index_out_of_range_is_refused_as_torch_refuses_it(name: str) -> None
     compiled = torch_ttnn.compile(look_up, options=options)
     with torch.no_grad():
         assert torch.allclose(compiled(right), look_up(right), atol=0.01)
-        assert not options.programs or all("reason" not in node.meta for node in options.programs[0].graph.nodes)
+        assert not options.programs or all(not REASON.on(node) for node in options.programs[0].graph.nodes)
         with pytest.raises((IndexError, RuntimeError)) as expected:
             look_up(wrong)
         with pytest.raises(type(expected.value)) as found:
