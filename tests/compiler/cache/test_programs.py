@@ -75,7 +75,7 @@ def test_an_error_of_a_kept_program_names_the_line_of_the_model(tmp_path, monkey
 
     run(tmp_path)
     monkeypatch.setattr(ttnn_emulator, "softmax", fails)
-    with pytest.raises(ProgramError, match=r"no more\n.*ttnn\.softmax\((.|\n)*test_cache.py:\d+: y = torch.softmax"):
+    with pytest.raises(ProgramError, match=r"no more\n.*ttnn\.softmax\((.|\n)*test_programs.py:\d+: y = torch.softmax"):
         run(tmp_path)
 
 
