@@ -67,7 +67,7 @@ for _overload, _name in WHOLE.items():
 
 # -- right in a part of the numbers only ------------------------------------------------------------------------------
 
-# Found by comparing all of bfloat16 with torch (tests/compiler/lowering/test_domains.py).
+# Found by comparing all of bfloat16 with torch (tests/compiler/lowering/elementwise/test_domains.py).
 DOMAINS = {
     aten.digamma.default: ("digamma", Range(0.5, math.inf)),
     aten.i0.default: ("i0", Range(-14, 14)),

@@ -28,7 +28,9 @@ TORCH = "held against torch in every dtype; the kernels of its family have vecto
 EXACT = "exact on integers or on the sign: held against torch, all bits equal"
 MOVES = "only moves values: held against torch, all bits equal"
 FUSED = "the kernel of add, which has vectors with functions of either operand and other dtypes, with another operation"
-RANDOM = "random numbers: their distribution is held against torch in tests/compiler/lowering/test_dropout.py"
+RANDOM = (
+    "random numbers: their distribution is held against torch in tests/compiler/lowering/elementwise/test_dropout.py"
+)
 
 # (operation, option) of which there is no vector: why none is needed.
 REASONS: dict[Use, str] = {
