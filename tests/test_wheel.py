@@ -17,10 +17,6 @@ from tests.test_documents import README, ROOT, blocks
 
 LARGEST = 8_000_000  # bytes of the wheel
 SOURCES = ("torch_ttnn", "ttnn_emulator", "pyproject.toml", "README.md", "LICENSE")
-CONFORMANCE = (
-    "ttnn_emulator/conformance/recorded/",
-    "ttnn_emulator/conformance/golden/",
-)  # will be moved out of the package
 
 pytestmark = pytest.mark.slow
 
@@ -69,8 +65,7 @@ def test_the_wheel_is_small(wheel: pathlib.Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         parts = {each.filename: each.compress_size for each in archive.infolist()}
     assert not [name for name in parts if name.endswith(".safetensors")]
-    counted = sum(size for name, size in parts.items() if not name.startswith(CONFORMANCE))
-    assert counted <= LARGEST, sorted(parts, key=parts.__getitem__)[-10:]
+    assert sum(parts.values()) <= LARGEST, sorted(parts, key=parts.__getitem__)[-10:]
 
 
 def test_the_wheel_holds_the_files_of_all_pages(wheel: pathlib.Path) -> None:

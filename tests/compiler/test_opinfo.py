@@ -120,9 +120,7 @@ def _check(name: str, call: Call) -> None:
         assert _strides(got) in _strides_of_capture(call)
         require_like(call, got, given, strides=False)
     except Difference:
-        if not _is_random(
-            call
-        ):  # dropout's masks are the device's: tests/compiler/lowering/elementwise/test_dropout.py
+        if not _is_random(call):  # dropout's masks are the device's: lowering/elementwise/test_dropout.py
             raise
         wanted = pytree.tree_leaves(call.eager()[0])
         for ours, want in zip(pytree.tree_leaves(got), wanted, strict=True):

@@ -26,7 +26,7 @@ CALLS = {
 def test_every_composite_is_tested_and_has_a_lowering():
     # Of torch's generator, which is the host's: tests/compiler/lowering/elementwise/test_dropout.py.
     random = {composites.drawn_seed, composites.rng_state, composites.exchanged_rng_state}
-    # Parts of moves: tests/compiler/complex_numbers/test_pairs.py; of a check: tests/compiler/lowering/elementwise/test_domains.py.
+    # Parts of moves: tests/compiler/complex_numbers/test_pairs.py. Of a check: lowering/elementwise/test_domains.py.
     parts = {composites.real_part, composites.imaginary_part, composites.put_together, composites.require}
     assert set(CALLS) | {each.__name__ for each in random | parts} == set(composites.COMPOSITES)
     on_the_host = {composites.restrided, *random, *parts}  # strides are the host's, too
