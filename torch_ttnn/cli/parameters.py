@@ -123,7 +123,9 @@ def boards() -> list[str]:
     found = importlib.util.find_spec("ttnn_emulator")
     if found is None or found.origin is None:
         return []
-    table = json.loads(pathlib.Path(found.origin).parent.joinpath("hardware", "boards.json").read_text(encoding="utf-8"))["boards"]
+    table = json.loads(
+        pathlib.Path(found.origin).parent.joinpath("hardware", "boards.json").read_text(encoding="utf-8")
+    )["boards"]
     return [*table, *(f"{board}-{grid}" for board in table for grid in table[board].get("variants", ()))]
 
 

@@ -2,7 +2,7 @@
 
 The library takes multiples of π away with constants of 60 bits or so (tt-metal, `ckernel_sfpu_trigonometry.h`): from
 some angle on nothing of the remainder is left. Where an angle cannot be told to be smaller, the program looks at it
-(`lowering/angles.py`).
+(`lowering/support/angles.py`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 ATen takes a recurrent layer apart into operations for every time step before a backend sees it. One layer in one
 direction is one operator here, with its gradient, so that a graph does not grow with the sequence and its loop is
-written by a lowering (`lowering/recurrent.py`). What runs on the host runs as it is written here.
+written by a lowering (`lowering/recurrent/forward.py`). What runs on the host runs as it is written here.
 
 Sequences are [T, B, features]. A layer that is reversed reads its sequence from the end; its results lie in the order
 of the sequence all the same. Gates are in torch's order: i, f, g, o of an LSTM and r, z, n of a GRU.

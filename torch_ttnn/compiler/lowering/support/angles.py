@@ -1,6 +1,6 @@
 """Sines, cosines and tangents: right up to some angle on the device, so larger ones must be noticed.
 
-An angle that is known to be small (`compiler/angles.py`) is taken as it is. Of any other the device finds out whether
+An angle that is known to be small (`compiler/analysis/angles.py`) is taken as it is. Of any other the device finds out whether
 all of it is small enough; that is downloaded with the results, and where it is not, torch runs the call.
 """
 
