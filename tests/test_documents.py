@@ -188,3 +188,36 @@ def test_the_tracers_commands_print_what_is_shown(tmp_path: pathlib.Path) -> Non
 def _traced_rows(text: str) -> list[list[str]]:
     """model, graphs, forward, backward, kinds, FLOPs and values of each line of the table."""
     return [line.split()[:8] for line in text.splitlines() if " G " in line and line.rstrip().endswith("GiB")]
+
+
+FOLDERS = "torch_ttnn|ttnn_emulator|tests|compiler|fusion|lowering|numerics|ops|api|execution"
+PATHS = re.compile(rf"`((?:{FOLDERS})/[\w/.]+)`")
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", *sorted([f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")])]
+ROOTS = ("", "torch_ttnn/", "ttnn_emulator/", "torch_ttnn/compiler/")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_paths_in_documents_exist(document: str) -> None:
+    text = (ROOT / document).read_text(encoding="utf-8")
+    missing = [path for path in PATHS.findall(text) if not any((ROOT / root / path).exists() for root in ROOTS)]
+    assert not missing
+
+
+def test_contributing_shows_every_folder() -> None:
+    """Folders of the first level, and those of the compiler."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    for package in ("torch_ttnn", "ttnn_emulator", "torch_ttnn/compiler"):
+        for path in (ROOT / package).iterdir():
+            if (path / "__init__.py").exists():
+                assert f"`{path.relative_to(ROOT).as_posix()}/`" in text
+
+
+def test_contributing_walks_through_few_files() -> None:
+    """At most two files per kind of addition, test included; an operation of the device has a case table, too."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    walks = re.findall(r"^## (Add [^\n]+)\n\nFiles: (.*?)\n\n", text, re.M | re.S)
+    assert [name for name, _ in walks] == [
+        "Add a lowering", "Add a fusion", "Add a zoo model", "Add a command", "Add an operation of the device",
+    ]  # fmt: skip
+    for name, files in walks:
+        assert len(re.findall(r"`[\w<>/]+/[\w<>.]+\.py`", files)) <= (3 if "device" in name else 2)
