@@ -19,8 +19,7 @@ from torch_ttnn import devices
 from torch_ttnn.compiler.fusion.composites import is_composite
 from torch_ttnn.compiler.ir.metadata import PATH, REASON
 from torch_ttnn.compiler.pipeline import Compilation, compile_graph
-from torch_ttnn.compiler.stages import fuse
-from torch_ttnn.compiler.stages.fuse import FusionRecord
+from torch_ttnn.compiler.stages.fuse import FusionRecord, fuse
 from torch_ttnn.compiler.stages.normalise import normalise
 from torch_ttnn.options import TorchTtnnOption
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from tests.compiler.fusion.captured import fused, fused_model
-from torch_ttnn.compiler.stages import fuse
+from torch_ttnn.compiler.stages.fuse import fuse
 from torch_ttnn.compiler.stages.normalise import normalise
 from torch_ttnn.zoo.torchvision_ops import ensure_operators
 

@@ -38,6 +38,7 @@ class Lowering:
     function: Function
     when: Function | None
     pointwise: bool
+    is_users: bool = False  # it is from another package
 
 
 LOWERINGS: dict[Any, Lowering] = {}
@@ -68,11 +69,12 @@ def pointwise(*overloads: Any, when: Function | None = None) -> Callable[[Functi
 def _register(
     overloads: tuple, when: Function | None, is_pointwise: bool, override: bool, function: Function
 ) -> Function:
+    is_users = not function.__module__.startswith(f"{PACKAGE}.")
     for overload in overloads:
         if overload in LOWERINGS and not override:
             name = LOWERINGS[overload].function.__name__
             raise ValueError(f"{overload} has a lowering already, {name}; override=True replaces it")
-        LOWERINGS[overload] = Lowering(with_builder(function), when and with_builder(when), is_pointwise)
+        LOWERINGS[overload] = Lowering(with_builder(function), when and with_builder(when), is_pointwise, is_users)
     return function
 
 
@@ -93,13 +95,12 @@ def find(overload: Any) -> Lowering | None:
 
 
 def users_sources() -> list[str]:
-    """What lowerings from outside of this package are: a program that they wrote is kept under another key."""
+    """The source of lowerings from outside of this package: it is part of the key of programs on disk."""
     found = []
     for overload, lowering in LOWERINGS.items():
-        for function in filter(None, (lowering.function, lowering.when)):
-            own = inspect.unwrap(function)
-            if not own.__module__.startswith(f"{PACKAGE}."):
-                found.append(f"{overload}: {_source(own)}")
+        if lowering.is_users:
+            functions = [inspect.unwrap(each) for each in (lowering.function, lowering.when) if each is not None]
+            found += [f"{overload}: {_source(each)}" for each in functions]
     return sorted(found)
 
 

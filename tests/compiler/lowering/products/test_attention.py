@@ -155,7 +155,7 @@ def test_other_ranks_and_widths_of_values():
 
 def test_dropout_is_refused():
     with pytest.raises(StaysOnHost, match="dropout"):
-        flash_attention(None, None, None, None, 0.5)
+        flash_attention(None, None, None, None, None, 0.5)
 
 
 MASKED = {"plain": (False, False), "causal": (True, False), "masked": (False, True)}
