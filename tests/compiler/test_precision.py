@@ -75,11 +75,13 @@ def test_the_largest_is_found_by_the_host_among_rounded_numbers(name: str) -> No
     require_same_gradient(LARGEST[name], numbers(5, 7))
 
 
-def test_comparisons_on_the_host_of_a_value_that_the_device_rounded() -> None:
+@pytest.mark.parametrize("view", [lambda x: x, torch.t], ids=["plain", "transposed"])
+@pytest.mark.parametrize("compare", [torch.eq, torch.ge, torch.le])
+def test_host_comparison_with_a_value_rounded_by_the_device(compare: Callable, view: Callable) -> None:
+    """A transposed value is permuted on the host after the download."""
     x = numbers(6, 9)
-    for compare in (torch.eq, torch.ge, torch.le):
-        (ours,) = run(lambda x: compare(x.abs(), x.double().abs().amax(-1, keepdim=True)), x).outputs  # noqa: B023
-        assert torch.equal(ours.any(-1), torch.ones(6, dtype=torch.bool)), compare
+    (ours,) = run(lambda x: compare(view(x.abs()), view(x.double().abs().amax(-1, keepdim=True))), x).outputs
+    assert torch.equal(view(ours).any(-1), torch.ones(6, dtype=torch.bool))
 
 
 THIN = {

@@ -77,14 +77,14 @@ def test_graph_breaks_have_reason_and_line():
     ((kind, reason, source),) = told(Breaks())
     assert kind == BREAK
     assert "graph_break()" in reason and "User-inserted graph break" in reason
-    assert "test_missed.py:" in source and source.endswith("torch._dynamo.graph_break()")
+    assert "test_graph_breaks.py:" in source and source.endswith("torch._dynamo.graph_break()")
 
 
 def test_functions_that_are_skipped():
     ((kind, reason, source),) = told(Loops())
     assert kind == SKIPPED
     assert "User-inserted graph break" in reason
-    assert "test_missed.py:" in source
+    assert "test_graph_breaks.py:" in source
 
 
 def test_recompile_limits():
@@ -92,7 +92,7 @@ def test_recompile_limits():
     ((reason, source),) = found
     assert str(torch._dynamo.config.recompile_limit) in reason
     assert "recompile_limit" in reason
-    assert "test_missed.py:" in source and source.endswith("shifted")
+    assert "test_graph_breaks.py:" in source and source.endswith("shifted")
 
 
 def test_text_and_page_show_it():
@@ -104,7 +104,7 @@ def test_text_and_page_show_it():
 
 
 def test_a_model_of_which_nothing_comes_says_why():
-    with pytest.raises(TorchTtnnError, match=r"nothing was compiled(.|\n)*skipped function at .*test_missed.py"):
+    with pytest.raises(TorchTtnnError, match=r"nothing was compiled(.|\n)*skipped function at .*test_graph_breaks.py"):
         explain(AllSkipped(), X)
 
 
@@ -114,7 +114,7 @@ def test_nothing_is_missed_of_other_calls():
 
 
 def test_compiling_warns_of_a_break():
-    with pytest.warns(torch_ttnn.GraphBreakWarning, match="graph break at .*test_missed.py:.*User-inserted") as found:
+    with pytest.warns(torch_ttnn.GraphBreakWarning, match="graph break at .*test_graph_breaks.py:.*User-inserted") as found:
         torch.compile(Breaks(), backend="ttnn")(X)
     assert len(found) == 1
     torch._dynamo.reset()

@@ -359,7 +359,7 @@ class ProgramBuilder:
     def rounding_of(self, value: Value) -> torch.dtype | None:
         """The dtype in which the device held what the host now has, or may have held it; None if it never did."""
         node = value.host()
-        while MOVE.get(node) == "part of a download":
+        while MOVE.get(node) is Move.DOWNLOAD:
             node = node.args[0]  # type: ignore[assignment]
         if PATH.get(node) == "ttnn.to_torch":
             return DOWNLOADED[SPEC[node.args[0]].spec.dtype]  # type: ignore[union-attr]
