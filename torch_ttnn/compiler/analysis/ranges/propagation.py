@@ -1,8 +1,8 @@
-"""Between which numbers the values of a graph lie, as far as that can be told without running it.
+"""Ranges of the values of a graph, as far as they can be derived without running it.
 
-The device has 32-bit integers, torch mostly 64-bit ones. An operation whose int64 values may leave 32 bits stays on the
-host, where it is exact. Ranges start from what is checked at every call (integer inputs), from constants, comparisons
-and sizes, and go through the operations below; a value of any other operation may be anything.
+The device has 32-bit integers, torch mostly 64-bit ones. An operation whose int64 values may exceed 32 bits stays on
+the host, where it is exact. Ranges start from bounds that are checked at every call (of integer inputs), constants,
+comparisons and sizes, and propagate through the operations in `rules.py`; results of other operations are unbounded.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ BOOLEAN = Range(0, 1)
 
 Rule = Callable[[torch.fx.Node, "Ranges"], Range]
 RULES: dict[Any, Rule] = {}
-SEVERAL: dict[Any, Callable[[torch.fx.Node, Ranges, int], Range]] = {}  # for operations with several results
+SEVERAL: dict[Any, Callable[[torch.fx.Node, Ranges, int], Range]] = {}  # of operations with several results
 
 
 class Ranges:
-    """The ranges of a graph's values; each is worked out when it is first asked for.
+    """The ranges of a graph's values; each is computed at its first use.
 
     inputs       those of placeholders
     constant_of  the value of a node, if it is known
-    is_static    whether it depends on weights and constants only; such integers are looked at when they are uploaded
+    is_static    whether it depends on weights and constants only; such integers are checked when they are uploaded
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Ranges:
         self.is_static = is_static
 
     def __call__(self, item: Any, output: int = 0) -> Range:
-        """The range of a node, or of a number; of one output where there are several."""
+        """The range of a node or a number; of one output if there are several."""
         if not isinstance(item, torch.fx.Node):
             return Range(item, item) if isinstance(item, bool | int | float) else ANYTHING
         key = (item, output) if output else item
@@ -97,7 +97,7 @@ class Ranges:
 
 
 def _of_dtype(val: Any) -> Range:
-    """What a dtype holds. int64 may be anything: beyond its own bits torch wraps around, and so does the host."""
+    """The range of a dtype. int64 is unbounded: beyond 64 bits torch wraps around, and so does the host."""
     if not isinstance(val, torch.Tensor):
         return ANYTHING
     if val.dtype is torch.bool:
@@ -120,7 +120,7 @@ def _of_constant(constant: torch.Tensor) -> Range:
 
 
 def _cut(found: Range, whole: Range) -> Range:
-    """A narrower dtype wraps around: what may leave it may be anything in it."""
+    """A narrower dtype wraps around: a value that may exceed it may be any value of it."""
     if math.isnan(found.low) or math.isnan(found.high):
         return whole
     return found if found.within(whole) else whole
@@ -139,7 +139,7 @@ def rule(*overloads: Any) -> Callable[[Rule], Rule]:
 
 
 def beyond(node: torch.fx.Node, ranges: Ranges) -> bool:
-    """Whether an operation reads or gives int64 values that may leave 32 bits."""
+    """Whether an operation reads or returns int64 values that may exceed 32 bits."""
     val = node.meta.get("val")
     given = val if isinstance(val, tuple | list) else (val,)
     for number, each in enumerate(given):
@@ -156,7 +156,7 @@ def _is_long(val: Any) -> bool:
 
 
 def _is_read(node: torch.fx.Node, number: int, outputs: int) -> bool:
-    """Whether anybody reads this output."""
+    """Whether this output is used."""
     return outputs == 1 or any(user.target is operator.getitem and user.args[1] == number for user in node.users)
 
 

@@ -1,4 +1,4 @@
-"""The ranges of single operations, from those of their arguments."""
+"""The ranges of operations, from those of their arguments."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from torch_ttnn.compiler.ir.arguments import leaves
 
 aten = torch.ops.aten
 
-# -- what passes values on -------------------------------------------------------------------------------------------
+# -- copies and casts ------------------------------------------------------------------------------------------------
 
 
 @rule(
@@ -69,7 +69,7 @@ def _union(given: Iterable[Range]) -> Range:
     return Range(min(each.low for each in given), max(each.high for each in given)) if given else ANYTHING
 
 
-# -- what is made of nothing -----------------------------------------------------------------------------------------
+# -- creation --------------------------------------------------------------------------------------------------------
 
 
 @rule(aten.zeros.default, aten.zeros_like.default, aten.new_zeros.default, aten.zero.default)
@@ -122,7 +122,7 @@ def times(left: Range, right: Range) -> Range:
 
 
 def _product(one: Number, other: Number) -> Number:
-    return 0 if one == 0 or other == 0 else one * other  # also of infinity: no value is infinite and zero
+    return 0 if one == 0 or other == 0 else one * other  # 0 also for an infinite bound
 
 
 @rule(aten.add.Tensor, aten.add.Scalar)
@@ -196,7 +196,7 @@ def _pow(node: torch.fx.Node, ranges: Ranges) -> Range:
 
 @rule(aten.floor_divide.default, aten.floor_divide.Scalar, aten.div.Tensor_mode, aten.div.Scalar_mode)
 def _whole_division(node: torch.fx.Node, ranges: Ranges) -> Range:
-    """Divided by zero, torch raises an error; the divisors next to it give the largest quotients."""
+    """Division by zero raises an error in torch; the divisors next to it give the largest quotients."""
     left, right = _both(node, ranges)
     if node.meta["val"].dtype.is_floating_point or not math.isfinite(left.low) or not math.isfinite(left.high):
         return ANYTHING
@@ -218,7 +218,7 @@ def _division(node: torch.fx.Node, ranges: Ranges) -> Range:
 
 @rule(aten.remainder.Tensor, aten.remainder.Scalar, aten.fmod.Tensor, aten.fmod.Scalar)
 def _remainder(node: torch.fx.Node, ranges: Ranges) -> Range:
-    """Smaller than what is divided by; of its sign, or of that of what is divided."""
+    """Smaller than the divisor; with its sign, or with that of the dividend."""
     left, right = _both(node, ranges)
     reach = max(_magnitudes(right).high, 0)
     sign = left if node.target in (aten.fmod.Tensor, aten.fmod.Scalar) else right
@@ -269,7 +269,7 @@ def _bitwise_not(node: torch.fx.Node, ranges: Ranges) -> Range:
     aten.bitwise_xor.Tensor, aten.bitwise_xor.Scalar,
 )  # fmt: skip
 def _bitwise(node: torch.fx.Node, ranges: Ranges) -> Range:
-    """As many bits as the wider operand has; of `and`, as the narrower one that is not negative."""
+    """As many bits as the wider operand; for `and`, as the narrower non-negative one."""
     left, right = _both(node, ranges)
     is_and = node.target in (aten.bitwise_and.Tensor, aten.bitwise_and.Scalar)
     positive = [each.high for each in (left, right) if each.low >= 0]
@@ -282,7 +282,7 @@ def _bitwise(node: torch.fx.Node, ranges: Ranges) -> Range:
 
 
 def _bits(number: Number) -> int:
-    """How many bits an integer takes, besides its sign."""
+    """The number of bits of an integer, without its sign."""
     return int(number if number >= 0 else ~int(number)).bit_length()
 
 
@@ -300,11 +300,11 @@ def _left_shift(node: torch.fx.Node, ranges: Ranges) -> Range:
     aten.__rshift__.Tensor,
 )  # fmt: skip
 def _right_shift(node: torch.fx.Node, ranges: Ranges) -> Range:
-    """Towards 0 or -1, whatever it is shifted by."""
+    """Towards 0 or -1, whatever the shift."""
     return ranges(node.args[0]).joined(Range(-1, 0))
 
 
-# -- choosing and writing --------------------------------------------------------------------------------------------
+# -- selecting and writing -------------------------------------------------------------------------------------------
 
 
 @rule(aten.where.self, aten.where.ScalarOther, aten.where.ScalarSelf, aten.where.Scalar)
@@ -327,7 +327,7 @@ def _triangle(node: torch.fx.Node, ranges: Ranges) -> Range:
     return ranges(node.args[0]).joined(Range(0, 0))
 
 
-# Which argument is written.
+# The index of the argument that is written.
 WRITTEN: dict[Any, int] = {
     aten.scatter.src: 3,
     aten.scatter.value: 3,
@@ -342,7 +342,7 @@ WRITTEN: dict[Any, int] = {
 
 @rule(*WRITTEN)
 def _written(node: torch.fx.Node, ranges: Ranges) -> Range:
-    """What was there, or what is written."""
+    """The old values, or the written ones."""
     number = WRITTEN[node.target]
     written = node.args[number] if len(node.args) > number else node.kwargs.get("src", node.kwargs.get("value"))
     return ranges(node.args[0]).joined(ranges(written))
@@ -369,7 +369,7 @@ def _scatter_reduce(node: torch.fx.Node, ranges: Ranges) -> Range:
 
 
 def _accumulated(node: torch.fx.Node, ranges: Ranges, written: Any) -> Range:
-    """All that is written may be added to one place."""
+    """All written values may be added to one element."""
     there, each = ranges(node.args[0]), ranges(written)
     count = written.meta["val"].numel() if isinstance(written, torch.fx.Node) else math.prod(node.meta["val"].shape)
     added = times(each, Range(0, max(count, 1)))
@@ -380,7 +380,7 @@ def _accumulated(node: torch.fx.Node, ranges: Ranges, written: Any) -> Range:
 
 
 def _length(node: torch.fx.Node) -> int:
-    """How many values become one, at most."""
+    """The number of values that are reduced to one, at most."""
     source: Any = node.args[0]
     before, after = source.meta["val"].numel(), node.meta["val"].numel()
     return before // after if after else 1
@@ -418,7 +418,7 @@ def _product_of_matrices(node: torch.fx.Node, ranges: Ranges) -> Range:
 
 @rule(aten.argmax.default, aten.argmin.default)
 def _place(node: torch.fx.Node, ranges: Ranges) -> Range:
-    """Counted along a dimension, or through all of them."""
+    """Positions along a dimension, or in the flattened tensor."""
     source: Any = node.args[0]
     val = source.meta["val"]
     dim: Any = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim")
@@ -455,7 +455,7 @@ SLOW: dict[Any, Callable[[float], float]] = {
 
 @rule(*SLOW)
 def _slow(node: torch.fx.Node, ranges: Ranges) -> Range:
-    """Functions that grow slower than what they are of: finite for what is finite and positive."""
+    """Monotonic functions that are finite for finite positive arguments."""
     found = ranges(node.args[0])
     function = SLOW[node.target]
     if found.low < 0 or (found.low == 0 and function is not math.sqrt) or not math.isfinite(found.high):
@@ -472,11 +472,11 @@ def _exp(node: torch.fx.Node, ranges: Ranges) -> Range:
 LARGEST_LOGARITHM = 88  # below the logarithm of the largest float32
 
 
-# -- several results: values and where they were ---------------------------------------------------------------------
+# -- several results: values and their positions ---------------------------------------------------------------------
 
 
 def _values_and_places(node: torch.fx.Node, ranges: Ranges, output: int) -> Range:
-    """Places are counted along the dimension that is chosen from."""
+    """Values of the input, and positions along the reduced dimension."""
     source: Any = node.args[0]
     if output == 0:
         return ranges(source)
@@ -487,7 +487,7 @@ def _values_and_places(node: torch.fx.Node, ranges: Ranges, output: int) -> Rang
 
 
 def _values_and_pixels(node: torch.fx.Node, ranges: Ranges, output: int) -> Range:
-    """Places are counted through an image."""
+    """Values of the input, and positions in a flattened image."""
     source: Any = node.args[0]
     return ranges(source) if output == 0 else Range(0, max(source.meta["val"].numel() - 1, 0))
 
