@@ -61,15 +61,15 @@ class NotSerialisable(Exception):
 def to_document(lowered: Lowered) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     """The graphs as JSON, and the constants created by lowerings."""
     writer = _Writer()
-    main, here = writer.graph(lowered.main)
-    prepare, there = writer.graph(lowered.prepare)
+    main, main_places = writer.graph(lowered.main)
+    prepare, prepare_places = writer.graph(lowered.prepare)
     document = {
         "tables": {name: [json.loads(text) for text in table] for name, table in writer.tables.items()},
         "main": main,
         "prepare": prepare,
-        "weights": [[there[made], here[placeholder]] for made, placeholder in lowered.weights],
-        "inputs": [None if node is None else here[node] for node in lowered.inputs],
-        "statics": [[number, there[node]] for number, node in lowered.statics.items()],
+        "weights": [[prepare_places[prepared], main_places[placeholder]] for prepared, placeholder in lowered.weights],
+        "inputs": [None if node is None else main_places[node] for node in lowered.inputs],
+        "statics": [[number, prepare_places[node]] for number, node in lowered.statics.items()],
     }
     return document, writer.constants
 
@@ -79,19 +79,19 @@ def from_document(
 ) -> Lowered:
     """The graphs of a document, for this target and the same captured graph."""
     reader = _Reader(document["tables"], constants, target, list(captured.nodes))
-    main, here = reader.graph(document["main"])
+    main, main_nodes = reader.graph(document["main"])
     if any(node.target in NAMES for node in main.nodes if node.op == "call_function"):
         raise ValueError("the main graph must not call functions that prepare weights")
-    prepare, there = reader.graph(document["prepare"])
-    weights = [(there[made], here[placeholder]) for made, placeholder in document["weights"]]
-    for made, placeholder in weights:
-        annotate(placeholder, prepared=made)
+    prepare, prepare_nodes = reader.graph(document["prepare"])
+    weights = [(prepare_nodes[node], main_nodes[placeholder]) for node, placeholder in document["weights"]]
+    for node, placeholder in weights:
+        annotate(placeholder, prepared=node)
     return Lowered(
         main,
         prepare,
         weights,
-        [None if place is None else here[place] for place in document["inputs"]],
-        {number: there[place] for number, place in document["statics"]},
+        [None if place is None else main_nodes[place] for place in document["inputs"]],
+        {number: prepare_nodes[place] for number, place in document["statics"]},
     )
 
 
@@ -187,20 +187,20 @@ def _note_out(node: torch.fx.Node) -> dict[str, Any]:
 
 
 def _note_in(note: dict[str, Any], target: Target) -> Facts:
-    made: Facts = {}
+    facts: Facts = {}
     if "reason" in note:
-        made["reason"] = str(note["reason"])
+        facts["reason"] = str(note["reason"])
     if "source" in note:
-        made["source"] = str(note["source"])
+        facts["source"] = str(note["source"])
     if "move" in note:
-        made["move"] = Move(note["move"])
+        facts["move"] = Move(note["move"])
     if "spec" in note:
-        made["spec"] = _spec_in(note["spec"], target)
+        facts["spec"] = _spec_in(note["spec"], target)
     if "val" in note:
-        made["val"] = _val_in(note["val"])
+        facts["val"] = _val_in(note["val"])
     if "vals" in note:
-        made["vals"] = [None if each is None else _val_in(each) for each in note["vals"]]
-    return made
+        facts["vals"] = [None if each is None else _val_in(each) for each in note["vals"]]
+    return facts
 
 
 # -- targets ---------------------------------------------------------------------------------------------------------
@@ -324,11 +324,11 @@ def _named(path: str) -> Any:
     root, _, rest = path.partition(".")
     if root not in _ROOTS or rest.startswith("_") or "._" in rest:
         return None
-    found = _ROOTS[root]
+    resolved = _ROOTS[root]
     for name in rest.split("."):
-        is_open = found is _ROOTS[root] or isinstance(found, enum.EnumMeta)
-        found = getattr(found, name, None) if is_open else None
-    return found if isinstance(found, _NAMED) else None
+        is_open = resolved is _ROOTS[root] or isinstance(resolved, enum.EnumMeta)
+        resolved = getattr(resolved, name, None) if is_open else None
+    return resolved if isinstance(resolved, _NAMED) else None
 
 
 _ROOTS: dict[str, Any] = {"ttnn": ttnn_emulator, "torch": torch}

@@ -24,13 +24,13 @@ def correct(graph: torch.fx.Graph) -> None:
     changed: set[torch.fx.Node] = set()
     for node in graph.nodes:
         if node.target in RESULTS_LIKE:
-            made = _corrected(node)
+            val = _corrected(node)
         elif node.op == "call_function" and not changed.isdisjoint(node.all_input_nodes):
-            made = _computed(node)
+            val = _computed(node)
         else:
             continue
-        if _dtypes(made) != _dtypes(node.meta["val"]):
-            node.meta["val"] = made
+        if _dtypes(val) != _dtypes(node.meta["val"]):
+            node.meta["val"] = val
             changed.add(node)
 
 

@@ -30,8 +30,8 @@ def direct_call(node: torch.fx.Node, graph: torch.fx.Graph, copies: Copies, posi
         operation, *args = node.args
         state = _of_generator(graph, composites.rng_state, ())
     else:
-        given, operation, *args = node.args
-        saved = copies[given]  # type: ignore[index]
+        saved_state, operation, *args = node.args
+        saved = copies[saved_state]  # type: ignore[index]
         saved.meta.setdefault("val", _state())  # the partitioner sets none for this input
         state = _of_generator(graph, composites.exchanged_rng_state, (saved,))
     args, kwargs = torch.fx.node.map_arg((tuple(args), node.kwargs), copies.__getitem__)  # type: ignore[assignment]

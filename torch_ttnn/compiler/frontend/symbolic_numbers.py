@@ -111,14 +111,14 @@ def _symbols(item: Any) -> set[Any]:
 
 
 def _symbols_of_sizes(graph: torch.fx.Graph) -> set[Any]:
-    found: set[Any] = set()
+    symbols: set[Any] = set()
     for node in graph.nodes:
         val = node.meta.get("val")
         for tensor in val if isinstance(val, tuple | list) else (val,):
             if isinstance(tensor, torch.Tensor):
                 for item in (*tensor.shape, *tensor.stride(), tensor.storage_offset()):
-                    found |= _symbols(item)
-    return found
+                    symbols |= _symbols(item)
+    return symbols
 
 
 def _are_operands(node: torch.fx.Node) -> bool:
@@ -169,9 +169,9 @@ def _has_no_narrow(user: torch.fx.Node) -> bool:
 
 def _places(user: torch.fx.Node, number: torch.fx.Node) -> list[int]:
     """Indices of the arguments that are this number; -1 if it is nested in an argument."""
-    found = [place for place, item in enumerate(user.args) if item is number]
+    places = [place for place, item in enumerate(user.args) if item is number]
     uses = sum(each is number for each in leaves((user.args, user.kwargs)))
-    return found if uses == len(found) else [-1]
+    return places if uses == len(places) else [-1]
 
 
 # -- replacing numbers ------------------------------------------------------------------------------------------------
@@ -188,24 +188,32 @@ def _take_tensors(
         return
     with graph.inserting_before(user):
         if user.target is aten.clamp.default:
-            made: Any = user.args[0]
+            replacement: Any = user.args[0]
             for limit, packet in zip(user.args[1:], (aten.clamp_min, aten.clamp_max)):
                 if limit is not None:
                     is_number = limit in numbers
                     overload = packet.Tensor if is_number else packet.default
-                    made = graph.call_function(overload, (made, tensor_of(limit) if is_number else limit))  # type: ignore[arg-type]
+                    replacement = graph.call_function(overload, (replacement, tensor_of(limit) if is_number else limit))  # type: ignore[arg-type]
         elif user.target in RANGES:  # its length does not depend on the number
             start, end = user.args[:2]
             length = graph.call_function(operator.sub, (end, start))
-            made = graph.call_function(aten.arange.start_step, (0, length), dict(user.kwargs))
-            made = graph.call_function(aten.add.Tensor, (made, tensor_of(start))) if start in numbers else made  # type: ignore[arg-type]
+            replacement = graph.call_function(aten.arange.start_step, (0, length), dict(user.kwargs))
+            replacement = (
+                graph.call_function(aten.add.Tensor, (replacement, tensor_of(start)))
+                if start in numbers
+                else replacement
+            )  # type: ignore[arg-type]
         else:
             number: Any = user.args[MADE[user.target]]
-            made = graph.call_function(aten._to_copy.default, (tensor_of(number),), {"dtype": user.meta["val"].dtype})
+            replacement = graph.call_function(
+                aten._to_copy.default, (tensor_of(number),), {"dtype": user.meta["val"].dtype}
+            )
             if user.target is aten.full.default:
-                made = graph.call_function(aten.expand.default, (made, user.args[0]))
-                made = graph.call_function(aten.clone.default, (made,), {"memory_format": torch.contiguous_format})
-    user.replace_all_uses_with(made)
+                replacement = graph.call_function(aten.expand.default, (replacement, user.args[0]))
+                replacement = graph.call_function(
+                    aten.clone.default, (replacement,), {"memory_format": torch.contiguous_format}
+                )
+    user.replace_all_uses_with(replacement)
     graph.erase_node(user)
 
 

@@ -69,15 +69,15 @@ class Namespace:
         self._module = module
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._module, name)
-        if isinstance(found, ModuleType) or type(found).__name__ == "Namespace":
-            return Namespace(self._builder, f"{self._path}.{name}", found)
-        if not callable(found) or isinstance(found, type):
-            return found
+        attribute = getattr(self._module, name)
+        if isinstance(attribute, ModuleType) or type(attribute).__name__ == "Namespace":
+            return Namespace(self._builder, f"{self._path}.{name}", attribute)
+        if not callable(attribute) or isinstance(attribute, type):
+            return attribute
         builder, path = self._builder, f"{self._path}.{name}"
 
         def write(*args: Any, **kwargs: Any) -> Any:
-            return builder.call(path, found, args, kwargs)
+            return builder.call(path, attribute, args, kwargs)
 
         setattr(self, name, write)
         return write
@@ -182,12 +182,12 @@ class ProgramBuilder:
             return Handle(node, typed)
         if not isinstance(typed, (list, tuple)):
             return None
-        made = []
+        handles = []
         for index, tensor in enumerate(typed):
             item = call_node(graph, operator.getitem, (node, index))
             annotate(item, origin=self.origin, spec=tensor)
-            made.append(self._handles(graph, item, tensor))
-        return type(typed)(made) if type(typed) in (list, tuple) else tuple(made)
+            handles.append(self._handles(graph, item, tensor))
+        return type(typed)(handles) if type(typed) in (list, tuple) else tuple(handles)
 
     def _as_handle(self, item: Any) -> Any:
         return item.tile() if isinstance(item, Value) else item
@@ -207,13 +207,13 @@ class ProgramBuilder:
 
     def weight(self, prepared: torch.fx.Node, tensor: Any) -> torch.fx.Node:
         """The main graph's placeholder for a value of `prepare`."""
-        found = self.weights.get(prepared)
-        if found is None:
+        weight_node = self.weights.get(prepared)
+        if weight_node is None:
             with self.main.inserting_before():  # placeholders come first
-                found = self.main.placeholder(f"weight_{len(self.weights)}")
-            annotate(found, prepared=prepared, spec=tensor, val=prepared.meta.get("val"))
-            self.weights[prepared] = found
-        return found
+                weight_node = self.main.placeholder(f"weight_{len(self.weights)}")
+            annotate(weight_node, prepared=prepared, spec=tensor, val=prepared.meta.get("val"))
+            self.weights[prepared] = weight_node
+        return weight_node
 
     # -- conversions ------------------------------------------------------------------------------------------------
 
@@ -315,15 +315,18 @@ class ProgramBuilder:
         graph = handle.node.graph
         kwargs: dict[str, Any] = {"dtype": value.dtype} if value.is_float else {}
         node = call_node(graph, ttnn_emulator.to_torch, (handle.node,), kwargs)
-        made = value.dtype if value.is_float else DOWNLOADED[handle.dtype]
+        host_dtype = value.dtype if value.is_float else DOWNLOADED[handle.dtype]
         with self.fake_mode:
             annotate(
-                node, path="ttnn.to_torch", origin=self.origin, val=torch.empty(handle.shape, dtype=made, device="cpu")
+                node,
+                path="ttnn.to_torch",
+                origin=self.origin,
+                val=torch.empty(handle.shape, dtype=host_dtype, device="cpu"),
             )
-        if made is torch.uint32:  # the bits of a signed integer
+        if host_dtype is torch.uint32:  # the bits of a signed integer
             node = self._host_call(graph, torch.ops.aten._to_copy.default, (node,), {"dtype": torch.int32})
-            made = torch.int32
-        if made is not value.dtype:
+            host_dtype = torch.int32
+        if host_dtype is not value.dtype:
             node = self._host_call(graph, torch.ops.aten._to_copy.default, (node,), {"dtype": value.dtype})
         return self._seen_on_host(node, handle.shape, value.shape, form)
 
@@ -389,9 +392,9 @@ class ProgramBuilder:
 
     def viewed_on_host(self, host: torch.fx.Node, view: torch.fx.Node) -> torch.fx.Node:
         """Apply the view of a captured node to a torch tensor of the main graph."""
-        made = call_node(self.main, view.target, (host, *view.args[1:]), dict(view.kwargs))  # type: ignore[arg-type]
-        annotate(made, val=view.meta["val"], move=Move.DOWNLOAD, origin=view)
-        return made
+        viewed = call_node(self.main, view.target, (host, *view.args[1:]), dict(view.kwargs))  # type: ignore[arg-type]
+        annotate(viewed, val=view.meta["val"], move=Move.DOWNLOAD, origin=view)
+        return viewed
 
     def copied(self, host: torch.fx.Node) -> torch.fx.Node:
         """A copy of a torch tensor of the main graph."""
@@ -413,8 +416,8 @@ class ProgramBuilder:
         ]
         for other in others:
             first = self.ttnn.multiply(first, other)
-        made = self.value(first, (1, 1), torch.bfloat16).host()
-        node = call_node(self.main, composites.require, (made, BEYOND))
+        all_hold = self.value(first, (1, 1), torch.bfloat16).host()
+        node = call_node(self.main, composites.require, (all_hold, BEYOND))
         annotate(node, val=True, move=Move.CHECK, origin=self.origin, effect=True)
 
     # -- random numbers ---------------------------------------------------------------------------------------------
@@ -448,12 +451,12 @@ class ProgramBuilder:
         val = node.meta["val"]
         if isinstance(val, torch.Tensor):
             return Value(self, val.shape, val.dtype, host=node, is_static=True)
-        made = []
+        values = []
         for index, each in enumerate(val):
             item = call_node(self.prepare_graph, operator.getitem, (node, index))
             annotate(item, val=each, origin=self.origin)
-            made.append(self._static_values(item) if isinstance(each, torch.Tensor) else None)
-        return tuple(made)
+            values.append(self._static_values(item) if isinstance(each, torch.Tensor) else None)
+        return tuple(values)
 
     def constant_of(self, value: Value) -> torch.Tensor | None:
         """The tensor of a static value that depends on no weight, if it is small enough to inspect."""

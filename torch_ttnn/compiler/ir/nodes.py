@@ -25,11 +25,11 @@ def captured_val(node: torch.fx.Node) -> Any:
 def captured_vals(node: torch.fx.Node) -> Iterator[Any]:
     """The captured arguments of a call, leaf by leaf: strides matter to an operation that reads memory directly."""
     captured = CAPTURED.get(node)
-    given = leaves((node.args, node.kwargs))
+    items = leaves((node.args, node.kwargs))
     if captured is not None and captured.target is node.target:
         theirs = leaves((captured.args, captured.kwargs))
-        given = theirs if len(theirs) == len(given) else given
-    for item in given:
+        items = theirs if len(theirs) == len(items) else items
+    for item in items:
         yield captured_val(item) if isinstance(item, torch.fx.Node) else item
 
 

@@ -60,9 +60,9 @@ def verify_compilation(compilation: Any, *, full: bool = False) -> None:
     lowered = getattr(compilation, "lowered", None)
     if lowered is None:
         return
-    for made, here in lowered.weights:
-        if made.graph is not lowered.prepare or here.graph is not lowered.main:
-            raise VerifyError(f"the weight {here} of main is not computed by {made} of prepare")
+    for prepared, placeholder in lowered.weights:
+        if prepared.graph is not lowered.prepare or placeholder.graph is not lowered.main:
+            raise VerifyError(f"the weight {placeholder} of main is not computed by {prepared} of prepare")
     _verify_round_trip(lowered, compilation.target, compilation.captured.graph)
 
 
@@ -73,8 +73,8 @@ def _verify_round_trip(lowered: Lowered, target: Target, captured: torch.fx.Grap
     except NotSerialisable:  # a user's operator; the rule "names" checks ours
         return
     read = from_document(json.loads(json.dumps(document)), constants, target, captured)
-    for kind, made, again in (("main", lowered.main, read.main), ("prepare", lowered.prepare, read.prepare)):
-        for one, other in itertools.zip_longest(_described(made), _described(again)):
+    for kind, written, loaded in (("main", lowered.main, read.main), ("prepare", lowered.prepare, read.prepare)):
+        for one, other in itertools.zip_longest(_described(written), _described(loaded)):
             if one != other:
                 raise VerifyError(f"the cache changes the {kind} graph: {one} is read as {other}")
 
@@ -95,15 +95,15 @@ def graphs_of(compilation: Any) -> dict[str, torch.fx.Graph]:
 
 def violations(graph: torch.fx.Graph, kind: str = MAIN, *, full: bool = False) -> list[Violation]:
     """All broken rules, each with the node that breaks it."""
-    found = [
+    broken_rules = [
         Violation(name, node.name, detail)
         for name, kinds, rule in RULES
         if kind in kinds
         for node, detail in rule(graph)
     ]
-    if full and not found and kind != CAPTURED:
-        found += [Violation("types", node.name, detail) for node, detail in _types(graph)]
-    return found
+    if full and not broken_rules and kind != CAPTURED:
+        broken_rules += [Violation("types", node.name, detail) for node, detail in _types(graph)]
+    return broken_rules
 
 
 def beyond_moves(
@@ -207,9 +207,9 @@ def _indices(graph: torch.fx.Graph) -> Broken:
     for node in graph.nodes:
         if node.target is operator.getitem and isinstance(node.args[0], torch.fx.Node):
             source = node.args[0]
-            made = SPEC.get(source) if PATH.on(source) else source.meta.get("val")
-            if isinstance(made, tuple | list) and not -len(made) <= node.args[1] < len(made):  # type: ignore[operator]
-                yield node, f"it takes item {node.args[1]} of {source.name}, which has {len(made)}"
+            items = SPEC.get(source) if PATH.on(source) else source.meta.get("val")
+            if isinstance(items, tuple | list) and not -len(items) <= node.args[1] < len(items):  # type: ignore[operator]
+                yield node, f"it takes item {node.args[1]} of {source.name}, which has {len(items)}"
 
 
 def _inputs(graph: torch.fx.Graph) -> Broken:
@@ -228,11 +228,11 @@ def _results(graph: torch.fx.Graph) -> Broken:
     if output is None or output.op != "output":
         return
     vals = OUTPUT_VALS.get(output)
-    made = list(output.args[0])  # type: ignore[arg-type]
-    if vals is None or len(vals) != len(made):
-        yield output, f"it has {len(made)} values, and the captured graph {len(vals or ())}"
+    outputs = list(output.args[0])  # type: ignore[arg-type]
+    if vals is None or len(vals) != len(outputs):
+        yield output, f"it has {len(outputs)} values, and the captured graph {len(vals or ())}"
         return
-    for number, (node, val) in enumerate(zip(made, vals)):
+    for number, (node, val) in enumerate(zip(outputs, vals)):
         if not isinstance(node, torch.fx.Node) or not isinstance(val, torch.Tensor):
             continue
         if _is_device_tensor(node):
@@ -326,10 +326,10 @@ def _call_types(node: torch.fx.Node, path: str) -> Broken:
     except EmulatorError as error:
         yield node, str(error).splitlines()[0]
         return
-    made = [each.spec for each in leaves(result) if isinstance(each, Tensor)]
-    if made != specs_of(node):
-        given, wanted = ([spec.brief() for spec in each] for each in (specs_of(node), made))
-        yield node, f"its spec is {given} where {path} returns {wanted}"
+    specs = [each.spec for each in leaves(result) if isinstance(each, Tensor)]
+    if specs != specs_of(node):
+        recorded, expected = ([spec.brief() for spec in each] for each in (specs_of(node), specs))
+        yield node, f"its spec is {recorded} where {path} returns {expected}"
 
 
 def _upload_types(node: torch.fx.Node) -> Broken:

@@ -90,7 +90,7 @@ def summary(program: Program, number: int) -> str:
         f"graph {number}: {program.ops_before} operations became {device} calls on an {program.target.name}, "
         f"{len(program.fusions)} fusions, {sum(program.seconds.values()):.2f} s"
     )
-    return line + (f"; left to the host: {', '.join(host)}" if host else "")
+    return line + (f"; on the host: {', '.join(host)}" if host else "")
 
 
 def _export(program: Program, inputs: Sequence[Any], number: int, options: TorchTtnnOption) -> None:

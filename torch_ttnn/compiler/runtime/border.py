@@ -133,16 +133,16 @@ class _ReportedCalls:
         self._border = border
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._namespace, name)
+        attribute = getattr(self._namespace, name)
         path = f"{self._path}.{name}"
-        if isinstance(found, ModuleType) or type(found).__name__ == "Namespace":
-            made: Any = _ReportedCalls(found, path, self._border)
-        elif not callable(found) or isinstance(found, type):
-            made = found
+        if isinstance(attribute, ModuleType) or type(attribute).__name__ == "Namespace":
+            wrapped: Any = _ReportedCalls(attribute, path, self._border)
+        elif not callable(attribute) or isinstance(attribute, type):
+            wrapped = attribute
         else:
-            made = self._reported(found, path)
-        setattr(self, name, made)
-        return made
+            wrapped = self._reported(attribute, path)
+        setattr(self, name, wrapped)
+        return wrapped
 
     def _reported(self, function: Callable[..., Any], path: str) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:

@@ -140,12 +140,12 @@ class TracedProgram:
 
 def _functions(parts: Parts, weights: dict[torch.fx.Node, int]) -> list[Callable[..., Any]]:
     inputs = [node for node in parts.placeholders if node not in weights]
-    given = [node for node in parts.placeholders if node in weights]
+    weight_nodes = [node for node in parts.placeholders if node in weights]
     write = functools.partial(_function, weights=weights)
     return [
         write("upload(ttnn, device, inputs)", inputs, parts.before, result=parts.uploaded),
-        write("body(ttnn, device, weights, uploaded)", given, parts.body, parts.uploaded, parts.downloaded),
-        write("download(ttnn, weights, inputs, made)", [*inputs, *given], parts.after, parts.downloaded),
+        write("body(ttnn, device, weights, uploaded)", weight_nodes, parts.body, parts.uploaded, parts.downloaded),
+        write("download(ttnn, weights, inputs, made)", [*inputs, *weight_nodes], parts.after, parts.downloaded),
     ]
 
 

@@ -195,8 +195,8 @@ class Weights:
 
 def _dependencies(graph: torch.fx.Graph, numbers: dict[torch.fx.Node, int]) -> dict[torch.fx.Node, frozenset[int]]:
     """For each node of `prepare`, the indices of the inputs that it depends on."""
-    found: dict[torch.fx.Node, frozenset[int]] = {}
+    dependencies: dict[torch.fx.Node, frozenset[int]] = {}
     for node in graph.nodes:
         own = frozenset({numbers[node]}) if node in numbers else frozenset()
-        found[node] = own.union(*[found[each] for each in node.all_input_nodes])
-    return found
+        dependencies[node] = own.union(*[dependencies[each] for each in node.all_input_nodes])
+    return dependencies

@@ -201,8 +201,8 @@ def _core_range(cores: Any) -> str:
 
 def _compute_config(config: Any) -> str:
     fields = ("math_fidelity", "math_approx_mode", "fp32_dest_acc_en", "packer_l1_acc")
-    given = ", ".join(f"{name}={literal(getattr(config, name))}" for name in fields)
-    return f"ttnn.WormholeComputeKernelConfig({given})"
+    arguments = ", ".join(f"{name}={literal(getattr(config, name))}" for name in fields)
+    return f"ttnn.WormholeComputeKernelConfig({arguments})"
 
 
 def _unary(operation: Any) -> str:
@@ -214,8 +214,8 @@ def _record(record: Any) -> str:
     kind = type(record)
     plain = kind()
     names = [name for name in record._fields if getattr(record, name) != getattr(plain, name)]
-    given = ", ".join(f"{name}={literal(getattr(record, name))}" for name in names)
-    return f"ttnn.{kind.__name__}({given})"
+    arguments = ", ".join(f"{name}={literal(getattr(record, name))}" for name in names)
+    return f"ttnn.{kind.__name__}({arguments})"
 
 
 def _attention_config(config: Any) -> str:

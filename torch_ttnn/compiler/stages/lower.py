@@ -108,12 +108,12 @@ class _Lowering:
             self.env[node] = getattr(self, f"_{node.op}")(node)
         drop_dead_code(builder.main)
         weights = []
-        for made, here in builder.weights.items():
-            if here.users:
-                weights.append((made, here))
+        for prepared, placeholder in builder.weights.items():
+            if placeholder.users:
+                weights.append((prepared, placeholder))
             else:
-                builder.main.erase_node(here)
-        builder.prepare_graph.output(tuple([made for made, _ in weights]))
+                builder.main.erase_node(placeholder)
+        builder.prepare_graph.output(tuple([prepared for prepared, _ in weights]))
         builder.prepare_graph.eliminate_dead_code()
         return Lowered(builder.main, builder.prepare_graph, weights, self.inputs, self.statics, self.env)
 
@@ -127,12 +127,12 @@ class _Lowering:
             return val
         is_static = number in self.static_numbers
         graph = self.builder.prepare_graph if is_static else self.builder.main
-        made = graph.placeholder(f"input_{number}")
-        annotate(made, val=val, number=number, origin=node)
+        placeholder = graph.placeholder(f"input_{number}")
+        annotate(placeholder, val=val, number=number, origin=node)
         if is_static:
-            self.statics[number] = made
-        self.inputs.append(None if is_static else made)
-        return Value(self.builder, val.shape, val.dtype, host=made, is_static=is_static)
+            self.statics[number] = placeholder
+        self.inputs.append(None if is_static else placeholder)
+        return Value(self.builder, val.shape, val.dtype, host=placeholder, is_static=is_static)
 
     def _get_attr(self, node: torch.fx.Node) -> Any:
         held = operator.attrgetter(str(node.target))(self.graph_module)
@@ -201,14 +201,14 @@ class _Lowering:
 
     def _require_supported(self, node: torch.fx.Node, args: tuple, kwargs: dict[str, Any]) -> None:
         """Refuse what no lowering supports: empty tensors, and dtypes that the device lacks."""
-        found: list[Any] = [item for item in leaves((args, kwargs)) if isinstance(item, Value)]
+        checked: list[Any] = [item for item in leaves((args, kwargs)) if isinstance(item, Value)]
         val = node.meta["val"]
         if isinstance(val, tuple | list):
             used = [val[number] for number in self.builder.used if isinstance(val[number], torch.Tensor)]
-            found += [each for each in used if 0 not in each.shape] or used
+            checked += [each for each in used if 0 not in each.shape] or used
         elif isinstance(val, torch.Tensor):
-            found.append(val)
-        for item in found:
+            checked.append(val)
+        for item in checked:
             if 0 in item.shape:
                 raise StaysOnHost("an empty tensor has no counterpart on the device")
             if item.dtype is torch.float64 or item.dtype.is_complex:
@@ -262,20 +262,20 @@ class _Lowering:
         wanted = captured_vals(node)
         if function in COMPARISONS:
             args = (*self._rounded_alike(*args[:2]), *args[2:])
-        made = call_node(
+        call = call_node(
             self.builder.main, function, self._as_host_nodes(args, wanted), self._as_host_nodes(kwargs, wanted)
         )
-        annotate(made, val=node.meta["val"], origin=node)
+        annotate(call, val=node.meta["val"], origin=node)
         move = Move.RANDOM_STATE if SETS_RANDOM_STATE.on(node) else MOVE.get(node)
         if move is not None:
-            annotate(made, move=move)
+            annotate(call, move=move)
         else:
-            annotate(made, reason=reason, source=source_line(node))
+            annotate(call, reason=reason, source=source_line(node))
         if EFFECT.on(node):
-            annotate(made, effect=True)
-        if _may_choose_strides(made):
-            annotate(made, own_strides=True)
-        return self._host_values(made, node.meta["val"])
+            annotate(call, effect=True)
+        if _may_choose_strides(call):
+            annotate(call, own_strides=True)
+        return self._host_values(call, node.meta["val"])
 
     def _rounded_alike(self, x: Any, y: Any) -> tuple[Any, Any]:
         """The operands of a comparison on the host, both rounded if the device rounded one of them.
@@ -312,14 +312,14 @@ class _Lowering:
             return Value(self.builder, val.shape, val.dtype, host=node)
         if not isinstance(val, tuple | list):
             return node
-        made = []
+        values = []
         for index, each in enumerate(val):
             item = call_node(self.builder.main, operator.getitem, (node, index))
             annotate(item, val=each, origin=self.builder.origin)
             if OWN_STRIDES.on(node):
                 annotate(item, own_strides=True)
-            made.append(self._host_values(item, each))
-        return tuple(made)
+            values.append(self._host_values(item, each))
+        return tuple(values)
 
     # -- outputs ------------------------------------------------------------------------------------------------------
 
@@ -328,10 +328,10 @@ class _Lowering:
         hosts = self._as_host_nodes(self._values_of(outputs))
         hosts = tuple([self._view_of_input(each) or host for each, host in zip(outputs, hosts)])
         self.builder.write_requirements()
-        made = self.builder.main.output(self._without_aliases(outputs, hosts))
+        output = self.builder.main.output(self._without_aliases(outputs, hosts))
         captured: Any = CAPTURED[node].args[0]  # fusions keep shapes, but not always strides
         known = [ours if _is_generator_state(ours) else item for ours, item in zip(outputs, captured)]
-        annotate(made, vals=[item.meta.get("val") if isinstance(item, torch.fx.Node) else item for item in known])
+        annotate(output, vals=[item.meta.get("val") if isinstance(item, torch.fx.Node) else item for item in known])
 
     def _view_of_input(self, node: Any) -> torch.fx.Node | None:
         """A result that is a view of an input, as a view: `x.as_strided_(...)` reads its storage offset."""
@@ -348,15 +348,15 @@ class _Lowering:
 
     def _without_aliases(self, outputs: tuple, hosts: tuple) -> tuple:
         """Results as distinct tensors: a clone must not alias its input, nor another result."""
-        made: list[Any] = []
-        given: dict[torch.fx.Node, torch.fx.Node] = {}
+        results: list[Any] = []
+        outputs_of: dict[torch.fx.Node, torch.fx.Node] = {}
         for output, host in zip(outputs, hosts):
             if isinstance(host, torch.fx.Node):
                 is_input = host.op == "placeholder" and not PREPARED.on(host)
-                if (is_input and output.op != "placeholder") or given.setdefault(host, output) is not output:
+                if (is_input and output.op != "placeholder") or outputs_of.setdefault(host, output) is not output:
                     host = self.builder.copied(host)
-            made.append(host)
-        return tuple(made)
+            results.append(host)
+        return tuple(results)
 
 
 def _is_generator_state(item: Any) -> bool:
@@ -376,16 +376,16 @@ def _failure_message(node: torch.fx.Node, args: tuple, kwargs: dict[str, Any], e
     )
 
 
-def _may_choose_strides(made: torch.fx.Node) -> bool:
+def _may_choose_strides(call: torch.fx.Node) -> bool:
     """Whether torch's kernel may return other strides than the captured ones.
 
     Meta functions and kernels agree where all tensors are contiguous, which is what torch's own tests compare.
     """
-    target = made.target
+    target = call.target
     if not isinstance(target, torch._ops.OpOverload) or target.is_view:
         return False
-    given = [each.meta.get("val") for each in made.all_input_nodes]
-    tensors = [each for each in leaves((given, made.meta["val"])) if isinstance(each, torch.Tensor)]
+    arguments = [each.meta.get("val") for each in call.all_input_nodes]
+    tensors = [each for each in leaves((arguments, call.meta["val"])) if isinstance(each, torch.Tensor)]
     return not all(each.is_contiguous() for each in tensors)
 
 

@@ -66,10 +66,10 @@ class Ranges:
         if not isinstance(item, torch.fx.Node):
             return Range(item, item) if isinstance(item, bool | int | float) else ANYTHING
         key = (item, output) if output else item
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = self._found(item, output)
-        return found
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._found(item, output)
+        return known
 
     def _found(self, node: torch.fx.Node, output: int) -> Range:
         val = node.meta.get("val")
@@ -80,8 +80,8 @@ class Ranges:
         constant = self._constant_of(node) if is_static else None
         if constant is not None:
             return _of_constant(constant)
-        found = _cut(self._by_rule(node, output, whole), whole)
-        return INT32 if is_static and found == ANYTHING and not _is_floating(val) else found
+        derived = _cut(self._by_rule(node, output, whole), whole)
+        return INT32 if is_static and derived == ANYTHING and not _is_floating(val) else derived
 
     def _by_rule(self, node: torch.fx.Node, output: int, whole: Range) -> Range:
         if node.op != "call_function":
@@ -119,11 +119,11 @@ def _of_constant(constant: torch.Tensor) -> Range:
     return ordered(low.item(), high.item())
 
 
-def _cut(found: Range, whole: Range) -> Range:
+def _cut(derived: Range, whole: Range) -> Range:
     """A narrower dtype wraps around: a value that may exceed it may be any value of it."""
-    if math.isnan(found.low) or math.isnan(found.high):
+    if math.isnan(derived.low) or math.isnan(derived.high):
         return whole
-    return found if found.within(whole) else whole
+    return derived if derived.within(whole) else whole
 
 
 def ordered(low: Number, high: Number) -> Range:
@@ -141,9 +141,9 @@ def rule(*overloads: Any) -> Callable[[Rule], Rule]:
 def beyond(node: torch.fx.Node, ranges: Ranges) -> bool:
     """Whether an operation reads or returns int64 values that may exceed 32 bits."""
     val = node.meta.get("val")
-    given = val if isinstance(val, tuple | list) else (val,)
-    for number, each in enumerate(given):
-        if _is_long(each) and _is_read(node, number, len(given)) and not ranges(node, number).within(INT32):
+    vals = val if isinstance(val, tuple | list) else (val,)
+    for number, each in enumerate(vals):
+        if _is_long(each) and _is_read(node, number, len(vals)) and not ranges(node, number).within(INT32):
             return True
     if node.target is operator.getitem:
         return False

@@ -42,9 +42,9 @@ aten = torch.ops.aten
     aten.split_copy.Tensor, aten.cummax.default, aten.unsqueeze_copy.default, aten.squeeze_copy.dim,
 )  # fmt: skip
 def _passes_on(node: torch.fx.Node, ranges: Ranges) -> Range:
-    found = ranges(node.args[0])
+    operand = ranges(node.args[0])
     rounds = node.target in (aten.floor.default, aten.ceil.default, aten.round.default, aten.trunc.default)
-    return Range(_whole(found.low, math.floor), _whole(found.high, math.ceil)) if rounds else found
+    return Range(_whole(operand.low, math.floor), _whole(operand.high, math.ceil)) if rounds else operand
 
 
 def _whole(number: Number, toward: Callable[[float], int]) -> Number:
@@ -53,10 +53,10 @@ def _whole(number: Number, toward: Callable[[float], int]) -> Number:
 
 @rule(aten._to_copy.default, aten.to.dtype, torch.ops.prims.convert_element_type.default)
 def _cast(node: torch.fx.Node, ranges: Ranges) -> Range:
-    found = ranges(node.args[0])
+    operand = ranges(node.args[0])
     if node.meta["val"].dtype.is_floating_point:
-        return found
-    return Range(_whole(found.low, math.floor), _whole(found.high, math.ceil))
+        return operand
+    return Range(_whole(operand.low, math.floor), _whole(operand.high, math.ceil))
 
 
 @rule(aten.cat.default, aten.stack.default)
@@ -64,9 +64,9 @@ def _all_of_them(node: torch.fx.Node, ranges: Ranges) -> Range:
     return _union([ranges(item) for item in node.args[0]])  # type: ignore[union-attr]
 
 
-def _union(given: Iterable[Range]) -> Range:
-    given = list(given)
-    return Range(min(each.low for each in given), max(each.high for each in given)) if given else ANYTHING
+def _union(parts: Iterable[Range]) -> Range:
+    parts = list(parts)
+    return Range(min(each.low for each in parts), max(each.high for each in parts)) if parts else ANYTHING
 
 
 # -- creation --------------------------------------------------------------------------------------------------------
@@ -99,8 +99,8 @@ def _new_full(node: torch.fx.Node, ranges: Ranges) -> Range:
 
 @rule(aten.arange.default, aten.arange.start, aten.arange.start_step)
 def _arange(node: torch.fx.Node, ranges: Ranges) -> Range:
-    given = [each for each in node.args if isinstance(each, int | float)]
-    start, end = (0, given[0]) if len(given) == 1 else given[:2]
+    numbers = [each for each in node.args if isinstance(each, int | float)]
+    start, end = (0, numbers[0]) if len(numbers) == 1 else numbers[:2]
     return Range(min(start, end), max(start, end))
 
 
@@ -112,8 +112,8 @@ def _both(node: torch.fx.Node, ranges: Ranges) -> tuple[Range, Range]:
 
 
 def _alpha(node: torch.fx.Node) -> Number:
-    given: Any = node.args[2] if len(node.args) > 2 else node.kwargs.get("alpha", 1)
-    return given
+    alpha: Any = node.args[2] if len(node.args) > 2 else node.kwargs.get("alpha", 1)
+    return alpha
 
 
 def times(left: Range, right: Range) -> Range:
@@ -153,14 +153,14 @@ def _mul(node: torch.fx.Node, ranges: Ranges) -> Range:
 
 @rule(aten.square.default)
 def _square(node: torch.fx.Node, ranges: Ranges) -> Range:
-    found = _magnitudes(ranges(node.args[0]))
-    return times(found, found)
+    operand = _magnitudes(ranges(node.args[0]))
+    return times(operand, operand)
 
 
 @rule(aten.neg.default)
 def _neg(node: torch.fx.Node, ranges: Ranges) -> Range:
-    found = ranges(node.args[0])
-    return Range(-found.high, -found.low)
+    operand = ranges(node.args[0])
+    return Range(-operand.high, -operand.low)
 
 
 @rule(aten.abs.default)
@@ -168,9 +168,9 @@ def _abs(node: torch.fx.Node, ranges: Ranges) -> Range:
     return _magnitudes(ranges(node.args[0]))
 
 
-def _magnitudes(found: Range) -> Range:
-    low = 0 if found.low <= 0 <= found.high else min(abs(found.low), abs(found.high))
-    return Range(low, max(abs(found.low), abs(found.high)))
+def _magnitudes(operand: Range) -> Range:
+    low = 0 if operand.low <= 0 <= operand.high else min(abs(operand.low), abs(operand.high))
+    return Range(low, max(abs(operand.low), abs(operand.high)))
 
 
 @rule(aten.sign.default, aten.sgn.default)
@@ -180,18 +180,18 @@ def _sign(node: torch.fx.Node, ranges: Ranges) -> Range:
 
 @rule(aten.relu.default)
 def _relu(node: torch.fx.Node, ranges: Ranges) -> Range:
-    found = ranges(node.args[0])
-    return Range(max(found.low, 0), max(found.high, 0))
+    operand = ranges(node.args[0])
+    return Range(max(operand.low, 0), max(operand.high, 0))
 
 
 @rule(aten.pow.Tensor_Scalar)
 def _pow(node: torch.fx.Node, ranges: Ranges) -> Range:
-    found, exponent = ranges(node.args[0]), node.args[1]
-    if not isinstance(exponent, int) or not 0 <= exponent <= 64 or not found.within(Range(-(2**64), 2**64)):
+    operand, exponent = ranges(node.args[0]), node.args[1]
+    if not isinstance(exponent, int) or not 0 <= exponent <= 64 or not operand.within(Range(-(2**64), 2**64)):
         return ANYTHING
-    reach = _magnitudes(found).high
+    reach = _magnitudes(operand).high
     high = math.floor(reach) ** exponent if isinstance(reach, int) else reach**exponent
-    return Range(0 if exponent % 2 == 0 or found.low >= 0 else -high, max(high, 1))
+    return Range(0 if exponent % 2 == 0 or operand.low >= 0 else -high, max(high, 1))
 
 
 @rule(aten.floor_divide.default, aten.floor_divide.Scalar, aten.div.Tensor_mode, aten.div.Scalar_mode)
@@ -239,20 +239,20 @@ def _minimum(node: torch.fx.Node, ranges: Ranges) -> Range:
 
 @rule(aten.clamp.default, aten.clamp.Tensor, aten.clamp_min.default, aten.clamp_max.default, aten.hardtanh.default)
 def _clamp(node: torch.fx.Node, ranges: Ranges) -> Range:
-    found = ranges(node.args[0])
-    given = [*node.args[1:], None, None]
-    low, high = node.kwargs.get("min", given[0]), node.kwargs.get("max", given[1])
+    operand = ranges(node.args[0])
+    limits = [*node.args[1:], None, None]
+    low, high = node.kwargs.get("min", limits[0]), node.kwargs.get("max", limits[1])
     if node.target is aten.clamp_max.default:
-        low, high = None, given[0]
+        low, high = None, limits[0]
     if node.target is aten.hardtanh.default:
-        low, high = (-1 if given[0] is None else given[0]), (1 if given[1] is None else given[1])
+        low, high = (-1 if limits[0] is None else limits[0]), (1 if limits[1] is None else limits[1])
     if low is not None:
         least = ranges(low)
-        found = Range(max(found.low, least.low), max(found.high, least.high))
+        operand = Range(max(operand.low, least.low), max(operand.high, least.high))
     if high is not None:
         most = ranges(high)
-        found = Range(min(found.low, most.low), min(found.high, most.high))
-    return found
+        operand = Range(min(operand.low, most.low), min(operand.high, most.high))
+    return operand
 
 
 # -- bits ------------------------------------------------------------------------------------------------------------
@@ -260,8 +260,8 @@ def _clamp(node: torch.fx.Node, ranges: Ranges) -> Range:
 
 @rule(aten.bitwise_not.default)
 def _bitwise_not(node: torch.fx.Node, ranges: Ranges) -> Range:
-    found = ranges(node.args[0])
-    return Range(-1 - found.high, -1 - found.low)
+    operand = ranges(node.args[0])
+    return Range(-1 - operand.high, -1 - operand.low)
 
 
 @rule(
@@ -291,8 +291,8 @@ def _bits(number: Number) -> int:
     aten.__lshift__.Tensor,
 )  # fmt: skip
 def _left_shift(node: torch.fx.Node, ranges: Ranges) -> Range:
-    found, by = _both(node, ranges)
-    return times(found, Range(1, 2**by.high)) if by.low >= 0 and by.high < 64 else ANYTHING
+    operand, by = _both(node, ranges)
+    return times(operand, Range(1, 2**by.high)) if by.low >= 0 and by.high < 64 else ANYTHING
 
 
 @rule(
@@ -456,17 +456,17 @@ SLOW: dict[Any, Callable[[float], float]] = {
 @rule(*SLOW)
 def _slow(node: torch.fx.Node, ranges: Ranges) -> Range:
     """Monotonic functions that are finite for finite positive arguments."""
-    found = ranges(node.args[0])
+    operand = ranges(node.args[0])
     function = SLOW[node.target]
-    if found.low < 0 or (found.low == 0 and function is not math.sqrt) or not math.isfinite(found.high):
+    if operand.low < 0 or (operand.low == 0 and function is not math.sqrt) or not math.isfinite(operand.high):
         return ANYTHING
-    return Range(function(found.low), function(found.high))
+    return Range(function(operand.low), function(operand.high))
 
 
 @rule(aten.exp.default)
 def _exp(node: torch.fx.Node, ranges: Ranges) -> Range:
-    found = ranges(node.args[0])
-    return Range(math.exp(found.low), math.exp(found.high)) if found.high < LARGEST_LOGARITHM else ANYTHING
+    operand = ranges(node.args[0])
+    return Range(math.exp(operand.low), math.exp(operand.high)) if operand.high < LARGEST_LOGARITHM else ANYTHING
 
 
 LARGEST_LOGARITHM = 88  # below the logarithm of the largest float32
