@@ -109,10 +109,10 @@ def _sorted_complex(x):
 def test_one_warning_per_compile_for_host_operations():
     torch._dynamo.reset()
     compiled = torch.compile(_sorted_complex, backend="ttnn")
-    with pytest.warns(torch_ttnn.HostOperationWarning) as told:
+    with pytest.warns(torch_ttnn.HostOperationWarning) as caught:
         compiled(torch.ones(8))
-    assert len(told) == 1
-    assert "aten._fft" in str(told[0].message) and "torch_ttnn.explain" in str(told[0].message)
+    assert len(caught) == 1
+    assert "aten._fft" in str(caught[0].message) and "torch_ttnn.explain" in str(caught[0].message)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         compiled(torch.ones(8))

@@ -27,7 +27,7 @@ FUNCTIONS = {
     "part and its expansion": lambda x: (lambda y: (y[1:, :2], y[0, :1].expand(6)))(x * 2),
     "unfold": lambda x: (lambda y: (y, y.unfold(1, 3, 1)))(x * 2),
     "two of them": lambda x: (lambda y, z: (y, z, y[1:], z[:, 2]))(x * 2, x + 1),
-    "apart": lambda x: (x * 2, (x * 2)[1:].clone()),
+    "separate": lambda x: (x * 2, (x * 2)[1:].clone()),
     "a convolution": lambda x: (lambda y: (y, y[:, 1:]))(
         torch.nn.functional.conv2d(x[None, None], torch.ones(3, 1, 1, 1))
     ),

@@ -198,11 +198,8 @@ def _take_tensors(
             start, end = user.args[:2]
             length = graph.call_function(operator.sub, (end, start))
             replacement = graph.call_function(aten.arange.start_step, (0, length), dict(user.kwargs))
-            replacement = (
-                graph.call_function(aten.add.Tensor, (replacement, tensor_of(start)))
-                if start in numbers
-                else replacement
-            )  # type: ignore[arg-type]
+            if start in numbers:
+                replacement = graph.call_function(aten.add.Tensor, (replacement, tensor_of(start)))  # type: ignore[arg-type]
         else:
             number: Any = user.args[MADE[user.target]]
             replacement = graph.call_function(
