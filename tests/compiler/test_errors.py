@@ -31,7 +31,7 @@ def test_out_of_memory_names_sizes_and_the_line_of_the_model():
 
 
 def test_a_failing_lowering_is_reported_as_our_bug(monkeypatch):
-    def broken(ttnn, x):
+    def broken(ttnn, builder, x):
         raise KeyError("missing")
 
     monkeypatch.setitem(registry.LOWERINGS, torch.ops.aten.sin.default, registry.Lowering(broken, None, False))
