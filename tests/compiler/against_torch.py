@@ -1,4 +1,4 @@
-"""Compiles a torch function and compares what it gives with torch itself."""
+"""Compiles a torch function and compares its results with torch's."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ from torch_ttnn.compiler.runtime.program import Program
 from torch_ttnn.compiler.stages.capture import decompositions
 from torch_ttnn.options import TorchTtnnOption
 
-# Largest relative error and largest share of the reference's largest magnitude, by what floats are on the device.
+# Tolerances by the device's float dtype: relative, and as a share of the reference's largest magnitude.
 BOUNDS = {"bfloat16": (0.02, 0.01), "float32": (1e-4, 1e-4)}
 
 
 @dataclass
 class Outcome:
-    """What a compiled function gave, and where its operations ran."""
+    """The results of a compiled function, and where its operations ran."""
 
     outputs: list[Any]
     program: Program
 
     @property
     def host_ops(self) -> dict[str, str]:
-        """Operations left to the host, with their reasons."""
+        """Operations that stay on the host, with their reasons."""
         return {str(node.target): REASON[node] for node in self.program.graph.nodes if REASON.on(node)}
 
     @property
     def device_ops(self) -> list[str]:
-        """The `ttnn` calls of the program, moves left out."""
+        """The `ttnn` calls of the program, without moves."""
         moves = ("ttnn.from_torch", "ttnn.to_torch", "ttnn.to_layout", "ttnn.typecast", "ttnn.reshape")
         paths = [PATH.get(node) for node in self.program.graph.nodes]
         return [path for path in paths if path and path not in moves]
 
 
 def run(function: Callable[..., Any], *args: Any, statics: tuple[int, ...] = (), **options: Any) -> Outcome:
-    """Compile `function` for these arguments and call it; inputs numbered in `statics` are taken as weights."""
+    """Compile `function` for these arguments and call it; `statics` are the indices of inputs to treat as weights."""
     chosen = TorchTtnnOption.of(options)
     mode = FakeTensorMode()
     tensors, _ = pytree.tree_flatten(args)
@@ -72,9 +72,9 @@ def check(
     terms: float = 0.0,
     **options: Any,
 ) -> Outcome:
-    """Compile and run; outputs must be torch's within the dtype, and with `on_device` no operation left to the host.
+    """Compile and run; outputs must equal torch's within the dtype, and `on_device` permits no host operation.
 
-    `terms` is the size of terms that may cancel in a result: what is off is small compared with them.
+    `terms` is the magnitude of terms that may cancel in a result: errors are small compared with it.
 
     With `on_device=False` operations may stay on the host, but each with a reason.
     """

@@ -1,4 +1,4 @@
-"""Small models of the two kinds that matter most, for tests that look at whole programs."""
+"""Small models of the two most important kinds, for tests of whole programs."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def test_out_of_memory_names_sizes_and_the_line_of_the_model():
     assert "ttnn." in message and "B" in message
 
 
-def test_a_fault_in_a_lowering_is_told_as_ours(monkeypatch):
+def test_a_failing_lowering_is_reported_as_our_bug(monkeypatch):
     def broken(ttnn, builder, x):
         raise KeyError("missing")
 
@@ -50,6 +50,6 @@ def test_a_fault_in_a_lowering_is_told_as_ours(monkeypatch):
     assert "return torch.sin(x)" in message
 
 
-def test_an_unknown_device_says_what_there_is():
+def test_an_unknown_device_lists_the_known_ones():
     with pytest.raises(Exception, match='say "emulator"'):
         torch.compile(lambda x: x + 1, backend="ttnn", options={"device": "gpu"})(torch.ones(2))

@@ -1,4 +1,4 @@
-"""Every model of the list compiles whole: no host operation, crossings at the ends only, right on three seeds."""
+"""Every listed model runs on the device as a whole: no host operation, no crossings within, correct for three seeds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REAL_SIZE = (
 REDUCED = (
     "llama-2L mistral-2L qwen2-2L falcon-2L phi-2L bloom-2L opt-2L gptneo-2L mamba-2L perceiver-mlm-2L detr-2L yolos-2L"
 ).split()
-# Of each kind one that takes a second or two; the rest are run by `make sweep`.
+# One model of each kind that takes a second or two; `make sweep` runs the rest.
 QUICK = ("mnist-cnn", "resnet18-32px", "llama-2L", "bloom-2L", "opt-2L", "yolos-2L", "bert-large-qa-2L")
 LEAST_PCC = dict.fromkeys(DEMO, 0.999)
 SEEDS = (0, 1, 2)

@@ -1,6 +1,6 @@
-"""PyTorch's own operator database through the compiler: right, refused as torch refuses, or in a table with its reason.
+"""PyTorch's operator database through the compiler: correct, refused as torch does, or listed here with a reason.
 
-`make test` draws one dtype and one pass of every operator, `make sweep` runs all samples.
+`make test` picks one dtype and one pass of every operator, `make sweep` runs all samples.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from torch_ttnn.compiler.errors import CompileError
 # Dynamo breaks the graph at these, and torch runs them.
 DEPENDS_ON_VALUES = (DataDependentOutputException, DynamicOutputShapeException)
 
-# Results that nobody defines: memory as it was found.
+# Undefined results: uninitialised memory.
 UNINITIALISED = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"}
 
-# Singular vectors may change their sign: what they make is compared.
+# Singular vectors are unique up to their sign: their product is compared.
 SAME_UP_TO_SIGNS: dict[str, Callable[[Any], Any]] = {
     "svd_lowrank": lambda usv: usv[0] * usv[1].unsqueeze(-2) @ usv[2].mH,
     "pca_lowrank": lambda usv: usv[0] * usv[1].unsqueeze(-2) @ usv[2].mH,
 }
 
-# Calls that eager torch refuses and that torch's own capture accepts: `aot_eager` computes them, too.
+# Calls that eager torch refuses and torch's own capture accepts: `aot_eager` also computes them.
 ACCEPTED_BY_CAPTURE = {
     "complex": "the dtype of `out` is not checked",
     "aminmax": "the dtype of `out` is not checked",
 }
 
-# Casts of what an integer cannot hold: C++ does not define them, and torch gives what the processor gives.
+# Casts of numbers out of an integer's range: undefined in C++, and torch returns what the processor does.
 CASTS = {"byte", "char", "int", "long", "short"}
 
 
@@ -81,7 +81,7 @@ def _calls(name: str, dtype: torch.dtype, kind: str, everything: bool) -> list[C
     return calls if everything or not calls else [calls[zlib.crc32(f"{name}{dtype}".encode()) % len(calls)]]
 
 
-def test_gives_what_torch_gives(case: tuple[str, torch.dtype, str], pytestconfig: pytest.Config) -> None:
+def test_results_equal_torchs(case: tuple[str, torch.dtype, str], pytestconfig: pytest.Config) -> None:
     name, dtype, kind = case
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -120,7 +120,7 @@ def _check(name: str, call: Call) -> None:
         assert _strides(got) in _strides_of_capture(call)
         require_like(call, got, given, strides=False)
     except Difference:
-        if not _is_random(call):  # dropout's masks are the device's: lowering/elementwise/test_dropout.py
+        if not _is_random(call):  # dropout draws its mask on the device: lowering/elementwise/test_dropout.py
             raise
         wanted = pytree.tree_leaves(call.eager()[0])
         for ours, want in zip(pytree.tree_leaves(got), wanted, strict=True):
@@ -128,7 +128,7 @@ def _check(name: str, call: Call) -> None:
 
 
 def _capture_computes(call: Call) -> bool:
-    """Whether torch's own capture takes the call: `aot_eager` refuses `polygamma_`, as all backends do."""
+    """Whether torch's own capture accepts the call: `aot_eager` refuses `polygamma_`, as all backends do."""
     try:
         compiled(call, [each.clone() for each in call.tensors], using=lookup_backend("aot_eager"))
     except Exception:
@@ -141,7 +141,7 @@ def _strides(outputs: Any) -> list[tuple[int, ...]]:
 
 
 def _strides_of_capture(call: Call) -> Iterator[list[tuple[int, ...]]]:
-    """Where torch's own capture has other strides than eager torch: those of `aot_eager` and of fake tensors."""
+    """Strides of torch's own capture where they differ from eager torch: those of `aot_eager` and of fake tensors."""
     yield _strides(compiled(call, [each.clone() for each in call.tensors], using=lookup_backend("aot_eager")))
     with FakeTensorMode() as mode:
         yield _strides(call.function(*[mode.from_tensor(each) for each in call.tensors]))
@@ -174,7 +174,7 @@ def _check_backward(call: Call) -> None:
 
 
 def _is_ours(error: BaseException) -> bool:
-    """Whether the compiler itself failed: what torch refuses, torch raises."""
+    """Whether the error is one of the compiler: torch raises the others."""
     causes: list[BaseException] = []
     while error is not None and error not in causes:
         causes.append(error)
@@ -184,7 +184,7 @@ def _is_ours(error: BaseException) -> bool:
 
 
 def _torch_computes(call: Call) -> bool:
-    """Whether torch takes the call, and gives dense tensors."""
+    """Whether torch accepts the call and returns dense tensors."""
     try:
         outputs, _ = call.eager()
     except Exception:
@@ -200,7 +200,7 @@ def test_refuses_what_torch_refuses(name: str) -> None:
             continue
         try:
             compiled(call, [each.clone() for each in call.tensors])
-            torch._dynamo.reset()  # Dynamo looks at more than the backend sees, such as `out`
+            torch._dynamo.reset()  # Dynamo checks more than the backend sees, such as `out`
             torch.compile(call.function, backend="ttnn")(*[each.clone() for each in call.tensors])
         except Exception as error:
             assert not _is_ours(error), f"{name}({call.text}) fails in the compiler: {error!r}"

@@ -1,4 +1,4 @@
-"""What options ask to be written or told."""
+"""Options that write files, log or warn."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_debug_writes_graphs_before_and_after(tmp_path):
     assert not any("simplify" in name for name in names)
 
 
-def test_metrics_path_writes_a_report_of_each_graph(tmp_path):
+def test_metrics_path_writes_a_report_per_graph(tmp_path):
     run(metrics_path=tmp_path)
     report = json.loads((tmp_path / "graph_1.json").read_text())
     assert set(report) == {"programs", "memory", "missed", "compile_seconds", "numerics", "versions"}
@@ -54,7 +54,7 @@ def test_export_code_writes_a_script_that_runs(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-def test_verbose_tells_and_nothing_is_printed(caplog, capsys):
+def test_verbose_logs_and_prints_nothing(caplog, capsys):
     run(verbose=True)
     assert "operations became" in caplog.text
     assert capsys.readouterr().out == ""
@@ -77,12 +77,12 @@ def test_bypass_compile_runs_with_torch():
 @pytest.mark.parametrize(
     "wrong", [{"precision": "int4"}, {"weights": "bfloat2"}, {"max_programs": 0}, {"accept": "rounding"}]
 )
-def test_wrong_values_say_what_is_offered(wrong):
+def test_invalid_values_list_the_valid_ones(wrong):
     with pytest.raises(ValueError, match=r"choose one of|positive"):
         torch_ttnn.TorchTtnnOption(**wrong)
 
 
-def test_the_backend_is_found_by_name_alone():
+def test_the_backend_is_registered_by_name():
     code = "import torch; torch.compile(lambda x: x + 1, backend='ttnn')(torch.ones(2))"
     probe = "import importlib.metadata as m; print([e.value for e in m.entry_points(group='torch_dynamo_backends')])"
     found = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True).stdout
@@ -91,7 +91,7 @@ def test_the_backend_is_found_by_name_alone():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).returncode == 0
 
 
-def test_debug_takes_names_or_a_yes():
+def test_debug_accepts_names_or_true():
     assert TorchTtnnOption(debug=True).debug == ("all",)
     assert TorchTtnnOption(debug=False).debug == ()
     assert TorchTtnnOption(debug="lower").debug == ("lower",)
@@ -106,13 +106,13 @@ def _sorted_complex(x):
 
 
 @torch.no_grad()
-def test_operations_that_stay_on_the_host_are_told_once_a_compile():
+def test_one_warning_per_compile_for_host_operations():
     torch._dynamo.reset()
     compiled = torch.compile(_sorted_complex, backend="ttnn")
-    with pytest.warns(torch_ttnn.HostOperationWarning) as told:
+    with pytest.warns(torch_ttnn.HostOperationWarning) as caught:
         compiled(torch.ones(8))
-    assert len(told) == 1
-    assert "aten._fft" in str(told[0].message) and "torch_ttnn.explain" in str(told[0].message)
+    assert len(caught) == 1
+    assert "aten._fft" in str(caught[0].message) and "torch_ttnn.explain" in str(caught[0].message)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         compiled(torch.ones(8))
@@ -122,14 +122,14 @@ def test_operations_that_stay_on_the_host_are_told_once_a_compile():
 
 
 @torch.no_grad()
-def test_a_program_with_nothing_on_the_device_is_told():
+def test_a_program_without_device_operations_warns():
     with pytest.warns(torch_ttnn.HostOperationWarning, match="nothing of graph 1 runs on the device"):
         torch.compile(lambda x: x.t().clone(), backend="ttnn")(torch.ones(8, 8))
 
 
 @torch.no_grad()
 @pytest.mark.parametrize("given", [{"cache_dir": ""}, TorchTtnnOption(cache_dir="")], ids=["dict", "object"])
-def test_a_compiled_model_is_copied(given):
+def test_a_compiled_model_can_be_copied(given):
     x = torch.randn(4, 8)
     model = nn.Sequential(nn.Linear(8, 8), nn.ReLU()).eval()
     compiled = torch.compile(model, backend="ttnn", options=given)
@@ -140,7 +140,7 @@ def test_a_compiled_model_is_copied(given):
     assert not copy.deepcopy(TorchTtnnOption.of(given)).programs
 
 
-def test_every_node_of_a_published_graph_tells_what_it_is():
+def test_every_node_of_a_published_graph_has_a_val():
     torch._dynamo.reset()
     model = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.BatchNorm2d(8), torch.nn.ReLU(), torch.nn.Flatten())
     options = TorchTtnnOption()

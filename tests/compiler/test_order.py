@@ -18,7 +18,7 @@ def test_everything_runs_after_what_it_needs(members):
 
 
 @pytest.mark.parametrize("members", [STAGES, FAMILIES], ids=["stages", "fusions"])
-def test_an_order_that_is_broken_is_noticed(members):
+def test_a_violated_order_is_detected(members):
     stated = [(member, name) for member in members for name in member.after]
     assert stated
     for member, name in stated:
@@ -27,5 +27,5 @@ def test_an_order_that_is_broken_is_noticed(members):
         assert f"{member.name!r} must run after {name!r}" in violations(swapped)
 
 
-def test_a_name_that_is_not_there_is_noticed():
+def test_an_unknown_name_is_detected():
     assert violations(itertools.islice(STAGES, 1, None))

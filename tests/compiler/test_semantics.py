@@ -1,4 +1,4 @@
-"""A compiled model behaves as torch's own: aliases, mutations, modes, threads, several models and devices."""
+"""A compiled model behaves like torch: aliases, mutations, modes, threads, several models and devices."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_an_input_changed_in_place_is_changed_for_the_caller():
 
 
 @torch.no_grad()
-def test_a_view_of_a_copy_is_no_view_of_the_input():
+def test_a_view_of_a_copy_does_not_alias_the_input():
     x = torch.ones(4, WIDTH)
     copied, more = compiled(lambda x: (x.clone().view(WIDTH, 4), x + 1))(x)
     copied.zero_()
@@ -62,7 +62,7 @@ def test_a_view_of_a_copy_is_no_view_of_the_input():
 
 
 @torch.no_grad()
-def test_a_view_of_an_input_beside_work_for_the_device_in_warm_calls():
+def test_a_view_of_an_input_beside_device_operations_in_warm_calls():
     run = compiled(lambda x, n: (x.flatten(2).transpose(1, 2), n.flatten(), n * 2))
     for start in range(3):
         x, n = torch.randn(1, 8, 3, 4), torch.arange(start, start + 12).reshape(3, 4)
@@ -73,8 +73,8 @@ def test_a_view_of_an_input_beside_work_for_the_device_in_warm_calls():
 
 
 @torch.no_grad()
-def test_what_only_rearranges_inputs_keeps_their_bits_and_does_not_cross():
-    """Flattened tokens, masks and images that a graph hands on, beside what it computes."""
+def test_rearranged_inputs_keep_their_bits_and_are_not_uploaded():
+    """Flattened tokens, masks and images that a graph returns beside computed values."""
 
     def function(x, tokens, mask, y):
         return x.reshape(2, -1).t(), tokens.reshape(-1), mask.t().contiguous(), y * 2
@@ -113,7 +113,7 @@ def test_two_inputs_that_are_one_tensor():
 
 
 @torch.no_grad()
-def test_an_output_that_is_an_input_is_that_very_tensor():
+def test_an_output_that_is_an_input_is_the_same_tensor():
     x = torch.ones(3)
     y, z = compiled(lambda x: (x, x + 1))(x)
     assert y.data_ptr() == x.data_ptr()
@@ -157,8 +157,8 @@ def test_outputs_of_two_calls_do_not_share_memory():
         lambda x: (x * 2, (x * 2).clone()),
     ],
 )
-def test_results_are_tensors_of_their_own(function):
-    """Not the input, and not one another, even if nothing is computed or two of them are the same."""
+def test_results_are_distinct_tensors(function):
+    """They alias neither the input nor each other, even if nothing is computed or two of them are equal."""
     x = torch.randn(3, 4)
     before = x.clone()
     results = torch.compile(function, backend="ttnn")(x)
@@ -205,7 +205,7 @@ def test_non_contiguous_and_expanded_inputs():
 
 
 @torch.no_grad()
-def test_integer_inputs_beyond_32_bits_are_right():
+def test_integer_inputs_beyond_32_bits_are_exact():
     function = compiled(lambda x: x + 1)
     assert function(torch.tensor([1, 2])).tolist() == [2, 3]
     assert function(torch.tensor([2**40, -(2**40)])).tolist() == [2**40 + 1, -(2**40) + 1]
@@ -221,7 +221,7 @@ def test_float64_and_complex_stay_on_the_host():
     assert reasons == ["float64 has no counterpart on the device"]
 
 
-def test_complex_constants_are_kept_in_programs(tmp_path):
+def test_complex_constants_of_cached_programs(tmp_path):
     def function(x):
         return torch.view_as_real(torch.complex(x, x) * (2 - 1j))
 
@@ -266,13 +266,13 @@ def test_an_unchanged_weight_is_uploaded_once():
     for _ in range(3):
         function(torch.randn(4, WIDTH))
     assert options.programs[0].weights.uploads == 2
-    model.weight.data_ptr()  # moves the memory, changes nothing
+    model.weight.data_ptr()  # moves the memory, but changes no value
     function(torch.randn(4, WIDTH))
     assert options.programs[0].weights.uploads == 2
 
 
 @torch.no_grad()
-def test_weights_in_memory_that_is_not_torchs_own():
+def test_weights_in_memory_not_allocated_by_torch():
     model = nn.Linear(WIDTH, WIDTH, bias=False)
     numbers = torch.randn(WIDTH, WIDTH).numpy()
     model.weight.data = torch.from_numpy(numbers)
@@ -294,7 +294,7 @@ def test_load_state_dict_and_optimizer_steps():
 
 
 @torch.no_grad()
-def test_two_models_of_one_class_do_not_see_each_other():
+def test_two_models_of_one_class_are_independent():
     first, second = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
     x = torch.randn(4, WIDTH)
     one, two = compiled(first), compiled(second)
@@ -399,7 +399,7 @@ def test_batch_norm_keeps_its_statistics():
         assert_near(function(x), twin(x), 0.1)
 
 
-def test_gradients_are_right_on_every_step():
+def test_gradients_are_correct_at_every_step():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(WIDTH, 64), nn.GELU(), nn.LayerNorm(64), nn.Linear(64, 8))
     twin = copy.deepcopy(model)
@@ -465,8 +465,8 @@ def test_a_key_value_cache_in_a_buffer():
 
 
 @torch.no_grad()
-def test_a_buffer_that_every_call_writes_is_no_weight():
-    """Weights that changed are prepared again, and a trace is captured again: not for every token."""
+def test_a_buffer_written_by_every_call_is_not_a_weight():
+    """A changed weight is prepared again and its trace captured again, which must not happen for every token."""
 
     class Counted(nn.Module):
         def __init__(self):
@@ -496,7 +496,7 @@ def test_a_buffer_that_every_call_writes_is_no_weight():
 
 
 @torch.no_grad()
-def test_a_program_whose_trace_has_no_room_runs_without_one(caplog):
+def test_a_program_whose_trace_does_not_fit_runs_without_one(caplog):
     model = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU())
     with ttnn_emulator.open_device(device_id=0, l1_small_size=16384, trace_region_size=64) as device:
         function = compiled(model, device=device)
@@ -518,7 +518,7 @@ def test_changing_shapes(dynamic):
 
 
 @torch.no_grad()
-def test_graphs_of_changing_shapes_are_those_of_fixed_ones():
+def test_programs_of_changing_shapes_equal_those_of_fixed_ones():
     found = []
     for dynamic in (False, True):
         torch._dynamo.reset()
@@ -541,7 +541,7 @@ def test_symbolic_sizes_in_arithmetic_and_shapes():
 
 
 @torch.no_grad()
-def test_many_shapes_leave_the_cache_bounded_and_give_a_hint(caplog):
+def test_many_shapes_keep_the_cache_bounded_and_log_a_hint(caplog):
     options = torch_ttnn.TorchTtnnOption(max_programs=2)
     run = torch.compile(lambda x: x + 1, backend="ttnn", dynamic=True, options=options)
     for n in range(3, 8):
@@ -551,7 +551,7 @@ def test_many_shapes_leave_the_cache_bounded_and_give_a_hint(caplog):
 
 
 @torch.no_grad()
-def test_a_program_that_is_no_longer_kept_frees_its_weights():
+def test_an_evicted_program_frees_its_weights():
     model = nn.Linear(256, 256)
     with ttnn_emulator.open_device(device_id=0) as device:
         run = torch.compile(model, backend="ttnn", dynamic=True, options={"device": device, "max_programs": 1})
@@ -569,8 +569,8 @@ def test_a_program_that_is_no_longer_kept_frees_its_weights():
 @torch.no_grad()
 @pytest.mark.parametrize("operation", ["from_torch", "linear"])
 @pytest.mark.parametrize("call", [1, 3, 5])
-def test_a_call_that_was_interrupted_can_be_made_again(monkeypatch, operation, call):
-    """Whenever it happens: while weights are prepared, in the first run, while the trace is captured."""
+def test_an_interrupted_call_can_be_repeated(monkeypatch, operation, call):
+    """Interrupted while weights are prepared, in the first run, or while the trace is captured."""
     model = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH))
     x = torch.randn(4, WIDTH)
     with ttnn_emulator.open_device(device_id=0) as device:
@@ -592,7 +592,7 @@ def test_a_call_that_was_interrupted_can_be_made_again(monkeypatch, operation, c
 
 
 @torch.no_grad()
-def test_two_programs_of_one_device_begin_in_two_threads():
+def test_two_programs_of_one_device_start_in_two_threads():
     models = [nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH)) for _ in range(4)]
     x = torch.randn(4, WIDTH)
     wrong = []
@@ -637,7 +637,7 @@ def test_float32_stays_float32_if_asked():
 
 
 @torch.no_grad()
-def test_the_graphs_hold_the_very_functions():
+def test_graphs_contain_the_library_functions():
     options = torch_ttnn.TorchTtnnOption()
     torch.compile(lambda x, y: x @ y, backend="ttnn", options=options)(torch.ones(32, 32), torch.ones(32, 32))
     targets = [node.target for node in options._out_fx_graphs[0].nodes if node.op == "call_function"]

@@ -1,4 +1,4 @@
-"""Strides are part of what torch promises: of results, and of what host operations are given."""
+"""Strides equal torch's: those of results, and of arguments of host operations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def fresh_dynamo():
 
 
 def numbers(*shape: int) -> torch.Tensor:
-    """Small integers, which bfloat16 holds exactly."""
+    """Small integers, which are exact in bfloat16."""
     return torch.randint(-100, 100, shape, generator=torch.Generator().manual_seed(0)).float()
 
 
@@ -39,7 +39,7 @@ def assert_same(function, *args):
 
 @torch.library.custom_op("torch_ttnn_tests::memory", mutates_args=())
 def memory(x: torch.Tensor) -> torch.Tensor:
-    """What lies in memory from the first element of a tensor on."""
+    """The memory from the first element of a tensor on."""
     reach = sum((size - 1) * step for size, step in zip(x.shape, x.stride())) + 1
     return x.as_strided((reach,), (1,), x.storage_offset()).clone()
 
@@ -49,11 +49,11 @@ def _(x: torch.Tensor) -> torch.Tensor:
     return x.new_empty(sum((size - 1) * step for size, step in zip(x.shape, x.stride())) + 1)
 
 
-# -- what kernels give --------------------------------------------------------------------------------------------
+# -- results of kernels -------------------------------------------------------------------------------------------
 
 
 class NormOfTransposed(nn.Module):
-    """The CPU's batch norm gives contiguous results where its shape function keeps the strides of the input."""
+    """The CPU's batch norm returns contiguous results where its meta function keeps the strides of the input."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,13 +64,13 @@ class NormOfTransposed(nn.Module):
 
 
 @torch.no_grad()
-def test_what_a_kernel_gives_lies_as_captured():
-    model = NormOfTransposed().eval().double()  # float64: every operation is the host's
+def test_results_of_kernels_have_captured_strides():
+    model = NormOfTransposed().eval().double()  # float64: every operation runs on the host
     x = numbers(2, 5, 8).double()
     torch.testing.assert_close(torch.compile(model, backend="ttnn")(x), model(x))
 
 
-# -- what host operations are given --------------------------------------------------------------------------------
+# -- arguments of host operations -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -87,12 +87,12 @@ def test_what_a_kernel_gives_lies_as_captured():
     ],
 )
 @torch.no_grad()
-def test_an_operator_that_walks_memory_sees_torchs(arranged):
+def test_an_operator_that_reads_memory_sees_torchs_strides(arranged):
     assert_same(lambda x: memory(arranged(x + 1)), numbers(2, 3, 5))
 
 
 @torch.no_grad()
-def test_complex_views_of_what_the_device_computed():
+def test_complex_views_of_device_results():
     assert_same(
         lambda x: torch.view_as_real(torch.view_as_complex((x * 2).transpose(1, 2).contiguous()) * 2), numbers(3, 2, 5)
     )
@@ -114,9 +114,9 @@ def test_recurrent_networks_batch_first(layers, bidirectional):
 @pytest.mark.parametrize(
     "read",
     [
-        lambda y: y[:, ::2].as_strided((3, 4), (4, 1)),  # reads what the slice leaves out
+        lambda y: y[:, ::2].as_strided((3, 4), (4, 1)),  # reads the elements between those of the slice
         lambda y: y[1:].as_strided((2, 4), (4, 1)),  # the slice's own offset
-        lambda y: y[1:].as_strided((2, 4), (4, 1), 0),  # what lies before the slice
+        lambda y: y[1:].as_strided((2, 4), (4, 1), 0),  # the elements before the slice
         lambda y: y.t()[1].as_strided((3,), (2,)),
         lambda y: y.split([1, 2])[1].as_strided((4,), (1,), 1),
         lambda y: y.unbind(0)[2].as_strided((4,), (1,), 2),
@@ -124,7 +124,7 @@ def test_recurrent_networks_batch_first(layers, bidirectional):
     ],
 )
 @torch.no_grad()
-def test_as_strided_reads_the_memory_that_a_view_is_of(read):
+def test_as_strided_reads_the_storage_of_a_view(read):
     assert_same(lambda x: read(x * 2).clone(), numbers(3, 4))
 
 
@@ -184,16 +184,16 @@ def test_strides_of_results(names):
     ],
     ids=["as_strided_", "t_", "transpose_", "unsqueeze_"],
 )
-def test_an_input_that_is_seen_otherwise_keeps_its_place_in_memory(change: Callable[..., Any], start: int) -> None:
+def test_a_restrided_input_keeps_its_storage_offset(change: Callable[..., Any], start: int) -> None:
     mine, wanted = (torch.arange(20.0).view(5, 4)[start:] for _ in range(2))
-    compiled(Call(change, (mine,), ""), [mine])  # without Dynamo, which breaks graphs there
+    compiled(Call(change, (mine,), ""), [mine])  # without Dynamo, which breaks the graph there
     change(wanted)
     assert (mine.stride(), mine.storage_offset()) == (wanted.stride(), wanted.storage_offset())
     assert torch.equal(mine, wanted)
 
 
-def test_a_constant_result_has_the_strides_of_torch():
-    """The indices of a pool that changes nothing are known while compiling, in the order of images."""
+def test_a_constant_result_has_torchs_strides():
+    """The indices of an identity pool are known while compiling, in channels-last order."""
     x = torch.randn(1, 4, 4, 3)
 
     def pooled(x):

@@ -1,6 +1,6 @@
-"""Whole text models: nothing left to the host, moves at the borders only, answers like torch's.
+"""Whole text models: no host operation, moves only at inputs and outputs, results like torch's.
 
-Small ones are compiled in every run; those of the zoo, with the layers that people use, by `make sweep`.
+Small ones are compiled in every run; `make sweep` compiles those of the zoo, with realistic layers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ GENERATES = {"vocab_size": 99, "use_cache": False, "bos_token_id": 1, "eos_token
 
 @dataclass(frozen=True)
 class Small:
-    """A model class, its config, what differs from the config's defaults, and how it is called."""
+    """A model class, its config class, overrides of the config, and the model's arguments."""
 
     model: str
     config: str
@@ -104,7 +104,7 @@ def correlation(got: torch.Tensor, want: torch.Tensor) -> float:
 
 
 def compiled(model: torch.nn.Module, args: tuple, kwargs: dict[str, Any], **options: Any) -> tuple[list, list, Any]:
-    """What the compiled model gives, what torch gives, and the programs."""
+    """The results of the compiled model and of torch, and the programs."""
     torch._dynamo.reset()
     chosen = torch_ttnn.TorchTtnnOption(device="emulator", **options)
     with torch.no_grad():
@@ -143,7 +143,7 @@ TRAINED = ("bert", "gpt2", "codegen", "llama", "t5")  # in every run; the others
     "name", [name if name in TRAINED else pytest.param(name, marks=pytest.mark.slow) for name in SMALL]
 )
 def test_small_models_learn_on_the_device(name):
-    """Every parameter's gradient is torch's, as nearly as that of a model in bfloat16."""
+    """Every parameter's gradient is as close to torch's as that of a model in bfloat16."""
     torch._dynamo.reset()
     model, kwargs = SMALL[name].build(), SMALL[name].inputs()
     options = torch_ttnn.TorchTtnnOption(device="emulator")

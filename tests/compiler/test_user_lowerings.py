@@ -1,4 +1,4 @@
-"""Lowerings that users write, and operators that they keep on the host."""
+"""User-defined lowerings, and operators that users keep on the host."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "compiler.md"
 
 @pytest.fixture(autouse=True)
 def own_table(monkeypatch):
-    """What a test registers goes with it."""
+    """Undo the registrations of a test."""
     before = dict(LOWERINGS)
     yield
     LOWERINGS.clear()
@@ -91,7 +91,7 @@ def test_a_lowering_refuses_with_its_reason(swiglu):
     assert reasons(options) == {str(swiglu): "only whole tiles"}
 
 
-def test_what_a_lowering_needs_beyond_the_library(swiglu):
+def test_a_lowering_can_use_the_builder(swiglu):
     @torch_ttnn.lowers(swiglu)
     def lowered(ttnn, x, gate):
         return ttnn.multiply(x, ttnn.silu(gate))
@@ -100,8 +100,8 @@ def test_what_a_lowering_needs_beyond_the_library(swiglu):
         torch_ttnn.lowers(torch.nn.functional.gelu)
 
 
-def test_programs_on_disk_know_the_lowering(swiglu, tmp_path):
-    """A lowering that changed writes another program, and is not answered with the old one."""
+def test_the_cache_key_covers_the_lowering(swiglu, tmp_path):
+    """A changed lowering is a cache miss."""
     x, gate = torch.randn(2, 64), torch.randn(2, 64)
     calls = "multiply", "add"
     for call in calls:
@@ -116,7 +116,7 @@ def test_programs_on_disk_know_the_lowering(swiglu, tmp_path):
 
 @pytest.mark.parametrize("name", ["aten.gelu", "aten.gelu.default", "aten::gelu", aten.gelu, aten.gelu.default])
 def test_an_operator_is_kept_on_the_host(name):
-    """Also where a fusion would take it into a linear."""
+    """Also where it would be fused into a linear."""
     model = torch.nn.Sequential(torch.nn.Linear(32, 32), torch.nn.GELU(), torch.nn.Linear(32, 8)).eval()
     x = torch.randn(4, 32)
     found, options = run(model, x, host_ops=name)
@@ -138,18 +138,18 @@ def test_an_operator_that_would_be_decomposed_is_kept_whole():
         ("gelu", "no operator 'gelu'"),
     ],
 )
-def test_names_that_mean_nothing(name, message):
+def test_unknown_names(name, message):
     with pytest.raises(Exception, match=message):
         run(torch.nn.GELU(), torch.randn(4, 32), host_ops=name)
 
 
-def test_explain_takes_the_option():
+def test_explain_accepts_the_option():
     model = torch.nn.Sequential(torch.nn.Linear(32, 32), torch.nn.GELU())
     report = torch_ttnn.explain(model, torch.randn(4, 32), options={"host_ops": ("aten.gelu",)})
     assert "the option host_ops keeps it on the host" in str(report)
 
 
-def test_the_example_of_the_document():
+def test_the_example_of_the_docs():
     text = DOCUMENT.read_text(encoding="utf-8")
     section = text.partition("### Your own lowerings")[2]
     example = re.search(r"```python\n(.*?)```", section, re.S)

@@ -1,4 +1,4 @@
-"""Networks of images as they are built: whole on the device, with channels last from the first convolution on."""
+"""Typical vision networks: entirely on the device, channels-last from the first convolution on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch_ttnn.compiler.ir.metadata import PATH, REASON
 
 
 class Residual(nn.Module):
-    """Convolutions with batch norms, and a way around them."""
+    """Convolutions with batch norms, and a skip connection."""
 
     def __init__(self, inner: int, outer: int, stride: int) -> None:
         super().__init__()
@@ -27,7 +27,7 @@ class Residual(nn.Module):
 
 
 class Gated(nn.Module):
-    """Every channel by itself, then gated by what the whole image says."""
+    """A depthwise convolution, gated by features of the whole image."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class Gated(nn.Module):
 
 
 class LastNorm(nn.Module):
-    """A block that turns channels to the end itself, for a layer norm and linears."""
+    """A block that permutes channels to the end, for a layer norm and linears."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class LastNorm(nn.Module):
 
 
 class Hourglass(nn.Module):
-    """Down and up again, with what was seen on the way down."""
+    """Downsampling and upsampling, with a skip connection."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ NETWORKS: dict[str, Callable[[], nn.Module]] = {
 
 
 def settled(network: nn.Module) -> nn.Module:
-    """With running statistics that are not those of a fresh network."""
+    """With running statistics that differ from their initial values."""
     for module in network.modules():
         if isinstance(module, nn.BatchNorm2d):
             nn.init.normal_(module.running_mean, 0, 0.2)
@@ -133,7 +133,7 @@ def test_batch_norms_and_activations_are_part_of_convolutions() -> None:
 
 
 def test_training() -> None:
-    """Gradients of all parameters, and the running statistics, as torch has them."""
+    """Gradients of all parameters and running statistics equal torch's."""
     network = nn.Sequential(
         nn.Conv2d(3, 16, 3, padding=1, bias=False),
         nn.BatchNorm2d(16),

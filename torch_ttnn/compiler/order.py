@@ -1,4 +1,4 @@
-"""Ordered lists whose members state what must run before them: the stages, and the families of fusions."""
+"""Checks ordered lists whose members state what must run before them: stages and families of fusions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Ordered(Protocol):
-    """A member of such a list."""
+    """A member of an ordered list."""
 
     @property
     def name(self) -> str: ...
@@ -17,7 +17,7 @@ class Ordered(Protocol):
 
 
 def violations(members: Iterable[Ordered]) -> list[str]:
-    """Members that come before one that they need, or need one that is not in the list."""
+    """Members listed before a member that they need, or that need one that is not in the list."""
     done: set[str] = set()
     found = []
     for member in members:

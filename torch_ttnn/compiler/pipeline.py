@@ -16,7 +16,7 @@ import torch.fx
 from torch.utils._python_dispatch import _disable_current_modes
 
 from torch_ttnn.compiler.cache import programs as cache
-from torch_ttnn.compiler.complex_numbers.pairs import take_apart
+from torch_ttnn.compiler.complex_numbers.pairs import decompose
 from torch_ttnn.compiler.frontend.kept_on_host import hidden_from_fusions, overloads_of
 from torch_ttnn.compiler.ir.builder import ProgramBuilder
 from torch_ttnn.compiler.ir.dump import dumped
@@ -32,12 +32,12 @@ from torch_ttnn.system.garbage import collector_paused
 
 log = logging.getLogger("torch_ttnn")
 
-VERIFY = "TORCH_TTNN_VERIFY"  # "1" verifies graphs after every stage, "full" also types every call again
+VERIFY = "TORCH_TTNN_VERIFY"  # "1" verifies graphs after every stage, "full" also retypes every call
 
 
 @dataclass
 class Compilation:
-    """What the stages work on: the captured graph, then the two graphs of the program."""
+    """The state that the stages work on: the captured graph, then the two graphs of the program."""
 
     captured: torch.fx.GraphModule
     static_inputs: Sequence[int]
@@ -55,7 +55,7 @@ class Compilation:
 def _normalise(compilation: Compilation) -> None:
     compilation.ops_before = count_operations(compilation.captured.graph)
     compilation.graph_module = normalise(compilation.captured)
-    take_apart(compilation.graph_module, compilation.static_inputs)
+    decompose(compilation.graph_module, compilation.static_inputs)
 
 
 def _fuse(compilation: Compilation) -> None:
@@ -83,7 +83,7 @@ def _simplify(compilation: Compilation) -> None:
 
 @dataclass(frozen=True)
 class Stage:
-    """A step of the compiler; `after` names the stages whose results it needs."""
+    """A stage of the compiler; `after` names the stages whose results it needs."""
 
     name: str
     run: Callable[[Compilation], None]
@@ -99,13 +99,13 @@ STAGES = (
 
 
 def compile_graph(compilation: Compilation) -> Program:
-    """Take the program that the stages gave before from the disk, or run all of them."""
-    # AOTAutograd compiles under its fake mode; what we make here is real, and hardly any of it garbage.
+    """Load the program from the cache on disk, or run all stages."""
+    # AOTAutograd compiles under its fake mode, but we create real tensors. Hardly any object here becomes garbage.
     with _disable_current_modes(), collector_paused():
         folder = cache.folder(compilation.options)
-        program = _kept(compilation, folder) if folder is not None else None
+        program = _cached_program(compilation, folder) if folder is not None else None
         if program is None:
-            program = _compiled(compilation, folder)
+            program = _run_stages(compilation, folder)
     program.seconds, program.ops_before, program.fusions = (
         compilation.seconds,
         compilation.ops_before,
@@ -114,29 +114,29 @@ def compile_graph(compilation: Compilation) -> Program:
     return program
 
 
-def _kept(compilation: Compilation, folder: Path) -> Program | None:
-    """The program that was kept for this graph; None if there is none, or its file is spoilt."""
+def _cached_program(compilation: Compilation, folder: Path) -> Program | None:
+    """The cached program of this graph; None if there is none, or if its file is corrupt."""
     with _timed(compilation, "cache"):
         compilation.key = cache.key_of(
             compilation.captured, compilation.static_inputs, compilation.target, compilation.options
         )
     try:
         with _timed(compilation, "cache"):
-            kept = cache.load(folder, compilation.key, compilation.target, compilation.captured.graph)
-        if kept is None:
+            cached = cache.load(folder, compilation.key, compilation.target, compilation.captured.graph)
+        if cached is None:
             return None
-        lowered, facts = kept
+        lowered, facts = cached
         program = _program(compilation, lowered)
         compilation.ops_before, compilation.fusions = facts["ops_before"], facts["fusions"]
-    except Exception as error:  # whatever stands in a file, a model compiles
+    except Exception as error:  # a corrupt file must not keep a model from compiling
         path = cache.path_of(folder, compilation.key)
-        log.warning("the kept program %s cannot be read (%s: %s); compiling anew", path, type(error).__name__, error)
+        log.warning("the cached program %s cannot be read (%s: %s); recompiling", path, type(error).__name__, error)
         return None
     compilation.lowered = lowered
     return program
 
 
-def _compiled(compilation: Compilation, folder: Path | None) -> Program:
+def _run_stages(compilation: Compilation, folder: Path | None) -> Program:
     for number, stage in enumerate(STAGES, 1):
         with dumped(compilation, number, stage.name, last=number == len(STAGES)), _timed(compilation, stage.name):
             stage.run(compilation)
@@ -155,7 +155,7 @@ def _program(compilation: Compilation, lowered: Lowered) -> Program:
 
 
 def _verify(compilation: Compilation) -> None:
-    """After a stage, when somebody looks into the compiler, and in its tests."""
+    """Verify the graphs after a stage: when debugging the compiler, and in its tests."""
     wanted = os.environ.get(VERIFY) or ("1" if compilation.options.debug else "")
     if wanted:
         verify_compilation(compilation, full=wanted == "full")

@@ -1,4 +1,4 @@
-"""Indices out of range are told as torch tells them, whatever a kernel would read there."""
+"""Indices out of range raise torch's errors, whatever a kernel would read there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TABLE = torch.linspace(-1, 1, 24).reshape(6, 4)
 EMBEDDING = nn.Embedding.from_pretrained(TABLE)
 ROW = torch.tensor([[0, 1, 2, 5]])
 
-LOOKUPS = {  # name: (function, indices that are right, indices that are not)
+LOOKUPS = {  # name: (function, valid indices, invalid indices)
     "embedding": (lambda i: EMBEDDING(i), torch.tensor([0, 5]), torch.tensor([0, 6])),
     "embedding, negative": (lambda i: EMBEDDING(i), torch.tensor([0, 5]), torch.tensor([-1, 5])),
     "embedding of a reshaped input": (lambda i: EMBEDDING(i.reshape(2, 2)), ROW, ROW + 1),
@@ -31,7 +31,7 @@ LOOKUPS = {  # name: (function, indices that are right, indices that are not)
 
 
 @pytest.mark.parametrize("name", LOOKUPS)
-def test_an_index_out_of_range_is_refused_as_torch_refuses_it(name: str) -> None:
+def test_an_index_out_of_range_raises_torchs_error(name: str) -> None:
     look_up, right, wrong = LOOKUPS[name]
     options = torch_ttnn.TorchTtnnOption()
     compiled = torch_ttnn.compile(look_up, options=options)
@@ -43,10 +43,10 @@ def test_an_index_out_of_range_is_refused_as_torch_refuses_it(name: str) -> None
         with pytest.raises(type(expected.value)) as found:
             compiled(wrong)
         assert str(found.value) == str(expected.value)
-        assert torch.allclose(compiled(right), look_up(right), atol=0.01)  # and all is well afterwards
+        assert torch.allclose(compiled(right), look_up(right), atol=0.01)  # the next call works
 
 
-def test_indices_that_are_not_looked_up_may_be_anything(caplog: pytest.LogCaptureFixture) -> None:
+def test_integers_that_are_not_indices_are_unbounded(caplog: pytest.LogCaptureFixture) -> None:
     compiled = torch_ttnn.compile(lambda i: i[:, 0:2] + EMBEDDING(i[:, 2:]).sum(-1).int())
     inside, beyond = torch.tensor([[3, 4, 5, 0]]), torch.tensor([[100, 200, 5, 0]])
     expected = beyond[:, :2] + EMBEDDING(beyond[:, 2:]).sum(-1).int()

@@ -1,4 +1,4 @@
-"""Integers are exact, whatever they come to: the device's 32 bits are used only where they are enough."""
+"""Integers are exact, whatever their size: the device's 32 bits are used only where they suffice."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ BEYOND = {
 
 @pytest.mark.parametrize("name", BEYOND)
 @torch.no_grad()
-def test_what_leaves_32_bits_is_exact(name):
+def test_values_beyond_32_bits_are_exact(name):
     assert_exact(*BEYOND[name])
 
 
@@ -81,7 +81,7 @@ WITHIN = {
 
 @pytest.mark.parametrize("name", WITHIN)
 @torch.no_grad()
-def test_what_stays_within_runs_on_the_device(name):
+def test_values_within_32_bits_run_on_the_device(name):
     assert_exact(*WITHIN[name], on_device=True)
 
 
@@ -143,7 +143,7 @@ STEPS = {
     values=st.lists(st.sampled_from([0, 1, -1, 7, -1000, 2**15, 2**24, 2**31 - 1, -(2**31)]), min_size=1, max_size=5),
 )
 @torch.no_grad()
-def test_any_run_of_operations_is_exact(names, number, values):
+def test_any_chain_of_operations_is_exact(names, number, values):
     def function(x):
         for name in names:
             x = STEPS[name](x, number)
@@ -153,10 +153,10 @@ def test_any_run_of_operations_is_exact(names, number, values):
     assert_exact(function, torch.tensor(values))
 
 
-# -- what torch refuses ----------------------------------------------------------------------------------------------
+# -- errors of torch -------------------------------------------------------------------------------------------------
 
 TABLE = torch.linspace(-1, 1, 24).reshape(6, 4)
-REFUSED = {  # name: (function, arguments that are right, arguments that torch refuses)
+REFUSED = {  # name: (function, valid arguments, arguments that torch refuses)
     "division": (lambda a, b: a // b, ([6, 2], [3, 1]), ([1, 2], [1, 0])),
     "remainder": (lambda a, b: a % b, ([6, 2], [4, 1]), ([1, 2], [1, 0])),
     "scatter": (lambda a, b: TABLE.scatter(0, (a * 2).view(1, 2), TABLE[:1, :2]) + b[0], ([1, 2], [0]), ([1, 4], [0])),
@@ -170,7 +170,7 @@ REFUSED = {  # name: (function, arguments that are right, arguments that torch r
 
 @pytest.mark.parametrize("name", REFUSED)
 @torch.no_grad()
-def test_what_torch_refuses_is_refused_as_torch_does(name):
+def test_arguments_that_torch_refuses_raise_torchs_error(name):
     function, right, wrong = REFUSED[name]
     right, wrong = [torch.tensor(each) for each in right], [torch.tensor(each) for each in wrong]
     compiled = torch.compile(function, backend="ttnn")

@@ -1,4 +1,4 @@
-"""The memory of a program, worked out without running it, against what a run really takes."""
+"""The simulated memory use of a program, compared with that of a run."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def test_a_trace_keeps_its_inputs_and_results():
         return torch.relu(torch.tanh(torch.relu(x)))
 
     plain, traced = (measure(run(three, torch.randn(64, 64), trace=trace).program) for trace in (False, True))
-    assert plain.dram_peak == 2 * 2048 * 12  # what is read and what is written
-    assert traced.dram_peak == 3 * 2048 * 12  # and the input's buffer
+    assert plain.dram_peak == 2 * 2048 * 12  # the operand and the result
+    assert traced.dram_peak == 3 * 2048 * 12  # plus the input's buffer
     assert traced.steps[-1].dram == 2 * 2048 * 12
 
 
@@ -66,7 +66,7 @@ def test_weights_stay():
     assert memory.dram_peak == 3 * 2048 * 12
 
 
-def test_a_view_takes_no_room():
+def test_a_view_allocates_nothing():
     def both(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         made = torch.relu(x)
         return made, torch.softmax(made.reshape(2, 32, 64), dim=-1)
@@ -74,7 +74,7 @@ def test_a_view_takes_no_room():
     program = run(both, torch.randn(64, 64), trace=False).program
     memory = measure(program)
     assert "ttnn.reshape" in program.code
-    assert memory.dram_peak == 2 * 2048 * 12  # never three: the reshaped one is the first seen otherwise
+    assert memory.dram_peak == 2 * 2048 * 12  # never three: the reshaped tensor is a view
 
 
 def test_programs_share_a_device():
@@ -100,7 +100,7 @@ def test_which_boards_a_model_fits(weights: int, peak: int, fitting: set[str]):
     assert bool(split) == (peak > 12 * GIB)
 
 
-def test_what_does_not_fit_into_l1_is_told(monkeypatch: pytest.MonkeyPatch):
+def test_calls_that_do_not_fit_into_l1_are_reported(monkeypatch: pytest.MonkeyPatch):
     program = run(lambda x: torch.softmax(x, -1), torch.randn(32, 64), trace=False).program
     from ttnn_emulator.execution import dispatch
 

@@ -1,4 +1,4 @@
-"""What looks for NaN sees torch's, wherever the NaN was made; see `torch_ttnn/compiler/analysis/nan_observers.py`."""
+"""Observers of NaN see torch's, wherever it arises; see `torch_ttnn/compiler/analysis/nan_observers.py`."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ LOOKING = {
 }
 
 
-# They go on computing when NaN is gone, on the device, where their own NaN (infinity less infinity) is infinity.
+# They continue on the device after replacing NaN; there their own NaN (infinity minus infinity) is infinity.
 COMPUTING = {"nansum", "nanmean", "nanquantile"}
 
 
@@ -111,7 +111,7 @@ def host_operations(options: torch_ttnn.TorchTtnnOption) -> dict[str, str]:
 @pytest.mark.parametrize("look", LOOKING)
 @pytest.mark.parametrize("precision", ["bfloat16", "float32"])
 @torch.no_grad()
-def test_every_operation_that_looks(look, precision):
+def test_every_observer(look, precision):
     def function(x):
         y = torch.where(x > 0, x.log() - 1, NAN)
         return LOOKING[look](torch.minimum(y, x + 2))
@@ -127,7 +127,7 @@ def test_every_operation_that_looks(look, precision):
     precision=st.sampled_from(["bfloat16", "float32"]),
 )
 @torch.no_grad()
-def test_nan_made_anywhere_is_seen(make, steps, look, precision):
+def test_nan_of_any_source_is_observed(make, steps, look, precision):
     def function(x):
         x = MAKING[make](x)
         for name in steps:
@@ -137,7 +137,7 @@ def test_nan_made_anywhere_is_seen(make, steps, look, precision):
     assert_exact(function, X, computes=look in COMPUTING, precision=precision)
 
 
-# -- what does not look ------------------------------------------------------------------------------------------------
+# -- non-observers -----------------------------------------------------------------------------------------------------
 
 ON_DEVICE = {
     "what passes NaN on": lambda x: torch.softmax(torch.relu(x * 2).clamp(-1, 1), -1).log() + 1,
@@ -153,19 +153,19 @@ ON_DEVICE = {
 
 @pytest.mark.parametrize("name", ON_DEVICE)
 @torch.no_grad()
-def test_what_does_not_look_stays_on_the_device(name):
+def test_non_observers_stay_on_the_device(name):
     x = torch.tensor([[1.0, -2.0], [0.5, 3.0]])
     assert not run(ON_DEVICE[name], x).host_ops
 
 
 @torch.no_grad()
-def test_only_what_is_looked_at_is_kept_on_the_host():
+def test_only_observed_values_stay_on_the_host():
     options = assert_exact(lambda x: (x / 0.0).isnan() & (torch.relu(x) > 0.5), X[1])
     assert set(host_operations(options)) == {"aten.div.Tensor", "aten.isnan.default"}
 
 
 @torch.no_grad()
-def test_a_weight_is_looked_at_when_it_is_prepared():
+def test_nan_of_a_weight_is_observed_when_it_is_prepared():
     weight = torch.tensor([1.0, NAN, INF])
     outcome = run(lambda x, w: torch.where(w.isnan(), x, x * 2), torch.ones(3), weight, statics=(1,))
     assert not outcome.host_ops
@@ -173,15 +173,15 @@ def test_a_weight_is_looked_at_when_it_is_prepared():
 
 
 @torch.no_grad()
-def test_the_reason_names_what_looks_and_where():
+def test_the_reason_names_the_observer_and_its_line():
     torch._dynamo.reset()
 
     def model(x):
         y = torch.log(x)
         return torch.nan_to_num(y + 1)
 
-    told = torch_ttnn.explain(model, X).to_json()
-    reasons = {each["op"]: each["reason"] for program in told["programs"] for each in program["host_ops"]}
+    report = torch_ttnn.explain(model, X).to_json()
+    reasons = {each["op"]: each["reason"] for program in report["programs"] for each in program["host_ops"]}
     assert set(reasons) == {"aten.log.default", "aten.add.Tensor", "aten.nan_to_num.default"}
     assert "aten.nan_to_num.default at" in reasons["aten.log.default"]
     assert "test_nan.py" in reasons["aten.log.default"] and "torch.nan_to_num(y + 1)" in reasons["aten.add.Tensor"]
@@ -198,7 +198,7 @@ def test_nan_can_be_accepted():
 
 @pytest.mark.parametrize("reduce", [lambda x: x.max(), lambda x: torch.linalg.vector_norm(x, INF)])
 def test_the_gradient_of_a_maximum_keeps_nothing_on_the_host(reduce):
-    """Its formula asks for NaN, but the model does not."""
+    """Its formula tests for NaN, but the model does not."""
     torch._dynamo.reset()
     options = torch_ttnn.TorchTtnnOption()
     x = torch.tensor([1.0, 5.0, -2.0], requires_grad=True)
@@ -208,7 +208,7 @@ def test_the_gradient_of_a_maximum_keeps_nothing_on_the_host(reduce):
 
 
 @pytest.mark.parametrize("look", [lambda x: x.nansum(), lambda x: x.nan_to_num(2.0).sum(), lambda x: x.nanmean()])
-def test_gradients_of_what_looks(look):
+def test_gradients_of_observers(look):
     torch._dynamo.reset()
     x, twin = X.clone().requires_grad_(), X.clone().requires_grad_()
     torch.compile(lambda x: look(x.log()), backend="ttnn")(x).backward()

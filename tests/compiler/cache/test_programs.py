@@ -1,4 +1,4 @@
-"""Programs kept on disk: found again, never trusted, never in the way."""
+"""The cache of programs on disk: programs are reused, files are not trusted, and failures do no harm."""
 
 from __future__ import annotations
 
@@ -57,19 +57,19 @@ def line_of(node):
     return source_line(ORIGIN[node]) if ORIGIN.on(node) else ""
 
 
-def test_a_kept_program_is_the_same_program(tmp_path):
+def test_a_cached_program_equals_the_compiled_one(tmp_path):
     first, made = run(tmp_path)
     second, found = run(tmp_path)
     assert "lower" in made.seconds and "lower" not in found.seconds
     assert found.source == made.source
-    assert found.code == made.code and "# norm" in found.code  # it knows the modules of the model
+    assert found.code == made.code and "# norm" in found.code  # with the modules of the model
     assert [line_of(node) for node in found.graph.nodes] == [line_of(node) for node in made.graph.nodes]
     for one, other in zip(first, second):
         assert torch.equal(one, other)
     assert [REASON.get(node) for node in found.graph.nodes] == [REASON.get(node) for node in made.graph.nodes]
 
 
-def test_an_error_of_a_kept_program_names_the_line_of_the_model(tmp_path, monkeypatch):
+def test_an_error_of_a_cached_program_names_the_line_of_the_model(tmp_path, monkeypatch):
     def fails(*args, **kwargs):
         raise RuntimeError("no more")
 
@@ -79,7 +79,7 @@ def test_an_error_of_a_kept_program_names_the_line_of_the_model(tmp_path, monkey
         run(tmp_path)
 
 
-def test_other_weights_use_the_kept_program(tmp_path):
+def test_other_weights_use_the_cached_program(tmp_path):
     run(tmp_path)
     model = Net().eval()
     with torch.no_grad():
@@ -97,7 +97,7 @@ def test_other_options_and_boards_do_not(tmp_path, change):
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"lowered": {"main": []}}', '{"constants": false, "lowered": 3}'])
-def test_a_spoilt_file_is_named_and_compiled_anew(tmp_path, content, caplog):
+def test_a_corrupt_file_is_named_and_recompiled(tmp_path, content, caplog):
     run(tmp_path)
     for path in tmp_path.glob("*.jsonl"):
         path.write_text(content)
@@ -161,24 +161,24 @@ def test_a_hostile_file_runs_nothing(tmp_path, edit, monkeypatch):
     path.write_text(cache.sealed(json.dumps(document)))
     outputs, made = run(kept)
     assert made.code
-    assert "lower" in made.seconds or edit is name_a_node  # FX itself makes names of it that are harmless
+    assert "lower" in made.seconds or edit is name_a_node  # FX sanitises the names
     assert not (tmp_path / "marker").exists()
     assert torch.equal(outputs[0], expected[0])
 
 
 @given(place=st.floats(0, 1, exclude_max=True), byte=st.integers(0, 255))
-def test_a_file_with_another_byte_is_not_read(kept_program, place, byte):
-    compilation, path, document = kept_program
+def test_a_file_with_a_changed_byte_is_rejected(cached_program, place, byte):
+    compilation, path, document = cached_program
     content = bytearray(cache.sealed(json.dumps(document)).encode())
     number = int(place * len(content))
     changed = content[number] != byte
     content[number] = byte
     path.write_bytes(content)
-    program = pipeline._kept(dataclasses.replace(compilation, seconds={}), path.parent)
+    program = pipeline._cached_program(dataclasses.replace(compilation, seconds={}), path.parent)
     assert (program is None) == changed
 
 
-def test_constants_that_were_changed_are_not_used(tmp_path, caplog):
+def test_changed_constants_are_rejected(tmp_path, caplog):
     class Scaled(nn.Module):
         def forward(self, x):
             return x * torch.tensor([1.0, 2.0] * 16)
@@ -194,16 +194,16 @@ def test_constants_that_were_changed_are_not_used(tmp_path, caplog):
 
 
 class Damage:
-    """A document with some of its parts replaced, renamed, shuffled or lost."""
+    """Corrupts a document: some of its parts are replaced, renamed, shuffled or removed."""
 
     PARTS = (None, -1, 10**6, 1.5, True, "", CODE, [], [CODE], {}, {CODE: 1}, {"source": CODE}, [0], [[]])
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
 
-    def done_to(self, document: Any) -> Any:
+    def applied_to(self, document: Any) -> Any:
         for _ in range(self.random.randint(1, 3)):
-            self._spoil(*self._place(document))
+            self._corrupt(*self._place(document))
         return document
 
     def _place(self, holder: Any) -> tuple[Any, Any]:
@@ -214,7 +214,7 @@ class Damage:
                 return holder, key
             holder = inner
 
-    def _spoil(self, holder: Any, key: Any) -> None:
+    def _corrupt(self, holder: Any, key: Any) -> None:
         pick = self.random.random()
         if pick < 0.2:
             del holder[key]
@@ -227,8 +227,8 @@ class Damage:
 
 
 @pytest.fixture(scope="module")
-def kept_program(tmp_path_factory):
-    """A compilation, and the file and the document of its program."""
+def cached_program(tmp_path_factory):
+    """A compilation, and the file and the document of its cached program."""
     place = tmp_path_factory.mktemp("kept")
     seen = []
     compile_graph = specialise.compile_graph
@@ -245,15 +245,15 @@ def kept_program(tmp_path_factory):
 
 
 @given(seed=st.integers(0, 2**32))
-def test_whatever_somebody_writes_into_a_file_brings_no_code(kept_program, seed):
-    compilation, path, document = kept_program
-    path.write_text(cache.sealed(json.dumps(Damage(seed).done_to(copy.deepcopy(document)))))
-    program = pipeline._kept(dataclasses.replace(compilation, seconds={}), path.parent)
+def test_no_content_of_a_file_injects_code(cached_program, seed):
+    compilation, path, document = cached_program
+    path.write_text(cache.sealed(json.dumps(Damage(seed).applied_to(copy.deepcopy(document)))))
+    program = pipeline._cached_program(dataclasses.replace(compilation, seconds={}), path.parent)
     if program is None:
         return
     try:
         source = program.source + program.code
-    except Exception:  # no source, no harm
+    except Exception:  # no source was emitted
         return
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call):
@@ -268,12 +268,12 @@ LITERALS = ("float", "slice", "torch.device")
     "name",
     ["os:system", "torch:load", "builtins:eval", "load_library", "aten.add", "image.write_file", "ttnn.os.system"],
 )
-def test_only_functions_on_tensors_are_found_by_name(name):
+def test_only_functions_on_tensors_can_be_looked_up(name):
     with pytest.raises(NotSerialisable, match="may call"):
         target_from(name)
 
 
-def test_no_operation_that_takes_a_file_is_found_by_name():
+def test_no_operation_that_takes_a_file_can_be_looked_up():
     taking = {
         name
         for name, operation in OPERATIONS.items()
@@ -297,11 +297,11 @@ def test_no_operation_that_takes_a_file_is_found_by_name():
     ],
 )
 def test_only_literals_and_configs_are_read(source):
-    with pytest.raises(ValueError, match="does not belong in a kept program"):
+    with pytest.raises(ValueError, match="is not allowed in a cached program"):
         object_from(source)
 
 
-def test_an_operator_of_the_users_own_is_not_kept(tmp_path, caplog):
+def test_a_users_operator_is_not_cached(tmp_path, caplog):
     @torch.library.custom_op("kept_programs::halved", mutates_args=())
     def halved(x: torch.Tensor) -> torch.Tensor:
         return x / 2
@@ -320,7 +320,7 @@ def test_an_operator_of_the_users_own_is_not_kept(tmp_path, caplog):
 
 
 class Work:
-    """Counts functions called while the stages run: a measure that does not depend on the machine's mood."""
+    """Counts function calls while the stages run, which unlike time does not depend on the machine."""
 
     def __init__(self, monkeypatch) -> None:
         self.calls = 0
@@ -364,7 +364,7 @@ def test_reading_a_demo_model_takes_a_fifth_of_the_work_of_compiling_it(tmp_path
         assert not isinstance(one, torch.Tensor) or torch.equal(one, other)
 
 
-def test_the_oldest_programs_go(tmp_path, monkeypatch):
+def test_the_oldest_programs_are_deleted(tmp_path, monkeypatch):
     monkeypatch.setattr("torch_ttnn.compiler.cache.programs.MOST_PROGRAMS", 2)
     for width in (8, 16, 24):
         run(tmp_path, nn.Sequential(nn.Linear(32, width)))
@@ -380,8 +380,8 @@ def test_no_folder_no_files(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_that_cannot_be_written_costs_nothing(tmp_path, caplog):
+def test_a_read_only_folder_does_no_harm(tmp_path, caplog):
     (tmp_path / "file").write_text("")
     outputs, _ = run(tmp_path / "file" / "folder")
     assert outputs[0].shape == (4, 8)
-    assert "could not be kept" in caplog.text
+    assert "could not be cached" in caplog.text

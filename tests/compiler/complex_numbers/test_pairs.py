@@ -23,7 +23,7 @@ def z(*shape: int) -> torch.Tensor:
 
 
 def compiled(function, **options):
-    """The compiled function, and the operations that its programs leave to the host."""
+    """The compiled function, and a function that lists the host operations of its programs."""
     chosen = TorchTtnnOption(cache_dir="", warn=False, **options)
 
     def host() -> list[str]:
@@ -149,16 +149,16 @@ def test_quotients_and_lengths_do_not_overflow(scale: float):
     check(lambda a, b: (a / b, b.abs()), z(3, 4) * scale, z(3, 4) * scale)
 
 
-# -- what has no real form --------------------------------------------------------------------------------------------
+# -- operations without real form--------------------------------------------------------------------------------------
 
 
-def test_what_has_no_real_form_gets_complex_tensors():
+def test_operations_without_real_form_get_complex_tensors():
     check(lambda a: torch.fft.fft(a * 2, dim=0) * 1j, z(4, 4), host=["aten._fft_c2c.default"])
     check(lambda x: torch.fft.ifft(torch.fft.fft(x * 2) * 2).real + 1, torch.randn(4, 8),
           host=["aten._fft_r2c.default", "aten._fft_c2c.default"])  # fmt: skip
 
 
-def test_an_operator_of_ones_own_sees_strides_of_torch():
+def test_a_users_operator_sees_torchs_strides():
     @torch.library.custom_op("complex_test::walk", mutates_args=())
     def walk(a: torch.Tensor) -> torch.Tensor:
         return torch.as_strided(torch.view_as_real(a), (a.numel() * 2,), (1,)).clone()
@@ -220,7 +220,7 @@ def test_a_conjugate_as_input():
 
 
 def apply_rotary_emb(q, k, freqs_cis):
-    """As Llama's own code has it."""
+    """As in Llama's own code."""
     seen = [torch.view_as_complex(each.float().reshape(*each.shape[:-1], -1, 2)) for each in (q, k)]
     freqs_cis = freqs_cis.view(1, q.shape[1], 1, q.shape[-1] // 2)
     return [torch.view_as_real(each * freqs_cis).flatten(3).type_as(q) for each in seen]
@@ -239,7 +239,7 @@ def test_rotary_embedding(dtype: torch.dtype, shape: tuple[int, ...]):
 
 
 class Rotated(nn.Module):
-    """A table of frequencies that belongs to the model, of which a call reads as much as it needs."""
+    """A table of frequencies in a buffer, of which a call reads a part."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -253,7 +253,7 @@ class Rotated(nn.Module):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_a_table_of_the_model_and_changing_lengths(dtype: torch.dtype):
+def test_a_table_in_a_buffer_and_changing_lengths(dtype: torch.dtype):
     model = Rotated()
     model.wq.to(dtype)
     run, host = compiled(model)

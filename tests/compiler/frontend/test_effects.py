@@ -1,4 +1,4 @@
-"""Operations that are run for their effect, such as the checks of torch.linalg."""
+"""Operations with side effects, such as the checks of torch.linalg."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_linear_algebra(function):
 
 
 @torch.no_grad()
-def test_a_singular_matrix_is_refused_as_torch_refuses_it():
+def test_a_singular_matrix_raises_torchs_error():
     compiled = torch.compile(lambda a: torch.linalg.inv(a * 1.0), backend="ttnn")
     compiled(REGULAR)
     with pytest.raises(torch.linalg.LinAlgError) as expected:

@@ -1,4 +1,4 @@
-"""What Dynamo leaves to Python: `explain` names it with its line, and compiling warns where it can be known."""
+"""Code that Dynamo leaves to Python: `explain` names it with its line, and compiling warns where possible."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Inner(nn.Module):
 
 
 class Loops(nn.Module):
-    """A break within a loop: Dynamo cannot go on after it, and leaves the whole function to Python."""
+    """A break within a loop: Dynamo cannot resume after it, and leaves the whole function to Python."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,33 +69,33 @@ class AllSkipped(nn.Module):
         return x
 
 
-def told(model: nn.Module) -> list[tuple[str, str, str]]:
+def missed_by(model: nn.Module) -> list[tuple[str, str, str]]:
     return [(each["kind"], each["reason"], each["source"]) for each in explain(model, X).to_json()["missed"]]
 
 
 def test_graph_breaks_have_reason_and_line():
-    ((kind, reason, source),) = told(Breaks())
+    ((kind, reason, source),) = missed_by(Breaks())
     assert kind == BREAK
     assert "graph_break()" in reason and "User-inserted graph break" in reason
     assert "test_graph_breaks.py:" in source and source.endswith("torch._dynamo.graph_break()")
 
 
-def test_functions_that_are_skipped():
-    ((kind, reason, source),) = told(Loops())
+def test_skipped_functions():
+    ((kind, reason, source),) = missed_by(Loops())
     assert kind == SKIPPED
     assert "User-inserted graph break" in reason
     assert "test_graph_breaks.py:" in source
 
 
 def test_recompile_limits():
-    found = [(reason, source) for kind, reason, source in told(Recompiles()) if kind == LIMIT]
+    found = [(reason, source) for kind, reason, source in missed_by(Recompiles()) if kind == LIMIT]
     ((reason, source),) = found
     assert str(torch._dynamo.config.recompile_limit) in reason
     assert "recompile_limit" in reason
     assert "test_graph_breaks.py:" in source and source.endswith("shifted")
 
 
-def test_text_and_page_show_it():
+def test_text_and_page_show_missed_code():
     explanation = explain(Breaks(), X)
     assert "left to Python by torch.compile" in str(explanation)
     assert "User-inserted" in str(explanation)
@@ -103,20 +103,19 @@ def test_text_and_page_show_it():
     assert "left to Python by torch.compile" in page and "User-inserted" in page
 
 
-def test_a_model_of_which_nothing_comes_says_why():
+def test_a_model_without_graphs_raises_an_error_with_the_reason():
     with pytest.raises(TorchTtnnError, match=r"nothing was compiled(.|\n)*skipped function at .*test_graph_breaks.py"):
         explain(AllSkipped(), X)
 
 
-def test_nothing_is_missed_of_other_calls():
+def test_nothing_is_missed_without_breaks():
     explain(Breaks(), X)
-    assert told(nn.Linear(8, 8)) == []
+    assert missed_by(nn.Linear(8, 8)) == []
 
 
 def test_compiling_warns_of_a_break():
-    with pytest.warns(
-        torch_ttnn.GraphBreakWarning, match="graph break at .*test_graph_breaks.py:.*User-inserted"
-    ) as found:
+    expected = "graph break at .*test_graph_breaks.py:.*User-inserted"
+    with pytest.warns(torch_ttnn.GraphBreakWarning, match=expected) as found:
         torch.compile(Breaks(), backend="ttnn")(X)
     assert len(found) == 1
     torch._dynamo.reset()

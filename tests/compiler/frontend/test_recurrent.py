@@ -1,4 +1,4 @@
-"""Recurrent modules on the device: values, strides, gradients, and that Dynamo gives them to us and to nobody else."""
+"""Recurrent modules on the device: values, strides, gradients; Dynamo traces them for our backend only."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MODULES: dict[str, Callable[[], nn.Module]] = {
     "gru cell": lambda: nn.GRUCell(12, 40),
     "rnn cell": lambda: nn.RNNCell(12, 40, nonlinearity="relu"),
 }
-FLOAT32 = (3e-3, 3e-3)  # the matrix unit takes 11 bits of a float32, and steps add up
+FLOAT32 = (3e-3, 3e-3)  # the matrix unit uses 11 bits of a float32, and errors of steps accumulate
 LAYERS = [name for name in MODULES if "cell" not in name]
 
 
@@ -92,7 +92,7 @@ def test_values_and_strides_are_torchs(name: str) -> None:
     run, options = compiled(module)
     x = sequence(module)
     with torch.no_grad():
-        for _ in range(3):  # plain, captured, replayed
+        for _ in range(3):  # run, captured, replayed
             assert_same(run(x), module(x))
     assert not host_ops(options)
 
@@ -121,7 +121,7 @@ def test_float32(name: str) -> None:
 
 @pytest.mark.parametrize("name", MODULES)
 def test_gradients(name: str) -> None:
-    """Also of the initial states; relu in float32, where no sum near zero gets another sign."""
+    """Including those of the initial states; relu in float32, where no sum near zero changes its sign."""
     module = made(name)
     twin = copy.deepcopy(module)
     run, options = compiled(module, precision="float32")
@@ -180,7 +180,7 @@ def test_one_sequence_without_batch() -> None:
     assert not host_ops(options)
 
 
-def test_a_changed_weight_is_noticed() -> None:
+def test_a_changed_weight_is_detected() -> None:
     module = nn.LSTM(12, 40)
     run, _ = compiled(module)
     x = torch.randn(5, 2, 12)
@@ -193,7 +193,7 @@ def test_a_changed_weight_is_noticed() -> None:
 
 @pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
 def test_weights_that_are_computed(kind: Any) -> None:
-    """They come with each call, and are padded on the device."""
+    """They change with each call, and are padded on the device."""
     module = kind(12, 40)
 
     def scaled(x: torch.Tensor, by: torch.Tensor) -> Any:
@@ -232,7 +232,7 @@ def test_autocast_has_torchs_dtypes(kind: Any) -> None:
 
 @pytest.mark.parametrize("name", LAYERS)
 def test_float64_is_exact_on_the_host(name: str) -> None:
-    """The operators as torch computes them, which is what stays on the host."""
+    """The CPU implementation of the operators, which runs on the host."""
     module = made(name).double()
     run, options = compiled(module, warn=False)
     x = sequence(module).double()
@@ -242,7 +242,7 @@ def test_float64_is_exact_on_the_host(name: str) -> None:
 
 
 def test_packed_sequences() -> None:
-    """Their sizes are data: torch runs them."""
+    """Their sizes depend on data: torch runs them."""
 
     class Tagger(nn.Module):
         def __init__(self) -> None:
@@ -291,7 +291,7 @@ def test_activation_checkpointing() -> None:
     assert not host_ops(options)
 
 
-# A step of the loop: slices of the inputs' sums and of gates, the product, and the rest.
+# Calls per step of the loop: slices of the inputs' sums and of gates, the product, and the rest.
 CALLS_PER_STEP = {"lstm": 11, "gru": 13, "rnn": 3}
 
 
@@ -320,12 +320,12 @@ def test_long_loops_stay_on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_explain_shows_them_on_the_device() -> None:
     with torch.no_grad():
-        told = torch_ttnn.explain(nn.LSTM(12, 40), torch.randn(5, 2, 12)).to_json()
-    assert [program["host_ops"] for program in told["programs"]] == [[]]
-    assert "matmul" in str(told)
+        report = torch_ttnn.explain(nn.LSTM(12, 40), torch.randn(5, 2, 12)).to_json()
+    assert [program["host_ops"] for program in report["programs"]] == [[]]
+    assert "matmul" in str(report)
 
 
-def test_programs_are_kept(tmp_path: Any) -> None:
+def test_programs_are_cached(tmp_path: Any) -> None:
     module = nn.LSTM(12, 40)
     x = torch.randn(5, 2, 12)
     for _ in range(2):
@@ -336,7 +336,7 @@ def test_programs_are_kept(tmp_path: Any) -> None:
     assert "lower" not in options.programs[0].seconds
 
 
-def test_other_backends_see_what_they_saw() -> None:
+def test_other_backends_are_not_affected() -> None:
     seen = []
 
     def other(graph_module: torch.fx.GraphModule, inputs: Any) -> Any:
@@ -355,7 +355,7 @@ def test_other_backends_see_what_they_saw() -> None:
 
 @pytest.mark.parametrize("name", ["lstm_layer", "gru_layer", "rnn_layer"])
 def test_operators_are_sound(name: str) -> None:
-    """Schema, shapes without values, and gradients, as torch checks them."""
+    """Schema, meta functions and gradients, as checked by torch."""
     gates = {"lstm_layer": 4, "gru_layer": 3, "rnn_layer": 1}[name]
     x, h = torch.randn(4, 2, 3, dtype=torch.float64), torch.randn(2, 5, dtype=torch.float64)
     weights = [torch.randn(gates * 5, size, dtype=torch.float64) for size in (3, 5)]

@@ -18,7 +18,7 @@ def fresh_dynamo():
 
 
 def programs_for(function, values, *, dynamic=True):
-    """How many programs these values take; all give what torch gives."""
+    """The number of programs for these values; all results must equal torch's."""
     options = torch_ttnn.TorchTtnnOption(warn=False)
     compiled = torch.compile(function, backend="ttnn", options=options, dynamic=dynamic)
     for number in values:
@@ -54,13 +54,13 @@ OPERANDS = {
 
 @pytest.mark.parametrize("name", OPERANDS)
 @torch.no_grad()
-def test_operands_take_one_program(name):
+def test_operands_need_one_program(name):
     assert programs_for(OPERANDS[name], [3, 4, 7, 9, 12, 40]) == 1
 
 
 @torch.no_grad()
-def test_numbers_that_turn_out_to_change_take_two():
-    """Dynamo takes the first value for a constant."""
+def test_numbers_that_change_later_need_two_programs():
+    """Dynamo treats the first value as a constant."""
     assert programs_for(sliding_mask, range(3, 12), dynamic=None) == 2
 
 
@@ -80,7 +80,7 @@ SIZES = {
 
 @pytest.mark.parametrize("name", SIZES)
 @torch.no_grad()
-def test_what_sizes_depend_on_is_compiled_for(name):
+def test_numbers_that_determine_sizes_are_specialised(name):
     assert programs_for(SIZES[name], [3, 4, 5]) <= 3
 
 
@@ -110,11 +110,11 @@ def test_a_cache_that_counts():
     for _ in range(12):
         torch.testing.assert_close(compiled(X, cache), model(X, twin), rtol=0.02, atol=0.02)
     assert cache.length == twin.length == 12
-    assert len(options.programs) <= 3  # Dynamo compiles for 1 alone
+    assert len(options.programs) <= 3  # Dynamo specialises on 1
 
 
 @torch.no_grad()
-def test_explain_and_check_know_such_numbers():
+def test_explain_and_check_support_such_numbers():
     model = OPERANDS["also returned"]
     torch._dynamo.reset()
     assert torch_ttnn.explain(model, X, 3).to_json()["programs"]

@@ -61,7 +61,7 @@ def source(batch_first: bool) -> torch.Tensor:
 
 
 def visible(x: torch.Tensor, masks: dict[str, Any], batch_first: bool) -> torch.Tensor:
-    """What is not padding: torch's eager encoder makes the rest zero, and its graphs do not."""
+    """The rows that are not padding: torch's eager encoder sets the others to zero, and its graphs do not."""
     if "src_key_padding_mask" not in masks:
         return x
     return (x if batch_first else x.transpose(0, 1))[~masks["src_key_padding_mask"]]
@@ -153,7 +153,7 @@ def test_whole_transformer_with_masks() -> None:
     assert_like(got, want, 0.02, 0.02)
 
 
-# -- what the fused operators are taken apart into --------------------------------------------------------------------
+# -- decompositions of the fused operators ----------------------------------------------------------------------------
 
 
 def fused_arguments() -> tuple[torch.Tensor, list[torch.Tensor]]:
@@ -163,7 +163,7 @@ def fused_arguments() -> tuple[torch.Tensor, list[torch.Tensor]]:
 
 @pytest.mark.parametrize("mask_type", [None, 0, 1, 2])
 @pytest.mark.parametrize("need_weights", [True, False])
-def test_attention_is_taken_apart_exactly(need_weights: bool, mask_type: int | None) -> None:
+def test_attention_is_decomposed_exactly(need_weights: bool, mask_type: int | None) -> None:
     x, weights = fused_arguments()
     shape = {None: None, 0: (STEPS, STEPS), 1: (BATCH, STEPS), 2: (BATCH, HEADS, STEPS, STEPS)}[mask_type]
     mask = None if shape is None else (torch.rand(shape) > 0.7).index_fill(-1, torch.tensor([0]), False)
@@ -175,7 +175,7 @@ def test_attention_is_taken_apart_exactly(need_weights: bool, mask_type: int | N
 
 @pytest.mark.parametrize("norm_first", [True, False])
 @pytest.mark.parametrize("use_gelu", [True, False])
-def test_layer_is_taken_apart_exactly(use_gelu: bool, norm_first: bool) -> None:
+def test_layer_is_decomposed_exactly(use_gelu: bool, norm_first: bool) -> None:
     x, weights = fused_arguments()
     norms = [torch.randn(SIZE) for _ in range(4)]
     feed = [torch.randn(96, SIZE) / 8, torch.randn(96), torch.randn(SIZE, 96) / 10, torch.randn(SIZE)]
@@ -184,7 +184,7 @@ def test_layer_is_taken_apart_exactly(use_gelu: bool, norm_first: bool) -> None:
     torch.testing.assert_close(DECOMPOSITIONS[operator](*arguments), operator(*arguments), atol=1e-4, rtol=1e-4)
 
 
-def test_a_row_that_looks_at_nothing_is_not_a_number() -> None:
+def test_a_fully_masked_row_is_nan() -> None:
     x, weights = fused_arguments()
     operator = torch.ops.aten._native_multi_head_attention.default
     arguments = (x, x, x, SIZE, HEADS, *weights, torch.ones(BATCH, STEPS, dtype=torch.bool), True, True, 1)

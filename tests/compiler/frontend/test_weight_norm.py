@@ -1,4 +1,4 @@
-"""Weights that are a direction times a length: torch's values and gradients, and no host operation."""
+"""Weight normalisation: torch's values and gradients, and no host operation."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_gradients(name: str, dtype: torch.dtype) -> None:
 
 @pytest.mark.parametrize("dim", [0, 2])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
-def test_formula_is_that_of_the_kernel(dtype: torch.dtype, dim: int) -> None:
+def test_the_formula_equals_the_kernel(dtype: torch.dtype, dim: int) -> None:
     torch.manual_seed(0)
     v, grad = torch.randn(5, 3, 4).to(dtype), torch.randn(5, 3, 4).to(dtype)
     length = torch.rand([size if each == dim else 1 for each, size in enumerate(v.shape)]).to(dtype)

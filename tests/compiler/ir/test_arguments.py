@@ -1,4 +1,4 @@
-"""Arguments of calls: whatever graphs nest them in is kept, looked into, and compared."""
+"""Nested arguments of calls: structure is kept, leaves are visited, and keys are compared."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from torch_ttnn.compiler.ir.arguments import call_with, frozen, leaves, mapped
 
 
 def graph_with(*args, **kwargs) -> torch.fx.Node:
-    """A call in a graph, whose lists and dicts torch makes immutable."""
+    """A call in a graph, whose lists and dicts are immutable collections of torch."""
     return torch.fx.Graph().create_node("call_function", torch.cat, args, kwargs)
 
 
-def test_arguments_of_nodes_are_looked_into():
+def test_nested_arguments_of_nodes_are_visited():
     call = graph_with([1, (2, 3)], dims=[4], given={"other": 5})
     assert leaves((call.args, call.kwargs)) == [1, 2, 3, 4, 5]
     made = mapped(call.args, str)
@@ -22,12 +22,12 @@ def test_arguments_of_nodes_are_looked_into():
     assert type(made[0]) is list  # for ttnn, which takes lists
 
 
-def test_sizes_and_slices_are_arguments_themselves():
+def test_sizes_and_slices_are_leaves():
     given = (torch.Size([2, 3]), slice(1, 2))
     assert leaves(given) == [torch.Size([2, 3]), slice(1, 2)]
 
 
-def test_calls_look_their_arguments_up():
+def test_call_with_looks_arguments_up():
     values = {"x": torch.ones(2), "y": torch.zeros(2)}
     made = call_with(torch.cat, (["x", "y"],), {"dim": 0}, lambda item: values.get(item, item))
     assert made.tolist() == [1, 1, 0, 0]
@@ -42,7 +42,7 @@ def test_different_arguments_have_different_keys(one, other):
     hash(frozen([one, other], lambda node: node))
 
 
-def test_nodes_are_compared_as_what_they_stand_for():
+def test_nodes_are_compared_by_their_replacements():
     graph = torch.fx.Graph()
     one, other = graph.placeholder("one"), graph.placeholder("other")
     assert frozen([one], lambda node: node) != frozen([other], lambda node: node)

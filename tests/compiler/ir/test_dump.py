@@ -61,13 +61,13 @@ def test_nothing_is_written_unless_asked(tmp_path: Path, monkeypatch: pytest.Mon
     assert not (tmp_path / "none").exists()
 
 
-def test_the_environment_asks_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_environment_variable_asks_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TORCH_TTNN_DEBUG", "normalise,lower")
     through_the_stages(debug_dir=tmp_path)
     assert len(list(tmp_path.iterdir())) == 4
 
 
-def test_a_second_graph_has_a_folder_of_its_own(tmp_path: Path):
+def test_a_second_graph_has_its_own_folder(tmp_path: Path):
     options = TorchTtnnOption(debug=("lower",), debug_dir=tmp_path)
     options.compiled += 1
     compilation = through_the_stages()
@@ -85,18 +85,18 @@ def test_every_node_has_a_line():
         assert sum(line.strip().startswith(f"%{node.name} = ") for line in lines) == 1
 
 
-def test_without_graphviz_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture):
+def test_missing_graphviz_is_logged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture):
     monkeypatch.setenv("PATH", str(tmp_path))
     with caplog.at_level(logging.WARNING, "torch_ttnn"):
         through_the_stages(debug=("lower",), debug_dir=tmp_path, gen_graphviz=True)
-    assert "no graphviz was found" in caplog.text
+    assert "graphviz (the program dot) was not found" in caplog.text
     assert not list(tmp_path.glob("*.svg"))
 
 
 def test_pictures_come_from_graphviz(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     tool = tmp_path / "bin" / "dot"
     tool.parent.mkdir()
-    tool.write_text('#!/bin/sh\ncat > "$3"\n')  # hands back what it was given
+    tool.write_text('#!/bin/sh\ncat > "$3"\n')  # writes its input to the output file
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tool.parent}:/bin:/usr/bin")
     compilation = through_the_stages(gen_graphviz=True, debug_dir=tmp_path)

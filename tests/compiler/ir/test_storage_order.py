@@ -1,4 +1,4 @@
-"""Forms: how dimensions lie in storage."""
+"""Forms: the storage order of dimensions."""
 
 import itertools
 import math
@@ -14,31 +14,31 @@ SHAPES = st.lists(SIZES, min_size=0, max_size=5)
 
 
 def seen(stored: torch.Tensor, form: Form) -> torch.Tensor:
-    """What torch sees of a stored tensor."""
+    """A stored tensor in torch's order and shape."""
     return stored.reshape(form.held).permute(form.axes)
 
 
-def test_a_convolution_answers_channels_last_and_its_pixels_can_be_flattened():
+def test_pixels_of_a_channels_last_convolution_can_be_flattened():
     nhwc = Form((1, 7, 7, 64), (0, 3, 1, 2))
     assert nhwc.shape == (1, 64, 7, 7)
     assert nhwc.viewed((1, 64, 49)) == Form((1, 49, 64), (0, 2, 1))
     assert nhwc.viewed((64 * 49,)) is None
 
 
-def test_ones_do_not_count_for_the_order():
+def test_dimensions_of_size_one_do_not_affect_the_order():
     assert Form((3, 1, 5), (1, 0, 2)).is_plain
     assert not Form((3, 2, 5), (1, 0, 2)).is_plain
 
 
-def test_where_queries_keys_and_values_lie_in_a_fused_projection():
+def test_places_of_queries_keys_and_values_in_a_fused_projection():
     form = Form((2, 50, 3, 12, 64), (2, 0, 3, 1, 4))
     assert form.place(0, (2, 50, 2304)) == Place(2, 768)
-    assert form.place(2, (2, 50, 2304)) is None  # heads lie inside of each third
+    assert form.place(2, (2, 50, 2304)) is None  # heads are an inner part of each third
     assert form.place(1, (1, 1, 100, 2304)) == Place(2, 50)
     assert form.place(3, (1, 1, 100, 2304)) is None
 
 
-def test_channels_are_shuffled_where_they_lie():
+def test_channels_are_shuffled_in_storage_order():
     shuffled = Form((1, 7, 7, 2, 29), (0, 4, 3, 1, 2))
     assert shuffled.viewed((1, 58, 7, 7)) is None
     assert shuffled.gathered((1, 58, 7, 7)) == ((0, 1, 2, 4, 3), Form((1, 7, 7, 58), (0, 3, 1, 2)))
@@ -60,7 +60,7 @@ def test_permuted_is_torchs_permute(held, random):
 
 
 @given(SHAPES, st.randoms(use_true_random=False))
-def test_viewed_is_torchs_view_whenever_it_answers(held, random):
+def test_viewed_is_torchs_view_unless_none(held, random):
     stored = torch.arange(math.prod(held))
     form = Form(tuple(held), tuple(random.sample(range(len(held)), len(held))))
     shape = regrouped(form.shape, random)
@@ -78,7 +78,7 @@ def test_viewed_is_torchs_view_whenever_it_answers(held, random):
 
 
 @given(SHAPES, st.randoms(use_true_random=False))
-def test_a_slice_of_a_dimension_can_be_cut_at_its_place(held, random):
+def test_a_slice_of_a_dimension_can_be_taken_at_its_place(held, random):
     assume(held)
     form = Form(tuple(held), tuple(random.sample(range(len(held)), len(held))))
     stored = torch.arange(math.prod(held)).reshape(regrouped(held, random))
@@ -94,7 +94,7 @@ def test_a_slice_of_a_dimension_can_be_cut_at_its_place(held, random):
 
 
 def regrouped(shape, random):
-    """The same elements with some neighbouring dimensions merged, or one taken apart."""
+    """The same elements with some neighbouring dimensions merged, or one split."""
     sizes = list(itertools.chain.from_iterable(_factors(size, random) for size in shape))
     made = []
     for size in sizes:

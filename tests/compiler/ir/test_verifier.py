@@ -1,4 +1,4 @@
-"""The verifier accepts what the compiler makes, and finds every kind of broken graph."""
+"""The verifier accepts the compiler's graphs, and detects every kind of invalid graph."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ BREAKS = [
 
 
 @pytest.mark.parametrize("damage", BREAKS, ids=lambda damage: damage.__name__)
-def test_broken_graphs_are_found(damage: Callable[[torch.fx.Graph], str]):
+def test_invalid_graphs_are_detected(damage: Callable[[torch.fx.Graph], str]):
     graph = program_of().lowered.main
     rule = damage(graph)
     assert rule in {violation.rule for violation in violations(graph)}
@@ -133,7 +133,7 @@ def test_broken_graphs_are_found(damage: Callable[[torch.fx.Graph], str]):
         verify(graph)
 
 
-def test_wrong_types_are_found_in_full():
+def test_full_verification_detects_wrong_types():
     graph = program_of().lowered.main
     relu = node(graph, "ttnn.relu")
     annotate(relu, spec=ttnn.spec_tensor((32, 32), ttnn.float32, device=SPEC[relu].device()))
@@ -142,7 +142,7 @@ def test_wrong_types_are_found_in_full():
         verify(graph, full=True)
 
 
-def test_a_call_that_the_table_refuses_is_found_in_full():
+def test_full_verification_detects_a_call_that_the_table_refuses():
     graph = program_of().lowered.main
     matmul = next(each for each in graph.nodes if PATH.get(each) in ("ttnn.matmul", "ttnn.linear"))
     matmul.update_kwarg("transpose_b", "yes")
@@ -150,16 +150,16 @@ def test_a_call_that_the_table_refuses_is_found_in_full():
         verify(graph, full=True)
 
 
-def test_a_program_that_would_be_kept_as_another_is_found(monkeypatch):
+def test_a_program_that_the_cache_changes_is_detected(monkeypatch):
     program = program_of()
     monkeypatch.setattr(
         "torch_ttnn.compiler.cache.serialisation._options_in", lambda options, nodes: {"dtype": "another"}
     )
-    with pytest.raises(VerifyError, match=r"graph is kept on disk as another: .*another"):
+    with pytest.raises(VerifyError, match=r"the cache changes the \w+ graph: .*another"):
         verify_compilation(program)
 
 
-def test_crossings_in_the_middle_are_found():
+def test_crossings_within_a_graph_are_detected():
     program = run(lambda x: torch.tanh(torch.relu(x)), torch.randn(32, 32)).program
     graph = program.lowered.main
     relu, tanh = node(graph, "ttnn.relu"), node(graph, "ttnn.tanh")
@@ -201,7 +201,7 @@ def test_every_stage_is_verified(monkeypatch):
 
 
 def test_only_the_metadata_module_spells_its_keys():
-    """What a node carries is read and written by the typed keys of `compiler/ir/metadata.py`."""
+    """Metadata of nodes is read and written with the typed keys of `compiler/ir/metadata.py`."""
     names = "|".join([value.name for value in vars(metadata).values() if isinstance(value, metadata.Key)])
     spelled = re.compile(rf"""meta(\.get\(|\.pop\(|\[)["']({names})["']|["']({names})["'] (not )?in \w+\.meta\b""")
     package = pathlib.Path(metadata.__file__).parents[2]

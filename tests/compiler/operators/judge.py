@@ -1,4 +1,4 @@
-"""Whether a compiled call of an operator gives what torch gives."""
+"""Compares a compiled call of an operator with torch."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ import torch.utils._pytree as pytree
 from tests.compiler.operators.samples import SEED, Call
 from torch_ttnn.backend import backend
 
-HALF_STEP = 2.0**-9  # relative, of bfloat16, in which floats lie on the device
+HALF_STEP = 2.0**-9  # relative, of bfloat16, the device's dtype of floats
 PERTURBATIONS = 8
-# An error may be so many times what a perturbation of the inputs makes, plus a share of the value and of
+# An error may be this multiple of the effect of a perturbation of the inputs, plus a share of the value and of
 # the largest value: intermediate values are rounded too.
 TIMES, SHARE, SHARE_OF_LARGEST = 8.0, 2.0**-6, 2.0**-7
-# Where terms cancel, what is left is their rounding: no more than so many times what torch's own bfloat16 makes of it.
+# Where terms cancel, rounding errors remain: at most this multiple of the error of torch's own bfloat16.
 TIMES_BFLOAT16 = 2.0
 SMALLEST = 1e-11  # kernels of erfc and the like come that close to zero
 
 
 class Difference(AssertionError):
-    """The compiled call gives something else than torch."""
+    """The result of the compiled call differs from torch's."""
 
 
 class OtherStrides(Difference):
-    """Values may be right, but lie otherwise in memory."""
+    """The strides differ from torch's; values may be correct."""
 
 
 def compiled(call: Call, tensors: Sequence[torch.Tensor], *, using: Callable[..., Any] | None = None) -> Any:
-    """The call as a graph of one node, through the backend and on the emulated device, or `using` another backend.
+    """Run the call as a graph of one node, through the backend on the emulated device, or `using` another backend.
 
-    Dynamo is left out: it takes most of the time, and gives the backend such a graph.
+    Dynamo is bypassed: it takes most of the time, and would pass such a graph to the backend.
     """
     graph = torch.fx.Graph()
     inputs = [graph.placeholder(f"x{number}") for number in range(len(tensors))]
@@ -65,12 +65,12 @@ def gradients(call: Call, tensors: Sequence[torch.Tensor], run: Callable[..., An
 
 
 def backward_of(call: Call) -> Call:
-    """The gradients of a call as a call themselves."""
+    """The computation of a call's gradients, as a call."""
     return Call(lambda *tensors: gradients(call, tensors, lambda given: call(*given)), call.tensors, call.text)
 
 
 def perturbed(tensor: torch.Tensor, number: int) -> torch.Tensor:
-    """Floats moved by up to two half steps of bfloat16; number 0 rounds them to it."""
+    """Floats perturbed by up to two half steps of bfloat16; number 0 rounds them to bfloat16."""
     if not tensor.is_floating_point():
         return tensor
     if number == 0:
@@ -88,7 +88,7 @@ def wide(tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
 
 
 def references(call: Call) -> list[list[Any]]:
-    """What torch gives: for the tensors in float32 first, then for perturbed ones. Leaves of the outputs and inputs."""
+    """torch's results: for the tensors in float32, then for perturbed ones; leaves of outputs and inputs."""
     found = []
     for number in range(-1, PERTURBATIONS):
         given = wide(call.tensors)
@@ -105,7 +105,7 @@ def references(call: Call) -> list[list[Any]]:
 
 
 def _of_integers_as_floats(call: Call, first: list[Any]) -> list[list[Any]]:
-    """Where torch makes floats of integers and computes with these, they are perturbed."""
+    """Perturb integers that torch casts to floats."""
     found = []
     for number in range(PERTURBATIONS):
         try:
@@ -131,10 +131,10 @@ def require_like(
     terms: float = 0.0,
     cancels: bool = False,
 ) -> None:
-    """Compare outputs, and inputs after the call, with torch's; raise `Difference` with what is off.
+    """Compare outputs, and inputs after the call, with torch's; raise `Difference` if they differ.
 
-    terms    the size of terms that may cancel in a result
-    cancels  whether terms of any size may: the error that torch makes in bfloat16 is looked at if there is a difference
+    terms    the magnitude of terms that may cancel in a result
+    cancels  whether terms of any magnitude may cancel: then a difference is compared with torch's error in bfloat16
     """
     try:
         _require_like(call, got, after, strides, terms, narrow=None)
@@ -146,7 +146,7 @@ def require_like(
 
 
 def in_bfloat16(call: Call) -> list[Any] | None:
-    """What torch gives if all floats are bfloat16; None if it does not take them."""
+    """torch's results if all floats are bfloat16; None if it does not support them."""
     given = tuple(each.bfloat16() if each.is_floating_point() else each for each in call.tensors)
     try:
         return _leaves(call.eager(given))
@@ -204,7 +204,7 @@ def _require_leaf(where: str, ours: Any, want: Any, others: list[Any], strides: 
 
 
 def _same_strides(ours: torch.Tensor, want: torch.Tensor) -> bool:
-    """Strides of dimensions of one element mean nothing."""
+    """Strides of dimensions of size 1 do not matter."""
     if not want.numel():
         return True
     return all(a == b for size, a, b in zip(want.shape, ours.stride(), want.stride()) if size > 1)
@@ -212,7 +212,7 @@ def _same_strides(ours: torch.Tensor, want: torch.Tensor) -> bool:
 
 def _require_integers(where: str, ours: torch.Tensor, want: torch.Tensor, others: list[torch.Tensor]) -> None:
     wrong = ours != want
-    for each in others:  # what a perturbation decides is decided by rounding
+    for each in others:  # a value that changes with a perturbation depends on rounding
         wrong &= each == want
     if wrong.any():
         place = tuple(wrong.nonzero()[0].tolist())
@@ -228,7 +228,7 @@ def _require_floats(
     ours = ours.double()
     finite = center.isfinite()
     spread = torch.zeros_like(center)
-    # Torch may have NaN in this dtype. A perturbation makes no infinity of a number, and no number of an infinity.
+    # Not compared: NaN, which torch may return in this dtype, and values that a perturbation makes infinite or finite.
     steady = ~want.isnan()
     for each in others[1:]:
         each = each.double()

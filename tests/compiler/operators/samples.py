@@ -1,4 +1,4 @@
-"""Calls of torch's operator database, each as a function of the tensors in it."""
+"""Calls from torch's operator database, each as a function of its tensors."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 SEED = 42  # that of torch's own wrapper_set_seed, which some samples call
 DTYPES = (torch.float32, torch.bfloat16, torch.int64, torch.int32, torch.bool)
 
-# Written over some values of floating-point tensors. The sign of zero is not among them: the device has none.
+# They replace some values of floating-point tensors. Negative zero is not among them: the device has none.
 EXTREMES = (float("inf"), -float("inf"), 0.0, 1e30, -1e30, 1e-30, 100.0, -100.0)
 
 
 def _database() -> tuple[dict[str, OpInfo], tuple[type, ...]]:
-    """All operators by their names, and the classes of elementwise ones."""
+    """All operators by name, and the classes of elementwise ones."""
     profile = settings.get_current_profile_name()
     from torch.testing._internal.common_methods_invocations import op_db
     from torch.testing._internal.opinfo.core import BinaryUfuncInfo, UnaryUfuncInfo
 
-    settings.load_profile(profile)  # torch's test modules load one of their own
+    settings.load_profile(profile)  # torch's test modules load their own
     return {".".join(filter(None, (info.name, info.variant_test_name))): info for info in op_db}, (
         UnaryUfuncInfo,
         BinaryUfuncInfo,
@@ -43,7 +43,7 @@ class NotDense(Exception):
 
 @dataclass(frozen=True)
 class Call:
-    """A call of an operator with its tensors apart from its other arguments."""
+    """A call of an operator, with its tensors separate from its other arguments."""
 
     function: Callable[..., Any]
     tensors: tuple[torch.Tensor, ...]
@@ -54,7 +54,7 @@ class Call:
         return self.function(*tensors)
 
     def eager(self, tensors: tuple[torch.Tensor, ...] | None = None) -> Any:
-        """What torch gives for copies of the tensors, and the copies after it."""
+        """torch's result for copies of the tensors, and the copies after the call."""
         given = tuple(each.detach().clone() for each in (self.tensors if tensors is None else tensors))
         return self(*given), given
 
@@ -90,7 +90,7 @@ def forward_calls(info: OpInfo, dtype: torch.dtype) -> Iterator[Call]:
 
 
 def in_place_calls(info: OpInfo, dtype: torch.dtype) -> Iterator[Call]:
-    """The operator's in-place form; what it writes to is an input of the graph."""
+    """The operator's in-place form; it writes to an input of the graph."""
     if info.inplace_variant is None:
         return
     for sample in _samples(info, dtype):
@@ -101,7 +101,7 @@ def in_place_calls(info: OpInfo, dtype: torch.dtype) -> Iterator[Call]:
 def extremal_calls(info: OpInfo, dtype: torch.dtype) -> Iterator[Call]:
     """Samples of elementwise operators with infinities, zeros and very large and small numbers among their values.
 
-    Other operators add elements up, in the matrix unit, which knows no infinity (docs/compiler.md).
+    Other operators add elements in the matrix unit, which has no infinity (docs/compiler.md).
     """
     for call in forward_calls(info, dtype):
         floats = [each for each in call.tensors if each.is_floating_point() and each.numel()]

@@ -1,4 +1,4 @@
-"""Warm calls of small programs take the short way, and nothing else about them is another."""
+"""Warm calls of small programs are replayed directly, with the same results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch_ttnn
 from torch_ttnn.compiler.runtime.direct_replay import Shortcut
 from ttnn_emulator.execution.listeners import Listener, listening
 
-WARM = 4  # calls after which the way is known
+WARM = 4  # calls after which direct replay is possible
 
 
 class Small(nn.Module):
@@ -26,8 +26,8 @@ class Small(nn.Module):
 
 
 @pytest.fixture
-def short(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether calls went the short way, call by call."""
+def direct(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """For each call, whether it was replayed directly."""
     seen: list[bool] = []
     honest = Shortcut.__call__
 
@@ -55,16 +55,16 @@ def check(call: Any, model: nn.Module, x: torch.Tensor) -> None:
     assert torch.allclose(picked.flatten(), want[0].reshape(-1, 8).amax(-1), rtol=0.02, atol=0.02)
 
 
-def test_warm_calls_take_the_short_way(short: list[bool]) -> None:
+def test_warm_calls_are_replayed_directly(direct: list[bool]) -> None:
     model = Small()
     call = compiled(model)
     for seed in range(WARM + 3):
         check(call, model, torch.randn(4, 16, generator=torch.Generator().manual_seed(seed)))
-    assert short[-3:] == [True] * 3
-    assert short.count(True) < len(short), "the first replays show what changes"
+    assert direct[-3:] == [True] * 3
+    assert direct.count(True) < len(direct), "the first replays record what changes"
 
 
-def test_the_bits_are_those_of_the_long_way(short: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_direct_and_ordinary_replay_agree(direct: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
     model = Small()
     call = compiled(model)
     x = torch.randn(4, 16)
@@ -72,27 +72,27 @@ def test_the_bits_are_those_of_the_long_way(short: list[bool], monkeypatch: pyte
         for _ in range(WARM):
             call(x)
         ours = call(x + 1)
-        assert short[-1]
+        assert direct[-1]
         monkeypatch.setattr(Shortcut, "__call__", lambda *_: None)
         theirs = call(x + 1)
     assert all(torch.equal(one, other) for one, other in zip(ours, theirs))
 
 
-def test_changed_weights_are_seen(short: list[bool]) -> None:
+def test_changed_weights_are_seen(direct: list[bool]) -> None:
     model = Small()
     call = compiled(model)
     x = torch.randn(4, 16)
     for _ in range(WARM):
         check(call, model, x)
-    assert short[-1]
+    assert direct[-1]
     with torch.no_grad():
         model.layer.weight.mul_(-2)
     for _ in range(WARM):
         check(call, model, x)
-    assert short[-1], "and the short way is found again"
+    assert direct[-1], "direct replay resumes"
 
 
-def test_who_listens_hears_every_operation(short: list[bool]) -> None:
+def test_listeners_receive_every_operation(direct: list[bool]) -> None:
     class Names(Listener):
         def __init__(self) -> None:
             self.heard: list[str] = []
@@ -107,12 +107,12 @@ def test_who_listens_hears_every_operation(short: list[bool]) -> None:
         check(call, model, x)
     with listening(Names()) as names:
         check(call, model, x)
-    assert not short[-1]
+    assert not direct[-1]
     assert {"ttnn.from_torch", "ttnn.copy_host_to_device_tensor", "ttnn.to_torch"} <= set(names.heard)
 
 
-def test_inputs_in_other_memory(short: list[bool]) -> None:
-    """Transposed, expanded, and a part of something larger."""
+def test_inputs_in_other_memory(direct: list[bool]) -> None:
+    """Transposed, expanded, and sliced inputs."""
     model = Small()
     call = compiled(model)
     for _ in range(WARM):
@@ -121,7 +121,7 @@ def test_inputs_in_other_memory(short: list[bool]) -> None:
         check(call, model, x)
 
 
-def test_an_error_of_a_call_leaves_the_next_one_well(short: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_call_does_not_affect_the_next(direct: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
     model = Small()
     call = compiled(model)
     x = torch.randn(4, 16)
@@ -134,4 +134,4 @@ def test_an_error_of_a_call_leaves_the_next_one_well(short: list[bool], monkeypa
         with pytest.raises(ZeroDivisionError), torch.no_grad():
             call(x)
     check(call, model, x)
-    assert short[-1]
+    assert direct[-1]

@@ -1,4 +1,4 @@
-"""Results that share memory in torch share it here."""
+"""Results that share storage in torch share it in compiled programs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FUNCTIONS = {
     "part and its expansion": lambda x: (lambda y: (y[1:, :2], y[0, :1].expand(6)))(x * 2),
     "unfold": lambda x: (lambda y: (y, y.unfold(1, 3, 1)))(x * 2),
     "two of them": lambda x: (lambda y, z: (y, z, y[1:], z[:, 2]))(x * 2, x + 1),
-    "apart": lambda x: (x * 2, (x * 2)[1:].clone()),
+    "separate": lambda x: (x * 2, (x * 2)[1:].clone()),
     "a convolution": lambda x: (lambda y: (y, y[:, 1:]))(
         torch.nn.functional.conv2d(x[None, None], torch.ones(3, 1, 1, 1))
     ),
@@ -40,7 +40,7 @@ def shared(results):
 
 @pytest.mark.parametrize("grad", [False, True], ids=["without gradients", "with gradients"])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_memory_is_shared_as_in_torch(name, grad):
+def test_storage_is_shared_as_in_torch(name, grad):
     function = FUNCTIONS[name]
     with torch.set_grad_enabled(grad):
         given = X.clone().requires_grad_(grad)
@@ -62,7 +62,7 @@ def test_a_write_shows_in_the_others(name):
             torch.testing.assert_close(ours, theirs, rtol=0.02, atol=0.02)
 
 
-def test_every_call_has_memory_of_its_own():
+def test_calls_do_not_share_storage():
     torch._dynamo.reset()
     compiled = torch.compile(FUNCTIONS["slice"], backend="ttnn", options={"device": "emulator", "warn": False})
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""The stage `normalise`: what it takes out of a graph, and what it must keep."""
+"""The stage `normalise`: the nodes that it removes, and those that it must keep."""
 
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
@@ -14,7 +14,7 @@ def _targets(function, *args):
     return [node.target for node in graph.nodes if node.op == "call_function"]
 
 
-def test_nothing_is_computed_twice_or_for_nobody():
+def test_duplicate_and_dead_computations_are_removed():
     def wasteful(x):
         x.sin()
         return x.cos() + x.cos()
@@ -22,12 +22,12 @@ def test_nothing_is_computed_twice_or_for_nobody():
     assert _targets(wasteful, torch.ones(3)) == [aten.cos.default, aten.add.Tensor]
 
 
-def test_random_numbers_are_not_the_same():
+def test_random_operations_are_not_merged():
     twice = _targets(lambda x: torch.rand_like(x) - torch.rand_like(x), torch.ones(3))
     assert twice.count(aten.rand_like.default) == 2
 
 
-def test_empty_parts_are_no_parts():
+def test_empty_parts_of_a_cat_are_removed():
     def rotated(x):
         return torch.cat([x[:, :3].neg(), x[:, 4:].sin()], dim=1) * 2
 

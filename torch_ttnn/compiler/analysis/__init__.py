@@ -1,1 +1,1 @@
-"""What is known about a graph without running it: ranges of integers, NaN, bounds of indices, memory."""
+"""Static analyses of a graph: ranges of integers, NaN, bounds of indices, memory."""

@@ -1,8 +1,8 @@
-"""Sums of logarithms that an exponential is taken of: the device computes them in float32.
+"""Sums of logarithms that are exponents: the device computes them in float32.
 
 The relative error of `exp(x)` is the absolute error of `x`. A logarithm of 50 in bfloat16 is off by up to 0.125, and
-`exp(a - b)` of two of them by a quarter, however small their difference. torch writes many gradients so: `logsumexp`,
-`logcumsumexp`, `log_ndtr`.
+`exp(a - b)` of two of them by a quarter, however small their difference. Many gradients of torch have this form:
+`logsumexp`, `logcumsumexp`, `log_ndtr`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ LOGARITHMS = overloads(
     "log", "log1p", "log2", "log10", "logsumexp", "logcumsumexp", "lgamma", "mvlgamma", "logaddexp", "logaddexp2",
     "log_sigmoid_forward", "xlogy", "special_xlog1py",
 )  # fmt: skip
-# Their gradients take the exponential of a difference with what forward gave.
+# Their gradients take the exponential of a difference with the forward result.
 SAVED = overloads("logsumexp", "logcumsumexp")
 SUMS = overloads("add", "sub", "rsub", "sum", "cumsum")
-# What hands the error of its input on as an error of the exponent.
-HANDING_ON = LOGARITHMS | SUMS | overloads(
+# Operations that propagate the error of their input to the exponent.
+PROPAGATING = LOGARITHMS | SUMS | overloads(
     "neg", "mul", "div", "where", "masked_fill", "pow", "square", "abs", "clamp", "clamp_min", "clamp_max", "maximum",
     "minimum", "amax", "amin", "flip", "view", "_unsafe_view", "reshape", "expand", "permute", "transpose", "t",
     "unsqueeze", "squeeze", "slice", "select", "clone", "detach", "alias", "lift_fresh_copy", "_to_copy",
@@ -29,7 +29,7 @@ HANDING_ON = LOGARITHMS | SUMS | overloads(
 
 
 def in_float32(graph: torch.fx.Graph) -> set[torch.fx.Node]:
-    """What makes exponents of logarithms, the exponentials of these, and logarithms that are saved for backward."""
+    """Nodes to compute in float32: exponents from logarithms, their exponentials, and logarithms saved for backward."""
     found: set[torch.fx.Node] = set()
     for node in graph.nodes:
         if node.target in EXPONENTIALS and is_float(node.meta.get("val")):
@@ -44,12 +44,12 @@ def in_float32(graph: torch.fx.Graph) -> set[torch.fx.Node]:
 
 
 def _exponent(node: torch.fx.Node) -> list[torch.fx.Node]:
-    """What the argument of an exponential is computed by, as far as its rounding is that of the exponent."""
+    """The operations that compute the argument of an exponential, as far as their rounding affects the exponent."""
     found: dict[torch.fx.Node, None] = {}
     waiting = list(node.all_input_nodes)
     while waiting:
         each = waiting.pop()
-        if each not in found and each.target in HANDING_ON and is_float(each.meta.get("val")):
+        if each not in found and each.target in PROPAGATING and is_float(each.meta.get("val")):
             found[each] = None
             waiting += each.all_input_nodes
     return list(found)
@@ -60,7 +60,7 @@ def _adds_tensors(node: torch.fx.Node) -> bool:
 
 
 def _read_by(node: torch.fx.Node) -> list[torch.fx.Node]:
-    """Who reads a value, also through copies that are none."""
+    """The users of a value, also through views."""
     found = []
     for user in node.users:
         found += _read_by(user) if user.target in overloads("detach", "alias", "view", "squeeze") else [user]

@@ -1,8 +1,8 @@
-"""Matrices that torch factorises or inverts: what makes them of others stays on the host.
+"""Matrices that torch factorises or inverts: the operations that compute them stay on the host.
 
 The host factorises in float32. A Gram matrix is symmetric and positive, a product of two thin matrices has their rank,
-a sum with a multiple of the identity can be inverted. Rounded to bfloat16 none of that holds any longer: `pinv` finds
-singular values that are not there, `cholesky` refuses, a determinant has another sign.
+a sum with a multiple of the identity is invertible. Rounding to bfloat16 breaks these properties: `pinv` finds spurious
+singular values, `cholesky` fails, a determinant changes its sign.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FACTORISING = overloads(
     "linalg_matrix_rank", "linalg_tensorinv", "linalg_tensorsolve", "linalg_cond", "linalg_householder_product",
     "ormqr", "lobpcg",
 )  # fmt: skip
-# What makes matrices of matrices. Anything else, such as a layer of a network, is not exact in the first place.
+# Operations that compute matrices from matrices. Others, such as a layer of a network, are not exact anyway.
 MAKING = overloads(
     "mm", "bmm", "addmm", "baddbmm", "addbmm", "matmul", "dot", "mv", "addmv", "addr", "outer", "add", "sub", "rsub",
     "mul", "div", "neg", "square", "pow", "sum", "mean", "diag_embed", "diagonal", "diagonal_scatter", "diag", "tril",
@@ -37,7 +37,7 @@ MAKING = overloads(
 
 
 def host_reasons(graph: torch.fx.Graph) -> dict[torch.fx.Node, str]:
-    """The operations that stay on the host because a factorisation reads what they make, and why."""
+    """The operations that stay on the host because a factorisation reads their results, with the reasons."""
     reasons: dict[torch.fx.Node, str] = {}
     for node in graph.nodes:
         if node.target not in FACTORISING:

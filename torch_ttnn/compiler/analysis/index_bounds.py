@@ -1,7 +1,7 @@
-"""Which values a graph's integer inputs may have, because something is looked up at them.
+"""Bounds of a graph's integer inputs that are used as indices.
 
-torch refuses an index that is out of range; a kernel of the device reads whatever lies there. So a program looks at
-the smallest and largest value of such inputs first, and leaves calls with others to torch, which says what is wrong.
+torch refuses an index that is out of range; a kernel of the device reads out of bounds. So a program first checks the
+smallest and largest value of such inputs, and leaves other calls to torch, which raises its own error.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ class Bounds(NamedTuple):
         return Bounds(max(self.low, other.low), min(self.high, other.high))
 
     def hold(self, tensor: torch.Tensor) -> bool:
-        """Whether all of a tensor lies within."""
+        """Whether all elements of a tensor are within the bounds."""
         if tensor.numel() == 0 or tensor.is_meta:
             return True
         low, high = torch.aminmax(tensor)
-        return low.item() >= self.low and high.item() <= self.high  # NaN is not
+        return low.item() >= self.low and high.item() <= self.high  # false for NaN
 
 
-INT32 = Bounds(torch.iinfo(torch.int32).min, torch.iinfo(torch.int32).max)  # what the device's integers hold
+INT32 = Bounds(torch.iinfo(torch.int32).min, torch.iinfo(torch.int32).max)  # of the device's integers
 ANY_FLOAT = Bounds(-(1 << 128), 1 << 128)
 
 
 def of_inputs(captured: torch.fx.GraphModule, statics: Collection[int] = ()) -> dict[int, Bounds]:
-    """The bounds of every input of integers, by its number, and of floats where they matter.
+    """The bounds of every integer input, by its index, and of floating-point inputs where they matter.
 
-    `statics` are the numbers of weights. Their bounds hold when they are prepared.
+    `statics` are the indices of weights. Their bounds are checked when they are prepared.
     """
     placeholders = captured.graph.find_nodes(op="placeholder")
     whole = [number for number, node in enumerate(placeholders) if _is_whole(node)]
     casts = any(node.target in CASTS and _is_whole(node) for node in captured.graph.nodes)
-    if not whole and not casts and not angles.turning(captured.graph):
+    if not whole and not casts and not angles.trigonometric(captured.graph):
         return {}
     found: dict[int, Bounds] = {}
     for number in whole:
@@ -73,14 +73,14 @@ WIDTHS = (
     15,
     10,
     7,
-)  # bits, besides the sign, that inputs may be narrowed to for sums and products of them
+)  # bits without sign, to which inputs may be narrowed for sums and products
 
 
 class _Narrowing:
-    """Narrows inputs so that what is computed of them stays within 32 bits and within tables, where that can be had.
+    """Narrows inputs so that values computed from them stay within 32 bits and indices within tables, where possible.
 
-    `mask.cumsum(-1)` of a mask that may hold any 32-bit integer may leave 32 bits; of 16 bits it does not. A place in
-    a cache plus one is in the cache if the place is below its end. A call whose inputs are beyond runs with torch.
+    `mask.cumsum(-1)` of any 32-bit integers may exceed 32 bits; of 16-bit integers it does not. A position in a cache
+    plus one is in the cache if the position is below its end. torch runs calls whose inputs are out of bounds.
     """
 
     def __init__(
@@ -97,18 +97,18 @@ class _Narrowing:
         ]
 
     def run(self) -> None:
-        self._look_at_floats()
+        self._bound_floats()
         for group in self._groups(beyond):
             self._by_width(group)
         for group in self._groups(divides_by_zero):
             self._by_sign(group)
         for group in self._groups(looks_beyond):
             self._by_search(group)
-        for node in angles.turning(self.captured.graph):
+        for node in angles.trigonometric(self.captured.graph):
             self._by_angle(node)
 
-    def _look_at_floats(self) -> None:
-        """Floating-point inputs that become integers are looked at too: masks are given as floats at times."""
+    def _bound_floats(self) -> None:
+        """Bound floating-point inputs that are cast to integers: masks may be passed as floats."""
         left = self._refused(beyond, self.found)
         reached = _ancestors([item for node in left for item in node.all_input_nodes]) if left else ()
         for number, node in enumerate(self.placeholders):
@@ -135,7 +135,7 @@ class _Narrowing:
         return operator.attrgetter(str(node.target))(self.captured) if node.op == "get_attr" else None
 
     def _groups(self, test: Callable[[torch.fx.Node, Ranges], bool]) -> list[list[int]]:
-        """Inputs that meet in operations that are refused."""
+        """Groups of inputs that are combined in refused operations."""
         groups: list[set[int]] = []
         for node in self._refused(test, self.found):
             reached = _ancestors([item for item in node.all_input_nodes if _is_whole(item)] or node.all_input_nodes)
@@ -151,7 +151,7 @@ class _Narrowing:
         return {**self.found, **{number: self.found[number].and_also(bounds) for number in group}}
 
     def _by_width(self, group: Sequence[int]) -> None:
-        """The widest of a few widths with which the fewest operations are refused."""
+        """Narrow to the widest of a few widths for which the fewest operations are refused."""
         fewest = len(self._refused(beyond, self.found))
         best = self.found
         for width in WIDTHS:
@@ -162,13 +162,13 @@ class _Narrowing:
         self.found.update(best)
 
     def _by_sign(self, group: Sequence[int]) -> None:
-        """Numbers from 1 on, if nothing is divided by zero then."""
+        """Narrow to positive numbers, if that rules out divisions by zero."""
         tried = self._narrowed(group, Bounds(1, INT32.high))
         if len(self._refused(divides_by_zero, tried)) < len(self._refused(divides_by_zero, self.found)):
             self.found.update(tried)
 
     def _by_angle(self, node: torch.fx.Node) -> None:
-        """The widest inputs with which an angle is one that the device takes, if there are any."""
+        """Narrow to the widest inputs for which the device supports an angle, if there are any."""
 
         def beyond_with(found: Mapping[int, Bounds]) -> bool:
             return angles.is_beyond(node, self._ranges(found))
@@ -178,7 +178,7 @@ class _Narrowing:
         reached = _ancestors(node.all_input_nodes)
         read = [number for number, each in enumerate(self.placeholders) if each in reached]
         if all(number in self.statics for number in read):
-            return  # torch computes it, once
+            return  # a constant, which torch computes once
         floats = [number for number in read if _is_float(self.placeholders[number])]
         for widths in angles.narrowings([number for number in read if number in self.found], floats):
             tried = dict(self.found)
@@ -189,7 +189,7 @@ class _Narrowing:
                 return
 
     def _by_search(self, group: Sequence[int]) -> None:
-        """The largest numbers, then the smallest, with which nothing is looked up beyond its table."""
+        """Narrow to the largest upper and the smallest lower bound for which all indices are within their tables."""
 
         def refused(low: int, high: int) -> int:
             return len(self._refused(looks_beyond, self._narrowed(group, Bounds(low, high))))
@@ -203,7 +203,7 @@ class _Narrowing:
 
 
 def _largest(holds: Callable[[int], bool], most: int) -> int:
-    """The largest number up to `most` for which something holds that holds for 0 and, once it fails, for none after."""
+    """The largest number up to `most` for which a monotonic condition holds; it holds for 0."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
@@ -212,7 +212,7 @@ def _largest(holds: Callable[[int], bool], most: int) -> int:
 
 
 def looks_beyond(node: torch.fx.Node, ranges: Ranges) -> bool:
-    """Whether an operation may look up what lies beyond its table, which torch refuses."""
+    """Whether an index of an operation may be out of range, which torch refuses."""
     if node.target not in LOOKS_UP or node.target in TRUSTED:
         return False
     for index in {item for item in leaves(node.args[1:]) if isinstance(item, torch.fx.Node) and _is_whole(item)}:
@@ -245,7 +245,7 @@ def _is_whole(node: torch.fx.Node) -> bool:
 
 
 def _is_narrow(node: torch.fx.Node) -> bool:
-    """Whether it holds integers that are within 32 bits always."""
+    """Whether its dtype is an integer of at most 32 bits."""
     return _is_whole(node) and node.meta["val"].dtype is not torch.int64
 
 
@@ -260,7 +260,7 @@ def _is_float(node: torch.fx.Node) -> bool:
 
 
 def _ancestors(nodes: Sequence[torch.fx.Node]) -> set[torch.fx.Node]:
-    """What the values of nodes are computed of; of comparisons only yes and no goes on."""
+    """The nodes that the values of nodes are computed from; not beyond comparisons, which only pass on a boolean."""
     found: set[torch.fx.Node] = set()
     waiting = list(nodes)
     while waiting:
@@ -269,12 +269,12 @@ def _ancestors(nodes: Sequence[torch.fx.Node]) -> set[torch.fx.Node]:
         if node in found or (isinstance(val, torch.Tensor) and val.dtype is torch.bool):
             continue
         found.add(node)
-        # What is looked up has the table's values, whatever the index was.
+        # A lookup returns values of the table, whatever the index is.
         waiting += node.all_input_nodes[:1] if node.target in LOOKS_UP else node.all_input_nodes
     return found
 
 
-# What gives some or all of the values it is given, and no others.
+# Operations that return some or all values of their input, and no others.
 PASSES_ON = {
     aten.view.default, aten._unsafe_view.default, aten.reshape.default, aten.unsqueeze.default, aten.squeeze.dim,
     aten.squeeze.dims, aten.squeeze.default, aten.expand.default, aten.clone.default, aten.alias.default,
@@ -296,20 +296,20 @@ def _sizes(node: torch.fx.Node) -> torch.Size:
 
 
 def _rows(node: torch.fx.Node, index: torch.fx.Node) -> Iterator[Bounds]:
-    """Rows of a table, counted from 0."""
+    """Rows of a table, from 0."""
     if node.args[1] is index:
         yield Bounds(0, _sizes(node)[0] - 1)
 
 
 def _along(node: torch.fx.Node, index: torch.fx.Node) -> Iterator[Bounds]:
-    """Places along a dimension, counted from 0."""
+    """Positions along a dimension, from 0."""
     if node.args[2] is index:
         sizes, dim = _sizes(node), node.args[1]
         yield Bounds(0, (sizes[dim] if sizes else 1) - 1)  # type: ignore[index]
 
 
 def _each_dim(node: torch.fx.Node, index: torch.fx.Node) -> Iterator[Bounds]:
-    """An index for each of the first dimensions, counted from either end."""
+    """An index for each of the first dimensions, from either end."""
     for dim, each in enumerate(node.args[1]):  # type: ignore[arg-type]
         if each is index:
             size = _sizes(node)[dim]
@@ -317,7 +317,7 @@ def _each_dim(node: torch.fx.Node, index: torch.fx.Node) -> Iterator[Bounds]:
 
 
 def _classes(node: torch.fx.Node, index: torch.fx.Node) -> Iterator[Bounds]:
-    """Classes, or the one value that says that a row does not count."""
+    """Classes, or the value of `ignore_index`."""
     if node.args[1] is index:
         sizes, ignored = _sizes(node), int(node.args[4])  # type: ignore[arg-type]
         yield Bounds(min(0, ignored), max(sizes[min(1, len(sizes) - 1)] - 1, ignored))
@@ -340,4 +340,4 @@ LOOKS_UP: dict[Any, Callable[[torch.fx.Node, torch.fx.Node], Iterator[Bounds]]] 
     aten.nll_loss_forward.default: _classes,
     aten.nll_loss2d_forward.default: _classes,
 }
-TRUSTED = {aten._unsafe_index.Tensor}  # torch does not look at its indices either
+TRUSTED = {aten._unsafe_index.Tensor}  # torch does not check its indices either

@@ -1,8 +1,8 @@
-"""How much memory a program takes: it is walked on a device that types and sizes but holds no values.
+"""The memory use of a program, simulated on a device that tracks types and sizes but no values.
 
-The walk makes the program's own calls in its own order, on an emulated board whose DRAM has no end. So views that
-share a buffer, what an operation takes for itself in between, and frees at the last use all count as they do in a run,
-and a model of any size can be sized on any machine.
+The simulation makes the program's calls in their order, on an emulated board with unlimited DRAM. So views that share a
+buffer, temporary buffers of operations, and frees at the last use all count as they do in a run, and a model of any
+size can be measured on any machine.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from ttnn_emulator.hardware.boards import board_names, find_board
 from ttnn_emulator.tensors.spec import Spec
 from ttnn_emulator.tensors.storage import SpecStorage, Storage
 
-ENDLESS = 1 << 50  # bytes a bank: more than any model takes
+ENDLESS = 1 << 50  # bytes per bank: more than any model needs
 
 
 @dataclass(frozen=True)
 class Step:
-    """Memory around one call of the program; bytes of DRAM in all banks, bytes of L1 in one core.
+    """Memory use of one call of the program; bytes of DRAM in all banks, bytes of L1 in one core.
 
-    dram, l1           held when the call has ended and what it used last is freed
-    dram_high, l1_high the most that was held during the call, its program's own buffers in L1 included
+    dram, l1           after the call, when values that it used last are freed
+    dram_high, l1_high the peak during the call, including its program's own buffers in L1
     """
 
     node: str
@@ -48,12 +48,12 @@ class Step:
 
 @dataclass(frozen=True)
 class Memory:
-    """What a program takes on the device.
+    """The memory use of a program on the device.
 
-    weights    bytes of DRAM that stay taken between calls
-    dram_peak  the most DRAM that is ever taken, weights included
-    l1_peak    the most L1 that is ever taken in one core: tensors, and circular buffers of the running program
-    problems   calls that do not fit, by what the device would say
+    weights    bytes of DRAM that stay allocated between calls
+    dram_peak  the peak of DRAM, weights included
+    l1_peak    the peak of L1 in one core: tensors, and circular buffers of the running program
+    problems   calls that do not fit, with the device's error messages
     """
 
     weights: int
@@ -65,7 +65,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Fit:
-    """Whether a model fits on a board. `split`: only with its weights dealt out evenly over the chips, an estimate."""
+    """Whether a model fits on a board. `split`: only with its weights split evenly over the chips, an estimate."""
 
     board: str
     chips: int
@@ -79,12 +79,12 @@ class Fit:
 
 
 def measure(program: Any) -> Memory:
-    """The memory of a compiled program, found without running it."""
+    """The memory use of a compiled program, without running it."""
     return _Walk(program).run()
 
 
 def together(parts: Sequence[Memory]) -> Memory:
-    """Programs of one model: all weights stay, while one program at a time runs."""
+    """The memory use of all programs of one model: all weights stay, and one program runs at a time."""
     weights = sum(part.weights for part in parts)
     running = max((part.dram_peak - part.weights for part in parts), default=0)
     problems = tuple([each for part in parts for each in part.problems])
@@ -92,7 +92,7 @@ def together(parts: Sequence[Memory]) -> Memory:
 
 
 def fits(memory: Memory) -> list[Fit]:
-    """For every board, whether the memory suffices: on one chip, else with weights split evenly over all of them."""
+    """For every board, whether its memory suffices: on one chip, or with weights split evenly over all chips."""
     return [_fit(memory, name) for name in board_names()]
 
 
@@ -106,22 +106,22 @@ def _fit(memory: Memory, name: str) -> Fit:
 
 
 def spec_bytes(spec: Spec) -> int:
-    """Bytes of a tensor as it is stored, padding included."""
+    """Size of a stored tensor in bytes, padding included."""
     return spec.num_pages * spec.page_bytes
 
 
 def specs_of(node: torch.fx.Node) -> list[Spec]:
-    """The specs of what a node gives; a host value has none."""
+    """The specs of a node's results; a host value has none."""
     return [tensor.spec for tensor in spec_tensors(node)]
 
 
 def spec_tensors(node: torch.fx.Node) -> list[Tensor]:
-    """The tensors without values that stand for what a node gives."""
+    """The spec tensors of a node's results."""
     return [each for each in leaves(SPEC.get(node)) if isinstance(each, Tensor)]
 
 
 class _HighWater(Listener):
-    """Hears the operations of one thread, and keeps the most L1 that a core held while one of them ran."""
+    """Listens to the operations of one thread, and records the peak of L1 in a core."""
 
     def __init__(self, device: MeshDevice) -> None:
         self.memory = device.memory(BufferType.L1)
@@ -154,7 +154,7 @@ class _Walk:
         return Memory(weights, dram_peak, l1_peak, tuple(steps), tuple(self.problems))
 
     def _weights(self) -> dict[torch.fx.Node, Any]:
-        """What `prepare` makes, one after the other; only the results stay."""
+        """Allocate the results of `prepare` one after the other; intermediate values are freed."""
         place = {node: number for number, node in enumerate(self.lowered.prepare.nodes)}
         kept: dict[torch.fx.Node, Any] = {}
         for made, here in self.lowered.weights:
@@ -167,7 +167,7 @@ class _Walk:
     def _steps(self, env: dict[torch.fx.Node, Any]) -> Iterator[Step]:
         nodes = list(self.lowered.main.nodes)
         kept = set(env)
-        if self.parts is not None:  # a trace uploads everything first, and keeps its inputs and results
+        if self.parts is not None:  # a trace uploads all inputs first, and keeps its inputs and results
             nodes = [*self.parts.placeholders, *self.parts.before, *self.parts.body, *self.parts.after]
             kept |= {*self.parts.uploaded, *self.parts.downloaded}
         last_uses = emit.last_uses(nodes)
@@ -195,7 +195,7 @@ class _Walk:
         if path == "ttnn.from_torch":
             return self._taken(SPEC[node])
         if path is None or path == "ttnn.to_torch":
-            return None  # a value on the host
+            return None  # a host value
         function = library_function(ttnn_emulator, path)
         try:
             result = call_with(function, node.args, node.kwargs, value_of)
@@ -205,7 +205,7 @@ class _Walk:
         return mapped(result, self._taken)
 
     def _taken(self, item: Any) -> Any:
-        """A tensor that takes room, also where an operation gave only its spec."""
+        """An allocated tensor, also where an operation returned only its spec."""
         if not isinstance(item, Tensor) or not item.spec.on_device:
             return item
         if not isinstance(item._storage, SpecStorage) and item.device() is self.device:

@@ -1,9 +1,10 @@
-"""Which operations look for NaN, and what stays on the host so that they see torch's.
+"""Operations that observe NaN, and the operations that stay on the host so that they see torch's NaN.
 
-The device does not carry NaN: its packer makes it infinity in bfloat16, and min, minimum, clamp, sort and sign drop it
-in float32 as well. What merely passes NaN on does not mind. What looks for it runs on the host, together with all
-floating-point operations that its input is computed from, up to the inputs of the graph, constants, integers and
-booleans. So does what makes integers or booleans of the same values: they are at hand there.
+The device does not propagate NaN: its packer turns it into infinity in bfloat16, and min, minimum, clamp, sort and sign
+drop it in float32 as well. Operations that merely propagate NaN are not affected. Those that observe it run on the
+host, together with all floating-point operations that their inputs are computed from, up to the inputs of the graph,
+constants, integers and booleans. So do operations that compute integers or booleans from the same values, which are
+available there.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ aten = torch.ops.aten
 ACCEPTED = 'accept=("nan",) leaves it to the device all the same'
 
 
-# From torch's list of operators: what tells NaN from infinity, replaces it, or passes over it.
+# From torch's list of operators: those that distinguish NaN from infinity, replace it, or skip it.
 LOOKING = overloads(
     "isnan", "isinf", "isposinf", "isneginf", "isfinite", "nan_to_num", "fmax", "fmin", "nansum", "nanmean",
     "nanmedian", "nanquantile", "isclose", "allclose", "equal", "unique_dim", "unique_consecutive",
@@ -35,7 +36,7 @@ LOOKING = overloads(
 )  # fmt: skip
 REPLACING = overloads("nan_to_num")
 COMPARISONS = overloads("eq", "ne", "lt", "le", "gt", "ge")
-REFLEXIVE = overloads("eq", "ne", "le", "ge")  # of a value with itself these tell whether it is NaN
+REFLEXIVE = overloads("eq", "ne", "le", "ge")  # a value compared with itself shows whether it is NaN
 BOTH = overloads("logical_and", "bitwise_and", "mul")
 EITHER = overloads("logical_or", "bitwise_or")
 # The same values, element by element.
@@ -51,10 +52,10 @@ MOVED = SAME | overloads(
 def host_reasons(
     graph_module: torch.fx.GraphModule, statics: Collection[int], ranges: Callable[[], Ranges]
 ) -> dict[torch.fx.Node, str]:
-    """The operations that must stay on the host because something looks for NaN, and why.
+    """The operations that must stay on the host because another one observes NaN, with the reasons.
 
-    statics  the numbers of the inputs that are weights
-    ranges   gives the ranges of the graph's values; asked for only if something looks for NaN
+    statics  the indices of the inputs that are weights
+    ranges   returns the ranges of the graph's values; called only if an operation observes NaN
     """
     if not any(_may_look(node) for node in graph_module.graph.nodes):
         return {}
@@ -71,7 +72,7 @@ class _Search:
         self.static = _static_nodes(self.graph, statics)
         self.never = NeverNan(graph_module, ranges)
         self.reasons: dict[torch.fx.Node, str] = {}
-        self.seen: dict[torch.fx.Node, torch.fx.Node] = {}  # a value that may be NaN: what looks at it
+        self.seen: dict[torch.fx.Node, torch.fx.Node] = {}  # a value that may be NaN: its observer
 
     def run(self) -> dict[torch.fx.Node, str]:
         for node in self.graph.nodes:
@@ -84,7 +85,7 @@ class _Search:
         return self.reasons
 
     def _looked_at(self, node: torch.fx.Node) -> list[torch.fx.Node]:
-        """The values in which an operation looks for NaN; none if it does not, or if none of them can be NaN."""
+        """The values in which an operation observes NaN; none if it does not, or if none of them can be NaN."""
         if not _may_look(node) or _restores_nan(node) or _is_of_a_gradient(node):
             return []
         given = [each for each in leaves((node.args, node.kwargs)) if isinstance(each, torch.fx.Node)]
@@ -94,13 +95,13 @@ class _Search:
         return found
 
     def _is_uploaded(self, node: torch.fx.Node) -> bool:
-        """Whether a value is an input, only moved: NaN is infinity in it, and nothing else is lost."""
+        """Whether a value is an input that is only moved: NaN becomes infinity, and nothing else is lost."""
         while node.op == "call_function" and node.target in MOVED:
             node = node.args[0]  # type: ignore[assignment]
         return node.op == "placeholder"
 
     def _follow(self, values: Iterable[torch.fx.Node], looker: torch.fx.Node) -> None:
-        """Keep what these values are computed from."""
+        """Keep the operations that these values are computed from on the host."""
         line = source_line(looker)
         reason = (
             f"{looker.target}{' at ' + line if line else ''} looks for NaN in what is computed from it, which the "
@@ -119,7 +120,7 @@ class _Search:
             waiting += node.all_input_nodes
 
     def _keep_with_its_input(self, node: torch.fx.Node) -> None:
-        """What makes integers or booleans of a value that something looks for NaN in would see another one."""
+        """Keep an operation that computes integers or booleans from an observed value: the device's value differs."""
         results = node.meta.get("val")
         results = results if isinstance(results, tuple | list) else (results,)
         if node.target is operator.getitem or all(is_float(each) for each in results):
@@ -135,7 +136,7 @@ class _Search:
 
 
 def _static_nodes(graph: torch.fx.Graph, statics: Collection[int]) -> set[torch.fx.Node]:
-    """What depends on weights and constants only: torch computes it."""
+    """The nodes that depend on weights and constants only: torch computes them."""
     placeholders = graph.find_nodes(op="placeholder")
     found = {placeholders[number] for number in statics}
     for node in graph.nodes:
@@ -148,7 +149,7 @@ def _static_nodes(graph: torch.fx.Graph, statics: Collection[int]) -> set[torch.
     return found
 
 
-# -- what looks for NaN, and what only seems to ------------------------------------------------------------------------
+# -- observers of NaN, and false ones ----------------------------------------------------------------------------------
 
 
 def _compared_with_itself_or_infinity(node: torch.fx.Node) -> bool:
@@ -161,7 +162,7 @@ def _compared_with_itself_or_infinity(node: torch.fx.Node) -> bool:
 
 
 def _same(node: torch.fx.Node) -> torch.fx.Node:
-    """Where the values of a node come from, unchanged and at the same places."""
+    """The source of a node's values, unchanged and in the same positions."""
     while node.op == "call_function" and (node.target in SAME or node.target in RESHAPED):
         source: Any = node.args[0]
         mine, its = node.meta["val"], source.meta["val"]
@@ -176,7 +177,7 @@ FILLED: dict[Any, int] = {aten.full: 1, aten.full_like: 1, aten.new_full: 2, ate
 
 
 def _is_infinity(item: Any) -> bool:
-    """A number, or a tensor that is made of one."""
+    """Whether an item is an infinite number, or a tensor filled with one."""
     if isinstance(item, float):
         return math.isinf(item)
     while isinstance(item, torch.fx.Node) and item.op == "call_function" and item.target in SAME | RESHAPED:
@@ -191,13 +192,13 @@ def _is_infinity(item: Any) -> bool:
 
 
 def _fill_of(node: torch.fx.Node) -> Any:
-    """The number that a tensor is made of, if it is made of one."""
+    """The number that a tensor is filled with, if it is filled with one."""
     place = FILLED.get(getattr(node.target, "overloadpacket", None))
     return node.args[place] if place is not None and len(node.args) > place else None
 
 
 def _takes_nan_for_infinity(node: torch.fx.Node) -> bool:
-    """Tests that answer the same of NaN and of infinity: whether a number is finite, and the two halves of it."""
+    """Whether a test has the same result for NaN and infinity: `isfinite`, and its two halves."""
     if node.target is aten.isfinite.default:
         return True
     if node.target in (aten.lt.Scalar, aten.ge.Scalar):
@@ -210,7 +211,7 @@ def _is_magnitude(node: Any) -> bool:
 
 
 def _is_half_of_isfinite(node: torch.fx.Node) -> bool:
-    """x == x and |x| != infinity, which is how torch takes `isfinite` apart."""
+    """x == x and |x| != infinity, which is how torch decomposes `isfinite`."""
     return bool(node.users) and all(
         user.target in BOTH and len(user.args) == 2 and _are_halves(*user.args) for user in node.users
     )
@@ -232,7 +233,7 @@ def _are_halves(one: Any, other: Any) -> bool:
 
 
 def _restores_nan(node: torch.fx.Node) -> bool:
-    """`where(isnan(x), nan, y)` and `where(isnan(x), x, y)` pass NaN on, as torch takes `xlogy` and `entr` apart."""
+    """`where(isnan(x), nan, y)` and `where(isnan(x), x, y)` propagate NaN, as torch decomposes `xlogy` and `entr`."""
     if node.target is not aten.isnan.default or not node.users:
         return False
     return all(
@@ -251,9 +252,9 @@ def _is_nan_or(item: Any, value: Any) -> bool:
 
 
 def _is_of_a_gradient(node: torch.fx.Node) -> bool:
-    """`x == m or isnan(x) and isnan(m)`, by which the gradient of a maximum finds where it was; torch wrote it.
+    """`x == m or isnan(x) and isnan(m)`, by which torch's gradient of a maximum finds its position.
 
-    Infinity in place of NaN is found as well.
+    It also finds infinity in place of NaN.
     """
     if node.target is not aten.isnan.default or not node.meta.get("autograd_backward"):
         return False

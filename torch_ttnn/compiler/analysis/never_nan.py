@@ -1,4 +1,4 @@
-"""Values that torch cannot have NaN in: of integers, booleans and constants, through operations that make none."""
+"""Values that cannot be NaN in torch: computed from integers, booleans and constants by operations that create none."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from torch_ttnn.compiler.analysis.ranges import Ranges
 from torch_ttnn.compiler.ir.arguments import leaves
 
 aten = torch.ops.aten
-LARGE = 1e30  # sums and products of a few numbers below stay finite in float32 and in bfloat16
+LARGE = 1e30  # sums and products of a few smaller numbers stay finite in float32 and in bfloat16
 
 
 def is_float(val: Any) -> bool:
-    """Whether a value, or one of several, can hold NaN."""
+    """Whether a value, or one of several, has a dtype with NaN."""
     if isinstance(val, tuple | list):
         return any(is_float(each) for each in val)
     return isinstance(val, torch.Tensor) and (val.dtype.is_floating_point or val.dtype.is_complex)
 
 
 def overloads(*packets: str) -> frozenset[Any]:
-    """All overloads of some ATen operations."""
+    """All overloads of these ATen operations."""
     found = [getattr(aten, name, None) for name in packets]
     return frozenset(getattr(packet, name) for packet in found if packet is not None for name in packet.overloads())
 
 
-# NaN comes out of these only if it goes in, infinity included.
+# These return NaN only for NaN, not for infinity.
 PASSING = overloads(
     "view", "_unsafe_view", "reshape", "unsqueeze", "squeeze", "expand", "clone", "alias", "detach", "slice", "select",
     "permute", "transpose", "t", "repeat", "flip", "roll", "gather", "index", "_unsafe_index", "index_select",
@@ -41,7 +41,7 @@ PASSING = overloads(
     "erf", "erfc", "square", "_to_copy", "slice_scatter", "select_scatter", "copy", "fill", "upsample_nearest1d",
     "upsample_nearest2d", "upsample_nearest3d", "max_pool2d_with_indices", "reciprocal", "relu6", "hardsigmoid",
 ) | {aten.scatter.src, aten.scatter.value}  # fmt: skip
-# Made of numbers, whatever the tensor is whose shape they take.
+# Filled with numbers; of the tensor only the shape matters.
 MADE = overloads(
     "zeros", "ones", "full", "scalar_tensor", "arange", "linspace", "eye", "rand", "randn", "full_like", "zeros_like",
     "ones_like", "new_full", "new_zeros", "new_ones",
@@ -59,7 +59,7 @@ class NeverNan:
         self._module = graph_module
         self._ranges = ranges
         self._known: set[torch.fx.Node] = set()
-        for node in graph_module.graph.nodes:  # in order: what is read is known
+        for node in graph_module.graph.nodes:  # in order: arguments come first
             if not is_float(node.meta.get("val")) or self._by_rule(node):
                 self._known.add(node)
 
@@ -91,7 +91,7 @@ class NeverNan:
         return low > -LARGE and high < LARGE
 
     def _sum(self, node: torch.fx.Node) -> bool:
-        """Infinity less infinity is NaN: one of both is finite."""
+        """Infinity minus infinity is NaN: one of the two must be finite."""
         return any(self._is_small(item) for item in node.args[:2])
 
     def _product(self, node: torch.fx.Node) -> bool:

@@ -1,1 +1,1 @@
-"""Compiled programs on disk."""
+"""The cache of compiled programs on disk."""

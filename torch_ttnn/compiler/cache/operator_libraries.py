@@ -1,4 +1,4 @@
-"""Operators of other libraries in a program: what a script must import so that torch knows them."""
+"""Operators of other libraries in a program: the modules that a script must import to register them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from torch._library.custom_ops import OPDEFS
 OF_TORCH = frozenset(
     {"aten", "prims", "prim", "rngprims", "inductor", "higher_order", "profiler", "quantized", "mkldnn"}
 )
-# Files there register operators that others define: torch.library, and stand-ins for torchvision's.
+# Files there register operators on behalf of others: torch.library, and torchvision's stand-ins.
 _REGISTER_FOR_OTHERS = (Path(torch.__file__).parent, Path(__file__).parents[1])
 _REGISTERED = re.compile(r"registered at ([^\n]*?):\d+")
 
 
 def imports_of(graphs: Iterable[torch.fx.Graph]) -> str:
-    """Lines of imports for the operators of other libraries that graphs call; empty if there are none.
+    """Import statements for the operators of other libraries that graphs call; empty if there are none.
 
-    Where no module can be imported that defines an operator, the lines raise an error that names it.
+    If no importable module defines an operator, the statements raise an error that names it.
     """
     named = {str(node.target.name()): node.target for graph in graphs for node in graph.nodes if _is_foreign(node)}
     modules: dict[str, list[str]] = {}
@@ -45,7 +45,7 @@ def _is_foreign(node: torch.fx.Node) -> bool:
 
 
 def defining_module(name: str) -> str:
-    """The module that defines an operator, `library::operator`; empty if it is none that another script can import."""
+    """The module that defines an operator, `library::operator`; empty if another script cannot import it."""
     name = name.partition(".")[0]
     known = OPDEFS.get(name)
     if known is not None:
@@ -56,7 +56,7 @@ def defining_module(name: str) -> str:
         path = getattr(module, "__file__", None)
         if path and any(each == Path(path) for each in files):
             return _importable(module_name)
-    return _importable(name.partition("::")[0])  # of C++: the package mostly has the name of the namespace
+    return _importable(name.partition("::")[0])  # defined in C++: the package usually has the name of the namespace
 
 
 def _importable(module: str) -> str:
@@ -65,5 +65,5 @@ def _importable(module: str) -> str:
 
 def _required(name: str) -> str:
     namespace, _, operator = name.partition("::")
-    told = f"this program calls {name}, which no importable module defines: import what registers it here"
-    return f'if not hasattr(torch.ops.{namespace}, "{operator.partition(".")[0]}"):\n    raise ImportError("{told}")'
+    message = f"this program calls {name}, which no importable module defines: import the module that registers it here"
+    return f'if not hasattr(torch.ops.{namespace}, "{operator.partition(".")[0]}"):\n    raise ImportError("{message}")'

@@ -1,7 +1,7 @@
-"""Compiled programs on disk, so that the next process need not lower the same graph again.
+"""Caches compiled programs on disk, so that the next process does not lower the same graph again.
 
-The key knows the graph with all shapes and constants, the options that matter, the board, and the versions and sources
-of torch, the compiler and the emulator. What cannot be told from the key is not kept, and the log says why.
+The key covers the graph with all shapes and constants, the relevant options, the board, and the versions and sources of
+torch, the compiler and the emulator. A program that depends on anything else is not cached, and the log says why.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ log = logging.getLogger("torch_ttnn")
 VARIABLE = "TORCH_TTNN_CACHE_DIR"
 FORMAT = 4
 OPTIONS_THAT_MATTER = ("precision", "weights", "accept", "fuse", "host_ops")
-MOST_PROGRAMS = 1000  # kept in one folder; the oldest go
-MAX_CONSTANT_BYTES = 64 << 20  # a graph with more is not kept
+MOST_PROGRAMS = 1000  # in one folder; the oldest are deleted
+MAX_CONSTANT_BYTES = 64 << 20  # a graph with more is not cached
 
 
 def folder(options: TorchTtnnOption) -> Path | None:
-    """Where programs are kept; None if nowhere, as when somebody wants to look into the stages."""
+    """The folder of the cache; None if it is off, as when the stages are being debugged."""
     if options.debug or options.gen_graphviz or options.export_code:
         return None
     chosen = options.cache_dir if options.cache_dir is not None else os.environ.get(VARIABLE)
@@ -47,7 +47,7 @@ def folder(options: TorchTtnnOption) -> Path | None:
 
 
 def key_of(graph_module: torch.fx.GraphModule, statics: Sequence[int], target: Target, options: TorchTtnnOption) -> str:
-    """A name for everything that decides what the program looks like."""
+    """A hash of everything that determines the program."""
     digest = hashlib.sha256()
 
     def add(*items: Any) -> None:
@@ -75,7 +75,7 @@ def _described(val: Any) -> Any:
 
 
 def _sources() -> str:
-    """Changes when any file of the compiler or the emulator does."""
+    """A hash of the sources, which changes with any file of the compiler or the emulator."""
     global _sources_digest
     if not _sources_digest:
         digest = hashlib.sha256()
@@ -89,7 +89,7 @@ _sources_digest = ""
 
 
 def _stamps(folder: str | Path) -> Iterator[str]:
-    """Path, size and time of each Python file below a folder."""
+    """Path, size and modification time of each Python file below a folder."""
     with os.scandir(folder) as found:
         for entry in found:
             if entry.name.endswith(".py"):
@@ -100,7 +100,7 @@ def _stamps(folder: str | Path) -> Iterator[str]:
 
 
 def load(root: Path, key: str, target: Target, captured: torch.fx.Graph) -> tuple[Lowered, dict[str, Any]] | None:
-    """A program kept before, with what was noted about it; None if there is none. A spoilt file raises anything."""
+    """A cached program and its recorded facts; None if there is none. A corrupt file may raise any exception."""
     path = path_of(root, key)
     try:
         document = json.loads(unsealed(path.read_text(encoding="utf-8")))
@@ -115,14 +115,14 @@ def load(root: Path, key: str, target: Target, captured: torch.fx.Graph) -> tupl
 
 
 def store(root: Path, key: str, lowered: Lowered, facts: dict[str, Any]) -> None:
-    """Keep a program; a full or read-only disk costs nothing but the next compile."""
+    """Cache a program; on a full or read-only disk the next process recompiles it."""
     try:
         document, constants = to_document(lowered)
     except NotSerialisable as error:
-        log.info("a program is not kept on disk: %s", error)
+        log.info("a program is not cached on disk: %s", error)
         return
     if sum(each.nbytes for each in constants.values()) > MAX_CONSTANT_BYTES:
-        log.info("a program is not kept on disk: its constants take more than %d MiB", MAX_CONSTANT_BYTES >> 20)
+        log.info("a program is not cached on disk: its constants take more than %d MiB", MAX_CONSTANT_BYTES >> 20)
         return
     whole = {name: tensor.contiguous().clone() for name, tensor in constants.items()}
     content = safetensors.torch.save(whole) if whole else b""
@@ -138,7 +138,7 @@ def store(root: Path, key: str, lowered: Lowered, facts: dict[str, Any]) -> None
             temporary.write_text(sealed(text), encoding="utf-8")
         _prune(root)
     except OSError as error:
-        log.warning("a program could not be kept in %s: %s", root, error)
+        log.warning("a program could not be cached in %s: %s", root, error)
 
 
 def path_of(root: Path, key: str) -> Path:
@@ -146,12 +146,12 @@ def path_of(root: Path, key: str) -> Path:
 
 
 def sealed(text: str) -> str:
-    """A line of JSON after another that has its checksum: what was damaged is not read."""
+    """A text below a line with its checksum, so that corruption is detected."""
     return json.dumps({"sha256": hashlib.sha256(text.encode()).hexdigest()}) + "\n" + text
 
 
 def unsealed(text: str) -> str:
-    """What was sealed.
+    """The text that was sealed; raises ValueError if it is corrupt.
 
     >>> unsealed(sealed("[1, 2]"))
     '[1, 2]'
@@ -171,7 +171,7 @@ def _require_same(content: bytes, checksum: str) -> None:
 
 
 def _prune(root: Path) -> None:
-    """Drop the oldest programs beyond the limit; another process may be doing the same."""
+    """Delete the oldest programs beyond the limit; another process may be doing the same."""
     kept = list(root.glob("*.jsonl"))
     if len(kept) <= MOST_PROGRAMS:
         return

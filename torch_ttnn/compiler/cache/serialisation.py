@@ -1,13 +1,13 @@
-"""Lowered graphs as JSON, and back: what the cache on disk holds.
+"""Converts lowered graphs to JSON and back, for the cache on disk.
 
-Layers are alike, so what nodes have in common stands once, in tables: the functions they call, their options, and notes
-(shapes, reasons, moves). A node is a short list that points into these and names by their places its arguments in the
-graph, and what it was made of in the captured one: that is at hand when a program is read, and knows the line of the
+Layers of a model repeat, so data shared by nodes is stored once, in tables: the functions they call, their options, and
+notes (shapes, reasons, moves). A node is a short list of indices: into these tables, of its arguments in the graph, and
+of its origin in the captured graph. The captured graph is available when a program is read, and has the lines of the
 model.
 
-A file on disk may have been written by anybody, so reading one gives names and literals only: operations of `ttnn`,
-ATen operators, fused operators and functions that prepare weights, none of which touches a file; enumerations and
-configs of `ttnn`. What becomes part of a program's source is checked.
+A file on disk is untrusted. Reading one produces names and literals only: operations of `ttnn`, ATen operators, fused
+operators and functions that prepare weights, none of which touches a file; enumerations and configs of `ttnn`. All text
+that becomes part of a program's source is validated.
 """
 
 from __future__ import annotations
@@ -55,21 +55,21 @@ TOUCH_FILES = ("aten.from_file.default", "aten.from_file.out", "ttnn.as_tensor",
 
 
 class NotSerialisable(Exception):
-    """Something in a graph has no name to find it by again."""
+    """A graph contains an object that cannot be looked up by name."""
 
 
 def to_document(lowered: Lowered) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    """The graphs as JSON, and the constants that lowerings made up."""
+    """The graphs as JSON, and the constants created by lowerings."""
     writer = _Writer()
-    main, here = writer.graph(lowered.main)
-    prepare, there = writer.graph(lowered.prepare)
+    main, main_places = writer.graph(lowered.main)
+    prepare, prepare_places = writer.graph(lowered.prepare)
     document = {
         "tables": {name: [json.loads(text) for text in table] for name, table in writer.tables.items()},
         "main": main,
         "prepare": prepare,
-        "weights": [[there[made], here[placeholder]] for made, placeholder in lowered.weights],
-        "inputs": [None if node is None else here[node] for node in lowered.inputs],
-        "statics": [[number, there[node]] for number, node in lowered.statics.items()],
+        "weights": [[prepare_places[prepared], main_places[placeholder]] for prepared, placeholder in lowered.weights],
+        "inputs": [None if node is None else main_places[node] for node in lowered.inputs],
+        "statics": [[number, prepare_places[node]] for number, node in lowered.statics.items()],
     }
     return document, writer.constants
 
@@ -77,21 +77,21 @@ def to_document(lowered: Lowered) -> tuple[dict[str, Any], dict[str, torch.Tenso
 def from_document(
     document: dict[str, Any], constants: dict[str, torch.Tensor], target: Target, captured: torch.fx.Graph
 ) -> Lowered:
-    """The graphs again, for this target and the same captured graph."""
+    """The graphs of a document, for this target and the same captured graph."""
     reader = _Reader(document["tables"], constants, target, list(captured.nodes))
-    main, here = reader.graph(document["main"])
+    main, main_nodes = reader.graph(document["main"])
     if any(node.target in NAMES for node in main.nodes if node.op == "call_function"):
-        raise ValueError("functions that prepare weights have no place in what runs on every call")
-    prepare, there = reader.graph(document["prepare"])
-    weights = [(there[made], here[placeholder]) for made, placeholder in document["weights"]]
-    for made, placeholder in weights:
-        annotate(placeholder, prepared=made)
+        raise ValueError("the main graph must not call functions that prepare weights")
+    prepare, prepare_nodes = reader.graph(document["prepare"])
+    weights = [(prepare_nodes[node], main_nodes[placeholder]) for node, placeholder in document["weights"]]
+    for node, placeholder in weights:
+        annotate(placeholder, prepared=node)
     return Lowered(
         main,
         prepare,
         weights,
-        [None if place is None else here[place] for place in document["inputs"]],
-        {number: there[place] for number, place in document["statics"]},
+        [None if place is None else main_nodes[place] for place in document["inputs"]],
+        {number: prepare_nodes[place] for number, place in document["statics"]},
     )
 
 
@@ -99,7 +99,7 @@ def from_document(
 
 
 class _Writer:
-    """Nodes as [operation or target, name, arguments, options, note, origin, number]."""
+    """Writes nodes as [operation or target, name, arguments, options, note, origin, number]."""
 
     def __init__(self) -> None:
         self.tables: dict[str, dict[str, int]] = {"targets": {}, "options": {}, "notes": {}}
@@ -173,7 +173,7 @@ class _Reader:
 
 
 def _note_out(node: torch.fx.Node) -> dict[str, Any]:
-    """What else is known of a node."""
+    """The metadata of a node."""
     note: dict[str, Any] = {key.name: key[node] for key in PLAIN_NOTES if key.on(node)}
     if MOVE.on(node):
         note["move"] = MOVE[node].value
@@ -187,27 +187,27 @@ def _note_out(node: torch.fx.Node) -> dict[str, Any]:
 
 
 def _note_in(note: dict[str, Any], target: Target) -> Facts:
-    made: Facts = {}
+    facts: Facts = {}
     if "reason" in note:
-        made["reason"] = str(note["reason"])
+        facts["reason"] = str(note["reason"])
     if "source" in note:
-        made["source"] = str(note["source"])
+        facts["source"] = str(note["source"])
     if "move" in note:
-        made["move"] = Move(note["move"])
+        facts["move"] = Move(note["move"])
     if "spec" in note:
-        made["spec"] = _spec_in(note["spec"], target)
+        facts["spec"] = _spec_in(note["spec"], target)
     if "val" in note:
-        made["val"] = _val_in(note["val"])
+        facts["val"] = _val_in(note["val"])
     if "vals" in note:
-        made["vals"] = [None if each is None else _val_in(each) for each in note["vals"]]
-    return made
+        facts["vals"] = [None if each is None else _val_in(each) for each in note["vals"]]
+    return facts
 
 
 # -- targets ---------------------------------------------------------------------------------------------------------
 
 
 def target_name(node: torch.fx.Node) -> str:
-    """The name by which `target_from` finds what a node calls."""
+    """The name of the function that a node calls, for `target_from`."""
     target: Any = node.target
     if PATH.get(node):
         name = PATH[node]
@@ -220,16 +220,16 @@ def target_name(node: torch.fx.Node) -> str:
     elif target in NAMES:
         name = f"prepare.{NAMES[target]}"
     else:
-        raise NotSerialisable(f"{target!r} has no name to find it by")
+        raise NotSerialisable(f"{target!r} cannot be looked up by name")
     if not _is_known(name):
-        raise NotSerialisable(f"{name} is not among the functions that a kept program may call")
+        raise NotSerialisable(f"{name} is not among the functions that a cached program may call")
     return name
 
 
 def target_from(name: str) -> Any:
-    """The function of this name, if it is one that a program may call."""
+    """The function of this name; raises NotSerialisable if a program may not call it."""
     if not _is_known(name):
-        raise NotSerialisable(f"{name} is not among the functions that a kept program may call")
+        raise NotSerialisable(f"{name} is not among the functions that a cached program may call")
     if name == "getitem":
         return operator.getitem
     space, _, rest = name.partition(".")
@@ -254,7 +254,7 @@ def _is_known(name: str) -> bool:
 
 
 def _argument_out(item: Any, places: dict[torch.fx.Node, int]) -> Any:
-    """A node as the list of its place alone; whatever JSON has no word for as a dict."""
+    """A node as a list of its index, and types that JSON lacks as a dict."""
     if isinstance(item, torch.fx.Node):
         return [places[item]]
     if isinstance(item, tuple | list):
@@ -285,19 +285,19 @@ def _argument_in(item: Any, nodes: list[torch.fx.Node]) -> Any:
 
 def _options_in(options: dict[str, Any], nodes: list[torch.fx.Node]) -> dict[str, Any]:
     for name in options:
-        if not name.isidentifier():  # it becomes part of the source
-            raise ValueError(f"{name!r} is not the name of an argument")
+        if not name.isidentifier():  # it becomes part of the program's source
+            raise ValueError(f"{name!r} is not a valid argument name")
     return {name: _argument_in(item, nodes) for name, item in options.items()}
 
 
 @functools.lru_cache(maxsize=4096)
 def object_from(source: str) -> Any:
-    """An object of `ttnn` or torch from the expression that makes it."""
+    """An object of `ttnn` or torch from the expression that constructs it."""
     return _value_of(ast.parse(source, mode="eval").body)
 
 
 def _value_of(node: ast.AST) -> Any:
-    """Literals, members of enumerations, dtypes, and records made of these; nothing else."""
+    """Evaluates literals, members of enumerations, dtypes, and records of these; nothing else."""
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
@@ -316,19 +316,19 @@ def _value_of(node: ast.AST) -> Any:
         named = _named(ast.unparse(node))
         if named is not None:
             return named
-    raise ValueError(f"{ast.unparse(node)} does not belong in a kept program")
+    raise ValueError(f"{ast.unparse(node)} is not allowed in a cached program")
 
 
 def _named(path: str) -> Any:
-    """A member of an enumeration, a dtype or a memory config by its name; None if it is anything else."""
+    """The member of an enumeration, dtype or memory config of this name; None for anything else."""
     root, _, rest = path.partition(".")
     if root not in _ROOTS or rest.startswith("_") or "._" in rest:
         return None
-    found = _ROOTS[root]
+    resolved = _ROOTS[root]
     for name in rest.split("."):
-        is_open = found is _ROOTS[root] or isinstance(found, enum.EnumMeta)
-        found = getattr(found, name, None) if is_open else None
-    return found if isinstance(found, _NAMED) else None
+        is_open = resolved is _ROOTS[root] or isinstance(resolved, enum.EnumMeta)
+        resolved = getattr(resolved, name, None) if is_open else None
+    return resolved if isinstance(resolved, _NAMED) else None
 
 
 _ROOTS: dict[str, Any] = {"ttnn": ttnn_emulator, "torch": torch}
@@ -395,5 +395,5 @@ def _val_in(record: list[Any] | int) -> torch.Tensor | int:
 
 @functools.lru_cache(maxsize=1024)
 def _without_values(shape: tuple[int, ...], stride: tuple[int, ...], dtype: str) -> torch.Tensor:
-    """Layers are alike, so a few of these describe all values of a graph; nobody changes them."""
+    """A meta tensor, shared by all values of the same description; it is never modified."""
     return torch.empty_strided(shape, stride, dtype=getattr(torch, dtype), device="meta")

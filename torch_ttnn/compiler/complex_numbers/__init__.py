@@ -1,1 +1,1 @@
-"""Complex values as pairs of real ones."""
+"""Complex values as pairs of real values."""

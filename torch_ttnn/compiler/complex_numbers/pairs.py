@@ -1,8 +1,8 @@
-"""Complex tensors as pairs of real ones: the device has no complex dtype.
+"""Decomposes complex tensors into pairs of real tensors: the device has no complex dtype.
 
-After `normalise`, operations on complex64 that have a simple real form (`complex_rules.py`) are written in real ATen.
-What leaves the graph, or goes into an operation that has none (`fft`, `linalg`), is made complex by the host; what
-comes from there is taken apart by it. Both are parts of moves, as views and casts around uploads and downloads are.
+After `normalise`, operations on complex64 that have a simple real form (`rules.py`) are written in real ATen. The host
+joins the parts of outputs, and of operands of operations without a real form (`fft`, `linalg`), and splits the results
+of such operations. Both are parts of moves, like views and casts around uploads and downloads.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ REAL_DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.int64, torch.
                torch.uint8, torch.bool)  # fmt: skip
 
 
-def take_apart(graph_module: torch.fx.GraphModule, statics: Collection[int]) -> None:
-    """Write real operations for complex ones; `statics` are the numbers of the inputs that are weights."""
+def decompose(graph_module: torch.fx.GraphModule, statics: Collection[int]) -> None:
+    """Replace complex operations by real ones; `statics` are the indices of the inputs that are weights."""
     graph = graph_module.graph
     fake_mode = next((val.fake_mode for node in graph.nodes for val in _complex_vals(node)), None)
     if fake_mode is not None:
-        _TakingApart(graph, statics, fake_mode).run()
+        _Decomposition(graph, statics, fake_mode).run()
         drop_dead_code(graph)
 
 
 def _complex_vals(node: Node) -> Iterator[Any]:
-    """Its results that are complex and described by the capture."""
+    """Its complex results that have a captured val."""
     for val in leaves(node.meta.get("val")):
         if isinstance(val, torch.Tensor) and val.dtype.is_complex and hasattr(val, "fake_mode"):
             yield val
@@ -48,17 +48,17 @@ def is_complex(node: Node) -> bool:
     return any(True for _ in _complex_vals(node))
 
 
-class _TakingApart:
+class _Decomposition:
     def __init__(self, graph: torch.fx.Graph, statics: Collection[int], fake_mode: Any) -> None:
         self.graph = graph
         self.calls = RealCalls(graph, fake_mode)
         placeholders = graph.find_nodes(op="placeholder")
         self.static = {placeholders[number] for number in statics}
-        self.whole: set[Node] = set()  # complex values that the host has without anything made on the device
+        self.whole: set[Node] = set()  # complex values on the host that no device operation computed
         self.wants_pair: set[Node] = set()
         self.wants_whole: set[Node] = set()
         self.by_rule: set[Node] = set()
-        self.turned: dict[Node, tuple[Node, Node]] = {}  # view_as_real of a product: view_as_complex, and the factor
+        self.rotated: dict[Node, tuple[Node, Node]] = {}  # view_as_real of a product: view_as_complex, the factor
 
     def run(self) -> None:
         nodes = list(self.graph.nodes)
@@ -97,7 +97,7 @@ class _TakingApart:
     def _has_rule(self, node: Node) -> bool:
         if node.target not in RULES or EFFECT.on(node):
             return False
-        if node.target is operator.getitem and node.args[0] not in self.by_rule:  # of several results of the host
+        if node.target is operator.getitem and node.args[0] not in self.by_rule:  # a result of a host operation
             return False
         vals = [each.meta.get("val") for each in (node, *node.all_input_nodes)]
         tensors = [val for val in leaves(vals) if isinstance(val, torch.Tensor)]
@@ -108,7 +108,7 @@ class _TakingApart:
         return node.target not in CONDITIONS or CONDITIONS[node.target](node)
 
     def _look_for_rotation(self, node: Node) -> None:
-        """`view_as_real(view_as_complex(x) * factor)`: neighbours turned by an angle, as rotary embeddings are."""
+        """`view_as_real(view_as_complex(x) * factor)`: rotates pairs of neighbours, as rotary embeddings do."""
         product: Any = node.args[0]
         if product.target is not aten.mul.Tensor or product not in self.by_rule:
             return
@@ -124,7 +124,7 @@ class _TakingApart:
                 and flat_neighbours(one.args[0]) is not None  # type: ignore[arg-type]
                 and other.meta["val"].shape[-1:] == shape[-1:]
             ):
-                self.turned[node] = one, other
+                self.rotated[node] = one, other
                 return
 
     # -- what is wanted -----------------------------------------------------------------------------------------------
@@ -133,8 +133,8 @@ class _TakingApart:
         arguments = [each for each in node.all_input_nodes if is_complex(each)]
         if node in self.static:
             return
-        if node in self.turned:
-            self.wants_pair.add(self.turned[node][1])
+        if node in self.rotated:
+            self.wants_pair.add(self.rotated[node][1])
             return
         if is_complex(node):
             if node in self.wants_whole and node in self.whole:
@@ -149,7 +149,7 @@ class _TakingApart:
             self.wants_whole.update(arguments)
 
     def _is_seen_by_host(self, node: Node) -> bool:
-        """`view_as_real` of what the host has is a view, which is uploaded, unless only its parts are read."""
+        """Whether `view_as_real` runs on the host: as a view of a host value, unless only its parts are read."""
         return (
             node.target is aten.view_as_real.default
             and node.args[0] in self.whole
@@ -158,7 +158,7 @@ class _TakingApart:
         )
 
     def _is_part(self, node: Node) -> bool:
-        """Whether it is the real or the imaginary part, as torch takes `real` and `imag` apart."""
+        """Whether it selects the real or the imaginary part, as torch decomposes `real` and `imag`."""
         if node.target is not aten.select.int:
             return False
         source, dim, _ = node.args
@@ -177,7 +177,7 @@ class _TakingApart:
             node.replace_all_uses_with(pair[int(node.args[2]) % 2])  # type: ignore[arg-type, call-overload]
         elif node.target is aten._neg_view.default and not any(user.op == "output" for user in node.users):
             node.replace_all_uses_with(self.calls.call(aten.neg.default, node.args[0]))  # the imaginary part of a conj
-        elif node in self.turned:
+        elif node in self.rotated:
             node.replace_all_uses_with(self._rotation(node))
         elif node in self.by_rule and self._is_seen_by_host(node):
             annotate(node, move=Move.COMPLEX_UPLOAD)
@@ -191,14 +191,14 @@ class _TakingApart:
                 val = node.meta["val"]
                 self.calls.pairs[node] = pair if isinstance(val, tuple | list) else self.calls.filled(pair, val.shape)
             else:
-                self._take_apart_on_host(node)
+                self._split_on_host(node)
         if node in self.wants_whole and node in self.whole and node in self.by_rule and node not in self.static:
             if node.target in (aten.view_as_complex.default, aten._to_copy.default):
                 annotate(node, move=Move.COMPLEX_DOWNLOAD)
         elif node in self.wants_whole and node not in self.whole:
-            self._put_together_on_host(node)
+            self._join_on_host(node)
 
-    def _take_apart_on_host(self, node: Node) -> None:
+    def _split_on_host(self, node: Node) -> None:
         after = node.next
         while after.op == "placeholder":
             after = after.next
@@ -208,7 +208,7 @@ class _TakingApart:
             annotate(part, move=Move.COMPLEX_UPLOAD)
         self.calls.pairs[node] = Pair(*parts)
 
-    def _put_together_on_host(self, node: Node) -> None:
+    def _join_on_host(self, node: Node) -> None:
         val = node.meta["val"]
         pair = self.calls.pairs[node]
         strides = [int(step) for step in val.stride()]
@@ -219,9 +219,9 @@ class _TakingApart:
         self.calls.pairs[made] = pair
 
     def _rotation(self, node: Node) -> Node:
-        """The same by the operation that rotary embeddings become."""
+        """The rotation as the fused operation of rotary embeddings."""
         calls = self.calls
-        seen, factor = self.turned[node]
+        seen, factor = self.rotated[node]
         x: Any = flat_neighbours(seen.args[0])  # type: ignore[arg-type]
         shape = factor.meta["val"].shape
         wide = [*shape[:-1], 2 * shape[-1]]

@@ -1,7 +1,7 @@
-"""What operations on complex tensors are in real ones: a complex value is a pair of real and imaginary part.
+"""Operations on complex tensors in terms of real ones: a complex value is a pair of real and imaginary part.
 
-A rule writes real ATen calls and gives back a pair, or a node where the operation gives a real tensor. A part that is
-zero everywhere is None, and one that is the same number everywhere is that number: no call is made of it.
+A rule writes real ATen calls and returns a pair, or a node if the operation returns a real tensor. A part that is zero
+everywhere is None, and a part that is one number everywhere is that number, so that no calls are written for it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from torch_ttnn.compiler.ir.nodes import call_node
 aten = torch.ops.aten
 Node = torch.fx.Node
 
-SOURCE_KEYS = ("stack_trace", "nn_module_stack", "source_fn_stack", POSITION.name)  # what tells the line of the model
+SOURCE_KEYS = ("stack_trace", "nn_module_stack", "source_fn_stack", POSITION.name)  # identify the line of the model
 
 
 class Pair(NamedTuple):
@@ -31,7 +31,7 @@ class Pair(NamedTuple):
 
 
 class RealCalls:
-    """Writes calls of real tensors before `anchor`, and knows the pairs made so far."""
+    """Writes calls on real tensors before `anchor`, and has the pairs written so far."""
 
     def __init__(self, graph: torch.fx.Graph, fake_mode: Any) -> None:
         self.graph = graph
@@ -50,7 +50,7 @@ class RealCalls:
         return node
 
     def pair_of(self, item: Any) -> Pair:
-        """An operand: a complex or real tensor, or a number."""
+        """The pair of an operand: a complex or real tensor, or a number."""
         if isinstance(item, Node):
             return self.pairs[item] if item in self.pairs else Pair(self.as_float32(item), None)
         number = complex(item)
@@ -62,7 +62,7 @@ class RealCalls:
         return self.call(aten._to_copy.default, node, dtype=torch.float32)
 
     def filled(self, pair: Pair, shape: Any) -> Pair:
-        """With both parts tensors of this shape."""
+        """The pair with both parts as tensors of this shape."""
         return Pair(*[self._of_shape(part, shape) for part in pair])
 
     def _of_shape(self, part: Any, shape: Any) -> Node:
@@ -111,7 +111,7 @@ class RealCalls:
 
 Rule = Callable[..., Any]  # (calls, node) → a pair, or a node
 RULES: dict[Any, Rule] = {}
-CONDITIONS: dict[Any, Callable[[Node], bool]] = {}  # whether a rule is for this call as well
+CONDITIONS: dict[Any, Callable[[Node], bool]] = {}  # whether the rule applies to a call
 
 
 def rule(*overloads: Any, when: Callable[[Node], bool] | None = None) -> Callable[[Rule], Rule]:
@@ -125,7 +125,7 @@ def rule(*overloads: Any, when: Callable[[Node], bool] | None = None) -> Callabl
     return register
 
 
-# -- made of real tensors, and taken apart ----------------------------------------------------------------------------
+# -- conversions from and to real tensors -----------------------------------------------------------------------------
 
 
 @rule(aten.complex.default)
@@ -226,7 +226,7 @@ def _quotient(calls: RealCalls, a: Pair, b: Pair) -> Pair:
     if not isinstance(b.imag, Node):
         inverse = 1 / complex(b.real or 0, b.imag)
         return calls.product(a, Pair(inverse.real or None, inverse.imag or None))
-    # Divided by its larger part first: squares of what is below 2^-63 are zero, and of what is above 2^64 infinite.
+    # Divide by the larger part first: squares of numbers below 2^-63 underflow to zero, and above 2^64 overflow.
     size = calls.call(aten.maximum.default, *[calls.call(aten.abs.default, part) for part in b])
     c, d = [calls.div(part, size) for part in b]
     square = calls.add(calls.mul(c, c), calls.mul(d, d))
@@ -310,9 +310,9 @@ def _matrix_product(calls: RealCalls, target: Any, a: Any, b: Any) -> Pair:
     return calls.product(calls.pair_of(a), calls.pair_of(b), multiply)
 
 
-# -- the same for both parts ------------------------------------------------------------------------------------------
+# -- applied to both parts --------------------------------------------------------------------------------------------
 
-# Operations that move, add up or negate values, and the arguments that are such values.
+# Operations that move, add or negate values, and the indices of the arguments that are such values.
 BOTH_PARTS: dict[Any, tuple[int, ...]] = {
     aten.where.self: (1, 2),
     aten.slice_scatter.default: (0, 1),

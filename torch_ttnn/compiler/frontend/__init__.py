@@ -1,1 +1,1 @@
-"""Between Dynamo and the stages: decompositions and corrections of what is captured, graph breaks."""
+"""Between Dynamo and the stages: decompositions, corrections of captured graphs, graph breaks."""

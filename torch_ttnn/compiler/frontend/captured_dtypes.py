@@ -1,4 +1,4 @@
-"""Dtypes that torch's fake tensors have wrong, made those that torch computes."""
+"""Corrects wrong dtypes of torch's fake tensors to those that torch computes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch_ttnn.compiler.ir.arguments import call_with
 
 aten = torch.ops.aten
 
-# Which results have the dtypes of which arguments: statistics those of running statistics or weights.
+# Index of a result: index of the argument whose dtype it has. Statistics have that of running statistics or weights.
 RESULTS_LIKE: dict[Any, dict[int, int]] = {
     aten._native_batch_norm_legit_functional.default: {1: 3, 2: 3, 3: 3, 4: 4},
     aten._native_batch_norm_legit.no_stats: {1: 1, 2: 1},
@@ -20,17 +20,17 @@ RESULTS_LIKE: dict[Any, dict[int, int]] = {
 
 
 def correct(graph: torch.fx.Graph) -> None:
-    """Correct `meta["val"]` of the operations above, and of what is computed from them."""
+    """Correct `meta["val"]` of the operations above, and of all values computed from them."""
     changed: set[torch.fx.Node] = set()
     for node in graph.nodes:
         if node.target in RESULTS_LIKE:
-            made = _corrected(node)
+            val = _corrected(node)
         elif node.op == "call_function" and not changed.isdisjoint(node.all_input_nodes):
-            made = _computed(node)
+            val = _computed(node)
         else:
             continue
-        if _dtypes(made) != _dtypes(node.meta["val"]):
-            node.meta["val"] = made
+        if _dtypes(val) != _dtypes(node.meta["val"]):
+            node.meta["val"] = val
             changed.add(node)
 
 

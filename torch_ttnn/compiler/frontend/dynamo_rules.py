@@ -1,13 +1,13 @@
-"""How Dynamo traces modules of torch that it would otherwise run itself, out of sight of any backend.
+"""Lets Dynamo trace modules of torch at which it would otherwise break the graph.
 
 **Recurrent modules.** By default Dynamo breaks the graph at `nn.LSTM`, `nn.GRU` and `nn.RNN` and runs them with torch:
-a backend never hears of them. `torch._dynamo.config.allow_rnn` allows them for every backend of the process: Inductor
-would unroll their loops. So the flag is set only while Dynamo takes in such a module for a backend that carries the
-mark `TRACES_RNN`.
+a backend never sees them. `torch._dynamo.config.allow_rnn` allows them for every backend of the process: Inductor would
+unroll their loops. So the flag is set only while Dynamo traces such a module for a backend that has the attribute
+`TRACES_RNN`.
 
-**Masks of transformers.** `nn.TransformerEncoder` and `nn.TransformerDecoder` look at the values of a mask to find out
-whether it is causal, which breaks the graph. What they find is a hint: the mask is applied in any case. In a graph they
-do without it, whatever the backend; eager torch is not touched.
+**Masks of transformers.** `nn.TransformerEncoder` and `nn.TransformerDecoder` inspect the values of a mask to detect
+whether it is causal, which breaks the graph. The answer is only a hint: the mask is applied in any case. Captured
+graphs do without it, for every backend; eager torch is not affected.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ Backend = TypeVar("Backend", bound=Callable[..., Any])
 
 
 def traces_recurrent_modules(backend: Backend) -> Backend:
-    """Mark a backend (a function, or a class whose instances are backends) as one that wants these modules."""
+    """Mark a backend (a function, or a class whose instances are backends) as one that accepts recurrent modules."""
     setattr(backend, TRACES_RNN, True)
     _patch_dynamo()
     return backend
 
 
 def wants_recurrent_modules(backend: Any) -> bool:
-    """Whether a backend is marked, under whatever Dynamo, `torch.compile` and `functools.partial` wrapped it in."""
+    """Whether a backend is marked, also if Dynamo, `torch.compile` or `functools.partial` wrapped it."""
     while backend is not None:
         if getattr(backend, TRACES_RNN, False):
             return True
@@ -46,7 +46,7 @@ def wants_recurrent_modules(backend: Any) -> bool:
 
 @functools.cache
 def _patch_dynamo() -> None:
-    """Wrap the one method that asks for the flag (torch/_dynamo/variables/builder.py, VariableBuilder.wrap_module)."""
+    """Wrap the only method that reads the flag (torch/_dynamo/variables/builder.py, VariableBuilder.wrap_module)."""
     wrap_module = VariableBuilder.wrap_module
 
     @functools.wraps(wrap_module)

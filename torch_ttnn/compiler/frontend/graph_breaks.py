@@ -1,7 +1,7 @@
-"""What Dynamo leaves to Python, so that it never reaches the backend: graph breaks, functions that are skipped as a
-whole, functions that were recompiled too often.
+"""Code that Dynamo leaves to Python, so that it never reaches the backend.
 
-A graph that a break ended says so itself. The rest is read from the records that Dynamo keeps of its compiles.
+These are graph breaks, functions that are skipped as a whole, and functions that were recompiled too often. A graph
+that ends at a break has the reason. The rest is read from Dynamo's compilation metrics.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ BREAK, SKIPPED, LIMIT = "graph break", "skipped function", "recompile limit"
 TOO_OFTEN = "recompile limit exceeded"  # in the reason that Dynamo records (torch/_dynamo/convert_frame.py)
 _RESUMED = re.compile(r"^torch_dynamo_resume_in_(.+)_at_\d+$")
 _EXPLANATION = re.compile(r"^\s*Explanation: (.*)$", re.MULTILINE)
-OURS = "torch_ttnn/capture/programs.py"  # whoever calls the model for us is no line of it
+OURS = "torch_ttnn/capture/programs.py"  # our own call of the model is not a line of the model
 
 
 @dataclass(frozen=True)
 class Missed:
-    """Something that torch runs as plain Python: what it is, Dynamo's reason, and the line of the model."""
+    """Code that torch runs as plain Python: its kind, Dynamo's reason, and the line of the model."""
 
     kind: str
     reason: str
@@ -37,7 +37,7 @@ class Missed:
 
 
 class DynamoWatch:
-    """Collects what Dynamo left to Python while a block runs."""
+    """Collects what Dynamo leaves to Python while a block runs."""
 
     def __init__(self) -> None:
         self._breaks = 0
@@ -47,7 +47,7 @@ class DynamoWatch:
 
     @property
     def missed(self) -> list[Missed]:
-        """In the order in which it happened; a function that is skipped for a break is told once."""
+        """In order of occurrence; a function that is skipped because of a break is listed once."""
         whole = {(each.reason, each.source) for each in self._found if each.kind == SKIPPED}
         return [each for each in self._found if each.kind != BREAK or (each.reason, each.source) not in whole]
 
@@ -60,10 +60,10 @@ class DynamoWatch:
         self.look()
 
     def look(self) -> None:
-        """Read what is new; Dynamo keeps only the last records, so this is done for every graph."""
+        """Read new records; Dynamo keeps only the latest, so this runs for every graph."""
         reasons = dynamo.graph_break_reasons
         for each in reasons[min(self._breaks, len(reasons)) :]:  # a reset empties the list
-            self._note(Missed(BREAK, told_reason(each.reason), line_of(each.user_stack)))
+            self._note(Missed(BREAK, short_reason(each.reason), line_of(each.user_stack)))
         self._breaks = len(reasons)
         known = {id(each) for each in self._seen}
         records = dynamo.get_compilation_metrics()
@@ -73,14 +73,14 @@ class DynamoWatch:
         self._seen = records
 
     def _read(self, record: Any) -> None:
-        """One attempt of Dynamo at one function."""
+        """Read the record of one compilation of one function."""
         frame = str(record.compile_id).split("/")[0]
         if record.co_filename:
             name = _RESUMED.sub(r"\1", record.co_name)
             self._functions[frame] = f"{record.co_filename}:{record.co_firstlineno}: {name}"
         if not record.fail_type:
             return
-        reason = told_reason(record.fail_reason or record.fail_type)
+        reason = short_reason(record.fail_reason or record.fail_type)
         if TOO_OFTEN in reason.lower():
             limit = torch._dynamo.config.recompile_limit
             reason = f"compiled {limit} times, torch._dynamo.config.recompile_limit; further calls run on the CPU"
@@ -102,11 +102,11 @@ def break_of(graph_module: torch.fx.GraphModule) -> Missed | None:
     reason = getattr(graph_module, "compile_subgraph_reason", None)
     if reason is None or not reason.graph_break:
         return None
-    return Missed(BREAK, told_reason(reason.reason), line_of(reason.user_stack))
+    return Missed(BREAK, short_reason(reason.reason), line_of(reason.user_stack))
 
 
 def last_recompile() -> int | None:
-    """How often the function being compiled was compiled, if Dynamo compiles it no more after this time."""
+    """The number of compilations of the function being compiled, if this is the last one that Dynamo allows."""
     compiled = torch._guards.CompileContext.current_compile_id()
     limit = torch._dynamo.config.recompile_limit
     times = getattr(compiled, "frame_compile_id", None)
@@ -117,10 +117,10 @@ def first_line(text: str) -> str:
     return " ".join(str(text).strip().partition("\n")[0].split())
 
 
-def told_reason(text: str) -> str:
-    """What Dynamo says happened and why; hints on its internals are left out.
+def short_reason(text: str) -> str:
+    """Dynamo's reason and explanation in one line, without its hints.
 
-    >>> told_reason("Failed to trace builtin\\n  Explanation: print is unknown.\\n  Hint: file an issue")
+    >>> short_reason("Failed to trace builtin\\n  Explanation: print is unknown.\\n  Hint: file an issue")
     'Failed to trace builtin: print is unknown.'
     """
     why = _EXPLANATION.search(str(text))

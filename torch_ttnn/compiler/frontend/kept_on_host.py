@@ -14,7 +14,7 @@ REASON = "the option host_ops keeps it on the host"
 
 
 def overloads_of(names: Iterable[str]) -> frozenset[Any]:
-    """The overloads that names stand for: "aten.gelu.default", "aten.gelu" or "mylib::swiglu"."""
+    """The overloads of names such as "aten.gelu.default", "aten.gelu" or "mylib::swiglu"."""
     return frozenset([overload for name in names for overload in _overloads(name)])
 
 
@@ -27,7 +27,7 @@ def _overloads(name: str) -> list[Any]:
     if overload and overload not in packet.overloads():
         raise ValueError(f"host_ops: {namespace}.{operator} has no overload {overload!r}, only {_listed(packet)}")
     chosen = [getattr(packet, each) for each in ([overload] if overload else packet.overloads())]
-    if all(_is_taken_apart(each) for each in chosen):
+    if all(_is_decomposed(each) for each in chosen):
         raise ValueError(
             f"host_ops: torch decomposes {name} before a backend sees it; name the operators that it becomes, "
             "which torch_ttnn.explain lists"
@@ -45,14 +45,14 @@ def _listed(packet: Any) -> str:
     return ", ".join(map(repr, packet.overloads()))
 
 
-def _is_taken_apart(overload: Any) -> bool:
-    """Whether it never reaches a backend: functionalisation replaces what writes to an argument."""
+def _is_decomposed(overload: Any) -> bool:
+    """Whether it never reaches a backend: functionalisation also replaces overloads that write to an argument."""
     is_composite = overload.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd)
     return overload._schema.is_mutable or is_composite
 
 
 class _Hidden:
-    """Stands for an overload that no fusion may match."""
+    """Wraps an overload so that no fusion matches it."""
 
     def __init__(self, overload: Any) -> None:
         self.overload = overload
@@ -64,7 +64,7 @@ class _Hidden:
 
 @contextmanager
 def hidden_from_fusions(graph: torch.fx.Graph, overloads: frozenset[Any]) -> Iterator[None]:
-    """Within it no pattern of a fusion matches a call of these overloads."""
+    """Within this context no fusion matches a call of these overloads."""
     for node in graph.nodes:
         if node.target in overloads:
             node.target = _Hidden(node.target)

@@ -1,8 +1,8 @@
-"""Random operations that activation checkpointing repeats: the second one draws the numbers of the first.
+"""Random operations that activation checkpointing recomputes: the second one must draw the numbers of the first.
 
 AOTAutograd wraps the first in `run_and_save_rng_state` and the second in `run_with_rng_state`
-(torch/_prims/rng_prims.py). Here both become the operation itself, between calls that read or set torch's generator; so
-it is lowered as any other, and what the device draws has the same seed both times.
+(torch/_prims/rng_prims.py). Here both become the operation itself, between calls that read or set torch's generator.
+So it is lowered like any other, and the device gets the same seed both times.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from torch_ttnn.compiler.fusion import composites
 from torch_ttnn.compiler.ir.arguments import leaves, mapped
 from torch_ttnn.compiler.ir.metadata import RANDOM_STATE, annotate
 
-SAVES = torch.ops.higher_order.run_and_save_rng_state  # (operation, ...) gives the state before, and the result
-RESTORES = torch.ops.higher_order.run_with_rng_state  # (state, operation, ...) gives the result
+SAVES = torch.ops.higher_order.run_and_save_rng_state  # (operation, ...) returns the state before, and the result
+RESTORES = torch.ops.higher_order.run_with_rng_state  # (state, operation, ...) returns the result
 OPERATORS = (SAVES, RESTORES)
 
 Copies = dict[torch.fx.Node, torch.fx.Node]
 
 
 def direct_call(node: torch.fx.Node, graph: torch.fx.Graph, copies: Copies, position: int) -> torch.fx.Node:
-    """The operation that is wrapped, with what reads or sets the generator's state around it."""
+    """The wrapped operation, with calls around it that read or set the generator's state."""
     if node.target is SAVES:
         operation, *args = node.args
         state = _of_generator(graph, composites.rng_state, ())
     else:
-        given, operation, *args = node.args
-        saved = copies[given]  # type: ignore[index]
-        saved.meta.setdefault("val", _state())  # the partitioner gives this input none
+        saved_state, operation, *args = node.args
+        saved = copies[saved_state]  # type: ignore[index]
+        saved.meta.setdefault("val", _state())  # the partitioner sets none for this input
         state = _of_generator(graph, composites.exchanged_rng_state, (saved,))
     args, kwargs = torch.fx.node.map_arg((tuple(args), node.kwargs), copies.__getitem__)  # type: ignore[assignment]
     twin = graph.call_function(operation, tuple(args), dict(kwargs))  # type: ignore[arg-type]
@@ -44,7 +44,7 @@ def direct_call(node: torch.fx.Node, graph: torch.fx.Graph, copies: Copies, posi
 
 
 def result_of_direct_call(node: torch.fx.Node, copies: Copies) -> torch.fx.Node:
-    """Of an operation whose state is saved: the state, or the result."""
+    """The saved state, or the result, of an operation whose state is saved."""
     source, number = node.args
     twin = copies[source]  # type: ignore[index]
     return RANDOM_STATE[twin] if number == 0 else twin
@@ -61,7 +61,7 @@ def _state() -> torch.Tensor:
 
 
 def _result(node: torch.fx.Node) -> Any:
-    """What torch says comes out of a call."""
+    """The fake result of a call."""
 
     def val_of(item: Any) -> Any:
         return item.meta["val"] if isinstance(item, torch.fx.Node) else item

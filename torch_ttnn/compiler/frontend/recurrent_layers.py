@@ -1,7 +1,7 @@
-"""What `torch.lstm`, `torch.gru`, `torch.rnn_tanh` and `torch.rnn_relu` of a captured graph become.
+"""Decompositions of `torch.lstm`, `torch.gru`, `torch.rnn_tanh` and `torch.rnn_relu` in captured graphs.
 
-Layers and directions are taken apart here into operators of ours, one each (`recurrent_operations.py`); what stands
-between them (dropout, joining directions, transposing) is ordinary torch.
+Each layer and direction becomes one operator of ours (`recurrent_operators.py`); the operations between them (dropout,
+joining directions, transposing) are ordinary torch.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _of_one_state(
     bidirectional: bool,
     batch_first: bool,
 ) -> tuple[Tensor, Tensor]:
-    """Layers of `operator`, which gives the hidden states of all time steps."""
+    """Layers of `operator`, which returns the hidden states of all time steps."""
 
     def layer(x: Tensor, weights: Sequence[Tensor], number: int, reverse: bool) -> tuple[Tensor, Tensor]:
         hidden = operator(x, h0[number], *_with_biases(weights), reverse)
@@ -103,9 +103,9 @@ def _stacked(
     bidirectional: bool,
     batch_first: bool,
 ) -> tuple[Tensor, list[Tensor]]:
-    """Layers one on the other, each in one direction or two; the sequence, and the last states of each kind.
+    """Stacked layers, each in one direction or two; returns the sequence, and the last states of each kind.
 
-    `kinds` is how many weights a layer has in one direction.
+    `kinds` is the number of weights of a layer in one direction.
     """
     x = x.transpose(0, 1) if batch_first else x
     directions = 2 if bidirectional else 1
@@ -124,7 +124,7 @@ def _stacked(
     return x.transpose(0, 1) if batch_first else x, [torch.stack(states) for states in zip(*last)]
 
 
-# What a graph of Dynamo calls, and what is called in its place.
+# Functions that a graph of Dynamo calls, and their replacements.
 LAYERS: dict[Any, Callable[..., Any]] = {
     torch.lstm: lstm,
     aten.lstm.input: lstm,
@@ -137,8 +137,8 @@ LAYERS: dict[Any, Callable[..., Any]] = {
 }
 
 
-def take_layers_apart(graph_module: torch.fx.GraphModule) -> None:
-    """Replace recurrent layers in a graph of Dynamo, and in the graphs within it, by layers of ours."""
+def decompose_layers(graph_module: torch.fx.GraphModule) -> None:
+    """Replace recurrent layers in a graph of Dynamo, and in its nested graphs, by our operators."""
     for module in graph_module.modules():
         if not isinstance(module, torch.fx.GraphModule):
             continue
@@ -150,7 +150,7 @@ def take_layers_apart(graph_module: torch.fx.GraphModule) -> None:
 
 
 def _is_ours(node: torch.fx.Node) -> bool:
-    """Whether its sequences are padded (packed ones have another signature), and no autocast changes its dtype."""
+    """Whether its sequences are padded (packed ones have another signature), and autocast does not change its dtype."""
     if node.op != "call_function" or node.kwargs or len(node.args) != 9:
         return False
     is_padded = isinstance(node.args[2], list | tuple) and isinstance(node.args[3], bool)

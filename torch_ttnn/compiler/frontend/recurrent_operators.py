@@ -1,13 +1,13 @@
-"""Operators of ours for recurrent layers: `torch.ops.torch_ttnn.lstm_layer`, `gru_layer`, `rnn_layer`.
+"""Our operators for recurrent layers: `torch.ops.torch_ttnn.lstm_layer`, `gru_layer`, `rnn_layer`.
 
-ATen takes a recurrent layer apart into operations for every time step before a backend sees it. One layer in one
-direction is one operator here, with its gradient, so that a graph does not grow with the sequence and its loop is
-written by a lowering (`lowering/recurrent/forward.py`). What runs on the host runs as it is written here.
+ATen decomposes a recurrent layer into operations for every time step before a backend sees it. Here one layer in one
+direction is one operator, with its gradient, so that a graph does not grow with the sequence; a lowering writes the
+loop (`lowering/recurrent/`). On the host the operators run as implemented here.
 
-Sequences are [T, B, features]. A layer that is reversed reads its sequence from the end; its results lie in the order
-of the sequence all the same. Gates are in torch's order: i, f, g, o of an LSTM and r, z, n of a GRU.
+Sequences are [T, B, features]. A reversed layer reads its sequence from the end; its results are still in the order of
+the sequence. Gates are in torch's order: i, f, g, o of an LSTM and r, z, n of a GRU.
 
-The gradient of a layer is a loop as well, over states only: `lstm_backward` and `recurrent_backward` give the gradients
+The gradient of a layer is also a loop, over states only: `lstm_backward` and `recurrent_backward` compute the gradients
 of all states, and gradients of weights and inputs are products over all time steps at once.
 """
 
@@ -27,7 +27,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu"
 
 
 def _operator(schema: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Enter a function as an operator; it computes on the CPU."""
+    """Register a function as the CPU implementation of an operator."""
 
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:
         LIBRARY.define(function.__name__ + schema, tags=(torch.Tag.pt2_compliant_tag,))
@@ -38,12 +38,12 @@ def _operator(schema: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def _shapes(operator: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Enter what an operator gives, without values."""
+    """Register the meta function of an operator."""
     return torch.library.register_fake(f"{NAMESPACE}::{operator.__name__}", lib=LIBRARY)
 
 
 def steps(count: int, reverse: bool) -> Sequence[int]:
-    """The time steps in the order in which a layer takes them."""
+    """The time steps in the order in which a layer processes them."""
     return range(count - 1, -1, -1) if reverse else range(count)
 
 
@@ -52,7 +52,7 @@ def last_step(sequence: Tensor, reverse: bool) -> Tensor:
 
 
 def _states_before(sequence: Tensor, first: Tensor, reverse: bool) -> Tensor:
-    """For each time step, the state that it started from."""
+    """The state before each time step."""
     return torch.cat([sequence[1:], first[None]]) if reverse else torch.cat([first[None], sequence[:-1]])
 
 
@@ -113,9 +113,9 @@ def lstm_backward(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Gradients of all hidden states [T, B, P], of all cells [T, B, H], and of the states before the first step.
 
-    `by_hidden` [T, 2, B, H] is by what the gradient of a hidden state (before its projection) is multiplied for that
-    of the gate o and of the cell, `by_cell` [T, 3, B, H] by what that of a cell is for the gates i, f, g, `forget`
-    [T, B, H] for the cell before.
+    The factors are derivatives: `by_hidden` [T, 2, B, H] of a hidden state (before its projection) with respect to the
+    gate o and the cell, `by_cell` [T, 3, B, H] of a cell with respect to the gates i, f, g, `forget` [T, B, H] of a
+    cell with respect to the cell before.
     """
     count, _, batch, size = by_hidden.shape
     after_h = grad.new_zeros(grad.shape[1:])
@@ -165,7 +165,7 @@ def _lstm_gradient(ctx: Any, grad: Tensor | None, grad_c: Tensor | None, *unused
 
 
 def _weight_gradient(grad: Tensor, given: Tensor) -> Tensor:
-    """Of a linear layer without bias, over all time steps at once."""
+    """The weight gradient of a linear layer without bias, over all time steps at once."""
     return grad.flatten(0, 1).T @ given.flatten(0, 1)
 
 
@@ -199,7 +199,7 @@ def gru_layer(
     b_hh: Tensor | None,
     reverse: bool,
 ) -> tuple[Tensor, Tensor]:
-    """Hidden states [T, B, H]; r, z, n before activation and what r multiplies, [4, T, B, H]."""
+    """Hidden states [T, B, H]; r, z, n before activation and the operand of r, [4, T, B, H]."""
     given = F.linear(x, w_ih, b_ih)
     hidden, sums = [h] * len(x), [h] * len(x)
     for step in steps(len(x), reverse):
@@ -251,8 +251,8 @@ def recurrent_backward(
 ) -> tuple[Tensor, Tensor]:
     """Gradients of all hidden states [T, B, H], and of the one before the first step.
 
-    `by_gates` [T, G, B, H] is by what the gradient of a hidden state is multiplied for that of its gates, `kept`
-    [T, B, H] for the hidden state before, past all gates.
+    The factors are derivatives: `by_gates` [T, G, B, H] of a hidden state with respect to its gates, `kept` [T, B, H]
+    with respect to the hidden state before, other than through gates.
     """
     after = grad.new_zeros(grad.shape[1:])
     hidden = [after] * len(grad)

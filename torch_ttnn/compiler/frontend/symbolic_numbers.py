@@ -1,7 +1,7 @@
-"""Symbolic numbers that are operands and no sizes: they become inputs, so that one program serves all their values.
+"""Symbolic numbers that are operands, not sizes: they become inputs, so that one program serves all their values.
 
-Dynamo gives an integer that changes from call to call (how far a cache is filled) to a graph as a symbolic input. A
-program is compiled for concrete sizes. Were the integer taken for one, each of its values would get a program.
+Dynamo passes an integer that changes from call to call (the fill level of a cache) to a graph as a symbolic input. A
+program is compiled for concrete sizes. If the integer were treated as a size, each of its values would need a program.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _pair(name: str) -> dict[Any, tuple[int, Any]]:
     return {packet.Scalar: (1, packet.Tensor), packet.Tensor: (1, packet.Tensor)}
 
 
-# Where an operation takes a number, and the same operation of a tensor.
+# The index of the argument that is a number, and the overload that takes a tensor there.
 OPERANDS: dict[Any, tuple[int, Any]] = {
     **{key: value for name in ("add", "sub", "mul", "div", "eq", "ne", "lt", "le", "gt", "ge", "remainder", "fmod",
                                "bitwise_and", "bitwise_or", "bitwise_xor") for key, value in _pair(name).items()},
@@ -38,14 +38,14 @@ OPERANDS: dict[Any, tuple[int, Any]] = {
     aten.fill.Scalar: (1, aten.fill.Tensor),
 }  # fmt: skip
 RANGES = (aten.arange.start, aten.arange.start_step)
-MADE: dict[Any, int] = {aten.full.default: 1, aten.scalar_tensor.default: 0}  # tensors made of a number
+MADE: dict[Any, int] = {aten.full.default: 1, aten.scalar_tensor.default: 0}  # create tensors from a number
 NARROW = (torch.int8, torch.int16, torch.int32, torch.uint8)
 
 
 class Numbers:
-    """What is done about the numbers among the inputs of a graph with symbolic sizes.
+    """Handles the numbers among the inputs of a graph with symbolic sizes.
 
-    graph_module  the graph, in which numbers that are operands are further inputs, after all others
+    graph_module  the graph, with numbers that are operands as additional inputs, after all others
     places        the inputs that no size depends on
     """
 
@@ -60,19 +60,19 @@ class Numbers:
         self.graph_module = self._rewritten(graph_module) if self.places else graph_module
 
     def operands(self, inputs: Sequence[Any]) -> list[torch.Tensor]:
-        """The further inputs, for these."""
+        """The additional inputs, for these inputs."""
         env = dict(zip(self._placeholders, inputs))
         return [_as_tensor(_evaluated(node, env)) for node in self._operands]
 
     def results(self, inputs: Sequence[Any], outputs: list[Any]) -> list[Any]:
-        """The outputs, with those that are numbers themselves."""
+        """The outputs, including those that are numbers."""
         env = dict(zip(self._placeholders, inputs))
         for place, node in self._results.items():
             outputs[place] = _evaluated(node, env)
         return outputs
 
     def _rewritten(self, graph_module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-        """The graph with further inputs. The graph itself stays, to evaluate numbers by."""
+        """A copy of the graph with additional inputs. The original is kept to evaluate numbers with."""
         graph = torch.fx.Graph()
         copies: dict[torch.fx.Node, torch.fx.Node] = {}
         result = graph.graph_copy(graph_module.graph, copies)
@@ -111,18 +111,18 @@ def _symbols(item: Any) -> set[Any]:
 
 
 def _symbols_of_sizes(graph: torch.fx.Graph) -> set[Any]:
-    found: set[Any] = set()
+    symbols: set[Any] = set()
     for node in graph.nodes:
         val = node.meta.get("val")
         for tensor in val if isinstance(val, tuple | list) else (val,):
             if isinstance(tensor, torch.Tensor):
                 for item in (*tensor.shape, *tensor.stride(), tensor.storage_offset()):
-                    found |= _symbols(item)
-    return found
+                    symbols |= _symbols(item)
+    return symbols
 
 
 def _are_operands(node: torch.fx.Node) -> bool:
-    """Whether all that is computed from a number are numbers that are operands of tensors, or results."""
+    """Whether a number, and all numbers computed from it, are only operands of tensor operations, or results."""
     numbers = _reached([node])
     return all(
         user in numbers or user.op == "output" or _takes_number(user, each) for each in numbers for user in each.users
@@ -130,7 +130,7 @@ def _are_operands(node: torch.fx.Node) -> bool:
 
 
 def _reached(nodes: Sequence[torch.fx.Node]) -> dict[torch.fx.Node, None]:
-    """The numbers that are computed from these, themselves included, in the graph's order."""
+    """The numbers computed from these, including themselves, in the graph's order."""
     found = set(nodes)
     for node in nodes[0].graph.nodes:
         if _is_number(node) and node.op == "call_function" and not found.isdisjoint(node.all_input_nodes):
@@ -146,7 +146,7 @@ def _is_evaluated(node: torch.fx.Node) -> bool:
 
 
 def _takes_number(user: torch.fx.Node, number: torch.fx.Node) -> bool:
-    """Whether an operation takes a number where it could take a tensor of one element."""
+    """Whether an operation could take a tensor of one element in place of a number."""
     val = user.meta.get("val")
     if not isinstance(val, torch.Tensor) or val.dtype is torch.float64 or val.dtype.is_complex:
         return False
@@ -162,25 +162,25 @@ def _takes_number(user: torch.fx.Node, number: torch.fx.Node) -> bool:
 
 
 def _has_no_narrow(user: torch.fx.Node) -> bool:
-    """A tensor of one element gives way to others as a number does, but not to such a one of narrower integers."""
+    """Whether no operand is a zero-dimensional tensor of narrower integers: only there type promotion would differ."""
     others = [each.meta["val"] for each in user.all_input_nodes if isinstance(each.meta.get("val"), torch.Tensor)]
     return bool(others) and not any(each.ndim == 0 and each.dtype in NARROW for each in others)
 
 
 def _places(user: torch.fx.Node, number: torch.fx.Node) -> list[int]:
-    """At which places of its arguments an operation takes a number; -1 where it is within one."""
-    found = [place for place, item in enumerate(user.args) if item is number]
+    """Indices of the arguments that are this number; -1 if it is nested in an argument."""
+    places = [place for place, item in enumerate(user.args) if item is number]
     uses = sum(each is number for each in leaves((user.args, user.kwargs)))
-    return found if uses == len(found) else [-1]
+    return places if uses == len(places) else [-1]
 
 
-# -- what becomes of them ---------------------------------------------------------------------------------------------
+# -- replacing numbers ------------------------------------------------------------------------------------------------
 
 
 def _take_tensors(
     user: torch.fx.Node, numbers: Collection[torch.fx.Node], tensor_of: Callable[[torch.fx.Node], torch.fx.Node]
 ) -> None:
-    """Give an operation tensors in place of numbers."""
+    """Replace the numbers of an operation by tensors."""
     graph = user.graph
     if user.target in OPERANDS:
         place, user.target = OPERANDS[user.target]
@@ -188,24 +188,29 @@ def _take_tensors(
         return
     with graph.inserting_before(user):
         if user.target is aten.clamp.default:
-            made: Any = user.args[0]
+            replacement: Any = user.args[0]
             for limit, packet in zip(user.args[1:], (aten.clamp_min, aten.clamp_max)):
                 if limit is not None:
                     is_number = limit in numbers
                     overload = packet.Tensor if is_number else packet.default
-                    made = graph.call_function(overload, (made, tensor_of(limit) if is_number else limit))  # type: ignore[arg-type]
-        elif user.target in RANGES:  # how long it is does not depend on the number
+                    replacement = graph.call_function(overload, (replacement, tensor_of(limit) if is_number else limit))  # type: ignore[arg-type]
+        elif user.target in RANGES:  # its length does not depend on the number
             start, end = user.args[:2]
             length = graph.call_function(operator.sub, (end, start))
-            made = graph.call_function(aten.arange.start_step, (0, length), dict(user.kwargs))
-            made = graph.call_function(aten.add.Tensor, (made, tensor_of(start))) if start in numbers else made  # type: ignore[arg-type]
+            replacement = graph.call_function(aten.arange.start_step, (0, length), dict(user.kwargs))
+            if start in numbers:
+                replacement = graph.call_function(aten.add.Tensor, (replacement, tensor_of(start)))  # type: ignore[arg-type]
         else:
             number: Any = user.args[MADE[user.target]]
-            made = graph.call_function(aten._to_copy.default, (tensor_of(number),), {"dtype": user.meta["val"].dtype})
+            replacement = graph.call_function(
+                aten._to_copy.default, (tensor_of(number),), {"dtype": user.meta["val"].dtype}
+            )
             if user.target is aten.full.default:
-                made = graph.call_function(aten.expand.default, (made, user.args[0]))
-                made = graph.call_function(aten.clone.default, (made,), {"memory_format": torch.contiguous_format})
-    user.replace_all_uses_with(made)
+                replacement = graph.call_function(aten.expand.default, (replacement, user.args[0]))
+                replacement = graph.call_function(
+                    aten.clone.default, (replacement,), {"memory_format": torch.contiguous_format}
+                )
+    user.replace_all_uses_with(replacement)
     graph.erase_node(user)
 
 

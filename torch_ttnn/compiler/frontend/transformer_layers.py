@@ -1,9 +1,9 @@
-"""Fused operators of `nn.TransformerEncoderLayer` and `nn.MultiheadAttention`, taken apart as torch computes them.
+"""Decompositions of the fused operators of `nn.TransformerEncoderLayer` and `nn.MultiheadAttention`.
 
-In eval mode these modules call one operator of ATen for a whole layer, which torch has no decomposition for. What they
-are made of is lowered and fused as in any other transformer. The formulas follow torch's kernels
-(aten/src/ATen/native/transformers/transformer.cpp and attention.cpp): a mask is true where nothing is looked at, and a
-mask of numbers is taken as true wherever it is not zero; a row that looks at nothing is not a number.
+In eval mode these modules call one ATen operator for a whole layer, for which torch has no decomposition. Decomposed,
+it is lowered and fused as in any other transformer. The formulas follow torch's kernels
+(aten/src/ATen/native/transformers/transformer.cpp and attention.cpp): a mask is true where attention is masked out, a
+numeric mask counts as true wherever it is not zero, and a fully masked row is NaN.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _joined(x: Tensor) -> Tensor:
 
 
 def _broadcast(mask: Tensor, mask_type: int | None) -> Tensor:
-    """As it lies over scores, [B, H, L, S]."""
+    """A mask that broadcasts against the scores, [B, H, L, S]."""
     if mask_type == OF_KEYS:
         return mask[:, None, None, :]
     return mask[None, None] if mask_type == OF_ROWS_AND_COLUMNS else mask

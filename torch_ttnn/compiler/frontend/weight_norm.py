@@ -1,6 +1,6 @@
-"""Gradients of a weight that is a direction times a length (`nn.utils.weight_norm` and its parametrization).
+"""The gradient of weight normalisation (`nn.utils.weight_norm` and its parametrization).
 
-torch takes the forward operator apart and leaves the backward one to a kernel.
+torch decomposes the forward operator, but not the backward one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def weight_norm_backward(
     """
     grad, v = grad.to(norms.dtype), direction.to(norms.dtype)
     others = [each for each in range(v.dim()) if each != dim]
-    along = (grad * v).sum(others, keepdim=True) / norms  # the part of the gradient along v
+    along = (grad * v).sum(others, keepdim=True) / norms  # the component of the gradient along v
     across = (length.to(norms.dtype) / norms) * (grad - v * (along / norms))
     return across.to(direction.dtype), along.to(length.dtype)
 

@@ -1,1 +1,1 @@
-"""What graphs and programs are made of: values, nodes and their metadata, the builder, the verifier, dumps."""
+"""The intermediate representation: values, nodes and their metadata, the builder, the verifier, dumps."""

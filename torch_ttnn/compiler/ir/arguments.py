@@ -1,4 +1,4 @@
-"""Arguments of calls in a graph: lists, tuples and dicts of whatever stands in them, the device included."""
+"""Arguments of calls in a graph: nested lists, tuples and dicts, whose leaves may be nodes or the device."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DEVICE = DeviceMarker()
 
 
 def mapped(item: Any, function: Callable[[Any], Any]) -> Any:
-    """The same lists, tuples and dicts, with the function applied to everything within.
+    """The same lists, tuples and dicts, with the function applied to every leaf.
 
     >>> mapped(([1, 2], {"dim": 3}), lambda number: number * 10)
     ([10, 20], {'dim': 30})
@@ -39,7 +39,7 @@ def mapped(item: Any, function: Callable[[Any], Any]) -> Any:
 
 
 def leaves(item: Any) -> list[Any]:
-    """Everything within lists, tuples and dicts.
+    """The leaves of nested lists, tuples and dicts.
 
     >>> leaves(([1, 2], {"dim": 3}))
     [1, 2, 3]
@@ -52,12 +52,12 @@ def leaves(item: Any) -> list[Any]:
 def call_with(
     function: Callable[..., Any], args: tuple, kwargs: Mapping[str, Any], value_of: Callable[[Any], Any]
 ) -> Any:
-    """What a function gives when each argument is looked up first."""
+    """Call a function with `value_of` applied to every leaf of its arguments."""
     return function(*mapped(args, value_of), **mapped(kwargs, value_of))
 
 
 def frozen(item: Any, node_of: Callable[[torch.fx.Node], torch.fx.Node]) -> Any:
-    """Arguments as a key of dictionaries: equal for equal arguments, each node being what `node_of` says it is."""
+    """Arguments as a hashable key, equal for equal arguments; nodes are replaced by `node_of` of them."""
     if isinstance(item, torch.fx.Node):
         return node_of(item)
     if isinstance(item, tuple | list):

@@ -1,11 +1,11 @@
-"""Writes the program: calls of `ttnn` functions on values become nodes, typed at once by the operation table.
+"""Writes the program: calls of `ttnn` functions on values become nodes, typed immediately by the operation table.
 
 A lowering gets two objects. `ttnn` has the library's names only: `ttnn.linear(x, weight, bias=bias)` writes a device
 call. Values passed to a call are moved to the device as tiles in torch's order; a call returns a `Handle`. `builder`,
 a `ProgramBuilder`, has everything else: conversions, constants, dtypes, and the operation that is being lowered.
 
-Two graphs are written. What depends on weights and constants only goes into `prepare`, which runs once and again for
-weights that changed; everything else into `main`, which runs on every call.
+Two graphs are written. Computations on weights and constants only go into `prepare`, which runs once, and again for
+weights that changed; all others go into `main`, which runs on every call.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 FLOATS = (torch.float32, torch.float16, torch.bfloat16)
-# What `ttnn.to_torch` gives for each dtype.
+# The torch dtype that `ttnn.to_torch` returns for each dtype.
 DOWNLOADED = {
     DataType.BFLOAT16: torch.bfloat16,
     DataType.FLOAT32: torch.float32,
@@ -52,16 +52,16 @@ DOWNLOADED = {
     DataType.BFLOAT8_B: torch.float32,
     DataType.BFLOAT4_B: torch.float32,
 }
-ATTENTION_CHUNK = 32  # rows; what the library takes when nothing is said
-MUCH_PADDING = 8  # times the elements that there are
-PADDED_LIMIT = 1 << 20  # elements of tiles, below which it does not matter
-CONSTANT_LIMIT = 1 << 22  # elements up to which a constant is worked out while compiling, for lowerings to look at
+ATTENTION_CHUNK = 32  # rows; the library's default
+MUCH_PADDING = 8  # padded elements per element of the tensor
+PADDED_LIMIT = 1 << 20  # padded elements, below which padding does not matter
+CONSTANT_LIMIT = 1 << 22  # elements up to which a constant is evaluated while compiling, for lowerings to inspect
 
 BEYOND = "an angle of sin, cos or tan, or a quotient of a remainder, is too large for the device"
 
 
 class Namespace:
-    """`ttnn` or a namespace in it: the library's names, whose calls are written into the program."""
+    """`ttnn` or a namespace in it: calls of the library's functions are written into the program."""
 
     def __init__(self, builder: ProgramBuilder, path: str, module: Any) -> None:
         self._builder = builder
@@ -69,22 +69,22 @@ class Namespace:
         self._module = module
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._module, name)
-        if isinstance(found, ModuleType) or type(found).__name__ == "Namespace":
-            return Namespace(self._builder, f"{self._path}.{name}", found)
-        if not callable(found) or isinstance(found, type):
-            return found
+        attribute = getattr(self._module, name)
+        if isinstance(attribute, ModuleType) or type(attribute).__name__ == "Namespace":
+            return Namespace(self._builder, f"{self._path}.{name}", attribute)
+        if not callable(attribute) or isinstance(attribute, type):
+            return attribute
         builder, path = self._builder, f"{self._path}.{name}"
 
         def write(*args: Any, **kwargs: Any) -> Any:
-            return builder.call(path, found, args, kwargs)
+            return builder.call(path, attribute, args, kwargs)
 
         setattr(self, name, write)
         return write
 
 
 class ProgramBuilder:
-    """Writes the graphs of a program while the operations of a captured graph are lowered."""
+    """Writes the graphs of a program while a captured graph is lowered."""
 
     def __init__(self, target: Target, options: TorchTtnnOption, fake_mode: FakeTensorMode) -> None:
         self.ttnn = Namespace(self, "ttnn", ttnn_emulator)
@@ -95,19 +95,19 @@ class ProgramBuilder:
         self.prepare_graph = torch.fx.Graph()
         self.device = DEVICE
         self.origin: Any = None  # the ATen node being lowered
-        self.ranges: Any = None  # those of the graph being lowered
+        self.ranges: Any = None  # of the graph being lowered
         self.in_float32: Collection[torch.fx.Node] = ()  # ATen nodes whose results are not rounded to bfloat16
-        self.weights: dict[torch.fx.Node, torch.fx.Node] = {}  # made in `prepare`: its placeholder in `main`
+        self.weights: dict[torch.fx.Node, torch.fx.Node] = {}  # node in `prepare`: its placeholder in `main`
         self._constants: dict[torch.fx.Node, torch.Tensor | None] = {}
-        self._required: dict[Any, Handle] = {}  # what must hold of a program's values, by what it is about
-        self._uploads: dict[torch.fx.Node, Handle] = {}  # what an upload was cast to: itself in float32
+        self._required: dict[Any, Handle] = {}  # requirements on the program's values, by key
+        self._uploads: dict[torch.fx.Node, Handle] = {}  # the cast of an upload: the upload itself, in float32
         self._restrided: dict[tuple[torch.fx.Node, tuple[int, ...]], torch.fx.Node] = {}
 
     # -- dtypes -----------------------------------------------------------------------------------------------------
 
     @property
     def float_dtype(self) -> DataType:
-        """What floating-point values are on the device, in the operation being lowered."""
+        """The dtype of floating-point values on the device, in the operation being lowered."""
         is_wide = self.options.precision == "float32" or self.origin in self.in_float32
         return DataType.FLOAT32 if is_wide else DataType.BFLOAT16
 
@@ -122,7 +122,7 @@ class ProgramBuilder:
 
     @functools.cached_property
     def accurate(self) -> Any:
-        """How matrix and vector units compute. HiFi4 with float32 accumulation has a fault on Wormhole, so HiFi3."""
+        """The compute config. HiFi4 with float32 accumulation has a hardware bug on Wormhole, so it is HiFi3."""
         return ttnn_emulator.WormholeComputeKernelConfig(
             math_fidelity=ttnn_emulator.MathFidelity.HiFi3,
             math_approx_mode=False,
@@ -132,7 +132,7 @@ class ProgramBuilder:
 
     @functools.cached_property
     def accurate_attention(self) -> Any:
-        """The library's own chunks, with the exact exponential: its approximate one costs two digits."""
+        """The library's default chunk sizes, with the exact exponential: the approximate one loses two digits."""
         return ttnn_emulator.SDPAProgramConfig(
             compute_with_storage_grid_size=self.target.typing.compute_with_storage_grid_size(),
             q_chunk_size=ATTENTION_CHUNK,
@@ -142,12 +142,12 @@ class ProgramBuilder:
 
     @property
     def used(self) -> frozenset[int]:
-        """Which outputs of the operation being lowered anybody reads."""
+        """Indices of the outputs of the operation being lowered that are read."""
         users = [user for user in self.origin.users if user.target is operator.getitem]
         return frozenset([int(user.args[1]) for user in users])  # type: ignore[arg-type]
 
     def range_of(self, number: int) -> Range:
-        """Between which numbers an argument of the operation being lowered lies."""
+        """The range of an argument of the operation being lowered."""
         return self.ranges(self.origin.args[number])
 
     def accepts(self, difference: str) -> bool:
@@ -157,7 +157,7 @@ class ProgramBuilder:
     # -- calls ------------------------------------------------------------------------------------------------------
 
     def call(self, path: str, function: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
-        """Type a call, write its node, and give back what it returns."""
+        """Type a call, write its node, and return its result as handles."""
         args, kwargs = mapped(args, self._as_handle), mapped(kwargs, self._as_handle)
         handles = [item for item in leaves((args, kwargs)) if isinstance(item, Handle)]
         once = bool(handles) and all(handle.node.graph is self.prepare_graph for handle in handles)
@@ -173,7 +173,7 @@ class ProgramBuilder:
         return self._handles(graph, node, typed)
 
     def typed(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """What a call would give: specs of tensors, and nothing is written down."""
+        """The specs that a call would return; no node is written."""
         with ttnn_emulator.specs_only():
             return call_with(function, args, kwargs, self._typed)
 
@@ -182,18 +182,18 @@ class ProgramBuilder:
             return Handle(node, typed)
         if not isinstance(typed, (list, tuple)):
             return None
-        made = []
+        handles = []
         for index, tensor in enumerate(typed):
             item = call_node(graph, operator.getitem, (node, index))
             annotate(item, origin=self.origin, spec=tensor)
-            made.append(self._handles(graph, item, tensor))
-        return type(typed)(made) if type(typed) in (list, tuple) else tuple(made)
+            handles.append(self._handles(graph, item, tensor))
+        return type(typed)(handles) if type(typed) in (list, tuple) else tuple(handles)
 
     def _as_handle(self, item: Any) -> Any:
         return item.tile() if isinstance(item, Value) else item
 
     def _in_main(self, item: Any) -> Any:
-        """A prepared tensor as the main graph sees it: one of its weights."""
+        """A prepared tensor as a weight of the main graph."""
         if not isinstance(item, Handle) or item.node.graph is self.main:
             return item
         return Handle(self.weight(item.node, item.tensor), item.tensor)
@@ -206,19 +206,19 @@ class ProgramBuilder:
         return self.target.typing if item is DEVICE else item
 
     def weight(self, prepared: torch.fx.Node, tensor: Any) -> torch.fx.Node:
-        """The main graph's placeholder for something that `prepare` makes."""
-        found = self.weights.get(prepared)
-        if found is None:
+        """The main graph's placeholder for a value of `prepare`."""
+        weight_node = self.weights.get(prepared)
+        if weight_node is None:
             with self.main.inserting_before():  # placeholders come first
-                found = self.main.placeholder(f"weight_{len(self.weights)}")
-            annotate(found, prepared=prepared, spec=tensor, val=prepared.meta.get("val"))
-            self.weights[prepared] = found
-        return found
+                weight_node = self.main.placeholder(f"weight_{len(self.weights)}")
+            annotate(weight_node, prepared=prepared, spec=tensor, val=prepared.meta.get("val"))
+            self.weights[prepared] = weight_node
+        return weight_node
 
     # -- conversions ------------------------------------------------------------------------------------------------
 
     def converted(self, handle: Handle, layout: Layout, dtype: DataType) -> Handle:
-        """In this layout and dtype; casts are done on tiles."""
+        """Convert a tensor to this layout and dtype; casts run on tiles."""
         if handle.dtype is not dtype:
             handle = self.cast(handle, dtype)
         if handle.layout is not layout:
@@ -239,7 +239,7 @@ class ProgramBuilder:
         return handle if handle.shape == shape else self.ttnn.reshape(handle, list(shape))
 
     def in_order(self, handle: Handle, form: Form) -> Handle:
-        """Carry out a form: the stored tensor in torch's order and shape."""
+        """Materialise a form: the stored tensor in torch's order and shape."""
         if form.is_plain:
             return self.reshaped(handle, form.shape)
         apart = self.split_heads(handle, form)
@@ -248,20 +248,20 @@ class ProgramBuilder:
         return self.ttnn.permute(self.reshaped(handle, form.held), list(form.axes))
 
     def split_heads(self, handle: Handle, form: Form) -> Handle | None:
-        """[B, S, H * D] seen as [B, H, S, D] in one operation, where the library has one."""
+        """[B, S, H * D] to [B, H, S, D] in one operation, where the library has one."""
         return heads.split_heads(self.ttnn, self, handle, form)
 
     def joined_heads(self, handle: Handle, form: Form, shape: Shape) -> Handle | None:
-        """[B, H, S, D] stored, seen as [B, S, H, D], wanted as [B, S, H * D]: one operation of the library."""
+        """[B, H, S, D] in storage, viewed as [B, S, H, D], to [B, S, H * D] in one operation of the library."""
         return heads.joined_heads(self.ttnn, self, handle, form, shape)
 
     # -- moves between host and device ----------------------------------------------------------------------------
 
     def upload(self, value: Value, layout: Layout | None = None, dtype: DataType | None = None) -> Handle:
-        """Bring a host value to the device, in the layout and dtype of whoever asks first."""
+        """Upload a host value to the device, in the layout and dtype of its first use."""
         if 0 in value.shape:
             refuse("an empty tensor has no counterpart on the device")
-        own = self.device_dtype(value.dtype)  # refuses what the device lacks, whatever dtype is asked for
+        own = self.device_dtype(value.dtype)  # refuses dtypes that the device lacks, whatever dtype is asked for
         dtype = dtype or own
         if value.is_static and value.dtype is torch.float32 and dtype is not DataType.FLOAT32:
             value = value.prepared(preparation.saturated)
@@ -283,9 +283,9 @@ class ProgramBuilder:
         return Handle(node, typed)
 
     def widened(self, handle: Handle) -> Handle | None:
-        """What was uploaded in bfloat16 as the float32 that the host has; those who use it get a cast of that.
+        """Change an upload in bfloat16 to float32, as the host has it; its users get a cast of it.
 
-        None if it is no upload of a float32.
+        None if the tensor is not an upload of a float32.
         """
         node = handle.node
         if node in self._uploads:
@@ -306,7 +306,7 @@ class ProgramBuilder:
         return wide
 
     def download(self, value: Value) -> torch.fx.Node:
-        """Bring a device value to the host; there it is seen in torch's order, shape and dtype at no cost."""
+        """Download a device value; on the host, views restore torch's order and shape at no cost."""
         handle, form = value.stored()
         if (source := self._uploaded_from(handle, value.dtype)) is not None:
             whole = {"memory_format": torch.contiguous_format}
@@ -315,20 +315,23 @@ class ProgramBuilder:
         graph = handle.node.graph
         kwargs: dict[str, Any] = {"dtype": value.dtype} if value.is_float else {}
         node = call_node(graph, ttnn_emulator.to_torch, (handle.node,), kwargs)
-        made = value.dtype if value.is_float else DOWNLOADED[handle.dtype]
+        host_dtype = value.dtype if value.is_float else DOWNLOADED[handle.dtype]
         with self.fake_mode:
             annotate(
-                node, path="ttnn.to_torch", origin=self.origin, val=torch.empty(handle.shape, dtype=made, device="cpu")
+                node,
+                path="ttnn.to_torch",
+                origin=self.origin,
+                val=torch.empty(handle.shape, dtype=host_dtype, device="cpu"),
             )
-        if made is torch.uint32:  # bits of a signed integer
+        if host_dtype is torch.uint32:  # the bits of a signed integer
             node = self._host_call(graph, torch.ops.aten._to_copy.default, (node,), {"dtype": torch.int32})
-            made = torch.int32
-        if made is not value.dtype:
+            host_dtype = torch.int32
+        if host_dtype is not value.dtype:
             node = self._host_call(graph, torch.ops.aten._to_copy.default, (node,), {"dtype": value.dtype})
         return self._seen_on_host(node, handle.shape, value.shape, form)
 
     def _seen_on_host(self, node: torch.fx.Node, held: Shape, shape: Shape, form: Form) -> torch.fx.Node:
-        """A torch tensor that lies as `held`, in torch's order and shape."""
+        """View a torch tensor of shape `held` in torch's order and shape."""
         graph = node.graph
         if form.is_plain:
             form = Form.plain(shape)
@@ -339,7 +342,7 @@ class ProgramBuilder:
         return node
 
     def _uploaded_from(self, handle: Handle, dtype: torch.dtype) -> torch.fx.Node | None:
-        """The tensor of the host that this is an unchanged upload of, if it has this dtype: it need not come back."""
+        """The host tensor of which this is an unchanged upload, if it has this dtype: no download is needed."""
         node = self._uploads[handle.node].node if handle.node in self._uploads else handle.node
         if PATH.get(node) != "ttnn.from_torch" or node.graph is not self.main:
             return None
@@ -357,9 +360,9 @@ class ProgramBuilder:
         return node
 
     def rounding_of(self, value: Value) -> torch.dtype | None:
-        """The dtype in which the device held what the host now has, or may have held it; None if it never did."""
+        """The device dtype that a host value was, or may have been, rounded to; None if it was never on the device."""
         node = value.host()
-        while MOVE.get(node) == "part of a download":
+        while MOVE.get(node) is Move.DOWNLOAD:
             node = node.args[0]  # type: ignore[assignment]
         if PATH.get(node) == "ttnn.to_torch":
             return DOWNLOADED[SPEC[node.args[0]].spec.dtype]  # type: ignore[union-attr]
@@ -367,7 +370,7 @@ class ProgramBuilder:
         return DOWNLOADED[self.device_dtype(value.dtype)] if is_saved and value.dtype in FLOATS else None
 
     def rounded_on_host(self, value: Value, dtype: torch.dtype) -> Value:
-        """A value of the host with no more digits than a dtype has."""
+        """A host value rounded to a dtype."""
         if torch.promote_types(value.dtype, dtype) is dtype:
             return value
         host = value.host()
@@ -388,24 +391,24 @@ class ProgramBuilder:
         return self._restrided[key]
 
     def viewed_on_host(self, host: torch.fx.Node, view: torch.fx.Node) -> torch.fx.Node:
-        """A view of a torch tensor of the main graph, as the captured node makes it."""
-        made = call_node(self.main, view.target, (host, *view.args[1:]), dict(view.kwargs))  # type: ignore[arg-type]
-        annotate(made, val=view.meta["val"], move=Move.DOWNLOAD, origin=view)
-        return made
+        """Apply the view of a captured node to a torch tensor of the main graph."""
+        viewed = call_node(self.main, view.target, (host, *view.args[1:]), dict(view.kwargs))  # type: ignore[arg-type]
+        annotate(viewed, val=view.meta["val"], move=Move.DOWNLOAD, origin=view)
+        return viewed
 
     def copied(self, host: torch.fx.Node) -> torch.fx.Node:
-        """A torch tensor of the main graph once more."""
+        """A copy of a torch tensor of the main graph."""
         return self._host_call(self.main, torch.ops.aten.clone.default, (host,), {})
 
-    # -- what must hold ---------------------------------------------------------------------------------------------
+    # -- requirements -----------------------------------------------------------------------------------------------
 
     def require(self, key: Any, holds: Callable[[], Handle]) -> None:
-        """A call is right only if this holds: a tensor of one element, 1 or 0. Written once for each key."""
+        """Require a condition for the device's result to be correct: a tensor of one element, 1 or 0, once per key."""
         if key not in self._required:
             self._required[key] = holds()
 
     def write_requirements(self) -> None:
-        """Download whether all of them hold; if not, the program raises an error, and torch runs the call."""
+        """Download whether all requirements hold; if not, the program raises an error, and torch runs the call."""
         if not self._required:
             return
         first, *others = [
@@ -413,14 +416,14 @@ class ProgramBuilder:
         ]
         for other in others:
             first = self.ttnn.multiply(first, other)
-        made = self.value(first, (1, 1), torch.bfloat16).host()
-        node = call_node(self.main, composites.require, (made, BEYOND))
+        all_hold = self.value(first, (1, 1), torch.bfloat16).host()
+        node = call_node(self.main, composites.require, (all_hold, BEYOND))
         annotate(node, val=True, move=Move.CHECK, origin=self.origin, effect=True)
 
     # -- random numbers ---------------------------------------------------------------------------------------------
 
     def seed(self) -> torch.fx.Node:
-        """The seed of random numbers, which torch's generator draws in each call of the program."""
+        """A seed for random numbers, which torch's generator draws at each call of the program."""
         node = call_node(self.main, composites.drawn_seed)
         annotate(node, val=1, move=Move.RANDOM_STATE, origin=self.origin)
         return node
@@ -428,13 +431,13 @@ class ProgramBuilder:
     # -- static values ----------------------------------------------------------------------------------------------
 
     def prepare(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Write a torch call on static values into `prepare`; gives a static value (or a tuple of them)."""
+        """Write a torch call on static values into `prepare`; returns a static value (or a tuple of them)."""
         return self.prepare_call(function, args, kwargs)
 
     def prepare_call(
         self, function: Callable[..., Any], args: tuple, kwargs: Mapping[str, Any], val: Any = None
     ) -> Any:
-        """The same for given arguments. `val` is what torch says comes out, if that is known already."""
+        """The same for arguments as a tuple and a dict. `val` is the captured result, if it is known already."""
         if any(isinstance(item, Value) and not item.is_static for item in leaves((args, kwargs))):
             raise ValueError("only static values can be prepared")
         node = call_node(self.prepare_graph, function, mapped(args, _host_node_of), mapped(kwargs, _host_node_of))
@@ -448,15 +451,15 @@ class ProgramBuilder:
         val = node.meta["val"]
         if isinstance(val, torch.Tensor):
             return Value(self, val.shape, val.dtype, host=node, is_static=True)
-        made = []
+        values = []
         for index, each in enumerate(val):
             item = call_node(self.prepare_graph, operator.getitem, (node, index))
             annotate(item, val=each, origin=self.origin)
-            made.append(self._static_values(item) if isinstance(each, torch.Tensor) else None)
-        return tuple(made)
+            values.append(self._static_values(item) if isinstance(each, torch.Tensor) else None)
+        return tuple(values)
 
     def constant_of(self, value: Value) -> torch.Tensor | None:
-        """The value of a static value that depends on no weight, if it is small enough to look at."""
+        """The tensor of a static value that depends on no weight, if it is small enough to inspect."""
         if not value.is_static or value.numel > CONSTANT_LIMIT:
             return None
         return self._evaluate(value.host())
@@ -480,7 +483,7 @@ class ProgramBuilder:
         return result
 
     def static(self, tensor: torch.Tensor) -> Value:
-        """A constant that a lowering made up."""
+        """A constant created by a lowering."""
         with self.fake_mode:
             val = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="cpu")
         node = self.prepare_graph.create_node("get_attr", f"constant_{len(self._constants)}")
@@ -491,7 +494,7 @@ class ProgramBuilder:
     # -- what lowerings return ----------------------------------------------------------------------------------------
 
     def value(self, handle: Handle, shape: Sequence[int], dtype: torch.dtype, form: Form | None = None) -> Value:
-        """A value held by `handle`; `form` tells in which order, if not torch's."""
+        """A value stored in `handle`; `form` is its order of dimensions, by default torch's."""
         return Value(self, shape, dtype, base=handle, form=form)
 
     def aligned(self, values: Sequence[Any], shape: Sequence[int]) -> tuple[list[Any], Form]:
@@ -499,8 +502,7 @@ class ProgramBuilder:
 
 
 def mostly_padding(shape: Sequence[int]) -> bool:
-    """Whether tiles of it would be large and nearly empty: weights of convolutions, [out, in, 3, 3], are 113 times
-    what they hold."""
+    """Whether tiles of it would be large and mostly padding: convolution weights, [out, in, 3, 3], grow 113 times."""
     if len(shape) < 2:
         return False
     padded = math.prod(shape[:-2]) * math.prod([-(-size // TILE_SIZE) * TILE_SIZE for size in shape[-2:]])
@@ -508,7 +510,7 @@ def mostly_padding(shape: Sequence[int]) -> bool:
 
 
 def _is_saved(node: Any) -> bool:
-    """Whether an input of a backward graph was computed by the forward graph. The names are AOTAutograd's."""
+    """Whether an input of a backward graph was saved by the forward graph, by AOTAutograd's names."""
     if node is None or node.name.startswith(("primals", "tangents")):
         return False
     return any(each.name.startswith("tangents") for each in node.graph.find_nodes(op="placeholder"))

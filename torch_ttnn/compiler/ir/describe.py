@@ -1,4 +1,4 @@
-"""Tensors and dtypes of torch in a few words, as reports and errors show them."""
+"""Short descriptions of torch's tensors and dtypes, for reports and errors."""
 
 from __future__ import annotations
 

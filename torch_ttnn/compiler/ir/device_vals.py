@@ -1,4 +1,4 @@
-"""`meta["val"]` of what is on the device, for those who read the graphs of programs as other FX graphs."""
+"""`meta["val"]` of device tensors, for tools that read the graphs of programs as ordinary FX graphs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ttnn_emulator import Tensor
 
 
 def with_vals(graph: torch.fx.Graph) -> torch.fx.Graph:
-    """The graph; each node of a device tensor has a fake tensor of its shape, with the dtype that torch gets of it."""
+    """The graph, with a fake tensor for each device tensor, of its shape and the dtype that torch downloads it as."""
     mode = FakeTensorMode()
     for node in graph.nodes:
         if SPEC.on(node) and node.meta.get("val") is None:

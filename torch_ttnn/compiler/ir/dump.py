@@ -1,4 +1,4 @@
-"""Writes graphs before and after a stage, for whoever looks into the compiler: `TORCH_TTNN_DEBUG=lower,simplify`."""
+"""Writes graphs before and after a stage, to debug the compiler: `TORCH_TTNN_DEBUG=lower,simplify`."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ COLOURS = {"host": "#cf3b3b", "move": "#d98b1a", "device": "#2f7ed8", "": "#7d87
 
 @contextmanager
 def dumped(compilation: Any, number: int, stage: str, last: bool = False) -> Iterator[None]:
-    """Around a stage: write its graphs before and after, if the options ask for that.
+    """Write the graphs before and after a stage, if the options ask for it.
 
-    `number` is the stage's place in the pipeline, from 1; `last` is true for the last one, whose graphs are drawn when
-    only `gen_graphviz` was given.
+    `number` is the stage's position in the pipeline, from 1; `last` is true for the last one, whose graphs are drawn
+    when only `gen_graphviz` is set.
     """
     options: TorchTtnnOption = compilation.options
     chosen = stage in options.debug or ALL in options.debug
@@ -52,19 +52,19 @@ def dumped(compilation: Any, number: int, stage: str, last: bool = False) -> Ite
 
 
 def _folder(options: TorchTtnnOption) -> Path:
-    """The folder of the graph being compiled; further graphs of the same options have folders of their own."""
+    """The folder of the graph being compiled; each further graph of the same options has its own."""
     folder = graph_folder(options.debug_dir, options.compiled + 1)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
 def graph_folder(folder: str | Path, number: int) -> Path:
-    """Where the files of the graph with this number, counted from 1, go."""
+    """The folder for the files of the graph with this number, counted from 1."""
     return Path(folder) / f"graph_{number}" if number > 1 else Path(folder)
 
 
 def write(compilation: Any, folder: Path, name: str, draw: bool = False) -> Path:
-    """The graphs of a compilation or a program as text; with `draw` also as pictures."""
+    """Write the graphs of a compilation or a program as text; with `draw` also as pictures."""
     graphs = graphs_of(compilation)
     path = folder / f"{name}.txt"
     with replacing(path) as temporary:
@@ -75,7 +75,7 @@ def write(compilation: Any, folder: Path, name: str, draw: bool = False) -> Path
 
 
 def text(graph: torch.fx.Graph) -> str:
-    """One line a node: what it calls, what comes out, where in the model it comes from."""
+    """One line per node: its call, its result, and the line of the model that it comes from."""
     lines = []
     module = None
     for node in graph.nodes:
@@ -93,7 +93,7 @@ def text(graph: torch.fx.Graph) -> str:
 
 
 def _origin(node: torch.fx.Node) -> torch.fx.Node:
-    """The captured node that a node was made for; a captured node itself."""
+    """The captured node that a node was written for; for a captured node, itself."""
     origin = ORIGIN.get(node)
     return origin if isinstance(origin, torch.fx.Node) else node
 
@@ -138,7 +138,7 @@ def _result(node: torch.fx.Node) -> str:
 
 
 def dot(graph: torch.fx.Graph) -> str:
-    """The graph in graphviz's language."""
+    """The graph in graphviz's DOT language."""
     lines = ["digraph {", '  node [shape=box, style="rounded,filled", fontname="sans-serif", fontsize=10];']
     for node in graph.nodes:
         label = html.escape(f"{_name(node) if node.op == 'call_function' else node.name}\n{_result(node)}")
@@ -158,10 +158,10 @@ def _kind(node: torch.fx.Node) -> str:
 
 
 def draw_svg(graph: torch.fx.Graph, path: Path) -> bool:
-    """Draw a graph with graphviz, if that is installed; says so if not."""
+    """Draw a graph with graphviz; logs a warning if that is not installed."""
     program = shutil.which("dot")
     if program is None:
-        log.warning("gen_graphviz: no graphviz was found (the program dot), so %s is not drawn", path)
+        log.warning("gen_graphviz: graphviz (the program dot) was not found, so %s is not drawn", path)
         return False
     with replacing(path) as temporary:
         subprocess.run([program, "-Tsvg", "-o", str(temporary)], input=dot(graph), text=True, check=True)

@@ -1,4 +1,4 @@
-"""What the nodes of our graphs carry, beside what torch writes into `node.meta` (`val`, `stack_trace` …).
+"""Metadata of nodes, in addition to torch's own entries of `node.meta` (`val`, `stack_trace` …).
 
 One typed key per fact; no other module spells a key of `node.meta`:
 
@@ -24,7 +24,7 @@ Fact = TypeVar("Fact")
 
 
 class Move(enum.Enum):
-    """Host calls that are no operations of the model. The values are what the cache on disk holds."""
+    """Host calls that are not operations of the model. The values are stored in the cache on disk."""
 
     UPLOAD = "upload"
     DOWNLOAD = "download"
@@ -42,7 +42,7 @@ class Move(enum.Enum):
         return self in (Move.DOWNLOAD, Move.COMPLEX_DOWNLOAD, Move.CHECK)
 
     def __str__(self) -> str:
-        """As reports show it."""
+        """The text shown in reports."""
         return _MOVE_TEXTS[self]
 
 
@@ -57,7 +57,7 @@ _MOVE_TEXTS = {
 
 
 class Key(Generic[Fact]):
-    """A typed key of `node.meta`. Methods take what arguments of nodes are typed as, which is almost anything."""
+    """A typed key of `node.meta`. Methods accept Any, because FX types the arguments of nodes so loosely."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -74,27 +74,27 @@ class Key(Generic[Fact]):
 
 # Nodes of a program.
 PATH = Key[str]("path")  # the library's function, "ttnn.linear"
-SPEC = Key[Any]("spec")  # what a device call returns: a typed tensor, or several
-ORIGIN = Key[torch.fx.Node]("origin")  # the node of the captured graph that it was written for
+SPEC = Key[Any]("spec")  # the result of a device call: a typed tensor, or several
+ORIGIN = Key[torch.fx.Node]("origin")  # the captured node that it was written for
 REASON = Key[str]("reason")  # why an operation of the model stays on the host
 SOURCE = Key[str]("source")  # the line of the model that a host operation comes from
 MOVE = Key[Move]("move")
-NUMBER = Key[int]("number")  # of an input of the captured graph
-PREPARED = Key[torch.fx.Node]("prepared")  # of a weight: the node of the `prepare` graph that makes it
+NUMBER = Key[int]("number")  # the index of an input of the captured graph
+PREPARED = Key[torch.fx.Node]("prepared")  # of a weight: the node of the `prepare` graph that computes it
 CONSTANT = Key[torch.Tensor]("constant")  # of a `get_attr` node: its value
 OUTPUT_VALS = Key[Sequence[Any]]("vals")  # of the output: torch's tensors, with their strides
 
 # Nodes of a captured graph.
-POSITION = Key[int]("position")  # of the node in the captured graph that it is made of
-CAPTURED = Key[torch.fx.Node]("captured")  # the node of the captured graph that it is a copy of
+POSITION = Key[int]("position")  # the position of its source in the captured graph
+CAPTURED = Key[torch.fx.Node]("captured")  # the captured node that it is a copy of
 OWN_STRIDES = Key[bool]("own_strides")  # torch's kernel chooses the strides of its result
-EFFECT = Key[bool]("effect")  # it runs for its effect, such as raising an error, not for a value
+EFFECT = Key[bool]("effect")  # it runs for a side effect, such as raising an error, not for a value
 SETS_RANDOM_STATE = Key[bool]("sets_random_state")  # it reads or sets torch's generator
 RANDOM_STATE = Key[Any]("random_state")  # of a repeated random operation: the generator's state before the first
 
 
 class Facts(TypedDict, total=False):
-    """What `annotate` takes: the keys above, and torch's `val`."""
+    """The arguments of `annotate`: the keys above, and torch's `val`."""
 
     val: Any
     path: str

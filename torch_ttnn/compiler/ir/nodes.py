@@ -1,4 +1,4 @@
-"""Nodes of FX graphs."""
+"""Helpers for nodes of FX graphs."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from torch_ttnn.compiler.ir.metadata import CAPTURED, EFFECT
 
 
 def drop_dead_code(graph: torch.fx.Graph) -> None:
-    """Erase what nobody reads, unless it is run for its effect."""
+    """Erase unused nodes, except those with side effects."""
     graph.eliminate_dead_code(lambda node: node.is_impure() or EFFECT.on(node))
 
 
 def captured_val(node: torch.fx.Node) -> Any:
-    """What torch has for a value: with its strides, which fusions do not keep."""
+    """The captured fake tensor of a value: it has torch's strides, which fusions do not keep."""
     captured = CAPTURED.get(node)
     return (captured if captured is not None else node).meta.get("val")
 
 
 def captured_vals(node: torch.fx.Node) -> Iterator[Any]:
-    """What torch's arguments of a call are, leaf by leaf: an operation may read memory, so that strides matter."""
+    """The captured arguments of a call, leaf by leaf: strides matter to an operation that reads memory directly."""
     captured = CAPTURED.get(node)
-    given = leaves((node.args, node.kwargs))
+    items = leaves((node.args, node.kwargs))
     if captured is not None and captured.target is node.target:
         theirs = leaves((captured.args, captured.kwargs))
-        given = theirs if len(theirs) == len(given) else given
-    for item in given:
+        items = theirs if len(theirs) == len(items) else items
+    for item in items:
         yield captured_val(item) if isinstance(item, torch.fx.Node) else item
 
 
@@ -45,10 +45,10 @@ def call_node(
     kwargs: Mapping[str, Any] | None = None,
     name: str | None = None,
 ) -> torch.fx.Node:
-    """A call where the graph's next node goes.
+    """Create a call at the graph's insertion point.
 
-    Its arguments are given to it afterwards: `create_node` looks through them for symbolic sizes, of which our graphs
-    have none, and takes half as long again for it.
+    Its arguments are set afterwards: `create_node` searches them for symbolic sizes, which our graphs do not have, and
+    takes half as long again for it.
     """
     node = graph.create_node("call_function", function, name=name)
     node.args = args

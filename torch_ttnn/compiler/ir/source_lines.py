@@ -1,4 +1,4 @@
-"""Which line of the user's model an operation comes from."""
+"""The line of the user's model that an operation comes from."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def module_path(node: torch.fx.Node) -> str:
 
 
 def failed_call(error: BaseException, call: str, origin: torch.fx.Node | None) -> ProgramError:
-    """An error of a call of a program, with the line of the model that the call comes from."""
+    """The error for a failed call of a program, with the line of the model that the call comes from."""
     message = f"{error}\n  in {call.strip()}"
     if origin is not None:
         message += f"\n  for {origin.target} at {source_line(origin) or 'an unknown line of the model'}"

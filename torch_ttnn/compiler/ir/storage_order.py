@@ -1,8 +1,8 @@
-"""How a value's dimensions lie in the tensor that holds it, so that views and permutations cost nothing until needed.
+"""The order in which a value's dimensions are stored, so that views and permutations cost nothing until needed.
 
-A convolution answers in NHWC while torch speaks of NCHW; splitting heads is a view and a permutation. A `Form` says
-"these are the dimensions in the order in which they are stored, and this is where each of torch's is among them".
-Views and permutations change the form only. Pointwise operations run on what is stored, in whatever order.
+A convolution returns NHWC where torch has NCHW; splitting heads is a view and a permutation. A `Form` has the
+dimensions in storage order, and the position of each of torch's dimensions among them. Views and permutations only
+change the form. Pointwise operations run on the stored tensor, in any order.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class Form:
 
     @property
     def is_plain(self) -> bool:
-        """Whether torch's order is the stored one (dimensions of size 1 may stand anywhere)."""
+        """Whether torch's order is the storage order (dimensions of size 1 may be anywhere)."""
         return _ascending([axis for axis in self.axes if self.held[axis] != 1])
 
     @property
     def order(self) -> Shape:
-        """For each stored dimension, which of torch's it is."""
+        """For each stored dimension, the index of torch's dimension."""
         places = [0] * len(self.axes)
         for dim, axis in enumerate(self.axes):
             places[axis] = dim
@@ -57,14 +57,14 @@ class Form:
         return Form(self.held, tuple([self.axes[dim] for dim in dims]))
 
     def resized(self, dim: int, size: int) -> Form:
-        """The form after one of torch's dimensions has changed its size."""
+        """The form with another size of one of torch's dimensions."""
         axis = self.axes[dim]
         return Form((*self.held[:axis], size, *self.held[axis + 1 :]), self.axes)
 
     def place(self, dim: int, stored: Sequence[int]) -> Place | None:
-        """Where torch's dimension lies in a stored tensor, whose dimensions may be merged or split ones of `held`.
+        """The position of torch's dimension in a stored tensor, which may merge or split dimensions of `held`.
 
-        None if it lies inside of a stored dimension, or over several of them.
+        None if it is an inner part of a stored dimension, or spans several of them.
 
         >>> Form((2, 50, 3, 12, 64), (2, 0, 3, 1, 4)).place(0, (2, 50, 2304))
         Place(dim=2, inner=768)
@@ -81,9 +81,9 @@ class Form:
         return None
 
     def gathered(self, shape: Sequence[int]) -> tuple[Shape, Form] | None:
-        """For a view that has to move what is stored: how to permute `held`, and the form afterwards.
+        """For a view that has to move data: the permutation of `held`, and the form after it.
 
-        Images stay channels last; everything else comes out in torch's order, for which the answer is None.
+        Images stay channels-last. Everything else is stored in torch's order, for which this returns None.
 
         >>> shuffled = Form((1, 7, 7, 2, 29), (0, 4, 3, 1, 2))  # torch has [1, 29, 2, 7, 7]
         >>> shuffled.gathered((1, 58, 7, 7))
@@ -106,7 +106,7 @@ class Form:
         return tuple(taken), Form(tuple([shape[dim] for dim in (0, 2, 3, 1)]), (0, 3, 1, 2))
 
     def viewed(self, shape: Sequence[int]) -> Form | None:
-        """The form of torch's `view(shape)`, or None if what is stored would have to move.
+        """The form of torch's `view(shape)`, or None if data would have to move.
 
         >>> nhwc = Form((1, 7, 7, 64), (0, 3, 1, 2))
         >>> nhwc.viewed((1, 64, 49))
@@ -120,7 +120,7 @@ class Form:
         groups = matched_groups(self.shape, shape)
         if groups is None:
             return None
-        # Each group of torch's old dimensions must lie together and in order in storage; the new ones take its place.
+        # Each group of torch's old dimensions must be adjacent and in order in storage; the new ones replace it.
         pieces: list[tuple[int, list[int]]] = []
         for old, new in groups:
             places = [self.axes[dim] for dim in old if self.shape[dim] != 1]
@@ -137,7 +137,7 @@ class Form:
 
 
 def _channels_last(group: tuple[list[int], list[int]]) -> int:
-    """Where a group of an image's dimensions [N, C, H, W] stands when channels are last."""
+    """The position of a group of an image's dimensions [N, C, H, W] in channels-last order."""
     return (0, 3, 1, 2)[group[1][0]] if group[1] else -1
 
 
@@ -146,12 +146,12 @@ def _ascending(places: Sequence[int]) -> bool:
 
 
 def _together(places: list[int], held: Shape) -> bool:
-    """Whether these places follow each other, with nothing but ones between."""
+    """Whether these positions are adjacent, apart from dimensions of size 1."""
     return all(one < other and math.prod(held[one + 1 : other]) == 1 for one, other in itertools.pairwise(places))
 
 
 def matched_groups(old: Shape, new: Shape) -> list[tuple[list[int], list[int]]] | None:
-    """Split both shapes into the smallest runs of equal size: which old dimensions become which new ones."""
+    """Split both shapes into the shortest runs with equal products: which old dimensions become which new ones."""
     if math.prod(old) == 0:
         return None
     groups: list[tuple[list[int], list[int]]] = []

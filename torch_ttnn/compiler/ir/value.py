@@ -1,4 +1,4 @@
-"""Values of a program while it is being written: what torch knows of them, and the tensors that hold them."""
+"""Values of a program while it is being written: torch's shape and dtype, and the tensors that store them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TILE, ROW_MAJOR = ttnn.TILE_LAYOUT, ttnn.ROW_MAJOR_LAYOUT
 
 
 class Handle:
-    """A tensor of the program: the node that makes it, and the spec that the operation table gave it."""
+    """A tensor of the program: the node that computes it, and its spec from the operation table."""
 
     __slots__ = ("node", "tensor")
 
@@ -47,8 +47,8 @@ class Handle:
 class Value:
     """One value of the captured graph.
 
-    It may be held by a torch tensor on the host, by a tensor on the device, or both; a move is written when a
-    lowering first asks for a kind that is not there, and never twice.
+    It may be stored in a torch tensor on the host, in a tensor on the device, or both. A move is written when a
+    lowering first asks for the missing one, and never twice.
 
     shape, dtype   torch's
     is_static      it depends on weights and constants only, so it is prepared once and not on every call
@@ -102,16 +102,16 @@ class Value:
 
     @property
     def form(self) -> Form:
-        """How it lies on the device."""
+        """Its storage order on the device."""
         return self._form
 
     @property
     def device_dtype(self) -> ttnn.DataType:
-        """The dtype that it has on the device, or would have."""
+        """Its dtype on the device, or the one that it would have there."""
         return self._base.dtype if self._base is not None else self.builder.device_dtype(self.dtype)
 
     def constant(self) -> torch.Tensor | None:
-        """Its value, if it depends on no weight and no input."""
+        """Its tensor, if it depends on no weight and no input."""
         return self.builder.constant_of(self)
 
     def __repr__(self) -> str:
@@ -121,7 +121,7 @@ class Value:
     # -- on the device ----------------------------------------------------------------------------------------------
 
     def base(self) -> Handle:
-        """What holds it on the device, dimensions in the order of `form` (and perhaps merged or split)."""
+        """Its tensor on the device, with dimensions in the order of `form` (possibly merged or split)."""
         if self._base is None:
             for found in self._plain.values():
                 self._base = self.builder.cast(found, self.device_dtype)
@@ -130,11 +130,11 @@ class Value:
         return self._base
 
     def tile(self, dtype: ttnn.DataType | None = None) -> Handle:
-        """It as tiles, in torch's order and shape."""
+        """Its tensor in tile layout, in torch's order and shape."""
         return self._as(TILE, dtype)
 
     def row_major(self, dtype: ttnn.DataType | None = None) -> Handle:
-        """It as rows, in torch's order and shape."""
+        """Its tensor in row-major layout, in torch's order and shape."""
         return self._as(ROW_MAJOR, dtype)
 
     def _as(self, layout: ttnn.Layout, dtype: ttnn.DataType | None) -> Handle:
@@ -152,26 +152,26 @@ class Value:
         return found
 
     def _held_in(self, dtype: ttnn.DataType) -> Handle | None:
-        """It in torch's order and shape and this dtype, in either layout, if that was made already."""
+        """Its tensor in torch's order and shape and this dtype, in either layout, if it exists already."""
         return next((handle for (_, held), handle in self._plain.items() if held is dtype), None)
 
     def _loses_nothing(self, dtype: ttnn.DataType | None) -> bool:
-        """Whether it may be uploaded in this dtype at once, others being cast from it."""
+        """Whether it can be uploaded directly in this dtype, from which other dtypes are cast."""
         return self.is_bool or (self.is_integer and dtype in (ttnn.int32, ttnn.uint32))
 
     def _is_wider(self, dtype: ttnn.DataType | None) -> bool:
-        """Whether it is asked for in float32 while the host still has it so: a detour by bfloat16 would lose digits."""
+        """Whether float32 is asked for and the host still has it: a detour through bfloat16 would lose digits."""
         on_host = self._host is not None and (self.is_static or self._base is None)
         return on_host and self.dtype is torch.float32 and dtype is ttnn.float32 is not self.device_dtype
 
     @property
     def _is_narrowed(self) -> bool:
-        """Whether it is a float32 that the device has in fewer digits, and only so."""
+        """Whether it is a float32 that the device has only in lower precision."""
         held = self._base is not None and self._base.dtype is not ttnn.float32
         return held and self.dtype is torch.float32 and self._held_in(ttnn.float32) is None
 
     def _widen(self) -> None:
-        """Take it in float32 if it is an upload, or a view of one."""
+        """Switch to float32 if it is an upload, or a view of one."""
         assert self._base is not None
         wide = self.builder.widened(self._base)
         if wide is not None:
@@ -179,7 +179,7 @@ class Value:
             self._plain[made.layout, made.dtype] = made
 
     def _in_order(self) -> Handle:
-        """In torch's order and shape, whatever the layout."""
+        """Its tensor in torch's order and shape, in any layout."""
         for found in self._plain.values():
             return found
         made = self.builder.in_order(self.base(), self._form)
@@ -187,7 +187,7 @@ class Value:
         return made
 
     def stored(self) -> tuple[Handle, Form]:
-        """A tensor on the device that holds it, and how: in torch's order if that was made already."""
+        """Its tensor on the device and the form: in torch's order if that exists already."""
         for found in self._plain.values():
             return found, Form.plain(self.shape)
         return self.base(), self._form
@@ -195,16 +195,16 @@ class Value:
     # -- on the host ------------------------------------------------------------------------------------------------
 
     def host(self) -> torch.fx.Node:
-        """It as a torch tensor."""
+        """Its torch tensor on the host."""
         if self._host is None:
             self._host = self.builder.download(self)
         return self._host
 
     def prepared(self, function: Callable[..., torch.Tensor], *others: Any, **options: Any) -> Value:
-        """A static value made from this one (and others) by a torch function, once and not on every call."""
+        """A static value computed from this one (and others) by a torch function, once and not on every call."""
         return self.builder.prepare(function, self, *others, **options)
 
-    # -- views: no operation until somebody needs the result in order ---------------------------------------------
+    # -- views: no operation until a use needs torch's order -----------------------------------------------------
 
     def view(self, shape: Sequence[int]) -> Value:
         shape = tuple(shape)
@@ -226,7 +226,7 @@ class Value:
         return self._seen_as(self.base(), self._form.permuted(dims))
 
     def with_rank(self, rank: int) -> Value:
-        """With ones in front, as broadcasting would."""
+        """With leading dimensions of size 1, as broadcasting adds them."""
         return self if rank <= self.ndim else self.view((1,) * (rank - self.ndim) + self.shape)
 
     def _seen_as(self, base: Handle, form: Form) -> Value:
@@ -236,15 +236,15 @@ class Value:
 def align(values: Sequence[Any], shape: Sequence[int]) -> tuple[list[Any], Form]:
     """Operands of a pointwise operation in one common order, and the form of its result.
 
-    If an operand of the result's shape is stored in another order than torch's (NHWC), the others are brought to that
-    order; so runs of convolutions and pointwise operations stay in NHWC.
+    If an operand of the result's shape is stored in another order than torch's (NHWC), the others are converted to that
+    order, so that chains of convolutions and pointwise operations stay in NHWC.
     """
     shape = tuple(shape)
     leader = _leader(values, shape)
     if leader is None:
         return [value.tile() if isinstance(value, Value) else value for value in values], Form.plain(shape)
     form, base = leader.form, leader.base()
-    same = [isinstance(value, Value) and _lies_as(value, form, base) for value in values]
+    same = [isinstance(value, Value) and _has_storage_order(value, form, base) for value in values]
     others = [value for value, is_same in zip(values, same) if isinstance(value, Value) and not is_same]
     held = base.shape
     if held != form.held and not all(_fits_merged(value, form, held) for value in others):
@@ -276,12 +276,12 @@ def _leader(values: Sequence[Any], shape: Shape) -> Value | None:
     return None
 
 
-def _lies_as(value: Value, form: Form, base: Handle) -> bool:
+def _has_storage_order(value: Value, form: Form, base: Handle) -> bool:
     return not value.is_static and value.is_on_device and value.form == form and value.base().shape == base.shape
 
 
 def _fits_merged(value: Value, form: Form, held: Shape) -> bool:
-    """Whether it broadcasts against dimensions merged into `held`: it is full, or has only the last stored one."""
+    """Whether it broadcasts against dimensions merged into `held`: it has all of them, or only the last stored one."""
     if value.numel == 1 or value.shape == form.shape:
         return True
     padded = (1,) * (len(form.shape) - value.ndim) + value.shape

@@ -1,7 +1,7 @@
-"""Checks a graph after a stage: rules that hold for every valid graph, each a function that yields what breaks it.
+"""Verifies a graph after a stage: rules that hold for every valid graph, each a function that yields violations.
 
-A broken rule is a fault of the compiler, so `verify` raises `VerifyError` with the node and the rule. `full=True` also
-types every call again through the table of operations; that costs as much as lowering did, and is for tests.
+A broken rule is a bug of the compiler, so `verify` raises `VerifyError` with the node and the rule. `full=True` also
+retypes every call with the operation table; that costs as much as lowering, and is meant for tests.
 """
 
 from __future__ import annotations
@@ -54,29 +54,29 @@ def verify(graph: torch.fx.Graph, kind: str = MAIN, *, full: bool = False) -> No
 
 
 def verify_compilation(compilation: Any, *, full: bool = False) -> None:
-    """Verify whatever graphs the stages have made so far."""
+    """Verify the graphs that the stages have written so far."""
     for name, graph in graphs_of(compilation).items():
         verify(graph, name, full=full)
     lowered = getattr(compilation, "lowered", None)
     if lowered is None:
         return
-    for made, here in lowered.weights:
-        if made.graph is not lowered.prepare or here.graph is not lowered.main:
-            raise VerifyError(f"the weight {here} is not a value of prepare ({made}) seen by main")
-    _verify_kept(lowered, compilation.target, compilation.captured.graph)
+    for prepared, placeholder in lowered.weights:
+        if prepared.graph is not lowered.prepare or placeholder.graph is not lowered.main:
+            raise VerifyError(f"the weight {placeholder} of main is not computed by {prepared} of prepare")
+    _verify_round_trip(lowered, compilation.target, compilation.captured.graph)
 
 
-def _verify_kept(lowered: Lowered, target: Target, captured: torch.fx.Graph) -> None:
-    """What the cache on disk would keep must be read as the same program."""
+def _verify_round_trip(lowered: Lowered, target: Target, captured: torch.fx.Graph) -> None:
+    """The program must survive the round trip through the cache on disk."""
     try:
         document, constants = to_document(lowered)
-    except NotSerialisable:  # an operator of the user's own; ours have names, says a rule
+    except NotSerialisable:  # a user's operator; the rule "names" checks ours
         return
     read = from_document(json.loads(json.dumps(document)), constants, target, captured)
-    for kind, made, again in (("main", lowered.main, read.main), ("prepare", lowered.prepare, read.prepare)):
-        for one, other in itertools.zip_longest(_described(made), _described(again)):
+    for kind, written, loaded in (("main", lowered.main, read.main), ("prepare", lowered.prepare, read.prepare)):
+        for one, other in itertools.zip_longest(_described(written), _described(loaded)):
             if one != other:
-                raise VerifyError(f"the {kind} graph is kept on disk as another: {one} is read as {other}")
+                raise VerifyError(f"the cache changes the {kind} graph: {one} is read as {other}")
 
 
 def _described(graph: torch.fx.Graph) -> Iterator[tuple]:
@@ -86,7 +86,7 @@ def _described(graph: torch.fx.Graph) -> Iterator[tuple]:
 
 
 def graphs_of(compilation: Any) -> dict[str, torch.fx.Graph]:
-    """The graphs of a compilation or a program by kind: the two of the program, or before lowering the captured one."""
+    """The graphs of a compilation or a program by kind: the program's two or, before lowering, the captured one."""
     lowered = getattr(compilation, "lowered", None)
     if lowered is not None:
         return {MAIN: lowered.main, PREPARE: lowered.prepare}
@@ -94,22 +94,22 @@ def graphs_of(compilation: Any) -> dict[str, torch.fx.Graph]:
 
 
 def violations(graph: torch.fx.Graph, kind: str = MAIN, *, full: bool = False) -> list[Violation]:
-    """Every rule that is broken, with the node that breaks it."""
-    found = [
+    """All broken rules, each with the node that breaks it."""
+    broken_rules = [
         Violation(name, node.name, detail)
         for name, kinds, rule in RULES
         if kind in kinds
         for node, detail in rule(graph)
     ]
-    if full and not found and kind != CAPTURED:
-        found += [Violation("types", node.name, detail) for node, detail in _types(graph)]
-    return found
+    if full and not broken_rules and kind != CAPTURED:
+        broken_rules += [Violation("types", node.name, detail) for node, detail in _types(graph)]
+    return broken_rules
 
 
 def beyond_moves(
     nodes: Iterable[torch.fx.Node], further: Callable[[torch.fx.Node], Iterable[torch.fx.Node]]
 ) -> list[torch.fx.Node]:
-    """These nodes, or what lies further on where they are torch calls that are part of a move."""
+    """These nodes; a torch call that is part of a move is replaced by the nodes beyond it."""
     found: list[torch.fx.Node] = []
     for node in nodes:
         passed = MOVE.on(node) or node.target is operator.getitem
@@ -133,11 +133,11 @@ def _order(graph: torch.fx.Graph) -> Broken:
     for node in graph.nodes:
         for used in node.all_input_nodes:
             if used.graph is not graph:
-                yield node, f"its argument {used.name} lives in another graph"
+                yield node, f"its argument {used.name} belongs to another graph"
             elif used not in seen:
                 yield node, f"its argument {used.name} comes after it"
             elif node not in used.users:
-                yield node, f"its argument {used.name} does not know that it is used here"
+                yield node, f"its argument {used.name} does not list it as a user"
         if node.name in names:
             yield node, "another node has this name"
         seen.add(node)
@@ -148,7 +148,7 @@ def _output(graph: torch.fx.Graph) -> Broken:
     outputs = [node for node in graph.nodes if node.op == "output"]
     last = next(iter(reversed(graph.nodes)), None)
     if last is not None and (len(outputs) != 1 or outputs[0] is not last):
-        yield last, f"a graph ends with its one output; this has {len(outputs)}"
+        yield last, f"a graph must end with its only output node; this one has {len(outputs)}"
 
 
 def _kinds(graph: torch.fx.Graph) -> Broken:
@@ -161,7 +161,7 @@ def _specs(graph: torch.fx.Graph) -> Broken:
     for node, path in _calls(graph):
         if path == "ttnn.to_torch":
             if not isinstance(node.meta.get("val"), torch.Tensor):
-                yield node, "what comes back to the host has no value in its meta"
+                yield node, "a download has no val in its metadata"
         elif not SPEC.on(node):
             yield node, f"{path} has no spec"
     yield from _specs_of_weights(graph)
@@ -173,7 +173,7 @@ def _specs_of_weights(graph: torch.fx.Graph) -> Broken:
         if prepared is None:
             continue
         if specs_of(prepared) != specs_of(node):
-            yield node, f"its spec is not that of {prepared.name}, which prepares it"
+            yield node, f"its spec differs from that of {prepared.name}, which computes it"
 
 
 def _arguments(graph: torch.fx.Graph) -> Broken:
@@ -184,13 +184,13 @@ def _arguments(graph: torch.fx.Graph) -> Broken:
         path = PATH.get(node)
         on_device = path is not None and path != "ttnn.from_torch"
         for used in node.all_input_nodes:
-            if on_device and not _gives_device_tensor(used) and MOVE.get(used) is not Move.RANDOM_STATE:
+            if on_device and not _is_device_tensor(used) and MOVE.get(used) is not Move.RANDOM_STATE:
                 yield node, f"its argument {used.name} is on the host"
-            elif not on_device and _gives_device_tensor(used):
+            elif not on_device and _is_device_tensor(used):
                 yield node, f"its argument {used.name} is on the device"
 
 
-def _gives_device_tensor(node: torch.fx.Node) -> bool:
+def _is_device_tensor(node: torch.fx.Node) -> bool:
     return SPEC.on(node) and SPEC[node] is not None
 
 
@@ -207,9 +207,9 @@ def _indices(graph: torch.fx.Graph) -> Broken:
     for node in graph.nodes:
         if node.target is operator.getitem and isinstance(node.args[0], torch.fx.Node):
             source = node.args[0]
-            made = SPEC.get(source) if PATH.on(source) else source.meta.get("val")
-            if isinstance(made, tuple | list) and not -len(made) <= node.args[1] < len(made):  # type: ignore[operator]
-                yield node, f"{source.name} gives {len(made)} values, and this takes number {node.args[1]}"
+            items = SPEC.get(source) if PATH.on(source) else source.meta.get("val")
+            if isinstance(items, tuple | list) and not -len(items) <= node.args[1] < len(items):  # type: ignore[operator]
+                yield node, f"it takes item {node.args[1]} of {source.name}, which has {len(items)}"
 
 
 def _inputs(graph: torch.fx.Graph) -> Broken:
@@ -218,24 +218,24 @@ def _inputs(graph: torch.fx.Graph) -> Broken:
         if node.op == "placeholder" and not PREPARED.on(node):
             number = NUMBER.get(node)
             if number is None or number in numbers:
-                yield node, f"an input has a number of its own, not {number}"
+                yield node, f"the index of an input must be unique, not {number}"
             numbers.add(number)
 
 
 def _results(graph: torch.fx.Graph) -> Broken:
-    """Outputs are torch tensors of the captured graph's shapes and dtypes."""
+    """Outputs are torch tensors with the shapes and dtypes of the captured graph."""
     output = next(iter(reversed(graph.nodes)), None)
     if output is None or output.op != "output":
         return
     vals = OUTPUT_VALS.get(output)
-    made = list(output.args[0])  # type: ignore[arg-type]
-    if vals is None or len(vals) != len(made):
-        yield output, f"it has {len(made)} values where the captured graph has {len(vals or ())}"
+    outputs = list(output.args[0])  # type: ignore[arg-type]
+    if vals is None or len(vals) != len(outputs):
+        yield output, f"it has {len(outputs)} values, and the captured graph {len(vals or ())}"
         return
-    for number, (node, val) in enumerate(zip(made, vals)):
+    for number, (node, val) in enumerate(zip(outputs, vals)):
         if not isinstance(node, torch.fx.Node) or not isinstance(val, torch.Tensor):
             continue
-        if _gives_device_tensor(node):
+        if _is_device_tensor(node):
             yield output, f"output {number}, {node.name}, is still on the device"
             continue
         here = node.meta.get("val")
@@ -244,7 +244,7 @@ def _results(graph: torch.fx.Graph) -> Broken:
 
 
 def _moves(graph: torch.fx.Graph) -> Broken:
-    """Values cross between host and device as inputs and outputs, and around host operations, but not otherwise."""
+    """Values cross between host and device only as inputs, as outputs, and around host operations."""
     for node, path in _calls(graph):
         if path == "ttnn.from_torch":
             yield from _stray_upload(node)
@@ -265,12 +265,12 @@ def _stray_download(node: torch.fx.Node) -> Broken:
         return
     takers = beyond_moves(node.users, lambda each: each.users)
     if not any(each.op == "output" or REASON.on(each) for each in takers):
-        names = ", ".join(each.name for each in takers) or "nobody"
-        yield node, f"it goes to {names}, not to an output or a host operation"
+        names = ", ".join(each.name for each in takers) or "no node"
+        yield node, f"it is read by {names}, not by an output or a host operation"
 
 
 def _names(graph: torch.fx.Graph) -> Broken:
-    """Every function of ours has a name by which the cache on disk finds it again."""
+    """Every function of ours can be looked up by name when the cache is read."""
     for node in graph.nodes:
         if node.op == "call_function" and not isinstance(node.target, torch._ops.OpOverload):
             try:
@@ -299,7 +299,7 @@ RULES: list[tuple[str, tuple[str, ...], Rule]] = [
 
 
 def _types(graph: torch.fx.Graph) -> Broken:
-    """Every call typed again: its spec must be what the table says."""
+    """Retype every call: its spec must be that of the operation table."""
     for node, path in _calls(graph):
         if path == "ttnn.from_torch":
             yield from _upload_types(node)
@@ -310,7 +310,7 @@ def _types(graph: torch.fx.Graph) -> Broken:
 
 
 def _call_types(node: torch.fx.Node, path: str) -> Broken:
-    nodes = (*node.all_input_nodes, node)  # a call that makes a tensor takes none
+    nodes = (*node.all_input_nodes, node)  # a call that creates a tensor has no tensor arguments
     devices = [tensor.device() for each in nodes for tensor in spec_tensors(each)]
     device = next((each for each in devices if each is not None), None)
 
@@ -326,17 +326,17 @@ def _call_types(node: torch.fx.Node, path: str) -> Broken:
     except EmulatorError as error:
         yield node, str(error).splitlines()[0]
         return
-    made = [each.spec for each in leaves(result) if isinstance(each, Tensor)]
-    if made != specs_of(node):
-        given, wanted = ([spec.brief() for spec in each] for each in (specs_of(node), made))
-        yield node, f"its spec is {given} where {path} gives {wanted}"
+    specs = [each.spec for each in leaves(result) if isinstance(each, Tensor)]
+    if specs != specs_of(node):
+        recorded, expected = ([spec.brief() for spec in each] for each in (specs_of(node), specs))
+        yield node, f"its spec is {recorded} where {path} returns {expected}"
 
 
 def _upload_types(node: torch.fx.Node) -> Broken:
     (spec,) = specs_of(node)
     val = node.all_input_nodes[0].meta.get("val")
     if isinstance(val, torch.Tensor) and tuple(val.shape) != spec.shape:
-        yield node, f"it makes {list(spec.shape)} of {list(val.shape)}"
+        yield node, f"its spec has shape {list(spec.shape)}, and the host tensor {list(val.shape)}"
     for name in ("dtype", "layout"):
         if node.kwargs.get(name) is not getattr(spec, name):
             yield node, f"its spec has {name} {getattr(spec, name)}, and the call {node.kwargs.get(name)}"
@@ -345,4 +345,4 @@ def _upload_types(node: torch.fx.Node) -> Broken:
 def _download_types(node: torch.fx.Node) -> Broken:
     (spec,) = specs_of(node.all_input_nodes[0])
     if tuple(node.meta["val"].shape) != spec.shape:
-        yield node, f"it gives {list(node.meta['val'].shape)} of {list(spec.shape)}"
+        yield node, f"its val has shape {list(node.meta['val'].shape)}, and the device tensor {list(spec.shape)}"

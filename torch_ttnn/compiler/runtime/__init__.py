@@ -1,1 +1,1 @@
-"""The compiled program and how it runs: weights, traces, replay, specialisation by shape."""
+"""Runs compiled programs: weights, traces, replay, specialisation by shape."""

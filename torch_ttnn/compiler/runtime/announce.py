@@ -1,4 +1,4 @@
-"""What the options ask to be told or written about each compiled program."""
+"""Logs, warnings, reports and scripts about each compiled program, as the options ask."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ log = logging.getLogger("torch_ttnn")
 
 
 def publish(program: Program, number: int, options: TorchTtnnOption) -> None:
-    """Log the program, write its report, and have its first call write it as a script."""
+    """Log the program, write its report, and export it as a script at its first call."""
     from torch_ttnn.explain import explanation_of
 
     if options.verbose or log.isEnabledFor(logging.INFO):
         level = logging.WARNING if options.verbose and not log.isEnabledFor(logging.INFO) else logging.INFO
-        log.log(level, "%s", told(program, number))
+        log.log(level, "%s", summary(program, number))
     if options.warn:
         _warn_of_host_operations(program, number)
     if options.metrics_path:
@@ -42,12 +42,12 @@ def publish(program: Program, number: int, options: TorchTtnnOption) -> None:
         program.before_first_call = lambda inputs: _export(program, inputs, number, options)
 
 
-SHOWN = 3  # operations that the warning names
+SHOWN = 3  # operations named in the warning
 SILENCED = "options={'warn': False} silences this."
 
 
 def _warn_of_host_operations(program: Program, number: int) -> None:
-    """One warning a compile, which names the first operations that stay on the host."""
+    """Warn once per compile, naming the first operations that stay on the host."""
     nodes = list(program.graph.nodes)
     host = [target_name(node) for node in nodes if REASON.on(node)]
     on_device = any(PATH.get(node) not in (None, "ttnn.from_torch", "ttnn.to_torch") for node in nodes)
@@ -58,16 +58,16 @@ def _warn_of_host_operations(program: Program, number: int) -> None:
         named = ", ".join(host[:SHOWN]) + (", ..." if len(host) > SHOWN else "")
         message = f"{len(host)} operation(s) of graph {number} {where}: {named}."
     else:
-        message = f"nothing of graph {number} runs on the device: the host does no more than views and copies."
-    told_where = f"torch_ttnn.explain(model, inputs) tells why; {SILENCED}"
-    warnings.warn(f"{message} {told_where}", HostOperationWarning, stacklevel=2)
+        message = f"nothing of graph {number} runs on the device: it consists of views and copies on the host."
+    advice = f"torch_ttnn.explain(model, inputs) shows why; {SILENCED}"
+    warnings.warn(f"{message} {advice}", HostOperationWarning, stacklevel=2)
 
 
 def warn_of_breaks(graph_module: torch.fx.GraphModule) -> None:
-    """Tell what of a model does not come to the backend, as far as the graph that comes can know."""
+    """Warn about parts of a model that do not reach the backend, as far as this graph shows."""
     found = break_of(graph_module)
     if found is not None:
-        message = f"{found}. What follows comes as another graph, or runs as Python."
+        message = f"{found}. The code after it is captured as another graph, or runs as Python."
         warnings.warn(
             f"{message} torch_ttnn.explain(model, inputs) lists all breaks; {SILENCED}", GraphBreakWarning, stacklevel=2
         )
@@ -75,14 +75,14 @@ def warn_of_breaks(graph_module: torch.fx.GraphModule) -> None:
     if limit is not None:
         warnings.warn(
             f"a function of the model was compiled {limit} times, which is torch._dynamo.config.recompile_limit: calls "
-            f"that need yet another graph run on the CPU. TORCH_LOGS=recompiles tells why; {SILENCED}",
+            f"that need another graph run on the CPU. TORCH_LOGS=recompiles shows why; {SILENCED}",
             GraphBreakWarning,
             stacklevel=2,
         )
 
 
-def told(program: Program, number: int) -> str:
-    """One line: what became of a graph."""
+def summary(program: Program, number: int) -> str:
+    """One line about the compilation of a graph."""
     nodes = list(program.graph.nodes)
     host = [f"{target_name(node)} ({REASON[node]})" for node in nodes if REASON.on(node)]
     device = len([node for node in nodes if PATH.get(node)])
@@ -90,7 +90,7 @@ def told(program: Program, number: int) -> str:
         f"graph {number}: {program.ops_before} operations became {device} calls on an {program.target.name}, "
         f"{len(program.fusions)} fusions, {sum(program.seconds.values()):.2f} s"
     )
-    return line + (f"; left to the host: {', '.join(host)}" if host else "")
+    return line + (f"; on the host: {', '.join(host)}" if host else "")
 
 
 def _export(program: Program, inputs: Sequence[Any], number: int, options: TorchTtnnOption) -> None:

@@ -1,8 +1,8 @@
-"""A captured graph run by torch, with every value lying in memory as it was captured.
+"""Runs a captured graph with torch, so that every value has its captured strides.
 
-What torch's kernels give need not lie as the capture says: the values of an operation that is kept whole are described
-by its shape function, and a kernel of the CPU may choose other strides. A view that follows then fails, and an
-operator that walks memory reads other values.
+Torch's kernels need not return the captured strides: for an operation that is not decomposed, the capture takes them
+from its meta function, and the CPU kernel may choose others. A view of such a result then fails, and an operator that
+reads memory directly reads other values.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from torch_ttnn.compiler.fusion import composites
 
 
 def run_as_captured(graph_module: torch.fx.GraphModule, inputs: Sequence[Any]) -> list[Any]:
-    """What torch computes for these inputs, without gradients."""
+    """The outputs that torch computes for these inputs, without gradients."""
     with torch.no_grad():
         return list(_AsCaptured(graph_module).run(*inputs, enable_io_processing=False))
 
 
 def corrected_strides(graph_module: torch.fx.GraphModule, inputs: Sequence[Any]) -> dict[str, list[int]]:
-    """By the names of nodes: strides that torch's kernels do not give by themselves."""
+    """The captured strides of nodes for which torch's kernels return others, by node name."""
     interpreter = _AsCaptured(graph_module)
     with torch.no_grad():
         interpreter.run(*inputs, enable_io_processing=False)
@@ -40,13 +40,13 @@ class _AsCaptured(torch.fx.Interpreter):
         result, val = super().run_node(n), n.meta.get("val")
         if n.op != "call_function" or not isinstance(result, torch.Tensor) or not isinstance(val, torch.Tensor):
             return result
-        if _lies_as(result, val):
+        if _has_strides_of(result, val):
             return result
         self.corrected[n.name] = list(val.stride())
         return composites.copied_to_strides(result, val.stride())
 
 
-def _lies_as(result: torch.Tensor, val: torch.Tensor) -> bool:
+def _has_strides_of(result: torch.Tensor, val: torch.Tensor) -> bool:
     if result.layout is not torch.strided or result.numel() == 0:
         return True
     return all(size == 1 or mine == theirs for size, mine, theirs in zip(result.shape, result.stride(), val.stride()))

@@ -1,8 +1,8 @@
 """The border between a program and the library that runs it.
 
-A program holds descriptions: the path of each operation, and enumerations and configs as the operation table knows
-them. Here, and nowhere else, they become functions and objects of a library. What runs on every call crosses as source,
-in which the library is called `ttnn`; what prepares weights crosses call by call.
+A program consists of descriptions: the path of each operation, and enumerations and configs as the operation table
+defines them. Only this module turns them into functions and objects of a library. The code that runs on every call
+crosses as source, in which the library is called `ttnn`; calls that prepare weights cross one by one.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from torch_ttnn.compiler.ir.arguments import DeviceMarker
 from torch_ttnn.compiler.ir.metadata import PATH
 from torch_ttnn.compiler.stages import emit
 
-# Gets the path of a call, its arguments as the library gets them, and what the library gave back.
+# Receives the path of a call, the arguments passed to the library, and the library's result.
 CallListener = Callable[[str, tuple, Mapping[str, Any], Any], None]
 
 
 class Holder(Protocol):
-    """Whoever keeps tensors on a device between calls."""
+    """An object that keeps tensors on a device between calls."""
 
     def release(self) -> None: ...
 
 
 def library_function(library: Any, path: str) -> Any:
-    """What programs call by this path in one of the libraries, for example `ttnn.transformer.concatenate_heads`."""
+    """The function of a library at a path such as `ttnn.transformer.concatenate_heads`."""
     return operator.attrgetter(path.removeprefix("ttnn."))(library)
 
 
 class Border:
-    """One library with one device of it."""
+    """One library with one of its devices."""
 
     def __init__(self, library: ModuleType, device: Any) -> None:
         self.library: Any = library
@@ -51,19 +51,19 @@ class Border:
 
     @property
     def ttnn(self) -> Any:
-        """The library as programs see it: itself, or with its calls reported while somebody listens."""
+        """The library as programs see it: itself, or a wrapper that reports calls while there are listeners."""
         return self._reported if self._listeners else self.library
 
     @property
     def is_heard(self) -> bool:
-        """Whether somebody listens."""
+        """Whether there are listeners."""
         return bool(self._listeners)
 
     def function(self, path: str) -> Callable[..., Any]:
         return library_function(self.ttnn, path)
 
     def argument(self, item: Any) -> Any:
-        """What the library gets for a described argument that is neither a tensor nor a list of them."""
+        """The library's object for a described argument that is neither a tensor nor a list of tensors."""
         if isinstance(item, DeviceMarker):
             return self.device
         if self.library is ttnn_emulator or not is_description(item):
@@ -74,7 +74,7 @@ class Border:
         return self._objects[source]
 
     def bound(self, graph: torch.fx.Graph) -> torch.fx.Graph:
-        """A graph that calls functions of this library; the graph itself where that is the emulator."""
+        """A graph that calls the functions of this library; for the emulator, the graph itself."""
         if self.library is ttnn_emulator:
             return graph
         copy = torch.fx.Graph()
@@ -86,12 +86,12 @@ class Border:
         return copy
 
     def release_programs(self) -> None:
-        """Let programs give back what they keep on the device; their next call prepares it again."""
+        """Free what programs keep on the device; their next call prepares it again."""
         for holder in list(self.holders):
             holder.release()
 
     def close(self) -> None:
-        """Let go of the library and of everything that came from it."""
+        """Drop all references to the library and its objects."""
         self.release_programs()
         self.is_closed = True
         self._objects.clear()
@@ -99,7 +99,7 @@ class Border:
 
     @contextmanager
     def listening(self, listener: CallListener) -> Iterator[None]:
-        """Report every call that programs make while this lasts, once the library has returned."""
+        """Report every call that programs make within this context, once the library has returned."""
         self._listeners += (listener,)
         try:
             yield
@@ -115,7 +115,7 @@ _DESCRIPTIONS = frozenset(each for each in vars(ttnn_emulator).values() if isins
 
 
 def is_description(item: Any) -> bool:
-    """Whether something is of a class of the emulator, which describes what another library has a class of its own for.
+    """Whether an object is of a class of the emulator, for which another library has its own class.
 
     >>> is_description(ttnn_emulator.bfloat16), is_description(torch.bfloat16)
     (True, False)
@@ -125,7 +125,7 @@ def is_description(item: Any) -> bool:
 
 
 class _ReportedCalls:
-    """A namespace of the library; calls of its operations are reported, all else is the library's own."""
+    """A namespace of the library that reports calls of its operations; other attributes are the library's own."""
 
     def __init__(self, namespace: Any, path: str, border: Border) -> None:
         self._namespace = namespace
@@ -133,16 +133,16 @@ class _ReportedCalls:
         self._border = border
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._namespace, name)
+        attribute = getattr(self._namespace, name)
         path = f"{self._path}.{name}"
-        if isinstance(found, ModuleType) or type(found).__name__ == "Namespace":
-            made: Any = _ReportedCalls(found, path, self._border)
-        elif not callable(found) or isinstance(found, type):
-            made = found
+        if isinstance(attribute, ModuleType) or type(attribute).__name__ == "Namespace":
+            wrapped: Any = _ReportedCalls(attribute, path, self._border)
+        elif not callable(attribute) or isinstance(attribute, type):
+            wrapped = attribute
         else:
-            made = self._reported(found, path)
-        setattr(self, name, made)
-        return made
+            wrapped = self._reported(attribute, path)
+        setattr(self, name, wrapped)
+        return wrapped
 
     def _reported(self, function: Callable[..., Any], path: str) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:

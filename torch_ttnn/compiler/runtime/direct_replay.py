@@ -1,7 +1,7 @@
-"""Warm calls of small programs on the emulator without handing values from tensor to tensor.
+"""Warm calls of small programs on the emulator, without intermediate copies of inputs and results.
 
-Where all that happens before a trace is `from_torch` of inputs, and all that is read of it goes through `to_torch`, the
-emulator can take inputs from torch's memory and give results into it in one call
+If the host only uploads inputs with `from_torch` before a trace, and only downloads its results with `to_torch`, the
+emulator can read inputs from torch's memory and write results into it in one call
 (`ttnn_emulator.execution.direct_replay`).
 """
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
 UPLOADING = frozenset({"dtype", "layout", "device", "memory_config"})  # arguments that do not change values
 
-Download = tuple[int, torch.dtype | None]  # which result of the trace, and as what
+Download = tuple[int, torch.dtype | None]  # index of the result of the trace, and the dtype of the download
 
 
 class Shortcut:
-    """The short way through one traced program, once the emulator knows it."""
+    """The direct replay of one traced program, once the emulator supports it."""
 
     def __init__(self, uploads: list[int], downloads: list[Download], finish: Callable[..., Any]) -> None:
-        self._uploads = uploads  # numbers of inputs
+        self._uploads = uploads  # indices of inputs
         self._downloads = downloads
         self._finish = finish
         self._replay: DirectReplay | None = None
 
     @classmethod
     def of(cls, parts: Parts, function: Callable[..., Any]) -> Shortcut | None:
-        """None if the host does more at the ends than uploading and downloading; `function` makes one of nodes."""
+        """None if the host does more than upload and download; `function` compiles nodes into a function."""
         downloads = [node for node in parts.after if any(each in parts.downloaded for each in node.all_input_nodes)]
         if parts.uploaded != parts.before or not all(map(_is_plain_upload, parts.before)):
             return None
@@ -51,7 +51,7 @@ class Shortcut:
         return cls(uploads, list(zip(places, dtypes)), finish)  # type: ignore[arg-type]
 
     def __call__(self, weights: list[Any], inputs: Sequence[Any]) -> Any:
-        """What the program gives; None if it has to be run the long way."""
+        """The outputs of the program; None if it has to be run by an ordinary replay."""
         if self._replay is None:
             return None
         made = self._replay([inputs[number] for number in self._uploads])
@@ -61,7 +61,7 @@ class Shortcut:
         return self._finish(weights, inputs, made)
 
     def look(self, device: Any, trace: int, buffers: Sequence[Any], results: Sequence[Any]) -> None:
-        """Find out whether the emulator knows the short way by now."""
+        """Ask the emulator whether it can replay the trace directly by now."""
         self._replay = direct_replay(
             device, trace, buffers, [(results[place], dtype) for place, dtype in self._downloads]
         )

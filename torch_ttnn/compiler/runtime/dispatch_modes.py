@@ -1,4 +1,4 @@
-"""Who watches torch's operations does not watch those by which the emulator computes."""
+"""Hides the operations by which the emulator computes from active dispatch modes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 
 def unobserved() -> Any:
-    """Modes of dispatch are off meanwhile; it also decorates functions.
+    """Disable dispatch modes; a context manager and a decorator.
 
-    What happens on a device is no operation of torch. AOTAutograd has a mode of its own on during the first call, which
-    looks at the arguments of every operation: of the thousands that prepare weights and emulate programs as well.
+    The work of a device is not an operation of torch. During the first call AOTAutograd has a mode active that inspects
+    the arguments of every operation, also of the thousands that prepare weights and emulate programs.
     """
     return _disable_current_modes()

@@ -41,7 +41,7 @@ class Program:
         self.lowered = lowered
         self.captured = captured
         self.target = target
-        self.kind = "inference"  # or of training "forward" or "backward"
+        self.kind = "inference"  # or, in training, "forward" or "backward"
         self.seconds: dict[str, float] = {}
         self.ops_before = 0
         self.fusions: list[Any] = []
@@ -70,17 +70,17 @@ class Program:
 
     @functools.cached_property
     def _forward(self) -> Callable[..., Any]:
-        """The whole graph as one function, for whoever runs it without a trace."""
+        """The whole graph as one function, which runs it without a trace."""
         return emit.compiled(self.source, "forward")
 
     @property
     def source(self) -> str:
-        """The program as it runs."""
+        """The source of the program as it runs."""
         return emit.forward_source(self.graph, self.weight_places)
 
     @property
     def code(self) -> str:
-        """The program as a person would read it."""
+        """The source of the program with comments, for reading."""
         return emit.forward_source(self.graph, self.weight_places, comments=True)
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
@@ -94,7 +94,7 @@ class Program:
         if self.before_first_call is not None:
             call, self.before_first_call = self.before_first_call, None
             call(inputs)
-        # Entering no_grad takes a while, and AOTAutograd mostly has done so.
+        # Entering no_grad takes time, and AOTAutograd usually has done so already.
         without_gradients = torch.no_grad() if torch.is_grad_enabled() else contextlib.nullcontext()
         try:
             with self._lock, without_gradients, self._numerics():
@@ -120,13 +120,13 @@ class Program:
                 raise ProgramError(
                     "the device that this program was compiled for is closed; open one and compile again"
                 ) from error
-            told = _told(error, self.graph)
-            if told is error:
+            located = _with_source_line(error, self.graph)
+            if located is error:
                 raise
-            raise told from error
+            raise located from error
 
     def _traceable_parts(self, options: TorchTtnnOption) -> Parts | None:
-        """The graph cut in three, if warm calls are to run as a trace and can."""
+        """The graph split in three, if warm calls should and can run as a trace."""
         wanted = self.target.is_emulator if options.trace is None else options.trace
         if wanted and not self.target.can_trace:
             log.warning("a %s cannot capture traces: programs run call by call", self.target.name)
@@ -135,7 +135,7 @@ class Program:
         return parts if parts is not None and parts.is_whole and parts.body else None
 
     def on_host(self, inputs: Sequence[Any]) -> list[Any]:
-        """The same computed by torch: of integers beyond 32 bits, indices out of range, angles beyond the device's."""
+        """Run a call with torch: for integers beyond 32 bits, indices out of range, or too large angles."""
         return run_as_captured(self.captured, inputs)
 
 
@@ -145,26 +145,26 @@ def _without_values(val: Any) -> Any:
     return torch.empty_strided(val.shape, val.stride(), dtype=val.dtype, device="meta")
 
 
-def _told(error: Exception, graph: torch.fx.Graph) -> Exception:
-    """An error of a call of the program, with the line of the model that it comes from.
+def _with_source_line(error: Exception, graph: torch.fx.Graph) -> Exception:
+    """An error of a call of the program, with the line of the model that the call comes from.
 
-    What torch refuses on the host is refused as torch does, whoever waits for that error.
+    An error of a host operation keeps torch's type, because the caller may expect it.
     """
     line = emit.failing_line(error)
     name = line.partition(" = ")[0].strip()
     node = next((each for each in graph.nodes if each.name == name), None)
     if node is None:
         return error
-    told = failed_call(error, line, ORIGIN.get(node))
+    located = failed_call(error, line, ORIGIN.get(node))
     if not REASON.on(node):
-        return told
+        return located
     if hasattr(error, "add_note"):  # Python 3.11
-        error.add_note(str(told).partition("\n")[2])
+        error.add_note(str(located).partition("\n")[2])
     return error
 
 
 def _finisher(node: Any, val: Any) -> Any:
-    """What is done to an output before the caller gets it: constants and inputs are copied, strides made torch's."""
+    """The function applied to an output before it is returned: it copies constants and restores torch's strides."""
     if not isinstance(node, torch.fx.Node) or not isinstance(val, torch.Tensor):
         return None
     copied = node.op == "placeholder" and PREPARED.on(node)

@@ -1,6 +1,6 @@
-"""Results that share memory in torch: `y = x * 2; return y, y[1:]`. A write to one of them shows in the other.
+"""Results that share storage in torch: `y = x * 2; return y, y[1:]`. A write to one of them shows in the other.
 
-A program downloads each result into memory of its own; here they become views of one, as they were captured.
+A program downloads each result into its own storage; this module turns them into views of one, as captured.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Share = Callable[[list[Any]], None]
 
 
 def sharing(captured: torch.fx.GraphModule) -> list[Share]:
-    """Functions that make results of a program share memory in place of being apart; none for most graphs."""
+    """Functions that make results of a program share storage, in place; none for most graphs."""
     outputs: Any = captured.graph.output_node().args[0]
     vals: list[Any] = [item.meta.get("val") if isinstance(item, torch.fx.Node) else None for item in outputs]
     inputs = {_storage(node.meta.get("val")) for node in captured.graph.find_nodes(op="placeholder")}
@@ -31,19 +31,19 @@ def sharing(captured: torch.fx.GraphModule) -> list[Share]:
 
 
 def _storage(val: Any) -> int | None:
-    """A name for the memory of a tensor, as long as it lives."""
+    """An identifier of a tensor's storage, valid while the tensor lives."""
     if not isinstance(val, torch.Tensor) or val.layout is not torch.strided or not val.numel():
         return None
     return val.untyped_storage()._cdata
 
 
 def _is_whole(val: torch.Tensor) -> bool:
-    """Whether a tensor covers its memory without gaps or overlaps."""
+    """Whether a tensor covers its storage without gaps or overlaps."""
     return val.storage_offset() == 0 and val.numel() == _elements(val) and not _overlaps(val)
 
 
 def _overlaps(val: torch.Tensor) -> bool:
-    """Whether two elements may be at one address."""
+    """Whether two elements may have one address."""
     reach = 0  # of the dimensions with smaller strides
     for stride, size in sorted([(stride, size) for stride, size in zip(val.stride(), val.shape) if size > 1]):
         if stride <= reach:
@@ -57,14 +57,14 @@ def _elements(val: torch.Tensor) -> int:
 
 
 def _can_share(numbers: Sequence[int], vals: Sequence[Any]) -> bool:
-    """Values are written into common memory, unless one of the results is all of it; overlaps could not be."""
+    """Whether results can share storage: one covers all of it, or all can be written because only `expand` overlaps."""
     if any(_is_whole(vals[number]) for number in numbers):
         return True
     return all(_without_repeats(vals[number]) is not None for number in numbers)
 
 
 def _without_repeats(val: torch.Tensor) -> torch.Tensor | None:
-    """The tensor with one element of each dimension that an `expand` repeats; None if its elements still overlap."""
+    """The tensor with one element of each dimension that `expand` repeats; None if its elements still overlap."""
     once = val
     for dim, stride in enumerate(val.stride()):
         if stride == 0 and val.shape[dim] > 1:

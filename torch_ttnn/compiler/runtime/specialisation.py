@@ -1,4 +1,4 @@
-"""Programs of one captured graph, one for each set of concrete shapes, behind a bounded cache."""
+"""Programs of one captured graph, one per set of concrete shapes, in a bounded cache."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Key = tuple
 
 
 class Specialised:
-    """Runs a graph with the program for the shapes it is called with."""
+    """Runs a graph with the program for the shapes of the inputs."""
 
     def __init__(
         self,
@@ -42,8 +42,8 @@ class Specialised:
         self.statics = statics
         self.target = target
         self.options = options
-        self.traced = traced  # told of every program
-        self.kind = kind  # "inference", or of training "forward" or "backward"
+        self.traced = traced  # called for every program
+        self.kind = kind  # "inference" or, in training, "forward" or "backward"
         self.recompiles = 0
         self._programs: OrderedDict[Key, Program] = OrderedDict()
         self._lock = threading.Lock()
@@ -60,15 +60,15 @@ class Specialised:
         return self.results(inputs, self.program_for(inputs)(self.arguments(inputs)))
 
     def arguments(self, inputs: Sequence[Any]) -> Sequence[Any]:
-        """What the program is called with for these inputs: numbers that change follow as tensors."""
+        """The arguments of the program for these inputs: symbolic numbers are appended as tensors."""
         return inputs if self.only is not None else [*inputs, *self.numbers.operands(inputs)]
 
     def results(self, inputs: Sequence[Any], outputs: list[Any]) -> list[Any]:
-        """What the graph gives, from what its program gave: numbers that change are computed here."""
+        """The outputs of the graph from those of its program: symbolic numbers are computed here."""
         return outputs if self.only is not None else self.numbers.results(inputs, outputs)
 
     def program_for(self, inputs: Sequence[Any]) -> Program:
-        """The program for the shapes of these inputs, compiled when they are first seen."""
+        """The program for the shapes of these inputs, compiled at their first use."""
         if self.only is not None:
             return self.only
         key = tuple([self._key(number, each) for number, each in enumerate(inputs)])
@@ -80,7 +80,7 @@ class Specialised:
             found = self._programs[key] = self._compile(*_concrete(self.numbers.graph_module, self.arguments(inputs)))
             self.recompiles += 1
             if len(self._programs) > self.options.max_programs:
-                self.options.forget(self._programs.popitem(last=False)[1])  # its weights leave the device with it
+                self.options.forget(self._programs.popitem(last=False)[1])  # also frees its weights on the device
                 log.warning(
                     "a graph was compiled %d times for different shapes, and only %d programs are kept: pad inputs to "
                     "a few sizes, or raise the option max_programs",
@@ -113,7 +113,7 @@ def _is_symbolic(item: Any) -> bool:
 
 
 def _concrete(graph_module: torch.fx.GraphModule, inputs: Sequence[Any]) -> tuple[torch.fx.GraphModule, list[Any]]:
-    """The graph traced again for these very sizes."""
+    """The graph, retraced for the concrete sizes of these inputs."""
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     fakes = [mode.from_tensor(each.detach()) if isinstance(each, torch.Tensor) else each for each in inputs]
     with mode, torch.no_grad():

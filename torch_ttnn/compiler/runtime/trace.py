@@ -1,7 +1,7 @@
-"""Warm calls as one captured trace: inputs are copied into buffers that stay, and the device replays the rest.
+"""Warm calls as one captured trace: inputs are copied into persistent buffers, and the device replays the rest.
 
-A program can be traced if the host has nothing to do between uploading inputs and downloading outputs. Capturing needs
-every program of the device compiled, so it follows the first plain run.
+A program can be traced if no host operation lies between uploading inputs and downloading outputs. A capture requires
+all device programs to be compiled, so it follows the first ordinary run.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ log = logging.getLogger("torch_ttnn")
 
 
 class Parts:
-    """A main graph cut in three: before the device, on it, after it."""
+    """A main graph split in three: before the device, on it, and after it."""
 
     def __init__(self, graph: torch.fx.Graph, weights: dict[torch.fx.Node, int]) -> None:
         self.before: list[torch.fx.Node] = []
         self.body: list[torch.fx.Node] = []
         self.after: list[torch.fx.Node] = []
-        self.is_whole = True  # no host operation stands between
+        self.is_whole = True  # no host operation lies between
         kinds: dict[torch.fx.Node, str] = {}
         for node in graph.nodes:
             kind = kinds[node] = self._kind(node, kinds, weights)
@@ -40,7 +40,7 @@ class Parts:
         self.uploaded = [node for node in self.before if any(kinds[user] == "body" for user in node.users)]
         self.downloaded = [node for node in self.body if any(kinds[user] == "after" for user in node.users)]
         if any(kinds.get(node) == "before" for after in self.after for node in after.all_input_nodes):
-            self.is_whole = False  # an uploaded input that is an output at once: rare, and then nothing is gained
+            self.is_whole = False  # an uploaded input is also an output: rare, and a trace gains nothing
 
     def _kind(self, node: torch.fx.Node, kinds: dict[torch.fx.Node, str], weights: dict[torch.fx.Node, int]) -> str:
         if node.op == "placeholder":
@@ -61,11 +61,11 @@ class Parts:
 
 
 class TracedProgram:
-    """Runs a whole program as a trace; takes it anew when weights changed."""
+    """Runs a whole program as a trace; captures it again when weights change."""
 
     def __init__(self, parts: Parts, weights: dict[torch.fx.Node, int], target: Target) -> None:
         self._target = target
-        self._has_room = True  # for what a trace takes on the device
+        self._has_room = True  # for the trace on the device
         self._made_from: list[Any] | None = None
         self._trace: Any = None
         self._buffers: Sequence[Any] = ()
@@ -126,7 +126,7 @@ class TracedProgram:
         self._made_from = list(weights)
 
     def release(self) -> None:
-        """Give the buffers back; the next call captures anew."""
+        """Free the buffers; the next call captures the trace again."""
         if self._trace is not None and self._target.is_open:
             self._target.ttnn.release_trace(self._target.device, self._trace)
         self._trace = self._made_from = None
@@ -140,12 +140,12 @@ class TracedProgram:
 
 def _functions(parts: Parts, weights: dict[torch.fx.Node, int]) -> list[Callable[..., Any]]:
     inputs = [node for node in parts.placeholders if node not in weights]
-    given = [node for node in parts.placeholders if node in weights]
+    weight_nodes = [node for node in parts.placeholders if node in weights]
     write = functools.partial(_function, weights=weights)
     return [
         write("upload(ttnn, device, inputs)", inputs, parts.before, result=parts.uploaded),
-        write("body(ttnn, device, weights, uploaded)", given, parts.body, parts.uploaded, parts.downloaded),
-        write("download(ttnn, weights, inputs, made)", [*inputs, *given], parts.after, parts.downloaded),
+        write("body(ttnn, device, weights, uploaded)", weight_nodes, parts.body, parts.uploaded, parts.downloaded),
+        write("download(ttnn, weights, inputs, made)", [*inputs, *weight_nodes], parts.after, parts.downloaded),
     ]
 
 
@@ -158,7 +158,7 @@ def _function(
     *,
     weights: dict[torch.fx.Node, int],
 ) -> Callable[..., Any]:
-    """A part as a function: unpacks what it is given, and returns `result` if that is not the graph's own output."""
+    """A part as a function: unpacks its arguments, and returns `result` unless it ends with the graph's output."""
     read = {each for node in nodes for each in node.all_input_nodes}
     own = [node for node in placeholders if node in read]
     source = emit.function_source(signature, [*own, *nodes], weights, kept=result or ())

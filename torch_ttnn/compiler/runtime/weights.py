@@ -1,9 +1,9 @@
-"""Weights of a program: prepared once, kept on the device, prepared again when the model's own tensors changed.
+"""Weights of a program: prepared once, kept on the device, and prepared again when the model's tensors change.
 
-To notice a change at no cost on every call, a program keeps a copy-on-write clone of each tensor it read: the clone
-shares memory with the original until somebody writes to either, and then the original moves to another address. So
-comparing addresses finds every change, in-place edits of `param.data` too. Memory that cannot be shared so (made by
-numpy, or mapped from a file) is compared by checksum.
+To detect changes cheaply on every call, a program keeps a copy-on-write clone of each tensor that it read. The clone
+shares memory with the original until either is written; then the original moves to another address. So comparing
+addresses detects every change, in-place edits of `param.data` included. Memory that cannot be shared this way
+(allocated by numpy, or mapped from a file) is compared by checksum.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from torch_ttnn.devices import Target
 
 
 class Watch:
-    """Remembers what a tensor held."""
+    """Detects changes of a tensor."""
 
     def __init__(self, tensor: torch.Tensor, when_gone: Callable[[], None]) -> None:
         self._gone = weakref.ref(tensor, lambda _: when_gone())
@@ -51,7 +51,7 @@ class Watch:
             return _checksum(tensor) != self._checksum
         if _data_address(tensor) == self.address:
             return False
-        # It moved, but perhaps only because somebody asked for its address.
+        # It may have moved only because its address was read.
         return not _same(tensor, self._clone)
 
     def has_moved(self, tensor: torch.Tensor) -> bool:
@@ -92,16 +92,16 @@ class Weights:
         self.tensors: list[Any] = [None] * len(self._made)
         self.when_released: Callable[[], None] = lambda: None
         target.border.holders.add(self)
-        self.bounds: dict[int, Bounds] = {}  # of weights that are integers: what the program was compiled for
-        self.uploads = 0  # how often anything was prepared; a test reads it
+        self.bounds: dict[int, Bounds] = {}  # of integer weights, which the program was compiled for
+        self.uploads = 0  # number of preparations; a test reads it
 
     def current(self, inputs: Sequence[Any]) -> list[Any]:
-        """The prepared tensors for these inputs, made anew where what they depend on changed."""
+        """The prepared tensors for these inputs, prepared again where their sources changed."""
         if not self._is_prepared:
             self._require_bounds(self._numbers, inputs)
             self._prepare(range(len(self._made)), inputs)
             self._watch(self._numbers, inputs)
-            self._is_prepared = True  # not before: an interrupted preparation is begun anew
+            self._is_prepared = True  # not earlier: an interrupted preparation starts over
             return self.tensors
         changed, moved = set(), []
         for number, watch in self._watches.items():
@@ -148,7 +148,7 @@ class Weights:
     def _prepare(self, which: Sequence[int], inputs: Sequence[Any]) -> None:
         room = Room()
         for k in which:
-            self.tensors[k] = None  # its room is free before the new one is made
+            self.tensors[k] = None  # frees its memory before the new one is allocated
             env: dict[torch.fx.Node, Any] = {}
             with torch.no_grad(), unobserved():
                 made = self._evaluate(self._made[k], env, inputs, room)
@@ -174,7 +174,7 @@ class Weights:
 
             try:
                 result = call_with(self._function(node, room), node.args, node.kwargs, value_of)
-            except (ProgramError, BeyondBounds):  # of a call within
+            except (ProgramError, BeyondBounds):  # of a nested call
                 raise
             except Exception as error:
                 name = PATH.get(node) or str(node.target)
@@ -183,20 +183,20 @@ class Weights:
         return result
 
     def _function(self, node: torch.fx.Node, room: Room) -> Callable[..., Any]:
-        """What computes an operation on weights."""
+        """The function that computes an operation on weights."""
         if PATH.on(node):
             return self._target.border.function(PATH[node])
         target: Any = node.target
         if target is torch.ops.aten.index_select.default:
             return selected
-        # On a card, who knows how long a driver reads what it is given.
+        # On a card, it is unknown how long the driver reads its arguments.
         return room.joined if target is torch.ops.aten.cat.default and self._target.is_emulator else target
 
 
 def _dependencies(graph: torch.fx.Graph, numbers: dict[torch.fx.Node, int]) -> dict[torch.fx.Node, frozenset[int]]:
-    """For each node of `prepare`, the numbers of the inputs that it depends on."""
-    found: dict[torch.fx.Node, frozenset[int]] = {}
+    """For each node of `prepare`, the indices of the inputs that it depends on."""
+    dependencies: dict[torch.fx.Node, frozenset[int]] = {}
     for node in graph.nodes:
         own = frozenset({numbers[node]}) if node in numbers else frozenset()
-        found[node] = own.union(*[found[each] for each in node.all_input_nodes])
-    return found
+        dependencies[node] = own.union(*[dependencies[each] for each in node.all_input_nodes])
+    return dependencies

@@ -1,1 +1,1 @@
-"""The stages of the compiler, one module each; `pipeline.py` has their order."""
+"""The stages of the compiler, one module each; `pipeline.py` lists them in order."""

@@ -1,4 +1,7 @@
-"""The stage `capture`: Dynamo and AOTAutograd give functional ATen graphs; what we lower is kept whole."""
+"""The stage `capture`: Dynamo and AOTAutograd produce functional ATen graphs.
+
+Operations that have a lowering are not decomposed.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 
 from torch_ttnn.compiler.frontend import transformer_layers, weight_norm
-from torch_ttnn.compiler.frontend.recurrent_layers import take_layers_apart
+from torch_ttnn.compiler.frontend.recurrent_layers import decompose_layers
 from torch_ttnn.compiler.lowering import LOWERINGS
 
 Compiler = Callable[[torch.fx.GraphModule, Sequence[Any]], Callable[[list[Any]], Any]]
@@ -30,13 +33,13 @@ def compile_captured(
     whole: frozenset[Any] = frozenset(),
     partition: Callable[..., Any] = min_cut_rematerialization_partition,
 ) -> Callable[..., Any]:
-    """A graph of Dynamo as functional ATen graphs, each given to its compiler; the function that runs them.
+    """Convert a graph of Dynamo into functional ATen graphs, compile each, and return the function that runs them.
 
-    `table` has the decompositions of operations, `whole` are overloads that are not decomposed, `partition` splits a
-    graph into forward and backward.
+    `table` maps operations to decompositions, `whole` are overloads that are not decomposed, `partition` splits a
+    joint graph into forward and backward.
     """
     if table is None:
-        take_layers_apart(graph_module)
+        decompose_layers(graph_module)
     return aot_autograd(
         fw_compiler=forward,
         bw_compiler=backward,
@@ -47,7 +50,7 @@ def compile_captured(
 
 
 def boxed(run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
-    """As AOTAutograd calls compiled graphs: with a list that is emptied, so that inputs can be freed on the way."""
+    """Adapt a function to AOTAutograd's boxed calls: it clears the list of arguments, so that inputs can be freed."""
 
     def run_boxed(args: list[Any]) -> Any:
         inputs = list(args)
@@ -65,18 +68,18 @@ def _all_decompositions() -> dict[Any, Callable[..., Any]]:
 
 
 def decompositions(whole: frozenset[Any] = frozenset()) -> dict[Any, Callable[..., Any]]:
-    """Decompositions of everything that has no lowering of its own, but for `whole`."""
+    """Decompositions of all operations that have no lowering and are not in `whole`."""
     return {op: rule for op, rule in _all_decompositions().items() if op not in LOWERINGS and op not in whole}
 
 
 def static_inputs() -> list[int]:
-    """Which inputs of the graph being compiled are parameters and buffers of the model that the graph only reads.
+    """Indices of the inputs of the graph being compiled that are parameters or buffers which the graph only reads.
 
-    What it writes to (a cache of keys and values, statistics) is another value on every call, as other inputs are.
+    A buffer that it writes (a key-value cache, running statistics) changes on every call, as other inputs do.
     """
     context = torch._guards.TracingContext.try_get()
     if context is None or context.fw_metadata is None:
         return []
     written = {number for number, info in enumerate(context.fw_metadata.input_info) if info.mutates_data}
-    tokens = len(context.fw_metadata.tokens)  # of operations with effects; they come first
+    tokens = len(context.fw_metadata.tokens)  # of operations with side effects; they come first
     return [tokens + number for number in context.fw_metadata.static_input_indices if number not in written]

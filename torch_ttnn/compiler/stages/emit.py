@@ -1,4 +1,4 @@
-"""A program as plain Python: `ttnn` calls, one a line, each value dropped after its last use."""
+"""Emits a program as plain Python: `ttnn` calls, one per line, each value deleted after its last use."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ INDENT = "    "
 
 
 def forward_source(graph: torch.fx.Graph, weights: dict[torch.fx.Node, int], comments: bool = False) -> str:
-    """The function that runs on every call.
+    """The source of the function that runs on every call.
 
-    It takes the library, the device, the prepared weights and the inputs by their numbers, and returns the outputs.
+    It takes the library, the device, and the prepared weights and inputs as lists, and returns the outputs.
     """
     return function_source("forward(ttnn, device, weights, inputs)", list(graph.nodes), weights, comments)
 
@@ -39,7 +39,7 @@ def function_source(
     comments: bool = False,
     kept: Sequence[torch.fx.Node] = (),
 ) -> str:
-    """These nodes as a function; values made by others are taken to be there, and those in `kept` stay."""
+    """These nodes as a function. Values of other nodes are assumed to be in scope; those in `kept` are not deleted."""
     lines = [f"def {signature}:"]
     last_use = last_uses(nodes)
     module = ""
@@ -80,7 +80,7 @@ def call(node: torch.fx.Node) -> str:
 def call_text(
     function: str, args: Iterable[Any], kwargs: Mapping[str, Any], write: Callable[[Any], str] | None = None
 ) -> str:
-    """A call as Python source; `write` says how arguments are written, if not as literals."""
+    """A call as Python source; `write` formats the arguments, by default as literals."""
     write = write or literal
     arguments = [write(item) for item in args]
     arguments += [f"{name}={write(item)}" for name, item in kwargs.items()]
@@ -99,7 +99,7 @@ def function_name(node: torch.fx.Node) -> str:
 
 
 def last_uses(nodes: Sequence[torch.fx.Node]) -> dict[torch.fx.Node, list[torch.fx.Node]]:
-    """For each node, the values that nobody reads after it."""
+    """For each node, the values whose last use it is."""
     seen: set[torch.fx.Node] = set()
     last: dict[torch.fx.Node, list[torch.fx.Node]] = {}
     own = set(nodes)
@@ -115,7 +115,7 @@ _numbers = itertools.count(1)
 
 
 def compiled(source: str, name: str) -> Callable[..., Any]:
-    """The function `name` of a source; tracebacks show its lines."""
+    """Compile a source and return its function `name`; tracebacks show its lines."""
     path = f"<torch_ttnn program {next(_numbers)}>"
     linecache.cache[path] = (len(source), None, source.splitlines(keepends=True), path)
     namespace: dict[str, Any] = {"torch": torch, "composites": composites}
@@ -124,7 +124,7 @@ def compiled(source: str, name: str) -> Callable[..., Any]:
 
 
 def failing_line(error: BaseException) -> str:
-    """The line of a compiled source that an error came through, or an empty string."""
+    """The line of a compiled source in the traceback of an error, or an empty string."""
     found = ""
     for frame, number in traceback.walk_tb(error.__traceback__):
         if frame.f_code.co_filename.startswith("<torch_ttnn program"):
@@ -201,8 +201,8 @@ def _core_range(cores: Any) -> str:
 
 def _compute_config(config: Any) -> str:
     fields = ("math_fidelity", "math_approx_mode", "fp32_dest_acc_en", "packer_l1_acc")
-    given = ", ".join(f"{name}={literal(getattr(config, name))}" for name in fields)
-    return f"ttnn.WormholeComputeKernelConfig({given})"
+    arguments = ", ".join(f"{name}={literal(getattr(config, name))}" for name in fields)
+    return f"ttnn.WormholeComputeKernelConfig({arguments})"
 
 
 def _unary(operation: Any) -> str:
@@ -210,12 +210,12 @@ def _unary(operation: Any) -> str:
 
 
 def _record(record: Any) -> str:
-    """A configuration record with the fields that are not as by default."""
+    """A configuration record, without the fields that have their default values."""
     kind = type(record)
     plain = kind()
     names = [name for name in record._fields if getattr(record, name) != getattr(plain, name)]
-    given = ", ".join(f"{name}={literal(getattr(record, name))}" for name in names)
-    return f"ttnn.{kind.__name__}({given})"
+    arguments = ", ".join(f"{name}={literal(getattr(record, name))}" for name in names)
+    return f"ttnn.{kind.__name__}({arguments})"
 
 
 def _attention_config(config: Any) -> str:

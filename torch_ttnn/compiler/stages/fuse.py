@@ -1,7 +1,7 @@
-"""The stage `fuse`: runs of ATen operations become fewer ones, on the normalised graph and before it is lowered.
+"""The stage `fuse`: replaces chains of ATen operations by fewer ones, after normalisation and before lowering.
 
-Each fusion is data: a pattern, what is built in its place, and a condition. They are in tables by family. The families
-run in the order of `FAMILIES`, which states what must run before what, each over the nodes that its patterns end in.
+Each fusion is data: a pattern, a replacement, and a condition. They are in tables by family. The families run in the
+order of `FAMILIES`, which states what must run before what. Each visits the nodes that its patterns end in.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Node = torch.fx.Node
 
 @dataclass(frozen=True)
 class FusionRecord:
-    """One fusion that was done."""
+    """One applied fusion."""
 
     name: str
-    nodes: tuple[str, ...]  # names of the calls that it replaced, the last first
+    nodes: tuple[str, ...]  # names of the replaced calls, the last first
     made: str  # the name of the new call
     root: Node = field(repr=False, compare=False)
 
@@ -37,7 +37,7 @@ class FusionRecord:
 
 
 def fuse(graph_module: torch.fx.GraphModule, static: Iterable[Node] | Callable[[Node], bool]) -> list[FusionRecord]:
-    """Fuse what can be fused, in place; `static` are (or tells) the inputs that hold parameters and buffers."""
+    """Apply all fusions in place; `static` are the parameters and buffers, or a function that says so."""
     rewriter = Rewriter(graph_module, static)
     records: list[FusionRecord] = []
     for family in FAMILIES:
@@ -48,7 +48,7 @@ def fuse(graph_module: torch.fx.GraphModule, static: Iterable[Node] | Callable[[
 
 
 def run_family(rewriter: Rewriter, family: Iterable[Fusion]) -> list[FusionRecord]:
-    """One pass over the nodes that any of these fusions can end in; the first that applies to a node is taken."""
+    """One pass over the nodes that these fusions can end in; the first fusion that matches a node is applied."""
     by_root: dict[Any, list[Fusion]] = {}
     for fusion in family:
         for target in fusion.pattern.roots:

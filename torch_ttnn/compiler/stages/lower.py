@@ -1,4 +1,4 @@
-"""The stage `lower`: every ATen operation becomes TT-NN calls, or stays a host operation with its reason."""
+"""The stage `lower`: every ATen operation becomes TT-NN calls, or stays on the host with a reason."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ NO_LOWERING = "no lowering is registered for this operation"
 
 @dataclass
 class Lowered:
-    """The two graphs of a program, and where each captured value ended up."""
+    """The two graphs of a program, and the value of each captured node."""
 
     main: torch.fx.Graph
     prepare: torch.fx.Graph
-    weights: list[tuple[torch.fx.Node, torch.fx.Node]]  # (made in prepare, placeholder in main)
-    inputs: list[torch.fx.Node | None]  # of main, one a captured placeholder; None where unused or static
-    statics: dict[int, torch.fx.Node]  # captured placeholder number: its node in prepare
+    weights: list[tuple[torch.fx.Node, torch.fx.Node]]  # (node in prepare, placeholder in main)
+    inputs: list[torch.fx.Node | None]  # of main, one per captured placeholder; None where unused or static
+    statics: dict[int, torch.fx.Node]  # index of the captured placeholder: its node in prepare
     values: dict[torch.fx.Node, Any] = field(default_factory=dict)  # captured node: its value
 
 
@@ -54,7 +54,7 @@ def lower(
     builder: ProgramBuilder,
     captured: torch.fx.GraphModule,
 ) -> Lowered:
-    """Write both graphs of the program for a graph that was made of the captured one."""
+    """Write both graphs of the program for `graph_module`, which was derived from the captured graph."""
     return _Lowering(graph_module, frozenset(static_inputs), builder, captured).run()
 
 
@@ -78,18 +78,18 @@ class _Lowering:
         builder.in_float32 = exponents.in_float32(graph_module.graph)
         self.kept = factorised.host_reasons(graph_module.graph)
         if not builder.accepts("nan"):
-            self.kept |= self._kept_for_nan(inputs)
+            self.kept |= self._host_reasons_of_nan(inputs)
 
     def _input_ranges(self, captured: torch.fx.GraphModule) -> dict[torch.fx.Node, Range]:
-        """Integer inputs are within what every call is checked for."""
+        """The ranges of integer inputs, which every call is checked against."""
         placeholders = self.graph_module.graph.find_nodes(op="placeholder")
         bounds = index_bounds.of_inputs(captured, self.static_numbers)
         return {placeholders[number]: Range(*each) for number, each in bounds.items()}
 
-    def _kept_for_nan(self, inputs: dict[torch.fx.Node, Range]) -> dict[torch.fx.Node, str]:
-        """Operations that stay on the host because something looks for NaN, and why."""
+    def _host_reasons_of_nan(self, inputs: dict[torch.fx.Node, Range]) -> dict[torch.fx.Node, str]:
+        """Operations that stay on the host because another one observes NaN, with the reason."""
 
-        def ranges() -> Ranges:  # before anything is lowered no node is known to be static
+        def ranges() -> Ranges:  # before lowering no node is known to be static
             return Ranges(inputs, lambda node: None, lambda node: False)
 
         return nan_observers.host_reasons(self.graph_module, self.static_numbers, ranges)
@@ -108,12 +108,12 @@ class _Lowering:
             self.env[node] = getattr(self, f"_{node.op}")(node)
         drop_dead_code(builder.main)
         weights = []
-        for made, here in builder.weights.items():
-            if here.users:
-                weights.append((made, here))
+        for prepared, placeholder in builder.weights.items():
+            if placeholder.users:
+                weights.append((prepared, placeholder))
             else:
-                builder.main.erase_node(here)
-        builder.prepare_graph.output(tuple([made for made, _ in weights]))
+                builder.main.erase_node(placeholder)
+        builder.prepare_graph.output(tuple([prepared for prepared, _ in weights]))
         builder.prepare_graph.eliminate_dead_code()
         return Lowered(builder.main, builder.prepare_graph, weights, self.inputs, self.statics, self.env)
 
@@ -127,12 +127,12 @@ class _Lowering:
             return val
         is_static = number in self.static_numbers
         graph = self.builder.prepare_graph if is_static else self.builder.main
-        made = graph.placeholder(f"input_{number}")
-        annotate(made, val=val, number=number, origin=node)
+        placeholder = graph.placeholder(f"input_{number}")
+        annotate(placeholder, val=val, number=number, origin=node)
         if is_static:
-            self.statics[number] = made
-        self.inputs.append(None if is_static else made)
-        return Value(self.builder, val.shape, val.dtype, host=made, is_static=is_static)
+            self.statics[number] = placeholder
+        self.inputs.append(None if is_static else placeholder)
+        return Value(self.builder, val.shape, val.dtype, host=placeholder, is_static=is_static)
 
     def _get_attr(self, node: torch.fx.Node) -> Any:
         held = operator.attrgetter(str(node.target))(self.graph_module)
@@ -160,13 +160,13 @@ class _Lowering:
         except CompileError:
             raise
         except Exception as error:
-            raise CompileError(_told(node, args, kwargs, error)) from error
+            raise CompileError(_failure_message(node, args, kwargs, error)) from error
 
     def _values_of(self, arguments: Any) -> Any:
         return mapped(arguments, lambda item: self.env[item] if isinstance(item, torch.fx.Node) else item)
 
     def _prepared(self, node: torch.fx.Node, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """It depends on nothing that changes from call to call."""
+        """Lower an operation that depends only on weights and constants."""
         function: Any = node.target
         if not isinstance(node.meta.get("val"), torch.Tensor | tuple | list):
             return function(*args, **kwargs)
@@ -194,21 +194,21 @@ class _Lowering:
         return self._as_values(result, node.meta["val"], node)
 
     def _empty(self, val: Any) -> Any:
-        """What an operation gives beside its result, if that has no elements (statistics that are not computed)."""
+        """An output without elements, such as statistics that are not computed; None for any other."""
         if not isinstance(val, torch.Tensor) or 0 not in val.shape:
             return None
         return self.builder.prepare_call(torch.ops.aten.zeros.default, (list(val.shape),), {"dtype": val.dtype}, val)
 
     def _require_supported(self, node: torch.fx.Node, args: tuple, kwargs: dict[str, Any]) -> None:
-        """Refuse what no lowering handles: empty tensors, and dtypes that the device lacks."""
-        found: list[Any] = [item for item in leaves((args, kwargs)) if isinstance(item, Value)]
+        """Refuse what no lowering supports: empty tensors, and dtypes that the device lacks."""
+        checked: list[Any] = [item for item in leaves((args, kwargs)) if isinstance(item, Value)]
         val = node.meta["val"]
         if isinstance(val, tuple | list):
             used = [val[number] for number in self.builder.used if isinstance(val[number], torch.Tensor)]
-            found += [each for each in used if 0 not in each.shape] or used
+            checked += [each for each in used if 0 not in each.shape] or used
         elif isinstance(val, torch.Tensor):
-            found.append(val)
-        for item in found:
+            checked.append(val)
+        for item in checked:
             if 0 in item.shape:
                 raise StaysOnHost("an empty tensor has no counterpart on the device")
             if item.dtype is torch.float64 or item.dtype.is_complex:
@@ -244,11 +244,11 @@ class _Lowering:
         if isinstance(result, Handle):
             if _without_ones(result.shape) != _without_ones(val.shape):
                 raise CompileError(
-                    f"the lowering of {node.target} gives {list(result.shape)} where torch has {list(val.shape)}"
+                    f"the lowering of {node.target} returns {list(result.shape)} where torch has {list(val.shape)}"
                 )
             return Value(self.builder, val.shape, val.dtype, base=result)
         if result.shape != tuple(val.shape):
-            raise CompileError(f"the lowering of {node.target} gives {result} where torch has {list(val.shape)}")
+            raise CompileError(f"the lowering of {node.target} returns {result} where torch has {list(val.shape)}")
         if result.dtype is not val.dtype:
             result = Value(
                 self.builder, result.shape, val.dtype, base=result.base(), form=result.form, is_static=result.is_static
@@ -262,25 +262,25 @@ class _Lowering:
         wanted = captured_vals(node)
         if function in COMPARISONS:
             args = (*self._rounded_alike(*args[:2]), *args[2:])
-        made = call_node(
+        call = call_node(
             self.builder.main, function, self._as_host_nodes(args, wanted), self._as_host_nodes(kwargs, wanted)
         )
-        annotate(made, val=node.meta["val"], origin=node)
+        annotate(call, val=node.meta["val"], origin=node)
         move = Move.RANDOM_STATE if SETS_RANDOM_STATE.on(node) else MOVE.get(node)
         if move is not None:
-            annotate(made, move=move)
+            annotate(call, move=move)
         else:
-            annotate(made, reason=reason, source=source_line(node))
+            annotate(call, reason=reason, source=source_line(node))
         if EFFECT.on(node):
-            annotate(made, effect=True)
-        if _may_choose_strides(made):
-            annotate(made, own_strides=True)
-        return self._host_values(made, node.meta["val"])
+            annotate(call, effect=True)
+        if _may_choose_strides(call):
+            annotate(call, own_strides=True)
+        return self._host_values(call, node.meta["val"])
 
     def _rounded_alike(self, x: Any, y: Any) -> tuple[Any, Any]:
-        """Operands of a comparison on the host. If the device rounded one, the other is rounded as well.
+        """The operands of a comparison on the host, both rounded if the device rounded one of them.
 
-        A maximum that the host finds among unrounded numbers would equal none of the rounded ones.
+        A maximum computed on the host from unrounded numbers would equal none of the rounded ones.
         """
         if not all(isinstance(each, Value) and each.is_float for each in (x, y)):
             return x, y
@@ -291,9 +291,9 @@ class _Lowering:
         return self.builder.rounded_on_host(x, dtype), self.builder.rounded_on_host(y, dtype)
 
     def _as_host_nodes(self, arguments: Any, vals: Iterator[Any] | None = None) -> Any:
-        """Arguments as torch tensors of the main graph: downloaded, or prepared and kept on the host.
+        """Arguments as torch tensors of the main graph: downloaded, or prepared and stored on the host.
 
-        `vals` are torch's arguments, leaf by leaf: tensors get their strides.
+        `vals` are the captured arguments, leaf by leaf: tensors get their strides.
         """
         builder = self.builder
 
@@ -312,14 +312,14 @@ class _Lowering:
             return Value(self.builder, val.shape, val.dtype, host=node)
         if not isinstance(val, tuple | list):
             return node
-        made = []
+        values = []
         for index, each in enumerate(val):
             item = call_node(self.builder.main, operator.getitem, (node, index))
             annotate(item, val=each, origin=self.builder.origin)
             if OWN_STRIDES.on(node):
                 annotate(item, own_strides=True)
-            made.append(self._host_values(item, each))
-        return tuple(made)
+            values.append(self._host_values(item, each))
+        return tuple(values)
 
     # -- outputs ------------------------------------------------------------------------------------------------------
 
@@ -328,13 +328,13 @@ class _Lowering:
         hosts = self._as_host_nodes(self._values_of(outputs))
         hosts = tuple([self._view_of_input(each) or host for each, host in zip(outputs, hosts)])
         self.builder.write_requirements()
-        made = self.builder.main.output(self._apart(outputs, hosts))
-        captured: Any = CAPTURED[node].args[0]  # fusions know shapes, and not always strides
+        output = self.builder.main.output(self._without_aliases(outputs, hosts))
+        captured: Any = CAPTURED[node].args[0]  # fusions keep shapes, but not always strides
         known = [ours if _is_generator_state(ours) else item for ours, item in zip(outputs, captured)]
-        annotate(made, vals=[item.meta.get("val") if isinstance(item, torch.fx.Node) else item for item in known])
+        annotate(output, vals=[item.meta.get("val") if isinstance(item, torch.fx.Node) else item for item in known])
 
     def _view_of_input(self, node: Any) -> torch.fx.Node | None:
-        """A result that is a view of an input, as a view: `x.as_strided_(...)` takes the place in memory from it."""
+        """A result that is a view of an input, as a view: `x.as_strided_(...)` reads its storage offset."""
         if not isinstance(node, torch.fx.Node) or self._is_static(node):
             return None
         if node.op == "placeholder":
@@ -346,46 +346,46 @@ class _Lowering:
         source = self._view_of_input(node.args[0])
         return self.builder.viewed_on_host(source, node) if source is not None else None
 
-    def _apart(self, outputs: tuple, hosts: tuple) -> tuple:
-        """Results that are tensors of their own: a clone must not be the input that it was made of, or its twin."""
-        made: list[Any] = []
-        given: dict[torch.fx.Node, torch.fx.Node] = {}
+    def _without_aliases(self, outputs: tuple, hosts: tuple) -> tuple:
+        """Results as distinct tensors: a clone must not alias its input, nor another result."""
+        results: list[Any] = []
+        outputs_of: dict[torch.fx.Node, torch.fx.Node] = {}
         for output, host in zip(outputs, hosts):
             if isinstance(host, torch.fx.Node):
                 is_input = host.op == "placeholder" and not PREPARED.on(host)
-                if (is_input and output.op != "placeholder") or given.setdefault(host, output) is not output:
+                if (is_input and output.op != "placeholder") or outputs_of.setdefault(host, output) is not output:
                     host = self.builder.copied(host)
-            made.append(host)
-        return tuple(made)
+            results.append(host)
+        return tuple(results)
 
 
 def _is_generator_state(item: Any) -> bool:
-    """The partitioner does not know the size of such an output."""
+    """Whether an output is a generator's state, whose size the partitioner does not know."""
     return isinstance(item, torch.fx.Node) and SETS_RANDOM_STATE.on(item)
 
 
-def _told(node: torch.fx.Node, args: tuple, kwargs: dict[str, Any], error: Exception) -> str:
-    """What went wrong in a lowering, on what, and what to do."""
-    given = [repr(item) for item in args] + [f"{name}={item!r}" for name, item in kwargs.items()]
+def _failure_message(node: torch.fx.Node, args: tuple, kwargs: dict[str, Any], error: Exception) -> str:
+    """What failed in a lowering, for which arguments, and what to do about it."""
+    arguments = [repr(item) for item in args] + [f"{name}={item!r}" for name, item in kwargs.items()]
     return (
         f"lowering {node.target} failed: {type(error).__name__}: {error}\n"
-        f"  called with {', '.join(given)}\n"
+        f"  called with {', '.join(arguments)}\n"
         f"  at {source_line(node) or 'an unknown line of the model'}\n"
-        "  This is a fault of torch_ttnn, not of the model. Until it is mended, options={'bypass_compile': True} runs "
+        "  This is a bug of torch_ttnn, not of the model. Until it is fixed, options={'bypass_compile': True} runs "
         "the model with torch."
     )
 
 
-def _may_choose_strides(made: torch.fx.Node) -> bool:
-    """Whether what torch's kernel gives may lie otherwise in memory than the capture says.
+def _may_choose_strides(call: torch.fx.Node) -> bool:
+    """Whether torch's kernel may return other strides than the captured ones.
 
-    Shape functions and kernels agree where all tensors are contiguous, which is what torch's own tests compare.
+    Meta functions and kernels agree where all tensors are contiguous, which is what torch's own tests compare.
     """
-    target = made.target
+    target = call.target
     if not isinstance(target, torch._ops.OpOverload) or target.is_view:
         return False
-    given = [each.meta.get("val") for each in made.all_input_nodes]
-    tensors = [each for each in leaves((given, made.meta["val"])) if isinstance(each, torch.Tensor)]
+    arguments = [each.meta.get("val") for each in call.all_input_nodes]
+    tensors = [each for each in leaves((arguments, call.meta["val"])) if isinstance(each, torch.Tensor)]
     return not all(each.is_contiguous() for each in tensors)
 
 

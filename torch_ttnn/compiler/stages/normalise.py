@@ -1,4 +1,4 @@
-"""The stage `normalise`: a copy of the captured graph in which nothing is computed twice, and nothing for nobody."""
+"""The stage `normalise`: removes duplicate and dead computations, in a copy of the captured graph."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ aten = torch.ops.aten
 
 
 def normalise(captured: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """A cleaned copy; the captured graph itself is left as it is, but for dtypes that torch has wrong."""
+    """A normalised copy. The captured graph is not changed, except for dtypes that torch captured wrongly."""
     captured_dtypes.correct(captured.graph)
     wanted = _wanted(captured.graph)
     graph = torch.fx.Graph()
@@ -29,7 +29,7 @@ def normalise(captured: torch.fx.GraphModule) -> torch.fx.GraphModule:
         if node not in wanted and node.op != "placeholder":
             continue
         if node.op == "output":
-            _tell_results_apart(node, graph, copies)
+            _separate_results(node, graph, copies)
         if node.target in random_states.OPERATORS:
             copies[node] = random_states.direct_call(node, graph, copies, position)
             continue
@@ -50,12 +50,12 @@ def normalise(captured: torch.fx.GraphModule) -> torch.fx.GraphModule:
             if node.target is aten.cat.default:
                 twin = _without_empty(node, twin)
             elif node.target is aten.as_strided.default:
-                _take_memory_whole(node, twin, copies)
+                _read_whole_storage(node, twin, copies)
             if key is not None:
                 seen[key] = twin
         copies[node] = twin
-    drop_dead_code(graph)  # what only made empty parts
-    with _use_lazy_graph_module(True):  # its Python code is never run
+    drop_dead_code(graph)  # computations of empty parts
+    with _use_lazy_graph_module(True):  # the Python code of the module is never run
         return _make_graph_module(captured, graph)
 
 
@@ -65,7 +65,7 @@ WITH_EFFECTS = torch.ops.higher_order.with_effects
 def _direct_call(
     node: torch.fx.Node, graph: torch.fx.Graph, copies: dict[torch.fx.Node, torch.fx.Node], position: int
 ) -> torch.fx.Node:
-    """The call that `with_effects(token, operation, ...)` stands for. Nodes run in order: no token is needed."""
+    """The call wrapped in `with_effects(token, operation, ...)`. Nodes run in order: no token is needed."""
     _, operation, *args = node.args
     args, kwargs = torch.fx.node.map_arg((tuple(args), node.kwargs), copies.__getitem__)  # type: ignore[assignment]
     twin = graph.call_function(operation, tuple(args), dict(kwargs))  # type: ignore[arg-type]
@@ -78,7 +78,7 @@ def _direct_call(
 def _result_of_direct_call(
     node: torch.fx.Node, graph: torch.fx.Graph, copies: dict[torch.fx.Node, torch.fx.Node]
 ) -> torch.fx.Node:
-    """A result of the call, or the token, which goes through as it came."""
+    """A result of the call, or its token, which is passed through."""
     source, number = node.args
     if number == 0:
         return copies[source.args[0]]  # type: ignore[union-attr, index]
@@ -94,10 +94,8 @@ def _only(results: Any) -> Any:
     return tuple(results) if len(results) > 1 else results[0] if results else None
 
 
-def _tell_results_apart(
-    output: torch.fx.Node, graph: torch.fx.Graph, copies: dict[torch.fx.Node, torch.fx.Node]
-) -> None:
-    """Results that became one node are two tensors all the same: who changes one does not change the other."""
+def _separate_results(output: torch.fx.Node, graph: torch.fx.Graph, copies: dict[torch.fx.Node, torch.fx.Node]) -> None:
+    """Clone results that were deduplicated: a write to one of them must not show in the other."""
     found: dict[torch.fx.Node, torch.fx.Node] = {}
     for node in output.all_input_nodes:
         twin = copies[node]
@@ -107,29 +105,29 @@ def _tell_results_apart(
 
 
 def _without_empty(node: torch.fx.Node, cat: torch.fx.Node) -> torch.fx.Node:
-    """Parts with nothing in them are no parts: a cache starts out empty, a rotation may turn all of a head."""
-    given: Any = cat.args[0]
-    parts = [part for part in given if part.meta["val"].numel()]
-    if not parts or len({part.meta["val"].dtype for part in given}) > 1:
+    """Drop empty operands of a `cat`: a cache starts out empty, a rotary embedding may rotate all of a head."""
+    operands: Any = cat.args[0]
+    parts = [part for part in operands if part.meta["val"].numel()]
+    if not parts or len({part.meta["val"].dtype for part in operands}) > 1:
         return cat
     cat.args = (parts, *cat.args[1:])
-    is_output = any(user.op == "output" for user in node.users)  # a result must not be an input, or another result
+    is_output = any(user.op == "output" for user in node.users)  # a result must not alias an input, or another result
     return cat if len(parts) > 1 or is_output else parts[0]
 
 
-def _take_memory_whole(node: torch.fx.Node, twin: torch.fx.Node, copies: dict[torch.fx.Node, torch.fx.Node]) -> None:
-    """`as_strided` reads the memory that its input is a view of: it is given that, and no longer the view."""
-    given: Any = node.args[0]
+def _read_whole_storage(node: torch.fx.Node, twin: torch.fx.Node, copies: dict[torch.fx.Node, torch.fx.Node]) -> None:
+    """Make `as_strided` read the tensor that its input is a view of: its strides refer to that tensor's storage."""
+    view: Any = node.args[0]
     size, stride, *offset = node.args[1:]
     start = offset[0] if offset and offset[0] is not None else node.kwargs.get("storage_offset")
     if start is None:
-        start = given.meta["val"].storage_offset()
-    owner = _owner(given)
+        start = view.meta["val"].storage_offset()
+    owner = _owner(view)
     twin.args, twin.kwargs = (copies[owner], size, stride, start), {}
 
 
 def _owner(node: torch.fx.Node) -> torch.fx.Node:
-    """The value whose memory this one is a view of."""
+    """The value that this one is a view of; itself if it is no view."""
     source = node
     if node.target is operator.getitem:
         source = node.args[0]  # type: ignore[assignment]
@@ -142,12 +140,12 @@ def _owner(node: torch.fx.Node) -> torch.fx.Node:
 
 
 def count_operations(graph: torch.fx.Graph) -> int:
-    """How many operations torch would run."""
+    """The number of operations that torch would run."""
     return len([node for node in graph.nodes if isinstance(node.target, torch._ops.OpOverload)])
 
 
 def _wanted(graph: torch.fx.Graph) -> set[torch.fx.Node]:
-    """The nodes that the output depends on; a functional graph does nothing else."""
+    """The nodes that the output depends on; a functional graph has no other effect."""
     wanted: set[torch.fx.Node] = set()
     for node in reversed(graph.nodes):
         if node.op == "output" or node in wanted:
@@ -157,7 +155,7 @@ def _wanted(graph: torch.fx.Graph) -> set[torch.fx.Node]:
 
 
 def _key(node: torch.fx.Node, copies: dict[torch.fx.Node, torch.fx.Node]) -> Any:
-    """What makes two nodes one: the same function of the same values. None for what must not be merged."""
+    """The key of deduplication: function and arguments. None for nodes that must not be merged."""
     if node.op != "call_function" or is_random(node.target):
         return None
     return node.target, frozen(node.args, copies.__getitem__), frozen(node.kwargs, copies.__getitem__)

@@ -1,7 +1,7 @@
 """The stage `simplify`: removes conversions that cancel, merges chains of them, and deduplicates them.
 
-Lowerings ask for the layout, dtype and order they need; where the answer of one is the question of the next, nothing
-has to happen between them.
+Lowerings ask for the layout, dtype and order of dimensions that they need. Where one returns what the next asks for, no
+conversion is needed between them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Rule = Callable[[torch.fx.Node], "torch.fx.Node | None"]
 
 
 def simplify(graph: torch.fx.Graph) -> int:
-    """Simplify a main graph in place; how many nodes went."""
+    """Simplify a main graph in place; returns the number of nodes removed."""
     before = len(graph.nodes)
     _merge_twins(graph)
     changed = True
@@ -42,9 +42,9 @@ def _merge_twins(graph: torch.fx.Graph) -> None:
     seen: dict[Any, torch.fx.Node] = {}
     for node in graph.nodes:
         if node.op != "call_function" or REASON.on(node) or node.target is torch.ops.aten.clone.default:
-            continue  # a clone is made to be another tensor
+            continue  # a clone must stay a separate tensor
         if MOVE.get(node) is Move.RANDOM_STATE:
-            continue  # a seed is another one each time
+            continue  # each call draws another seed
         key = PATH.get(node) or node.target, frozen(node.args, _itself), frozen(node.kwargs, _itself)
         try:
             twin = seen.setdefault(key, node)
@@ -67,7 +67,7 @@ def _spec(node: torch.fx.Node) -> Any:
 
 
 def _same_kind(rule_path: str) -> Rule:
-    """A conversion of a conversion is one conversion, or none."""
+    """A rule that merges two conversions of one kind into one, or none."""
 
     def rule(node: torch.fx.Node) -> torch.fx.Node | None:
         inner = _source(node)
@@ -85,7 +85,7 @@ def _same_kind(rule_path: str) -> Rule:
 
 
 def _typecast(node: torch.fx.Node) -> torch.fx.Node | None:
-    """A cast back is nothing if the first cast lost nothing."""
+    """Removes a cast back if the first cast was lossless, and lets products write float32 directly."""
     inner = _source(node)
     if _spec(inner) == _spec(node):
         return inner
@@ -101,12 +101,12 @@ def _typecast(node: torch.fx.Node) -> torch.fx.Node | None:
 
 
 def _is_widened(inner: torch.fx.Node, node: torch.fx.Node) -> bool:
-    """Whether a product is rounded to bfloat16 to be made float32, which its sums were all along."""
+    """Whether a product, accumulated in float32, is rounded to bfloat16 only to be cast to float32."""
     return _spec(inner).dtype is DataType.BFLOAT16 and _spec(node) == _spec(inner).with_(dtype=DataType.FLOAT32)
 
 
 def _permute(node: torch.fx.Node) -> torch.fx.Node | None:
-    """Two permutations are one; that which moves nothing is none."""
+    """Merges two permutations into one, and removes the identity."""
     inner = _source(node)
     order = list(node.args[1])  # type: ignore[arg-type]
     if order == sorted(order):
@@ -122,7 +122,10 @@ def _permute(node: torch.fx.Node) -> torch.fx.Node | None:
 
 
 def _download(node: torch.fx.Node) -> torch.fx.Node | None:
-    """The host reads tiles and rows alike, and float32 as well as what is rounded to be float32 again."""
+    """Skips conversions that a download does not need: the host reads tiles as well as rows.
+
+    A float32 need not be rounded before it is downloaded as float32.
+    """
     inner = _source(node)
     rounds = node.kwargs.get("dtype") is torch.float32 and PATH.get(inner) == "ttnn.typecast"
     needless = rounds and _spec(_source(inner)).dtype is DataType.FLOAT32
@@ -132,7 +135,7 @@ def _download(node: torch.fx.Node) -> torch.fx.Node | None:
     return None
 
 
-# Casts that lose nothing: (from, to).
+# Lossless casts: (from, to).
 _WIDENING = {
     (DataType.BFLOAT16, DataType.FLOAT32),
     (DataType.UINT16, DataType.INT32),

@@ -1,4 +1,4 @@
-"""Between which numbers the values of a graph lie."""
+"""Ranges of the values of a graph."""
 
 from torch_ttnn.compiler.analysis.ranges import rules as rules
 from torch_ttnn.compiler.analysis.ranges.propagation import Range, Ranges, beyond, divides_by_zero

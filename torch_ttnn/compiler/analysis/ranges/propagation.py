@@ -1,8 +1,8 @@
-"""Between which numbers the values of a graph lie, as far as that can be told without running it.
+"""Ranges of the values of a graph, as far as they can be derived without running it.
 
-The device has 32-bit integers, torch mostly 64-bit ones. An operation whose int64 values may leave 32 bits stays on the
-host, where it is exact. Ranges start from what is checked at every call (integer inputs), from constants, comparisons
-and sizes, and go through the operations below; a value of any other operation may be anything.
+The device has 32-bit integers, torch mostly 64-bit ones. An operation whose int64 values may exceed 32 bits stays on
+the host, where it is exact. Ranges start from bounds that are checked at every call (of integer inputs), constants,
+comparisons and sizes, and propagate through the operations in `rules.py`; results of other operations are unbounded.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ BOOLEAN = Range(0, 1)
 
 Rule = Callable[[torch.fx.Node, "Ranges"], Range]
 RULES: dict[Any, Rule] = {}
-SEVERAL: dict[Any, Callable[[torch.fx.Node, Ranges, int], Range]] = {}  # for operations with several results
+SEVERAL: dict[Any, Callable[[torch.fx.Node, Ranges, int], Range]] = {}  # of operations with several results
 
 
 class Ranges:
-    """The ranges of a graph's values; each is worked out when it is first asked for.
+    """The ranges of a graph's values; each is computed at its first use.
 
     inputs       those of placeholders
     constant_of  the value of a node, if it is known
-    is_static    whether it depends on weights and constants only; such integers are looked at when they are uploaded
+    is_static    whether it depends on weights and constants only; such integers are checked when they are uploaded
     """
 
     def __init__(
@@ -62,14 +62,14 @@ class Ranges:
         self.is_static = is_static
 
     def __call__(self, item: Any, output: int = 0) -> Range:
-        """The range of a node, or of a number; of one output where there are several."""
+        """The range of a node or a number; of one output if there are several."""
         if not isinstance(item, torch.fx.Node):
             return Range(item, item) if isinstance(item, bool | int | float) else ANYTHING
         key = (item, output) if output else item
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = self._found(item, output)
-        return found
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._found(item, output)
+        return known
 
     def _found(self, node: torch.fx.Node, output: int) -> Range:
         val = node.meta.get("val")
@@ -80,8 +80,8 @@ class Ranges:
         constant = self._constant_of(node) if is_static else None
         if constant is not None:
             return _of_constant(constant)
-        found = _cut(self._by_rule(node, output, whole), whole)
-        return INT32 if is_static and found == ANYTHING and not _is_floating(val) else found
+        derived = _cut(self._by_rule(node, output, whole), whole)
+        return INT32 if is_static and derived == ANYTHING and not _is_floating(val) else derived
 
     def _by_rule(self, node: torch.fx.Node, output: int, whole: Range) -> Range:
         if node.op != "call_function":
@@ -97,7 +97,7 @@ class Ranges:
 
 
 def _of_dtype(val: Any) -> Range:
-    """What a dtype holds. int64 may be anything: beyond its own bits torch wraps around, and so does the host."""
+    """The range of a dtype. int64 is unbounded: beyond 64 bits torch wraps around, and so does the host."""
     if not isinstance(val, torch.Tensor):
         return ANYTHING
     if val.dtype is torch.bool:
@@ -119,11 +119,11 @@ def _of_constant(constant: torch.Tensor) -> Range:
     return ordered(low.item(), high.item())
 
 
-def _cut(found: Range, whole: Range) -> Range:
-    """A narrower dtype wraps around: what may leave it may be anything in it."""
-    if math.isnan(found.low) or math.isnan(found.high):
+def _cut(derived: Range, whole: Range) -> Range:
+    """A narrower dtype wraps around: a value that may exceed it may be any value of it."""
+    if math.isnan(derived.low) or math.isnan(derived.high):
         return whole
-    return found if found.within(whole) else whole
+    return derived if derived.within(whole) else whole
 
 
 def ordered(low: Number, high: Number) -> Range:
@@ -139,11 +139,11 @@ def rule(*overloads: Any) -> Callable[[Rule], Rule]:
 
 
 def beyond(node: torch.fx.Node, ranges: Ranges) -> bool:
-    """Whether an operation reads or gives int64 values that may leave 32 bits."""
+    """Whether an operation reads or returns int64 values that may exceed 32 bits."""
     val = node.meta.get("val")
-    given = val if isinstance(val, tuple | list) else (val,)
-    for number, each in enumerate(given):
-        if _is_long(each) and _is_read(node, number, len(given)) and not ranges(node, number).within(INT32):
+    vals = val if isinstance(val, tuple | list) else (val,)
+    for number, each in enumerate(vals):
+        if _is_long(each) and _is_read(node, number, len(vals)) and not ranges(node, number).within(INT32):
             return True
     if node.target is operator.getitem:
         return False
@@ -156,7 +156,7 @@ def _is_long(val: Any) -> bool:
 
 
 def _is_read(node: torch.fx.Node, number: int, outputs: int) -> bool:
-    """Whether anybody reads this output."""
+    """Whether this output is used."""
     return outputs == 1 or any(user.target is operator.getitem and user.args[1] == number for user in node.users)
 
 

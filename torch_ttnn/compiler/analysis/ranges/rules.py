@@ -1,4 +1,4 @@
-"""The ranges of single operations, from those of their arguments."""
+"""The ranges of operations, from those of their arguments."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from torch_ttnn.compiler.ir.arguments import leaves
 
 aten = torch.ops.aten
 
-# -- what passes values on -------------------------------------------------------------------------------------------
+# -- copies and casts ------------------------------------------------------------------------------------------------
 
 
 @rule(
@@ -42,9 +42,9 @@ aten = torch.ops.aten
     aten.split_copy.Tensor, aten.cummax.default, aten.unsqueeze_copy.default, aten.squeeze_copy.dim,
 )  # fmt: skip
 def _passes_on(node: torch.fx.Node, ranges: Ranges) -> Range:
-    found = ranges(node.args[0])
+    operand = ranges(node.args[0])
     rounds = node.target in (aten.floor.default, aten.ceil.default, aten.round.default, aten.trunc.default)
-    return Range(_whole(found.low, math.floor), _whole(found.high, math.ceil)) if rounds else found
+    return Range(_whole(operand.low, math.floor), _whole(operand.high, math.ceil)) if rounds else operand
 
 
 def _whole(number: Number, toward: Callable[[float], int]) -> Number:
@@ -53,10 +53,10 @@ def _whole(number: Number, toward: Callable[[float], int]) -> Number:
 
 @rule(aten._to_copy.default, aten.to.dtype, torch.ops.prims.convert_element_type.default)
 def _cast(node: torch.fx.Node, ranges: Ranges) -> Range:
-    found = ranges(node.args[0])
+    operand = ranges(node.args[0])
     if node.meta["val"].dtype.is_floating_point:
-        return found
-    return Range(_whole(found.low, math.floor), _whole(found.high, math.ceil))
+        return operand
+    return Range(_whole(operand.low, math.floor), _whole(operand.high, math.ceil))
 
 
 @rule(aten.cat.default, aten.stack.default)
@@ -64,12 +64,12 @@ def _all_of_them(node: torch.fx.Node, ranges: Ranges) -> Range:
     return _union([ranges(item) for item in node.args[0]])  # type: ignore[union-attr]
 
 
-def _union(given: Iterable[Range]) -> Range:
-    given = list(given)
-    return Range(min(each.low for each in given), max(each.high for each in given)) if given else ANYTHING
+def _union(parts: Iterable[Range]) -> Range:
+    parts = list(parts)
+    return Range(min(each.low for each in parts), max(each.high for each in parts)) if parts else ANYTHING
 
 
-# -- what is made of nothing -----------------------------------------------------------------------------------------
+# -- creation --------------------------------------------------------------------------------------------------------
 
 
 @rule(aten.zeros.default, aten.zeros_like.default, aten.new_zeros.default, aten.zero.default)
@@ -99,8 +99,8 @@ def _new_full(node: torch.fx.Node, ranges: Ranges) -> Range:
 
 @rule(aten.arange.default, aten.arange.start, aten.arange.start_step)
 def _arange(node: torch.fx.Node, ranges: Ranges) -> Range:
-    given = [each for each in node.args if isinstance(each, int | float)]
-    start, end = (0, given[0]) if len(given) == 1 else given[:2]
+    numbers = [each for each in node.args if isinstance(each, int | float)]
+    start, end = (0, numbers[0]) if len(numbers) == 1 else numbers[:2]
     return Range(min(start, end), max(start, end))
 
 
@@ -112,8 +112,8 @@ def _both(node: torch.fx.Node, ranges: Ranges) -> tuple[Range, Range]:
 
 
 def _alpha(node: torch.fx.Node) -> Number:
-    given: Any = node.args[2] if len(node.args) > 2 else node.kwargs.get("alpha", 1)
-    return given
+    alpha: Any = node.args[2] if len(node.args) > 2 else node.kwargs.get("alpha", 1)
+    return alpha
 
 
 def times(left: Range, right: Range) -> Range:
@@ -122,7 +122,7 @@ def times(left: Range, right: Range) -> Range:
 
 
 def _product(one: Number, other: Number) -> Number:
-    return 0 if one == 0 or other == 0 else one * other  # also of infinity: no value is infinite and zero
+    return 0 if one == 0 or other == 0 else one * other  # 0 also for an infinite bound
 
 
 @rule(aten.add.Tensor, aten.add.Scalar)
@@ -153,14 +153,14 @@ def _mul(node: torch.fx.Node, ranges: Ranges) -> Range:
 
 @rule(aten.square.default)
 def _square(node: torch.fx.Node, ranges: Ranges) -> Range:
-    found = _magnitudes(ranges(node.args[0]))
-    return times(found, found)
+    operand = _magnitudes(ranges(node.args[0]))
+    return times(operand, operand)
 
 
 @rule(aten.neg.default)
 def _neg(node: torch.fx.Node, ranges: Ranges) -> Range:
-    found = ranges(node.args[0])
-    return Range(-found.high, -found.low)
+    operand = ranges(node.args[0])
+    return Range(-operand.high, -operand.low)
 
 
 @rule(aten.abs.default)
@@ -168,9 +168,9 @@ def _abs(node: torch.fx.Node, ranges: Ranges) -> Range:
     return _magnitudes(ranges(node.args[0]))
 
 
-def _magnitudes(found: Range) -> Range:
-    low = 0 if found.low <= 0 <= found.high else min(abs(found.low), abs(found.high))
-    return Range(low, max(abs(found.low), abs(found.high)))
+def _magnitudes(operand: Range) -> Range:
+    low = 0 if operand.low <= 0 <= operand.high else min(abs(operand.low), abs(operand.high))
+    return Range(low, max(abs(operand.low), abs(operand.high)))
 
 
 @rule(aten.sign.default, aten.sgn.default)
@@ -180,23 +180,23 @@ def _sign(node: torch.fx.Node, ranges: Ranges) -> Range:
 
 @rule(aten.relu.default)
 def _relu(node: torch.fx.Node, ranges: Ranges) -> Range:
-    found = ranges(node.args[0])
-    return Range(max(found.low, 0), max(found.high, 0))
+    operand = ranges(node.args[0])
+    return Range(max(operand.low, 0), max(operand.high, 0))
 
 
 @rule(aten.pow.Tensor_Scalar)
 def _pow(node: torch.fx.Node, ranges: Ranges) -> Range:
-    found, exponent = ranges(node.args[0]), node.args[1]
-    if not isinstance(exponent, int) or not 0 <= exponent <= 64 or not found.within(Range(-(2**64), 2**64)):
+    operand, exponent = ranges(node.args[0]), node.args[1]
+    if not isinstance(exponent, int) or not 0 <= exponent <= 64 or not operand.within(Range(-(2**64), 2**64)):
         return ANYTHING
-    reach = _magnitudes(found).high
+    reach = _magnitudes(operand).high
     high = math.floor(reach) ** exponent if isinstance(reach, int) else reach**exponent
-    return Range(0 if exponent % 2 == 0 or found.low >= 0 else -high, max(high, 1))
+    return Range(0 if exponent % 2 == 0 or operand.low >= 0 else -high, max(high, 1))
 
 
 @rule(aten.floor_divide.default, aten.floor_divide.Scalar, aten.div.Tensor_mode, aten.div.Scalar_mode)
 def _whole_division(node: torch.fx.Node, ranges: Ranges) -> Range:
-    """Divided by zero, torch raises an error; the divisors next to it give the largest quotients."""
+    """Division by zero raises an error in torch; the divisors next to it give the largest quotients."""
     left, right = _both(node, ranges)
     if node.meta["val"].dtype.is_floating_point or not math.isfinite(left.low) or not math.isfinite(left.high):
         return ANYTHING
@@ -218,7 +218,7 @@ def _division(node: torch.fx.Node, ranges: Ranges) -> Range:
 
 @rule(aten.remainder.Tensor, aten.remainder.Scalar, aten.fmod.Tensor, aten.fmod.Scalar)
 def _remainder(node: torch.fx.Node, ranges: Ranges) -> Range:
-    """Smaller than what is divided by; of its sign, or of that of what is divided."""
+    """Smaller than the divisor; with its sign, or with that of the dividend."""
     left, right = _both(node, ranges)
     reach = max(_magnitudes(right).high, 0)
     sign = left if node.target in (aten.fmod.Tensor, aten.fmod.Scalar) else right
@@ -239,20 +239,20 @@ def _minimum(node: torch.fx.Node, ranges: Ranges) -> Range:
 
 @rule(aten.clamp.default, aten.clamp.Tensor, aten.clamp_min.default, aten.clamp_max.default, aten.hardtanh.default)
 def _clamp(node: torch.fx.Node, ranges: Ranges) -> Range:
-    found = ranges(node.args[0])
-    given = [*node.args[1:], None, None]
-    low, high = node.kwargs.get("min", given[0]), node.kwargs.get("max", given[1])
+    operand = ranges(node.args[0])
+    limits = [*node.args[1:], None, None]
+    low, high = node.kwargs.get("min", limits[0]), node.kwargs.get("max", limits[1])
     if node.target is aten.clamp_max.default:
-        low, high = None, given[0]
+        low, high = None, limits[0]
     if node.target is aten.hardtanh.default:
-        low, high = (-1 if given[0] is None else given[0]), (1 if given[1] is None else given[1])
+        low, high = (-1 if limits[0] is None else limits[0]), (1 if limits[1] is None else limits[1])
     if low is not None:
         least = ranges(low)
-        found = Range(max(found.low, least.low), max(found.high, least.high))
+        operand = Range(max(operand.low, least.low), max(operand.high, least.high))
     if high is not None:
         most = ranges(high)
-        found = Range(min(found.low, most.low), min(found.high, most.high))
-    return found
+        operand = Range(min(operand.low, most.low), min(operand.high, most.high))
+    return operand
 
 
 # -- bits ------------------------------------------------------------------------------------------------------------
@@ -260,8 +260,8 @@ def _clamp(node: torch.fx.Node, ranges: Ranges) -> Range:
 
 @rule(aten.bitwise_not.default)
 def _bitwise_not(node: torch.fx.Node, ranges: Ranges) -> Range:
-    found = ranges(node.args[0])
-    return Range(-1 - found.high, -1 - found.low)
+    operand = ranges(node.args[0])
+    return Range(-1 - operand.high, -1 - operand.low)
 
 
 @rule(
@@ -269,7 +269,7 @@ def _bitwise_not(node: torch.fx.Node, ranges: Ranges) -> Range:
     aten.bitwise_xor.Tensor, aten.bitwise_xor.Scalar,
 )  # fmt: skip
 def _bitwise(node: torch.fx.Node, ranges: Ranges) -> Range:
-    """As many bits as the wider operand has; of `and`, as the narrower one that is not negative."""
+    """As many bits as the wider operand; for `and`, as the narrower non-negative one."""
     left, right = _both(node, ranges)
     is_and = node.target in (aten.bitwise_and.Tensor, aten.bitwise_and.Scalar)
     positive = [each.high for each in (left, right) if each.low >= 0]
@@ -282,7 +282,7 @@ def _bitwise(node: torch.fx.Node, ranges: Ranges) -> Range:
 
 
 def _bits(number: Number) -> int:
-    """How many bits an integer takes, besides its sign."""
+    """The number of bits of an integer, without its sign."""
     return int(number if number >= 0 else ~int(number)).bit_length()
 
 
@@ -291,8 +291,8 @@ def _bits(number: Number) -> int:
     aten.__lshift__.Tensor,
 )  # fmt: skip
 def _left_shift(node: torch.fx.Node, ranges: Ranges) -> Range:
-    found, by = _both(node, ranges)
-    return times(found, Range(1, 2**by.high)) if by.low >= 0 and by.high < 64 else ANYTHING
+    operand, by = _both(node, ranges)
+    return times(operand, Range(1, 2**by.high)) if by.low >= 0 and by.high < 64 else ANYTHING
 
 
 @rule(
@@ -300,11 +300,11 @@ def _left_shift(node: torch.fx.Node, ranges: Ranges) -> Range:
     aten.__rshift__.Tensor,
 )  # fmt: skip
 def _right_shift(node: torch.fx.Node, ranges: Ranges) -> Range:
-    """Towards 0 or -1, whatever it is shifted by."""
+    """Towards 0 or -1, whatever the shift."""
     return ranges(node.args[0]).joined(Range(-1, 0))
 
 
-# -- choosing and writing --------------------------------------------------------------------------------------------
+# -- selecting and writing -------------------------------------------------------------------------------------------
 
 
 @rule(aten.where.self, aten.where.ScalarOther, aten.where.ScalarSelf, aten.where.Scalar)
@@ -327,7 +327,7 @@ def _triangle(node: torch.fx.Node, ranges: Ranges) -> Range:
     return ranges(node.args[0]).joined(Range(0, 0))
 
 
-# Which argument is written.
+# The index of the argument that is written.
 WRITTEN: dict[Any, int] = {
     aten.scatter.src: 3,
     aten.scatter.value: 3,
@@ -342,7 +342,7 @@ WRITTEN: dict[Any, int] = {
 
 @rule(*WRITTEN)
 def _written(node: torch.fx.Node, ranges: Ranges) -> Range:
-    """What was there, or what is written."""
+    """The old values, or the written ones."""
     number = WRITTEN[node.target]
     written = node.args[number] if len(node.args) > number else node.kwargs.get("src", node.kwargs.get("value"))
     return ranges(node.args[0]).joined(ranges(written))
@@ -369,7 +369,7 @@ def _scatter_reduce(node: torch.fx.Node, ranges: Ranges) -> Range:
 
 
 def _accumulated(node: torch.fx.Node, ranges: Ranges, written: Any) -> Range:
-    """All that is written may be added to one place."""
+    """All written values may be added to one element."""
     there, each = ranges(node.args[0]), ranges(written)
     count = written.meta["val"].numel() if isinstance(written, torch.fx.Node) else math.prod(node.meta["val"].shape)
     added = times(each, Range(0, max(count, 1)))
@@ -380,7 +380,7 @@ def _accumulated(node: torch.fx.Node, ranges: Ranges, written: Any) -> Range:
 
 
 def _length(node: torch.fx.Node) -> int:
-    """How many values become one, at most."""
+    """The number of values that are reduced to one, at most."""
     source: Any = node.args[0]
     before, after = source.meta["val"].numel(), node.meta["val"].numel()
     return before // after if after else 1
@@ -418,7 +418,7 @@ def _product_of_matrices(node: torch.fx.Node, ranges: Ranges) -> Range:
 
 @rule(aten.argmax.default, aten.argmin.default)
 def _place(node: torch.fx.Node, ranges: Ranges) -> Range:
-    """Counted along a dimension, or through all of them."""
+    """Positions along a dimension, or in the flattened tensor."""
     source: Any = node.args[0]
     val = source.meta["val"]
     dim: Any = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim")
@@ -455,28 +455,28 @@ SLOW: dict[Any, Callable[[float], float]] = {
 
 @rule(*SLOW)
 def _slow(node: torch.fx.Node, ranges: Ranges) -> Range:
-    """Functions that grow slower than what they are of: finite for what is finite and positive."""
-    found = ranges(node.args[0])
+    """Monotonic functions that are finite for finite positive arguments."""
+    operand = ranges(node.args[0])
     function = SLOW[node.target]
-    if found.low < 0 or (found.low == 0 and function is not math.sqrt) or not math.isfinite(found.high):
+    if operand.low < 0 or (operand.low == 0 and function is not math.sqrt) or not math.isfinite(operand.high):
         return ANYTHING
-    return Range(function(found.low), function(found.high))
+    return Range(function(operand.low), function(operand.high))
 
 
 @rule(aten.exp.default)
 def _exp(node: torch.fx.Node, ranges: Ranges) -> Range:
-    found = ranges(node.args[0])
-    return Range(math.exp(found.low), math.exp(found.high)) if found.high < LARGEST_LOGARITHM else ANYTHING
+    operand = ranges(node.args[0])
+    return Range(math.exp(operand.low), math.exp(operand.high)) if operand.high < LARGEST_LOGARITHM else ANYTHING
 
 
 LARGEST_LOGARITHM = 88  # below the logarithm of the largest float32
 
 
-# -- several results: values and where they were ---------------------------------------------------------------------
+# -- several results: values and their positions ---------------------------------------------------------------------
 
 
 def _values_and_places(node: torch.fx.Node, ranges: Ranges, output: int) -> Range:
-    """Places are counted along the dimension that is chosen from."""
+    """Values of the input, and positions along the reduced dimension."""
     source: Any = node.args[0]
     if output == 0:
         return ranges(source)
@@ -487,7 +487,7 @@ def _values_and_places(node: torch.fx.Node, ranges: Ranges, output: int) -> Rang
 
 
 def _values_and_pixels(node: torch.fx.Node, ranges: Ranges, output: int) -> Range:
-    """Places are counted through an image."""
+    """Values of the input, and positions in a flattened image."""
     source: Any = node.args[0]
     return ranges(source) if output == 0 else Range(0, max(source.meta["val"].numel() - 1, 0))
 
