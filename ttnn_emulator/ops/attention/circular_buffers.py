@@ -32,6 +32,7 @@ class Work:
         return total > self.cores
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa/device/sdpa_program_factory.cpp, circular buffers
 def prefill_buffers(
     kernel: Prefill, q: Spec, k: Spec, v: Spec, work: Work, *, mask: DataType | None, partial: bool, padded: bool
 ) -> int:
@@ -100,6 +101,8 @@ class Cache:
     has_sink: bool
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa_decode/device/sdpa_decode_program_factory.cpp, circular
+# buffers
 def decode_buffers(kernel: Decode, cache: Cache, rows: int, width: int) -> int:
     """Of the decoding kernel: `rows` of tiles of queries a core, values of so many columns."""
     tile = DEFAULT_TILE if kernel.full_tiles else HALF_TILE
@@ -128,6 +131,7 @@ def decode_buffers(kernel: Decode, cache: Cache, rows: int, width: int) -> int:
 # -- two joint sequences ----------------------------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa/device/joint_sdpa_program_factory.cpp, circular buffers
 def joint_buffers(kernel: Prefill, q: Spec, chunks: int, cores: int, *, padded: bool) -> int:
     """Of the kernel for two joint sequences with `chunks` chunks of queries."""
     rows, columns, depth = kernel.q_chunk, kernel.k_chunk, kernel.width

@@ -12,10 +12,15 @@ from ttnn_emulator.tensors.memory_config import MemoryConfig
 from ttnn_emulator.tensors.shapes import DEFAULT_TILE, div_up
 from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa_decode/sdpa_decode.cpp, get_chunk_size
 LARGEST_CHUNK = 512
-MOST_ROUNDS = 6  # of the tree in which cores hand over their sums
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa_decode/device/sdpa_decode_device_operation.hpp,
+# MAX_TREE_REDUCTION_ROUNDS
+MOST_ROUNDS = 6  # rounds of the tree reduction across cores
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa_decode/device/sdpa_decode_program_factory.cpp,
+# max_cores_per_head_batch and use_half_tile
 DEFAULT_MOST_CORES = 16
-SMALL_HEADS = 16  # queries of up to so many heads lie in tiles of 16 rows
+SMALL_HEADS = 16  # queries with at most this many heads use 16 x 32 tiles
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,7 @@ def given_chunk(program: Any) -> int:
     return size
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa_decode/sdpa_decode.cpp, get_chunk_size
 def chunk_for(length: int, program: Any) -> int:
     """The chunk size of a cache in one piece: the largest power of two that divides its length, up to a limit."""
     asked = given_chunk(program)

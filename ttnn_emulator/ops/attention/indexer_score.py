@@ -246,7 +246,8 @@ def _prepared(
     start = _start(given, queries, keys, kv_len, choice)
     rows, columns, resident = _require_units(units, heads, queries, keys, choice)
     each = heads // choice.groups
-    # indexer_score_host_common.hpp, dsa_qk_batching
+    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/indexer_score/device/indexer_score_host_common.hpp,
+    # dsa_qk_batching
     together = each if choice.groups > 1 else resident
     batch = together if rows == 1 else min(together, TILE_SIZE)
     require(together % batch == 0, f"{together} heads are no multiple of the {batch} that are added up at a time")

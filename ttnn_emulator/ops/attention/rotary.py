@@ -25,6 +25,8 @@ from ttnn_emulator.tensors.spec import Spec, padded_spec
 from ttnn_emulator.tensors.tensor import Tensor
 
 HALF_BUFFERS = 7  # tiles that rotate_half keeps: three doubled ones and its -1
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/ssm/repeat_and_interleave_eltwise_mul/device/repeat_and_interleave_eltwise_mul_device_operation_types.hpp,  # noqa: E501
+# HIDDEN_SIZE
 SSM_HIDDEN = 5120
 SSM_DTYPES = (DataType.BFLOAT16, DataType.BFLOAT8_B)
 

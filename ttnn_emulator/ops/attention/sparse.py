@@ -19,10 +19,14 @@ from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG
 from ttnn_emulator.tensors.shapes import DEFAULT_TILE, TILE_SIZE, round_up
 from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
-NOTHING = 0xFFFFFFFF  # an index that stands for no key: sparse_sdpa_reader.cpp, `sentinel`
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa/device/kernels/dataflow/sparse_sdpa_reader.cpp, sentinel
+NOTHING = 0xFFFFFFFF  # index that selects no key
 NARROW_TILE = tile_bytes(DEFAULT_TILE, DataType.BFLOAT16)
-MESSAGE = 16  # bytes of a page by which two kernels of a core speak: sparse_sdpa_common.hpp, `align_cb_page`
-MOST_SLOTS, LEAST_SLOTS = 64, 2  # blocks that a core keeps: sparse_sdpa_msa_common.hpp, KV_CACHE_SLOTS_MAX and _MIN
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa/device/kernels/sparse_sdpa_common.hpp, align_cb_page
+MESSAGE = 16  # bytes of a page that carries messages between two kernels of a core
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa/device/kernels/sparse_sdpa_msa_common.hpp,
+# KV_CACHE_SLOTS_MAX and KV_CACHE_SLOTS_MIN
+MOST_SLOTS, LEAST_SLOTS = 64, 2  # key and value blocks that a core caches
 
 
 # -- what both require ------------------------------------------------------------------------------------------------

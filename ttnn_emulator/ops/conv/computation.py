@@ -156,13 +156,15 @@ def _fault(outcome: Outcome) -> ChipFault | None:
     if run.product is not None:
         return None  # the function is applied by the matmul's kernel or after it
     if problem.depthwise_1d and run.settings.config_tensors_in_dram:
-        # reader_depthwise_conv1d.cpp reads its indices from L1 and never fetches them
+        # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/device/kernels/reader_depthwise_conv1d.cpp, reads the
+        # indices from L1 and never fetches them from DRAM
         return ChipFault(
             "a 1D depthwise convolution without a bias reads garbage with config_tensors_in_dram=True",
             hint="Give it a bias, of zeros if need be, or config_tensors_in_dram=False.",
         )
     if problem.depthwise_1d and function is not None:
-        # compute_depthwise_conv1d.cpp has no place for it
+        # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/device/kernels/compute_depthwise_conv1d.cpp, applies no
+        # activation
         return ChipFault(
             f"a 1D depthwise convolution without a bias leaves its activation {function.op_type.name} out",
             hint="Apply it to the result, or give a bias, of zeros if need be.",

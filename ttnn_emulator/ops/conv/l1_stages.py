@@ -1,7 +1,6 @@
 """In which order a convolution or a pool takes L1 and gives it back.
 
-The order is that of the library: conv2d.cpp (`conv2d_L1`), conv2d_utils.cpp (`shard_or_reshard_tensor_if_required`,
-`fold_input_tensor_if_required`, `tilize_with_optional_deallocation`) and generic_pools.cpp (`pool2d_L1`).
+The order is the library's own.
 """
 
 from __future__ import annotations
@@ -15,6 +14,10 @@ from ttnn_emulator.ops.flows.value_flow import Flow
 from ttnn_emulator.tensors.spec import Spec
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d.cpp, conv2d_L1
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, shard_or_reshard_tensor_if_required,
+# fold_input_tensor_if_required and tilize_with_optional_deallocation
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/pool/generic/generic_pools.cpp, pool2d_L1
 @dataclass
 class Course:
     """The value on its way to the kernel: where it is now, and what was taken and given back so far.

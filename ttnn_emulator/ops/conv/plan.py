@@ -74,6 +74,7 @@ class Fold:
 # -- folding ----------------------------------------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, auto_enable_kernel_folding
 def folds(settings: Settings, window: Window, config: MemoryConfig, *, in_rows: bool) -> bool:
     """Whether strided patches of an input in `config` are turned into channels first; `in_rows`: it is not in tiles."""
     if settings.enable_kernel_stride_folding is not None:
@@ -87,6 +88,7 @@ def folds(settings: Settings, window: Window, config: MemoryConfig, *, in_rows: 
     return config.is_dram and (in_rows or window.padding == (0, 0, 0, 0))
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, compute_kernel_stride_folding_params
 def fold_problem(problem: Problem) -> Problem:
     """The convolution that is left once the input is folded."""
     window = problem.window
@@ -118,6 +120,7 @@ def fold_input(x: Spec, window: Window, channels: int) -> Spec:
         return ttnn.fold(tensor, *window.stride, padding=list(window.padding))._spec
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, use_matmul_for_1x1_conv
 def as_matmul(window: Window, settings: Settings) -> bool:
     """Convolutions with a kernel of one pixel are matrix products."""
     plain = window.kernel == window.stride == window.dilation == (1, 1) and window.padding == (0, 0, 0, 0)
@@ -137,6 +140,7 @@ class Placed:
     moved: bool  # a copy was made
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, shard_or_reshard_tensor_if_required
 def place_input(x: Spec, problem: Problem, settings: Settings, auto_sharded: bool) -> Placed:
     """Shard the input, or shard it anew, if the convolution needs that."""
     config, moved = _wanted_placement(x, problem, settings)
@@ -457,6 +461,7 @@ def _require_indices(run: Run, placed: Placed, channels: int) -> int:
     return needed
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, conv_skip_mcast
 def _alone(placed: Placed) -> bool:
     """A single core along the channels has nobody to send activations to."""
     if placed.inputs.scheme is HEIGHT:

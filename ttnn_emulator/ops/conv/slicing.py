@@ -17,6 +17,8 @@ ALONG_HEIGHT = ALL_ENUMS["SliceTypeEnum"].DRAMSliceHeight
 ALONG_WIDTH = ALL_ENUMS["SliceTypeEnum"].DRAMSliceWidth
 WHOLE = ALL_ENUMS["SliceTypeEnum"].L1Full
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/sliding_window/op_slicing/op_slicing.cpp, threshold_ratio and input_width
+# in best_guess_slice_type
 TALL = 3.0  # rows for each column from which a row-major image is sliced along its height
 NARROW = 200  # columns below which a tiled image is sliced along its height
 
@@ -92,6 +94,7 @@ def choose_slicing(op: Sliceable, given: Slicing | None, free_bytes: int) -> Sli
     )
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/sliding_window/op_slicing/op_slicing.cpp, best_guess_slice_type
 def best_guess(op: Sliceable) -> SliceType:
     """Slices across the width overlap less; tall or narrow images are cut along their height all the same."""
     height, width = op.input_size

@@ -21,7 +21,8 @@ from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up, round_up
 from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 MOST_TILES = 8  # tiles of a column of the result: they share the destination register
-# All three program factories ask for HiFi4 and a destination register of 16 bits.
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/matmul_decode/device/full_width_sharded_program_factory.cpp,
+# math_fidelity; the batched and the partial factory set the same
 MATH = MathConfig(MathFidelity.HiFi4, fp32_acc=False, approx=False)
 WIDTH_SHARDED = TensorMemoryLayout.WIDTH_SHARDED
 

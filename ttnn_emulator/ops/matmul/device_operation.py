@@ -112,6 +112,8 @@ def kernel_config(given: Any) -> tuple[MathConfig | None, bool]:
     return math_config(given), bool(given.dst_full_sync_en)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/matmul_device_operation.cpp, math_fidelity, increase_fidelity
+# and are_inputs_32F
 def default_math(of: Operands, asked: Asked, dtype: DataType, arch: Arch) -> MathConfig:
     """Fidelity and accumulation when no compute kernel config is given."""
     if of.a.dtype is of.b.dtype is DataType.FLOAT32:

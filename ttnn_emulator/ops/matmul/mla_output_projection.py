@@ -22,7 +22,9 @@ from ttnn_emulator.tensors.spec import Spec
 BF16 = DataType.BFLOAT16
 TILE_BYTES = 2 * TILE_SIZE * TILE_SIZE
 
-# matmul_wo_ring_common.h: tiles of the inner dimension that each bank holds (K_TILES_PER_CORE_A), and the columns.
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek/mla/matmul_wo/device/kernels/matmul_wo_ring_common.h,
+# K_TILES_PER_CORE_A
+# Inner-dimension tiles per DRAM bank.
 BANK_TILES = (44, 44, 42, 42, 42, 42, 42, 42, 44, 44, 42, 42)
 INNER = sum(BANK_TILES) * TILE_SIZE
 COLLECTORS = 7  # cores that add up; each has one of 7 tiles of columns at a time
@@ -32,7 +34,9 @@ LAYER_ROWS = max(BANK_TILES) * TURNS * TILE_SIZE  # of a bank, with what fills u
 BANK_WIDTH = COLLECTORS * TILE_SIZE
 INPUT_BYTES = INNER // TILE_SIZE * TILE_BYTES
 OUTPUT_BYTES = TURNS * TILE_BYTES
-# matmul_wo_program_factory.cpp: 42 tiles of weights in bfloat8_b, 28 of partial sums, 48 of those to be added.
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek/mla/matmul_wo/device/matmul_wo_program_factory.cpp,
+# circular buffers
+# 42 bfloat8_b weight tiles, 28 tiles of partial sums, 48 tiles of partial sums to add.
 BUFFERS = 42 * 1088 + (28 + 48) * TILE_BYTES
 MATH = MathConfig(MathFidelity.LoFi, fp32_acc=False, approx=True)
 

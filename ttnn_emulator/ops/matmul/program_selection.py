@@ -30,6 +30,8 @@ from ttnn_emulator.tensors.memory_config import ShardSpec
 from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp,
+# generate_matmul_program_config
 def choose(choice: Choice) -> Program:
     """The program for these operands, checked as the library checks its own choices."""
     of = choice.operands
@@ -59,6 +61,8 @@ def _require_sound(program: Program, device_grid: tuple[int, int]) -> None:
     )
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp,
+# create_simple_matmul_program_config
 def _plain(choice: Choice, grid: tuple[int, int] | None = None) -> Program:
     """Neither a core grid nor a sharded first operand."""
     of, output = choice.operands, choice.memory_config
@@ -173,6 +177,7 @@ def _is_column_major(of: Operands) -> bool:
     return shard_of(of.a.memory_config).orientation is ShardOrientation.COL_MAJOR
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp, get_mcast_1d_config
 def _one_dimensional(choice: Choice, *, mcast_in0: bool, shard: ShardSpec | None) -> Program:
     """One operand goes to all cores, the other is dealt out over them."""
     of = choice.operands
@@ -211,6 +216,8 @@ def _one_dimensional(choice: Choice, *, mcast_in0: bool, shard: ShardSpec | None
     )
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp,
+# create_matmul_program_config
 def _on_grid(choice: Choice, fused: UnaryWithParam | None) -> Program:
     """The user named a grid of cores, or a sharded first operand leaves it to the general case."""
     of = choice.operands
@@ -279,6 +286,8 @@ def _batched_on_grid(choice: Choice, grid: tuple[int, int], fused: UnaryWithPara
     return Program(Kind.REUSE, grid, step, sub_h, sub_w, per_core_M=rows, per_core_N=columns)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp,
+# create_matmul_1d_systolic_array_program_config
 def _systolic(choice: Choice, grid: tuple[int, int], fused: UnaryWithParam | None) -> Program:
     """All cores in a line."""
     of = choice.operands
@@ -313,6 +322,7 @@ def _systolic(choice: Choice, grid: tuple[int, int], fused: UnaryWithParam | Non
     )
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp, get_matmul_program_config
 def _from_shards(choice: Choice) -> Program:
     """The first operand is sharded: its shards decide."""
     of, output = choice.operands, choice.memory_config

@@ -172,6 +172,8 @@ def require_blocks(spec: Spec, program: Any, memory: MemoryConfig) -> None:
     )
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/layernorm/device/layernorm_common.cpp,
+# create_layernorm_program_config
 def default_program(shards: ShardSpec | None) -> Any:
     """The program config that the library makes when none is given."""
     if shards is None:
@@ -185,11 +187,10 @@ def default_program(shards: ShardSpec | None) -> Any:
     )
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/layernorm/device/sharded_layernorm_factory_helpers.cpp,
+# should_use_two_stage_reduce and GridParams::compute
 def first_stage(spec: Spec, program: Any) -> int | None:
-    """How many cores a first stage adds over, where the sharded kernel adds in two: over lines of cores, then lines.
-
-    sharded_layernorm_factory_helpers.cpp, should_use_two_stage_reduce and GridParams::compute.
-    """
+    """Cores per first-stage reduction when the sharded kernel reduces in two stages, None when in one."""
     shards = spec.shard_spec
     assert shards is not None
     box, grid = shards.grid.bounding_box(), program.compute_with_storage_grid_size

@@ -336,6 +336,8 @@ def _require_rotation(tensor: Spec, heads: int, matrix: Spec, cosines: Spec, sin
         require(wave.padded_shape == wanted, f"{name} must be {list(wanted)}, not {list(wave.padded_shape)}")
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/transformer/fused_distributed_rmsnorm/device/fused_rmsnorm_post_all_gather_program_factory.cpp,  # noqa: E501
+# circular buffers
 def _after_bytes(
     tensor: Spec,
     stats: Spec,
@@ -346,7 +348,7 @@ def _after_bytes(
     block: int,
     heads: int,
 ) -> int:
-    """fused_rmsnorm_post_all_gather_program_factory.cpp: the circular buffers."""
+    """Bytes of circular buffers per core."""
     middle, columns = _size(_middle(config)), tensor.padded_shape[-1] // TILE_SIZE
     size = 2 * block * (_size(BF16) + _size(made)) + 2 * stats.padded_shape[-1] // TILE_SIZE * _size(stats.dtype)
     size += 2 * _size(BF16) + middle

@@ -19,6 +19,7 @@ from ttnn_emulator.tensors.shapes import div_up, round_up
 # -- grids ------------------------------------------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/groupnorm/groupnorm_grid_utils.cpp, compute_num_virtual_cols
 def virtual_columns(grid_x: int, groups: int, channels: int) -> int:
     """Into how many parts of whole tiles and whole groups the channels are cut; 0 if there is no way."""
     for columns in range(min(grid_x, groups), 0, -1):

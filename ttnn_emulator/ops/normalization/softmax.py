@@ -23,10 +23,13 @@ from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 TILE = 32
 TAKEN = (DataType.FLOAT32, DataType.BFLOAT16, DataType.BFLOAT8_B)
-SMALL_KERNEL_LIMIT = 512 * 1024  # L1 up to which the general kernels keep a whole line of tiles
-LARGE_KERNEL_TILES = 80  # softmax_program_factory_attention_optimized.cpp: large_kernel_cb_size
-ESTIMATED_SINGLES = 5  # there: single_tile_cb_count
-PADDING_MASK = 2048  # bytes of the tile that hides padding
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/softmax/device/softmax_device_operation.cpp, L1_512KB
+SMALL_KERNEL_LIMIT = 512 * 1024  # bytes of L1 up to which the general kernels hold a whole row or column of tiles
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/softmax/device/softmax_program_factory_attention_optimized.cpp,  # noqa: E501
+# large_kernel_cb_size and single_tile_cb_count
+LARGE_KERNEL_TILES = 80
+ESTIMATED_SINGLES = 5
+PADDING_MASK = 2048  # bytes of the tile that masks padding
 
 
 # -- checks -----------------------------------------------------------------------------------------------------------
@@ -166,6 +169,8 @@ def _mask_reader(shape: tuple[int, ...], mask: Spec, causal: bool) -> Callable[[
     return read
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/softmax/device/softmax_program_factory_attention_optimized.cpp,  # noqa: E501
+# cb_size_sum_bytes against l1_size_per_core, and the circular buffers
 def _rows_buffers(
     spec: Spec, mask: Spec | None, config: MathConfig, bulk: DataType, stable: bool
 ) -> tuple[int, int | None]:

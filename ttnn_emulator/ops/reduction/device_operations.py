@@ -336,11 +336,12 @@ def _extremes(tensor: Spec, step: Step) -> Callable[[torch.Tensor], torch.Tensor
     return compute
 
 
+# tt-metal v0.81.1: tt_metal/tt-llk/tt_llk_wormhole_b0/llk_lib/llk_math_reduce.h, reduce_row_perform_transpose
 def _leaving_register(step: Step) -> Callable[..., None]:
     """What becomes of a float32 found along the way: no denormal is stored, and the matrix unit adds 0 to a row's.
 
-    It turns a row's extremes into a column by that addition (llk_math_reduce.h: reduce_row_perform_transpose), which
-    makes infinities of NaNs; the vector unit and the extremes of columns keep them.
+    The matrix unit transposes the extremes of a row into a column with that addition, which turns NaNs into
+    infinities; the vector unit and column reductions keep NaNs.
     """
     return formats.flush_at if step.axis == W and not step.vector else formats.drop_denormals_at
 
