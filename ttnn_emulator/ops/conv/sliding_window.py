@@ -65,6 +65,7 @@ class Window:
             )
         )
 
+    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/sliding_window/sliding_window.cpp, get_transposed_full_input_shape
     @property
     def padded_size(self) -> Pair:
         """Size of the image that the window visits, padding and spread zeros included."""
@@ -74,6 +75,7 @@ class Window:
             size + pad + ceil for size, pad, ceil in zip(self.size, self.total_padding, self.ceil_pad)
         )
 
+    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/sliding_window/sliding_window.cpp, get_transposed_real_padding
     @property
     def spread_padding(self) -> Sides:
         """Zeros around the spread input of a transposed convolution, its output padding not counted."""
@@ -105,6 +107,8 @@ class Window:
     def _rows_per_core(self, cores: int, whole_tiles: bool) -> int:
         return div_up(self.rows, cores * TILE) * TILE if whole_tiles else div_up(self.rows, cores)
 
+    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/sliding_window/sliding_window.cpp, generate_shard_boundaries and
+    # generate_max_out_nsticks_per_core
     def halo_rows(self, cores: int, *, whole_tiles: bool = True) -> int:
         """Padded input pixels that the core with most of them holds when the output is dealt out over `cores`."""
         height, width = self.output_size
@@ -127,6 +131,7 @@ class Window:
             start = end + 1
         return most
 
+    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/sliding_window/sliding_window.cpp, generate_sliding_window_op_config
     def index_values(self, cores: int, blocks: tuple[int, ...], *, whole_tiles: bool = True) -> int:
         """Length of the longest list of indices that tells a core's readers where their windows are.
 
@@ -150,6 +155,7 @@ class Window:
             longest = max(longest, length)
         return longest + longest % 2
 
+    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/sliding_window/sliding_window.cpp, get_ceil_pad_hw
     def with_ceil_pad(self) -> Window:
         """The same window with the padding that ceil mode adds, as PyTorch counts it."""
         extra = []

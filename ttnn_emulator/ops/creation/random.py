@@ -132,7 +132,8 @@ def _generated(flow: Flow, make: Any, program: Any = None) -> Plan:
             values = step(values)
         return values.contiguous()
 
-    # The library leaves the seed out of its hash (rand_program_factory.cpp, `rand_seed_for_core`).
+    # The seed is a runtime argument and not part of the program hash.
+    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/rand/device/rand_program_factory.cpp, rand_seed_for_core
     return Plan(flow.spec, compute, reads=(), program=program, is_seeded=True)
 
 

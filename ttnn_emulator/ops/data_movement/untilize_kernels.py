@@ -21,8 +21,8 @@ from ttnn_emulator.tensors.memory_config import MemoryConfig
 from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up
 from ttnn_emulator.tensors.spec import Spec
 
-# ttnn/cpp/ttnn/operations/data_movement/untilize/codegen/untilize_codegen_supported.cpp, supported_by_codegen:
-# kTileSize and kWideChunkThreshold.
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/data_movement/untilize/codegen/untilize_codegen_supported.cpp, kTileSize
+# and kWideChunkThreshold
 TILE_BYTES = 2048
 WIDEST_ROW_BYTES = 800_000
 

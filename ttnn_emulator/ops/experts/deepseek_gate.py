@@ -26,8 +26,7 @@ def deepseek_moe_gate(
 ) -> Plan:
     """Of the 4 best of 8 groups the 8 best of 256 experts, and their scores' shares; a token lies on one core.
 
-    Its kernel (ckernel_sfpu_deepseek_moe_gate_topk_single_face.h) is, step by step, that of generalized_moe_gate with
-    groups; all its circular buffers are the tensors themselves.
+    The kernel computes the same steps as generalized_moe_gate with groups; its circular buffers alias the tensors.
     """
     require(
         input_indices_tensor.shape == input_tensor.shape,

@@ -24,20 +24,28 @@ from ttnn_emulator.tensors.spec import Spec
 BF16 = DataType.BFLOAT16
 TILE_BYTES = 2 * TILE_SIZE * TILE_SIZE
 
-CORES = 12  # required_cores of moe_gate_mm_program_factory.cpp
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek/moe/moe_gate_mm/device/moe_gate_mm_program_factory.cpp,  # noqa: E501
+# required_cores
+CORES = 12
 TRIO = 3  # in a ring of cores, every third one sends two partial products to the two after it
-# num_w_tiles_h of compute.cpp: pairs of tiles that a bank holds for a core that receives, and for one that sends.
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek/moe/moe_gate_mm/device/kernels/compute.cpp,
+# num_w_tiles_h
+# Pairs of tiles in the bank of a receiving core, and of a sending core.
 OWN_PAIRS, SENT_PAIRS = 76, 72
 INNER = (2 * OWN_PAIRS + SENT_PAIRS) * TILE_SIZE
 CUT = 2 * OWN_PAIRS * TILE_SIZE  # columns of the input before those of the cores that send
 LAYER_ROWS = (OWN_PAIRS + 1) * TILE_SIZE  # of a bank: one more pair of tiles, whose first row is the bias
 BANK_WIDTH = 2 * TILE_SIZE
 INPUT_BYTES = INNER // TILE_SIZE * TILE_BYTES
-# cb_specs0 of that file: 96 tiles of weights, one number, a tile of float32, 3 of bfloat16, and twice 4 more.
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek/moe/moe_gate_mm/device/moe_gate_mm_program_factory.cpp,  # noqa: E501
+# cb_specs0
+# 96 weight tiles, one number, one float32 tile, 3 bfloat16 tiles, and twice 4 more.
 BUFFERS = 96 * TILE_BYTES + 4 + 2 * TILE_BYTES + (3 + 4 + 4) * TILE_BYTES
 MATH = MathConfig(MathFidelity.LoFi, fp32_acc=False, approx=True)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek/moe/moe_gate_mm/device/kernels/dm1.cpp,
+# collector_semaphore_noc_addr
 @operation("ttnn.experimental.deepseek.moe.moe_gate_mm")
 def moe_gate_mm(input_tensor: Spec, *, w_tensor: Spec, output_tensor: Spec, layer_id: int, column_id: int) -> Plan:
     """The 8 best of 256 experts for 32 tokens by sigmoid(input @ weight) + bias, of the 4 best of 8 groups.
@@ -47,8 +55,8 @@ def moe_gate_mm(input_tensor: Spec, *, w_tensor: Spec, output_tensor: Spec, laye
     last one's tile of the output is the result (`numeric.collected`); the others' tiles hold what they worked on:
     biased scores of their group, or the partial product of the core after them.
 
-    The library's own test of it is switched off: it hung (issue 44858). The kernels of 0.81.1 no longer count and set
-    one semaphore at once (dm1.cpp: collector_semaphore); what they compute is what those before them did.
+    The library's own test is disabled because it hung (issue 44858). The kernels of 0.81.1 no longer increment and set
+    one semaphore concurrently; their results are the same as before.
     """
     require_unsigned(layer_id=layer_id, column_id=column_id)
     for name, spec in (("input", input_tensor), ("weight", w_tensor), ("output", output_tensor)):

@@ -12,7 +12,9 @@ from functools import cached_property
 
 from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up
 
-# moe_ring_common.h and ttnn/_experimental/moe_compute_utils.py of 0.81.1, under the same names
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/ccl/moe_compute/device/kernels/moe_ring_common.h, constants of
+# the same names
+# ttnn/_experimental/moe_compute_utils.py of the wheel has the same names.
 W0_W1_BLOCK_TILES_W = 4
 W2_TILES_PER_A2A_ITER_W = 4
 BLOCK_TILES_H = 7

@@ -17,8 +17,10 @@ from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.tensors.shapes import TILE_SIZE
 from ttnn_emulator.tensors.spec import Spec
 
-BLOCK_DEPTH = 48  # rows that are summed before the sum so far is added: BLOCK_DEPTH in intimg_program_factory.cpp
-# Tiles that a core buffers: six times a block's depth, and three small buffers of two (make_dfb in the same file).
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/reduction/integral_image/device/intimg_program_factory.cpp,
+# BLOCK_DEPTH and make_dfb
+BLOCK_DEPTH = 48  # rows summed per block before the running sum is added
+# Tiles of circular buffers per core: six buffers of a block's depth, three of two tiles.
 BUFFERED_TILES = 6 * BLOCK_DEPTH + 3 * 2
 
 

@@ -171,6 +171,7 @@ def tosa_gather(input: Tensor, index: Tensor, *, memory_config: MemoryConfig | N
 # -- scatter ----------------------------------------------------------------------------------------------------------
 
 REDUCTIONS = ("add", "multiply")
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/data_movement/scatter/scatter.cpp, to_layout_int32_scatter_axis_max_length
 LONGEST_TILED_INTEGERS = 256  # elements along the dimension; more of 32-bit integers do not survive untilizing
 
 

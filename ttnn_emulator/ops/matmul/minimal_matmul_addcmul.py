@@ -49,7 +49,7 @@ def dit_minimal_matmul_addcmul_fused(
     if blocks is not None:
         require_blocks(blocks, math, bool(compute_kernel_config and compute_kernel_config.dst_full_sync_en))
     # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/minimal_matmul/device/minimal_matmul_program_factory.cpp,
-    # the reader gets the weight's tile size for the residual
+    # ternary_a_data_format
     require(residual.dtype is weight.dtype, f"the residual is {residual.dtype}, the weight {weight.dtype}")
     width = weight.shape[-1]
     out = Spec.of((*input.shape[:-1], width), dtype or input.dtype, Layout.TILE, memory_of(memory_config, input))

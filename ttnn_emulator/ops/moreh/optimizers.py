@@ -21,6 +21,8 @@ from ttnn_emulator.tensors.spec import Spec
 ADAMW = (DataType.BFLOAT16, DataType.BFLOAT8_B)
 ADAM_OUTPUTS = ("param_out", "exp_avg_out", "exp_avg_sq_out", "max_exp_avg_sq_out")
 ADAM_INPUTS = ("param_in", "grad", "exp_avg_in", "exp_avg_sq_in", "max_exp_avg_sq_in")
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/moreh/moreh_clip_grad_norm/moreh_clip_grad_norm.cpp, max_norm divided by
+# total_norm + 1e-6
 CLIP_OFFSET = 1e-6
 
 

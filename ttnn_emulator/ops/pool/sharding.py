@@ -41,11 +41,13 @@ class Pool:
     indices: bool = False
     tables_in_dram: bool = False
 
+    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/pool/pool_utils.cpp, get_index_data_type
     @property
     def index_dtype(self) -> DataType:
         height, width = self.window.size
         return DataType.UINT16 if height * width <= MOST_UINT16 else DataType.UINT32
 
+    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/pool/pool_utils.cpp, is_pool_op_one_scalar_per_core
     @property
     def one_scaler(self) -> bool:
         """Whether all windows are divided by the same number."""
@@ -71,6 +73,7 @@ class Buffers:
         return self.own + self.outputs
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/pool/pool_utils.cpp, calculate_pool_cb_sizes
 def buffers(pool: Pool, in_dtype: DataType, parts: int, shard: Pair, index_bytes: int | None = None) -> Buffers:
     """Circular buffers of a pool whose channels are cut into `parts`; `shard` is that of the output."""
     dtype = DataType.BFLOAT16 if in_dtype in BLOCK_FLOAT_DTYPES else in_dtype
@@ -112,12 +115,14 @@ def buffers(pool: Pool, in_dtype: DataType, parts: int, shard: Pair, index_bytes
     return Buffers(own, outputs)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/pool/pool_utils.cpp, get_factory_parameters
 def is_large(pool: Pool, parts: int) -> bool:
     """Whether a window is reduced in several steps: a tile of its pixels at a time, half a one of few channels."""
     rest = pool.channels // parts % TILE
     return pool.window.kernel[0] * pool.window.kernel[1] > (FACE if 0 < rest <= FACE else TILE)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/pool/pool_utils.cpp, determine_valid_parallel_config
 def choose_cores(
     pool: Pool, scheme: TensorMemoryLayout, board: tuple[int, int], in_layout: Layout, alignment: int
 ) -> Cores:
@@ -151,6 +156,7 @@ def best_cores(pool: Pool, board: tuple[int, int], in_dtype: DataType, in_layout
     return (block if height[0] > block[0] else height)[1]
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/pool/generic/generic_pools.cpp, get_pool_input_memory_config
 def input_placement(
     pool: Pool,
     scheme: TensorMemoryLayout | None,

@@ -29,7 +29,9 @@ from ttnn_emulator.tensors.memory_config import MemoryConfig
 from ttnn_emulator.tensors.shapes import DEFAULT_TILE, TILE_SIZE, div_up
 from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
-# rotary_embedding_llama.cpp keeps a row of a head in the destination register, which holds 8 tiles of 16 bits.
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/transformer/rotary_embedding_llama/device/kernels/compute/rotary_embedding_llama.cpp,  # noqa: E501
+# destination register use
+# The kernel keeps one row of tiles of a head in the destination register.
 TILES_IN_REGISTER, TILES_IN_REGISTER_FP32 = 8, 4
 ROWS_KEPT = 8  # rows of tiles a core up to which cos and sin stay in L1 (use_reload_impl of the program factory)
 

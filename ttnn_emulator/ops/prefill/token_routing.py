@@ -28,8 +28,12 @@ from ttnn_emulator.tensors.spec import Spec
 from ttnn_emulator.tensors.tensor import Tensor
 
 MOVED_DTYPES = (DataType.BFLOAT8_B, DataType.BFLOAT16)
-TILES_BUFFERED = 32  # tile_buffering of extract_program_factory.cpp and insert_program_factory.cpp
-COUNTING_CORES = 64  # kNumCores of masked_bincount_device_operation.cpp
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/extract/device/extract_program_factory.cpp,
+# tile_buffering; insert has the same
+TILES_BUFFERED = 32
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/masked_bincount/device/masked_bincount_device_operation.cpp,  # noqa: E501
+# kNumCores
+COUNTING_CORES = 64
 FACE = 16
 WRAP = 1 << 32
 
@@ -283,8 +287,10 @@ def moe_padding_config(
     )
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/moe_padding_config/device/kernels/dataflow/writer_moe_padding_config.cpp,  # noqa: E501
+# the count of real tokens
 def _real_tokens(start: int, end: int, place: int, chips: int, tokens: int) -> int:
-    """Of the rows that a chip holds from `start` on, how many stand before `end` (writer_moe_padding_config.cpp)."""
+    """How many of a chip's rows from `start` on lie before `end`."""
     chunk = chips * tokens
     slab, boundary, rest = start // chunk, start // tokens % chips, start % tokens
 

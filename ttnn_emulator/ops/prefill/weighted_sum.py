@@ -20,7 +20,9 @@ from ttnn_emulator.tensors.memory_config import L1_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up
 from ttnn_emulator.tensors.spec import Spec
 
-WEIGHTING = MathConfig(MathFidelity.HiFi4)  # compute_kernel_desc.config of post_combine_reduce_program_factory.cpp
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/post_combine_reduce/device/post_combine_reduce_program_factory.cpp,  # noqa: E501
+# compute_kernel_desc
+WEIGHTING = MathConfig(MathFidelity.HiFi4)
 TILE_VALUES = TILE_SIZE * TILE_SIZE
 TILES_IN_REGISTER = 8
 ABSENT = -1

@@ -26,10 +26,12 @@ from ttnn_emulator.tensors.tensor import Tensor
 NARROW, WIDE = DataType.BFLOAT16, DataType.FLOAT32
 CHUNKS = (32, 64)
 CONFIG = MathConfig(MathFidelity.HiFi4, fp32_acc=True, approx=False)
-EPSILON = 1e-6  # of the norm of flat queries and keys: chunk_gdn_phased_program_factory.cpp, f32_bits
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/chunk_gated_delta_rule/device/chunk_gdn_phased_program_factory.cpp,  # noqa: E501
+# f32_bits
+EPSILON = 1e-6  # of the norm of flat queries and keys
 CONSTANTS = ("eye", "tril", "ones", "masks")
-# L1 as the library tells it on mock cards, by tiles of a chunk: float32 tiles of the first of two programs, and
-# bfloat16 tiles of the single program, besides what grows with keys and values.
+# asked ttnn 0.81.1: L1 use on mock cards, by tiles per chunk: float32 tiles of the first of two programs, and
+# bfloat16 tiles of the single program, without the part that grows with keys and values.
 PHASED_TILES, MONO_TILES = {1: 27, 2: 60}, {1: 22, 2: 68}
 
 

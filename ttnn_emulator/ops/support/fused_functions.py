@@ -1,7 +1,7 @@
-"""Functions that the kernel of another operation applies to what it made: which it refuses, and which it leaves out.
+"""Functions fused into the kernel of another operation: which ones the library refuses, and which it omits.
 
-The library puts the code of a function into such a kernel by its kind (unary_op_utils.cpp: get_op_init_and_func). For
-kinds that have a kernel of their own it has none, and puts nothing.
+The library inserts the code of a fused function by its kind. Kinds with a dedicated kernel have no such code, so
+nothing is inserted.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ def require_fusable(given: Any, *, typed: bool = True, packs_relu: bool = False)
     require(typed or name not in NEEDS_DTYPE, f"{name} needs a dtype, and a convolution gives none")
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/eltwise/unary/common/unary_op_utils.cpp, get_op_init_and_func
 def fault_of(*given: Any) -> ChipFault | None:
     """What the card does wrong with these functions: it leaves one out, or applies it to a part of the tensor."""
     for each in map(as_unary, given):

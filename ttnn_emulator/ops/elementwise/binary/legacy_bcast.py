@@ -121,11 +121,10 @@ def _computation(kind: str, a: Spec, b: Spec, out: Spec, dim: Any) -> Any:
     return compute
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/data_movement/bcast/device/bcast_sharded_h_program_factory.cpp, offset and
+# Ht_per_core
 def _row_of_each(a: Spec, b: Spec) -> torch.Tensor:
-    """Which batch of b each row of a sharded a gets, as images × height: the rows of cores divide into b's batches.
-
-    bcast_sharded_h_program_factory.cpp, BcastShardedHProgramFactory: `offset` of blocks, `Ht_per_core` of widths.
-    """
+    """The batch of b that each row of a sharded `a` gets, as images × height: b's batches divide the rows of cores."""
     batches = b.padded_shape[-4] if len(b.padded_shape) >= 4 else 1
     height, shards = _last_two(a)[0], a.shard_spec
     assert shards is not None

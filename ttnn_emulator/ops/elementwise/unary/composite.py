@@ -22,7 +22,8 @@ from ttnn_emulator.tensors.tensor import Tensor
 # -- clamp ------------------------------------------------------------------------------------------------------------
 
 GREATEST = float(torch.finfo(torch.float32).max)
-INTEGER_BOUND = 16775716  # stands for a bound that was left out, when the other is an integer
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/eltwise/unary/device/unary_composite_op.cpp, min_val and max_val
+INTEGER_BOUND = 16775716  # replaces a missing bound when the other one is an integer
 
 
 @internal("clamp_tss")
