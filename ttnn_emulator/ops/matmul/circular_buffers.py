@@ -1,4 +1,4 @@
-"""L1 that matmul programs keep for circular buffers."""
+"""L1 use of the circular buffers of matmul programs."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ttnn_emulator.ops.matmul.selection_inputs import HEIGHT
 from ttnn_emulator.tensors.shapes import Tile, round_up
 from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
-L1_VARIABLES = 64  # bytes that senders of shards keep for semaphores
-SIGNAL = 16  # bytes of a circular buffer by which kernels of a core signal each other
+L1_VARIABLES = 64  # bytes for semaphores on cores that send shards
+SIGNAL = 16  # bytes of a circular buffer that synchronises the kernels of a core
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Bytes of a tile of each buffer, and how many blocks of the inner dimension there are."""
+    """Tile size of each buffer in bytes, and the number of blocks of the inner dimension."""
 
     in0: int
     in1: int
@@ -26,13 +26,13 @@ class Sizes:
     between: int
     bias: int
     blocks: int
-    shares_out: bool  # sums between blocks lie where the output goes
+    shares_out: bool  # partial sums share the output's buffer
 
 
 def circular_buffers(
     of: Operands, program: Program, between: DataType, output: Spec, bias: Spec | None, alignment: int
 ) -> int:
-    """Bytes on every core that the program uses; those that lie over a sharded tensor cost nothing more."""
+    """Bytes per core of the program; buffers that alias a sharded tensor cost nothing."""
     out_tile = Tile((of.in0_tile.height, of.in1_tile.width))
     sizes = Sizes(
         round_up(tile_bytes(of.in0_tile, of.a.dtype), 1 if of.a.is_sharded else alignment),
@@ -68,7 +68,7 @@ def _reuse(of: Operands, program: Program, sizes: Sizes, output: Spec, bias: Spe
 
 
 def _outputs(block: int, whole: int, sizes: Sizes, output: Spec, *, separate: bool) -> int:
-    """The output's tiles and the sums between blocks; one buffer for both where they have one format."""
+    """Output tiles and partial sums; they share one buffer if they have the same format."""
     in_place = output.is_sharded and output.memory_config.buffer_type is not BufferType.DRAM
     out = 0 if in_place else (whole if output.is_sharded else block) * sizes.out
     return out if sizes.shares_out and not separate else out + block * sizes.between

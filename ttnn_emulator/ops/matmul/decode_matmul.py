@@ -1,4 +1,4 @@
-"""matmul_decode: a product of few rows with a weight that stays in the cores' L1, in columns, blocks or batches."""
+"""matmul_decode: a matmul of few rows with a weight resident in L1, sharded by columns, blocks or batches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up, round_up
 from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
-MOST_TILES = 8  # tiles of a column of the result: they share the destination register
+MOST_TILES = 8  # tiles in a column of the result, limited by the destination register
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/matmul_decode/device/full_width_sharded_program_factory.cpp,
 # math_fidelity; the batched and the partial factory set the same
 MATH = MathConfig(MathFidelity.HiFi4, fp32_acc=False, approx=False)
@@ -29,7 +29,7 @@ WIDTH_SHARDED = TensorMemoryLayout.WIDTH_SHARDED
 
 @dataclass(frozen=True)
 class Sizes:
-    """Batches, rows, inner size and columns of the product, and into how many blocks the weight is cut."""
+    """Batches, rows, inner size and columns of the product, and the number of weight blocks."""
 
     batch: int
     rows: int
@@ -50,8 +50,9 @@ def matmul_decode(
 ) -> Plan:
     """a @ b, both width-sharded.
 
-    With `partial_width_sharded` blocks of b's rows stand side by side, [inner ÷ n, n × columns]: as many cores share a
-    column of the result, and the first of them adds up. With batches b is [1, 1, batches ÷ n × inner, n × columns].
+    With `partial_width_sharded`, n blocks of b's rows are concatenated along the width, [inner ÷ n, n × columns]; n
+    cores compute partial sums of a column of the result, and the first of them adds them up. With batches, b is
+    [1, 1, batches ÷ n × inner, n × columns].
     """
     a, b = input_tensor_a, input_tensor_b
     require_on_device(a, "a")
@@ -194,7 +195,7 @@ def _shards(spec: Spec) -> ShardSpec:
 
 
 def _fault(a: Spec, b: Spec, out: Spec, sizes: Sizes, batched: bool) -> ChipFault | None:
-    """What the kernels, which count cores row by row and tiles by the shards, would get wrong."""
+    """Wrong results of the kernels, which number cores row by row and derive tile counts from the shards."""
     if not {a.dtype, b.dtype, out.dtype} <= set(FLOAT_DTYPES):
         return ChipFault(f"the matrix unit takes {a.dtype} × {b.dtype} → {out.dtype} for floats")
     if _shards(a).num_cores() * _shards(a).shape[1] != round_up(sizes.inner, TILE_SIZE):
@@ -254,7 +255,7 @@ def _product(
 
 
 def _buffers(a: Spec, b: Spec, out: Spec, sizes: Sizes, row_tiles: int, batched: bool, partial: bool) -> int:
-    """All of a that a core needs, and what lies beside the tensors: parts of the result."""
+    """Bytes of the gathered `a` on a core, and of partial results."""
     each = sizes.batch // sizes.batch_blocks
     gathered = each * row_tiles * div_up(sizes.inner, TILE_SIZE) * tile_bytes(a.tile, a.dtype)
     block = each * row_tiles * div_up(_shards(b).shape[1], TILE_SIZE) * tile_bytes(out.tile, out.dtype)
