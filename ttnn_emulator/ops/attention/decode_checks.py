@@ -1,4 +1,4 @@
-"""What the decoding attention operations require, and how they spread their work over cores."""
+"""Checks of the decode attention operations, and the distribution of their work over cores."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SMALL_HEADS = 16  # queries with at most this many heads use 16 x 32 tiles
 
 @dataclass(frozen=True)
 class Settings:
-    """Arguments of the device operation that are no tensors."""
+    """Non-tensor arguments of the device operation."""
 
     is_causal: bool
     scale: float | None
@@ -45,7 +45,7 @@ class Settings:
 
 
 def given_chunk(program: Any) -> int:
-    """The chunk size that the program config asks for; 0 if it does not."""
+    """The chunk size of the program config; 0 if it has none."""
     if program is None or not program.k_chunk_size:
         return 0
     size = program.k_chunk_size
@@ -56,7 +56,7 @@ def given_chunk(program: Any) -> int:
 
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa_decode/sdpa_decode.cpp, get_chunk_size
 def chunk_for(length: int, program: Any) -> int:
-    """The chunk size of a cache in one piece: the largest power of two that divides its length, up to a limit."""
+    """The chunk size of a contiguous cache: the largest power of two that divides its length, up to a limit."""
     asked = given_chunk(program)
     if asked:
         return asked
@@ -165,7 +165,7 @@ def _require_modulo(modulo: int, block: int, settings: Settings) -> None:
 
 
 def require_candidates(q: Spec, k: Spec, settings: Settings) -> None:
-    """Several positions a user, one a tile of 32 rows."""
+    """Several positions per user, one per tile of 32 rows."""
     count = settings.candidates
     if not count:
         return
@@ -176,7 +176,7 @@ def require_candidates(q: Spec, k: Spec, settings: Settings) -> None:
     groups = k.padded_shape[1]
     require(groups == 1, f"spec_multi_pos_tiles needs one head of keys, there are {groups}")
     rows = q.padded_shape[2]
-    require(rows == count * TILE, f"spec_multi_pos_tiles={count} needs {count * TILE} rows a user, not {rows}")
+    require(rows == count * TILE, f"spec_multi_pos_tiles={count} needs {count * TILE} rows per user, not {rows}")
     require(not has_half_tiles(q, settings), f"spec_multi_pos_tiles needs full tiles, the query has {q.shape[2]} heads")
 
 
@@ -221,7 +221,7 @@ def require_sink(sink: Spec | None, q: Spec) -> None:
 
 
 def users_of(q: Spec, k: Spec, table: Spec | None) -> int:
-    """How many users are decoded for, as the program counts them."""
+    """The number of users, as the program counts them."""
     if table is None:
         return q.padded_shape[1]
     if table.is_sharded:
@@ -233,10 +233,10 @@ def users_of(q: Spec, k: Spec, table: Spec | None) -> int:
 
 @dataclass(frozen=True)
 class Spread:
-    """How a sharded query spreads the heads of a user over several groups of cores, each taking a part of them."""
+    """How a sharded query distributes a user's heads over groups of cores."""
 
     parts: int = 1
-    replicated: bool = False  # every core of a group has a copy of its part
+    replicated: bool = False  # every core of a group holds a copy of its part
     heads: int = 0
 
 
@@ -258,7 +258,7 @@ def has_half_tiles(q: Spec, settings: Settings) -> bool:
 
 
 def cores_per_head(q: Spec, k: Spec, users: int, settings: Settings) -> int:
-    """How many cores share a head of keys of a user."""
+    """The number of cores per key head of a user."""
     program = settings.program_config
     available = require_grid(program)
     groups = settings.geometry.num_kv_heads if is_active(settings.geometry) else k.padded_shape[1]
@@ -277,11 +277,11 @@ def cores_per_head(q: Spec, k: Spec, users: int, settings: Settings) -> int:
     per_user = min(available, most * users * groups) // users
     cores = max(1, per_user // groups)
     rounds = (cores - 1).bit_length()
-    require(rounds <= MOST_ROUNDS, f"{cores} cores a head need {rounds} rounds of handing over, {MOST_ROUNDS} at most")
+    require(rounds <= MOST_ROUNDS, f"{cores} cores per head need {rounds} reduction rounds, {MOST_ROUNDS} at most")
     heads = max(1, div_up(groups, per_user))
     while groups % heads:
         heads += 1
-    require(heads == 1 or cores == 1, f"{cores} cores a head and {heads} heads a core do not go together")
+    require(heads == 1 or cores == 1, f"{cores} cores per head and {heads} heads per core exclude each other")
     return cores
 
 

@@ -1,4 +1,4 @@
-"""Rotary position embeddings of pairs, by a matrix that turns 32 columns: Llama's."""
+"""Llama's rotary position embeddings: adjacent pairs rotated by a 32 × 32 transformation matrix."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def rotary_embedding_llama(
     memory_config: MemoryConfig | None = None,
     compute_kernel_config: Any = None,
 ) -> Plan:
-    """x × cos + (x turned by the matrix) × sin: for positions [B, H, S, D], or for users [1, B, H, D]."""
+    """x × cos + (x @ matrix) × sin: for positions [B, H, S, D], or for users [1, B, H, D]."""
     spec, cos, sin = input_tensor, cos_cache, sin_cache
     config, setting = memory_of(memory_config, spec), rotary_config(compute_kernel_config)
     for each, name in ((spec, "the input"), (cos, "cos"), (sin, "sin"), (trans_mat, "the matrix")):
@@ -72,7 +72,7 @@ def rotary_embedding_llama(
     check(spec, cos, sin, trans_mat)
     out = Spec.of(spec.shape, spec.dtype, spec.layout, config)
     compute = prepare(spec, cos, trans_mat, _rotation(setting))
-    # Cores that work on several rows of tiles of several heads keep more of cos and sin than this.
+    # Cores with several rows of tiles of several heads buffer more of cos and sin than this.
     tiles = 12 * spec.padded_shape[-1] // TILE_SIZE + 1
     l1_bytes = 0 if is_decode_mode or cos.is_sharded or trans_mat.is_sharded else tiles * spec.page_bytes
     return Plan(out, compute, reads=("input_tensor", "cos_cache", "sin_cache", "trans_mat"), l1_bytes=l1_bytes)
@@ -120,7 +120,7 @@ def _require_shards(shards: ShardSpec | None, shape: tuple[int, int], name: str)
 
 
 def _for_positions(spec: Spec, cos: Spec, trans_mat: Spec, rotation: Rotation) -> Callable[..., torch.Tensor]:
-    """Rows of tiles that cos does not cover come out as zeros."""
+    """Rows of tiles that cos does not cover become zeros."""
     shape, padded, cos_padded = spec.shape, spec.padded_shape, cos.padded_shape
     rows = min(padded[-2], cos_padded[-2])
 
@@ -134,11 +134,11 @@ def _for_positions(spec: Spec, cos: Spec, trans_mat: Spec, rotation: Rotation) -
 
 
 def _for_users(spec: Spec, cos: Spec, trans_mat: Spec, rotation: Rotation) -> Callable[..., torch.Tensor]:
-    """One position a user: the first row of its tiles of cos and sin, and the matrix that lies on its core."""
+    """One position per user: the first row of its cos and sin tiles, and the matrix on its core."""
     shape, padded = spec.shape, spec.padded_shape
     own, matrices = _numbers_on(cos, spec, cos.shape[1]), _numbers_on(trans_mat, spec, _tiles_of(trans_mat))
     if own is None or matrices is None:
-        return torn("a user lies on a core that holds no cos, sin or matrix")
+        return torn("a user is on a core that holds no cos, sin or matrix")
 
     def compute(x: torch.Tensor, cosines: torch.Tensor, sines: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
         parts = [each[:, own, :1] for each in (cosines, sines)]
@@ -161,7 +161,7 @@ def rotary_embedding_llama_fused_qk(
     *,
     compute_kernel_config: Any = None,
 ) -> Plan:
-    """Query and key of users [1, B, H, D], on cores of their own; cos and sin hold B users twice."""
+    """Query and key of users [1, B, H, D], on disjoint cores; cos and sin hold B users twice."""
     query, key, cos, sin, matrix = q_input_tensor, k_input_tensor, cos_cache, sin_cache, trans_mat
     setting = rotary_config(compute_kernel_config)
     named = ((query, "the query"), (key, "the key"), (cos, "cos"), (sin, "sin"), (matrix, "the matrix"))
@@ -235,12 +235,12 @@ def _tiles_of(trans_mat: Spec) -> int:
 
 
 def _matrices(matrix: torch.Tensor, numbers: list[int]) -> torch.Tensor:
-    """[1, users, 32, 32]: of a column of matrices the ones with these numbers."""
+    """[1, users, 32, 32]: the matrices with these numbers, of a column of matrices."""
     return matrix[0, 0].reshape(-1, TILE_SIZE, TILE_SIZE)[numbers].unsqueeze(0)
 
 
 def _numbers_on(held: Spec, spec: Spec, count: int) -> list[int] | None:
-    """Which of the `count` shards of `held` lie on the cores of the users of `spec`; None if a core has none."""
+    """Which of the `count` shards of `held` are on the cores of the users of `spec`; None if a core has none."""
     assert held.shard_spec is not None and spec.shard_spec is not None
     order = {core: number for number, core in enumerate(held.shard_spec.grid.cores())}
     cores = spec.shard_spec.grid.cores()[: spec.shape[1]]
@@ -250,7 +250,7 @@ def _numbers_on(held: Spec, spec: Spec, count: int) -> list[int] | None:
 
 
 def _as_tiles(values: torch.Tensor) -> torch.Tensor:
-    """1024 values a user, seen as a tile of four faces."""
+    """1024 values per user, viewed as a tile of four faces."""
     faces = values.reshape(*values.shape[:2], 2, 2, FACE, FACE)
     return faces.transpose(3, 4).reshape(*values.shape[:2], TILE_SIZE, TILE_SIZE)
 

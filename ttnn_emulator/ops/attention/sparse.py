@@ -1,4 +1,4 @@
-"""Attention of every token to keys, or blocks of keys, of its own choice. Only Blackhole has it."""
+"""Sparse attention: every token attends to selected keys or key blocks; only on Blackhole."""
 
 from __future__ import annotations
 
@@ -71,13 +71,13 @@ def _mesh() -> tuple[int, ...]:
 
 
 def require_one_chip() -> None:
-    """Where positions go on from chip to chip. No Blackhole board of several chips is emulated."""
+    """Refuse meshes, where positions continue from chip to chip: no Blackhole board of several chips is emulated."""
     if math.prod(_mesh()) > 1:
         raise NotEmulated("sparse attention to sequences that are spread over several chips is not emulated")
 
 
 def stripes_of(axis: int | None, chunk: int | None, queries: int) -> int | None:
-    """Over how many chips a block-cyclic cache is striped. On one chip that is the natural order of its rows."""
+    """The number of chips of a block-cyclic cache. On one chip, the rows are in natural order."""
     paired = (axis is None) == (chunk is None)
     require(paired, "block_cyclic_sp_axis and block_cyclic_chunk_local must both be set or both unset")
     if axis is None or chunk is None:
@@ -117,21 +117,21 @@ def _kernel(given: Any, scale: float | None, depth: int, rows: int, chunk: int, 
 
 
 def _hashed(cache: Spec, stripes: int | None) -> tuple:
-    """What a program is compiled for of a cache: its shape counts only where addresses of pages depend on it."""
+    """The part of a cache's spec in the program hash: its shape only if page addresses depend on it."""
     shape = cache.shape if cache.is_sharded or stripes is not None else None
     return cache.dtype, cache.memory_config, shape
 
 
 def _state_bytes(kernel: Prefill) -> int:
-    """Scores, maxima, sums, the correction and four matrices of values that go from chunk to chunk and out."""
+    """Bytes of scores, maxima, sums, the correction, and four value matrices for accumulation and output."""
     rows = kernel.q_chunk
     return NARROW_TILE * (rows * kernel.k_chunk + 5 * rows + 4 * rows * kernel.width)
 
 
 def prefixes(indices: torch.Tensor) -> torch.Tensor:
-    """How many indices of each row are taken: up to the first that stands for nothing, by binary search.
+    """The number of valid indices per row: up to the first sentinel, found by binary search.
 
-    The search is the kernel's; it finds another place than a scan would where such indices are not all at the end.
+    As in the kernel, the search differs from a scan if sentinels are not all at the end.
     """
     rows, size = indices.shape
     low, high = torch.zeros(rows, dtype=torch.int64), torch.full((rows,), size)
@@ -221,7 +221,7 @@ def sparse_sdpa(
     if attention_sink is not None:
         l1_bytes += heads // TILE_SIZE * NARROW_TILE + round_up(2 * heads, current_board().dram_alignment)
     slot = cache_batch_idx or 0
-    # The slot and, where pages do not depend on it, the length of the cache are arguments of a running program.
+    # The slot is a runtime argument, and so is the cache length if pages do not depend on it.
     options = (cache_batch_idx is None, stripes, block_cyclic_chunk_local, attention_sink is None)
     program = ("sparse_sdpa", kernel, q.shape, _hashed(kv, stripes), indices.shape, options)
 
@@ -268,7 +268,7 @@ def sparse_sdpa_msa(
 ) -> Plan:
     """Every token attends to the blocks of keys that its row of `indices` names, one row for each group of heads.
 
-    With `chunk_start_idx`, the position of the first token, a token does not see what follows it in its own block.
+    With `chunk_start_idx`, the position of the first token, attention is causal within a token's own block.
     """
     require(q.rank == 4 and q.shape[0] == 1, f"q must be [1, heads, tokens, width], not {list(q.shape)}")
     _, heads, tokens, depth = q.shape
@@ -359,13 +359,13 @@ def _require_start(start: int, cluster_axis: int | None, striped_axis: int | Non
 
 
 def _block_bytes(caches: Sequence[Spec], block: int) -> int:
-    """What a block of keys and a block of values take."""
+    """Bytes of one key block and one value block."""
     rows = block // TILE_SIZE
     return sum(rows * (spec.shape[3] // TILE_SIZE) * tile_bytes(DEFAULT_TILE, spec.dtype) for spec in caches)
 
 
 def _slots(wanted: bool, others: int, block_bytes: int, choices: int) -> int:
-    """How many blocks a core keeps; 0 if it keeps none, as where a token's choice does not fit."""
+    """The number of blocks that a core caches; 0 if a token's selection does not fit."""
     if not wanted:
         return 0
     fit = min((free_l1() - others - 2 * MESSAGE) // block_bytes, MOST_SLOTS)
@@ -375,7 +375,7 @@ def _slots(wanted: bool, others: int, block_bytes: int, choices: int) -> int:
 def _later(
     numbers: torch.Tensor, taken: torch.Tensor, start: int | None, block: int, place: torch.Tensor
 ) -> torch.Tensor:
-    """Which keys are hidden: those of no block, and those that follow a token in the first copy of its own block."""
+    """Masked keys: those of no block, and those after a token in the first copy of its own block."""
     tokens, choices = numbers.shape
     absent = torch.arange(choices) >= taken.unsqueeze(1)
     hidden = absent.unsqueeze(-1).expand(tokens, choices, block)

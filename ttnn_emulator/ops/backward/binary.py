@@ -24,7 +24,7 @@ def pair_prepared(
     inputs: tuple[Tensor, Tensor],
     memory_config: MemoryConfig | None,
 ) -> tuple[Tensor | None, Tensor | None]:
-    """Tensors for the gradients that are asked for: those given, or new ones like the inputs."""
+    """Tensors for the requested gradients: preallocated ones, or new ones like the inputs."""
     require(len(required) >= 2, f"are_required_outputs names two outputs, not {len(required)}")
     require(required[0] or required[1], "at least one gradient must be asked for")
     first, second = (
@@ -57,7 +57,7 @@ def pair(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def copied(grad: Tensor, out: Tensor | None) -> Tensor:
-    """The gradient, copied into a tensor that stands ready for it."""
+    """The gradient, copied into a preallocated tensor."""
     return ttnn.assign(grad, out)
 
 

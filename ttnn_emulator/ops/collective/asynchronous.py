@@ -1,4 +1,4 @@
-"""The asynchronous collectives of `ttnn.experimental`: callers bring semaphores and buffers that live on."""
+"""The asynchronous collectives of `ttnn.experimental`: callers pass persistent semaphores and buffers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def all_gather_async(
     use_broadcast: bool = False,
     sub_core_grids: Any = None,
 ) -> Tensor:
-    """Every chip gets the tensors of all chips, joined along `dim`, in a buffer of the caller's if one is given."""
+    """Every chip gets the tensors of all chips, joined along `dim`, in the caller's buffer if one is passed."""
     return _gathered(
         input_tensor,
         dim,
@@ -103,7 +103,7 @@ def all_gather_async_reversed(
     memory_config: MemoryConfig | None = None,
     sub_core_grids: Any = None,
 ) -> Tensor:
-    """As all_gather_async, with the last chip's tensor first; where it takes several programs, in the usual order."""
+    """As all_gather_async, with the last chip's tensor first; composite implementations use the usual order."""
     return _gathered(
         input_tensor,
         dim,
@@ -166,7 +166,7 @@ def _require_aligned(spec: Spec) -> None:
 
 
 def _pages(spec: Spec) -> list[int]:
-    """How many pages lie along each dimension."""
+    """The number of pages along each dimension."""
     sizes = list(spec.padded_shape)
     if spec.is_tile:
         sizes[-2:] = [div_up(size, TILE_SIZE) for size in sizes[-2:]]
@@ -197,7 +197,7 @@ def reduce_scatter_minimal_async(
     intermediate_memory_config: MemoryConfig | None = None,
     compute_kernel_config: Any = None,
 ) -> Tensor:
-    """The tensors of all chips are added; each chip gets its part along `dim`, in the caller's buffers if given."""
+    """Add the tensors of all chips; each chip gets its part along `dim`, in the caller's buffers if passed."""
     spec = input_tensor._spec
     count = count_along(input_tensor._device, cluster_axis)
     require(count > 1, f"reduce_scatter_minimal_async needs more than one device, there is {count}")
@@ -240,7 +240,7 @@ def all_reduce_async(
     memory_config: MemoryConfig | None = None,
     fp32_dest_acc: bool = False,
 ) -> Tensor:
-    """Every chip gets the sum of the tensors of all chips; with a buffer, in one program over shards of the width."""
+    """Every chip gets the sum of the tensors of all chips; with a buffer, in one program over width shards."""
     if buffer_tensor is not None:
         target = memory_config if memory_config is not None else input_tensor._spec.memory_config
         return sum_in_buffer(input_tensor, buffer_tensor, cluster_axis, target, dtype, fp32_dest_acc)
@@ -272,7 +272,7 @@ def sum_in_buffer(
     dtype: DataType | None = None,
     fp32_dest_acc: bool = False,
 ) -> Plan:
-    """All chips send their shards to all others, into one buffer; every core adds what lies there."""
+    """All chips send their shards to all others, into one buffer; every core adds the shards in its part of it."""
     require_on_device(input_tensor)
     require_on_device(buffer_tensor, "the buffer tensor")
     _require_aligned(input_tensor)

@@ -76,7 +76,7 @@ def computation(outcome: Outcome, math: MathConfig) -> Compute:
 
 
 def _convolution(outcome: Outcome, problem: Problem, math: MathConfig, windows: Windows) -> Convolution:
-    """The convolution of a plan that is not depthwise."""
+    """The convolution of a plan that is not 1D depthwise."""
     run = outcome.run
     settings, window = run.settings, problem.window
     scheme, cores = run.inputs.scheme, run.inputs.channels
@@ -111,7 +111,7 @@ def _convolution(outcome: Outcome, problem: Problem, math: MathConfig, windows: 
 
 
 def _binding(outcome: Outcome, math: MathConfig) -> Bind | None:
-    """See `Bindable`: a convolution that is not depthwise, with prepared weights."""
+    """See `Bindable`: a convolution that is not 1D depthwise, with prepared weights."""
     run = outcome.run
     if run.product is not None or run.fold is not None or outcome.problem.depthwise_1d:
         return None

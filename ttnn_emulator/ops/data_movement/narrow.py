@@ -1,4 +1,4 @@
-"""Windows on tensors: a part of a buffer as a tensor of its own, a part read into shards, a part written back."""
+"""Views of parts of a buffer, slices read into shards, and slices written back."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def narrow(input_tensor: Spec, dim: int, start: int, length: int) -> Plan:
 
 
 def _require_whole_rounds(spec: Spec, dim: int, start: int, banks: int) -> None:
-    """Interleaved pages are dealt over the banks: a view starts where the dealing does."""
+    """Interleaved pages are distributed round-robin over the banks, so a view must start at the first bank."""
     shape = spec.padded_shape
     require(all(size == 1 for size in shape[:dim]), f"all dimensions before {dim} must be 1, not {list(shape[:dim])}")
     size = ROW_MAJOR_BYTES[spec.dtype]
@@ -189,7 +189,7 @@ def cut_pixels(
         tiles = div_up(spec.padded_shape[3] // TILE_SIZE, columns)
         require(
             tiles == div_up(shards.shape[1], TILE_SIZE),
-            f"{tiles} tiles of channels a core do not fit shards of width {shards.shape[1]}",
+            f"{tiles} tiles of channels per core do not fit shards of width {shards.shape[1]}",
         )
     require(memory_config.is_l1, "the shards must lie in L1")
     row = shards.shape[1] * ROW_MAJOR_BYTES[spec.dtype]

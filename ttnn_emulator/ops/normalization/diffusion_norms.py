@@ -1,4 +1,4 @@
-"""Norms of diffusion transformers whose rows several devices share: statistics of parts, and the norm by them all."""
+"""Distributed norms of diffusion transformers: local statistics per device, and the norm from the gathered ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 BF16, FLOAT32 = DataType.BFLOAT16, DataType.FLOAT32
 DTYPES = (FLOAT32, BF16, DataType.BFLOAT8_B)
-ROWS = (BF16, FLOAT32)  # what weights and biases may be
+ROWS = (BF16, FLOAT32)  # dtypes of weights and biases
 PAIR = 2 * TILE_SIZE
 
 
@@ -30,7 +30,7 @@ def _size(dtype: DataType) -> int:
 
 
 def _block(config: MathConfig, given: Any) -> int:
-    """Tiles that the kernels take at a time: as many as the destination register holds."""
+    """Tiles per block of the kernels: as many as fit the destination register."""
     return dest_tiles(config, bool(given and given.dst_full_sync_en), Tile())
 
 
@@ -117,7 +117,7 @@ def dit_layernorm_post_allgather(
     compute_kernel_config: Any = None,
     dtype: DataType | None = None,
 ) -> Plan:
-    """The layer norm of this device's part by the gathered means and variances; weights may differ by batch."""
+    """The layer norm of this device's part from the gathered means and variances; weights may differ per batch."""
     config = _layer_math(compute_kernel_config)
     tensor, made = input_tensor, dtype or input_tensor.dtype
     _require_input(tensor, config)
@@ -199,7 +199,7 @@ def _batches(row: Spec) -> int:
 
 
 def _reader(tensor: Spec, row: Spec) -> Any:
-    """A weight as it is broadcast to the input: of tiles that are higher than a row, the first row counts."""
+    """A weight as it is broadcast to the input: of tiles, only the first row counts."""
     width = tensor.shape[-1]
     if not row.is_tile:
         return row_reader(width, row)
@@ -225,7 +225,7 @@ def wan_fused_rmsnorm_pre_allgather(
     dtype: DataType = BF16,
     compute_kernel_config: Any = None,
 ) -> Plan:
-    """The sums of squares of this device's part of the rows. The library does not look at `memory_config`."""
+    """The sums of squares of this device's part of the rows. The library ignores `memory_config`."""
     config = _rms_math(compute_kernel_config)
     require_on_device(input_tensor)
     require_tile(input_tensor)
@@ -300,7 +300,7 @@ def wan_fused_rmsnorm_post_allgather(
 
 
 def _of_rows(wave: Operand, rows: int, width: int) -> Operand:
-    """Cosines or sines of the input's rows, without what they have beyond: their tiles may be fuller."""
+    """Cosines or sines for the input's rows; additional rows in their tiles are dropped."""
     missing = (0, width - wave.values.shape[-1], 0, rows - wave.values.shape[-2])
     return Operand(torch.nn.functional.pad(wave.values, missing), wave.dtype)
 

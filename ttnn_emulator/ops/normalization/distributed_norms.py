@@ -1,4 +1,4 @@
-"""Norms whose rows several devices share: statistics of each part before they are gathered, the norm after."""
+"""Distributed norms: local statistics before the all-gather, the norm after it."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _before_of_shards(
     memory: MemoryConfig,
     width: int,
 ) -> Plan:
-    """The sharded kernel's statistics. It adds a residual to the input in the input's own buffer, and leaves it so."""
+    """The sharded kernel's statistics. It adds a residual to the input in place."""
     program = program if program is not None else default_program(None)
     out = _staged_output(tensor, residual, program, memory, width)
     assert tensor.shard_spec is not None
@@ -141,7 +141,7 @@ def _require_parts(kind: str, tensor: Spec, residual: Spec | None, config: MathC
 
 
 def _staged_output(tensor: Spec, residual: Spec | None, program: Any, memory: MemoryConfig, width: int) -> Spec:
-    """What the sharded kernel makes: the statistics of all shards, on the first core."""
+    """The output of the sharded kernel: the statistics of all shards, on the first core."""
     require_norm_operands(tensor, residual, None, None)
     require_sharded_norm(tensor, residual, program, memory, staged=True)
     require(tensor.padded_shape[-2] == TILE, f"the input must be one tile high, it is {tensor.padded_shape[-2]}")
@@ -297,7 +297,7 @@ def layer_norm_post_all_gather(
     program_config=None,
     dtype=None,
 ):
-    """The layer norm of this device's part of the rows, by the gathered sums of all parts."""
+    """The layer norm of this device's part of the rows, from the gathered sums of all parts."""
     settings = (memory_config, compute_kernel_config, program_config, dtype)
     return _after(LAYER_NORM, input_tensor, stats, epsilon, weight, bias, *settings)
 
@@ -315,7 +315,7 @@ def rms_norm_post_all_gather(
     program_config=None,
     dtype=None,
 ):
-    """The RMS norm of this device's part of the rows, by the gathered sums of squares of all parts."""
+    """The RMS norm of this device's part of the rows, from the gathered sums of squares."""
     settings = (memory_config, compute_kernel_config, program_config, dtype)
     return _after(RMS_NORM, input_tensor, stats, epsilon, weight, bias, *settings)
 
@@ -336,7 +336,7 @@ def dit_rms_norm_unary_fused(
     compute_kernel_config=None,
     activation=None,
 ):
-    """rms_norm with an elementwise function on top."""
+    """rms_norm followed by a fused elementwise function."""
     spec = input_tensor._spec
     program = program_config if program_config is not None else default_program(spec.shard_spec)
     function = None

@@ -1,4 +1,4 @@
-"""Key-value caches in pages [P, heads, rows, D] that a table deals out to users, written in place."""
+"""Key-value caches in pages [P, heads, rows, D] that a page table assigns to users, written in place."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SKIPPED = -1
 
 
 def _plain(value: float) -> int:
-    """A table entry; -1 may be held as an unsigned number."""
+    """A page table entry; -1 may be stored as an unsigned number."""
     number = int(value)
     return SKIPPED if number in (SKIPPED, 0xFFFF_FFFF) else number
 
@@ -46,7 +46,7 @@ def _require_update(
     share_cache: bool,
     offset: int,
 ) -> ShardSpec:
-    """The checks that both updates share; gives the shards of the input."""
+    """Checks shared by both updates; returns the shard spec of the input."""
     require_on_device(input, "the input")
     require_on_device(cache, "the cache")
     require_tile(cache, "the cache")
@@ -153,7 +153,7 @@ def _writing(
 def _reader(
     writing: Writing, indices: Sequence[int], index_tensor: Spec | None, table: Spec | None, users: int
 ) -> Callable[..., torch.Tensor]:
-    """The computation with its optional tensors sorted out: (cache, input, indices?, table?)."""
+    """The computation with its optional tensors assigned to parameters: (cache, input, indices?, table?)."""
 
     def compute(held: torch.Tensor, values: torch.Tensor, *rest: torch.Tensor) -> torch.Tensor:
         given = list(rest)
@@ -251,7 +251,7 @@ def paged_fused_update_cache(
     batch_offset: int = 0,
     compute_kernel_config: Any = None,
 ) -> Plan:
-    """`paged_update_cache` of two caches at once, keys and values, whose inputs lie on different cores."""
+    """`paged_update_cache` of a key cache and a value cache at once, with inputs on different cores."""
     pairs = ((cache_tensor1, input_tensor1), (cache_tensor2, input_tensor2))
     shared, wide = bool(share_cache), math_config(compute_kernel_config).fp32_acc
     places, computes = [], []
@@ -301,7 +301,7 @@ def indexed_fused_update_cache(
     input_tensor2: Spec,
     physical_update_idxs_tensor: Spec,
 ) -> Plan:
-    """Rows of the inputs [1, heads, rows, D] into rows of all pages, numbered through; negative numbers skip."""
+    """Rows of the inputs [1, heads, rows, D] into rows of all pages by physical number; negative numbers skip."""
     caches, inputs, indices = (
         (cache_tensor1, cache_tensor2),
         (input_tensor1, input_tensor2),
@@ -367,7 +367,7 @@ def paged_fill_cache(
     cache_position_modulo: int | None = None,
     valid_seq_len_tensor: Spec | None = None,
 ) -> Plan:
-    """The rows of users [B, heads, S, D] into the pages that the table gives them, in place; pages of -1 stay."""
+    """The rows of users [B, heads, S, D] into the pages that the table assigns to them, in place; -1 skips."""
     cache, input, table = cache_tensor, input_tensor, page_table
     for spec, name in ((cache, "the cache"), (input, "the input"), (table, "the page table")):
         require_on_device(spec, name)

@@ -54,7 +54,7 @@ def _fixed_heads(
 def _interleaved_outputs(
     input: Spec, memory_config: MemoryConfig | None, output_tensors: Sequence[Spec | None] | None
 ) -> tuple[MemoryConfig, tuple[Spec, ...] | None]:
-    """Where the heads go, and the tensors for them if the caller gave any."""
+    """The memory config of the heads, and their preallocated tensors if there are any."""
     config = memory_of(memory_config, input)
     require_heads(input)
     require_interleaved(config)
@@ -64,7 +64,7 @@ def _interleaved_outputs(
 
 
 def _row_buffers(spec: Spec) -> int:
-    """A row of tiles, doubled."""
+    """A double-buffered row of tiles."""
     return 2 * spec.padded_shape[-1] // TILE_SIZE * spec.page_bytes
 
 
@@ -101,7 +101,7 @@ def nlp_create_qkv_heads_segformer(
     memory_config: MemoryConfig | None = None,
     output_tensors: Sequence[Spec | None] | None = None,
 ) -> Plan:
-    """[B, 1, S, H × 32] → H heads of 32 columns. The kernel writes the query only; key and value stay as they are."""
+    """[B, 1, S, H × 32] → H heads of 32 columns. The kernel writes only the query; key and value are not written."""
     config, given = _interleaved_outputs(input, memory_config, output_tensors)
     padded = input.padded_shape
     require(padded[2] % TILE_SIZE == 0, f"a length of {padded[2]} is no multiple of {TILE_SIZE}")
