@@ -1,4 +1,4 @@
-"""Where `ttnn.experimental.moe_compute` places its cores: a ring that multiplies, a few that tilize, some that combine.
+"""Where `ttnn.experimental.moe_compute` places its cores: a matmul ring, tilizing cores and combining cores.
 
 Every group multicasts to the rectangle around it, so the three rectangles must not touch. Callers ask for the places
 because they shard their tensors over them.
@@ -63,7 +63,7 @@ def get_moe_tilize_drain_core(
     hidden_size: int,
     mux_core_range_set: CoreRangeSet | None = None,
 ) -> CoreCoord:
-    """The core that indices and scores of experts lie on: the first that tilizes."""
+    """The core that holds indices and scores of experts: the first tilizing core."""
     count = _count(combine_token_parallel_cores, combine_data_parallel_cores)
     return CoreCoord(*place(mesh_device, count, hidden_size, mux_core_range_set).tilizing[0])
 
@@ -87,7 +87,7 @@ def _count(tokens: int, width: int) -> int:
 
 
 def place(device: MeshDevice, count: int, hidden_size: int, mux: CoreRangeSet | None) -> Placement:
-    """The ring beside the banks of DRAM if the others find room, or else packed from column 0 on."""
+    """The ring next to the DRAM banks if the other groups fit, else packed from column 0 on."""
     require_unsigned(hidden_size=hidden_size)
     grid = device.board.grid
     count %= MOST_CORES
@@ -110,7 +110,7 @@ def place(device: MeshDevice, count: int, hidden_size: int, mux: CoreRangeSet | 
 def _packed_rings(grid: Grid, size: int, taken: Cells) -> Iterator[tuple[Cell, ...]]:
     """Rings row by row from ever higher rows on, that leave a strip in the east and the topmost rows free.
 
-    A row whose first core is taken is left out: rings that do not start in column 0 hang on the chip.
+    Rows whose first core is occupied are skipped: rings that do not start in column 0 hang on the chip.
     """
     columns, rows = grid
     columns -= STRIP_WIDTH if columns > STRIP_WIDTH else 0

@@ -24,7 +24,7 @@ def deepseek_moe_gate(
     scaling_factor: float = 2.5,
     enable_sigmoid: bool = False,
 ) -> Plan:
-    """Of the 4 best of 8 groups the 8 best of 256 experts, and their scores' shares; a token lies on one core.
+    """The 8 best of 256 experts from the 4 best of 8 groups, and their normalised scores; one core per token.
 
     The kernel computes the same steps as generalized_moe_gate with groups; its circular buffers alias the tensors.
     """

@@ -1,4 +1,4 @@
-"""moe_gate_mm: DeepSeek's gate with its matrix product, spread over the cores next to the banks of DRAM."""
+"""moe_gate_mm: DeepSeek's gate including its matmul, on the cores next to the DRAM banks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TILE_BYTES = 2 * TILE_SIZE * TILE_SIZE
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek/moe/moe_gate_mm/device/moe_gate_mm_program_factory.cpp,  # noqa: E501
 # required_cores
 CORES = 12
-TRIO = 3  # in a ring of cores, every third one sends two partial products to the two after it
+TRIO = 3  # every third core of the ring sends partial products to the two cores after it
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek/moe/moe_gate_mm/device/kernels/compute.cpp,
 # num_w_tiles_h
 # Pairs of tiles in the bank of a receiving core, and of a sending core.
@@ -66,7 +66,7 @@ def moe_gate_mm(input_tensor: Spec, *, w_tensor: Spec, output_tensor: Spec, laye
     for name, spec, least in (("input", input_tensor, INPUT_BYTES), ("output", output_tensor, TILE_BYTES)):
         require(spec.memory_config.buffer_type is not BufferType.DRAM, f"the {name} must lie in L1")
         room = spec.bytes_per_bank(board.cores, board.l1_alignment)
-        require(room >= least, f"the {name} has {room} bytes a core, the kernels need {least}")
+        require(room >= least, f"the {name} has {room} bytes per core, the kernels need {least}")
     ring = _ring()
     fault = _fault(input_tensor, w_tensor, output_tensor, layer_id, ring)
     multiply = Kernel(MATH, BF16, BF16, BF16).compute()
@@ -122,7 +122,7 @@ def _ring() -> list[_Member]:
 
 
 def _fault(x: Spec, weight: Spec, out: Spec, layer: int, ring: list[_Member]) -> EmulatorError | None:
-    """The library looks at no shapes, and the kernels know one."""
+    """The library does not check shapes; the kernels support a single one."""
     height, width = TensorMemoryLayout.HEIGHT_SHARDED, TensorMemoryLayout.WIDTH_SHARDED
     if len(ring) != CORES:
         return NotEmulated(f"which {CORES} cores of {current_board().name} lie next to banks of DRAM is not known")

@@ -1,4 +1,4 @@
-"""The gate of a mixture of experts as one operation: a token a core, its best experts and their weights."""
+"""The gate of a mixture of experts as one operation: one core per token, its best experts and their weights."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ttnn_emulator.tensors.memory_config import ShardSpec
 from ttnn_emulator.tensors.shapes import TILE_SIZE
 from ttnn_emulator.tensors.spec import Spec
 
-COUNTS = (4, 6, 8)  # experts a token that the kernel can keep
+COUNTS = (4, 6, 8)  # supported numbers of experts per token
 FACE = 16  # a block of 256 experts is the first face of a tile, and nothing else of it is read
 MOST_BLOCKS = 2
 BUFFERS = 6  # tiles a block beside the tensors: three runs, two tilized ones of bfloat16 and one of indices
@@ -45,7 +45,7 @@ def generalized_moe_gate(
     """The best experts by score + bias and their scores' shares; a token's 256 or 512 logits lie on one core.
 
     Blocks of 256 are [16, 16], those of bias and indices transposed. The first `topk` values of a row are the result;
-    those up to 8 are 0. On the chip the rest of the tile holds what its registers held; here that is 0.
+    those up to 8 are 0. On the chip the rest of the tile is leftover register contents; here it is 0.
     """
     given = (input_tensor, bias_tensor, input_indices_tensor)
     made = (output_tensor, output_indices_tensor)
@@ -127,7 +127,7 @@ def _cores(shards: ShardSpec) -> list[CoreCoord]:
 
 
 def _blocks(values: torch.Tensor, blocks: int, places: list[int]) -> torch.Tensor:
-    """[tokens, blocks, 16, 16]: the first face of every tile, by core. Cores beyond the tensor see zeros."""
+    """[tokens, blocks, 16, 16]: the first face of every tile, by core. Cores beyond the tensor read zeros."""
     tiles = values.reshape(-1, *values.shape[-2:])[:, :FACE, :FACE]
     missing = (0, FACE - tiles.shape[-1], 0, FACE - tiles.shape[-2], 0, -tiles.shape[0] % blocks)
     tokens = torch.nn.functional.pad(tiles, missing).reshape(-1, blocks, FACE, FACE)
@@ -139,7 +139,7 @@ def _blocks(values: torch.Tensor, blocks: int, places: list[int]) -> torch.Tenso
 
 
 def _rows(values: np.ndarray, spec: Spec, places: list[int]) -> torch.Tensor:
-    """Eight values a token at the start of the first row of its tile of the output."""
+    """Eight values per token at the start of the first row of its output tile."""
     made = torch.zeros(spec.shape, dtype=CARRIER[spec.dtype])
     tiles = made.reshape(-1, *made.shape[-2:])
     rows = torch.from_numpy(np.ascontiguousarray(values)).to(made.dtype)

@@ -1,4 +1,4 @@
-"""What becomes of the results of experts: their sums over experts, plain or weighted, and rows laid out in tiles."""
+"""Post-processing of expert outputs: sums over experts, plain or weighted, and tilizing."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def deepseek_moe_fast_reduce_nc(
     output_memory_config: MemoryConfig | None = None,
     compute_kernel_config: Any = None,
 ) -> Plan:
-    """The sum over a dimension before the last two, with the columns dealt out over tensors of `split_size` each."""
+    """The sum over a dimension before the last two, with the columns split into tensors of `split_size` each."""
     config = _math(compute_kernel_config)
     out, count, dim = _outputs(input_tensor, dim, split_size, output_memory_config)
     fault = _fault(input_tensor, split_size)
@@ -205,7 +205,7 @@ def weighted_reduce(
 
 
 def _staged(spec: Spec) -> int:
-    """Bytes of a page as it lies in its memory, and on its way through L1."""
+    """Bytes of a page in its memory, and in the circular buffer."""
     board = current_board()
     in_dram = spec.memory_config.buffer_type is BufferType.DRAM
     aligned = round_up(spec.page_bytes, board.dram_alignment if in_dram else board.l1_alignment)
@@ -226,7 +226,7 @@ def _routing_fault(indices: Spec, mapping: Spec, rows: int, routed: int) -> Chip
 
 @operation("ttnn.experimental.deepseek_moe_post_combine_tilize")
 def deepseek_moe_post_combine_tilize(input_tensor: Spec, *, output_memory_config: MemoryConfig) -> Plan:
-    """Rows to tiles, each core a shard one tile high."""
+    """Tilize, with shards one tile high."""
     spec, memory = input_tensor, output_memory_config
     require_on_device(spec)
     padded = spec.padded_shape

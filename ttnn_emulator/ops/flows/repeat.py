@@ -23,7 +23,7 @@ from ttnn_emulator.tensors.spec import ROW_MAJOR_BYTES, Spec
 
 INTERLEAVED = TensorMemoryLayout.INTERLEAVED
 ROW_DTYPES = frozenset({DataType.UINT16, DataType.BFLOAT16, DataType.UINT32, DataType.INT32, DataType.FLOAT32})
-HOTSPOT_CORES = 8  # a row of so many shards is read faster by the older kernel
+HOTSPOT_CORES = 8  # from this many shards per row on, the older kernel reads faster
 
 
 def _repeated(repeats: Dims) -> Step:
@@ -313,5 +313,5 @@ def _repeat_dim(flow: Flow, dim: int, times: int, config: MemoryConfig) -> Flow:
 
 
 def interleaved_step(times: int, dim: int) -> Step:
-    """Each element `times` over, next to itself."""
+    """Each element repeated `times` times, adjacent to itself."""
     return lambda values: torch.repeat_interleave(values, times, dim)

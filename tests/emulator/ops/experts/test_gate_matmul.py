@@ -165,7 +165,7 @@ def test_refusals(device: Any) -> None:
     interleaved = ttnn.to_memory_config(gate.x, ttnn.L1_MEMORY_CONFIG)
     for given, match in (
         ({"output_tensor": in_dram}, "the output must lie in L1"),
-        ({"x": interleaved}, "bytes a core"),
+        ({"x": interleaved}, "bytes per core"),
         ({"column": -1}, "column_id"),
     ):
         with pytest.raises(ttnn.EmulatorError, match=match):

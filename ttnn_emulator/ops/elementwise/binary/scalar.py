@@ -1,4 +1,4 @@
-"""A tensor and a number where the kernel is one of a single operand: maximum, shifts, powers and their kin."""
+"""Binary operations of a tensor and a number with a unary kernel: maximum, shifts, powers and related functions."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _shift_left(values: Values, amount: Number, dtype: DataType) -> Values:
 
 
 def _shift_right(values: Values, amount: Number, dtype: DataType) -> Values:
-    """Beyond 31 it counts as 31; the sign of int32 is shifted in."""
+    """Shifts beyond 31 count as 31; int32 shifts are arithmetic."""
     whole = int(amount)
     return carriers.wrap_integer(values.to(torch.int64) >> (whole if 0 <= whole < 32 else 31), dtype)
 
@@ -131,7 +131,7 @@ def plan_with_number(
     target = output.dtype if output is not None else dtype or source.dtype
     out = output_like(source, memory_config, output, target)
     held = source.dtype
-    # Into a given tensor the kernel packs by itself; to another dtype the library casts afterwards.
+    # The kernel packs directly into a preallocated output; otherwise the library casts afterwards.
     packed = target if output is not None else held
     wide = DataType.FLOAT32 in (held, packed)
     cast = casts.typecast(packed, target) if target is not packed else None
