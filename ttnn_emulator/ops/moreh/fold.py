@@ -17,7 +17,7 @@ from ttnn_emulator.ops.support.common_checks import into, memory_of, require_on_
 from ttnn_emulator.tensors.memory_config import MemoryConfig
 from ttnn_emulator.tensors.spec import Spec
 
-SUMMED_DTYPES = (DataType.BFLOAT16, DataType.FLOAT32)  # the kernel leaves others as they lie in its buffer
+SUMMED_DTYPES = (DataType.BFLOAT16, DataType.FLOAT32)  # the kernel does not sum other dtypes
 
 
 @operation("ttnn.moreh_fold")

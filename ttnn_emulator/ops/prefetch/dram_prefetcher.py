@@ -1,8 +1,8 @@
 """`ttnn.dram_prefetcher`: cores that read weights from DRAM and pass them on, through a global circular buffer.
 
-A matmul that is given the buffer takes what comes next out of it, whatever weight it is called with. The bytes are
-those that lie in DRAM, so nothing is copied here: the buffer knows which weights are on their way, in order, and a
-matmul that is called with another one, or with none left, is a fault of the program.
+A matmul with the buffer consumes the next weight in it, whatever weight argument it has. The bytes equal those in
+DRAM, so nothing is copied here: the buffer keeps the queue of weights in order, and a matmul called with another
+weight, or with an empty queue, is a fault of the program.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ OUTPUT_SHAPE = (32, 32)  # no kernel writes this tensor
 
 
 def delivery_of(global_cb: global_circular_buffer) -> Delivery:
-    """What programs depend on in a buffer."""
+    """The properties of a buffer that programs depend on."""
     mapping = global_cb.mapping
     return Delivery(
         global_cb.size(),
@@ -52,7 +52,7 @@ def dram_prefetcher(
     *,
     prefetcher_pipes: Sequence[Any] = (),
 ) -> Tensor:
-    """Send the weights of all layers on their way: the last tensor holds their addresses, layer by layer."""
+    """Enqueue the weights of all layers; the last tensor holds their addresses, layer by layer."""
     require(
         (global_cb is not None) != bool(prefetcher_pipes), "weights go to a global_cb or to prefetcher_pipes, to one"
     )
@@ -69,12 +69,12 @@ def dram_prefetcher(
 
 
 def _are_followed(tensor: Tensor) -> bool:
-    """Without values, nothing says which weights are meant."""
+    """Without values, the weights cannot be identified."""
     return not isinstance(tensor._storage, SpecStorage) and tensor._storage.values is not None
 
 
 def _addresses(tensor: Tensor, count: int) -> list[list[int]]:
-    """What the readers find in their shards: the same list, or some would send one weight and others another."""
+    """The address list in the readers' shards; it must be the same for all of them."""
     rows = values_of(tensor)[0].reshape(-1, tensor._spec.shape[-1])[:, :count].long()
     if not torch.equal(rows, rows[:1].expand_as(rows)):
         raise ChipFault("the rows of addresses differ: readers would send parts of different weights")
@@ -151,7 +151,7 @@ def _require_room(weights: Sequence[Spec], size: int, blocks: int, receivers: in
 def take(
     global_cb: global_circular_buffer, a: Tensor, weight: Tensor, output: Tensor, program: Program, part: Any
 ) -> None:
-    """A matmul on this part of the device uses the weight that comes next."""
+    """A matmul on this sub-device consumes the next weight."""
     delivery = delivery_of(global_cb)
     _require_reached(delivery, a, program, part)
     if not _are_followed(weight):

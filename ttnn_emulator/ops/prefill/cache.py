@@ -1,4 +1,4 @@
-"""Chunks of a prompt written into key-value caches whose rows are dealt out to chips.
+"""Chunks of a prompt written into key-value caches whose rows are distributed over chips.
 
 A cache [slots × layers, heads, S, D] of a chip holds rows of a sequence that goes round the chips chunk by chunk, so
 that a global position says how many rows every chip already has.
@@ -117,7 +117,7 @@ class _Chips:
         if cluster_axis is None:
             require(tp_axis is None, f"tp_axis {tp_axis} needs a cluster_axis")
             if every > 1:
-                raise NotEmulated("caches dealt out to all chips of a mesh of two axes are not emulated")
+                raise NotEmulated("caches distributed over all chips of a mesh of two axes are not emulated")
             self.sequence, self.parts, self.places = 1, 1, [0]
         else:
             require(cluster_axis in (0, 1), f"cluster_axis must be 0, 1 or None, not {cluster_axis}")
@@ -256,9 +256,9 @@ def _source_rows(start: int, window: int, chunk: int, place: int, chips: _Chips)
 def _sorted(
     work: Callable[..., torch.Tensor], rope: Spec | None, scales: Spec | None, held: tuple[str, ...]
 ) -> Callable[..., torch.Tensor]:
-    """The tensors of a call told apart: the cache, the parts of the input as rows of one, numbers by name."""
+    """The tensors of a call by role: the cache, the input parts joined as rows, numbers by name."""
     count = 1 + (rope is not None) + (scales is not None)
-    enters = flush if rope is not None and rope.is_tile else _unchanged  # tiles become rows in a compute kernel
+    enters = flush if rope is not None and rope.is_tile else _unchanged  # a compute kernel untilizes them
 
     def joined(parts: tuple[torch.Tensor, ...]) -> torch.Tensor:
         if scales is not None:

@@ -1,4 +1,4 @@
-"""Rotary embeddings of a chunk of a prompt, with cos and sin read from the rows that a position stands for."""
+"""Rotary embeddings of a chunk of a prompt, with cos and sin read from the rows of a position."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from ttnn_emulator.tensors.spec import Spec, tile_bytes
 # destination register use
 # The kernel keeps one row of tiles of a head in the destination register.
 TILES_IN_REGISTER, TILES_IN_REGISTER_FP32 = 8, 4
-ROWS_KEPT = 8  # rows of tiles a core up to which cos and sin stay in L1 (use_reload_impl of the program factory)
+ROWS_KEPT = 8  # rows of tiles per core up to which cos and sin stay in L1 (use_reload_impl of the program factory)
 
 
 @operation(f"{PREFILL}.rotary_embedding_indexed")
@@ -51,7 +51,7 @@ def rotary_embedding_indexed(
     rotary_offset: int = 0,
     concat_prefix: Spec | None = None,
 ) -> Plan:
-    """Columns of a chunk [B, heads, S, D] turned by cos and sin from the row of `kv_actual_global` on.
+    """Columns of a chunk [B, heads, S, D] rotated by cos and sin from the row of `kv_actual_global` on.
 
     Columns outside of [rotary_offset, rotary_offset + rotary_dim) stay as they are; those of `concat_prefix` come
     before them.
@@ -116,7 +116,7 @@ def rotary_embedding_indexed(
 
 
 def _require_columns(input: Spec, cos: Spec, sin: Spec, rotary_dim: int | None, offset: int) -> int:
-    """How many columns are turned: as many as cos has."""
+    """The number of rotated columns: the width of cos."""
     room = input.padded_shape[-1] if rotary_dim is None else input.shape[-1]
     width = room if rotary_dim is None else rotary_dim
     require(width > 0 and width % TILE_SIZE == 0, f"{width} columns are no multiple of {TILE_SIZE}")
@@ -178,7 +178,7 @@ def _turned(
 
 
 def _buffer_bytes(input: Spec, cos: Spec, trans_mat: Spec, width: int) -> int:
-    """Circular buffers of a core, as the program factory makes them."""
+    """Circular buffers per core, as in the program factory."""
     tiles, batch, heads = width // TILE_SIZE, input.padded_shape[0], input.padded_shape[1]
     rows = input.padded_shape[-2] // TILE_SIZE
     of_batch = max(min(batch, board_cores()), 1)

@@ -1,4 +1,4 @@
-"""Tokens of a prompt on their way to experts: counts and offsets, and the rows of an expert taken and put back."""
+"""Routing of prompt tokens to experts: counts and offsets, and extracting and inserting the rows of an expert."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def extract(
     local_expert_id: int,
     max_dispatched_tokens_per_expert: int,
 ) -> Plan:
-    """The rows of one expert [most, D], cut out of those of all; what lies behind them is not written."""
+    """The rows of one expert [most, D], extracted from those of all experts; the rows after them are not written."""
     _require_rows(global_tensor, "global_tensor")
     _require_places(start, counts, global_expert_idx_table, local_expert_id)
     most = max_dispatched_tokens_per_expert
@@ -117,7 +117,7 @@ def insert(
     *,
     local_expert_id: int,
 ) -> Plan:
-    """The rows of one expert put among those of all, in place."""
+    """Insert the rows of one expert into those of all experts, in place."""
     _require_rows(global_tensor, "global_tensor")
     _require_rows(local_tensor, "local_tensor")
     same = global_tensor.dtype is local_tensor.dtype
@@ -152,7 +152,7 @@ def _moving_bytes(moved: Spec, start: Spec, counts: Spec, table: Spec) -> int:
 
 @operation(f"{PREFILL}.masked_bincount")
 def masked_bincount(input_tensor: Spec, expert_mask: Spec, n_routed_experts: int, num_experts_per_token: int) -> Plan:
-    """How often each expert occurs in the first columns of [tokens, k], of those that the table does not rule out."""
+    """How often each expert occurs in the first columns of [tokens, k], among those that the table does not exclude."""
     require_unsigned(n_routed_experts=n_routed_experts, num_experts_per_token=num_experts_per_token)
     spec, mask, experts, columns = input_tensor, expert_mask, n_routed_experts, num_experts_per_token
     require_on_device(spec)

@@ -1,4 +1,4 @@
-"""What experts made of tokens, weighted and added up."""
+"""The weighted sum of expert outputs."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _weighted(shape: tuple[int, ...], tokens: int, experts: int, width: int) -> 
                 continue
             factor = factors[:, expert].expand(tokens, width).contiguous()
             product = core.packed(core.mul(outputs[:, expert].contiguous(), factor), DataType.BFLOAT16)
-            # The packer adds to what is in L1, to nearest even.
+            # The packer accumulates in L1, rounding to nearest even.
             added = torch.where(started, flush(round_bf16_nearest_even(total + product)), product)
             total = torch.where(chosen, added, total)
             started = started | chosen

@@ -1,4 +1,4 @@
-"""The gated delta rule: a state of keys × values that forgets, is corrected and is read along a sequence."""
+"""The gated delta rule: a keys × values state that decays, is updated and is read along a sequence."""
 
 from __future__ import annotations
 
@@ -87,6 +87,6 @@ def gated_delta_attn_seq(
     config = memory_config or DRAM_MEMORY_CONFIG
     outputs = tuple(Spec.of(shape, DataType.FLOAT32, Layout.TILE, config) for shape in (square, (heads, SIDE, SIDE)))
     l1_bytes = SEQUENTIAL_TILES * tile_bytes(DEFAULT_TILE, DataType.FLOAT32)
-    # So little room is left beside the buffers that outputs in L1 count.
+    # The buffers leave so little L1 that outputs in L1 matter.
     stages = (TakeOutput(0), TakeOutput(1), Launch(l1_bytes)) if config.buffer_type is BufferType.L1 else ()
     return Plan(outputs, compute, reads=tuple(wanted), l1_bytes=l1_bytes, stages=stages)

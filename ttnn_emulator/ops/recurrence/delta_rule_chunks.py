@@ -96,7 +96,7 @@ def chunk_gated_delta_rule(
     """State ← exp(g) state + beta k (v - kᵀ exp(g) state), output scale × qᵀ state, token after token.
 
     [B, T, H, K] of queries and keys, [B, T, HV, V] of values, [B, T, HV] of gates. Flat [B, T, H × K] queries and keys
-    are brought to unit length first.
+    are normalised to unit length first.
     """
     require(not use_qk_l2norm, "use_qk_l2norm is not supported: bring queries and keys to unit length before")
     shape = _shape_of(q, v, beta, chunk_size)
@@ -248,7 +248,7 @@ def _solves(shape: Shape, course: Course) -> bool:
 
 
 def _require_view(spec: Spec, name: str, wanted: tuple[int, int, int], *, split: bool = True) -> None:
-    """A tensor is seen in another shape: as many values, or more of them in rows of the same width and whole tiles."""
+    """A tensor viewed in another shape: as many values, or more of them in rows of the same width and whole tiles."""
     rank = not split or spec.rank == 4
     require(rank and spec.rank >= 2, f"{name} must have rank 4, its shape is {list(spec.shape)}")
     size = math.prod(wanted)

@@ -22,7 +22,7 @@ DTYPES = (DataType.BFLOAT16, DataType.BFLOAT8_B)
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/ssm/hc_sum_reduce/device/hc_sum_reduce_program_factory.cpp,
 # cb_size
 PAIRS = 2  # tiles per circular buffer
-BETWEEN = 4  # buffers of bfloat16 beside those of input and output
+BETWEEN = 4  # intermediate bfloat16 buffers, besides input and output
 
 
 @operation("ttnn.experimental.hc_sum_reduce")
@@ -33,7 +33,7 @@ def hc_sum_reduce(
     dtype: DataType | None = None,
     math_fidelity: MathFidelity | None = None,
 ) -> Plan:
-    """[1, 1, rows, columns] → [1, 1, rows, columns ÷ 32]: every 32 columns are added up. The shapes are padded ones."""
+    """[1, 1, rows, columns] → [1, 1, rows, columns ÷ 32]: sums of 32 columns. The shapes are padded shapes."""
     made, memory = dtype or input.dtype, memory_of(memory_config, input)
     require_on_device(input)
     require_tile(input)
