@@ -64,7 +64,7 @@ def chunk_for(length: int, program: Any) -> int:
     while place < length and length % (1 << (place + 1)) == 0:
         place += 1
     size = min(LARGEST_CHUNK, 1 << place)
-    require(size % TILE == 0, f"{length} keys make chunks of {size}, which is no multiple of {TILE}")
+    require(size % TILE == 0, f"{length} keys make chunks of {size}, which is not a multiple of {TILE}")
     return size
 
 
@@ -111,7 +111,7 @@ def require_mask(mask: Spec | None, q: Spec, k: Spec, settings: Settings) -> Non
     )
     if not settings.paged:
         require(padded[3] == k.padded_shape[2], f"the mask is for {padded[3]} keys, there are {k.padded_shape[2]}")
-    require(chunk and padded[3] % chunk == 0, f"the mask of width {padded[3]} is not made of chunks of {chunk}")
+    require(chunk and padded[3] % chunk == 0, f"the mask of width {padded[3]} does not divide into chunks of {chunk}")
     require(mask.dtype in FLOATS, f"the mask must be BFLOAT16, BFLOAT8_B or BFLOAT4_B, not {mask.dtype}")
 
 
@@ -155,7 +155,7 @@ def require_paged(q: Spec, k: Spec, v: Spec, table: Spec, positions: Spec | None
     if not settings.is_causal:
         length = table.padded_shape[1] * k.padded_shape[2]
         chunk = settings.chunk
-        require(chunk and length % chunk == 0, f"{length} keys are not made of chunks of {chunk}")
+        require(chunk and length % chunk == 0, f"{length} keys do not divide into chunks of {chunk}")
 
 
 def _require_modulo(modulo: int, block: int, settings: Settings) -> None:
@@ -188,7 +188,7 @@ def require_unpaged(q: Spec, k: Spec, v: Spec, settings: Settings) -> None:
     require(q.padded_shape[0] == 1, f"dimension 0 of the query must be 1, not {q.padded_shape[0]}")
     require(k.padded_shape[-2] == v.padded_shape[-2], "there are not as many keys as values")
     length = k.padded_shape[2]
-    require(length % settings.chunk == 0, f"{length} keys are not made of chunks of {settings.chunk}")
+    require(length % settings.chunk == 0, f"{length} keys do not divide into chunks of {settings.chunk}")
     width = q.padded_shape[-1]
     require(k.padded_shape[-1] == width, f"keys are {k.padded_shape[-1]} wide, queries {width}")
     if settings.mla_width is None:

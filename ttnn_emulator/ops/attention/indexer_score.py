@@ -193,14 +193,14 @@ def _start(given: int | None, queries: int, keys: int, kv_len: int | None, choic
     require_one_chip()
     tokens = keys * choice.ratio
     if kv_len is not None:
-        require(kv_len % TILE_SIZE == 0, f"kv_len {kv_len} is no multiple of {TILE_SIZE}")
+        require(kv_len % TILE_SIZE == 0, f"kv_len {kv_len} is not a multiple of {TILE_SIZE}")
         require(0 < kv_len <= keys, f"kv_len {kv_len} must be from 1 to {keys}, the number of keys")
         whole = choice.block <= 0 or kv_len % choice.block == 0
         require(whole, f"kv_len {kv_len} must be a multiple of block_size {choice.block}")
     if given is None:
         require(tokens >= queries, f"{queries} queries cannot end where {tokens} tokens do: give chunk_start_idx")
         given = tokens - queries
-    require(given >= 0 and given % TILE_SIZE == 0, f"chunk_start_idx {given} is no multiple of {TILE_SIZE}")
+    require(given >= 0 and given % TILE_SIZE == 0, f"chunk_start_idx {given} is not a multiple of {TILE_SIZE}")
     require(given < tokens, f"chunk_start_idx {given} exceeds T, the keys of {tokens} tokens")
     known = tokens if kv_len is None else kv_len * choice.ratio
     require(given < known, f"chunk_start_idx {given} is beyond kv_len, the keys of {known} tokens")
@@ -250,7 +250,7 @@ def _prepared(
     # dsa_qk_batching
     together = each if choice.groups > 1 else resident
     batch = together if rows == 1 else min(together, TILE_SIZE)
-    require(together % batch == 0, f"{together} heads are no multiple of the {batch} that are added up at a time")
+    require(together % batch == 0, f"{together} heads are not a multiple of the {batch} that are added up at a time")
     strip = columns >= 2 and batch == together and resident == heads
     require(choice.groups == 1 or strip, f"num_groups {choice.groups} with {each} heads each do not fit one batch")
     folded = each == 1 and not choice.relu and q.dtype is DataType.BFLOAT16

@@ -270,7 +270,7 @@ def rotate_half(input: Tensor, *, memory_config: MemoryConfig | None = None) -> 
     spec = input._spec
     require_on_device(spec)
     width = spec.padded_shape[-1]
-    require(width % (2 * TILE_SIZE) == 0, f"a width of {width} is no multiple of {2 * TILE_SIZE}")
+    require(width % (2 * TILE_SIZE) == 0, f"a width of {width} is not a multiple of {2 * TILE_SIZE}")
     return rotate_half_device(_in_tiles(input), memory_of(memory_config, spec))
 
 

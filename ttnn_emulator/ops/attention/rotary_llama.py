@@ -79,7 +79,7 @@ def rotary_embedding_llama(
 
 
 def _require_decode(spec: Spec, cos: Spec, sin: Spec, matrix: Spec) -> None:
-    require(spec.shape[-1] % TILE_SIZE == 0, f"heads of {spec.shape[-1]} columns are no multiple of {TILE_SIZE}")
+    require(spec.shape[-1] % TILE_SIZE == 0, f"heads of {spec.shape[-1]} columns are not a multiple of {TILE_SIZE}")
     require(spec.shape[0] == 1, f"dimension 0 must be 1, it is {spec.shape[0]}")
     for each, name in ((spec, "the input"), (cos, "cos"), (sin, "sin"), (matrix, "the matrix")):
         require(_layout_of(each) is HEIGHT, f"{name} must be height sharded, not {each.memory_config.brief()}")
@@ -182,7 +182,7 @@ def rotary_embedding_llama_fused_qk(
         for each in (query, key):
             size = each.shape[-2] * width
             require(size == TILE_SIZE * TILE_SIZE, f"in rows, a user's heads must hold a tile's values, not {size}")
-    require(width % TILE_SIZE == 0, f"heads of {width} columns are no multiple of {TILE_SIZE}")
+    require(width % TILE_SIZE == 0, f"heads of {width} columns are not a multiple of {TILE_SIZE}")
     users = query.shape[1]
     require(key.shape[1] == users, f"the key has {key.shape[1]} users, the query {users}")
     require(users <= MOST_USERS, f"{users} users are more than {MOST_USERS}")
@@ -192,10 +192,10 @@ def rotary_embedding_llama_fused_qk(
     cores = of_query.num_cores() + of_key.num_cores()
     require(cores <= MOST_CORES, f"{cores} cores are more than {MOST_CORES}")
     overlap = any(one.intersects(other) for one in of_query.grid.ranges() for other in of_key.grid.ranges())
-    require(not overlap, "query and key must lie on different cores")
+    require(not overlap, "query and key must be on different cores")
     require(cos.shape == sin.shape, f"cos has shape {list(cos.shape)}, sin {list(sin.shape)}")
     require(cos.shape[1] == 2 * users, f"cos holds {cos.shape[1]} users, not {2 * users}")
-    require(of_matrix.num_cores() >= cores, f"the matrix lies on fewer than {cores} cores")
+    require(of_matrix.num_cores() >= cores, f"the matrix is on fewer than {cores} cores")
     require(of_matrix.shape == ONE_TILE, "every core must hold one tile of the matrix")
     outputs = tuple(Spec.of(each.shape, each.dtype, each.layout, each.memory_config) for each in (query, key))
     compute = _both(query, key, cos, matrix, _rotation(setting), in_rows)

@@ -62,7 +62,7 @@ def _require_slot(index: int | None, slots: int) -> None:
 def _require_whole_pages(widths: dict[str, int]) -> None:
     alignment = current_board().dram_alignment
     for name, size in widths.items():
-        require(size % alignment == 0, f"rows of {name} take {size} bytes, no multiple of {alignment}")
+        require(size % alignment == 0, f"rows of {name} take {size} bytes, not a multiple of {alignment}")
 
 
 def _mesh() -> tuple[int, ...]:
@@ -99,8 +99,10 @@ def require_striped(stripes: int | None, sharded: bool) -> None:
 def _require_striping(stripes: int, chunk: int, length: int, block: int = 1) -> None:
     require(chunk > 0, "block_cyclic_chunk_local must be positive")
     require(length % stripes == 0, f"{length} keys cannot be striped over {stripes} chips")
-    require(length // stripes % chunk == 0, f"a chip's {length // stripes} keys are no multiple of chunks of {chunk}")
-    require(chunk % block == 0, f"block_cyclic_chunk_local {chunk} is no multiple of block_size {block}")
+    require(
+        length // stripes % chunk == 0, f"a chip's {length // stripes} keys are not a multiple of chunks of {chunk}"
+    )
+    require(chunk % block == 0, f"block_cyclic_chunk_local {chunk} is not a multiple of block_size {block}")
 
 
 def _kernel(given: Any, scale: float | None, depth: int, rows: int, chunk: int, width: int) -> Prefill:
@@ -186,10 +188,10 @@ def sparse_sdpa(
     stored_so = kv_format is ALL_ENUMS["SparseKVFormat"].BF16
     require(stored_so, f"kv_format {kv_format.name} requires fp8_e4m3 storage, kv is of {kv.dtype}")
     require(indices.dtype is DataType.UINT32, f"indices must be UINT32, not {indices.dtype}")
-    require(heads and heads % TILE_SIZE == 0, f"{heads} heads are no multiple of {TILE_SIZE}")
+    require(heads and heads % TILE_SIZE == 0, f"{heads} heads are not a multiple of {TILE_SIZE}")
     require(0 < v_dim <= depth, f"v_dim must be in 1 … {depth}, the width of q, it is {v_dim}")
-    require(v_dim % TILE_SIZE == 0, f"v_dim {v_dim} is no multiple of {TILE_SIZE}")
-    require(depth % TILE_SIZE == 0, f"the width {depth} of q is no multiple of {TILE_SIZE}")
+    require(v_dim % TILE_SIZE == 0, f"v_dim {v_dim} is not a multiple of {TILE_SIZE}")
+    require(depth % TILE_SIZE == 0, f"the width {depth} of q is not a multiple of {TILE_SIZE}")
     _require_rows(q, "q")
     _require_rows(indices, "indices")
     _require_cache(kv, "kv", Layout.ROW_MAJOR)
@@ -210,8 +212,8 @@ def sparse_sdpa(
     choices = indices.shape[3]
     require(tokens > 0 and choices > 0, f"there must be tokens and choices, not {tokens} and {choices}")
     chunk = k_chunk_size
-    require(chunk > 0 and chunk % TILE_SIZE == 0, f"k_chunk_size {chunk} is no multiple of {TILE_SIZE}")
-    require(choices % chunk == 0, f"{choices} choices are no multiple of k_chunk_size {chunk}")
+    require(chunk > 0 and chunk % TILE_SIZE == 0, f"k_chunk_size {chunk} is not a multiple of {TILE_SIZE}")
+    require(choices % chunk == 0, f"{choices} choices are not a multiple of k_chunk_size {chunk}")
     kernel = _kernel(compute_kernel_config, scale, depth, heads, chunk, v_dim)
     require(kernel.scale > 0, f"the scale must be positive, not {scale}")
     _require_whole_pages({"q": 2 * depth, "indices": 4 * choices, "the output": 2 * v_dim})
@@ -298,7 +300,7 @@ def sparse_sdpa_msa(
     require(tokens > 0 and choices > 0, f"there must be tokens and choices, not {tokens} and {choices}")
     whole = block_size > 0 and keys % block_size == 0
     require(whole, f"block_size must divide T, the {keys} keys; it is {block_size}")
-    require(block_size % TILE_SIZE == 0, f"block_size {block_size} is no multiple of {TILE_SIZE}")
+    require(block_size % TILE_SIZE == 0, f"block_size {block_size} is not a multiple of {TILE_SIZE}")
     _require_slot(cache_batch_idx, slots)
     rows = round_up(each, TILE_SIZE)
     kernel = _kernel(compute_kernel_config, scale, depth, rows, block_size, width)

@@ -29,7 +29,7 @@ def product_by_number(
 ) -> list:
     """g s."""
     for tensor in (grad, source):
-        require(tensor.dtype in FLOAT_DTYPES, f"the gradient of a product takes no {tensor.dtype}")
+        require(tensor.dtype in FLOAT_DTYPES, f"the gradient of a product does not support {tensor.dtype}")
     out = prepared(input_grad, source, memory_config)
     number = float(np.float32(scalar))
     return [ttnn.multiply(grad, number, dtype=source.dtype, memory_config=memory_config, output_tensor=out)]
@@ -45,10 +45,10 @@ def gradients_of_product(
     """g b and g a, each summed over the dimensions along which its factor was broadcast."""
     require(len(required) >= 2, f"are_required_outputs names two outputs, not {len(required)}")
     given_any = any(given is not None for given in grads)
-    require(required[0] or required[1] or not given_any, "at least one gradient must be asked for")
+    require(required[0] or required[1] or not given_any, "at least one gradient must be requested")
     for tensor in (grad, *inputs, *(given for given in grads if given is not None)):
         require(tensor.device() is not None, "all tensors must be on a device, one is on the host")
-        require(tensor.dtype in FLOAT_DTYPES, f"the gradient of a product takes no {tensor.dtype}")
+        require(tensor.dtype in FLOAT_DTYPES, f"the gradient of a product does not support {tensor.dtype}")
     for factor, given in zip(inputs, grads):
         _broadcast_axes(factor.shape, grad.shape)
         if given is not None:

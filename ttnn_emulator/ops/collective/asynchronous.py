@@ -141,12 +141,12 @@ def gather_async(
     else:
         require(input_tensor.rank >= 2, "all_gather_async needs a tensor of rank 2 or more")
         config = input_tensor.memory_config
-        require(config.memory_layout is not block or config.is_l1, "block shards must lie in L1")
+        require(config.memory_layout is not block or config.is_l1, "block shards must be in L1")
     if persistent is not None:
         _require_holds(persistent, input_tensor, out, dim, count)
         layouts = persistent.memory_config.memory_layout, input_tensor.memory_config.memory_layout
         require(not use_broadcast or layouts[0] is layouts[1], f"a gather by broadcast keeps {layouts[1].name}")
-        require(layouts[0] is not block or persistent.memory_config.is_l1, "block shards must lie in L1")
+        require(layouts[0] is not block or persistent.memory_config.is_l1, "block shards must be in L1")
     if backwards:
         width = (persistent or out).padded_shape[3] if input_tensor.rank > 3 else 0
         require(
@@ -177,7 +177,7 @@ def _require_holds(persistent: Spec, source: Spec, out: Spec, dim: int, count: i
     require_same_kind(persistent, source)
     require(
         persistent.memory_config == out.memory_config,
-        f"the buffer lies in {persistent.memory_config.brief()}, the result in {out.memory_config.brief()}",
+        f"the buffer is in {persistent.memory_config.brief()}, the result in {out.memory_config.brief()}",
     )
     have, need = persistent.padded_shape, source.padded_shape
     require(len(have) == len(need), f"the buffer has rank {len(have)}, the input {len(need)}")
@@ -218,7 +218,7 @@ def _require_intermediate(given: Spec, source: Spec, memory_config: MemoryConfig
     if memory_config is not None:
         require(
             given.memory_config == memory_config,
-            f"the intermediate buffer lies in {given.memory_config.brief()}, not in {memory_config.brief()}",
+            f"the intermediate buffer is in {given.memory_config.brief()}, not in {memory_config.brief()}",
         )
 
 
@@ -288,7 +288,7 @@ def sum_in_buffer(
     room, shard = buffer_tensor.shard_spec, memory_config.shard_spec
     require(room is not None and shard is not None, "buffer and output need shard specs")
     assert room is not None and shard is not None
-    require(room.grid.contains(shard.grid), "the output must lie on cores of the buffer")
+    require(room.grid.contains(shard.grid), "the output must be on cores of the buffer")
     need, have = shard.shape[0] * shard.shape[1] * count, room.shape[0] * room.shape[1]
     require(need <= have, f"a shard of the buffer holds {have} elements, {need} are needed")
     out = input_tensor.with_(dtype=dtype or input_tensor.dtype, memory_config=memory_config)

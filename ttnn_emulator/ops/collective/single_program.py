@@ -113,7 +113,7 @@ def scatter_sum(
     _require_divides(input_tensor, dim, count)
     for config in (input_tensor.memory_config, *([output_tensor.memory_config] if output_tensor else [])):
         block = config.memory_layout is TensorMemoryLayout.BLOCK_SHARDED
-        require(not block or config.buffer_type is BufferType.L1, "block shards must lie in L1")
+        require(not block or config.buffer_type is BufferType.L1, "block shards must be in L1")
     _require_intermediate_fits(input_tensor, intermediate_memory_config)
     size = input_tensor.shape[dim]
     out = resized(input_tensor, dim, size // count, memory_config)
@@ -232,7 +232,7 @@ def broadcast(
         place = next(group.index(sender) for group in among if sender in group)
         compute = each_group(among, lambda carriers: [carriers[place]] * len(carriers))
     else:
-        compute = fault(f"the sender {sender_coord!r} does not lie in the mesh: no chip sends, and all wait for ever")
+        compute = fault(f"the sender {sender_coord!r} is not in the mesh: no chip sends, and all wait for ever")
     return Plan(out, compute, across=True)
 
 

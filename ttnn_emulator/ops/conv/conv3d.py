@@ -67,7 +67,7 @@ def prepare_conv3d_weights(
         weight = ttnn.pad(weight, [(0, 0), (0, 0), (0, 0), (0, missing), (0, 0)], 0.0)
     *kernel, channels, out_channels = weight._spec.shape
     block = C_in_block or min(channels_at_a_time(math.prod(kernel)), channels)
-    require(channels % block == 0, f"{channels} input channels are no multiple of C_in_block {block}")
+    require(channels % block == 0, f"{channels} input channels are not a multiple of C_in_block {block}")
     weight = ttnn.reshape(weight, (*kernel, channels // block, block, out_channels))
     weight = ttnn.permute(weight, (3, 0, 1, 2, 4, 5))
     return ttnn.reshape(weight, (math.prod(kernel) * channels, out_channels))
@@ -306,9 +306,9 @@ def _require_problem(x: Spec, weight: Spec, bias: Spec | None, problem: Problem,
             f"C_out_block {problem.out_block} must be whole tiles and divide {wide} channels",
         )
     require(weight.shape[0] == taps * channels, f"{weight.shape[0]} rows of weights, needed are {taps * channels}")
-    require(weight.shape[1] == out_channels, f"weights for {weight.shape[1]} channels, asked for are {out_channels}")
-    require(channels % problem.block == 0, f"{channels} channels are no multiple of C_in_block {problem.block}")
-    require(problem.block % L1_ALIGNMENT == 0, f"C_in_block {problem.block} is no multiple of {L1_ALIGNMENT}")
+    require(weight.shape[1] == out_channels, f"weights for {weight.shape[1]} channels, requested are {out_channels}")
+    require(channels % problem.block == 0, f"{channels} channels are not a multiple of C_in_block {problem.block}")
+    require(problem.block % L1_ALIGNMENT == 0, f"C_in_block {problem.block} is not a multiple of {L1_ALIGNMENT}")
     blocks, cores = channels // problem.block, problem.grid[0] * problem.grid[1]
     require(blocks <= cores, f"{blocks} blocks of channels do not fit on {cores} cores")
 

@@ -283,7 +283,7 @@ def _require_matching_shards(tensors: Sequence[Spec], dim: int, groups: int, out
             require(spec.padded_shape[-1] % groups == 0, f"{spec.padded_shape[-1]} columns do not fall into {groups}")
     if layout is BLOCK:
         require(len(tensors) <= MOST_BLOCK_SHARDED, f"at most {MOST_BLOCK_SHARDED} block-sharded tensors can be joined")
-        require(shards.grid.size() == 1, "block-sharded tensors must lie on one rectangle of cores")
+        require(shards.grid.size() == 1, "block-sharded tensors must be on one rectangle of cores")
 
 
 @composite("ttnn.stack")

@@ -83,7 +83,7 @@ def scaled(
 
 def _output_dtype(dtype: DataType | None, output: Any, default: DataType) -> DataType:
     if dtype is not None and output is not None:
-        require(dtype is output.dtype, f"the output tensor is {output.dtype}, {dtype} was asked for")
+        require(dtype is output.dtype, f"the output tensor is {output.dtype}, {dtype} was requested")
     return dtype or (output.dtype if output is not None else default)
 
 

@@ -181,7 +181,9 @@ def _where_of_numbers(
     predicate: Spec, true_value: Number, false_value: Number, memory_config: Any, output: Spec | None
 ) -> Plan:
     require(predicate.on_device, "the predicate must be on a device, it is on the host")
-    require(predicate.dtype in FLOAT_DTYPES | WIDE_INTEGERS, f"where between two numbers takes no {predicate.dtype}")
+    require(
+        predicate.dtype in FLOAT_DTYPES | WIDE_INTEGERS, f"where between two numbers does not support {predicate.dtype}"
+    )
     native = DataType.FLOAT32 if predicate.dtype in WIDE_INTEGERS else predicate.dtype
     out = output_like(predicate, memory_config, output, output.dtype if output is not None else native)
     # A number is written to the destination register, which truncates it to its width.
@@ -263,7 +265,7 @@ def addcmul(
     output_tensor: Any = None,
 ) -> Any:
     """a + value × b × c."""
-    require(input_a.dtype in ADDCMUL_DTYPES, f"addcmul takes no {input_a.dtype}")
+    require(input_a.dtype in ADDCMUL_DTYPES, f"addcmul does not support {input_a.dtype}")
     dtypes = {tensor.dtype for tensor in (input_a, input_b, input_c)}
     require(len(dtypes) == 1, f"addcmul takes one dtype, not {sorted(map(str, dtypes))}")
     if _native(input_a, input_b, input_c):

@@ -30,7 +30,7 @@ def deepseek_moe_gate(
     """
     require(
         input_indices_tensor.shape == input_tensor.shape,
-        f"indices {list(input_indices_tensor.shape)} and input {list(input_tensor.shape)} must have one shape",
+        f"indices {list(input_indices_tensor.shape)} and input {list(input_tensor.shape)} must have the same shape",
     )
     plan = generalized_moe_gate.function(
         input_tensor,

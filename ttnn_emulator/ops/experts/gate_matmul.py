@@ -64,7 +64,7 @@ def moe_gate_mm(input_tensor: Spec, *, w_tensor: Spec, output_tensor: Spec, laye
     board = current_board()
     require(board.dram_banks == CORES, f"{CORES} banks of DRAM are needed, {board.name} has {board.dram_banks}")
     for name, spec, least in (("input", input_tensor, INPUT_BYTES), ("output", output_tensor, TILE_BYTES)):
-        require(spec.memory_config.buffer_type is not BufferType.DRAM, f"the {name} must lie in L1")
+        require(spec.memory_config.buffer_type is not BufferType.DRAM, f"the {name} must be in L1")
         room = spec.bytes_per_bank(board.cores, board.l1_alignment)
         require(room >= least, f"the {name} has {room} bytes per core, the kernels need {least}")
     ring = _ring()
@@ -142,7 +142,7 @@ def _fault(x: Spec, weight: Spec, out: Spec, layer: int, ring: list[_Member]) ->
         if spec.padded_shape != spec.shape or spec.volume % (rows * columns):
             return ChipFault(f"the {name} {list(spec.shape)} does not fill its shards: the kernels read the rest, too")
         if not set(where) <= set(cores_of(spec)):
-            return ChipFault(f"the {name} does not lie on all of the cores that the kernels work on")
+            return ChipFault(f"the {name} is not on all of the cores that the kernels work on")
     if weight.memory_config.buffer_type is not BufferType.DRAM:
         return ChipFault("the kernels read the weight from DRAM")
     if layer and shards_of(weight).shape[0] >= 2 * LAYER_ROWS:

@@ -88,11 +88,11 @@ def _require_tensors(given: tuple[Spec, Spec, Spec], made: tuple[Spec, Spec]) ->
         require_on_device(spec)
         require(spec.dtype is dtype, f"a tensor must be {dtype}, not {spec.dtype}")
         require(spec.is_sharded, "all tensors must be sharded")
-        require(spec.memory_config.buffer_type is BufferType.L1, "all tensors must lie in L1: the kernel works in them")
+        require(spec.memory_config.buffer_type is BufferType.L1, "all tensors must be in L1: the kernel works in them")
         require(tuple(spec.tile.tile_shape) == (TILE_SIZE, TILE_SIZE), f"tiles must be 32×32, not {spec.tile}")
     x, bias, indices = given
-    require(bias.shape == x.shape, f"bias {list(bias.shape)} and input {list(x.shape)} must have one shape")
-    require(made[0].shape == made[1].shape, "both outputs must have one shape")
+    require(bias.shape == x.shape, f"bias {list(bias.shape)} and input {list(x.shape)} must have the same shape")
+    require(made[0].shape == made[1].shape, "both outputs must have the same shape")
     require(x.rank >= 2, "the input must have at least two dimensions")
     for spec in (x, indices):
         height, width = spec.shape[-2:]
@@ -105,11 +105,11 @@ def _require_shards(given: tuple[Spec, Spec, Spec], made: tuple[Spec, Spec]) -> 
     for other in (bias, indices):
         require(tuple(x.shape) == tuple(other.shape), "bias and indices must have the input's shard shape")
         require(x.orientation == other.orientation, "bias and indices must have the input's orientation")
-        require(other.grid.contains(x.grid), "bias and indices must lie on the input's cores")
-    require(out.grid == out_indices.grid, "both outputs must lie on the same cores")
+        require(other.grid.contains(x.grid), "bias and indices must be on the input's cores")
+    require(out.grid == out_indices.grid, "both outputs must be on the same cores")
     require(tuple(out.shape) == tuple(out_indices.shape), "both outputs must have one shard shape")
     require(out.orientation == out_indices.orientation, "both outputs must have one orientation")
-    require(out.grid.contains(x.grid), "the outputs must lie on the input's cores")
+    require(out.grid.contains(x.grid), "the outputs must be on the input's cores")
     require(not any(size % TILE_SIZE for size in x.shape), f"shards {list(x.shape)} are no whole tiles")
     require(tuple(out.shape) == (TILE_SIZE, TILE_SIZE), f"an output's shard must be one tile, not {list(out.shape)}")
     return x, out

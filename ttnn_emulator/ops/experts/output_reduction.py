@@ -73,7 +73,7 @@ def _outputs(tensor: Spec, dim: int, split_size: int, memory: MemoryConfig | Non
     require(0 <= place <= rank - 3, f"dimension {dim} is none before the last two of {rank}")
     count = width // split_size
     step = count * TILE_SIZE
-    require(tensor.padded_shape[-1] % step == 0, f"{tensor.padded_shape[-1]} columns are no multiple of {step}")
+    require(tensor.padded_shape[-1] % step == 0, f"{tensor.padded_shape[-1]} columns are not a multiple of {step}")
     require(tensor.shape[place] > 0, "there is nothing to add up")
     shape = [*tensor.shape[:-1], split_size]
     shape[place] = 1
@@ -237,7 +237,7 @@ def deepseek_moe_post_combine_tilize(input_tensor: Spec, *, output_memory_config
     require(not spec.is_tile, "the input must be in ROW_MAJOR layout")
     shards = memory.nd_shard_spec
     require(memory.is_sharded() and shards is not None, "the output needs an NdShardSpec")
-    require(memory.buffer_type is BufferType.L1, "the output must lie in L1")
+    require(memory.buffer_type is BufferType.L1, "the output must be in L1")
     assert shards is not None
     cut = tuple(shards.shard_shape)
     require(len(cut) == 2, f"shards must have two dimensions, not {len(cut)}")

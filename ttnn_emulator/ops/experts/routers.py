@@ -59,7 +59,9 @@ def deepseek_grouped_gate(
         require_on_device(spec, name)
         require(spec.dtype is BF16, f"{name} must be BFLOAT16, not {spec.dtype}")
         require_tile(spec, name)
-    require(scores.shape == bias.shape, f"scores {list(scores.shape)} and bias {list(bias.shape)} must have one shape")
+    require(
+        scores.shape == bias.shape, f"scores {list(scores.shape)} and bias {list(bias.shape)} must have the same shape"
+    )
     given = (n_groups, summed_experts_per_group, topk_groups, n_activated_experts)
     for (name, only), value in zip(GROUPED.items(), given):
         require(value == only, f"{name} must be {only}, not {value}")

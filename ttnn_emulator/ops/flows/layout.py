@@ -91,7 +91,7 @@ def tilize_flow(
     width, height = last(spec.padded_shape), last(spec.padded_shape, 2)
     require(
         width % tile.width == 0 and (retile or height % tile.height == 0),
-        f"{height} x {width} is not made of whole tiles of {list(tile.tile_shape)}",
+        f"{height} x {width} does not consist of whole tiles of {list(tile.tile_shape)}",
     )
     require(spec.dtype in TILIZABLE, f"{spec.dtype} cannot be tilized")
     if spec.is_sharded:
@@ -161,7 +161,7 @@ def tilize_padded_flow(
         f"{list(spec.shape)} does not fit into {list(padded)}",
     )
     height, width = last(padded, 2), last(padded)
-    require(height % TILE_SIZE == 0 and width % TILE_SIZE == 0, f"{list(padded)} is not made of whole tiles")
+    require(height % TILE_SIZE == 0 and width % TILE_SIZE == 0, f"{list(padded)} does not consist of whole tiles")
     if spec.is_sharded and spec.memory_config.memory_layout is not HEIGHT:
         require(
             spec.page_bytes % page_alignment_of(spec.memory_config) == 0,
@@ -233,7 +233,7 @@ def _untilize(flow: Flow, config: MemoryConfig, run: Run) -> Flow:
     width, height = last(spec.padded_shape), _rows(spec)
     require_on_device(spec)
     require(spec.is_tile, "the tensor is in rows already")
-    require(width % TILE_SIZE == 0 and height % TILE_SIZE == 0, f"{height} x {width} is not made of whole tiles")
+    require(width % TILE_SIZE == 0 and height % TILE_SIZE == 0, f"{height} x {width} does not consist of whole tiles")
     if run.subgrid is not None:
         require(not spec.is_sharded and not config.is_sharded(), "sub_core_grids does not go with shards")
         require(run.multicore, "sub_core_grids needs use_multicore")

@@ -45,7 +45,7 @@ def _output_problem(spec: Spec, config: MemoryConfig, dtype: DataType, output: S
     if output is None:
         return None
     if output.memory_config != config:
-        return f"the output lies in {output.memory_config.brief()}, not in {config.brief()}"
+        return f"the output is in {output.memory_config.brief()}, not in {config.brief()}"
     if output.dtype is not dtype:
         return f"the output is {output.dtype}, not {dtype}"
     if not output.on_device:

@@ -165,7 +165,7 @@ def prim_transpose(flow: Flow, order: Dims, config: MemoryConfig, pad_value: flo
     shape, padded = _transposed_shapes(spec, order)
     if spec.is_tile:
         whole = last(spec.padded_shape) % TILE_SIZE == 0 and last(spec.padded_shape, 2) % TILE_SIZE == 0
-        require(whole, f"{list(spec.padded_shape)} is not made of whole tiles")
+        require(whole, f"{list(spec.padded_shape)} does not consist of whole tiles")
     if lacks_shards(config):
         config = _synthesized(spec, padded, config)
     out = padded_spec(shape, padded, spec.dtype, spec.layout, config)

@@ -77,7 +77,7 @@ def _require_output(spec: Spec, shape: Dims, config: MemoryConfig | None, output
         same = config.buffer_type is found.buffer_type and config.memory_layout is found.memory_layout
         require(
             same and config.shard_spec in (None, found.shard_spec),
-            f"the output lies in {found.brief()}, not in {config.brief()}",
+            f"the output is in {found.brief()}, not in {config.brief()}",
         )
     require(output.dtype is spec.dtype, f"the output is {output.dtype}, not {spec.dtype}")
     require(output.layout is spec.layout, f"the output is in {output.layout}, the input in {spec.layout}")

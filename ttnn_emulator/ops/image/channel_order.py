@@ -59,7 +59,7 @@ def convert_to_hwc(input: Spec, *, memory_config: MemoryConfig | None = None, dt
     target = placed.shard_spec
     require(target is not None, "the output must be sharded by height")
     assert target is not None
-    require(target.shape[1] % step == 0, f"shards of {target.shape[1]} channels are no multiple of {step}")
+    require(target.shape[1] % step == 0, f"shards of {target.shape[1]} channels are not a multiple of {step}")
     require(len(shape) == 4 and shape[0] == 1, f"the input must be [1, B, C, H × W], not {list(shape)}")
     batch, channels, pixels = shape[1:]
     require(0 < channels <= TILE_SIZE, f"there may be {TILE_SIZE} channels at most, not {channels}")

@@ -173,7 +173,7 @@ def _require_local_rows(a: Spec, b: Spec, config: MemoryConfig, dim: int) -> Non
         and a.memory_config.is_l1
         and config.is_l1
         and shards.orientation is ShardOrientation.ROW_MAJOR,
-        "rows cut into shards must lie in L1 in ROW_MAJOR orientation, as must the output",
+        "rows cut into shards must be in L1 in ROW_MAJOR orientation, as must the output",
     )
     assert shards is not None
     other = b.shard_spec

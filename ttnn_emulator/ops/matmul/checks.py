@@ -108,7 +108,7 @@ def _require_sizes(of: Operands, program: Program, dest_tiles: int, device_grid:
         columns, rows = program.grid
         require(
             0 < columns <= device_grid[0] and 0 < rows <= device_grid[1],
-            f"compute_with_storage_grid_size {columns} x {rows} does not lie on the device's "
+            f"compute_with_storage_grid_size {columns} x {rows} does not fit on the device's "
             f"{device_grid[0]} x {device_grid[1]} cores",
         )
     for name in ("in0_block_w", "per_core_M", "per_core_N"):
@@ -222,7 +222,7 @@ def _require_batches(of: Operands, program: Program, broadcasts: bool) -> None:
     if broadcasts:
         require(batch_of(b) == 1, f"the second operand's {batch_of(b)} batches cannot be broadcast")
         return
-    require(len(a) == len(b), f"operands with batches must have one rank, they have {len(a)} and {len(b)}")
+    require(len(a) == len(b), f"operands with batches must have the same rank, they have {len(a)} and {len(b)}")
     reuses_a = (
         program.kind is Kind.MCAST_1D
         and not (program.fuse_batch or program.fused_activation is not None or program.mcast_in0)

@@ -65,7 +65,7 @@ def matmul_decode(
         layout = spec.memory_config.memory_layout
         require(layout is WIDTH_SHARDED, f"{name} must be width-sharded, not {layout}")
         require(spec.shard_spec is not None, f"{name} must have a shard spec")
-        require(spec.memory_config.buffer_type is BufferType.L1, f"{name} must lie in L1")
+        require(spec.memory_config.buffer_type is BufferType.L1, f"{name} must be in L1")
         require(tuple(spec.tile.tile_shape)[1] == TILE_SIZE, f"the tiles of {name} must be {TILE_SIZE} wide")
     require(b.tile.tile_shape[0] == TILE_SIZE, f"the tiles of b must be {TILE_SIZE} high, not {b.tile.tile_shape[0]}")
     row_tiles = div_up(sizes.rows, a.tile.tile_shape[0])
@@ -98,7 +98,7 @@ def _sizes(a: Spec, b: Spec, partial: bool) -> Sizes:
     height, columns = b.shape[-2:]
     if not partial or inner < height:
         return Sizes(1, rows, inner, columns)
-    require(height and inner % height == 0, f"{inner} columns of a are no multiple of {height} rows of b")
+    require(height and inner % height == 0, f"{inner} columns of a are not a multiple of {height} rows of b")
     return Sizes(1, rows, inner, columns // (inner // height), inner_blocks=inner // height)
 
 
@@ -106,9 +106,9 @@ def _sizes_of_batches(a: Spec, b: Spec) -> Sizes:
     batch, (rows, inner) = a.shape[0] * a.shape[1], a.shape[-2:]
     require(b.rank == 4, f"{batch} batches need a weight of rank 4, not {b.rank}")
     height, width = b.shape[-2:]
-    require(inner and height % inner == 0, f"{height} rows of the weight are no multiple of {inner}")
+    require(inner and height % inner == 0, f"{height} rows of the weight are not a multiple of {inner}")
     each = height // inner
-    require(each and batch % each == 0, f"{batch} batches are no multiple of the {each} of a core")
+    require(each and batch % each == 0, f"{batch} batches are not a multiple of the {each} of a core")
     blocks = batch // each
     require(width % blocks == 0, f"{width} columns of the weight do not divide into {blocks} blocks")
     require(b.shard_spec is not None, "the weight must have a shard spec")
@@ -169,7 +169,7 @@ def _first_cores(count: int) -> CoreRangeSet:
 
 def _require_placed(a: Spec, b: Spec, out: Spec, sizes: Sizes, partial: bool) -> None:
     require(out.shard_spec is not None, "the result must be sharded", hint="Give an output_mem_config.")
-    require(out.memory_config.buffer_type is BufferType.L1, "the result must lie in L1")
+    require(out.memory_config.buffer_type is BufferType.L1, "the result must be in L1")
     first, weight, made = (_shards(spec) for spec in (a, b, out))
     tile_height = a.tile.tile_shape[0]
     rows = round_up(sizes.rows, tile_height)
@@ -177,11 +177,11 @@ def _require_placed(a: Spec, b: Spec, out: Spec, sizes: Sizes, partial: bool) ->
     require(first.shape[1] % TILE_SIZE == 0, f"a's shards are {first.shape[1]} wide: no whole tiles")
     if partial:
         cores = weight.num_cores() // sizes.inner_blocks
-        require(made.num_cores() == cores, f"the result lies on {made.num_cores()} cores, not on {cores}")
+        require(made.num_cores() == cores, f"the result is on {made.num_cores()} cores, not on {cores}")
         for core in weight.grid.cores(row_wise=True)[:cores]:
             require(made.grid.contains(CoreRangeSet([CoreRange(core, core)])), f"{core} holds none of the result")
     else:
-        require(weight.grid == made.grid, "b and the result must lie on the same cores")
+        require(weight.grid == made.grid, "b and the result must be on the same cores")
         height = round_up(sizes.inner, TILE_SIZE)
         require(weight.shape[0] == height, f"b's shards are {weight.shape[0]} high, not {height}")
         require(weight.shape[1] % TILE_SIZE == 0, f"b's shards are {weight.shape[1]} wide: no whole tiles")

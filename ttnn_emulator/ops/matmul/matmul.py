@@ -408,7 +408,7 @@ def matmul_batched_weights(
     require(sub_device_id is not None, "sub_device_id must be given")
     first = input_tensors_b[0]
     alike = all(each._spec == first._spec for each in input_tensors_b)
-    require(alike, "all weights must have one shape, dtype, layout and memory config")
+    require(alike, "all weights must have the same shape, dtype, layout and memory config")
     rest = (memory_config, dtype, program_config, None, compute_kernel_config, None, None)
     asked = _asked(first, False, False, *rest)
     assert asked.program is not None

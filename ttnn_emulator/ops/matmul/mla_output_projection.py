@@ -54,7 +54,7 @@ def matmul_wo(input_tensor: Spec, *, w_tensor: Spec, output_tensor: Spec, layer_
     require(input_tensor.rank >= 2, f"the input must have at least two dimensions, not {input_tensor.rank}")
     board = current_board()
     for name, spec, least in (("input", input_tensor, INPUT_BYTES), ("output", output_tensor, OUTPUT_BYTES)):
-        require(spec.memory_config.buffer_type is BufferType.L1, f"the {name} must lie in L1")
+        require(spec.memory_config.buffer_type is BufferType.L1, f"the {name} must be in L1")
         room = spec.bytes_per_bank(board.cores, board.l1_alignment)
         require(room >= least, f"the {name} has {room} bytes per core, the kernel needs {least}")
     fault = _fault(input_tensor, w_tensor, output_tensor, layer_id)
@@ -127,7 +127,7 @@ def _fault(x: Spec, weight: Spec, out: Spec, layer: int) -> ChipFault | None:
             return ChipFault(f"the kernel takes shards of the {name} for {list(shard)}, they are {list(shards.shape)}")
     shards = shards_of(weight)
     if weight.memory_config.buffer_type is not BufferType.DRAM or shards.shape[1] != BANK_WIDTH:
-        return ChipFault(f"the weight must lie in DRAM, {BANK_WIDTH} wide")
+        return ChipFault(f"the weight must be in DRAM, {BANK_WIDTH} wide")
     if shards.shape[0] % LAYER_ROWS or not 0 <= layer < shards.shape[0] // LAYER_ROWS:
         return ChipFault(f"{shards.shape[0]} rows per bank have no layer {layer} of {LAYER_ROWS} rows")
     if weight.padded_shape != weight.shape or weight.volume != len(BANK_TILES) * shards.shape[0] * BANK_WIDTH:
@@ -139,5 +139,5 @@ def _fault(x: Spec, weight: Spec, out: Spec, layer: int) -> ChipFault | None:
     banks = [CoreCoord(bank, 0) for bank in range(len(BANK_TILES))]
     for name, spec, cores in (("input", x, near), ("weight", weight, banks), ("output", out, _collectors())):
         if not set(cores) <= set(cores_of(spec)):
-            return ChipFault(f"the {name} does not lie on all of the cores that the kernel works on")
+            return ChipFault(f"the {name} is not on all of the cores that the kernel works on")
     return None

@@ -50,7 +50,7 @@ def _require_sound(program: Program, device_grid: tuple[int, int]) -> None:
     columns, rows = program.grid
     require(
         0 < columns <= device_grid[0] and 0 < rows <= device_grid[1],
-        f"a grid of {columns} x {rows} cores does not lie on the device's {device_grid[0]} x {device_grid[1]}",
+        f"a grid of {columns} x {rows} cores does not fit on the device's {device_grid[0]} x {device_grid[1]}",
     )
     for name in ("in0_block_w", "out_subblock_h", "out_subblock_w", "per_core_M", "per_core_N"):
         require(getattr(program, name) > 0, f"the program for these operands would have {name} = 0")

@@ -25,7 +25,7 @@ def _lies_within(config: MemoryConfig, grid: tuple[int, int]) -> bool:
 
 
 def require_within(config: MemoryConfig, grid: tuple[int, int], what: str) -> None:
-    require(_lies_within(config, grid), f"{what} in {config.brief()} does not lie on {grid[0]} x {grid[1]} cores")
+    require(_lies_within(config, grid), f"{what} in {config.brief()} is not on {grid[0]} x {grid[1]} cores")
 
 
 def require_grids_on_device(of: Operands, device_grid: tuple[int, int]) -> None:
@@ -69,5 +69,5 @@ def require_shards_near_banks(board: Board, a: MemoryConfig, output: MemoryConfi
         cores = [[core.x, core.y] for core in config.shard_spec.grid.cores()]
         require(
             cores == workers,
-            f"the shards of the {name} must lie on the cores nearest to the banks of DRAM, in their order: {workers}",
+            f"the shards of the {name} must be on the cores nearest to the banks of DRAM, in their order: {workers}",
         )

@@ -210,7 +210,7 @@ def moreh_layer_norm_backward(
 def _require_groups(groups: int, *sizes: tuple[int, str]) -> None:
     require(groups > 0, f"num_groups is {groups}, at least 1 is needed")
     for size, name in sizes:
-        require(size % groups == 0, f"{size} channels of {name} are no multiple of num_groups, {groups}")
+        require(size % groups == 0, f"{size} channels of {name} are not a multiple of num_groups, {groups}")
 
 
 def _channels(spec: Spec | None, name: str, place: int) -> tuple[tuple[int, str], ...]:

@@ -31,7 +31,7 @@ def require_shards_fill_grid(spec: Spec, program_grid: CoreCoord, *, width_in_ti
     box = shards.grid.bounding_box().grid_size()
     require(
         box.x <= program_grid.x and box.y <= program_grid.y,
-        f"the shards lie on {box.x}x{box.y} cores, the program's grid has {program_grid.x}x{program_grid.y}",
+        f"the shards are on {box.x}x{box.y} cores, the program's grid has {program_grid.x}x{program_grid.y}",
     )
     height, width = shards.shape
     require(

@@ -70,7 +70,7 @@ def dit_layernorm_pre_allgather(
     config = _layer_math(compute_kernel_config)
     _require_input(input_tensor, config)
     require_on_device(recip_tensor, "the reciprocals")
-    require(recip_tensor.memory_config.buffer_type is BufferType.L1, "the reciprocals must lie in L1")
+    require(recip_tensor.memory_config.buffer_type is BufferType.L1, "the reciprocals must be in L1")
     require(input_tensor.rank >= 4, f"the input must have rank 4, not {input_tensor.rank}")
     shape = list(input_tensor.shape)
     shape[3] = PAIR

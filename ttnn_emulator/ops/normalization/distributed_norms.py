@@ -252,7 +252,7 @@ def _require_gathered(
             require(row.dtype in ROW_MAJOR_WEIGHTS, f"the {name} must be BFLOAT16 or FLOAT32, not {row.dtype}")
             require_weight(tensor, row, name, same_width=True)
     tiles, each = stats.padded_shape[-1] // TILE, 2 if kind == LAYER_NORM else 1
-    require(tiles >= each and tiles % each == 0, f"{tiles} tiles of statistics are no multiple of {each}")
+    require(tiles >= each and tiles % each == 0, f"{tiles} tiles of statistics are not a multiple of {each}")
 
 
 def _staged_result(
@@ -273,9 +273,11 @@ def _staged_result(
     require_tile(stats, "the statistics")
     require(stats.dtype is DataType.BFLOAT16, f"the statistics must be BFLOAT16, not {stats.dtype}")
     step = 2 * TILE if kind == LAYER_NORM else TILE
-    require(stats.padded_shape[-1] % step == 0, f"statistics {stats.padded_shape[-1]} wide are no multiple of {step}")
+    require(
+        stats.padded_shape[-1] % step == 0, f"statistics {stats.padded_shape[-1]} wide are not a multiple of {step}"
+    )
     require_blocks(tensor, program, memory)
-    require(stats.shard_spec is not None and stats.shard_spec.num_cores() == 1, "the statistics must lie on one core")
+    require(stats.shard_spec is not None and stats.shard_spec.num_cores() == 1, "the statistics must be on one core")
     assert is_sharded_program(program)
     if program.inplace:
         return tensor

@@ -180,7 +180,7 @@ def _grid(spec: Spec, groups: int, height: int, given: CoreGrid | None, blocks: 
 def _require_shards(spec: Spec, grid: tuple[int, int]) -> None:
     shards = spec.shard_spec
     assert shards is not None
-    require(shards.grid.num_cores() == shards.grid.bounding_box().size(), "the shards must lie on a rectangle of cores")
+    require(shards.grid.num_cores() == shards.grid.bounding_box().size(), "the shards must be on a rectangle of cores")
     require_shards_fill_grid(spec, CoreCoord(*grid), width_in_tiles=False)
 
 

@@ -72,7 +72,7 @@ def determine_expected_group_norm_sharded_config_and_grid_size(
     """The sharded memory config, and the core grid, for group_norm of a tensor in L1."""
     require(num_groups > 0 and num_channels > 0, "channels and groups must be positive")
     require(num_channels % num_groups == 0, f"{num_channels} channels do not divide into {num_groups} groups")
-    require(num_channels % TILE == 0, f"{num_channels} channels are no multiple of {TILE}")
+    require(num_channels % TILE == 0, f"{num_channels} channels are not a multiple of {TILE}")
     across, down = device.board.grid
     if is_row_major:
         across, down = down, across

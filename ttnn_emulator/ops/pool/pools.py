@@ -49,7 +49,7 @@ def _pool(x: Spec, pool: Pool, asked: Asked) -> Plan:
 
 
 def _refusing_misplaced(compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The chip misplaces channels; only all-zero results are right."""
+    """The chip misplaces channels here, so only an all-zero input has a defined result."""
 
     def run(x: Any) -> Any:
         if x.any():

@@ -150,7 +150,7 @@ def _require_split(cache: Spec, latent: Spec, rope: Spec) -> None:
         require(spec.is_tile and spec.dtype is DataType.BFLOAT16, f"{name} must be TILE bfloat16, it is {spec.brief()}")
         require(not spec.is_sharded, f"{name} must be interleaved")
         require(spec.rank == 4, f"{name} has rank {spec.rank}, not 4")
-        require(spec.shape[-1] % TILE_SIZE == 0, f"{name} is {spec.shape[-1]} wide, no multiple of {TILE_SIZE}")
+        require(spec.shape[-1] % TILE_SIZE == 0, f"{name} is {spec.shape[-1]} wide, not a multiple of {TILE_SIZE}")
     require(cache.rank == 4, f"the cache has rank {cache.rank}, not 4")
     require(
         latent.shape[:-1] == rope.shape[:-1], f"shapes {list(latent.shape)} and {list(rope.shape)} do not go together"
@@ -181,7 +181,7 @@ def _require_scaled(cache: Spec, latent: Spec, rope: Spec, scales: Spec) -> None
 def _require_chunk(cache: Spec, input: Spec, chips: _Chips) -> None:
     for spec, name in ((cache, "the cache"), (input, "the input")):
         rows = spec.padded_shape[-2]
-        require(rows % TILE_SIZE == 0, f"{name} has {rows} rows, no multiple of {TILE_SIZE}")
+        require(rows % TILE_SIZE == 0, f"{name} has {rows} rows, not a multiple of {TILE_SIZE}")
         require(not spec.is_tile or spec.tile == DEFAULT_TILE, f"{name} must have tiles of {TILE_SIZE} x {TILE_SIZE}")
     window, heads = input.padded_shape[-2], input.padded_shape[1]
     require(window > 0, "the input is empty")
@@ -190,11 +190,11 @@ def _require_chunk(cache: Spec, input: Spec, chips: _Chips) -> None:
         tiles = window // TILE_SIZE
         require(tiles % chips.parts == 0, f"{tiles} rows of tiles do not divide into {chips.parts} parts")
     chunk, rows = window // chips.parts, cache.padded_shape[-2]
-    require(rows % chunk == 0, f"a cache of {rows} rows is no multiple of a chunk of {chunk}")
+    require(rows % chunk == 0, f"a cache of {rows} rows is not a multiple of a chunk of {chunk}")
 
 
 def _require_room(start: int, valid: int | None, chunk: int, room: int) -> None:
-    require(start % TILE_SIZE == 0, f"kv_actual_global {start} is no multiple of {TILE_SIZE}")
+    require(start % TILE_SIZE == 0, f"kv_actual_global {start} is not a multiple of {TILE_SIZE}")
     if valid is None:
         require(start + chunk <= room, f"{chunk} rows behind {start} do not fit into a cache of {room}")
         return

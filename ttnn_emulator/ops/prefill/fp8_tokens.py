@@ -50,7 +50,7 @@ def _require_blackhole() -> None:
 
 
 def _require_in_dram(config: MemoryConfig, name: str) -> None:
-    require(config.is_dram and not config.is_sharded(), f"{name} must lie interleaved in DRAM")
+    require(config.is_dram and not config.is_sharded(), f"{name} must be interleaved in DRAM")
 
 
 @operation(f"{PREFILL}.per_token_cast_to_fp8")
@@ -67,7 +67,7 @@ def per_token_cast_to_fp8(
     require(spec.tile.height * spec.tile.width == TILE_SIZE * TILE_SIZE, "tiles must hold 1024 values")
     require(spec.rank >= 2, f"the input has rank {spec.rank}, it must be at least 2")
     width, rows = spec.shape[-1], math.prod(spec.shape[:-1])
-    require(width % BLOCK == 0, f"a width of {width} is no multiple of {BLOCK}")
+    require(width % BLOCK == 0, f"a width of {width} is not a multiple of {BLOCK}")
     require(rows > 0, "the input is empty")
     outputs = (
         Spec.of(spec.shape, DataType.FP8_E4M3, Layout.ROW_MAJOR, config),
@@ -186,7 +186,7 @@ def _require_scales(values: Spec, scale: Spec, *, in_metadata: bool) -> tuple[in
     require(same, f"scales of {list(of_scale)} do not fit values of {list(shape)}")
     blocks = shape[-1] // BLOCK
     if in_metadata:
-        require(shape[-1] % BLOCK == 0, f"a width of {shape[-1]} is no multiple of {BLOCK}")
+        require(shape[-1] % BLOCK == 0, f"a width of {shape[-1]} is not a multiple of {BLOCK}")
         require(of_scale[-1] >= blocks, f"metadata of {of_scale[-1]} columns does not hold {blocks} scales")
     else:
         require(shape[-1] == of_scale[-1] * BLOCK, f"a width of {shape[-1]} does not fit {of_scale[-1]} scales")

@@ -91,7 +91,7 @@ def require_numbers(numbers: dict[str, Spec]) -> None:
     for name, spec in numbers.items():
         require_number(spec, name)
         same = spec.memory_config == numbers["slot_idx"].memory_config
-        require(same, f"{name} must lie in the same kind of memory as slot_idx")
+        require(same, f"{name} must be in the same kind of memory as slot_idx")
 
 
 def require_slots(cache: Spec, num_layers: int, layer_idx: int) -> int:

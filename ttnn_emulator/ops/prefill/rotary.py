@@ -81,7 +81,9 @@ def rotary_embedding_indexed(
     if isinstance(kv_actual_global, Spec):
         _require_position(kv_actual_global)
     else:
-        require(kv_actual_global % TILE_SIZE == 0, f"kv_actual_global {kv_actual_global} is no multiple of {TILE_SIZE}")
+        require(
+            kv_actual_global % TILE_SIZE == 0, f"kv_actual_global {kv_actual_global} is not a multiple of {TILE_SIZE}"
+        )
         last = max(local_rows(kv_actual_global, place, chips, chunk) for place in range(chips)) + chunk
         require(last <= cos.padded_shape[-2], f"cos and sin have {cos.padded_shape[-2]} rows, {last} are needed")
     before = 0 if concat_prefix is None else _require_prefix(concat_prefix, input)
@@ -119,8 +121,8 @@ def _require_columns(input: Spec, cos: Spec, sin: Spec, rotary_dim: int | None, 
     """The number of rotated columns: the width of cos."""
     room = input.padded_shape[-1] if rotary_dim is None else input.shape[-1]
     width = room if rotary_dim is None else rotary_dim
-    require(width > 0 and width % TILE_SIZE == 0, f"{width} columns are no multiple of {TILE_SIZE}")
-    require(offset % TILE_SIZE == 0, f"rotary_offset {offset} is no multiple of {TILE_SIZE}")
+    require(width > 0 and width % TILE_SIZE == 0, f"{width} columns are not a multiple of {TILE_SIZE}")
+    require(offset % TILE_SIZE == 0, f"rotary_offset {offset} is not a multiple of {TILE_SIZE}")
     require(offset + width <= room, f"columns {offset} to {offset + width} do not lie within {room}")
     require(width == cos.padded_shape[-1], f"cos is {cos.padded_shape[-1]} wide, not {width}")
     if rotary_dim is not None:
@@ -141,7 +143,7 @@ def _require_prefix(prefix: Spec, input: Spec) -> int:
     require(prefix.rank == 4, f"concat_prefix has rank {prefix.rank}, not 4")
     require(prefix.dtype is input.dtype, f"concat_prefix is {prefix.dtype}, the input {input.dtype}")
     width = prefix.shape[-1]
-    require(width % TILE_SIZE == 0, f"concat_prefix is {width} wide, no multiple of {TILE_SIZE}")
+    require(width % TILE_SIZE == 0, f"concat_prefix is {width} wide, not a multiple of {TILE_SIZE}")
     same = prefix.shape[:-1] == input.shape[:-1]
     require(same, f"concat_prefix is {list(prefix.shape)}, the input {list(input.shape)}")
     return width
@@ -162,7 +164,7 @@ def _turned(
             position = number(rest[-1]) if fixed is None else fixed
             start = row_of(position // TILE_SIZE * TILE_SIZE)
             if start + rows > of_cos[-2]:
-                raise ChipFault(f"rows {start} to {start + rows} lie outside of cos and sin of {of_cos[-2]} rows")
+                raise ChipFault(f"rows {start} to {start + rows} are outside cos and sin of {of_cos[-2]} rows")
             heads = slice(None) if by_head else slice(1)
             parts = [grown(each, of_cos)[:1, heads, start : start + rows] for each in (cosines, sines)]
             made = grown(x, padded).clone()

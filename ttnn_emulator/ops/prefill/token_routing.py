@@ -45,10 +45,10 @@ def _require_rows(spec: Spec, name: str) -> None:
     require_on_device(spec, name)
     require(spec.dtype in MOVED_DTYPES, f"{name} is {spec.dtype}, only bfloat8_b and bfloat16 are supported")
     require_tile(spec, name)
-    require(not spec.is_sharded and spec.memory_config.is_dram, f"{name} must lie interleaved in DRAM")
+    require(not spec.is_sharded and spec.memory_config.is_dram, f"{name} must be interleaved in DRAM")
     require(spec.rank == 2, f"{name} has rank {spec.rank}, not 2")
-    require(spec.shape[0] % TILE_SIZE == 0, f"{name} has {spec.shape[0]} rows, no multiple of {TILE_SIZE}")
-    require(spec.shape[1] % TILE_SIZE == 0, f"{name} is {spec.shape[1]} wide, no multiple of {TILE_SIZE}")
+    require(spec.shape[0] % TILE_SIZE == 0, f"{name} has {spec.shape[0]} rows, not a multiple of {TILE_SIZE}")
+    require(spec.shape[1] % TILE_SIZE == 0, f"{name} is {spec.shape[1]} wide, not a multiple of {TILE_SIZE}")
 
 
 def _require_places(start: Spec, counts: Spec, table: Spec, local_expert_id: int) -> None:
@@ -56,7 +56,7 @@ def _require_places(start: Spec, counts: Spec, table: Spec, local_expert_id: int
         require_on_device(spec, name)
         require(spec.dtype is DataType.UINT32, f"{name} is {spec.dtype}, not uint32")
         require(spec.layout is Layout.ROW_MAJOR, f"{name} must be in ROW_MAJOR layout")
-        require(not spec.is_sharded and spec.memory_config.is_dram, f"{name} must lie interleaved in DRAM")
+        require(not spec.is_sharded and spec.memory_config.is_dram, f"{name} must be interleaved in DRAM")
         flat = spec.rank == 1 or (spec.rank == 2 and spec.shape[0] == 1)
         require(flat, f"{name} must be one row, it is {list(spec.shape)}")
     require(start.shape[-1] == counts.shape[-1], f"start has {start.shape[-1]} entries, counts {counts.shape[-1]}")
@@ -75,7 +75,7 @@ def _slice(start: torch.Tensor, counts: torch.Tensor, table: torch.Tensor, local
 
 def _fit(first: int, count: int, room: int, name: str) -> None:
     if first + count > room:
-        raise ChipFault(f"rows {first} to {first + count} lie outside of the {room} rows of {name}")
+        raise ChipFault(f"rows {first} to {first + count} are outside the {room} rows of {name}")
 
 
 @operation(f"{PREFILL}.extract")
@@ -260,7 +260,7 @@ def moe_padding_config(
     for spec, name in ((actual_start, "actual_start"), (actual_end, "actual_end")):
         require_number(spec, name)
     same = actual_start.memory_config == actual_end.memory_config
-    require(same, "actual_start and actual_end must lie in the same kind of memory")
+    require(same, "actual_start and actual_end must be in the same kind of memory")
     chips = chips_along(cluster_axis)
 
     def on(place: int) -> Callable[..., torch.Tensor]:

@@ -63,7 +63,7 @@ def post_combine_reduce(
     ):
         require(each is None or each.dtype is dtype, f"{name} must be {dtype}")
     width, experts, tokens = shape[-1], shape[expert_dim], math.prod(shape[:expert_dim])
-    require(width % TILE_SIZE == 0, f"a width of {width} is no multiple of {TILE_SIZE}")
+    require(width % TILE_SIZE == 0, f"a width of {width} is not a multiple of {TILE_SIZE}")
     kept = div_up(width, TILE_VALUES)
     require(kept <= TILES_IN_REGISTER, f"a width of {width} does not fit into the destination register")
     require(tokens > 0 and tokens % TILE_SIZE == 0, f"{tokens} tokens are no positive multiple of {TILE_SIZE}")

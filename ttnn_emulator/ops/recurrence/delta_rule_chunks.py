@@ -129,7 +129,7 @@ def _shape_of(q: Tensor, v: Tensor, beta: Tensor, chunk: int) -> Shape:
     require(keys > 0, "there must be keys")
     heads = int(q.shape[2]) // keys if flat_keys else int(q.shape[2])
     fits = not flat_keys or q.shape[2] == heads * keys
-    require(fits, f"flat q of width {q.shape[2]} is no multiple of a head's {keys}, which is that of values")
+    require(fits, f"flat q of width {q.shape[2]} is not a multiple of a head's {keys}, which is that of values")
     require(heads > 0 and value_heads % heads == 0, f"{heads} heads of keys cannot serve {value_heads} of values")
     tokens = int(q.shape[1])
     require(chunk in CHUNKS, f"chunk_size must be 32 or 64, not {chunk}")
@@ -137,7 +137,7 @@ def _shape_of(q: Tensor, v: Tensor, beta: Tensor, chunk: int) -> Shape:
         keys % TILE_SIZE == 0 and values % TILE_SIZE == 0, f"keys of {keys} or values of {values} are no whole tiles"
     )
     flat = flat_keys or flat_values
-    require(not flat or tokens % chunk == 0, f"{tokens} flat tokens are no multiple of chunk_size {chunk}")
+    require(not flat or tokens % chunk == 0, f"{tokens} flat tokens are not a multiple of chunk_size {chunk}")
     require(not flat_keys or chunk == TILE_SIZE, f"flat q and k need chunk_size 32, not {chunk}")
     require(tokens > 0 and q.shape[0] > 0, "there must be tokens")
     return Shape(int(q.shape[0]), tokens, heads, value_heads, keys, values, chunk, flat_keys, flat_values)

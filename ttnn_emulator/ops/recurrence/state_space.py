@@ -51,7 +51,7 @@ def hc_sum_reduce(
     require(len(padded) >= 4, f"the input must have rank 4, not {len(padded)}")
     require(padded[:2] == (1, 1), f"the first two dimensions must be 1, not {list(padded[:2])}")
     require(padded[2] % TILE_SIZE == 0, f"{padded[2]} rows are no whole tiles")
-    require(padded[3] % BLOCK == 0, f"{padded[3]} columns are no multiple of {BLOCK}")
+    require(padded[3] % BLOCK == 0, f"{padded[3]} columns are not a multiple of {BLOCK}")
     out = Spec.of((*padded[:3], padded[3] // LATENT), made, Layout.TILE, memory)
     math = MathConfig(math_fidelity or MathFidelity.HiFi4, fp32_acc=False, approx=False)
     padding = (0, padded[-1] - input.shape[-1], 0, padded[-2] - input.shape[-2])

@@ -71,7 +71,7 @@ def reduced_spec(
     spec: Spec, shape: tuple[int, ...], axis: str, dtype: DataType, memory: MemoryConfig, layout: Layout = Layout.TILE
 ) -> Spec:
     """The spec of a reduced tensor, resharded over the requested grid or the input's."""
-    require(not memory.is_sharded() or memory.is_l1, f"sharded results live in L1, {memory.brief()} was asked for")
+    require(not memory.is_sharded() or memory.is_l1, f"sharded results live in L1, {memory.brief()} was requested")
     require(
         not spec.is_sharded or spec.memory_config.is_l1,
         f"a sharded input must live in L1, it has {spec.memory_config.brief()}",
@@ -119,7 +119,7 @@ def device_grid() -> CoreRangeSet:
 def require_on_grid(memory: MemoryConfig, grid: CoreRangeSet, name: str) -> None:
     for shards in (memory.shard_spec, memory.nd_shard_spec):
         if shards is not None:
-            require(grid.contains(shards.grid), f"the {name}'s shards lie on {shards.grid}, not within {grid}")
+            require(grid.contains(shards.grid), f"the {name}'s shards are on {shards.grid}, not within {grid}")
 
 
 def fitted(values: torch.Tensor, shape: Sequence[int], fill: float = 0.0) -> torch.Tensor:
@@ -165,7 +165,7 @@ def reduce_axis(
     if tensor.shard_spec is not None:
         require(
             program_grid.contains(tensor.shard_spec.grid),
-            f"the input's shards lie on {tensor.shard_spec.grid}, not within {program_grid}",
+            f"the input's shards are on {tensor.shard_spec.grid}, not within {program_grid}",
         )
     if memory_config.nd_shard_spec is not None:
         require_on_grid(out.memory_config, program_grid, "output")
@@ -353,7 +353,7 @@ def _require_unharmed(values: torch.Tensor, result: torch.Tensor, found: Callabl
     if not torch.equal(found(harmed), result):
         raise ChipFault(
             f"the largest and smallest of block floats come out wrong when the width, {values.shape[-1]}, "
-            f"is no multiple of {BLOCK}",
+            f"is not a multiple of {BLOCK}",
             hint="Typecast to bfloat16 before.",
         )
 

@@ -58,7 +58,7 @@ def _fill(cache: Spec, input: Spec, user: int, position: int, names: tuple[str, 
     length, rows = cache.padded_shape[-2], input.padded_shape[-2]
     _require_whole_shards(input, rows)
     require(0 <= user < cache.padded_shape[0], f"user {user} is not one of {cache.padded_shape[0]}")
-    require(position % TILE_SIZE == 0, f"position {position} is no multiple of {TILE_SIZE}")
+    require(position % TILE_SIZE == 0, f"position {position} is not a multiple of {TILE_SIZE}")
     require(0 <= position <= length - rows, f"{rows} rows at {position} do not fit into {length}")
     shape, padded, given = cache.shape, cache.padded_shape, input.padded_shape
     whole = tuple(slice(size) for size in shape)

@@ -46,7 +46,7 @@ def nlp_create_qkv_heads_decode(
     head_dim = divided(width, num_heads + 2 * kv_heads, "the input")
     require_heads(spec, dtypes=DECODE_DTYPES)
     one, other, users, columns = spec.shape
-    require(columns % TILE_SIZE == 0, f"a width of {columns} is no multiple of {TILE_SIZE}")
+    require(columns % TILE_SIZE == 0, f"a width of {columns} is not a multiple of {TILE_SIZE}")
     require(users <= MOST_USERS, f"{users} users are more than {MOST_USERS}")
     require(one == other == 1, f"the first two dimensions must be 1, not {one} and {other}")
     overlap = True
@@ -143,7 +143,7 @@ def nlp_concat_heads_decode(
     assert shards is not None
     last_two = tuple(spec.padded_shape[-2:])
     require(shards.shape == last_two, f"a shard must hold one user's heads {list(last_two)}, not {list(shards.shape)}")
-    require(shards.num_cores() == users, f"{users} users must lie on as many cores, not {shards.num_cores()}")
+    require(shards.num_cores() == users, f"{users} users must be on as many cores, not {shards.num_cores()}")
     ranges = shards.grid.ranges()
     apart = len(ranges) > 1 or ranges[0].start != ORIGIN or sub_core_grids is not None
     if apart:

@@ -104,7 +104,7 @@ def nlp_create_qkv_heads_segformer(
     """[B, 1, S, H × 32] → H heads of 32 columns. The kernel writes only the query; key and value are not written."""
     config, given = _interleaved_outputs(input, memory_config, output_tensors)
     padded = input.padded_shape
-    require(padded[2] % TILE_SIZE == 0, f"a length of {padded[2]} is no multiple of {TILE_SIZE}")
+    require(padded[2] % TILE_SIZE == 0, f"a length of {padded[2]} is not a multiple of {TILE_SIZE}")
     heads = divided(padded[3], SEGFORMER_HEAD_DIM, "the input") if padded[3] else 0
     shape = (padded[0], heads, padded[2], SEGFORMER_HEAD_DIM)
     spec = Spec.of(shape, input.dtype, Layout.TILE, config)

@@ -116,7 +116,7 @@ def split_query_key_value_and_split_heads(
         assert shards is not None
         end = shards.grid.bounding_box().end
         require(end.x < grid.x and end.y < grid.y, f"core {end} lies outside of a grid of {grid}")
-        require(shards.grid.size() == 1, "shards must lie on one rectangle of cores")
+        require(shards.grid.size() == 1, "shards must be on one rectangle of cores")
         require(spec.memory_config.memory_layout is BLOCK, f"the input must be block sharded, not {spec.memory_config}")
         across = (end.x if shards.orientation is ShardOrientation.ROW_MAJOR else end.y) + 1
     else:
@@ -221,7 +221,7 @@ def create_qkv_heads(
     require(kv_heads > 0 and num_heads % kv_heads == 0, f"{num_heads} queries do not share {kv_heads} keys evenly")
     require(width % (columns * TILE_SIZE) == 0, f"a width of {width} does not divide among {columns} cores")
     require(config.memory_layout is HEIGHT, f"the output must be height sharded, not {config.brief()}")
-    require(batch == rows, f"a batch of {batch} must lie on as many rows of cores, not {rows}")
+    require(batch == rows, f"a batch of {batch} must be on as many rows of cores, not {rows}")
     require(kv_heads % columns == 0, f"{kv_heads} groups do not divide among {columns} cores")
     _require_l1(length // TILE_SIZE * (width // TILE_SIZE // columns), input)
     value = (batch, kv_heads, length, head_dim)
@@ -274,7 +274,7 @@ def create_qkv_heads_from_separate_tensors(
     k_tiles = rest[0] * rest[2] // (rows * TILE_SIZE) * (rest[3] // (2 * columns * TILE_SIZE))
     require(q_tiles > 0 and k_tiles > 0, "a shard would hold no tile")
     _require_l1(q_tiles + 2 * k_tiles, input)
-    require(query[0] == rows, f"a batch of {query[0]} must lie on as many rows of cores, not {rows}")
+    require(query[0] == rows, f"a batch of {query[0]} must be on as many rows of cores, not {rows}")
     value = (rest[0], kv_heads, rest[2], head_dim)
     key = (rest[0], kv_heads, head_dim, rest[2]) if transpose_k_heads else value
     shapes = ((query[0], num_heads, query[2], head_dim), key, value)

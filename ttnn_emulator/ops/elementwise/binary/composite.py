@@ -107,7 +107,7 @@ def bias_gelu(**given: Any) -> Plan:
     left, right = list(given.values())[:2]
     if isinstance(right, Spec):
         return run("BIAS_GELU", given, after=_gelu(approx))
-    require(left.dtype in FLOAT_DTYPES, f"bias_gelu takes no {left.dtype}")
+    require(left.dtype in FLOAT_DTYPES, f"bias_gelu does not support {left.dtype}")
     for name in ("activations", "input_tensor_a_activations", "input_tensor_b_activations"):
         given.pop(name, None)
     asked, cast = given.pop("dtype", None), None
@@ -218,7 +218,7 @@ def outer(input_tensor_a: Any, input_tensor_b: Any, *, memory_config: Any = None
     """All products of two vectors; leading dimensions broadcast."""
     a, b = input_tensor_a, input_tensor_b
     require(len(a.shape) and len(b.shape), "outer takes vectors, not scalars")
-    require({a.dtype, b.dtype} <= OUTER_DTYPES, f"outer takes no {a.dtype} with {b.dtype}")
+    require({a.dtype, b.dtype} <= OUTER_DTYPES, f"outer does not support {a.dtype} with {b.dtype}")
     require(a.dtype is b.dtype, f"outer takes one dtype, not {a.dtype} and {b.dtype}")
     column, row = ttnn.unsqueeze(_interleaved(a), -1), ttnn.unsqueeze(_interleaved(b), -2)
     batch = max(math.prod(tuple(tensor.shape)[:-1]) for tensor in (a, b))

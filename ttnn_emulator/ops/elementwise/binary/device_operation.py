@@ -157,7 +157,7 @@ def _result_dtype(kind: str, a: Spec, b: Spec | None, dtype: DataType | None, ou
         require(given in (None, DataType.FLOAT32), f"the quotient of integers is float32, not {given}")
         made = DataType.FLOAT32
     if dtype is not None and output is not None:
-        require(dtype is output.dtype, f"the output tensor is {output.dtype}, {dtype} was asked for")
+        require(dtype is output.dtype, f"the output tensor is {output.dtype}, {dtype} was requested")
     return made
 
 

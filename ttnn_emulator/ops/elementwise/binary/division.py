@@ -54,7 +54,7 @@ def _rounded(plan: Plan, rounding: str) -> Plan:
     out, quotient = plan.outputs, plan.compute
     assert isinstance(out, Spec) and quotient is not None
     dtype = out.dtype
-    require(dtype in FLOAT_DTYPES, f"{rounding} takes no {dtype}")
+    require(dtype in FLOAT_DTYPES, f"{rounding} does not support {dtype}")
 
     def compute(*operands: torch.Tensor) -> torch.Tensor:
         wide = dtype is DataType.FLOAT32
@@ -133,7 +133,7 @@ def fmod(**given: Any) -> Plan:
 def _by_number(kind: str, given: dict[str, Any], divisor: Number) -> Plan:
     (name, left), *_ = given.items()
     takes = FLOAT_DTYPES | {UINT32} if kind == "REMAINDER" else FLOAT_DTYPES
-    require(left.dtype in takes, f"{kind.lower()} takes no {left.dtype}")
+    require(left.dtype in takes, f"{kind.lower()} does not support {left.dtype}")
     return plan_with_number(
         kind,
         left,

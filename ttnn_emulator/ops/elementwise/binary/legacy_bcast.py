@@ -86,7 +86,7 @@ def _require_memory(a: Spec, config: MemoryConfig, dim: Any) -> None:
         require(a.is_sharded == config.is_sharded(), "input and result must both be sharded or both be interleaved")
         require(layout is not HEIGHT_SHARDED, "broadcasting the height takes no shards of the height")
     else:
-        require(layout in (INTERLEAVED, HEIGHT_SHARDED), f"broadcasting both sides takes no {layout}")
+        require(layout in (INTERLEAVED, HEIGHT_SHARDED), f"broadcasting both sides does not support {layout}")
         require(layout is config.memory_layout, f"the result must be {layout} as the input, not {config.memory_layout}")
 
 

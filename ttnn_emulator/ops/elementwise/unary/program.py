@@ -168,7 +168,7 @@ def _check_cores(source: Spec, native: bool, cores: CoreRangeSet) -> None:
     holders, start = source.shard_spec.grid, CoreCoord(0, 0)
     if cores.size() == 1 and cores.ranges()[0].start == start and holders.ranges()[0].start == start:
         return
-    require(cores.contains(holders), f"the shards lie on {holders}, the program may only run on {cores}")
+    require(cores.contains(holders), f"the shards are on {holders}, the program may only run on {cores}")
 
 
 def _buffer_bytes(source: Spec, out: Spec, chain: Sequence[Activation]) -> int:
