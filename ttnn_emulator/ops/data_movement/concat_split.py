@@ -32,6 +32,7 @@ from ttnn_emulator.tensors.spec import ROW_MAJOR_BYTES, Spec, tile_bytes
 from ttnn_emulator.tensors.tensor import Tensor
 
 # Inputs per program, limited by its arguments, and by its circular buffers for block shards.
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/data_movement/concat/device/concat_device_operation.cpp, max_tensors
 MOST_INPUTS, MOST_BLOCK_SHARDED = 47, 16
 MOST_UNALIGNED = 32  # inputs per program of the unaligned-tile kernel
 

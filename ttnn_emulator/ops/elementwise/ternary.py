@@ -51,7 +51,7 @@ def broadcasts(*shapes: Sequence[int]) -> bool:
 
 
 def broadcasts_within_tiles(*shapes: Sequence[int]) -> bool:
-    """Along the height, or along the width, or along both for operands of one value a tile."""
+    """Along the height, or along the width, or along both for operands of one value per tile."""
     heights, widths = zip(*map(_sides, shapes))
     rows, columns = len(set(heights)) > 1, len(set(widths)) > 1
     if rows and columns:

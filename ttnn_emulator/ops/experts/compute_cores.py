@@ -170,7 +170,7 @@ def _tilizing(closed: Cells, others: Cells, grid: Grid, tiles: int) -> tuple[Cel
 def _free_block(
     closed: Cells, columns: int, limit: int, width: int, height: int, *, lowest: int = 0
 ) -> list[Cell] | None:
-    """The free rectangle that lies farthest in the east, and lowest there; row by row."""
+    """The easternmost free rectangle, the lowest of several; row by row."""
     for left in range(columns - width, -1, -1):
         for bottom in range(lowest, limit - height + 1):
             cells = [(x, y) for y in range(bottom, bottom + height) for x in range(left, left + width)]

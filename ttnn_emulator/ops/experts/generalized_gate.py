@@ -21,7 +21,7 @@ from ttnn_emulator.tensors.spec import Spec
 COUNTS = (4, 6, 8)  # supported numbers of experts per token
 FACE = 16  # a block of 256 experts is the first face of a tile, and nothing else of it is read
 MOST_BLOCKS = 2
-BUFFERS = 6  # tiles a block beside the tensors: three runs, two tilized ones of bfloat16 and one of indices
+BUFFERS = 6  # tiles per block besides the tensors: three runs, two tilized bfloat16 ones and one of indices
 TILE_BYTES = 2 * TILE_SIZE * TILE_SIZE
 BF16 = DataType.BFLOAT16
 MATH = MathConfig(MathFidelity.HiFi4, fp32_acc=False, approx=False)
@@ -42,7 +42,7 @@ def generalized_moe_gate(
     output_softmax: bool = False,
     grouped: bool = False,
 ) -> Plan:
-    """The best experts by score + bias and their scores' shares; a token's 256 or 512 logits lie on one core.
+    """The best experts by score + bias and their normalised scores; a token's 256 or 512 logits are on one core.
 
     Blocks of 256 are [16, 16], those of bias and indices transposed. The first `topk` values of a row are the result;
     those up to 8 are 0. On the chip the rest of the tile is leftover register contents; here it is 0.

@@ -109,9 +109,9 @@ MOST_BEST = 32
 # cores_per_group
 PARTS = 3  # cores that share the inner dimension of one tile of experts
 ROUTER_CORES = PARTS * ROUTED // TILE_SIZE
-ROUTER_TILES = 23  # tiles of circular buffers on the core that collects, beside those of input and weight
+ROUTER_TILES = 23  # circular-buffer tiles on the collecting core, without input and weight
 ROUTER_MATH = MathConfig(MathFidelity.HiFi2, fp32_acc=True, approx=False)
-ROWS_OF_RESULT = 8  # values that a row of the result is written in
+ROWS_OF_RESULT = 8  # values per write of a result row
 
 
 @operation("ttnn.experimental.topk_router_gpt")

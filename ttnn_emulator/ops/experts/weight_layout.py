@@ -112,7 +112,7 @@ class Blocks:
 
 @dataclass(frozen=True)
 class GateLayout:
-    """How W0 and W1 lie in the banks: `stored` tiles high, with a row for the bias if there is one."""
+    """The layout of W0 and W1 in the banks: `stored` tiles high, with a row for the bias if there is one."""
 
     stored: int
     intermediate: int

@@ -122,7 +122,7 @@ def _nd_view_config(spec: Spec, padded: Dims) -> MemoryConfig:
 
 
 def _seen_as(old: Spec, new: Spec) -> Step | None:
-    """How the carrier follows: most views only regroup rows; others show the buffer as it lies there."""
+    """The step of the carrier: most views regroup rows; others read the buffer in storage order."""
     if new.shape == old.shape:
         return None
     if new.volume == old.volume:

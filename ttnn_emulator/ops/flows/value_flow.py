@@ -123,7 +123,7 @@ class Permuted:
 
 @dataclass(frozen=True)
 class Shortcut:
-    """`direct` for a carrier of that shape; the steps it stands for, for others."""
+    """`direct` for carriers of that shape, the original steps for all others."""
 
     shape: tuple[int, ...]
     direct: Permuted

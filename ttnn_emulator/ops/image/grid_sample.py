@@ -28,6 +28,8 @@ INTERLEAVED = TensorMemoryLayout.INTERLEAVED
 CORNERS = 4  # pixels around a point
 COORDINATES = 2  # coordinates per grid point: x and y
 PREPARED = {"nearest": 2, "bilinear": 6}  # values per precomputed point: row and column, and four weights
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/pool/rotate/device/rotate_bilinear_program_factory.cpp,
+# MAX_TILES_PER_REDUCTION
 WIDEST_ROTATED = 8 * TILE_SIZE  # channels per reduction
 
 # -- grid_sample ------------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ def settings_of(given: Any) -> MathConfig:
 
 
 def tiled(spec: Spec, shape: Sequence[int], memory: MemoryConfig | None, like: Spec | None = None) -> Spec:
-    """A TILE spec of this shape with the dtype of `spec`, in the memory asked for or that of `like`."""
+    """A TILE spec of this shape with the dtype of `spec`, in the requested memory config or that of `like`."""
     chosen = memory if memory is not None else (like or spec).memory_config
     return Spec.of(tuple(shape), spec.dtype, Layout.TILE, chosen)
 

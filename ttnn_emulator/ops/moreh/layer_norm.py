@@ -91,7 +91,7 @@ def moreh_layer_norm(
     memory_config=None,
     compute_kernel_config=None,
 ):
-    """The last dimensions to zero mean and unit variance, × gamma + beta; mean and 1 ÷ deviation where asked for."""
+    """The last dimensions to zero mean and unit variance, × gamma + beta; mean and 1 ÷ deviation on request."""
     require_operand(input, "input")
     _require_dims(input, normalized_dims)
     statistics = (1,) * (len(input.padded_shape) - input.rank) + input.shape
@@ -378,7 +378,7 @@ def moreh_group_norm_backward(
     beta_grad_memory_config=None,
     compute_kernel_config=None,
 ):
-    """The gradients that are asked for."""
+    """The requested gradients."""
     operands = (output_grad, input, mean, rstd, num_groups)
     outputs: list[Any] = [None, None, None]
     if are_required_outputs[0]:

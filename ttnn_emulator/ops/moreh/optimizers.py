@@ -29,7 +29,7 @@ CLIP_OFFSET = 1e-6
 def _updates(
     param: Spec, names: Sequence[str], given: Sequence[Spec | None], wanted: Sequence[bool], memories: Sequence[Any]
 ) -> tuple[list[Spec], dict[str, Any]]:
-    """The outputs of a step: those given, and new ones where wanted; None stands for the others."""
+    """The outputs of a step: preallocated ones, new ones where required, None for the others."""
     specs = [
         spec if spec is not None else (tiled(param, param.shape, memory) if want else None)
         for spec, want, memory in zip(given, wanted, memories)

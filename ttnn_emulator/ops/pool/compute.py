@@ -32,7 +32,7 @@ EIGHT, NINTH = (0, 2, 4, 6, 1, 3, 5, 7), 8
 
 
 def computation(pool: Pool, math: MathConfig, large: bool) -> Callable[[torch.Tensor], Any]:
-    """Input → the result, with indices if they are asked for."""
+    """Input → the result, with indices on request."""
     if pool.average:
         run = _averages(pool, math)
     else:

@@ -23,7 +23,7 @@ FUNCTIONS = ("sigmoid", "sqrtsoftplus")
 SCORE_DTYPES = (DataType.FLOAT32, DataType.BFLOAT16)
 GROUPED_EXPERTS, GROUPED_KEPT = 256, 8
 MOST_KEPT, MOST_BY_TABLE = 64, 32
-# Buffers of the program factories beside those of scores, in tiles of float32.
+# Buffers of the program factories without those of scores, in float32 tiles.
 GROUPED_BUFFERS, HASHED_BUFFERS = 31, 11
 
 

@@ -33,7 +33,9 @@ from ttnn_emulator.tensors.spec import Spec, tile_bytes
 # destination register use
 # The kernel keeps one row of tiles of a head in the destination register.
 TILES_IN_REGISTER, TILES_IN_REGISTER_FP32 = 8, 4
-ROWS_KEPT = 8  # rows of tiles per core up to which cos and sin stay in L1 (use_reload_impl of the program factory)
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/rotary_embedding_indexed/device/rotary_embedding_indexed_device_operation.cpp,  # noqa: E501
+# use_reload_impl
+ROWS_KEPT = 8  # rows of tiles per core up to which cos and sin stay in L1
 
 
 @operation(f"{PREFILL}.rotary_embedding_indexed")
@@ -152,7 +154,7 @@ def _require_prefix(prefix: Spec, input: Spec) -> int:
 def _turned(
     input: Spec, cos: Spec, rotation: Rotation, columns: tuple[int, int], fixed: int | None, prefixed: bool
 ) -> Callable[[Callable[[int], int]], Callable[..., torch.Tensor]]:
-    """The work of a chip, given which row of its cos and sin a position stands for."""
+    """The work of a chip, given the row of its cos and sin for a position."""
     shape, padded, of_cos = input.shape, input.padded_shape, cos.padded_shape
     rows, (first, width) = padded[-2], columns
     by_head = of_cos[1] == padded[1]

@@ -37,7 +37,7 @@ PHASED_TILES, MONO_TILES = {1: 27, 2: 60}, {1: 22, 2: 68}
 
 @dataclass(frozen=True)
 class Shape:
-    """Sizes that a call's tensors stand for."""
+    """Sizes derived from a call's tensors."""
 
     batch: int
     tokens: int

@@ -30,6 +30,6 @@ def cores_of(spec: Spec) -> list[CoreCoord]:
 
 
 def shard_numbers(spec: Spec, cores: list[CoreCoord]) -> list[int]:
-    """Which shard lies on each of the cores."""
+    """The shard on each of the cores."""
     order = cores_of(spec)
     return [order.index(core) for core in cores]

@@ -1,4 +1,4 @@
-"""Pairs of tensors that stand for complex numbers."""
+"""Complex tensors as pairs of real and imaginary tensors."""
 
 from __future__ import annotations
 
