@@ -16,10 +16,10 @@ MOST_CYCLES = 0xFFFFFFFF  # of 32 bits
 def apply_device_delay(
     mesh_device: MeshDevice, delays: Sequence[Sequence[int]], *, subdevice_id: SubDeviceId | None = None
 ) -> None:
-    """Wait on every chip; here the chips take turns, so nothing has to be waited for."""
+    """Wait on every chip; a no-op here, because the emulated chips run one after the other."""
     if any(not 0 <= cycles <= MOST_CYCLES for row in delays for cycles in row):
         raise SignatureError(f"delays are numbers of 32 bits without a sign, not {delays}")
-    if not isinstance(subdevice_id, SubDeviceId | None):  # unlike other operations, this one takes no plain number
+    if not isinstance(subdevice_id, SubDeviceId | None):  # unlike other operations, this one accepts no plain number
         raise SignatureError(f"subdevice_id is a ttnn.SubDeviceId, not {subdevice_id!r}")
     rows, columns = (1, *mesh_device.shape)[-2:]
     require(len(delays) == rows, f"{len(delays)} rows of delays do not fit a mesh of {rows} rows")

@@ -1,1 +1,1 @@
-"""Attention in all its forms, its heads, caches and rotary embeddings."""
+"""Attention operations, attention heads, key-value caches and rotary embeddings."""

@@ -1,4 +1,4 @@
-"""What the attention operations require of their operands, masks, page tables and windows."""
+"""Checks of the operands, masks, page tables and windows of attention operations."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def require_chunk_sizes(program: Any) -> None:
 
 
 def require_grid(program: Any) -> int:
-    """The number of cores that the program may use."""
+    """The number of cores available to the program."""
     grid = current_board().grid
     if program is None:
         return grid[0] * grid[1]
@@ -63,7 +63,7 @@ def require_grid(program: Any) -> int:
 
 
 def require_shapes(q: Spec, k: Spec, v: Spec, causal: bool, mla_width: int | None) -> None:
-    """Whole sequences: one batch, one length of keys and values, one width."""
+    """Whole sequences: equal batches, equal key and value lengths, equal widths."""
     batch, heads, length, width = q.shape
     require(not causal or length == k.shape[2], f"causal attention of {length} queries to {k.shape[2]} keys")
     if mla_width is not None:
@@ -143,7 +143,7 @@ def require_page_table(table: Spec, batch: int) -> None:
 
 
 def require_same_geometry(geometry: Any, k: Spec, v: Spec, width: int) -> None:
-    """A cache seen with other heads and blocks: as many elements a block, whole tiles."""
+    """A cache viewed with other heads and blocks: equal elements per block, whole tiles."""
     require(geometry.block_size > 0, "block_size must be > 0 in a cache geometry")
     require(geometry.num_kv_heads > 0, "num_kv_heads of the cache geometry must be positive")
     require(k.shape[3] == v.shape[3], f"keys are {k.shape[3]} wide, values {v.shape[3]}")
@@ -151,7 +151,7 @@ def require_same_geometry(geometry: Any, k: Spec, v: Spec, width: int) -> None:
     stored = k.padded_shape[1] * k.padded_shape[2] * k.padded_shape[3]
     seen = geometry.num_kv_heads * geometry.block_size * width
     require(seen == stored, f"geometry mismatch: a block of the cache has {stored} elements, the geometry sees {seen}")
-    require(geometry.block_size % TILE == 0, f"block_size {geometry.block_size} is no multiple of {TILE}")
+    require(geometry.block_size % TILE == 0, f"block_size {geometry.block_size} is not a multiple of {TILE}")
     require(width % TILE == 0, f"queries of width {width} are no whole tiles")
 
 
@@ -160,11 +160,11 @@ def is_active(geometry: Any) -> bool:
 
 
 def unsigned(value: int | None, name: str) -> int:
-    """An optional count as the library's signature takes it."""
+    """An optional unsigned count, as the library's signature accepts it."""
     require(value is None or value >= 0, f"{name} must not be negative, it is {value}")
     return value or 0
 
 
 def given_names(parameters: Iterable[tuple[str, Any]]) -> tuple[str, ...]:
-    """Names of the tensors that were given, for a plan's `reads`."""
+    """Names of the tensors that are present, for a plan's `reads`."""
     return tuple(name for name, value in parameters if value is not None)

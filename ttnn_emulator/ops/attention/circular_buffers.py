@@ -1,4 +1,4 @@
-"""Circular buffers of the attention programs: what they take of each core's L1."""
+"""L1 use of the attention programs' circular buffers, per core."""
 
 from __future__ import annotations
 
@@ -12,30 +12,31 @@ from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 NARROW, WIDE = DataType.BFLOAT16, DataType.FLOAT32
 HALF_TILE = Tile((16, 32))
-INDEX_PAGE = 32  # bytes that a row of indices is aligned to
-WINDOW_EDGES = 4  # tiles with the edges of a sliding window
+INDEX_PAGE = 32  # alignment of a row of indices in bytes
+WINDOW_EDGES = 4  # mask tiles for the edges of a sliding window
 
 
 @dataclass(frozen=True)
 class Work:
-    """How much there is to do: chunks of queries over all heads, and cores to do it."""
+    """The amount of work: query chunks over all heads, and the cores that process them."""
 
     chunks: int  # of one head
     heads: int  # of all batches
     cores: int
 
     def is_double(self, causal: bool) -> bool:
-        """Whether a core takes more than one chunk of queries, so that the next is fetched early."""
+        """Whether a core processes more than one query chunk, so that queries are double-buffered."""
         total = self.chunks * self.heads
         if causal and self.chunks % 2 == 0:
-            return bool(total)  # chunks go to cores in pairs
+            return bool(total)  # chunks are assigned to cores in pairs
         return total > self.cores
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa/device/sdpa_program_factory.cpp, circular buffers
 def prefill_buffers(
     kernel: Prefill, q: Spec, k: Spec, v: Spec, work: Work, *, mask: DataType | None, partial: bool, padded: bool
 ) -> int:
-    """Of the kernels for whole sequences. `mask` is the dtype of a given or generated one."""
+    """Buffers of the prefill kernels. `mask` is the dtype of a provided or generated mask."""
     rows, columns, width = kernel.q_chunk, kernel.k_chunk, kernel.width
     depth = q.shape[-1] // DEFAULT_TILE.tile_shape[1]
     narrow, wide = tile_bytes(DEFAULT_TILE, NARROW), tile_bytes(DEFAULT_TILE, WIDE)
@@ -68,7 +69,7 @@ def prefill_buffers(
 def extra_buffers(
     kernel: Prefill, sink: Spec | None, windows: Spec | None, table: Spec | None, start: Spec | None
 ) -> int:
-    """Of tensors that only some calls have: sinks a tile a head or a row of tiles, boundaries, pages, positions."""
+    """Buffers of optional tensors: sinks (one tile per head, or a row of tiles), boundaries, pages, positions."""
     total = 0
     if sink is not None:
         total += (1 if kernel.streams else kernel.q_chunk) * tile_bytes(DEFAULT_TILE, sink.dtype)
@@ -100,8 +101,10 @@ class Cache:
     has_sink: bool
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa_decode/device/sdpa_decode_program_factory.cpp, circular
+# buffers
 def decode_buffers(kernel: Decode, cache: Cache, rows: int, width: int) -> int:
-    """Of the decoding kernel: `rows` of tiles of queries a core, values of so many columns."""
+    """Buffers of the decode kernel: `rows` of query tiles per core, values of `width` columns."""
     tile = DEFAULT_TILE if kernel.full_tiles else HALF_TILE
     narrow = tile_bytes(tile, NARROW)
     depth, across = cache.k.padded_shape[3] // 32, width // 32
@@ -128,8 +131,9 @@ def decode_buffers(kernel: Decode, cache: Cache, rows: int, width: int) -> int:
 # -- two joint sequences ----------------------------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa/device/joint_sdpa_program_factory.cpp, circular buffers
 def joint_buffers(kernel: Prefill, q: Spec, chunks: int, cores: int, *, padded: bool) -> int:
-    """Of the kernel for two joint sequences with `chunks` chunks of queries."""
+    """Buffers of the joint attention kernel with `chunks` query chunks."""
     rows, columns, depth = kernel.q_chunk, kernel.k_chunk, kernel.width
     narrow, tile = tile_bytes(DEFAULT_TILE, NARROW), tile_bytes(DEFAULT_TILE, q.dtype)
     batches = max(min(q.shape[0], cores), 1)

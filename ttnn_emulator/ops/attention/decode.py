@@ -1,4 +1,4 @@
-"""Attention of one token a user against a cache of keys and values, in one piece or in pages."""
+"""Decode attention: one token per user against a contiguous or paged key-value cache."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.tensors.shapes import round_up
 from ttnn_emulator.tensors.spec import Spec
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa_decode/sdpa_decode.cpp, kDefaultDecodeChunkSize
 DEFAULT_PAGED_CHUNK = 32
-NOBODY = -1  # a position that says to leave a user out
+NOBODY = -1  # position of a user that is skipped
 
 
 @internal("ttnn.prim.sdpa_decode")
@@ -90,7 +91,7 @@ def decoding(
 
 
 def _fault(q: Spec, k: Spec, users: int, out_users: int, settings: Settings) -> str:
-    """What the chip gets wrong in such a call, if anything."""
+    """The wrong result of the chip for such a call, if any."""
     if out_users != users or users > q.shape[1]:
         return f"queries of {q.shape[1]} users are answered for {users} of them, with room for {out_users}"
     if not settings.is_causal and not settings.paged and k.shape[2] != k.padded_shape[2]:
@@ -101,7 +102,7 @@ def _fault(q: Spec, k: Spec, users: int, out_users: int, settings: Settings) -> 
 def _replicated(*_: torch.Tensor) -> torch.Tensor:
     raise NotEmulated(
         "a query of which every core has a copy is not emulated",
-        hint="Shard the query by users only: one shard a user, of all its heads.",
+        hint="Shard the query by users only: one shard per user with all of its heads.",
     )
 
 
@@ -167,7 +168,7 @@ def _user(
 
 
 def _places(kernel: Decode, settings: Settings, given: dict[str, torch.Tensor], user: int, keys: int) -> list[int]:
-    """The positions of a user's tokens: one, or one a tile of queries."""
+    """The positions of a user's tokens: one, or one per query tile."""
     if not kernel.causal:
         return [round_up(keys, TILE) - 1]
     if "positions" not in given:
@@ -178,7 +179,7 @@ def _places(kernel: Decode, settings: Settings, given: dict[str, torch.Tensor], 
 
 
 def _rows_of(cache: torch.Tensor, pages: torch.Tensor, settings: Settings, width: int) -> torch.Tensor:
-    """A user's rows [groups, rows, width]; blocks shorter than a tile take a whole one."""
+    """A user's rows [groups, rows, width]; blocks shorter than a tile occupy a whole one."""
     if is_active(settings.geometry):
         cache = seen_as(cache, settings.geometry.num_kv_heads, settings.geometry.block_size, width)
     pages = pages.clamp(0, cache.shape[0] - 1)  # entries beyond the position need not be valid
@@ -189,7 +190,7 @@ def _rows_of(cache: torch.Tensor, pages: torch.Tensor, settings: Settings, width
 
 
 def _unrolled(values: torch.Tensor, modulo: int, position: int) -> torch.Tensor:
-    """A cache that is written round and round, laid out by position."""
+    """A circular cache, reordered by position."""
     return values[:, torch.arange(position + 1) % modulo]
 
 
@@ -206,7 +207,7 @@ def _settings(
     cur_pos: Sequence[int] = (),
     **more: Any,
 ) -> Settings:
-    """Settings of a decoding call; `configs` are those of memory, program and compute kernels."""
+    """Settings of a decoding call; `configs` are the memory, program and compute kernel configs."""
     memory_config, program_config, compute_kernel_config = configs
     return Settings(
         is_causal,
@@ -239,7 +240,7 @@ def scaled_dot_product_attention_decode(
     compute_kernel_config=None,
     share_cache=None,
 ):
-    """Attention of one token a user, at the position of each user."""
+    """Attention of one token per user, at each user's position."""
     configs = (memory_config, program_config, compute_kernel_config)
     chunk = checks.chunk_for(int(input_tensor_k.shape[-2]), program_config)
     settings = _settings(
@@ -269,7 +270,7 @@ def paged_scaled_dot_product_attention_decode(
     cache_position_modulo=None,
     spec_multi_pos_tiles=0,
 ):
-    """The same with a cache in pages that a table assigns to users; by default one core serves a head."""
+    """The same with a paged cache; by default one core per head."""
     configs = (memory_config, program_config, compute_kernel_config)
     chunk = DEFAULT_PAGED_CHUNK if program_config is None else checks.given_chunk(program_config)
     settings = _settings(
@@ -306,7 +307,7 @@ def flash_multi_latent_attention_decode(
     program_config=None,
     compute_kernel_config=None,
 ):
-    """Decoding with values that are given, or that are the first `head_dim_v` columns of the keys."""
+    """Decode attention with separate values, or with the first `head_dim_v` columns of the keys as values."""
     configs = (memory_config, program_config, compute_kernel_config)
     chunk = checks.chunk_for(int(input_tensor_k.shape[-2]), program_config)
     settings = _settings(
@@ -334,7 +335,7 @@ def paged_flash_multi_latent_attention_decode(
     program_config=None,
     compute_kernel_config=None,
 ):
-    """The same with a cache in pages."""
+    """The same with a paged cache."""
     configs = (memory_config, program_config, compute_kernel_config)
     chunk = checks.given_chunk(program_config)
     settings = _settings(is_causal, scale, configs, chunk, window=sliding_window_size, paged=True, mla_width=head_dim_v)

@@ -1,4 +1,4 @@
-"""What the decoding attention operations require, and how they spread their work over cores."""
+"""Checks of the decode attention operations, and the distribution of their work over cores."""
 
 from __future__ import annotations
 
@@ -12,15 +12,20 @@ from ttnn_emulator.tensors.memory_config import MemoryConfig
 from ttnn_emulator.tensors.shapes import DEFAULT_TILE, div_up
 from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa_decode/sdpa_decode.cpp, get_chunk_size
 LARGEST_CHUNK = 512
-MOST_ROUNDS = 6  # of the tree in which cores hand over their sums
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa_decode/device/sdpa_decode_device_operation.hpp,
+# MAX_TREE_REDUCTION_ROUNDS
+MOST_ROUNDS = 6  # rounds of the tree reduction across cores
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa_decode/device/sdpa_decode_program_factory.cpp,
+# max_cores_per_head_batch and use_half_tile
 DEFAULT_MOST_CORES = 16
-SMALL_HEADS = 16  # queries of up to so many heads lie in tiles of 16 rows
+SMALL_HEADS = 16  # queries with at most this many heads use 16 x 32 tiles
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Arguments of the device operation that are no tensors."""
+    """Non-tensor arguments of the device operation."""
 
     is_causal: bool
     scale: float | None
@@ -40,7 +45,7 @@ class Settings:
 
 
 def given_chunk(program: Any) -> int:
-    """The chunk size that the program config asks for; 0 if it does not."""
+    """The chunk size of the program config; 0 if it has none."""
     if program is None or not program.k_chunk_size:
         return 0
     size = program.k_chunk_size
@@ -49,8 +54,9 @@ def given_chunk(program: Any) -> int:
     return size
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa_decode/sdpa_decode.cpp, get_chunk_size
 def chunk_for(length: int, program: Any) -> int:
-    """The chunk size of a cache in one piece: the largest power of two that divides its length, up to a limit."""
+    """The chunk size of a contiguous cache: the largest power of two that divides its length, up to a limit."""
     asked = given_chunk(program)
     if asked:
         return asked
@@ -58,7 +64,7 @@ def chunk_for(length: int, program: Any) -> int:
     while place < length and length % (1 << (place + 1)) == 0:
         place += 1
     size = min(LARGEST_CHUNK, 1 << place)
-    require(size % TILE == 0, f"{length} keys make chunks of {size}, which is no multiple of {TILE}")
+    require(size % TILE == 0, f"{length} keys make chunks of {size}, which is not a multiple of {TILE}")
     return size
 
 
@@ -105,7 +111,7 @@ def require_mask(mask: Spec | None, q: Spec, k: Spec, settings: Settings) -> Non
     )
     if not settings.paged:
         require(padded[3] == k.padded_shape[2], f"the mask is for {padded[3]} keys, there are {k.padded_shape[2]}")
-    require(chunk and padded[3] % chunk == 0, f"the mask of width {padded[3]} is not made of chunks of {chunk}")
+    require(chunk and padded[3] % chunk == 0, f"the mask of width {padded[3]} does not divide into chunks of {chunk}")
     require(mask.dtype in FLOATS, f"the mask must be BFLOAT16, BFLOAT8_B or BFLOAT4_B, not {mask.dtype}")
 
 
@@ -149,7 +155,7 @@ def require_paged(q: Spec, k: Spec, v: Spec, table: Spec, positions: Spec | None
     if not settings.is_causal:
         length = table.padded_shape[1] * k.padded_shape[2]
         chunk = settings.chunk
-        require(chunk and length % chunk == 0, f"{length} keys are not made of chunks of {chunk}")
+        require(chunk and length % chunk == 0, f"{length} keys do not divide into chunks of {chunk}")
 
 
 def _require_modulo(modulo: int, block: int, settings: Settings) -> None:
@@ -159,7 +165,7 @@ def _require_modulo(modulo: int, block: int, settings: Settings) -> None:
 
 
 def require_candidates(q: Spec, k: Spec, settings: Settings) -> None:
-    """Several positions a user, one a tile of 32 rows."""
+    """Several positions per user, one per tile of 32 rows."""
     count = settings.candidates
     if not count:
         return
@@ -170,7 +176,7 @@ def require_candidates(q: Spec, k: Spec, settings: Settings) -> None:
     groups = k.padded_shape[1]
     require(groups == 1, f"spec_multi_pos_tiles needs one head of keys, there are {groups}")
     rows = q.padded_shape[2]
-    require(rows == count * TILE, f"spec_multi_pos_tiles={count} needs {count * TILE} rows a user, not {rows}")
+    require(rows == count * TILE, f"spec_multi_pos_tiles={count} needs {count * TILE} rows per user, not {rows}")
     require(not has_half_tiles(q, settings), f"spec_multi_pos_tiles needs full tiles, the query has {q.shape[2]} heads")
 
 
@@ -182,7 +188,7 @@ def require_unpaged(q: Spec, k: Spec, v: Spec, settings: Settings) -> None:
     require(q.padded_shape[0] == 1, f"dimension 0 of the query must be 1, not {q.padded_shape[0]}")
     require(k.padded_shape[-2] == v.padded_shape[-2], "there are not as many keys as values")
     length = k.padded_shape[2]
-    require(length % settings.chunk == 0, f"{length} keys are not made of chunks of {settings.chunk}")
+    require(length % settings.chunk == 0, f"{length} keys do not divide into chunks of {settings.chunk}")
     width = q.padded_shape[-1]
     require(k.padded_shape[-1] == width, f"keys are {k.padded_shape[-1]} wide, queries {width}")
     if settings.mla_width is None:
@@ -215,7 +221,7 @@ def require_sink(sink: Spec | None, q: Spec) -> None:
 
 
 def users_of(q: Spec, k: Spec, table: Spec | None) -> int:
-    """How many users are decoded for, as the program counts them."""
+    """The number of users, as the program counts them."""
     if table is None:
         return q.padded_shape[1]
     if table.is_sharded:
@@ -227,10 +233,10 @@ def users_of(q: Spec, k: Spec, table: Spec | None) -> int:
 
 @dataclass(frozen=True)
 class Spread:
-    """How a sharded query spreads the heads of a user over several groups of cores, each taking a part of them."""
+    """How a sharded query distributes a user's heads over groups of cores."""
 
     parts: int = 1
-    replicated: bool = False  # every core of a group has a copy of its part
+    replicated: bool = False  # every core of a group holds a copy of its part
     heads: int = 0
 
 
@@ -252,7 +258,7 @@ def has_half_tiles(q: Spec, settings: Settings) -> bool:
 
 
 def cores_per_head(q: Spec, k: Spec, users: int, settings: Settings) -> int:
-    """How many cores share a head of keys of a user."""
+    """The number of cores per key head of a user."""
     program = settings.program_config
     available = require_grid(program)
     groups = settings.geometry.num_kv_heads if is_active(settings.geometry) else k.padded_shape[1]
@@ -271,11 +277,11 @@ def cores_per_head(q: Spec, k: Spec, users: int, settings: Settings) -> int:
     per_user = min(available, most * users * groups) // users
     cores = max(1, per_user // groups)
     rounds = (cores - 1).bit_length()
-    require(rounds <= MOST_ROUNDS, f"{cores} cores a head need {rounds} rounds of handing over, {MOST_ROUNDS} at most")
+    require(rounds <= MOST_ROUNDS, f"{cores} cores per head need {rounds} reduction rounds, {MOST_ROUNDS} at most")
     heads = max(1, div_up(groups, per_user))
     while groups % heads:
         heads += 1
-    require(heads == 1 or cores == 1, f"{cores} cores a head and {heads} heads a core do not go together")
+    require(heads == 1 or cores == 1, f"{cores} cores per head and {heads} heads per core exclude each other")
     return cores
 
 

@@ -1,4 +1,4 @@
-"""Deformable attention of one level: a few weighted points of an image for every query."""
+"""Deformable attention of one level: a weighted sum of sampled image points per query."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up, round_up
 from ttnn_emulator.tensors.spec import Spec
 
 BFLOAT16 = DataType.BFLOAT16
-CORNERS = ((0, 0), (0, 1), (1, 0), (1, 1))  # down and across, in the order in which the kernel adds them
-HALF_ROW = 16  # values of a row of a tile's face
+CORNERS = ((0, 0), (0, 1), (1, 0), (1, 1))  # (row, column) offsets, in the order in which the kernel adds them
+HALF_ROW = 16  # values per row of a face
 TILE_BYTES = TILE_SIZE * TILE_SIZE * 2
 
 
@@ -60,7 +60,7 @@ def _require_interleaved(config: MemoryConfig, name: str) -> None:
 
 
 def _buffers(value: Spec, grid: Spec, attn: Spec, out: Spec) -> int:
-    """Circular buffers of a core: staged sticks, and tiles between kernels, two of each."""
+    """Circular buffers per core: staged sticks, and tiles between kernels, all double-buffered."""
     board = current_board()
 
     def stick(spec: Spec) -> int:
@@ -97,7 +97,7 @@ def _attend(
 
 
 def _places(points: np.ndarray, size: int, align_corners: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The pixel at or before a normalized coordinate, and how far beyond it the point lies, in float32."""
+    """The pixel at or before a normalized coordinate, and the fractional distance from it, in float32."""
     half = (points + np.float32(1)) * np.float32(0.5)
     place = half * np.float32(size - 1) if align_corners else half * np.float32(size) - np.float32(0.5)
     before = np.floor(place)

@@ -1,4 +1,4 @@
-"""Scores by which sparse attention chooses its keys, or blocks of them. Only Blackhole has them."""
+"""Scores for selecting the keys, or key blocks, of sparse attention; only on Blackhole."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 NARROW_TILE = tile_bytes(DEFAULT_TILE, DataType.BFLOAT16)
 STORED = (DataType.BFLOAT16, DataType.BFLOAT8_B)
-RATIOS = (1, 4)  # tokens that one key may stand for
-OUTPUT_STEP = 8  # block scores that fill the 16 bytes which a write to a row is aligned to
+RATIOS = (1, 4)  # tokens per key
+OUTPUT_STEP = 8  # block scores per 16 bytes, the alignment of row writes
 
 
 class Units(NamedTuple):
-    """How the work is cut: as `ttnn.IndexerScoreProgramConfig`, with its defaults."""
+    """Work partitioning, as in `ttnn.IndexerScoreProgramConfig`, with its defaults."""
 
     q_chunk_size: int = 32
     k_chunk_size: int = 32
@@ -41,7 +41,7 @@ def _units(given: Any) -> Units:
 
 @dataclass(frozen=True)
 class Choice:
-    """What sets the two operations apart."""
+    """Differences between the two operations."""
 
     relu: bool
     groups: int = 1
@@ -69,7 +69,7 @@ def indexer_score_dsa(
 ) -> Plan:
     """Σ over heads of weight × relu(query · key), minus infinity for keys that follow the query.
 
-    A key may stand for `key_compression_ratio` tokens. Columns from `kv_len` on are not written.
+    A key may represent `key_compression_ratio` tokens. Columns from `kv_len` on are not written.
     """
     require_blackhole()
     ratio = key_compression_ratio
@@ -128,7 +128,7 @@ def indexer_score_msa(
     units = _units(program_config)
     start, scorer, l1_bytes = _prepared(q, k, choice, chunk_start_idx, units, compute_kernel_config, kv_len)
     slot = _slot(cache_batch_idx, k)
-    # The program takes the upper half of the float32.
+    # The program uses the upper 16 bits of the float32.
     gate = truncate_bf16(torch.tensor(scale, dtype=torch.float32))
 
     def compute(query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
@@ -149,7 +149,7 @@ def indexer_score_msa(
 def _require_operands(
     q: Spec, k: Spec, choice: Choice, axes: Sequence[int] | None, stripes: tuple[int | None, int | None, bool]
 ) -> None:
-    """What both operations ask of queries, keys and of how a cache is striped over chips: axis, chunk, sharding."""
+    """Checks of queries, keys and the striping of a cache over chips: axis, chunk, sharding."""
     axis, chunk, tp_sharded = stripes
     _require_axes(axes, choice, axis)
     _require_shapes(q, k)
@@ -159,7 +159,7 @@ def _require_operands(
 def _require_axes(axes: Sequence[int] | None, choice: Choice, striped: int | None) -> None:
     count = len(axes or ())
     require(count <= choice.most_axes, f"seq_shard_axes may name {choice.most_axes} axes, not {count}")
-    # A second axis shares out the rows of one chip's chunk: there must be chips along it.
+    # A second axis splits the rows of a chip's chunk, so it must have more than one chip.
     inner = striped is not None and current_board().chips > 1
     require(count < 2 or inner, "a second one of seq_shard_axes needs a cache striped over several chips")
 
@@ -189,18 +189,18 @@ def _slot(index: int | None, k: Spec) -> int:
 
 
 def _start(given: int | None, queries: int, keys: int, kv_len: int | None, choice: Choice) -> int:
-    """The position of the first query: as given, or so that the last query is at the end of the keys."""
+    """The position of the first query: as passed, or such that the last query is at the end of the keys."""
     require_one_chip()
     tokens = keys * choice.ratio
     if kv_len is not None:
-        require(kv_len % TILE_SIZE == 0, f"kv_len {kv_len} is no multiple of {TILE_SIZE}")
+        require(kv_len % TILE_SIZE == 0, f"kv_len {kv_len} is not a multiple of {TILE_SIZE}")
         require(0 < kv_len <= keys, f"kv_len {kv_len} must be from 1 to {keys}, the number of keys")
         whole = choice.block <= 0 or kv_len % choice.block == 0
         require(whole, f"kv_len {kv_len} must be a multiple of block_size {choice.block}")
     if given is None:
         require(tokens >= queries, f"{queries} queries cannot end where {tokens} tokens do: give chunk_start_idx")
         given = tokens - queries
-    require(given >= 0 and given % TILE_SIZE == 0, f"chunk_start_idx {given} is no multiple of {TILE_SIZE}")
+    require(given >= 0 and given % TILE_SIZE == 0, f"chunk_start_idx {given} is not a multiple of {TILE_SIZE}")
     require(given < tokens, f"chunk_start_idx {given} exceeds T, the keys of {tokens} tokens")
     known = tokens if kv_len is None else kv_len * choice.ratio
     require(given < known, f"chunk_start_idx {given} is beyond kv_len, the keys of {known} tokens")
@@ -208,7 +208,7 @@ def _start(given: int | None, queries: int, keys: int, kv_len: int | None, choic
 
 
 def _require_units(config: Units, heads: int, queries: int, keys: int, choice: Choice) -> tuple[int, int, int]:
-    """Tiles of queries and of keys of a unit of work, and heads that are in L1 at a time."""
+    """Query tiles and key tiles per unit of work, and the heads resident in L1."""
     rows, columns = config.q_chunk_size, config.k_chunk_size
     whole = rows % TILE_SIZE == 0 and columns % TILE_SIZE == 0
     require(whole, f"q_chunk_size {rows} and k_chunk_size {columns} must be multiples of {TILE_SIZE}")
@@ -246,10 +246,11 @@ def _prepared(
     start = _start(given, queries, keys, kv_len, choice)
     rows, columns, resident = _require_units(units, heads, queries, keys, choice)
     each = heads // choice.groups
-    # indexer_score_host_common.hpp, dsa_qk_batching
+    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/indexer_score/device/indexer_score_host_common.hpp,
+    # dsa_qk_batching
     together = each if choice.groups > 1 else resident
     batch = together if rows == 1 else min(together, TILE_SIZE)
-    require(together % batch == 0, f"{together} heads are no multiple of the {batch} that are added up at a time")
+    require(together % batch == 0, f"{together} heads are not a multiple of the {batch} that are added up at a time")
     strip = columns >= 2 and batch == together and resident == heads
     require(choice.groups == 1 or strip, f"num_groups {choice.groups} with {each} heads each do not fit one batch")
     folded = each == 1 and not choice.relu and q.dtype is DataType.BFLOAT16
@@ -276,7 +277,7 @@ def _output(q: Spec, k: Spec, choice: Choice) -> Spec:
 def _program(
     q: Spec, k: Spec, scorer: Scorer, choice: Choice, units: Units, slot: int | None, kv_len: int | None
 ) -> tuple:
-    """Positions, the slot and the number of keys in use are arguments of a running program."""
+    """Positions, slot and number of valid keys are runtime arguments."""
     return "indexer_score", scorer, choice, units, q, k, slot is None, kv_len is None
 
 

@@ -1,4 +1,4 @@
-"""Attention of two sequences that look at one another's keys as if they stood one behind the other."""
+"""Joint attention: two sequences attend to their concatenated keys."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def joint_scaled_dot_product_attention(
     scale=None,
     compute_kernel_config=None,
 ):
-    """Both sequences attend to the keys of both; the results come as a pair."""
+    """Both sequences attend to the keys of both; returns a pair of results."""
     require(joint_strategy == "rear", f"the only joint_strategy is 'rear', not {joint_strategy!r}")
     first = (input_tensor_q, input_tensor_k, input_tensor_v)
     second = (joint_tensor_q, joint_tensor_k, joint_tensor_v)

@@ -24,7 +24,9 @@ from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up, round_up
 from ttnn_emulator.tensors.spec import Spec, padded_spec
 from ttnn_emulator.tensors.tensor import Tensor
 
-HALF_BUFFERS = 7  # tiles that rotate_half keeps: three doubled ones and its -1
+HALF_BUFFERS = 7  # tiles of rotate_half's circular buffers: three double-buffered ones and the scalar -1
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/ssm/repeat_and_interleave_eltwise_mul/device/repeat_and_interleave_eltwise_mul_device_operation_types.hpp,  # noqa: E501
+# HIDDEN_SIZE
 SSM_HIDDEN = 5120
 SSM_DTYPES = (DataType.BFLOAT16, DataType.BFLOAT8_B)
 
@@ -132,9 +134,9 @@ def rotary_device(
 
 
 def _configured_rows(spec: Spec) -> int:
-    """Rows at the end on which a compute kernel config works: those of the cores that got one row of tiles less.
+    """Trailing rows that use the compute kernel config: those of the cores with one row of tiles less.
 
-    The library forgets to hand it to the others, which run with the defaults.
+    The library does not pass the config to the other cores, which use the defaults.
     """
     tiles, cores = spec.physical_shape[0] // TILE_SIZE, board_cores()
     if tiles <= cores or tiles % cores == 0:
@@ -147,7 +149,7 @@ def _unchanged(values: torch.Tensor) -> torch.Tensor:
 
 
 def _untiled(dtype: DataType) -> Callable[[torch.Tensor], torch.Tensor]:
-    """A row taken out of its tile in bfloat16 and put back into one."""
+    """A row untilized to bfloat16 and tilized again."""
     if dtype in BLOCK_FLOAT_DTYPES:
         return lambda values: device_pack_block_float(flush(values), dtype)
     return lambda values: flush(truncate_bf16(values))
@@ -156,7 +158,7 @@ def _untiled(dtype: DataType) -> Callable[[torch.Tensor], torch.Tensor]:
 def _rotary_buffers(
     input: Spec, cos: Spec, token_index: int | None, config: MemoryConfig, *, single: bool = False
 ) -> int:
-    """Circular buffers: doubled rows of tiles, intermediate products, and rows of cos and sin being changed."""
+    """Circular buffers: double-buffered rows of tiles, intermediate products, and untilized rows of cos and sin."""
     if input.is_sharded or config.is_sharded():
         return 0
     tiles = input.padded_shape[-1] // TILE_SIZE
@@ -190,7 +192,7 @@ def _require_rotary_shards(spec: Spec, config: MemoryConfig, *, even: bool) -> N
 
 
 def rotary_output(spec: Spec, config: MemoryConfig) -> MemoryConfig:
-    """Where the result lies: shards as the input has them, or as many as divide the rows of tiles evenly."""
+    """The output memory config: the input's shards, or a number of shards that divides the rows of tiles evenly."""
     if not config.is_sharded():
         return config
     shards = spec.shard_spec
@@ -264,11 +266,11 @@ def _require_decode(spec: Spec, cos: Spec, sin: Spec) -> None:
 
 @composite("ttnn.experimental.rotate_half")
 def rotate_half(input: Tensor, *, memory_config: MemoryConfig | None = None) -> Tensor:
-    """The halves of the last dimension exchanged, the second one negated."""
+    """Swap the halves of the last dimension and negate the second one."""
     spec = input._spec
     require_on_device(spec)
     width = spec.padded_shape[-1]
-    require(width % (2 * TILE_SIZE) == 0, f"a width of {width} is no multiple of {2 * TILE_SIZE}")
+    require(width % (2 * TILE_SIZE) == 0, f"a width of {width} is not a multiple of {2 * TILE_SIZE}")
     return rotate_half_device(_in_tiles(input), memory_of(memory_config, spec))
 
 
@@ -331,7 +333,7 @@ def repeat_and_interleave_eltwise_mul(
         columns = left.unflatten(-1, (-1, TILE_SIZE))
         if not interleaved:
             return core.packed(core.mul(columns, right.unflatten(-1, (-1, TILE_SIZE))), out_dtype).flatten(-2)
-        # Both operands and the product are turned by way of bfloat16 buffers.
+        # Both operands and the product are transposed through bfloat16 buffers.
         product = core.mul(flush(columns), flush(right).unsqueeze(-1))
         between = core.packed(product, DataType.BFLOAT16).flatten(-2)
         return core.packed(between, out_dtype)

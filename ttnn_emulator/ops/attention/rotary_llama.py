@@ -1,4 +1,4 @@
-"""Rotary position embeddings of pairs, by a matrix that turns 32 columns: Llama's."""
+"""Llama's rotary position embeddings: adjacent pairs rotated by a 32 × 32 transformation matrix."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ from ttnn_emulator.tensors.shapes import TILE_SIZE
 from ttnn_emulator.tensors.spec import Spec
 
 INTERLEAVED = TensorMemoryLayout.INTERLEAVED
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/transformer/rotary_embedding_llama/device/rotary_embedding_llama_device_operation.cpp,  # noqa: E501
+# head_dim
 WIDEST_HEAD, WIDEST_HEAD_FP32 = 256, 128
 ONE_TILE = (TILE_SIZE, TILE_SIZE)
 MOST_USERS, MOST_CORES = 32, 64
@@ -54,7 +56,7 @@ def rotary_embedding_llama(
     memory_config: MemoryConfig | None = None,
     compute_kernel_config: Any = None,
 ) -> Plan:
-    """x × cos + (x turned by the matrix) × sin: for positions [B, H, S, D], or for users [1, B, H, D]."""
+    """x × cos + (x @ matrix) × sin: for positions [B, H, S, D], or for users [1, B, H, D]."""
     spec, cos, sin = input_tensor, cos_cache, sin_cache
     config, setting = memory_of(memory_config, spec), rotary_config(compute_kernel_config)
     for each, name in ((spec, "the input"), (cos, "cos"), (sin, "sin"), (trans_mat, "the matrix")):
@@ -70,14 +72,14 @@ def rotary_embedding_llama(
     check(spec, cos, sin, trans_mat)
     out = Spec.of(spec.shape, spec.dtype, spec.layout, config)
     compute = prepare(spec, cos, trans_mat, _rotation(setting))
-    # Cores that work on several rows of tiles of several heads keep more of cos and sin than this.
+    # Cores with several rows of tiles of several heads buffer more of cos and sin than this.
     tiles = 12 * spec.padded_shape[-1] // TILE_SIZE + 1
     l1_bytes = 0 if is_decode_mode or cos.is_sharded or trans_mat.is_sharded else tiles * spec.page_bytes
     return Plan(out, compute, reads=("input_tensor", "cos_cache", "sin_cache", "trans_mat"), l1_bytes=l1_bytes)
 
 
 def _require_decode(spec: Spec, cos: Spec, sin: Spec, matrix: Spec) -> None:
-    require(spec.shape[-1] % TILE_SIZE == 0, f"heads of {spec.shape[-1]} columns are no multiple of {TILE_SIZE}")
+    require(spec.shape[-1] % TILE_SIZE == 0, f"heads of {spec.shape[-1]} columns are not a multiple of {TILE_SIZE}")
     require(spec.shape[0] == 1, f"dimension 0 must be 1, it is {spec.shape[0]}")
     for each, name in ((spec, "the input"), (cos, "cos"), (sin, "sin"), (matrix, "the matrix")):
         require(_layout_of(each) is HEIGHT, f"{name} must be height sharded, not {each.memory_config.brief()}")
@@ -118,7 +120,7 @@ def _require_shards(shards: ShardSpec | None, shape: tuple[int, int], name: str)
 
 
 def _for_positions(spec: Spec, cos: Spec, trans_mat: Spec, rotation: Rotation) -> Callable[..., torch.Tensor]:
-    """Rows of tiles that cos does not cover come out as zeros."""
+    """Rows of tiles that cos does not cover become zeros."""
     shape, padded, cos_padded = spec.shape, spec.padded_shape, cos.padded_shape
     rows = min(padded[-2], cos_padded[-2])
 
@@ -132,11 +134,11 @@ def _for_positions(spec: Spec, cos: Spec, trans_mat: Spec, rotation: Rotation) -
 
 
 def _for_users(spec: Spec, cos: Spec, trans_mat: Spec, rotation: Rotation) -> Callable[..., torch.Tensor]:
-    """One position a user: the first row of its tiles of cos and sin, and the matrix that lies on its core."""
+    """One position per user: the first row of its cos and sin tiles, and the matrix on its core."""
     shape, padded = spec.shape, spec.padded_shape
     own, matrices = _numbers_on(cos, spec, cos.shape[1]), _numbers_on(trans_mat, spec, _tiles_of(trans_mat))
     if own is None or matrices is None:
-        return torn("a user lies on a core that holds no cos, sin or matrix")
+        return torn("a user is on a core that holds no cos, sin or matrix")
 
     def compute(x: torch.Tensor, cosines: torch.Tensor, sines: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
         parts = [each[:, own, :1] for each in (cosines, sines)]
@@ -159,7 +161,7 @@ def rotary_embedding_llama_fused_qk(
     *,
     compute_kernel_config: Any = None,
 ) -> Plan:
-    """Query and key of users [1, B, H, D], on cores of their own; cos and sin hold B users twice."""
+    """Query and key of users [1, B, H, D], on disjoint cores; cos and sin hold B users twice."""
     query, key, cos, sin, matrix = q_input_tensor, k_input_tensor, cos_cache, sin_cache, trans_mat
     setting = rotary_config(compute_kernel_config)
     named = ((query, "the query"), (key, "the key"), (cos, "cos"), (sin, "sin"), (matrix, "the matrix"))
@@ -180,7 +182,7 @@ def rotary_embedding_llama_fused_qk(
         for each in (query, key):
             size = each.shape[-2] * width
             require(size == TILE_SIZE * TILE_SIZE, f"in rows, a user's heads must hold a tile's values, not {size}")
-    require(width % TILE_SIZE == 0, f"heads of {width} columns are no multiple of {TILE_SIZE}")
+    require(width % TILE_SIZE == 0, f"heads of {width} columns are not a multiple of {TILE_SIZE}")
     users = query.shape[1]
     require(key.shape[1] == users, f"the key has {key.shape[1]} users, the query {users}")
     require(users <= MOST_USERS, f"{users} users are more than {MOST_USERS}")
@@ -190,10 +192,10 @@ def rotary_embedding_llama_fused_qk(
     cores = of_query.num_cores() + of_key.num_cores()
     require(cores <= MOST_CORES, f"{cores} cores are more than {MOST_CORES}")
     overlap = any(one.intersects(other) for one in of_query.grid.ranges() for other in of_key.grid.ranges())
-    require(not overlap, "query and key must lie on different cores")
+    require(not overlap, "query and key must be on different cores")
     require(cos.shape == sin.shape, f"cos has shape {list(cos.shape)}, sin {list(sin.shape)}")
     require(cos.shape[1] == 2 * users, f"cos holds {cos.shape[1]} users, not {2 * users}")
-    require(of_matrix.num_cores() >= cores, f"the matrix lies on fewer than {cores} cores")
+    require(of_matrix.num_cores() >= cores, f"the matrix is on fewer than {cores} cores")
     require(of_matrix.shape == ONE_TILE, "every core must hold one tile of the matrix")
     outputs = tuple(Spec.of(each.shape, each.dtype, each.layout, each.memory_config) for each in (query, key))
     compute = _both(query, key, cos, matrix, _rotation(setting), in_rows)
@@ -233,12 +235,12 @@ def _tiles_of(trans_mat: Spec) -> int:
 
 
 def _matrices(matrix: torch.Tensor, numbers: list[int]) -> torch.Tensor:
-    """[1, users, 32, 32]: of a column of matrices the ones with these numbers."""
+    """[1, users, 32, 32]: the matrices with these numbers, of a column of matrices."""
     return matrix[0, 0].reshape(-1, TILE_SIZE, TILE_SIZE)[numbers].unsqueeze(0)
 
 
 def _numbers_on(held: Spec, spec: Spec, count: int) -> list[int] | None:
-    """Which of the `count` shards of `held` lie on the cores of the users of `spec`; None if a core has none."""
+    """Which of the `count` shards of `held` are on the cores of the users of `spec`; None if a core has none."""
     assert held.shard_spec is not None and spec.shard_spec is not None
     order = {core: number for number, core in enumerate(held.shard_spec.grid.cores())}
     cores = spec.shard_spec.grid.cores()[: spec.shape[1]]
@@ -248,7 +250,7 @@ def _numbers_on(held: Spec, spec: Spec, count: int) -> list[int] | None:
 
 
 def _as_tiles(values: torch.Tensor) -> torch.Tensor:
-    """1024 values a user, seen as a tile of four faces."""
+    """1024 values per user, viewed as a tile of four faces."""
     faces = values.reshape(*values.shape[:2], 2, 2, FACE, FACE)
     return faces.transpose(3, 4).reshape(*values.shape[:2], TILE_SIZE, TILE_SIZE)
 

@@ -1,4 +1,4 @@
-"""Attention of every token to keys, or blocks of keys, of its own choice. Only Blackhole has it."""
+"""Sparse attention: every token attends to selected keys or key blocks; only on Blackhole."""
 
 from __future__ import annotations
 
@@ -19,10 +19,14 @@ from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG
 from ttnn_emulator.tensors.shapes import DEFAULT_TILE, TILE_SIZE, round_up
 from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
-NOTHING = 0xFFFFFFFF  # an index that stands for no key: sparse_sdpa_reader.cpp, `sentinel`
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa/device/kernels/dataflow/sparse_sdpa_reader.cpp, sentinel
+NOTHING = 0xFFFFFFFF  # index that selects no key
 NARROW_TILE = tile_bytes(DEFAULT_TILE, DataType.BFLOAT16)
-MESSAGE = 16  # bytes of a page by which two kernels of a core speak: sparse_sdpa_common.hpp, `align_cb_page`
-MOST_SLOTS, LEAST_SLOTS = 64, 2  # blocks that a core keeps: sparse_sdpa_msa_common.hpp, KV_CACHE_SLOTS_MAX and _MIN
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa/device/kernels/sparse_sdpa_common.hpp, align_cb_page
+MESSAGE = 16  # bytes of a page that carries messages between two kernels of a core
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa/device/kernels/sparse_sdpa_msa_common.hpp,
+# KV_CACHE_SLOTS_MAX and KV_CACHE_SLOTS_MIN
+MOST_SLOTS, LEAST_SLOTS = 64, 2  # key and value blocks that a core caches
 
 
 # -- what both require ------------------------------------------------------------------------------------------------
@@ -58,7 +62,7 @@ def _require_slot(index: int | None, slots: int) -> None:
 def _require_whole_pages(widths: dict[str, int]) -> None:
     alignment = current_board().dram_alignment
     for name, size in widths.items():
-        require(size % alignment == 0, f"rows of {name} take {size} bytes, no multiple of {alignment}")
+        require(size % alignment == 0, f"rows of {name} take {size} bytes, not a multiple of {alignment}")
 
 
 def _mesh() -> tuple[int, ...]:
@@ -67,13 +71,13 @@ def _mesh() -> tuple[int, ...]:
 
 
 def require_one_chip() -> None:
-    """Where positions go on from chip to chip. No Blackhole board of several chips is emulated."""
+    """Refuse meshes, where positions continue from chip to chip: no Blackhole board of several chips is emulated."""
     if math.prod(_mesh()) > 1:
         raise NotEmulated("sparse attention to sequences that are spread over several chips is not emulated")
 
 
 def stripes_of(axis: int | None, chunk: int | None, queries: int) -> int | None:
-    """Over how many chips a block-cyclic cache is striped. On one chip that is the natural order of its rows."""
+    """The number of chips of a block-cyclic cache. On one chip, the rows are in natural order."""
     paired = (axis is None) == (chunk is None)
     require(paired, "block_cyclic_sp_axis and block_cyclic_chunk_local must both be set or both unset")
     if axis is None or chunk is None:
@@ -95,8 +99,10 @@ def require_striped(stripes: int | None, sharded: bool) -> None:
 def _require_striping(stripes: int, chunk: int, length: int, block: int = 1) -> None:
     require(chunk > 0, "block_cyclic_chunk_local must be positive")
     require(length % stripes == 0, f"{length} keys cannot be striped over {stripes} chips")
-    require(length // stripes % chunk == 0, f"a chip's {length // stripes} keys are no multiple of chunks of {chunk}")
-    require(chunk % block == 0, f"block_cyclic_chunk_local {chunk} is no multiple of block_size {block}")
+    require(
+        length // stripes % chunk == 0, f"a chip's {length // stripes} keys are not a multiple of chunks of {chunk}"
+    )
+    require(chunk % block == 0, f"block_cyclic_chunk_local {chunk} is not a multiple of block_size {block}")
 
 
 def _kernel(given: Any, scale: float | None, depth: int, rows: int, chunk: int, width: int) -> Prefill:
@@ -113,21 +119,21 @@ def _kernel(given: Any, scale: float | None, depth: int, rows: int, chunk: int, 
 
 
 def _hashed(cache: Spec, stripes: int | None) -> tuple:
-    """What a program is compiled for of a cache: its shape counts only where addresses of pages depend on it."""
+    """The part of a cache's spec in the program hash: its shape only if page addresses depend on it."""
     shape = cache.shape if cache.is_sharded or stripes is not None else None
     return cache.dtype, cache.memory_config, shape
 
 
 def _state_bytes(kernel: Prefill) -> int:
-    """Scores, maxima, sums, the correction and four matrices of values that go from chunk to chunk and out."""
+    """Bytes of scores, maxima, sums, the correction, and four value matrices for accumulation and output."""
     rows = kernel.q_chunk
     return NARROW_TILE * (rows * kernel.k_chunk + 5 * rows + 4 * rows * kernel.width)
 
 
 def prefixes(indices: torch.Tensor) -> torch.Tensor:
-    """How many indices of each row are taken: up to the first that stands for nothing, by binary search.
+    """The number of valid indices per row: up to the first sentinel, found by binary search.
 
-    The search is the kernel's; it finds another place than a scan would where such indices are not all at the end.
+    As in the kernel, the search differs from a scan if sentinels are not all at the end.
     """
     rows, size = indices.shape
     low, high = torch.zeros(rows, dtype=torch.int64), torch.full((rows,), size)
@@ -182,10 +188,10 @@ def sparse_sdpa(
     stored_so = kv_format is ALL_ENUMS["SparseKVFormat"].BF16
     require(stored_so, f"kv_format {kv_format.name} requires fp8_e4m3 storage, kv is of {kv.dtype}")
     require(indices.dtype is DataType.UINT32, f"indices must be UINT32, not {indices.dtype}")
-    require(heads and heads % TILE_SIZE == 0, f"{heads} heads are no multiple of {TILE_SIZE}")
+    require(heads and heads % TILE_SIZE == 0, f"{heads} heads are not a multiple of {TILE_SIZE}")
     require(0 < v_dim <= depth, f"v_dim must be in 1 … {depth}, the width of q, it is {v_dim}")
-    require(v_dim % TILE_SIZE == 0, f"v_dim {v_dim} is no multiple of {TILE_SIZE}")
-    require(depth % TILE_SIZE == 0, f"the width {depth} of q is no multiple of {TILE_SIZE}")
+    require(v_dim % TILE_SIZE == 0, f"v_dim {v_dim} is not a multiple of {TILE_SIZE}")
+    require(depth % TILE_SIZE == 0, f"the width {depth} of q is not a multiple of {TILE_SIZE}")
     _require_rows(q, "q")
     _require_rows(indices, "indices")
     _require_cache(kv, "kv", Layout.ROW_MAJOR)
@@ -206,8 +212,8 @@ def sparse_sdpa(
     choices = indices.shape[3]
     require(tokens > 0 and choices > 0, f"there must be tokens and choices, not {tokens} and {choices}")
     chunk = k_chunk_size
-    require(chunk > 0 and chunk % TILE_SIZE == 0, f"k_chunk_size {chunk} is no multiple of {TILE_SIZE}")
-    require(choices % chunk == 0, f"{choices} choices are no multiple of k_chunk_size {chunk}")
+    require(chunk > 0 and chunk % TILE_SIZE == 0, f"k_chunk_size {chunk} is not a multiple of {TILE_SIZE}")
+    require(choices % chunk == 0, f"{choices} choices are not a multiple of k_chunk_size {chunk}")
     kernel = _kernel(compute_kernel_config, scale, depth, heads, chunk, v_dim)
     require(kernel.scale > 0, f"the scale must be positive, not {scale}")
     _require_whole_pages({"q": 2 * depth, "indices": 4 * choices, "the output": 2 * v_dim})
@@ -217,7 +223,7 @@ def sparse_sdpa(
     if attention_sink is not None:
         l1_bytes += heads // TILE_SIZE * NARROW_TILE + round_up(2 * heads, current_board().dram_alignment)
     slot = cache_batch_idx or 0
-    # The slot and, where pages do not depend on it, the length of the cache are arguments of a running program.
+    # The slot is a runtime argument, and so is the cache length if pages do not depend on it.
     options = (cache_batch_idx is None, stripes, block_cyclic_chunk_local, attention_sink is None)
     program = ("sparse_sdpa", kernel, q.shape, _hashed(kv, stripes), indices.shape, options)
 
@@ -264,7 +270,7 @@ def sparse_sdpa_msa(
 ) -> Plan:
     """Every token attends to the blocks of keys that its row of `indices` names, one row for each group of heads.
 
-    With `chunk_start_idx`, the position of the first token, a token does not see what follows it in its own block.
+    With `chunk_start_idx`, the position of the first token, attention is causal within a token's own block.
     """
     require(q.rank == 4 and q.shape[0] == 1, f"q must be [1, heads, tokens, width], not {list(q.shape)}")
     _, heads, tokens, depth = q.shape
@@ -294,7 +300,7 @@ def sparse_sdpa_msa(
     require(tokens > 0 and choices > 0, f"there must be tokens and choices, not {tokens} and {choices}")
     whole = block_size > 0 and keys % block_size == 0
     require(whole, f"block_size must divide T, the {keys} keys; it is {block_size}")
-    require(block_size % TILE_SIZE == 0, f"block_size {block_size} is no multiple of {TILE_SIZE}")
+    require(block_size % TILE_SIZE == 0, f"block_size {block_size} is not a multiple of {TILE_SIZE}")
     _require_slot(cache_batch_idx, slots)
     rows = round_up(each, TILE_SIZE)
     kernel = _kernel(compute_kernel_config, scale, depth, rows, block_size, width)
@@ -355,13 +361,13 @@ def _require_start(start: int, cluster_axis: int | None, striped_axis: int | Non
 
 
 def _block_bytes(caches: Sequence[Spec], block: int) -> int:
-    """What a block of keys and a block of values take."""
+    """Bytes of one key block and one value block."""
     rows = block // TILE_SIZE
     return sum(rows * (spec.shape[3] // TILE_SIZE) * tile_bytes(DEFAULT_TILE, spec.dtype) for spec in caches)
 
 
 def _slots(wanted: bool, others: int, block_bytes: int, choices: int) -> int:
-    """How many blocks a core keeps; 0 if it keeps none, as where a token's choice does not fit."""
+    """The number of blocks that a core caches; 0 if a token's selection does not fit."""
     if not wanted:
         return 0
     fit = min((free_l1() - others - 2 * MESSAGE) // block_bytes, MOST_SLOTS)
@@ -371,7 +377,7 @@ def _slots(wanted: bool, others: int, block_bytes: int, choices: int) -> int:
 def _later(
     numbers: torch.Tensor, taken: torch.Tensor, start: int | None, block: int, place: torch.Tensor
 ) -> torch.Tensor:
-    """Which keys are hidden: those of no block, and those that follow a token in the first copy of its own block."""
+    """Masked keys: those of no block, and those after a token in the first copy of its own block."""
     tokens, choices = numbers.shape
     absent = torch.arange(choices) >= taken.unsqueeze(1)
     hidden = absent.unsqueeze(-1).expand(tokens, choices, block)

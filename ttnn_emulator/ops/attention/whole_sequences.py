@@ -1,4 +1,4 @@
-"""Attention of whole sequences: plain, in chunks of a paged cache, with latent values, and of two joint sequences."""
+"""Prefill attention: plain, chunked against a paged cache, and with latent values."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.tensors.shapes import div_up, round_up
 from ttnn_emulator.tensors.spec import Spec
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa/device/sdpa_program_factory.cpp, q_chunk_size
 DEFAULT_CHUNK = 32
 
 
@@ -33,12 +34,12 @@ def attention_math(given: Any) -> MathConfig:
 
 
 def approximates(program: Any) -> bool:
-    """The mode of the exponential: approximate unless the program config says otherwise."""
+    """Whether the exponential is approximate: yes, unless the program config disables it."""
     return program is None or program.exp_approx_mode is None or bool(program.exp_approx_mode)
 
 
 def chunk_sizes(program: Any) -> tuple[int, int]:
-    """Tiles of queries and of keys that the kernel takes at a time."""
+    """Query tiles and key tiles per chunk."""
     if program is None:
         return DEFAULT_CHUNK // TILE, DEFAULT_CHUNK // TILE
     return program.q_chunk_size // TILE, program.k_chunk_size // TILE
@@ -46,7 +47,7 @@ def chunk_sizes(program: Any) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Settings:
-    """Arguments of the device operation that are no tensors."""
+    """Non-tensor arguments of the device operation."""
 
     is_causal: bool
     scale: float | None
@@ -98,7 +99,7 @@ def prefill(
     window_offset: Spec | None = None,
     block_map: Spec | None = None,
 ) -> Plan:
-    """Whole sequences against whole sequences, or against the blocks of a cache."""
+    """Whole sequences against whole sequences, or against a paged cache."""
     # Latent values that are given are not looked at.
     values = k if v is None or settings.mla_width is not None else v
     operands = {"the query": q, "the key": k, "the value": values}
@@ -175,7 +176,7 @@ def _require_chunked(q: Spec, k: Spec, v: Spec, table: Spec, start: Spec | None,
 
 
 def _fault_of_values(q: Spec, k: Spec, v: Spec) -> str:
-    """Why the chip would misread latent values; the library does not check them."""
+    """Why the chip misreads these latent values, which the library does not check."""
     if not v.is_tile or v.dtype not in checks.FLOATS:
         return f"values of {v.brief()} are read as tiles of floats"
     if v.rank != 4 or v.shape[0] != q.shape[0] or v.shape[2] != k.shape[2] or q.shape[1] % v.shape[1]:
@@ -246,7 +247,7 @@ def gathered(cache: torch.Tensor, table: torch.Tensor, length: int, geometry: An
 def _window_mask(
     kernel: Prefill, boundaries: torch.Tensor, offset: int, queries: int, keys: int
 ) -> tuple[torch.Tensor, list[tuple[int, int]]]:
-    """Zero within a window and minus infinity elsewhere, and the chunks of keys that chunks of queries look at."""
+    """The window mask (zero inside, minus infinity outside), and the key chunks that each query chunk visits."""
     edges = [int(each) for each in boundaries]
     rows, columns = torch.arange(queries) + offset, torch.arange(keys)
     limits = torch.tensor(edges)
@@ -346,7 +347,7 @@ def chunked_scaled_dot_product_attention(
     sliding_window_size=None,
     attention_sink=None,
 ):
-    """A chunk of a long sequence against the blocks of a cache, causally from position `chunk_start_idx` on."""
+    """A chunk of a long sequence against a paged cache, causal from position `chunk_start_idx` on."""
     require(
         chunk_start_idx is not None or chunk_start_idx_tensor is not None,
         "chunk_start_idx or chunk_start_idx_tensor is needed",
@@ -386,7 +387,7 @@ def flash_mla_prefill(
     program_config=None,
     compute_kernel_config=None,
 ):
-    """Attention whose values are given, or are the first `head_dim_v` columns of the keys."""
+    """Attention with separate values, or with the first `head_dim_v` columns of the keys as values."""
     width = head_dim_v if head_dim_v is not None else int(input_tensor_v.shape[-1])
     settings = Settings(is_causal, scale, memory_config, program_config, compute_kernel_config, mla_width=width)
     return prefill(input_tensor_q, input_tensor_k, settings, input_tensor_v, attn_mask)
@@ -405,7 +406,7 @@ def chunked_flash_mla_prefill(
     program_config=None,
     compute_kernel_config=None,
 ):
-    """The same for a chunk of a long sequence against the blocks of a cache."""
+    """The same for a chunk of a long sequence against a paged cache."""
     settings = Settings(
         True,
         scale,

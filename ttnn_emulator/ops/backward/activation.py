@@ -1,4 +1,4 @@
-"""Gradients of activations and of functions that cut off or shrink."""
+"""Gradients of activations, and of clamping and shrinking functions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SIXTH, THIRD = float(np.float32(1.0) / np.float32(6.0)), float(np.float32(0.3333
 
 
 def _parameterised(name: str, **defaults: float) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
-    """Register f(grad, input, **parameters, memory_config=…) as a gradient; numbers reach it as float32."""
+    """Register f(grad, input, **parameters, memory_config=…) as a gradient; it receives numbers as float32."""
 
     def wrap(compute: Callable[..., Tensor]) -> Callable[..., Tensor]:
         def run(

@@ -24,9 +24,9 @@ def pair_prepared(
     inputs: tuple[Tensor, Tensor],
     memory_config: MemoryConfig | None,
 ) -> tuple[Tensor | None, Tensor | None]:
-    """Tensors for the gradients that are asked for: those given, or new ones like the inputs."""
+    """Tensors for the requested gradients: preallocated ones, or new ones like the inputs."""
     require(len(required) >= 2, f"are_required_outputs names two outputs, not {len(required)}")
-    require(required[0] or required[1], "at least one gradient must be asked for")
+    require(required[0] or required[1], "at least one gradient must be requested")
     first, second = (
         prepared(given, like, memory_config) if wanted else None for wanted, given, like in zip(required, grads, inputs)
     )
@@ -57,7 +57,7 @@ def pair(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def copied(grad: Tensor, out: Tensor | None) -> Tensor:
-    """The gradient, copied into a tensor that stands ready for it."""
+    """The gradient, copied into a preallocated tensor."""
     return ttnn.assign(grad, out)
 
 
@@ -306,7 +306,7 @@ def _of_log_of_sum(name: str, power: Callable[..., Tensor], *, in_place_of_a: bo
     @pair(name)
     def log_of_sum(g: Tensor, a: Tensor, b: Tensor, memory_config: MemoryConfig | None) -> Any:
         for tensor in (g, a, b):
-            require(tensor.dtype not in BLOCK_FLOAT_DTYPES, f"the gradient of {name} takes no {tensor.dtype}")
+            require(tensor.dtype not in BLOCK_FLOAT_DTYPES, f"the gradient of {name} does not support {tensor.dtype}")
         m = {"memory_config": a.memory_config() if memory_config is None and in_place_of_a else memory_config}
         shares = []
         for x, y in ((b, a), (a, b)):

@@ -42,7 +42,7 @@ def _unless(condition: Tensor, value: float, z: ComplexTensor, **m: Any) -> Comp
 
 
 def _given(memory_config: MemoryConfig | None) -> MemoryConfig:
-    """Some signatures show a default that the library does not take."""
+    """Some signatures have a default that the library does not accept."""
     if memory_config is None:
         raise SignatureError("complex tensors need a memory_config here")
     return memory_config

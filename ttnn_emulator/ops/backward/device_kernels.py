@@ -1,4 +1,4 @@
-"""Gradients with a kernel of their own: of tanh, sigmoid and gelu, and both of a product at once."""
+"""Gradients with dedicated kernels: of tanh, sigmoid and gelu, and both gradients of a product at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ttnn_emulator.tensors.shapes import TILE_SIZE
 from ttnn_emulator.tensors.spec import Spec, padded_spec, tile_bytes
 
 GeluVariant = ALL_ENUMS["GeluVariant"]
-BUFFERED_TILES = 2  # tiles that a circular buffer holds
+BUFFERED_TILES = 2  # tiles per circular buffer
 
 
 def _check(spec: Spec, name: str) -> None:
@@ -61,7 +61,7 @@ def gradient_plan(
             input_tensor.shape, input_tensor.padded_shape, input_tensor.dtype, input_tensor.layout, config
         )
     taken = (grad_tensor, input_tensor, out)
-    in_shards = all(spec.is_sharded for spec in taken)  # each core then computes on what lies in its own memory
+    in_shards = all(spec.is_sharded for spec in taken)  # each core then computes on its own shard
     return Plan(
         [out],
         gradients.prepare(kind, grad_tensor.dtype, input_tensor.dtype, out.dtype),

@@ -29,7 +29,7 @@ def product_by_number(
 ) -> list:
     """g s."""
     for tensor in (grad, source):
-        require(tensor.dtype in FLOAT_DTYPES, f"the gradient of a product takes no {tensor.dtype}")
+        require(tensor.dtype in FLOAT_DTYPES, f"the gradient of a product does not support {tensor.dtype}")
     out = prepared(input_grad, source, memory_config)
     number = float(np.float32(scalar))
     return [ttnn.multiply(grad, number, dtype=source.dtype, memory_config=memory_config, output_tensor=out)]
@@ -42,13 +42,13 @@ def gradients_of_product(
     memory_config: MemoryConfig | None,
     grads: tuple[Tensor | None, Tensor | None],
 ) -> list:
-    """g b and g a, each summed over the dimensions along which its factor was repeated."""
+    """g b and g a, each summed over the dimensions along which its factor was broadcast."""
     require(len(required) >= 2, f"are_required_outputs names two outputs, not {len(required)}")
     given_any = any(given is not None for given in grads)
-    require(required[0] or required[1] or not given_any, "at least one gradient must be asked for")
+    require(required[0] or required[1] or not given_any, "at least one gradient must be requested")
     for tensor in (grad, *inputs, *(given for given in grads if given is not None)):
         require(tensor.device() is not None, "all tensors must be on a device, one is on the host")
-        require(tensor.dtype in FLOAT_DTYPES, f"the gradient of a product takes no {tensor.dtype}")
+        require(tensor.dtype in FLOAT_DTYPES, f"the gradient of a product does not support {tensor.dtype}")
     for factor, given in zip(inputs, grads):
         _broadcast_axes(factor.shape, grad.shape)
         if given is not None:
@@ -67,7 +67,7 @@ def gradients_of_product(
 
 
 def _broadcast_axes(shape: Sequence[int], target: Sequence[int]) -> list[int]:
-    """The dimensions of `target` along which `shape` is repeated."""
+    """The dimensions of `target` along which `shape` is broadcast."""
     while len(shape) > len(target) and shape[0] == 1:
         shape = tuple(shape)[1:]
     missing = len(target) - len(shape)
@@ -213,7 +213,7 @@ def _of_whole_product(grad: Tensor, x: Tensor, product: Tensor, **m: Any) -> Ten
 
 
 def _first_slice(grad: Tensor, dim: int, **m: Any) -> Tensor:
-    """The gradient's first row or column, taken where the product lies along the last two dimensions."""
+    """The gradient's first row or column, for a product along the last two dimensions."""
     sizes, steps = list(grad.padded_shape), [1, 1, 1, 1]
     if dim in (3, -1):
         turned = ttnn.permute(grad, WIDTH_TO_CHANNELS, **m)
@@ -227,7 +227,7 @@ def _first_slice(grad: Tensor, dim: int, **m: Any) -> Tensor:
 
 
 def _spread(inverse: Tensor, scaled: Tensor, dim: int, **m: Any) -> Tensor:
-    """inverse × scaled with the dimension turned to the width, where a column can be broadcast."""
+    """inverse × scaled with the dimension moved to the width, where a column can be broadcast."""
     sizes = list(inverse.padded_shape)
     there, back = (SWAP_BATCH, SWAP_BATCH) if dim == 0 else (CHANNELS_TO_WIDTH, WIDTH_TO_CHANNELS)
     uneven = sizes[dim] % TILE_SIZE

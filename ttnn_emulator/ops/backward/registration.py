@@ -32,7 +32,7 @@ def gradient(*names: str) -> Callable[[Callable[..., Tensor]], Callable[..., Ten
 
 
 def function(name: str, *params: float) -> UnaryWithParam:
-    """A function to be fused into another operation."""
+    """A function for fusion into another operation."""
     return UnaryWithParam(UnaryOpType[name], *params)
 
 

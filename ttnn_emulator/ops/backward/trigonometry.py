@@ -23,11 +23,11 @@ from ttnn_emulator.tensors.tensor import Tensor
 
 DEGREE = float(np.float32(math.pi / 180.0))
 RADIAN = float(np.float32(180.0 / math.pi))
-LARGEST = float(np.float32(3.4e38))  # products from here on count as infinite
+LARGEST = float(np.float32(3.4e38))  # products of at least this magnitude count as infinite
 
-# What the gradient of acosh writes where it is unknown: the library's stand-in for NaN on this chip.
+# What the gradient of acosh writes where it is undefined: the library's substitute for NaN on this chip.
 UNKNOWN = float(np.float32(7.0040e19))
-ENDLESS = float(np.float32(1.7014e38))  # and its stand-in for infinity
+ENDLESS = float(np.float32(1.7014e38))  # and its substitute for infinity
 
 
 @gradient("deg2rad")

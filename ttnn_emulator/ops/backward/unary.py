@@ -26,7 +26,7 @@ def _zeros(like: Tensor, *, memory_config: MemoryConfig | None = None, into: Ten
 
 
 def require_placed(given: Tensor | None) -> None:
-    """A tensor given for a gradient must be on the device."""
+    """A preallocated gradient must be on the device."""
     require(given is None or given.device() is not None, "the tensor given for the gradient is on the host")
 
 
@@ -50,7 +50,7 @@ def fill_bw(
 
 @composite("ttnn.frac_bw")
 def frac_bw(grad_tensor: Tensor, input_tensor: Tensor, *, memory_config: MemoryConfig | None = None) -> list:
-    """The gradient as it came."""
+    """The gradient unchanged."""
     return [grad_tensor]
 
 
@@ -68,7 +68,7 @@ def neg_bw(
 
 
 def prepared(given: Tensor | None, like: Tensor, memory_config: MemoryConfig | None) -> Tensor:
-    """The tensor that was given for a gradient, or a new one like the input."""
+    """The preallocated tensor for a gradient, or a new one like the input."""
     require_placed(given)
     return given if given is not None else ttnn.empty_like(like, memory_config=memory_config)
 
@@ -211,7 +211,7 @@ def pow_bw(
 def rpow_bw(
     grad_tensor: Tensor, input_tensor: Tensor, exponent: float, *, memory_config: MemoryConfig | None = None
 ) -> list:
-    """The same with x as the base, unknown where it is negative."""
+    """The same with x as the base, undefined where it is negative."""
     m, n = {"memory_config": memory_config}, float(np.float32(exponent))
     if n == 0.0:
         return [_zeros(input_tensor, memory_config=memory_config)]

@@ -1,4 +1,4 @@
-"""The asynchronous collectives of `ttnn.experimental`: callers bring semaphores and buffers that live on."""
+"""The asynchronous collectives of `ttnn.experimental`: callers pass persistent semaphores and buffers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def all_gather_async(
     use_broadcast: bool = False,
     sub_core_grids: Any = None,
 ) -> Tensor:
-    """Every chip gets the tensors of all chips, joined along `dim`, in a buffer of the caller's if one is given."""
+    """Every chip gets the tensors of all chips, joined along `dim`, in the caller's buffer if one is passed."""
     return _gathered(
         input_tensor,
         dim,
@@ -103,7 +103,7 @@ def all_gather_async_reversed(
     memory_config: MemoryConfig | None = None,
     sub_core_grids: Any = None,
 ) -> Tensor:
-    """As all_gather_async, with the last chip's tensor first; where it takes several programs, in the usual order."""
+    """As all_gather_async, with the last chip's tensor first; composite implementations use the usual order."""
     return _gathered(
         input_tensor,
         dim,
@@ -141,12 +141,12 @@ def gather_async(
     else:
         require(input_tensor.rank >= 2, "all_gather_async needs a tensor of rank 2 or more")
         config = input_tensor.memory_config
-        require(config.memory_layout is not block or config.is_l1, "block shards must lie in L1")
+        require(config.memory_layout is not block or config.is_l1, "block shards must be in L1")
     if persistent is not None:
         _require_holds(persistent, input_tensor, out, dim, count)
         layouts = persistent.memory_config.memory_layout, input_tensor.memory_config.memory_layout
         require(not use_broadcast or layouts[0] is layouts[1], f"a gather by broadcast keeps {layouts[1].name}")
-        require(layouts[0] is not block or persistent.memory_config.is_l1, "block shards must lie in L1")
+        require(layouts[0] is not block or persistent.memory_config.is_l1, "block shards must be in L1")
     if backwards:
         width = (persistent or out).padded_shape[3] if input_tensor.rank > 3 else 0
         require(
@@ -166,7 +166,7 @@ def _require_aligned(spec: Spec) -> None:
 
 
 def _pages(spec: Spec) -> list[int]:
-    """How many pages lie along each dimension."""
+    """The number of pages along each dimension."""
     sizes = list(spec.padded_shape)
     if spec.is_tile:
         sizes[-2:] = [div_up(size, TILE_SIZE) for size in sizes[-2:]]
@@ -177,7 +177,7 @@ def _require_holds(persistent: Spec, source: Spec, out: Spec, dim: int, count: i
     require_same_kind(persistent, source)
     require(
         persistent.memory_config == out.memory_config,
-        f"the buffer lies in {persistent.memory_config.brief()}, the result in {out.memory_config.brief()}",
+        f"the buffer is in {persistent.memory_config.brief()}, the result in {out.memory_config.brief()}",
     )
     have, need = persistent.padded_shape, source.padded_shape
     require(len(have) == len(need), f"the buffer has rank {len(have)}, the input {len(need)}")
@@ -197,7 +197,7 @@ def reduce_scatter_minimal_async(
     intermediate_memory_config: MemoryConfig | None = None,
     compute_kernel_config: Any = None,
 ) -> Tensor:
-    """The tensors of all chips are added; each chip gets its part along `dim`, in the caller's buffers if given."""
+    """Add the tensors of all chips; each chip gets its part along `dim`, in the caller's buffers if passed."""
     spec = input_tensor._spec
     count = count_along(input_tensor._device, cluster_axis)
     require(count > 1, f"reduce_scatter_minimal_async needs more than one device, there is {count}")
@@ -218,7 +218,7 @@ def _require_intermediate(given: Spec, source: Spec, memory_config: MemoryConfig
     if memory_config is not None:
         require(
             given.memory_config == memory_config,
-            f"the intermediate buffer lies in {given.memory_config.brief()}, not in {memory_config.brief()}",
+            f"the intermediate buffer is in {given.memory_config.brief()}, not in {memory_config.brief()}",
         )
 
 
@@ -240,7 +240,7 @@ def all_reduce_async(
     memory_config: MemoryConfig | None = None,
     fp32_dest_acc: bool = False,
 ) -> Tensor:
-    """Every chip gets the sum of the tensors of all chips; with a buffer, in one program over shards of the width."""
+    """Every chip gets the sum of the tensors of all chips; with a buffer, in one program over width shards."""
     if buffer_tensor is not None:
         target = memory_config if memory_config is not None else input_tensor._spec.memory_config
         return sum_in_buffer(input_tensor, buffer_tensor, cluster_axis, target, dtype, fp32_dest_acc)
@@ -272,7 +272,7 @@ def sum_in_buffer(
     dtype: DataType | None = None,
     fp32_dest_acc: bool = False,
 ) -> Plan:
-    """All chips send their shards to all others, into one buffer; every core adds what lies there."""
+    """All chips send their shards to all others, into one buffer; every core adds the shards in its part of it."""
     require_on_device(input_tensor)
     require_on_device(buffer_tensor, "the buffer tensor")
     _require_aligned(input_tensor)
@@ -288,7 +288,7 @@ def sum_in_buffer(
     room, shard = buffer_tensor.shard_spec, memory_config.shard_spec
     require(room is not None and shard is not None, "buffer and output need shard specs")
     assert room is not None and shard is not None
-    require(room.grid.contains(shard.grid), "the output must lie on cores of the buffer")
+    require(room.grid.contains(shard.grid), "the output must be on cores of the buffer")
     need, have = shard.shape[0] * shard.shape[1] * count, room.shape[0] * room.shape[1]
     require(need <= have, f"a shard of the buffer holds {have} elements, {need} are needed")
     out = input_tensor.with_(dtype=dtype or input_tensor.dtype, memory_config=memory_config)

@@ -1,4 +1,4 @@
-"""Collectives that the library makes of others where one program cannot do it: gathers, scattered sums, sums."""
+"""Collectives composed of others where no single program applies: all_gather, reduce_scatter, all_reduce."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _require_output_config(spec: Spec, memory_config: MemoryConfig | None) -> No
 
 
 def _between(source: MemoryConfig, target: MemoryConfig) -> MemoryConfig:
-    """Where a sharded input is laid out for the steps in between."""
+    """The memory config of a sharded input in the intermediate steps."""
     return DRAM_MEMORY_CONFIG if target.is_sharded() else target
 
 
@@ -59,7 +59,7 @@ def all_gather(
 
 
 def _gathers_in_one(tensor: Tensor, dim: int, count: int, memory_config: MemoryConfig | None) -> bool:
-    """Whether every page that arrives has a place of its own in the output, as it is."""
+    """Whether every received page maps to one output page unchanged."""
     spec, from_end = tensor._spec, dim - tensor._spec.rank
     padded = list(spec.padded_shape)
     if padded[from_end] != spec.shape[dim]:
@@ -120,7 +120,7 @@ def reduce_scatter(
     num_links: int | None = None,
     compute_kernel_config: Any = None,
 ) -> Tensor:
-    """The tensors of all chips are added; each chip gets its part along `dim`."""
+    """Add the tensors of all chips; each chip gets its part along `dim`."""
     device = input_tensor._device
     count = count_along(device, cluster_axis)
     assert device is not None
@@ -228,7 +228,7 @@ def summed(
     memory_config: MemoryConfig | None,
     steps: tuple[Step, Step] | None = None,
 ) -> Tensor:
-    """A sum as parts scattered and gathered again; or, where parts are no whole tiles, as a gather and local sums."""
+    """An all-reduce as reduce-scatter and all-gather or, if parts are not whole tiles, as gather and local sums."""
     spec = tensor._spec
     if spec.rank < 2:
         return ttnn.reshape(summed(ttnn.unsqueeze(tensor, 0), cluster_axis, memory_config, steps), spec.shape)

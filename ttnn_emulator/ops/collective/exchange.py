@@ -23,7 +23,7 @@ WORKERS = ("chunks_per_sync", "num_workers_per_link", "num_buffers_per_channel")
 
 
 def count_along(device: MeshDevice | None, cluster_axis: int | None) -> int:
-    """How many chips a collective joins: all of the mesh, or those along one of its axes."""
+    """The number of chips in a collective: the whole mesh, or those along one axis."""
     require(device is not None, "the input tensor must be on a device, it is on the host")
     assert device is not None
     note_if_disabled()
@@ -35,7 +35,7 @@ def count_along(device: MeshDevice | None, cluster_axis: int | None) -> int:
 
 
 def groups(cluster_axis: int | None) -> list[list[int]]:
-    """Numbers of the chips that exchange with each other, in their order."""
+    """The groups of chips that exchange data, in order."""
     device = current_device()
     count_along(device, cluster_axis)
     assert device is not None
@@ -80,7 +80,7 @@ def lies_in_mesh(coordinate: MeshCoordinate) -> bool:
 
 
 def each_group(among: list[list[int]], exchange: Callable[[Carriers], Carriers]) -> Callable[[Carriers], Carriers]:
-    """Apply `exchange` to the carriers of every group, and put the results back to their chips."""
+    """Apply `exchange` to the carriers of every group, and return the results to their chips."""
 
     def compute(carriers: Carriers) -> Carriers:
         results: list[Any] = [None] * len(carriers)
@@ -93,7 +93,7 @@ def each_group(among: list[list[int]], exchange: Callable[[Carriers], Carriers])
 
 
 def fault(message: str) -> Callable[..., Any]:
-    """A computation that the card gets wrong: the call is accepted, its values cannot be had."""
+    """A computation that is wrong on the card: the call is accepted, computing its values raises."""
 
     def compute(*carriers: Any) -> Any:
         raise ChipFault(message)
@@ -102,7 +102,7 @@ def fault(message: str) -> Callable[..., Any]:
 
 
 def adder(dtype: DataType, *, fp32_acc: bool = False) -> Add:
-    """How two chips' values become one: the matrix unit adds two tiles, the packer rounds to the tensor's dtype."""
+    """The sum of two chips' values: the matrix unit adds two tiles, the packer rounds to the tensor's dtype."""
     if dtype not in FLOAT_DTYPES:
         return fault(f"{dtype.name} does not pass through the matrix unit that adds the tensors: the sums are wrong")
     if fp32_acc and dtype is not DataType.FLOAT32:

@@ -101,7 +101,7 @@ def scatter_sum(
     fp32_acc: bool = False,
     num_links: int | None = None,
 ) -> Plan:
-    """The tensors of a group are added; each chip gets its part along `dim`, in whole tiles."""
+    """Add the tensors of a group; each chip gets its part along `dim`, in whole tiles."""
     require_on_device(input_tensor)
     among = groups(cluster_axis)
     count = require_several(among, "reduce_scatter")
@@ -113,7 +113,7 @@ def scatter_sum(
     _require_divides(input_tensor, dim, count)
     for config in (input_tensor.memory_config, *([output_tensor.memory_config] if output_tensor else [])):
         block = config.memory_layout is TensorMemoryLayout.BLOCK_SHARDED
-        require(not block or config.buffer_type is BufferType.L1, "block shards must lie in L1")
+        require(not block or config.buffer_type is BufferType.L1, "block shards must be in L1")
     _require_intermediate_fits(input_tensor, intermediate_memory_config)
     size = input_tensor.shape[dim]
     out = resized(input_tensor, dim, size // count, memory_config)
@@ -122,7 +122,7 @@ def scatter_sum(
     compute: Any
     if size % count:
         compute = fault(
-            f"dimension {dim} of size {size} is dealt out by tiles and then labelled {size // count}: values are lost"
+            f"dimension {dim} of size {size} is split by tiles and then labelled {size // count}: values are lost"
         )
     else:
         add = adder(input_tensor.dtype, fp32_acc=fp32_acc)
@@ -147,13 +147,13 @@ def _require_divides(spec: Spec, dim: int, count: int) -> None:
 
 
 def _require_intermediate_fits(spec: Spec, config: MemoryConfig | None) -> None:
-    """Partial sums arrive in a buffer for both directions, of twice the input's size."""
+    """The buffer for partial sums of both directions, twice the input's size."""
     if config is not None:
         spec.with_(shape=(spec.shape[0] * 2, *spec.shape[1:]), memory_config=config)
 
 
 def in_four_dimensions(dim: int, rank: int) -> int:
-    """Where the library finds a dimension once it has made the tensor four-dimensional."""
+    """The index of a dimension after the library has extended the tensor to rank 4."""
     if rank == 2:
         return 2 + dim
     excess = rank - 4
@@ -232,7 +232,7 @@ def broadcast(
         place = next(group.index(sender) for group in among if sender in group)
         compute = each_group(among, lambda carriers: [carriers[place]] * len(carriers))
     else:
-        compute = fault(f"the sender {sender_coord!r} does not lie in the mesh: no chip sends, and all wait for ever")
+        compute = fault(f"the sender {sender_coord!r} is not in the mesh: no chip sends, and all wait for ever")
     return Plan(out, compute, across=True)
 
 
@@ -247,7 +247,7 @@ def point_to_point(
     *,
     output_tensor: Tensor | None = None,
 ) -> Tensor:
-    """One chip sends its tensor to another; sent to itself into itself, it is checked and no program runs."""
+    """One chip sends its tensor to another; a tensor sent in place to the same chip is only checked."""
     to_itself = sender_coord == receiver_coord and output_tensor is not None
     stays = to_itself and output_tensor._storage is input_tensor._storage  # type: ignore[union-attr]
     return send(input_tensor, sender_coord, receiver_coord, output_tensor, stays)
@@ -261,7 +261,7 @@ def send(
     output_tensor: Spec | None = None,
     stays: bool = False,
 ) -> Plan:
-    """What the chips that receive nothing hold in a new output is not said, here it is zero."""
+    """The output of chips that receive nothing is unspecified; here it is zero."""
     require_on_device(input_tensor)
     require(not input_tensor.is_sharded, "point_to_point does not support sharded tensors")
     sender, receiver = chip_at(sender_coord), chip_at(receiver_coord)
@@ -333,7 +333,7 @@ def partition(
 def mesh_partition(
     input_tensor: Tensor, dim: int, cluster_axis: int | None = None, *, memory_config: MemoryConfig | None = None
 ) -> Tensor:
-    """Each chip keeps its part of a replicated tensor along `dim`; along an axis of one chip there is nothing to do."""
+    """Each chip keeps its part of a replicated tensor along `dim`; a no-op along an axis of one chip."""
     device = input_tensor._device
     require(device is not None, "the input tensor must be on a device")
     assert device is not None

@@ -1,1 +1,1 @@
-"""Convolutions: planned in blocks and slices, sharded, with prepared weights."""
+"""Convolutions: sharding, blocks, DRAM slices and prepared weights."""

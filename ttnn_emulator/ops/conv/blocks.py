@@ -1,4 +1,4 @@
-"""What a convolution is asked for, and how it is cut into blocks of tiles."""
+"""The description of a convolution, and its block sizes in tiles."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from ttnn_emulator.ops.conv.sliding_window import TILE, Pair, Window
 from ttnn_emulator.tensors.memory_config import MemoryConfig
 from ttnn_emulator.tensors.shapes import div_up, round_up
 
-LARGEST_BURST = {Arch.WORMHOLE_B0: 8192, Arch.BLACKHOLE: 16384}  # bytes of one packet on the chip's network
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, get_conv_noc_max_burst_size
+LARGEST_BURST = {Arch.WORMHOLE_B0: 8192, Arch.BLACKHOLE: 16384}  # bytes of one NoC packet
 
-# Blocks of the output that fit the destination register, best first: rows × columns of tiles.
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, determine_largest_subblock_size
+# Output subblocks that fit the destination register, best first: rows × columns of tiles.
 SUBBLOCKS = (
     (2, 4), (4, 2), (1, 8), (8, 1), (1, 7), (7, 1), (2, 3), (3, 2), (1, 6), (6, 1),
     (1, 5), (5, 1), (2, 2), (1, 4), (4, 1), (1, 3), (3, 1), (1, 2), (2, 1), (1, 1),
@@ -92,28 +94,30 @@ class Problem:
 
     @property
     def conv_dtype(self) -> DataType:
-        """What the input is held in once it is row-major in L1."""
+        """The dtype of the row-major input in L1."""
         return DataType.FLOAT32 if self.in_dtype is DataType.FLOAT32 else DataType.BFLOAT16
 
     @property
     def value_bytes(self) -> int:
         return 4 if self.conv_dtype is DataType.FLOAT32 else 2
 
+    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, is_1d_depthwise_conv
     @property
     def depthwise_1d(self) -> bool:
-        """Convolutions along one axis in which every channel stays by itself have a kernel of their own."""
+        """Whether this is a 1D depthwise convolution, which has a dedicated kernel."""
         each_alone = self.groups == self.in_channels == self.out_channels
         return each_alone and self.window.kernel[0] == 1 and self.window.size[0] == 1 and not self.has_bias
 
+    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, should_coalesce_1d_depthwise_conv_reads
     def reads_whole_window(self, scheme: TensorMemoryLayout, channels: int) -> bool:
-        """Whether a 1D depthwise convolution fetches all taps of a window in one packet."""
+        """Whether a 1D depthwise convolution reads all taps of a window in one NoC packet."""
         kernel, dilation = self.window.kernel[1], self.window.dilation[1]
         if not self.depthwise_1d or scheme is not HEIGHT or kernel <= 1 or dilation != 1 or channels % TILE:
             return False
         return channels * self.value_bytes * kernel <= LARGEST_BURST.get(self.arch, 0)
 
     def cores(self, settings: Settings, scheme: TensorMemoryLayout, alignment: int) -> Cores:
-        """The cores that suit this problem best under a way of sharding."""
+        """The cores for this problem under a sharding scheme."""
         return sharding.choose_cores(
             scheme,
             self.board,
@@ -129,7 +133,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Blocks:
-    """Sizes in tiles: the blocks that a core works on at a time, and all that it puts out."""
+    """Sizes in tiles: activation block, output subblock, and the whole output of a core."""
 
     act_h: int
     act_w: int
@@ -139,8 +143,9 @@ class Blocks:
     out_w: int
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, get_output_compute_grid_size
 def output_grid(board: tuple[int, int], settings: Settings, cores: Cores) -> tuple[int, int]:
-    """The grid that the output may use: the board's, or the one that the settings insist on."""
+    """The grid available to the output: the board's, or the one that the settings override."""
     if not settings.override_output_sharding_config:
         return board
     require(settings.core_grid is not None, "override_output_sharding_config needs a core_grid")
@@ -162,7 +167,7 @@ def output_memory_config(problem: Problem, cores: Cores) -> MemoryConfig:
 
 
 def subblock(height: int, width: int, fp32_acc: bool) -> Pair:
-    """The largest block of output tiles that the destination register holds."""
+    """The largest output subblock that fits the destination register."""
     for rows, columns in SUBBLOCKS:
         if fp32_acc and rows * columns > 4:
             continue
@@ -171,16 +176,17 @@ def subblock(height: int, width: int, fp32_acc: bool) -> Pair:
     raise InvalidArgument(f"no block of the destination register divides {height} x {width} tiles")
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, determine_per_core_conv_block_config
 def choose_blocks(
     problem: Problem, settings: Settings, inputs: Cores, outputs: Cores, channels: int, *, any_kernel: bool = True
 ) -> Blocks:
-    """Block sizes of one core. `channels` are the input channels with the padding that sharding adds."""
+    """Block sizes per core. `channels` are the input channels including the padding of the shards."""
     shard = output_memory_config(problem, outputs).shard_spec
     assert shard is not None
     out_h, out_w = div_up(shard.shape[0], TILE), div_up(shard.shape[1], TILE)
     act_h = out_h
     if settings.act_block_h_override:
-        # Whole tiles only: shards over the channels end with a part of one, and may then come out too high.
+        # Rounds down to whole tiles: with channel sharding the last tile is partial, and the block may be too high.
         act_h = sharding.most_even_cores(settings.act_block_h_override // TILE, shard.shape[0] // TILE)
     kernel_h, kernel_w = problem.window.kernel
     if inputs.scheme is HEIGHT and settings.enable_activation_reuse:

@@ -1,7 +1,7 @@
-"""Channels of input, weights and call that differ by padding.
+"""Channel counts of input, weights and call that differ by padding.
 
-The kernel knows pixels of a padded width only. It multiplies as many channels as the weights have: what the input has
-beyond them meets zeros, and in_channels decides no more than the padded width.
+The kernel works on sticks of a padded width. It multiplies as many channels as the weights have: additional input
+channels are multiplied by zeros, and in_channels only determines the padded width.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ Compute = Callable[..., torch.Tensor]
 
 
 def multiplied_channels(run: Run, problem: Problem) -> Problem:
-    """The problem with the channels that the weights have, if they are padded to the same width."""
+    """The problem with the channel count of the weights, if both are padded to the same width."""
     kernel = problem.window.kernel
     taps = kernel[0] * kernel[1]
     channels, rest = divmod(run.weight.shape[-2], taps)
     if rest or not channels or channels == problem.in_channels:
         return problem
     if problem.groups > 1 or run.fold is not None or problem.depthwise_1d:
-        return problem  # their padding is not at the end of a pixel
+        return problem  # their padding is not at the end of a stick
     step = run.inputs.channels * run.preparation.alignment
     if round_up(channels, step) != round_up(problem.in_channels, step):
         return problem
@@ -35,7 +35,7 @@ def multiplied_channels(run: Run, problem: Problem) -> Problem:
 
 
 def with_channels(convolve: Compute, run: Run, problem: Problem) -> Compute:
-    """A computation that takes pixels of other widths than it multiplies."""
+    """A computation on sticks that are wider or narrower than the multiplied channels."""
     channels = problem.in_channels
     taps = problem.window.kernel[0] * problem.window.kernel[1]
     volume = problem.window.batch * problem.window.size[0] * problem.window.size[1] * channels

@@ -1,4 +1,4 @@
-"""The L1 that the circular buffers of a convolution take, and whether both processors gather its activations."""
+"""L1 use of a convolution's circular buffers, and whether both data-movement processors read activations."""
 
 from __future__ import annotations
 
@@ -15,22 +15,25 @@ from ttnn_emulator.ops.conv.sliding_window import TILE, Pair
 from ttnn_emulator.tensors.shapes import DEFAULT_TILE, div_up
 from ttnn_emulator.tensors.spec import tile_bytes
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_op_program_factory_common.cpp, l1_scratchpad_CB_size
 SCRATCH_BYTES = 64
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, determine_packer_l1_acc
 def l1_accumulates(problem: Problem, inner_blocks: int) -> bool:
-    """Whether the packer adds partial sums in L1: only worth it from a third block on, a second one with a bias."""
+    """Whether the packer accumulates in L1: from three inner blocks on, or two with a bias."""
     return problem.math.l1_acc and inner_blocks > (1 if problem.has_bias else 2)
 
 
 @dataclass(frozen=True)
 class BufferSizes:
-    """Bytes of L1 a core: circular buffers, and the output that they end in."""
+    """Bytes of L1 per core: circular buffers, and the output."""
 
     circular: int
     output: int
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_op_program_factory_common.cpp, get_cb_info
 def buffer_sizes(
     problem: Problem,
     settings: Settings,
@@ -43,7 +46,7 @@ def buffer_sizes(
     index_bytes: int | None = None,
     any_kernel: bool = True,
 ) -> BufferSizes:
-    """What the program of one convolution takes. `weight_shape` is that of the prepared weights, padding included."""
+    """L1 use of one convolution. `weight_shape` is the padded shape of the prepared weights."""
     assert settings.weights_dtype is not None
     depthwise = any_kernel and problem.depthwise_1d
     parts = _BufferParts(
@@ -65,7 +68,7 @@ def buffer_sizes(
         f"blocks of {blocks.act_h} tiles are higher than the {blocks.out_h} tiles of a core's output",
     )
     total = parts.weights() + parts.partial_sums(gathered[0]) + parts.activations(*gathered, no_multicast)
-    total += blocks.act_h * blocks.act_w * parts.out_tile  # gathered rows as tiles
+    total += blocks.act_h * blocks.act_w * parts.out_tile  # tilized activations
     if problem.has_bias:
         total += blocks.out_w * parts.weight_tile
     if settings.config_tensors_in_dram:
@@ -75,7 +78,7 @@ def buffer_sizes(
 
 @dataclass(frozen=True)
 class _BufferParts:
-    """The circular buffers of a convolution, one method per purpose; all in bytes a core."""
+    """The circular buffers of a convolution, one method per purpose; all in bytes per core."""
 
     problem: Problem
     settings: Settings
@@ -102,7 +105,7 @@ class _BufferParts:
         return self.weight_shape[0] // TILE // self.blocks.act_w
 
     def gathered_tiles(self) -> Pair:
-        """Tiles of gathered rows in one block, of the first and of the second reader."""
+        """Activation tiles per block, of the first and of the second reader."""
         problem, settings, blocks = self.problem, self.settings, self.blocks
         split = splits_reader(problem, settings, self.scheme, blocks, self.channels, self.weight_tile, self.depthwise)
         if not split or self.depthwise:
@@ -143,7 +146,7 @@ class _BufferParts:
         return blocks.act_h * blocks.out_w * tile_bytes(DEFAULT_TILE, dtype)
 
     def activations(self, first: int, second: int, no_multicast: bool) -> int:
-        """Gathered rows, for one reader or two, and what cores send each other of them."""
+        """Activations of one or two readers, and the buffers for multicasting them."""
         problem, scheme = self.problem, self.scheme
         if self.settings.enable_act_double_buffer:
             first, second = first * 2, second * 2
@@ -160,8 +163,10 @@ class _BufferParts:
         return total
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_op_program_factory_common.cpp,
+# calculate_act_cb_size_with_reuse
 def reused_tiles(problem: Problem, rows: int, columns: int, channels: int, in_tile: int) -> int:
-    """Tiles of gathered activations when neighbouring output rows share them."""
+    """Activation tiles when adjacent output rows reuse them."""
     width = problem.window.output_size[1]
     width_tiles = div_up(width, TILE)
     loops = math.ceil(rows / width_tiles)
@@ -173,15 +178,20 @@ def reused_tiles(problem: Problem, rows: int, columns: int, channels: int, in_ti
 
 # -- the second reader ------------------------------------------------------------------------------------------------
 
-# GB/s of the chip's network by the size of a transfer, as the library's authors measured it:
-# bytes up to which it grows, rate of the smallest transfer (16 bytes), rate at the end.
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_op_program_factory_common.cpp,
+# get_local_l1_noc_transfer_rate, get_all_dram_noc_transfer_rate and get_mcast_many_l1_linked_noc_transfer_rate
+# NoC bandwidth in GB/s by transfer size, as measured by the library's authors:
+# (size in bytes from which it is constant, rate of the smallest transfer of 16 bytes, constant rate).
 LOCAL_RATE = {Arch.WORMHOLE_B0: (1024, 0.868, 27.84), Arch.BLACKHOLE: (4096, 1.124, 80.48)}
 DRAM_RATE = {Arch.WORMHOLE_B0: (2048, 0.436, 28.411), Arch.BLACKHOLE: (2048, 0.671, 80.885)}
 MULTICAST_RATE = {Arch.WORMHOLE_B0: (65536, 0.318, 25.345), Arch.BLACKHOLE: (65536, 0.182, 57.677)}
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_op_program_factory_common.cpp, clock_frequency_ghz
 CLOCK_GHZ = {Arch.WORMHOLE_B0: 1.0, Arch.BLACKHOLE: 1.35}
 SMALLEST_TRANSFER = 16
 
-# Cycles to bring a tile of rows into tile order: input and output dtype, without and with a 32-bit destination.
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_op_program_factory_common.cpp,
+# get_tilize_cycles_per_tile
+# Cycles to tilize one tile, by input and output dtype: (16-bit destination register, 32-bit destination register).
 TILIZE_CYCLES = {
     Arch.WORMHOLE_B0: {
         (DataType.FLOAT32, DataType.FLOAT32): (107, 128),
@@ -211,6 +221,8 @@ def _rate(size: int, measured: tuple[int, float, float]) -> np.float32:
     return _f32(least) + step * _f32(clamped - SMALLEST_TRANSFER)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_op_program_factory_common.cpp, is_split_reader_supported
+# and is_split_reader_viable
 def splits_reader(
     problem: Problem,
     settings: Settings,
@@ -220,7 +232,7 @@ def splits_reader(
     weight_tile: int,
     depthwise: bool,
 ) -> bool:
-    """Whether both data-movement processors gather activations."""
+    """Whether both data-movement processors read activations."""
     if scheme is WIDTH or depthwise or blocks.act_h <= 1:
         return False
     if settings.force_split_reader is not None:

@@ -1,4 +1,4 @@
-"""From a planned convolution to its computation and to what the caller gets."""
+"""The computation of a planned convolution, and its return values."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ REPLICATE = "Replicate"
 
 
 def windows_of(window: Window, channels: int, *, edges: bool) -> Windows:
-    """Where the windows of a problem lie."""
+    """The windows of a problem."""
     images = (window.batch, *window.size, channels)
     if not window.transposed:
         return Windows(
@@ -76,7 +76,7 @@ def computation(outcome: Outcome, math: MathConfig) -> Compute:
 
 
 def _convolution(outcome: Outcome, problem: Problem, math: MathConfig, windows: Windows) -> Convolution:
-    """The convolution of a plan that is one of all channels together."""
+    """The convolution of a plan that is not 1D depthwise."""
     run = outcome.run
     settings, window = run.settings, problem.window
     scheme, cores = run.inputs.scheme, run.inputs.channels
@@ -111,7 +111,7 @@ def _convolution(outcome: Outcome, problem: Problem, math: MathConfig, windows: 
 
 
 def _binding(outcome: Outcome, math: MathConfig) -> Bind | None:
-    """See `Bindable`: a convolution of all channels together, with prepared weights."""
+    """See `Bindable`: a convolution that is not 1D depthwise, with prepared weights."""
     run = outcome.run
     if run.product is not None or run.fold is not None or outcome.problem.depthwise_1d:
         return None
@@ -132,7 +132,7 @@ def _repeats_edges(outcome: Outcome) -> bool:
 
 
 def _after_fold(convolve: Compute, fold: Fold | None, outcome: Outcome) -> Compute:
-    """Strided patches of the images turned into channels first, if they are."""
+    """The computation preceded by folding strided patches into channels, if there is a fold."""
     if fold is None:
         return convolve
     (step_y, step_x), (top, bottom, left, right) = fold.stride, fold.padding
@@ -150,19 +150,21 @@ def _after_fold(convolve: Compute, fold: Fold | None, outcome: Outcome) -> Compu
 
 
 def _fault(outcome: Outcome) -> ChipFault | None:
-    """What the kernels of convolutions do wrong with settings that the library accepts."""
+    """Wrong results of the kernels for settings that the library accepts."""
     run, problem = outcome.run, outcome.problem
     function = run.settings.activation
     if run.product is not None:
-        return None  # the function is applied by the matmul's kernel or after it
+        return None  # the matmul applies the function, in its kernel or afterwards
     if problem.depthwise_1d and run.settings.config_tensors_in_dram:
-        # reader_depthwise_conv1d.cpp reads its indices from L1 and never fetches them
+        # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/device/kernels/reader_depthwise_conv1d.cpp, reads the
+        # indices from L1 and never fetches them from DRAM
         return ChipFault(
             "a 1D depthwise convolution without a bias reads garbage with config_tensors_in_dram=True",
             hint="Give it a bias, of zeros if need be, or config_tensors_in_dram=False.",
         )
     if problem.depthwise_1d and function is not None:
-        # compute_depthwise_conv1d.cpp has no place for it
+        # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/device/kernels/compute_depthwise_conv1d.cpp, applies no
+        # activation
         return ChipFault(
             f"a 1D depthwise convolution without a bias leaves its activation {function.op_type.name} out",
             hint="Apply it to the result, or give a bias, of zeros if need be.",
@@ -182,13 +184,13 @@ def convolution_plan(
     mirror: bool = True,
     weight_groups: int = 1,
 ) -> Plan:
-    """Prepare weights where they are not, compute, hand back what was asked for."""
+    """Prepare weights if needed, compute, and return the requested values."""
     run, shape = outcome.run, outcome.output.shape
     if run.settings.activation is not None:
         in_kernel = run.product is None
         require_fusable(run.settings.activation, typed=not in_kernel, packs_relu=in_kernel)
     fault = _fault(outcome)
-    prepared = functools.cache(lambda: computation(outcome, math))  # not needed for specs alone
+    prepared = functools.cache(lambda: computation(outcome, math))  # specs alone do not need it
     new_weight, new_bias = run.weight is not weight, bias is not None and run.bias is not bias
     transposed = outcome.problem.window.transposed
 
@@ -238,11 +240,11 @@ def convolution_plan(
 
 
 def _is_misfit(outcome: Outcome) -> bool:
-    """Whether given weights have padding in other places than the kernel takes it to be."""
+    """Whether prepared weights have their padding elsewhere than the kernel expects."""
     run, to, window = outcome.run, outcome.run.preparation, outcome.run.problem.window
     channels, kernel, depthwise = run.problem.in_channels, window.kernel, run.problem.depthwise_1d
     if run.product is not None or (kernel[0] == 1 and to.inputs.channels == 1):
-        return False  # there is none between the rows
+        return False  # no padding between rows
     return run.weight.padded_shape[-2] != padded_rows(to, channels, kernel, kernel[1], depthwise)
 
 

@@ -24,7 +24,7 @@ from ttnn_emulator.tensors.spec import Spec
 
 
 def pair(values: Sequence[int], name: str) -> Pair:
-    """Two sizes, of height and width."""
+    """A (height, width) pair."""
     require(
         len(values) == 2 and all(0 <= value <= UINT32 for value in values),
         f"{name} takes two numbers from 0 on, not {list(values)}",
@@ -48,7 +48,7 @@ def window_of(
     padding: Sequence[int],
     dilation: Sequence[int],
 ) -> Window:
-    """The window of a convolution or a pool, of arguments as callers give them."""
+    """The window of a convolution or a pool from the caller's arguments."""
     return Window(
         batch,
         pair(size, "the input's size"),
@@ -60,7 +60,7 @@ def window_of(
 
 
 def sizes(**named: int) -> None:
-    """Refuse negative sizes, which the library's binding does not take."""
+    """Refuse negative sizes, which the library's binding rejects."""
     for name, value in named.items():
         require(0 <= value <= UINT32, f"{name} must not be negative, it is {value}")
 
@@ -69,6 +69,7 @@ def slicing_of(record: Any) -> Slicing | None:
     return None if record is None else Slicing(record.slice_type, record.num_slices or 0)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, get_conv_default_compute_kernel_config
 def default_math(given: Any, in_dtype: DataType, weight_dtype: DataType) -> MathConfig:
     """HiFi4, with a 32-bit destination register when both input and weights are float32."""
     wide = in_dtype is DataType.FLOAT32 and weight_dtype is DataType.FLOAT32
@@ -88,7 +89,7 @@ def problem_of(
     layout: Any,
     as_product: bool,
 ) -> Problem:
-    """A convolution on the board of the call."""
+    """The convolution problem on the board of the call."""
     board = current_board()
     return Problem(
         window,

@@ -31,7 +31,7 @@ STEP: Triple = (1, 1, 1)
 
 
 def channels_at_a_time(taps: int) -> int:
-    """The fewest input channels with which all taps of a kernel fill whole tiles, aligned to L1."""
+    """The smallest number of input channels for which all taps fill whole tiles, aligned to L1."""
     return math.lcm(L1_ALIGNMENT, TILE_SIZE // math.gcd(taps, TILE_SIZE))
 
 
@@ -67,14 +67,14 @@ def prepare_conv3d_weights(
         weight = ttnn.pad(weight, [(0, 0), (0, 0), (0, 0), (0, missing), (0, 0)], 0.0)
     *kernel, channels, out_channels = weight._spec.shape
     block = C_in_block or min(channels_at_a_time(math.prod(kernel)), channels)
-    require(channels % block == 0, f"{channels} input channels are no multiple of C_in_block {block}")
+    require(channels % block == 0, f"{channels} input channels are not a multiple of C_in_block {block}")
     weight = ttnn.reshape(weight, (*kernel, channels // block, block, out_channels))
     weight = ttnn.permute(weight, (3, 0, 1, 2, 4, 5))
     return ttnn.reshape(weight, (math.prod(kernel) * channels, out_channels))
 
 
 def _spread_groups(weight: Tensor, groups: int) -> Tensor:
-    """Weights of all input channels: zeros for those of other groups. Done on the host."""
+    """Weights expanded to all input channels, zero outside the group, on the host."""
     if weight._spec.on_device:
         weight = ttnn.from_device(weight)
     spec = weight._spec
@@ -105,7 +105,7 @@ def _spread(weight: Spec, groups: int) -> Plan:
 
 @dataclass(frozen=True)
 class Problem:
-    """One convolution: how its window moves, and how many channels are worked on at a time."""
+    """One convolution: its window, and its channel blocks."""
 
     kernel: Triple
     stride: Triple
@@ -149,7 +149,7 @@ def conv3d(
     output_pad_w: int = 0,
     weight_lo_tensor: Tensor | None = None,
 ) -> Tensor:
-    """Videos [N, T, H, W, C] with weights as prepared, or [out, in, T, H, W] on the host with a device to go to."""
+    """Videos [N, T, H, W, C] with prepared weights, or [out, in, T, H, W] on the host and a device to use."""
     if weight_lo_tensor is not None:
         raise NotEmulated("conv3d with split weights is not emulated")
     kernel, apart = triple(kernel_size, "kernel_size"), triple(dilation, "dilation")
@@ -206,7 +206,7 @@ def conv3d(
 
 
 def current_grid(x: Tensor) -> tuple[int, int]:
-    """Columns and rows of cores of the board that holds a tensor."""
+    """Columns and rows of cores of a tensor's board."""
     return x._device.board.grid if x._device is not None else current_board().grid
 
 
@@ -253,7 +253,7 @@ def _convolved(
 
 
 def _without_padding(video: torch.Tensor, offset: torch.Tensor, logical: tuple[int, int]) -> torch.Tensor:
-    """Zeros from the logical height and width on, counted from where this part lies in the whole; 0 sets no limit."""
+    """Zero everything beyond the logical height and width, given this part's offset in the whole; 0 means no limit."""
     starts = offset.reshape(-1)[:2].tolist()
     masked = video.clone()
     for axis, (start, end) in enumerate(zip(starts, logical), 2):
@@ -306,9 +306,9 @@ def _require_problem(x: Spec, weight: Spec, bias: Spec | None, problem: Problem,
             f"C_out_block {problem.out_block} must be whole tiles and divide {wide} channels",
         )
     require(weight.shape[0] == taps * channels, f"{weight.shape[0]} rows of weights, needed are {taps * channels}")
-    require(weight.shape[1] == out_channels, f"weights for {weight.shape[1]} channels, asked for are {out_channels}")
-    require(channels % problem.block == 0, f"{channels} channels are no multiple of C_in_block {problem.block}")
-    require(problem.block % L1_ALIGNMENT == 0, f"C_in_block {problem.block} is no multiple of {L1_ALIGNMENT}")
+    require(weight.shape[1] == out_channels, f"weights for {weight.shape[1]} channels, requested are {out_channels}")
+    require(channels % problem.block == 0, f"{channels} channels are not a multiple of C_in_block {problem.block}")
+    require(problem.block % L1_ALIGNMENT == 0, f"C_in_block {problem.block} is not a multiple of {L1_ALIGNMENT}")
     blocks, cores = channels // problem.block, problem.grid[0] * problem.grid[1]
     require(blocks <= cores, f"{blocks} blocks of channels do not fit on {cores} cores")
 
@@ -322,7 +322,7 @@ def _values(
     dtype: DataType,
     out_dtype: DataType,
 ) -> torch.Tensor:
-    """Patches times weights, block by block of channels; sums of blocks meet on one core, which adds the bias."""
+    """Patches times weights per channel block; one core reduces the partial sums and adds the bias."""
     core = Core.of(config, video.numel())
     rows = math.prod(problem.kernel) * problem.block
     blocks = video.shape[-1] // problem.block

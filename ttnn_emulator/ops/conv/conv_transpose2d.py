@@ -1,4 +1,4 @@
-"""ttnn.conv_transpose2d: a convolution with mirrored weights on the input spread by the stride."""
+"""ttnn.conv_transpose2d: a convolution with mirrored weights on the input dilated by the stride."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SlicedTransposedConvolution(SlicedConvolution):
     """A transposed convolution on slices of its output."""
 
     def spread_slice(self, start: Pair, end: Pair) -> tuple[Pair, Pair, Sides, Pair]:
-        """Input rows and columns of a slice, with the padding and output padding of a convolution of just these."""
+        """Input rows and columns of a slice, and the padding and output padding of its convolution."""
         window = self.problem.window
         first, last, pads, extra = [], [], [], []
         for axis in (0, 1):
@@ -84,7 +84,7 @@ class SlicedTransposedConvolution(SlicedConvolution):
         inputs = Cores.of(config)
         outputs = sharding.output_cores(inputs, part.board, part.out_channels, settings.orientation, False)
         height, width = config.shard_spec.shape
-        # The window of the estimate is the slice without the columns that rounding adds.
+        # The estimate's window is the slice without the columns added by rounding.
         size = (end[0] - start[0], end[1] - start[1])
         trimmed = replace(part, window=_of_size(part.window, size))
         channels = round_up(part.in_channels, TILE * inputs.channels)
@@ -105,7 +105,7 @@ def _of_size(window: Window, size: Pair) -> Window:
 
 
 def _quotient(value: int, divisor: int) -> int:
-    """C's division of integers: towards zero."""
+    """Integer division that truncates towards zero, as in C++."""
     return -(-value // divisor) if value < 0 else value // divisor
 
 
@@ -230,9 +230,9 @@ def transposed_window(
 
 
 def as_convolution_weight(weight: Spec, groups: int) -> Spec:
-    """The spec of weights [in, out / groups, rows, columns] once they are those of a convolution.
+    """The spec of weights [in, out / groups, rows, columns] after conversion to convolution weights.
 
-    Of tiles the library takes the padding for weights, too, and of more than four dimensions the first four.
+    For tiled weights the library includes the padding; of more than four dimensions it uses the first four.
     """
     require(weight.rank >= 4, f"weights on the host must have rank 4, not shape {list(weight.shape)}")
     channels, out, rows, columns = weight.padded_shape[:4]

@@ -1,7 +1,7 @@
-"""Weights and biases of convolutions in the form that the device takes: a matrix of taps and channels, in tiles.
+"""Convolution weights and biases in the device's format: a tiled matrix of taps and channels.
 
 The matrix has a row for every tap (kernel row, kernel column, input channel) and a column for every output channel.
-Its padding depends on how the work is sharded; a carrier holds the rows without it.
+Its padding depends on the sharding; carriers store the rows without padding.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG
 from ttnn_emulator.tensors.shapes import div_up, round_up
 from ttnn_emulator.tensors.spec import Spec, padded_spec
 
-ARRANGED = (DataType.BFLOAT16, DataType.FLOAT32, DataType.UINT32)  # dtypes that the host code can rearrange
+ARRANGED = (DataType.BFLOAT16, DataType.FLOAT32, DataType.UINT32)  # dtypes that the host code can reorder
 
 
 @dataclass(frozen=True)
 class Preparation:
-    """All that the form of the weights depends on.
+    """The parameters of weight preparation.
 
     block_rows     tiles of the inner dimension in one block of activations
-    block_columns  tiles of output channels that the destination register takes at once
-    tall_rows      tiles of pixels in one block of activations: a 1D depthwise kernel repeats its weights over them
-    as_plain       the weights of a matmul on tensors that are not sharded
+    block_columns  tiles of output channels per subblock
+    tall_rows      tiles of pixels in one block of activations, over which a 1D depthwise kernel repeats its weights
+    as_plain       weights of a matmul on interleaved tensors
     """
 
     dtype: DataType | None
@@ -64,7 +64,7 @@ class Preparation:
 
 
 def weight_spec(weight: Spec, to: Preparation) -> Spec:
-    """The spec of prepared weights; refuses what the host code cannot rearrange."""
+    """The spec of prepared weights; refuses dtypes that the host code cannot reorder."""
     require(not weight.is_tile, "weights on the host must be in ROW_MAJOR layout")
     shape = weight.shape
     if len(shape) == 3 and to.image_rows == 1:
@@ -88,7 +88,7 @@ def padded_columns(to: Preparation, out: int) -> int:
 
 
 def padded_rows(to: Preparation, channels: int, kernel: Pair, taps: int, depthwise: bool) -> int:
-    """Rows of the prepared matrix with the padding that its blocks have; `taps` are those of one kernel row."""
+    """Rows of the prepared matrix including block padding; `taps` counts the taps of one kernel row."""
     rows, columns = kernel
     if to.as_plain:
         return round_up(channels * rows * columns, TILE)
@@ -141,8 +141,10 @@ def prepare_weight(values: torch.Tensor, to: Preparation, dtype: DataType) -> to
     return host_convert(matrix, dtype).contiguous()
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/prepare_conv2d_weights.cpp,
+# convert_conv_weight_tensor_to_grouped_layout
 def _ungrouped(values: torch.Tensor, groups: int) -> torch.Tensor:
-    """Weights of all input channels, zero for those of other groups."""
+    """Weights expanded to all input channels, zero outside the group."""
     out, channels = values.shape[:2]
     full = values.new_zeros(out, channels * groups, *values.shape[2:])
     size = max(out // groups, 1)
@@ -152,15 +154,18 @@ def _ungrouped(values: torch.Tensor, groups: int) -> torch.Tensor:
     return full
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/prepare_conv2d_weights.cpp,
+# convert_conv_weight_tensor_to_depthwise_layout
 def _repeated(values: torch.Tensor, tiles: int) -> torch.Tensor:
-    """[channels, 1, 1, taps] → [channels, taps × rows, 1, 1]: each tap once for every row of a block."""
+    """[channels, 1, 1, taps] → [channels, taps × rows, 1, 1]: each tap repeated for every row of a block."""
     channels = values.shape[0]
     taps = values.reshape(channels, -1, 1)
     return taps.expand(-1, -1, tiles * TILE).reshape(channels, -1, 1, 1)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/prepare_conv2d_weights.cpp, to_folded_weight_layout
 def _folded(values: torch.Tensor, stride: Pair) -> torch.Tensor:
-    """Weights for an input in which every stride × stride patch has become channels."""
+    """Weights for an input whose stride × stride patches are folded into channels."""
     out, channels, rows, columns = values.shape
     high, wide_ = div_up(rows, stride[0]), div_up(columns, stride[1])
     padded = torch.nn.functional.pad(values, (0, wide_ * stride[1] - columns, 0, high * stride[0] - rows))
@@ -213,8 +218,9 @@ def prepare_bias(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
 # -- weights that are on the device already ---------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/prepare_conv2d_weights.cpp, is_valid_device_conv_weights
 def is_prepared_weight(weight: Spec, out_channels: int, dtype: DataType | None) -> bool:
-    """What the library takes for prepared weights, without looking closer."""
+    """Whether the library treats these weights as prepared; it checks no more than this."""
     shape = weight.shape
     if not weight.is_tile or len(shape) != 4 or shape[:2] != (1, 1) or shape[3] < out_channels:
         return False

@@ -1,4 +1,4 @@
-"""Convolutions whose input is in DRAM: in one piece through L1 if it fits, else slice by slice."""
+"""Convolutions with an input in DRAM: whole in L1 if it fits, else slice by slice."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from ttnn_emulator.tensors.spec import Spec
 class Outcome:
     """A planned convolution: its result, the whole problem, and the run that computes it or its first slice.
 
-    `stages` tell how a convolution in one piece takes L1; of slices only the first is checked, by its sum.
+    `stages` are the L1 allocations of an unsliced convolution; of a sliced one only the first slice's total is checked.
     """
 
     output: Spec
@@ -53,7 +53,7 @@ class SlicedConvolution(Sliceable):
         self.output_size = problem.window.output_size
 
     def padded_slice(self, start: Pair, end: Pair) -> tuple[Pair, Pair, Sides]:
-        """Input rows and columns of a slice, and the padding that they need."""
+        """Input rows and columns of a slice, and its padding."""
         window = self.problem.window
         first, last, pads = [], [], []
         for axis in (0, 1):
@@ -84,7 +84,7 @@ class SlicedConvolution(Sliceable):
         return replace(self.problem, window=replace(self.problem.window, size=size, padding=pads))
 
     def input_memory_config(self, start: Pair, end: Pair) -> MemoryConfig:
-        """Where the slice of the input is put in L1."""
+        """The L1 memory config of the input slice."""
         part = self.slice_problem(start, end)
         scheme = choose_scheme(part, self.settings).shard_layout
         sliced = part.window.size != self.input_size
@@ -113,7 +113,7 @@ def slice_memory_config(part: Problem, settings: Settings, scheme: object, slice
 
 
 def free_l1() -> int:
-    """Bytes of L1 a core that no tensor takes."""
+    """Free bytes of L1 per core."""
     device = current_device()
     assert device is not None
     memory = device.memory(BufferType.L1)

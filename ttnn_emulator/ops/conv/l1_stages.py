@@ -1,7 +1,6 @@
-"""In which order a convolution or a pool takes L1 and gives it back.
+"""The order in which a convolution or a pool allocates and frees L1.
 
-The order is that of the library: conv2d.cpp (`conv2d_L1`), conv2d_utils.cpp (`shard_or_reshard_tensor_if_required`,
-`fold_input_tensor_if_required`, `tilize_with_optional_deallocation`) and generic_pools.cpp (`pool2d_L1`).
+The order is the library's own.
 """
 
 from __future__ import annotations
@@ -15,12 +14,16 @@ from ttnn_emulator.ops.flows.value_flow import Flow
 from ttnn_emulator.tensors.spec import Spec
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d.cpp, conv2d_L1
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, shard_or_reshard_tensor_if_required,
+# fold_input_tensor_if_required and tilize_with_optional_deallocation
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/pool/generic/generic_pools.cpp, pool2d_L1
 @dataclass
 class Course:
-    """The value on its way to the kernel: where it is now, and what was taken and given back so far.
+    """The input on its way to the kernel: its current buffer, and the allocations and frees so far.
 
-    source  parameter of the call that the value came in
-    frees   whether the caller wants the input to be given back
+    source  parameter of the call that holds the input
+    frees   whether the caller deallocates the input
     """
 
     source: str
@@ -41,11 +44,11 @@ class Course:
         return self.spec.on_device and self.spec.memory_config.is_l1
 
     def copy(self, name: str, spec: Spec, *, moves: bool = False, frees: bool = True, drops: bool = True) -> None:
-        """A kernel wrote the value to a new buffer.
+        """A kernel copied the value to a new buffer.
 
-        moves  the new one is moved up where the old one was freed
-        frees  the old one goes if the caller wants that
-        drops  the old one goes if it was a copy, too
+        moves  the new buffer is moved into the space of the freed one
+        frees  the old buffer is freed if the caller deallocates the input
+        drops  the old buffer is also freed if it was a copy
         """
         if spec.memory_config.is_l1:
             self.stages.append(Take(name, spec))
@@ -61,7 +64,7 @@ class Course:
             self.copy("tiles", layout_flow(Flow(self.spec), Layout.TILE).spec)
 
     def gather(self, bytes_per_core: int, cores: int, *, frees: bool, moves: bool) -> None:
-        """Borders of neighbours are gathered beside what a core holds (`ttnn::halo`)."""
+        """The halo operation gathers the neighbours' borders into a new buffer (`ttnn::halo`)."""
         self.stages.append(Take("halo", None, bytes_per_core, cores))
         if frees and self.in_l1:
             self.stages.append(Free(self.name))
@@ -69,7 +72,7 @@ class Course:
             self.stages.append(Move("halo"))
 
     def compute(self, made: list[Spec], outputs: list[Spec], l1_bytes: int) -> None:
-        """The kernel takes its results and its circular buffers; then results go where they were wanted."""
+        """The kernel allocates outputs and circular buffers; then outputs move to the requested memory."""
         direct = [one.memory_config == other.memory_config for one, other in zip(made, outputs)]
         for number, (spec, is_output) in enumerate(zip(made, direct)):
             self.stages.append(TakeOutput(number) if is_output else Take(f"result {number}", spec))

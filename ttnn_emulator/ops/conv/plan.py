@@ -1,4 +1,4 @@
-"""What one convolution in L1 comes to: where its input is placed, how it is blocked, what comes out."""
+"""The plan of one convolution in L1: input placement, blocks and output."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from ttnn_emulator.tensors.storage import Storage
 from ttnn_emulator.tensors.tensor import Tensor
 
 L1_STEP = 16
-NARROWEST_BYTES = 2  # as far as the library's own check of alignment goes
+NARROWEST_BYTES = 2  # the narrowest dtype that the library's alignment check considers
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,12 @@ class Run:
     """One convolution on tensors in L1.
 
     weight, bias  specs of the prepared tensors
-    preparation   how to make them from tensors on the host
-    problem       what is computed in the end, after folding
+    preparation   how to prepare them from host tensors
+    problem       the convolution after folding
     fold          how the input was folded into channels, if it was
-    product       the matrix product that this convolution is, if it is one
-    stages        how L1 is taken and given back
-    pixels_fit    the shards are as wide as weights of in_channels are padded to
+    product       the matmul that replaces the convolution, if any
+    stages        L1 allocations and frees
+    pixels_fit    the shard width equals the padded in_channels of the weights
     """
 
     output: Spec
@@ -74,8 +74,9 @@ class Fold:
 # -- folding ----------------------------------------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, auto_enable_kernel_folding
 def folds(settings: Settings, window: Window, config: MemoryConfig, *, in_rows: bool) -> bool:
-    """Whether strided patches of an input in `config` are turned into channels first; `in_rows`: it is not in tiles."""
+    """Whether strided patches of an input in `config` are folded into channels; `in_rows`: the input is row-major."""
     if settings.enable_kernel_stride_folding is not None:
         return settings.enable_kernel_stride_folding
     if window.stride != window.kernel or window.stride == (1, 1) or window.dilation != (1, 1):
@@ -87,8 +88,9 @@ def folds(settings: Settings, window: Window, config: MemoryConfig, *, in_rows: 
     return config.is_dram and (in_rows or window.padding == (0, 0, 0, 0))
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, compute_kernel_stride_folding_params
 def fold_problem(problem: Problem) -> Problem:
-    """The convolution that is left once the input is folded."""
+    """The convolution on the folded input."""
     window = problem.window
     for size, pad, step in zip(window.size, window.total_padding, window.stride):
         require((size + pad) % step == 0, f"a padded input of {size + pad} cannot be folded by a stride of {step}")
@@ -103,7 +105,7 @@ def fold_problem(problem: Problem) -> Problem:
 
 
 def fold_input(x: Spec, window: Window, channels: int) -> Spec:
-    """The spec of the folded input: that of `ttnn.fold`, which does it."""
+    """The spec of the folded input: the output of `ttnn.fold`."""
     require(
         all(step <= size for step, size in zip(window.stride, window.kernel)),
         f"an input cannot be folded by a stride of {list(window.stride)}: it exceeds the kernel {list(window.kernel)}",
@@ -118,8 +120,9 @@ def fold_input(x: Spec, window: Window, channels: int) -> Spec:
         return ttnn.fold(tensor, *window.stride, padding=list(window.padding))._spec
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, use_matmul_for_1x1_conv
 def as_matmul(window: Window, settings: Settings) -> bool:
-    """Convolutions with a kernel of one pixel are matrix products."""
+    """Whether a 1 × 1 convolution runs as a matmul."""
     plain = window.kernel == window.stride == window.dilation == (1, 1) and window.padding == (0, 0, 0, 0)
     return plain and settings.shard_layout is not WIDTH
 
@@ -129,7 +132,7 @@ def as_matmul(window: Window, settings: Settings) -> bool:
 
 @dataclass(frozen=True)
 class Placed:
-    """The input where the convolution reads it."""
+    """The input in the memory that the convolution reads."""
 
     spec: Spec
     inputs: Cores
@@ -137,8 +140,9 @@ class Placed:
     moved: bool  # a copy was made
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, shard_or_reshard_tensor_if_required
 def place_input(x: Spec, problem: Problem, settings: Settings, auto_sharded: bool) -> Placed:
-    """Shard the input, or shard it anew, if the convolution needs that."""
+    """Shard or reshard the input if the convolution requires it."""
     config, moved = _wanted_placement(x, problem, settings)
     inputs = Cores.of(config)
     grid = output_grid(problem.board, settings, inputs)
@@ -234,7 +238,7 @@ def _wanted_placement(x: Spec, problem: Problem, settings: Settings) -> tuple[Me
 
 
 def _overrides(settings: Settings, config: MemoryConfig, shard: ShardSpec) -> bool:
-    """Whether the settings insist on another sharding than the input has."""
+    """Whether the settings override the input's sharding."""
     require(settings.core_grid is not None, "override_sharding_config needs a core_grid")
     require(settings.shard_layout is not None, "override_sharding_config needs a shard_layout")
     if settings.core_grid != shard.grid or settings.shard_layout is not config.memory_layout:
@@ -255,7 +259,7 @@ def plan_in_l1(
     memory_config: MemoryConfig | None,
     math: MathConfig,
 ) -> Run:
-    """Check one convolution whose input is, or is brought, in L1."""
+    """Check one convolution whose input is in L1 or is copied there."""
     stride, transposed = problem.window.stride, problem.window.transposed
     course = Course("input_tensor", x, settings.deallocate_activation)
     fold: Fold | None = None
@@ -273,7 +277,7 @@ def plan_in_l1(
     auto_sharded = not x.is_sharded and settings.shard_layout is None
     if auto_sharded:
         settings = choose_scheme(problem, settings.with_(weights_dtype=settings.weights_dtype or weight.dtype))
-    if transposed:  # rows of gathered activations are not shared, though that was considered above
+    if transposed:  # no activation reuse, although the check above considers it
         settings = settings.with_(enable_activation_reuse=False)
     placed = place_input(x, problem, settings, auto_sharded)
     config = placed.spec.memory_config
@@ -330,7 +334,7 @@ def plan_in_l1(
 
 
 def _place(course: Course, placed: Placed, problem: Problem) -> None:
-    """The way of the input to where the kernel reads it."""
+    """The copies of the input before the kernel reads it."""
     flat = flattened_flow(course.spec)
     if flat.moved:
         course.copy("flat", flat.spec, frees=False, drops=False)
@@ -344,7 +348,7 @@ def _place(course: Course, placed: Placed, problem: Problem) -> None:
 
 
 def _has_halo(placed: Placed, problem: Problem) -> bool:
-    """Whole rows of channels that have no border are read where they are."""
+    """Whether a halo is needed; sticks without a border are read in place."""
     rows_of_channels = placed.inputs.scheme is WIDTH and placed.spec.layout is Layout.ROW_MAJOR
     return problem.window.transposed or not rows_of_channels or problem.window.total_padding != (0, 0)
 
@@ -352,9 +356,9 @@ def _has_halo(placed: Placed, problem: Problem) -> bool:
 def prepared(
     weight: Spec, bias: Spec | None, preparation: Preparation, settings: Settings, *, any_weight: bool
 ) -> tuple[Spec, Spec | None]:
-    """Specs of the tensors that the device works with, made from those given where they are not that already.
+    """Specs of prepared weights and bias; tensors that are not prepared yet are prepared.
 
-    A transposed convolution takes any weights that are on the device for prepared ones.
+    A transposed convolution treats all device weights as prepared.
     """
     out = preparation.out_channels
     from_host = not weight.on_device
@@ -372,7 +376,7 @@ def prepared(
 
 
 def _as_convolution(run: Run, placed: Placed, channels: int) -> tuple[Run, int, int]:
-    """The run with its output, and the bytes a core of the halo and of circular buffers."""
+    """The run with its output, and the bytes per core of halo and circular buffers."""
     problem, settings, blocks = run.problem, run.settings, run.blocks
     config = output_memory_config(problem, placed.outputs)
     assert config.shard_spec is not None
@@ -432,7 +436,7 @@ def _splits(run: Run, placed: Placed, channels: int) -> bool:
 
 
 def _require_reuse(run: Run, placed: Placed, channels: int) -> None:
-    """Neighbouring output rows can share what was gathered only where windows overlap plainly."""
+    """Conditions of activation reuse between adjacent output rows."""
     window = run.problem.window
     require(placed.inputs.scheme is not BLOCK, "activation reuse does not go with block sharding")
     require(
@@ -443,7 +447,7 @@ def _require_reuse(run: Run, placed: Placed, channels: int) -> None:
 
 
 def _require_indices(run: Run, placed: Placed, channels: int) -> int:
-    """Bytes of the lists that tell the readers where to read; the library leaves two for each output pixel."""
+    """Bytes of the readers' index lists; the library reserves two per output pixel."""
     problem, blocks = run.problem, run.blocks
     readers: tuple[int, ...] = (blocks.act_h * TILE,)
     if _splits(run, placed, channels):
@@ -457,15 +461,16 @@ def _require_indices(run: Run, placed: Placed, channels: int) -> int:
     return needed
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, conv_skip_mcast
 def _alone(placed: Placed) -> bool:
-    """A single core along the channels has nobody to send activations to."""
+    """Whether there is a single core along the channels, so that no multicast is needed."""
     if placed.inputs.scheme is HEIGHT:
         return placed.inputs.rows == 1
     return placed.inputs.channels == 1 and placed.outputs.channels == 1
 
 
 def _require_reachable(placed: Placed, board: Pair) -> None:
-    """Cores along the channels send to each other row by row, as far as the grid of the output or the input goes."""
+    """Cores along the channels multicast along rows, within the grid of the output or the input."""
     count = placed.inputs.grid.num_cores()
     if count > placed.outputs.grid.num_cores():
         grid = num_cores_to_corerangeset(count, CoreCoord(*board), True)

@@ -1,4 +1,4 @@
-"""Convolutions with a kernel of one pixel: `ttnn.linear` on tensors that are sharded as a convolution's are."""
+"""1 × 1 convolutions: `ttnn.linear` on tensors sharded like those of a convolution."""
 
 from __future__ import annotations
 
@@ -29,13 +29,15 @@ from ttnn_emulator.tensors.spec import Spec
 
 @dataclass(frozen=True)
 class Product:
-    """A convolution as a matmul, with what the library does after it."""
+    """A convolution as a matmul, with the library's subsequent steps."""
 
     how: Multiplication
     bias_after: bool
     activation_after: UnaryWithParam | None
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp,
+# determine_matmul_op_config_from_conv_op_config
 def plan_product(
     x: Spec,
     inputs: Cores,
@@ -46,7 +48,7 @@ def plan_product(
     bias: Spec | None,
     math: MathConfig,
 ) -> Product:
-    """Check the matmul: with the program that the convolution's blocks ask for, or one of the library's choice."""
+    """Check the matmul, with a program derived from the convolution's blocks or selected by the library."""
     x = layout_flow(Flow(x), Layout.TILE).spec
     program, config = None, DRAM_MEMORY_CONFIG
     if x.is_sharded:

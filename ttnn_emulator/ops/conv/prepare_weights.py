@@ -1,6 +1,6 @@
-"""ttnn.prepare_conv_weights and its kin: weights and biases brought into the device's form ahead of the convolution.
+"""ttnn.prepare_conv_weights and related functions: convert weights and biases to the device's format in advance.
 
-How the weights are padded depends on how the convolution will be sharded, so all that decides about that is asked for.
+The padding depends on the sharding of the convolution, so the functions take all arguments that determine it.
 """
 
 from __future__ import annotations
@@ -42,8 +42,9 @@ from ttnn_emulator.tensors.shapes import div_up, round_up
 from ttnn_emulator.tensors.spec import Spec
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/prepare_conv2d_weights.cpp, setup_conv_prep_config
 def preparation_for(config: MemoryConfig, problem: Problem, settings: Settings, slicing: Slicing | None) -> Preparation:
-    """How weights must look for a convolution whose input will be laid out and placed as said."""
+    """Preparation parameters for a convolution with this input memory config."""
     stride = problem.window.stride
     in_dram = not config.is_l1 and not (slicing is not None and slicing.kind is WHOLE)
     in_dram = in_dram or (slicing is not None and slicing.kind is not WHOLE)
@@ -107,7 +108,7 @@ def preparation_for(config: MemoryConfig, problem: Problem, settings: Settings, 
 
 
 def _first_slice(problem: Problem, settings: Settings, slicing: Slicing | None) -> tuple[MemoryConfig, Problem, bool]:
-    """The input's placement and the problem of the first slice, and whether there is more than one."""
+    """Memory config and problem of the first slice, and whether there are more slices."""
     require(
         settings.weights_dtype not in BLOCK_FLOAT_DTYPES,
         f"weights cannot be prepared as {settings.weights_dtype} for an input in DRAM, only for one in L1",
@@ -131,7 +132,7 @@ def _first_slice(problem: Problem, settings: Settings, slicing: Slicing | None) 
 
 
 def _sharded(config: MemoryConfig, problem: Problem, settings: Settings, in_dram: bool) -> Settings:
-    """Settings with the way of sharding: that of the input, one asked for, or the best."""
+    """Settings with the sharding scheme: the input's, the requested one, or the best."""
     if not config.is_sharded():
         settings = choose_scheme(problem, settings)
     if config.is_sharded() and not settings.reshard_if_not_optimal:
@@ -327,7 +328,7 @@ def bias_plan(
 
 
 def _as_convolution(window: Window) -> Window:
-    """The convolution on the spread input that a transposed one comes down to."""
+    """The equivalent convolution on the dilated input of a transposed one."""
     return Window(window.batch, window.padded_size, window.kernel, dilation=window.dilation)
 
 

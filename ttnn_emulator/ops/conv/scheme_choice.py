@@ -1,4 +1,4 @@
-"""How a convolution is sharded when the caller does not say: by the least L1, as the library estimates it."""
+"""The default sharding scheme of a convolution: the one with the smallest L1 estimate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ttnn_emulator.tensors.shapes import round_up
 
 @dataclass(frozen=True)
 class Estimate:
-    """L1 bytes a core that a convolution would take under one way of sharding."""
+    """L1 bytes per core of a convolution under one sharding scheme."""
 
     cores: int
     input: int
@@ -24,10 +24,11 @@ class Estimate:
     total: int
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, calculate_L1_usage_for_conv_op
 def estimate(
     problem: Problem, settings: Settings, scheme: TensorMemoryLayout, halo_input: MemoryConfig | None = None
 ) -> Estimate:
-    """The library's own guess, which decides between ways of sharding and how often to slice."""
+    """The library's estimate, which selects the sharding scheme and the number of slices."""
     settings = settings.with_(shard_layout=scheme)
     alignment = sharding.channel_alignment(scheme, problem.layout, as_matmul=problem.as_matmul)
     kernel_h, kernel_w = problem.window.kernel
@@ -58,8 +59,9 @@ def estimate(
     return Estimate(cores, held, halo, sizes.circular + sizes.output + halo)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, determine_conv_config_for_auto_shard
 def choose_scheme(problem: Problem, settings: Settings) -> Settings:
-    """Settings with the way of sharding that takes least L1."""
+    """Settings with the sharding scheme that uses the least L1."""
     if settings.shard_layout is not None:
         return settings
     best, least = HEIGHT, estimate(problem, settings, HEIGHT).total

@@ -1,4 +1,4 @@
-"""How convolutions and pools deal their work out over cores: grids, shard shapes, channel alignment."""
+"""How convolutions and pools distribute work over cores: grids, shard shapes, channel alignment."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ BLOCK = TensorMemoryLayout.BLOCK_SHARDED
 ROWS = ShardOrientation.ROW_MAJOR
 COLUMNS = ShardOrientation.COL_MAJOR
 
-# L1 moves in steps of 16 bytes, and the narrowest values in it are bfloat16.
+# L1 transfers are aligned to 16 bytes, and the narrowest row-major dtype is bfloat16.
 NARROWEST_CHANNELS = 8
 
 
 @dataclass(frozen=True)
 class Cores:
-    """Cores that share one operation's work, and along which dimensions they share it."""
+    """The cores of an operation, and the dimensions over which they share its work."""
 
     grid: CoreRangeSet
     scheme: TensorMemoryLayout
@@ -56,7 +56,7 @@ class Cores:
         return cls(config.shard_spec.grid, config.memory_layout, config.shard_spec.orientation)
 
     def memory_config(self, rows: int, channels: int, row_step: int) -> MemoryConfig:
-        """Where a tensor [1, 1, rows, channels] lies, its shards being multiples of `row_step` rows."""
+        """The memory config of [1, 1, rows, channels] with shard heights that are multiples of `row_step`."""
         down, across = self.rows, self.channels
         height = rows if self.scheme is WIDTH else round_up(rows, down * row_step) // down
         require(channels % across == 0, f"{channels} channels do not divide over {across} cores")
@@ -68,8 +68,10 @@ class Cores:
 # -- how many cores ---------------------------------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp,
+# find_closest_largest_divisor_with_num_padding_and_mult
 def most_cores(work: int, limit: int, step: int = 1) -> int:
-    """The most cores, up to `limit`, of which none idles when `work` is dealt out in multiples of `step`."""
+    """The most cores, up to `limit`, without an idle one when `work` is split in multiples of `step`."""
     cores = limit
     while cores > 1:
         padded = round_up(work, cores * step)
@@ -79,8 +81,9 @@ def most_cores(work: int, limit: int, step: int = 1) -> int:
     return cores
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, find_closest_largest_divisor
 def most_even_cores(limit: int, *works: int) -> int:
-    """The most cores, up to `limit`, over which all of `works` divide without a rest."""
+    """The most cores, up to `limit`, that divides all of `works`."""
     cores = limit
     while any(work % cores for work in works):
         cores -= 1
@@ -95,6 +98,7 @@ def block_grid(rows: int, channels: int, orientation: ShardOrientation) -> CoreR
     return rectangle(rows, channels) if orientation is COLUMNS else rectangle(channels, rows)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, determine_parallel_config
 def choose_cores(
     scheme: TensorMemoryLayout,
     board: tuple[int, int],
@@ -111,7 +115,7 @@ def choose_cores(
 ) -> Cores:
     """The cores for an output of `rows` pixels when its input is sharded by `scheme`.
 
-    Convolutions take shards of whole tiles; pools take any number of rows, and half tiles of channels.
+    Convolutions use shards of whole tiles; pools accept any number of rows and half tiles of channels.
     """
     width, height = board
     tile_rows = div_up(rows, TILE if whole_tile_rows else 1)
@@ -136,10 +140,11 @@ def choose_cores(
     return Cores(block_grid(down, across, orientation), BLOCK, orientation)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, determine_output_parallel_config
 def output_cores(
     inputs: Cores, board: tuple[int, int], out_channels: int, orientation: ShardOrientation, as_matmul: bool
 ) -> Cores:
-    """The cores of a convolution's output: those of the input, but as many along the channels as the output fills."""
+    """The cores of a convolution's output: those of the input, with as many along the channels as the output fills."""
     if as_matmul or inputs.scheme is HEIGHT:
         return inputs
     width, height = board
@@ -154,6 +159,7 @@ def output_cores(
 # -- alignment --------------------------------------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, get_input_channels_alignment
 def channel_alignment(
     scheme: TensorMemoryLayout,
     layout: Layout,
@@ -162,7 +168,7 @@ def channel_alignment(
     as_matmul: bool = False,
     memory_config: MemoryConfig | None = None,
 ) -> int:
-    """What the input channels of each core are padded to a multiple of."""
+    """The alignment of the input channels per core."""
     if as_matmul or scheme is WIDTH or not (layout is Layout.ROW_MAJOR or sliced):
         return TILE
     if memory_config is not None and memory_config.is_sharded():
@@ -172,6 +178,7 @@ def channel_alignment(
     return NARROWEST_CHANNELS
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, determine_input_memory_config
 def input_memory_config(
     scheme: TensorMemoryLayout,
     cores: Cores,
@@ -182,7 +189,7 @@ def input_memory_config(
     sliced: bool,
     as_matmul: bool,
 ) -> MemoryConfig:
-    """Where the input of a convolution lies in L1 when it is dealt out over `cores`."""
+    """The L1 memory config of a convolution's input on `cores`."""
     alignment = channel_alignment(scheme, layout, sliced=sliced, as_matmul=as_matmul)
     step = 1 if scheme is WIDTH and layout is Layout.ROW_MAJOR else TILE
     return cores.memory_config(round_up(rows, cores.rows * step), round_up(channels, cores.channels * alignment), step)

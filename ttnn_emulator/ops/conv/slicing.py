@@ -1,4 +1,4 @@
-"""Operations on images in DRAM that do not fit L1: how many slices, along which dimension."""
+"""Slicing of operations on images in DRAM that do not fit L1: number of slices and dimension."""
 
 from __future__ import annotations
 
@@ -17,20 +17,22 @@ ALONG_HEIGHT = ALL_ENUMS["SliceTypeEnum"].DRAMSliceHeight
 ALONG_WIDTH = ALL_ENUMS["SliceTypeEnum"].DRAMSliceWidth
 WHOLE = ALL_ENUMS["SliceTypeEnum"].L1Full
 
-TALL = 3.0  # rows for each column from which a row-major image is sliced along its height
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/sliding_window/op_slicing/op_slicing.cpp, threshold_ratio and input_width
+# in best_guess_slice_type
+TALL = 3.0  # ratio of height to width above which a row-major image is sliced along its height
 NARROW = 200  # columns below which a tiled image is sliced along its height
 
 
 @dataclass(frozen=True)
 class Slicing:
-    """Into how many slices the output is cut, along which dimension."""
+    """The number of output slices, and their dimension."""
 
     kind: SliceType
     count: int
 
 
 class Sliceable(ABC):
-    """An operation on one slice of its output. Corners are (row, column), the end not included."""
+    """An operation on one slice of its output. Corners are (row, column), end exclusive."""
 
     output_layout: Layout
     input_size: Pair
@@ -38,15 +40,15 @@ class Sliceable(ABC):
 
     @abstractmethod
     def input_slice(self, start: Pair, end: Pair) -> tuple[Pair, Pair]:
-        """What of the input a slice of the output needs."""
+        """The input region of an output slice."""
 
     @abstractmethod
     def l1_bytes(self, start: Pair, end: Pair, count: int) -> int:
-        """L1 that a slice takes on every core."""
+        """L1 bytes per core of a slice."""
 
 
 def output_slices(op: Sliceable, slicing: Slicing) -> Iterator[tuple[Pair, Pair]]:
-    """The slices of the output that take some input."""
+    """The output slices with a non-empty input region."""
     along_height = slicing.kind is ALONG_HEIGHT
     axis = 0 if along_height else 1
     extent = op.output_size[axis]
@@ -67,7 +69,7 @@ def output_slices(op: Sliceable, slicing: Slicing) -> Iterator[tuple[Pair, Pair]
 
 
 def most_slices(op: Sliceable, kind: SliceType) -> int:
-    """Slices of a tiled result end at tiles."""
+    """The largest number of slices; slices of a tiled output end at tile boundaries."""
     extent = op.output_size[0 if kind is ALONG_HEIGHT else 1]
     return div_up(extent, _step(op, kind)) if op.output_layout is Layout.TILE else extent
 
@@ -77,7 +79,7 @@ def _step(op: Sliceable, kind: SliceType) -> int:
 
 
 def choose_slicing(op: Sliceable, given: Slicing | None, free_bytes: int) -> Slicing:
-    """The slicing asked for, or the fewest slices that fit into what is free of L1."""
+    """The requested slicing, or the fewest slices that fit into free L1."""
     if given is not None and given.count > 0:
         return given
     kinds = [given.kind] if given is not None else _both(best_guess(op))
@@ -87,13 +89,14 @@ def choose_slicing(op: Sliceable, given: Slicing | None, free_bytes: int) -> Sli
             if all(op.l1_bytes(*corners, count) <= free_bytes for corners in output_slices(op, slicing)):
                 return slicing
     raise InvalidArgument(
-        f"could not find valid slice configuration: no number of slices fits into {free_bytes} B of L1 a core",
+        f"could not find valid slice configuration: no number of slices fits into {free_bytes} B of L1 per core",
         hint="Deallocate tensors in L1, or use fewer channels or a smaller window.",
     )
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/sliding_window/op_slicing/op_slicing.cpp, best_guess_slice_type
 def best_guess(op: Sliceable) -> SliceType:
-    """Slices across the width overlap less; tall or narrow images are cut along their height all the same."""
+    """The preferred dimension: width, because slices overlap less, except for tall or narrow images."""
     height, width = op.input_size
     if op.output_layout is Layout.ROW_MAJOR:
         return ALONG_HEIGHT if height > width * TALL else ALONG_WIDTH

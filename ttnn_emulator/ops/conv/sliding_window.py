@@ -1,4 +1,4 @@
-"""Windows that slide over images: sizes, padding, and how much of its neighbours' input each core needs."""
+"""Sliding windows over images: sizes, padding, and the halo of each core."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def sides(padding: tuple[int, ...]) -> Sides:
 class Window:
     """A window over a batch of images.
 
-    ceil_pad    rows and columns beyond the padding that the last window of a pool in ceil mode reaches into
-    transposed  the window of a transposed convolution: the input is spread by the stride, then visited step by step
+    ceil_pad    additional rows and columns of padding for the last window in ceil mode
+    transposed  the window of a transposed convolution: the input is dilated by the stride, the window moves by 1
     """
 
     batch: int
@@ -65,18 +65,20 @@ class Window:
             )
         )
 
+    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/sliding_window/sliding_window.cpp, get_transposed_full_input_shape
     @property
     def padded_size(self) -> Pair:
-        """Size of the image that the window visits, padding and spread zeros included."""
+        """Size of the padded (and dilated, if transposed) image."""
         if self.transposed:
             return tuple(out + reach - 1 for out, reach in zip(self.output_size, self.reach))  # type: ignore[return-value]
         return tuple(  # type: ignore[return-value]
             size + pad + ceil for size, pad, ceil in zip(self.size, self.total_padding, self.ceil_pad)
         )
 
+    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/sliding_window/sliding_window.cpp, get_transposed_real_padding
     @property
     def spread_padding(self) -> Sides:
-        """Zeros around the spread input of a transposed convolution, its output padding not counted."""
+        """Padding of the dilated input of a transposed convolution, without output padding."""
         return tuple(self.reach[side // 2] - 1 - pad for side, pad in enumerate(self.padding))  # type: ignore[return-value]
 
     @property
@@ -86,7 +88,7 @@ class Window:
         return self.batch * height * width
 
     def require_output(self) -> None:
-        """Refuse windows that do not fit: the library counts in unsigned numbers and fails to allocate the result."""
+        """Refuse windows that do not fit: the library's unsigned sizes wrap, and the output cannot be allocated."""
         height, width = self.output_size
         require(
             height > 0 and width > 0 and self.rows <= UINT32,
@@ -105,8 +107,10 @@ class Window:
     def _rows_per_core(self, cores: int, whole_tiles: bool) -> int:
         return div_up(self.rows, cores * TILE) * TILE if whole_tiles else div_up(self.rows, cores)
 
+    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/sliding_window/sliding_window.cpp, generate_shard_boundaries and
+    # generate_max_out_nsticks_per_core
     def halo_rows(self, cores: int, *, whole_tiles: bool = True) -> int:
-        """Padded input pixels that the core with most of them holds when the output is dealt out over `cores`."""
+        """The largest number of padded input pixels per core when the output is distributed over `cores`."""
         height, width = self.output_size
         image, line, step, _ = self._places()
         beyond = (self.reach[0] - 1) * self.padded_size[1] + self.reach[1] - 1
@@ -121,16 +125,17 @@ class Window:
         for _ in range(cores):
             end = min(start + per_core, rows) - 1
             first, last = window_start(min(start, rows - 1)), window_start(end)
-            if start and not first:  # a single window: cores after the first hold nothing
+            if start and not first:  # a single window: only the first core holds pixels
                 first, last = last + 1, last - beyond
             most = max(most, last + beyond - first + 1)
             start = end + 1
         return most
 
+    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/sliding_window/sliding_window.cpp, generate_sliding_window_op_config
     def index_values(self, cores: int, blocks: tuple[int, ...], *, whole_tiles: bool = True) -> int:
-        """Length of the longest list of indices that tells a core's readers where their windows are.
+        """Length of the longest index list of a core's readers.
 
-        `blocks` are the output pixels that the readers, in turn, gather at a time. A list has two values for every
+        `blocks` are the output pixels per block of each reader, in turn. A list has two values for every
         block and two for every run of windows that follow each other at the stride.
         """
         height, width = self.output_size
@@ -150,8 +155,9 @@ class Window:
             longest = max(longest, length)
         return longest + longest % 2
 
+    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/sliding_window/sliding_window.cpp, get_ceil_pad_hw
     def with_ceil_pad(self) -> Window:
-        """The same window with the padding that ceil mode adds, as PyTorch counts it."""
+        """The same window with the padding of ceil mode, as PyTorch computes it."""
         extra = []
         for axis in (0, 1):
             size, stride, reach = self.size[axis], self.stride[axis], self.reach[axis]

@@ -1,4 +1,4 @@
-"""Tensors from nothing: of one value, of a range, like another tensor, from a list."""
+"""Tensor creation: from one value, a range, another tensor's shape, or a list."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DEVICE_FILLED = frozenset({DataType.BFLOAT16, DataType.FLOAT32, DataType.BFLOAT8
 
 
 def filled(spec: Spec, value: Number, into: tuple[str, ...] = ()) -> Plan:
-    """A plan that makes a tensor of one value, converted as the host does."""
+    """A plan that creates a constant tensor, with the host's conversion."""
     scalar = host_number(value, spec.dtype)
     values = functools.partial(torch.full, spec.shape, scalar, dtype=CARRIER[spec.dtype])
     return Plan(spec, values, reads=(), into=into, program=NO_PROGRAM)
@@ -58,7 +58,7 @@ def _full(
     memory_config: MemoryConfig | None,
     output: Spec | None = None,
 ) -> Plan:
-    """What the library fills on the host and uploads."""
+    """A constant tensor that the library fills on the host and uploads."""
     if output is not None:
         spec = output
         # A block-float result is uploaded to a buffer of its own.
@@ -80,7 +80,7 @@ def empty(
     device: MeshDevice | None = None,
     memory_config: MemoryConfig | None = None,
 ) -> Plan:
-    """Room for a tensor; the emulator fills it with zeros."""
+    """An uninitialised tensor; the emulator fills it with zeros."""
     spec = Spec.of(shape, dtype, layout, memory_config or DRAM_MEMORY_CONFIG)
     values = functools.partial(torch.zeros, spec.shape, dtype=CARRIER[spec.dtype])
     return Plan(spec, values, reads=(), program=NO_PROGRAM)
@@ -143,7 +143,7 @@ def _full_like(
 
 
 def _filled_by_kernel(like: Spec, value: float, memory_config: MemoryConfig | None, output: Spec | None) -> Plan:
-    """ttnn.fill: the value reaches a 16-bit destination register cut off, not rounded."""
+    """ttnn.fill: a 16-bit destination register truncates the value instead of rounding it."""
     if output is not None:
         require(output.shape == like.shape, f"the output has shape {list(output.shape)}, not {list(like.shape)}")
     config = memory_config or like.memory_config
@@ -208,7 +208,7 @@ def empty_like(
     device: MeshDevice | None = None,
     memory_config: MemoryConfig | None = None,
 ) -> Plan:
-    """Room for a tensor like another; the emulator fills it with zeros."""
+    """An uninitialised tensor like another; the emulator fills it with zeros."""
     require(device is not None or tensor.on_device, "the tensor is on the host, and no device is given")
     spec = Spec.of(
         tensor.shape,
@@ -230,7 +230,7 @@ def arange(
     memory_config: MemoryConfig | None = None,
     layout: Layout = Layout.ROW_MAJOR,
 ) -> Plan:
-    """start, start + step, … up to but without end."""
+    """start, start + step, … up to end, exclusive."""
     require(dtype in RANGE_DTYPES, f"no ranges of {dtype} are made")
     require(step != 0, "step must not be 0")
     require((end - start) * step >= 0, f"a step of {step} does not lead from {start} to {end}")

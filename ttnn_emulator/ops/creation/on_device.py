@@ -1,4 +1,4 @@
-"""Tensors that a kernel makes on the device: of one value, of a range, with a filled corner."""
+"""Tensors created by kernels on the device: constants, ranges, and filled corners."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _kernel_full(
 
 
 def _bits_in(value: Number, dtype: DataType) -> Number:
-    """The number as the writer gets it: float32 bits, of which a bfloat16 tensor takes the rounded upper half."""
+    """The number as passed to the writer: float32 bits; a bfloat16 tensor uses the rounded upper half."""
     if dtype is DataType.INT32:
         return value if isinstance(value, int) else struct.unpack("<i", struct.pack("<f", value))[0]
     if isinstance(value, int):
@@ -82,7 +82,7 @@ def moreh_arange(
     dtype: DataType = DataType.BFLOAT16,
     memory_config: MemoryConfig | None = None,
 ) -> Plan:
-    """start, start + step, … up to but without end, made on the device; in tiles one row of them."""
+    """start, start + step, … up to end, exclusive, on the device; in TILE layout one row of tiles."""
     require(step != 0, "step must not be 0")
     require((end - start) * step >= 0, f"a step of {step} does not lead from {start} to {end}")
     require(dtype in KERNEL_FILLED, f"no ranges of {dtype} are made")
@@ -107,7 +107,7 @@ def moreh_arange(
 
 
 def _steps(start: float, step: float, count: int, dtype: DataType) -> torch.Tensor:
-    """start + index × step in float32; bfloat16 keeps the upper half of it."""
+    """start + index × step in float32; bfloat16 truncates it to the upper half."""
     index = torch.arange(count, dtype=torch.float32)
     values = torch.tensor(start, dtype=torch.float32) + index * torch.tensor(step, dtype=torch.float32)
     if dtype in INTEGER_RANGE:

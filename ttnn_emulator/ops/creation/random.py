@@ -1,6 +1,6 @@
-"""Random tensors. Values depend on the seed alone; which values those are differs from the chip's generator.
+"""Random tensors. Values depend only on the seed; they differ from those of the chip's generator.
 
-A seed of 0, or none, asks for new values at every call, as in the library; torch's own generator then gives them.
+A seed of 0, or none, asks for new values at every call, as in the library; torch's own generator then provides them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _generator(seed: int | None) -> torch.Generator | None:
 
 
 def _inclusive_range(low: float, high: float, dtype: DataType) -> tuple[float, float]:
-    """The least and the greatest value of [low, high) that the dtype has, without denormals."""
+    """The smallest and the largest value of [low, high) in the dtype, without denormals."""
     low, high = float(np.float32(low)), float(np.float32(high))
     require(math.isfinite(low) and math.isfinite(high), f"the range [{low}, {high}) must be finite")
     require(low < high, f"the range [{low}, {high}) is empty")
@@ -110,7 +110,7 @@ def rand(
     high: float = 1.0,
     seed: int = 0,
 ) -> Plan:
-    """Values spread evenly over [low, high)."""
+    """Values uniformly distributed over [low, high)."""
     require(seed >= 0, f"a seed of {seed} is negative")
     require(dtype is not DataType.UINT8, f"no random values of {dtype} are made")
     made_as = dtype if dtype in GENERATED else DataType.FLOAT32
@@ -132,7 +132,8 @@ def _generated(flow: Flow, make: Any, program: Any = None) -> Plan:
             values = step(values)
         return values.contiguous()
 
-    # The library leaves the seed out of its hash (rand_program_factory.cpp, `rand_seed_for_core`).
+    # The seed is a runtime argument and not part of the program hash.
+    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/rand/device/rand_program_factory.cpp, rand_seed_for_core
     return Plan(flow.spec, compute, reads=(), program=program, is_seeded=True)
 
 
@@ -164,7 +165,7 @@ def randn(
 
 @operation("ttnn.uniform", ignores=("memory_config", "compute_kernel_config"))
 def uniform(input: Spec, from_: float = 0.0, to: float = 1.0, seed: int = 0) -> Plan:
-    """Overwrite a tensor with values spread evenly over [from, to)."""
+    """Overwrite a tensor with values uniformly distributed over [from, to)."""
     require(seed >= 0, f"a seed of {seed} is negative")
     require(input.dtype in GENERATED, f"only bfloat16 and float32 are made, not {input.dtype}")
     bounds = _inclusive_range(from_, to, input.dtype)
@@ -246,7 +247,7 @@ def manual_seed(
     user_ids: Any = None,
     sub_core_grids: CoreRangeSet | None = None,
 ) -> Plan:
-    """Seed the generators of all cores, or of the users' cores, for later calls; gives a tensor without a meaning."""
+    """Seed the generators of all cores, or of the users' cores, for later calls; returns a dummy tensor."""
     by_tensor = isinstance(seeds, Spec)
     require(by_tensor or device is not None, "a device is needed when the seed is a number")
     require(by_tensor or seeds >= 0, f"a seed of {seeds} is negative")

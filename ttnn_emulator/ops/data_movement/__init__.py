@@ -1,1 +1,1 @@
-"""Changes of layout, dtype, shape and memory, and parts of tensors joined or cut."""
+"""Changes of layout, dtype, shape and memory; joining and splitting tensors."""

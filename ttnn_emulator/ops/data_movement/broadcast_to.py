@@ -37,7 +37,7 @@ def broadcast_to(
         "bcast_to: Invalid input memory config or output memory config, both must be interleaved",
     )
     if output is not None:
-        require(output.shape == shape, f"the output is {list(output.shape)}, asked for is {list(shape)}")
+        require(output.shape == shape, f"the output is {list(output.shape)}, requested is {list(shape)}")
         require(output.layout is input.layout, f"the output must be in {input.layout}, it is in {output.layout}")
         require(output.dtype is input.dtype, f"the output must be {input.dtype}, it is {output.dtype}")
     out = output or Spec.of(shape, input.dtype, input.layout, config)

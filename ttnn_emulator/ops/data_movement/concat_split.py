@@ -1,4 +1,4 @@
-"""Tensors put together and taken apart along a dimension: concat, stack, split, chunk."""
+"""Joining and splitting tensors along a dimension: concat, stack, split, chunk."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up, round_up
 from ttnn_emulator.tensors.spec import ROW_MAJOR_BYTES, Spec, tile_bytes
 from ttnn_emulator.tensors.tensor import Tensor
 
-# Inputs that one program takes: its arguments are limited, and so are the circular buffers of block shards.
+# Inputs per program, limited by its arguments, and by its circular buffers for block shards.
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/data_movement/concat/device/concat_device_operation.cpp, max_tensors
 MOST_INPUTS, MOST_BLOCK_SHARDED = 47, 16
-MOST_UNALIGNED = 32  # inputs that the kernel for unaligned tiles takes
+MOST_UNALIGNED = 32  # inputs per program of the unaligned-tile kernel
 
 
 @composite("ttnn.concat")
@@ -46,7 +47,7 @@ def concat(
     groups: int = 1,
     sub_core_grids: CoreRangeSet | None = None,
 ) -> Tensor:
-    """All tensors one after the other along `dim`."""
+    """Concatenate tensors along `dim`."""
     require(len(tensors) > 0, "there must be at least one tensor to concatenate")
     require(output_tensor is None, "an output tensor is not supported")
     config = memory_config or DRAM_MEMORY_CONFIG
@@ -87,7 +88,7 @@ def _row_bytes(spec: Spec, size: int) -> int:
 
 
 def _takes_unaligned_tiles(tensors: Sequence[Tensor], dim: int, groups: int, config: MemoryConfig) -> bool:
-    """Whether one kernel joins tiles whose last ones are not full: it untilizes, shifts and tilizes band by band."""
+    """Whether one kernel joins partially filled tiles: it untilizes, shifts and tilizes per row of tiles."""
     specs = [tensor._spec for tensor in tensors]
     first = specs[0]
     if groups != 1 or len(tensors) > MOST_UNALIGNED or config.is_sharded() or first.rank < 2 or dim != first.rank - 1:
@@ -111,14 +112,14 @@ def _takes_unaligned_tiles(tensors: Sequence[Tensor], dim: int, groups: int, con
 
 
 def _free_l1(device: MeshDevice) -> int:
-    """Bytes of L1 below the lowest tensor of any core."""
+    """Bytes of L1 below the lowest tensor on any core."""
     memory = device.memory(BufferType.L1)
     lowest = memory.lowest_used_address
     return (lowest if lowest is not None else memory.base + memory.bank_bytes) - memory.base
 
 
 def _concat_by_tiles_or_rows(tensors: Sequence[Tensor], dim: int, groups: int, config: MemoryConfig) -> Tensor:
-    """Tiles that are not full along `dim` become rows first, and tiles again at the end."""
+    """Untilize inputs with partial tiles along `dim`, concatenate rows, and tilize the result."""
     specs = [tensor._spec for tensor in tensors]
     if not any(spec.is_tile and (spec.shape[dim] != spec.padded_shape[dim] or spec.rank == 1) for spec in specs):
         return _concat_rows(tensors, dim, groups, config)
@@ -133,7 +134,7 @@ def _concat_by_tiles_or_rows(tensors: Sequence[Tensor], dim: int, groups: int, c
 
 
 def _concat_rows(tensors: Sequence[Tensor], dim: int, groups: int, config: MemoryConfig) -> Tensor:
-    """Rows that do not fill the memory's units cannot be joined end to end: they are joined as columns."""
+    """Unaligned rows cannot be joined end to end: transpose, join along the height, transpose back."""
     rank = tensors[0]._spec.rank
     unaligned_vectors = dim == 0 and any(
         not tensor._spec.is_tile
@@ -154,7 +155,7 @@ def _concat_rows(tensors: Sequence[Tensor], dim: int, groups: int, config: Memor
 
 
 def _concat(tensors: Sequence[Tensor], dim: int, groups: int, config: MemoryConfig) -> Tensor:
-    """Joins tensors that need no preparation, in batches if they are many."""
+    """Concatenate tensors that need no preparation, in batches if there are too many."""
     if len(tensors) == 1:
         only = tensors[0]
         return only if only._spec.memory_config == config else ttnn.clone(only, memory_config=config)
@@ -190,7 +191,7 @@ def _concat(tensors: Sequence[Tensor], dim: int, groups: int, config: MemoryConf
 
 
 def _uses_shards_in_place(specs: Sequence[Spec], config: MemoryConfig) -> bool:
-    """Whether the program takes the shards themselves for its circular buffers, which must lie in L1."""
+    """Whether the program's circular buffers alias the shards, which must be in L1."""
     if not specs[0].is_sharded or any(spec.memory_config.is_dram for spec in specs):
         return False
     return not (config.is_sharded() and config.is_dram)
@@ -250,7 +251,7 @@ def join(tensors: Sequence[Spec], dim: int, groups: int, memory_config: MemoryCo
     elif first.is_sharded:
         require(groups == 1, f"groups must be 1 for shards in DRAM, not {groups}")
 
-    # Tiles that are not full along the dimension go through the packer, which flushes 16-bit floats.
+    # Partial tiles along the dimension go through the packer, which flushes 16-bit floats.
     repacked = first.dtype is DataType.BFLOAT16 and any(
         spec.is_tile and spec.shape[dim] != spec.padded_shape[dim] for spec in tensors
     )
@@ -283,12 +284,12 @@ def _require_matching_shards(tensors: Sequence[Spec], dim: int, groups: int, out
             require(spec.padded_shape[-1] % groups == 0, f"{spec.padded_shape[-1]} columns do not fall into {groups}")
     if layout is BLOCK:
         require(len(tensors) <= MOST_BLOCK_SHARDED, f"at most {MOST_BLOCK_SHARDED} block-sharded tensors can be joined")
-        require(shards.grid.size() == 1, "block-sharded tensors must lie on one rectangle of cores")
+        require(shards.grid.size() == 1, "block-sharded tensors must be on one rectangle of cores")
 
 
 @composite("ttnn.stack")
 def stack(input_tensors: Sequence[Tensor], dim: int) -> Tensor:
-    """All tensors along a new dimension."""
+    """Stack tensors along a new dimension."""
     require(len(input_tensors) > 0, "there must be at least one tensor to stack")
     return concat([ttnn.unsqueeze(tensor, dim) for tensor in input_tensors], dim)
 
@@ -304,7 +305,7 @@ def split(
     *,
     memory_config: MemoryConfig | None = None,
 ) -> list[Tensor]:
-    """Parts of the given size, or sizes, along `dim`."""
+    """Split into parts of one size, or of a list of sizes, along `dim`."""
     spec = input_tensor._spec
     if isinstance(split_size, int):
         require(split_size > 0, f"the size of a part must be positive, not {split_size}")
@@ -338,7 +339,7 @@ def _slices(tensor: Tensor, sizes: Sequence[int], dim: int, **options: MemoryCon
 
 
 def _split_memory(tensor: Tensor, sizes: Sequence[int], dim: int, given: MemoryConfig | None) -> MemoryConfig:
-    """Where the parts go: where they were asked to, or where the input lies, with shards in proportion."""
+    """The memory config of the parts: the requested one, or the input's with scaled shards."""
     spec = tensor._spec
     config = given if given is not None else spec.memory_config
     count, padded = len(sizes), list(spec.padded_shape)
@@ -364,7 +365,7 @@ def _split_memory(tensor: Tensor, sizes: Sequence[int], dim: int, given: MemoryC
 
 
 def _parts_fit(tensor: Tensor, count: int) -> bool:
-    """Whether L1 has room for all parts and the circular buffers of the slices, as the library estimates them."""
+    """Whether all parts and the slices' circular buffers fit L1 by the library's estimate."""
     spec = tensor._spec
     if spec.memory_config.buffer_type is not BufferType.L1 or count <= 2 or tensor._device is None:
         return True
@@ -379,7 +380,7 @@ def _parts_fit(tensor: Tensor, count: int) -> bool:
 
 
 def _splits_in_one_program(tensor: Tensor, sizes: Sequence[int], dim: int) -> bool:
-    """Whether equal parts of whole tiles along the last dimension come from one kernel, one core column a part."""
+    """Whether equal parts of whole tiles along the last dimension come from one kernel, a core column per part."""
     spec, count = tensor._spec, len(sizes)
     if spec.rank < 2 or dim != spec.rank - 1 or not spec.is_tile or any(size != sizes[0] for size in sizes):
         return False

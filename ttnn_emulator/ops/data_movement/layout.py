@@ -47,10 +47,10 @@ def layout_flow(
     require(layout in (Layout.ROW_MAJOR, Layout.TILE), f"{layout} is no layout of a tensor")
     if not spec.on_device:
         if spec.dtype in BLOCK_FLOAT_DTYPES and layout is Layout.ROW_MAJOR:
-            # The library leaves whole tiles of block floats as they are and fails to cut others.
+            # The library keeps whole tiles of block floats and cannot unpad others.
             require(spec.shape == spec.padded_shape, "Tensor layout must be ROW_MAJOR for unpadding")
             return flow
-        out = spec.with_(layout=layout, memory_config=DRAM_MEMORY_CONFIG)  # where it was on a device is forgotten
+        out = spec.with_(layout=layout, memory_config=DRAM_MEMORY_CONFIG)  # the device memory config is dropped
         return flow.into(out)
     config = memory_config or spec.memory_config
     for side in (spec.memory_config, config):
@@ -102,7 +102,7 @@ def to_layout(
     sub_core_grids: CoreRangeSet | None = None,
     pad_value: float = 0.0,
 ) -> Plan:
-    """The tensor in rows or in tiles; as it is if it is laid out so already."""
+    """Convert to another layout; a no-op if the tensor already has it."""
     run = Run(subgrid=sub_core_grids)
     flow = layout_flow(Flow(tensor), layout, dtype, memory_config, pad_value=pad_value, run=run)
     fills = layout is Layout.TILE and tensor.layout is not layout
@@ -110,7 +110,7 @@ def to_layout(
 
 
 def _filled(plan: Plan, value: Any) -> Plan:
-    """The plan with what it leaves in the padding of its output, if that has any."""
+    """The plan with the contents of its output's padding, if there is any."""
     out = plan.outputs
     assert isinstance(out, Spec)
     return plan if value is None or out.padded_shape == out.shape else replace(plan, padding=float(value))
@@ -126,7 +126,7 @@ def tilize(
     tile: Tile | None = None,
     sub_core_grids: CoreRangeSet | None = None,
 ) -> Plan:
-    """Rows to tiles; height and width must be whole tiles."""
+    """Tilize; height and width must be whole tiles."""
     run = Run(use_multicore, sub_core_grids)
     flow = tilize_flow(Flow(input_tensor), memory_config, dtype, tile=tile or DEFAULT_TILE, run=run)
     return flow.plan("input_tensor")
@@ -143,7 +143,7 @@ def tilize_with_val_padding(
     use_multicore: bool = True,
     sub_core_grids: CoreRangeSet | None = None,
 ) -> Plan:
-    """Rows to tiles, filled up to a padded shape."""
+    """Tilize and pad to a padded shape."""
     run = Run(use_multicore, sub_core_grids)
     flow = tilize_padded_flow(Flow(input_tensor), tuple(output_tensor_shape), memory_config, dtype, run=run)
     return _filled(flow.plan("input_tensor"), pad_value)
@@ -158,7 +158,7 @@ def tilize_with_zero_padding(
     use_multicore: bool = True,
     sub_core_grids: CoreRangeSet | None = None,
 ) -> Plan:
-    """Rows to tiles, filled up with zeros to whole tiles."""
+    """Tilize and pad with zeros to whole tiles."""
     padded = _rounded(input_tensor.padded_shape)
     if input_tensor.volume == 0:  # an empty result has the padded shape itself, at the rank of the input
         padded = padded[len(padded) - input_tensor.rank :]
@@ -180,7 +180,7 @@ def untilize(
     use_multicore: bool = True,
     sub_core_grids: CoreRangeSet | None = None,
 ) -> Plan:
-    """Tiles to rows."""
+    """Untilize."""
     run = Run(use_multicore, sub_core_grids)
     plan = untilize_flow(Flow(input_tensor), memory_config, run=run).plan("input_tensor")
     return routed(plan, input_tensor, memory_config, run)
@@ -195,7 +195,7 @@ def untilize_with_unpadding(
     use_multicore: bool = True,
     sub_core_grids: CoreRangeSet | None = None,
 ) -> Plan:
-    """Tiles to rows, cut off behind the given last element of each dimension."""
+    """Untilize and unpad, up to the given last element of each dimension, inclusive."""
     shape = tuple((end + 1) & 0xFFFFFFFF for end in output_tensor_end)
     run = Run(use_multicore, sub_core_grids)
     plan = untilize_unpadded_flow(Flow(input_tensor), shape, memory_config, run=run).plan("input_tensor")

@@ -1,4 +1,4 @@
-"""Operations that change where a tensor lies: to_memory_config, shards and back, copies and moves."""
+"""Changes of memory config: to_memory_config, sharding and unsharding, copies and moves."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _named(given: Any, name: str) -> str | None:
 def to_memory_config(
     tensor: Spec, memory_config: MemoryConfig, dtype: DataType | None = None, output_tensor: Spec | None = None
 ) -> Plan:
-    """The tensor in another memory; as it is if it is there already."""
+    """Copy to another memory config; a no-op if the tensor already has it."""
     flow = memory_flow(Flow(tensor), memory_config, dtype, output_tensor)
     return flow.plan("tensor", _named(output_tensor, "output_tensor"))
 
@@ -50,7 +50,7 @@ def interleaved_to_sharded(
     *,
     preallocated_output: Spec | None = None,
 ) -> Plan:
-    """Cut an interleaved tensor into shards."""
+    """Shard an interleaved tensor."""
     if sharded_memory_config is None:
         assert grid is not None and shard_shape is not None and shard_scheme is not None
         cores = _cores_for(input_tensor, grid, shard_shape, shard_scheme, shard_orientation)
@@ -63,7 +63,7 @@ def interleaved_to_sharded(
 def _cores_for(
     spec: Spec, grid: CoreCoord | CoreRangeSet, shard: tuple[int, int], scheme: TensorMemoryLayout, orientation: Any
 ) -> CoreRangeSet:
-    """As many cores of the grid as there are shards, or the very cores that were given."""
+    """As many cores of the grid as there are shards, or the exact cores of a core range set."""
     if isinstance(grid, CoreRangeSet):
         return grid
     width = spec.padded_shape[-1] if spec.padded_shape else 1
@@ -85,7 +85,7 @@ def _grid_for(
 def sharded_to_interleaved(
     input_tensor: Spec, memory_config: MemoryConfig | None = None, output_dtype: DataType | None = None
 ) -> Plan:
-    """Put a sharded tensor together again. One without shards is returned as it is."""
+    """Convert a sharded tensor to an interleaved one. An interleaved input is returned unchanged."""
     flow = Flow(input_tensor)
     if input_tensor.shard_spec is not None:
         flow = unshard_flow(flow, memory_config or DRAM_MEMORY_CONFIG, output_dtype)
@@ -153,7 +153,7 @@ def sharded_to_interleaved_partial(
     *,
     output_dtype: DataType | None = None,
 ) -> Plan:
-    """Write one of `num_slices` slices back into the tensor that the slices were cut from."""
+    """Write one of `num_slices` slices back into the tensor it was taken from."""
     spec, cache = input_tensor, cache_tensor
     require(spec.shard_spec is not None, "the input must be sharded")
     require(0 <= slice_index < num_slices, f"slice {slice_index} is not one of {num_slices}")
@@ -175,7 +175,7 @@ def sharded_to_interleaved_partial(
 
 @operation("ttnn.reshard")
 def reshard(input_tensor: Spec, output_memory_config: MemoryConfig, output_tensor: Spec | None = None) -> Plan:
-    """Cut a sharded tensor into other shards."""
+    """Reshard a sharded tensor."""
     flow = reshard_flow(Flow(input_tensor), output_memory_config, output_tensor)
     return flow.plan("input_tensor", _named(output_tensor, "output_tensor"))
 
@@ -226,7 +226,7 @@ def experimental_typecast(
 
 @composite("ttnn.move")
 def move(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None) -> Tensor:
-    """Give the tensor's buffer back and take a new one for it, which may close a gap in memory."""
+    """Free the tensor's buffer and allocate a new one, which may close a gap in memory."""
     return _moved(input_tensor, memory_config)
 
 

@@ -1,4 +1,4 @@
-"""Windows on tensors: a part of a buffer as a tensor of its own, a part read into shards, a part written back."""
+"""Views of parts of a buffer, slices read into shards, and slices written back."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def narrow(input_tensor: Spec, dim: int, start: int, length: int) -> Plan:
         return Plan(spec, None, shares="input_tensor")
     require(
         0 <= start < shape[dim] and 0 < length <= shape[dim] - start,
-        f"{length} elements from {start} on do not lie in dimension {dim} of {list(shape)}",
+        f"{length} elements from {start} on are not in dimension {dim} of {list(shape)}",
     )
     require(spec.on_device, "only tensors on a device are narrowed")
     require(len(shape) == spec.rank, f"a tensor of shape {list(spec.shape)} cannot be narrowed in {list(shape)}")
@@ -58,13 +58,13 @@ def narrow(input_tensor: Spec, dim: int, start: int, length: int) -> Plan:
 
 
 def _require_whole_rounds(spec: Spec, dim: int, start: int, banks: int) -> None:
-    """Interleaved pages are dealt over the banks: a view starts where the dealing does."""
+    """Interleaved pages are distributed round-robin over the banks, so a view must start at the first bank."""
     shape = spec.padded_shape
     require(all(size == 1 for size in shape[:dim]), f"all dimensions before {dim} must be 1, not {list(shape[:dim])}")
     size = ROW_MAJOR_BYTES[spec.dtype]
     page = TILE_SIZE**2 * size if spec.is_tile else spec.page_bytes
     first = start * size * math.prod(shape[dim + 1 :]) // page
-    require(first % banks == 0, f"page {first}, where the view starts, does not lie in the first of {banks} banks")
+    require(first % banks == 0, f"page {first}, where the view starts, is not in the first of {banks} banks")
 
 
 def _narrowed_shards(spec: Spec, dim: int, start: int, length: int) -> MemoryConfig:
@@ -177,7 +177,7 @@ def cut_pixels(
     assert shards is not None
     require(spec.on_device, "the input tensor must be on a device")
     for begin, end, size in zip(begins, ends, spec.padded_shape):
-        require(begin < size and end <= size, f"a slice from {begin} to {end} does not lie in {size} elements")
+        require(begin < size and end <= size, f"a slice from {begin} to {end} is not in {size} elements")
     sizes = [end - begin for begin, end in zip(begins, ends)]
     shape = [1, 1, math.prod(sizes[:3]), sizes[3]]
     if memory_config.memory_layout is HEIGHT:
@@ -189,9 +189,9 @@ def cut_pixels(
         tiles = div_up(spec.padded_shape[3] // TILE_SIZE, columns)
         require(
             tiles == div_up(shards.shape[1], TILE_SIZE),
-            f"{tiles} tiles of channels a core do not fit shards of width {shards.shape[1]}",
+            f"{tiles} tiles of channels per core do not fit shards of width {shards.shape[1]}",
         )
-    require(memory_config.is_l1, "the shards must lie in L1")
+    require(memory_config.is_l1, "the shards must be in L1")
     row = shards.shape[1] * ROW_MAJOR_BYTES[spec.dtype]
     require(row % current_board().l1_alignment == 0, f"rows of shards of {row} B do not fill the units of L1")
     dtype = DataType.BFLOAT16 if spec.dtype is DataType.BFLOAT8_B else spec.dtype
@@ -262,7 +262,7 @@ def write_part(
         f"input, output and slice must be of one rank, not {rank}, {len(shape)} and {len(start)}",
     )
     for first, last, size in zip(start, whole, shape):
-        require(first < size and last <= size, f"a slice from {first} to {last} does not lie in {size} elements")
+        require(first < size and last <= size, f"a slice from {first} to {last} is not in {size} elements")
     require(
         input_tensor.dtype is output_tensor.dtype,
         f"input and output must be of one dtype, not {input_tensor.dtype} and {output_tensor.dtype}",

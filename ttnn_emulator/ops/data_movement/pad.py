@@ -39,7 +39,7 @@ def pad(
     memory_config: MemoryConfig | None = None,
     sub_core_grids: CoreRangeSet | None = None,
 ) -> Tensor:
-    """The tensor with `value` around it: so many elements before and after, or into the middle of a whole shape."""
+    """Pad with `value`: by numbers of elements before and after, or to a whole shape."""
     spec = input_tensor._spec
     if padding is None:
         assert output_padded_shape is not None and input_tensor_start is not None
@@ -82,7 +82,7 @@ class _Padding:
         self.value, self.use_multicore, self.on_part_of_grid = value, use_multicore, on_part_of_grid
 
     def leading(self, tensor: Tensor, sides: Sides) -> tuple[Tensor, Sides]:
-        """Pad the dimensions that do not fit into four, each through a reshape; gives back what is left to do."""
+        """Pad the dimensions beyond four, each through a reshape; returns the remaining padding."""
         rank, rest = tensor._spec.rank, list(sides)
         for dim in range(rank - 3):
             before, after = rest[dim]
@@ -140,7 +140,7 @@ class _Padding:
     def _into(
         self, tensor: Tensor, shape: tuple[int, ...], start: tuple[int, ...], memory_config: MemoryConfig | None
     ) -> Tensor:
-        """Run the kernel, by way of interleaved memory or in two steps where shards ask for it."""
+        """Run the kernel; some shards need interleaved staging or two steps."""
         spec = tensor._spec
         config = memory_config if memory_config is not None else spec.memory_config
         run = functools.partial(enlarge, value=self.value, kernel=(self.use_multicore, self.on_part_of_grid))
@@ -228,7 +228,7 @@ def _require_padding(spec: Spec, memory_config: MemoryConfig, use_multicore: boo
 def _stored(value: float, spec: Spec) -> float:
     """The value as the kernel writes it.
 
-    Row-major float32 is filled with words of two bfloat16 halves, so the value repeats itself in its low half.
+    Row-major float32 is filled with words of two bfloat16 halves, so the value is repeated in the low half.
     """
     if spec.dtype in INTEGER_RANGE:
         low, high = INTEGER_RANGE[spec.dtype]

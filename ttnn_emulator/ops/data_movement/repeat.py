@@ -32,7 +32,7 @@ def repeat(
     memory_config: MemoryConfig | None = None,
     optional_output_tensor: Spec | None = None,
 ) -> Plan:
-    """The tensor, so many times over along each dimension."""
+    """Repeat the tensor along each dimension."""
     require(all(times >= 0 for times in repeat_dims), f"{list(repeat_dims)} has a negative number")
     flow = repeat_flow(Flow(input_tensor), tuple(repeat_dims), memory_config, optional_output_tensor)
     if optional_output_tensor is None:
@@ -67,7 +67,7 @@ def expand(input_tensor: Spec, output_shape: Sequence[int], *, memory_config: Me
 def repeat_interleave(
     input_tensor: Tensor, repeats: int, dim: int, *, memory_config: MemoryConfig | None = None
 ) -> Tensor:
-    """Each slice along `dim` so many times over, next to itself."""
+    """Repeat each slice along `dim`, adjacent to itself."""
     spec = input_tensor._spec
     require(repeats >= 0, f"repeats must not be negative, it is {repeats}")
     rows_in_l1 = not spec.is_tile and spec.is_sharded and spec.rank == 4 and spec.memory_config.is_l1
@@ -83,7 +83,7 @@ def _position(dim: int, rank: int) -> int:
 
 
 def _upsampled(tensor: Tensor, repeats: int, dim: int) -> Tensor:
-    """Sharded rows of rank 4 are images to the library, to be scaled without interpolation."""
+    """The library upsamples sharded row-major tensors of rank 4 as images, in nearest mode."""
     images, height, width, channels = tensor._spec.shape
     if dim == 0:
         flat = ttnn.reshape(tensor, [1, images, height * width, channels])
@@ -131,7 +131,7 @@ def _grown(shape: Dims, dim: int, times: int) -> Dims:
 
 
 def _by_concat(flow: Flow, repeats: int, dim: int, config: MemoryConfig | None) -> Flow:
-    """In rows: a dimension added, copies joined along it, and both dimensions merged."""
+    """Row-major: add a dimension, concatenate copies along it, and merge both dimensions."""
     spec = flow.spec
     if spec.rank == 1:
         flow = _by_concat(reshape_flow(flow, (*spec.shape, 1)), repeats, 0, config)

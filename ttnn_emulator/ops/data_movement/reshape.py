@@ -1,6 +1,6 @@
 """Other shapes for the same values: reshape, view, squeeze, unsqueeze.
 
-Where the values stay where they are, the result shares the buffer of its input.
+If no values move, the result shares the buffer of its input.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ttnn_emulator.tensors.memory_config import MemoryConfig
 from ttnn_emulator.tensors.shapes import TILE_SIZE, Shape, normalize_dim
 from ttnn_emulator.tensors.spec import Spec, padded_spec
 
-UNKNOWN = 0xFFFFFFFF  # how a -1 looks in a ttnn.Shape
+UNKNOWN = 0xFFFFFFFF  # -1 as stored in a ttnn.Shape
 
 
 @operation("ttnn.reshape", ignores=("pad_value", "reshape_tile_mode", "skip_padding_fill"))
@@ -150,7 +150,7 @@ def _to_rank(shape: Dims, rank: int) -> Dims:
 def reshape_on_device(
     input_tensor: Spec, W: int, Z: int, Y: int, X: int, *, memory_config: MemoryConfig | None = None
 ) -> Plan:
-    """An older reshape to rank 4: on tiles only between shapes that are padded alike."""
+    """The legacy reshape to rank 4; tiled tensors must keep their padding."""
     spec = input_tensor
     shape = infer_dims((W, Z, Y, X), spec.volume)
     config = memory_config or spec.memory_config
@@ -183,7 +183,7 @@ def reshape_on_device(
 
 
 def _is_odd(old: Dims, new: Dims) -> bool:
-    """Rows that the kernel cannot handle: the library sends such a tensor through the host."""
+    """Whether the kernel cannot handle these rows, so that the library reshapes on the host."""
     if old[3] % 8 == 0 and new[3] % 8 == 0:
         return False
     sizes = (math.prod(new[:-1]), last(new), last(old), math.prod(old[:-1]))

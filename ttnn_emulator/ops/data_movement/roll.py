@@ -1,4 +1,4 @@
-"""Rolling: elements shifted along dimensions, those that fall off coming back in front."""
+"""Rolling: elements shifted along dimensions with wraparound."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _roll_interleaved(tensor: Tensor, moves: Sequence[tuple[int, int]]) -> Tenso
 
 
 def _roll_sharded(tensor: Tensor, moves: Sequence[tuple[int, int]]) -> Tensor:
-    """Shards are rolled where they lie, unless padding or the inside of tiles would move."""
+    """Roll a sharded tensor shard by shard; padding and shifts within tiles need another layout first."""
     spec, rank = tensor._spec, tensor._spec.rank
     if not moves:
         return tensor

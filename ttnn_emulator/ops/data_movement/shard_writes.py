@@ -16,7 +16,7 @@ from ttnn_emulator.tensors.tensor import Tensor, values_of
 def copy_host_to_device_tensor_partial(
     host_tensor: Tensor, device_tensor: Tensor, logical_core_filter: CoreRangeSet
 ) -> None:
-    """Overwrite those shards of a device tensor that lie on the cores named."""
+    """Overwrite the shards of a device tensor on the given cores."""
     wanted = {(core.x, core.y) for core in logical_core_filter.cores()}
     if not wanted:
         return
@@ -29,7 +29,7 @@ def copy_host_to_device_tensor_partial(
 
 
 def _on_cores(spec: Spec, wanted: set[tuple[int, int]]) -> torch.Tensor:
-    """Which elements of a sharded tensor lie on one of these cores."""
+    """Which elements of a sharded tensor are on one of these cores."""
     shards = spec.memory_config.shard_spec
     if shards is None:
         raise NotEmulated("single shards are written to tensors in two-dimensional shards only")

@@ -127,7 +127,7 @@ class _Slicing:
         return ttnn.empty(sizes, self.spec.dtype, self.spec.layout, self.source._device, config)
 
     def _adjusted(self, result: Tensor) -> Tensor:
-        """The result in the memory and the layout that were asked for."""
+        """The result in the requested memory config and layout."""
         if not result._spec.on_device:
             return result
         config = self._resolved(result._spec, result._spec.memory_config.shard_spec)
@@ -136,7 +136,7 @@ class _Slicing:
         return result if result._spec.layout is self.spec.layout else ttnn.to_layout(result, self.spec.layout)
 
     def _landed(self, result: Tensor) -> Tensor:
-        """The result in the tensor that was given for it."""
+        """The result in the preallocated output."""
         if self.output is None or not result._spec.on_device or result._storage is self.output._storage:
             return result
         return ttnn.copy(result, self.output)

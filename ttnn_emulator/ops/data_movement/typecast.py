@@ -16,7 +16,7 @@ from ttnn_emulator.tensors.spec import ROW_MAJOR_BYTES, Spec, tile_bytes
 
 
 def is_page_aligned(spec: Spec, alignment: int = 16) -> bool:
-    """Whether pages follow each other in L1 without a gap."""
+    """Whether pages are contiguous in L1."""
     return spec.page_bytes % alignment == 0
 
 
@@ -44,7 +44,7 @@ def typecast_flow(
 
 
 def _require_same_cores(spec: Spec, dtype: DataType, config: MemoryConfig) -> None:
-    """Shards whose tiles keep their size are cast where they lie: then the output must lie on as many cores."""
+    """Shards whose tiles keep their size are cast core by core, so the output must have as many cores."""
     source, target = spec.shard_spec, config.shard_spec
     if source is None or target is None or spec.memory_config.is_dram or config.is_dram:
         return
@@ -120,7 +120,7 @@ def bitcast(
     memory_config: MemoryConfig | None = None,
     output_tensor: Spec | None = None,
 ) -> Plan:
-    """The same bits under another dtype. Of another width, the chip gives garbage for them."""
+    """Reinterpret the bits as another dtype. With another width, the chip returns garbage."""
     spec = input_tensor
     require_on_device(spec)
     if output_tensor is not None:

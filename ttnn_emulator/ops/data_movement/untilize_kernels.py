@@ -1,7 +1,7 @@
 """`untilize` by one or the other of its two kernels, as the library's own tests force them.
 
-`ttnn.untilize` takes the generated kernel wherever that one can do the call, else the older, native one; the two are
-programs of their own in the cache.
+`ttnn.untilize` uses the generated kernel wherever it supports the call, else the older native one; they are
+separate programs in the program cache.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from ttnn_emulator.tensors.memory_config import MemoryConfig
 from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up
 from ttnn_emulator.tensors.spec import Spec
 
-# ttnn/cpp/ttnn/operations/data_movement/untilize/codegen/untilize_codegen_supported.cpp, supported_by_codegen:
-# kTileSize and kWideChunkThreshold.
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/data_movement/untilize/codegen/untilize_codegen_supported.cpp, kTileSize
+# and kWideChunkThreshold
 TILE_BYTES = 2048
 WIDEST_ROW_BYTES = 800_000
 
@@ -66,7 +66,7 @@ def routed(plan: Plan, spec: Spec, memory_config: MemoryConfig | None, run: Run)
 
 @internal("ttnn._ttnn.operations.data_movement.untilize_force_codegen", (TENSOR, CONFIG))
 def untilize_force_codegen(input_tensor: Spec, *, memory_config: MemoryConfig | None = None) -> Plan:
-    """Tiles to rows by the generated kernel, or not at all."""
+    """Untilize with the generated kernel; refuse if it does not support the call."""
     require(input_tensor.volume > 0, "the generated kernel does not support a tensor without values")
     config = memory_config or input_tensor.memory_config
     require(
@@ -86,7 +86,7 @@ def untilize_force_native(
     use_multicore: bool = True,
     sub_core_grids: CoreRangeSet | None = None,
 ) -> Plan:
-    """Tiles to rows by the native kernel."""
+    """Untilize with the native kernel."""
     require(input_tensor.volume > 0, "the native kernel does not take a tensor without values")
     run = Run(use_multicore, sub_core_grids)
     plan = untilize_flow(Flow(input_tensor), memory_config, run=run, native=True).plan("input_tensor")

@@ -1,4 +1,4 @@
-"""Quantisation: floats to integers of a scale and a zero point, and back."""
+"""Quantisation with a scale and a zero point, and dequantisation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LARGEST_INT8 = 127
 
 
 def _rounded(values: np.ndarray, dtype: DataType) -> Values:
-    """To the 8 bits that the vector unit rounds to, half away from zero."""
+    """Rounding to 8 bits by the vector unit, half away from zero."""
     if dtype is UINT8:
         return torch.from_numpy(np.ascontiguousarray(to_uint8(values)))
     raw = to_integer(values, LARGEST_INT8, signed=True)
@@ -83,7 +83,7 @@ def scaled(
 
 def _output_dtype(dtype: DataType | None, output: Any, default: DataType) -> DataType:
     if dtype is not None and output is not None:
-        require(dtype is output.dtype, f"the output tensor is {output.dtype}, {dtype} was asked for")
+        require(dtype is output.dtype, f"the output tensor is {output.dtype}, {dtype} was requested")
     return dtype or (output.dtype if output is not None else default)
 
 
@@ -96,7 +96,7 @@ def _volume(tensor: Any) -> int:
 
 
 def _require_parameter(name: str, value: Any, dtypes: frozenset, shape: tuple[int, ...], axis: int | None) -> None:
-    """One value for the whole tensor, or one a channel along `axis`."""
+    """One value per tensor, or one per channel along `axis`."""
     if not _is_tensor(value):
         return
     if axis is not None:
@@ -236,7 +236,7 @@ def requantize(
 def _requantize_channels(
     tensor: Any, parameters: tuple, axis: int, target: DataType, memory_config: Any, output: Any
 ) -> Any:
-    """Four tensors, each pair of scale and zero point one for all or one a channel."""
+    """Four tensors, each pair of scale and zero point per tensor or per channel."""
     shape = tuple(tensor.shape)
     require(-len(shape) <= axis < len(shape), f"axis {axis} is out of range for a tensor of rank {len(shape)}")
     full = [_volume(parameter) == shape[axis] for parameter in parameters]

@@ -45,13 +45,13 @@ def _sides(shape: Sequence[int]) -> tuple[int, int]:
 
 
 def broadcasts(*shapes: Sequence[int]) -> bool:
-    """Whether the kernels know how these shapes broadcast: along each side of a tile, full or one."""
+    """Whether the kernels support this broadcast: each of height and width is full or 1."""
     heights, widths = zip(*map(_sides, shapes))
     return all(side in (1, max(sides)) for sides in (heights, widths) for side in sides)
 
 
 def broadcasts_within_tiles(*shapes: Sequence[int]) -> bool:
-    """Along the height, or along the width, or along both for operands of one value a tile."""
+    """Along the height, or along the width, or along both for operands of one value per tile."""
     heights, widths = zip(*map(_sides, shapes))
     rows, columns = len(set(heights)) > 1, len(set(widths)) > 1
     if rows and columns:
@@ -70,7 +70,7 @@ def broadcast_all(*shapes: Sequence[int]) -> tuple[int, ...]:
 def ternary_output(
     operands: Sequence[Spec], dtype: DataType, memory_config: MemoryConfig | None, output: Spec | None
 ) -> Spec:
-    """The result's spec; of sharded operands the one on most cores gives its shards."""
+    """The result's spec; the shards come from the sharded operand with the most cores."""
     first = operands[0]
     for operand in operands:
         require(operand.on_device, "all operands must be on a device, one is on the host")
@@ -148,7 +148,7 @@ def _where_with_number(
     tensor, number = (false_value, true_value) if number_is_true else (true_value, false_value)
     number = as_number(number)
     if tensor.dtype in WIDE_INTEGERS:
-        # Unlike elsewhere, an integer beyond the dtype's range is not taken for its bits.
+        # Unlike elsewhere, an integer beyond the dtype's range is not reinterpreted.
         whole = fits(float(number), tensor.dtype)
         require(whole, f"where of {tensor.dtype} cannot represent the number {number}")
     config = memory_config
@@ -181,10 +181,12 @@ def _where_of_numbers(
     predicate: Spec, true_value: Number, false_value: Number, memory_config: Any, output: Spec | None
 ) -> Plan:
     require(predicate.on_device, "the predicate must be on a device, it is on the host")
-    require(predicate.dtype in FLOAT_DTYPES | WIDE_INTEGERS, f"where between two numbers takes no {predicate.dtype}")
+    require(
+        predicate.dtype in FLOAT_DTYPES | WIDE_INTEGERS, f"where between two numbers does not support {predicate.dtype}"
+    )
     native = DataType.FLOAT32 if predicate.dtype in WIDE_INTEGERS else predicate.dtype
     out = output_like(predicate, memory_config, output, output.dtype if output is not None else native)
-    # A number fills the destination register, which cuts it to its width.
+    # A number is written to the destination register, which truncates it to its width.
     numbers = [torch.tensor(float(as_number(value))) for value in (true_value, false_value)]
     wide = out.dtype is DataType.FLOAT32
     held = numbers if wide else [carriers.truncate_bf16(number) for number in numbers]
@@ -263,7 +265,7 @@ def addcmul(
     output_tensor: Any = None,
 ) -> Any:
     """a + value × b × c."""
-    require(input_a.dtype in ADDCMUL_DTYPES, f"addcmul takes no {input_a.dtype}")
+    require(input_a.dtype in ADDCMUL_DTYPES, f"addcmul does not support {input_a.dtype}")
     dtypes = {tensor.dtype for tensor in (input_a, input_b, input_c)}
     require(len(dtypes) == 1, f"addcmul takes one dtype, not {sorted(map(str, dtypes))}")
     if _native(input_a, input_b, input_c):

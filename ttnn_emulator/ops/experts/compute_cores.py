@@ -1,4 +1,4 @@
-"""Where `ttnn.experimental.moe_compute` places its cores: a ring that multiplies, a few that tilize, some that combine.
+"""Where `ttnn.experimental.moe_compute` places its cores: a matmul ring, tilizing cores and combining cores.
 
 Every group multicasts to the rectangle around it, so the three rectangles must not touch. Callers ask for the places
 because they shard their tensors over them.
@@ -20,7 +20,8 @@ Cell = tuple[int, int]
 Cells = frozenset[Cell]
 Grid = tuple[int, int]
 
-# moe_core_placement.cpp: kMoEComputeMaxTilizeCores, kMoEComputeCombineStripWidth, and the rows that tilizing takes.
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/ccl/moe_compute/moe_core_placement.cpp,
+# kMoEComputeMaxTilizeCores, kMoEComputeCombineStripWidth, and the rows of the tilizing cores
 MOST_TILIZING = 4
 STRIP_WIDTH = 2
 TILIZING_ROWS = 2
@@ -62,7 +63,7 @@ def get_moe_tilize_drain_core(
     hidden_size: int,
     mux_core_range_set: CoreRangeSet | None = None,
 ) -> CoreCoord:
-    """The core that indices and scores of experts lie on: the first that tilizes."""
+    """The core that holds indices and scores of experts: the first tilizing core."""
     count = _count(combine_token_parallel_cores, combine_data_parallel_cores)
     return CoreCoord(*place(mesh_device, count, hidden_size, mux_core_range_set).tilizing[0])
 
@@ -86,7 +87,7 @@ def _count(tokens: int, width: int) -> int:
 
 
 def place(device: MeshDevice, count: int, hidden_size: int, mux: CoreRangeSet | None) -> Placement:
-    """The ring beside the banks of DRAM if the others find room, or else packed from column 0 on."""
+    """The ring next to the DRAM banks if the other groups fit, else packed from column 0 on."""
     require_unsigned(hidden_size=hidden_size)
     grid = device.board.grid
     count %= MOST_CORES
@@ -109,7 +110,7 @@ def place(device: MeshDevice, count: int, hidden_size: int, mux: CoreRangeSet | 
 def _packed_rings(grid: Grid, size: int, taken: Cells) -> Iterator[tuple[Cell, ...]]:
     """Rings row by row from ever higher rows on, that leave a strip in the east and the topmost rows free.
 
-    A row whose first core is taken is left out: rings that do not start in column 0 hang on the chip.
+    Rows whose first core is occupied are skipped: rings that do not start in column 0 hang on the chip.
     """
     columns, rows = grid
     columns -= STRIP_WIDTH if columns > STRIP_WIDTH else 0
@@ -169,7 +170,7 @@ def _tilizing(closed: Cells, others: Cells, grid: Grid, tiles: int) -> tuple[Cel
 def _free_block(
     closed: Cells, columns: int, limit: int, width: int, height: int, *, lowest: int = 0
 ) -> list[Cell] | None:
-    """The free rectangle that lies farthest in the east, and lowest there; row by row."""
+    """The easternmost free rectangle, the lowest of several; row by row."""
     for left in range(columns - width, -1, -1):
         for bottom in range(lowest, limit - height + 1):
             cells = [(x, y) for y in range(bottom, bottom + height) for x in range(left, left + width)]

@@ -24,14 +24,13 @@ def deepseek_moe_gate(
     scaling_factor: float = 2.5,
     enable_sigmoid: bool = False,
 ) -> Plan:
-    """Of the 4 best of 8 groups the 8 best of 256 experts, and their scores' shares; a token lies on one core.
+    """The 8 best of 256 experts from the 4 best of 8 groups, and their normalised scores; one core per token.
 
-    Its kernel (ckernel_sfpu_deepseek_moe_gate_topk_single_face.h) is, step by step, that of generalized_moe_gate with
-    groups; all its circular buffers are the tensors themselves.
+    The kernel computes the same steps as generalized_moe_gate with groups; its circular buffers alias the tensors.
     """
     require(
         input_indices_tensor.shape == input_tensor.shape,
-        f"indices {list(input_indices_tensor.shape)} and input {list(input_tensor.shape)} must have one shape",
+        f"indices {list(input_indices_tensor.shape)} and input {list(input_tensor.shape)} must have the same shape",
     )
     plan = generalized_moe_gate.function(
         input_tensor,

@@ -1,4 +1,4 @@
-"""Mixtures of experts over a mesh: tokens travel to the chips of their experts, and the results back."""
+"""Mixtures of experts over a mesh: tokens are sent to the chips of their experts, and results back."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def dispatch(
     memory_config: MemoryConfig | None,
     concat: int,
 ) -> Plan:
-    """Rows of tokens that do not come to a chip hold nothing of meaning there; here they are zero."""
+    """Rows of tokens that are not sent to a chip are undefined there; here they are zero."""
     _require_rows(input_tensor, DataType.BFLOAT16, "the input tensor")
     _require_rows(expert_indices_tensor, DataType.UINT16, "the tensor of expert indices")
     require_on_device(expert_mapping_tensor, "the tensor of expert places")
@@ -124,7 +124,7 @@ def all_to_all_combine(
     memory_config: MemoryConfig | None = None,
     output_tensor: Tensor | None = None,
 ) -> Tensor:
-    """What experts made of tokens goes back to the chips that the tokens came from, one row a chosen expert."""
+    """Expert outputs are sent back to the chips of their tokens, one row per selected expert."""
     if output_tensor is None:
         device, spec = input_tensor._device, input_tensor._spec
         require(device is not None, "the input tensor must be on a device")

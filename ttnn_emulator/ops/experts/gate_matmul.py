@@ -1,4 +1,4 @@
-"""moe_gate_mm: DeepSeek's gate with its matrix product, spread over the cores next to the banks of DRAM."""
+"""moe_gate_mm: DeepSeek's gate including its matmul, on the cores next to the DRAM banks."""
 
 from __future__ import annotations
 
@@ -24,20 +24,28 @@ from ttnn_emulator.tensors.spec import Spec
 BF16 = DataType.BFLOAT16
 TILE_BYTES = 2 * TILE_SIZE * TILE_SIZE
 
-CORES = 12  # required_cores of moe_gate_mm_program_factory.cpp
-TRIO = 3  # in a ring of cores, every third one sends two partial products to the two after it
-# num_w_tiles_h of compute.cpp: pairs of tiles that a bank holds for a core that receives, and for one that sends.
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek/moe/moe_gate_mm/device/moe_gate_mm_program_factory.cpp,  # noqa: E501
+# required_cores
+CORES = 12
+TRIO = 3  # every third core of the ring sends partial products to the two cores after it
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek/moe/moe_gate_mm/device/kernels/compute.cpp,
+# num_w_tiles_h
+# Pairs of tiles in the bank of a receiving core, and of a sending core.
 OWN_PAIRS, SENT_PAIRS = 76, 72
 INNER = (2 * OWN_PAIRS + SENT_PAIRS) * TILE_SIZE
 CUT = 2 * OWN_PAIRS * TILE_SIZE  # columns of the input before those of the cores that send
 LAYER_ROWS = (OWN_PAIRS + 1) * TILE_SIZE  # of a bank: one more pair of tiles, whose first row is the bias
 BANK_WIDTH = 2 * TILE_SIZE
 INPUT_BYTES = INNER // TILE_SIZE * TILE_BYTES
-# cb_specs0 of that file: 96 tiles of weights, one number, a tile of float32, 3 of bfloat16, and twice 4 more.
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek/moe/moe_gate_mm/device/moe_gate_mm_program_factory.cpp,  # noqa: E501
+# cb_specs0
+# 96 weight tiles, one number, one float32 tile, 3 bfloat16 tiles, and twice 4 more.
 BUFFERS = 96 * TILE_BYTES + 4 + 2 * TILE_BYTES + (3 + 4 + 4) * TILE_BYTES
 MATH = MathConfig(MathFidelity.LoFi, fp32_acc=False, approx=True)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek/moe/moe_gate_mm/device/kernels/dm1.cpp,
+# collector_semaphore_noc_addr
 @operation("ttnn.experimental.deepseek.moe.moe_gate_mm")
 def moe_gate_mm(input_tensor: Spec, *, w_tensor: Spec, output_tensor: Spec, layer_id: int, column_id: int) -> Plan:
     """The 8 best of 256 experts for 32 tokens by sigmoid(input @ weight) + bias, of the 4 best of 8 groups.
@@ -47,8 +55,8 @@ def moe_gate_mm(input_tensor: Spec, *, w_tensor: Spec, output_tensor: Spec, laye
     last one's tile of the output is the result (`numeric.collected`); the others' tiles hold what they worked on:
     biased scores of their group, or the partial product of the core after them.
 
-    The library's own test of it is switched off: it hung (issue 44858). The kernels of 0.81.1 no longer count and set
-    one semaphore at once (dm1.cpp: collector_semaphore); what they compute is what those before them did.
+    The library's own test is disabled because it hung (issue 44858). The kernels of 0.81.1 no longer increment and set
+    one semaphore concurrently; their results are the same as before.
     """
     require_unsigned(layer_id=layer_id, column_id=column_id)
     for name, spec in (("input", input_tensor), ("weight", w_tensor), ("output", output_tensor)):
@@ -56,9 +64,9 @@ def moe_gate_mm(input_tensor: Spec, *, w_tensor: Spec, output_tensor: Spec, laye
     board = current_board()
     require(board.dram_banks == CORES, f"{CORES} banks of DRAM are needed, {board.name} has {board.dram_banks}")
     for name, spec, least in (("input", input_tensor, INPUT_BYTES), ("output", output_tensor, TILE_BYTES)):
-        require(spec.memory_config.buffer_type is not BufferType.DRAM, f"the {name} must lie in L1")
+        require(spec.memory_config.buffer_type is not BufferType.DRAM, f"the {name} must be in L1")
         room = spec.bytes_per_bank(board.cores, board.l1_alignment)
-        require(room >= least, f"the {name} has {room} bytes a core, the kernels need {least}")
+        require(room >= least, f"the {name} has {room} bytes per core, the kernels need {least}")
     ring = _ring()
     fault = _fault(input_tensor, w_tensor, output_tensor, layer_id, ring)
     multiply = Kernel(MATH, BF16, BF16, BF16).compute()
@@ -114,7 +122,7 @@ def _ring() -> list[_Member]:
 
 
 def _fault(x: Spec, weight: Spec, out: Spec, layer: int, ring: list[_Member]) -> EmulatorError | None:
-    """The library looks at no shapes, and the kernels know one."""
+    """The library does not check shapes; the kernels support a single one."""
     height, width = TensorMemoryLayout.HEIGHT_SHARDED, TensorMemoryLayout.WIDTH_SHARDED
     if len(ring) != CORES:
         return NotEmulated(f"which {CORES} cores of {current_board().name} lie next to banks of DRAM is not known")
@@ -134,7 +142,7 @@ def _fault(x: Spec, weight: Spec, out: Spec, layer: int, ring: list[_Member]) ->
         if spec.padded_shape != spec.shape or spec.volume % (rows * columns):
             return ChipFault(f"the {name} {list(spec.shape)} does not fill its shards: the kernels read the rest, too")
         if not set(where) <= set(cores_of(spec)):
-            return ChipFault(f"the {name} does not lie on all of the cores that the kernels work on")
+            return ChipFault(f"the {name} is not on all of the cores that the kernels work on")
     if weight.memory_config.buffer_type is not BufferType.DRAM:
         return ChipFault("the kernels read the weight from DRAM")
     if layer and shards_of(weight).shape[0] >= 2 * LAYER_ROWS:

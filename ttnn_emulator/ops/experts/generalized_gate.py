@@ -1,4 +1,4 @@
-"""The gate of a mixture of experts as one operation: a token a core, its best experts and their weights."""
+"""The gate of a mixture of experts as one operation: one core per token, its best experts and their weights."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ttnn_emulator.tensors.memory_config import ShardSpec
 from ttnn_emulator.tensors.shapes import TILE_SIZE
 from ttnn_emulator.tensors.spec import Spec
 
-COUNTS = (4, 6, 8)  # experts a token that the kernel can keep
+COUNTS = (4, 6, 8)  # supported numbers of experts per token
 FACE = 16  # a block of 256 experts is the first face of a tile, and nothing else of it is read
 MOST_BLOCKS = 2
-BUFFERS = 6  # tiles a block beside the tensors: three runs, two tilized ones of bfloat16 and one of indices
+BUFFERS = 6  # tiles per block besides the tensors: three runs, two tilized bfloat16 ones and one of indices
 TILE_BYTES = 2 * TILE_SIZE * TILE_SIZE
 BF16 = DataType.BFLOAT16
 MATH = MathConfig(MathFidelity.HiFi4, fp32_acc=False, approx=False)
@@ -42,10 +42,10 @@ def generalized_moe_gate(
     output_softmax: bool = False,
     grouped: bool = False,
 ) -> Plan:
-    """The best experts by score + bias and their scores' shares; a token's 256 or 512 logits lie on one core.
+    """The best experts by score + bias and their normalised scores; a token's 256 or 512 logits are on one core.
 
     Blocks of 256 are [16, 16], those of bias and indices transposed. The first `topk` values of a row are the result;
-    those up to 8 are 0. On the chip the rest of the tile holds what its registers held; here that is 0.
+    those up to 8 are 0. On the chip the rest of the tile is leftover register contents; here it is 0.
     """
     given = (input_tensor, bias_tensor, input_indices_tensor)
     made = (output_tensor, output_indices_tensor)
@@ -88,11 +88,11 @@ def _require_tensors(given: tuple[Spec, Spec, Spec], made: tuple[Spec, Spec]) ->
         require_on_device(spec)
         require(spec.dtype is dtype, f"a tensor must be {dtype}, not {spec.dtype}")
         require(spec.is_sharded, "all tensors must be sharded")
-        require(spec.memory_config.buffer_type is BufferType.L1, "all tensors must lie in L1: the kernel works in them")
+        require(spec.memory_config.buffer_type is BufferType.L1, "all tensors must be in L1: the kernel works in them")
         require(tuple(spec.tile.tile_shape) == (TILE_SIZE, TILE_SIZE), f"tiles must be 32×32, not {spec.tile}")
     x, bias, indices = given
-    require(bias.shape == x.shape, f"bias {list(bias.shape)} and input {list(x.shape)} must have one shape")
-    require(made[0].shape == made[1].shape, "both outputs must have one shape")
+    require(bias.shape == x.shape, f"bias {list(bias.shape)} and input {list(x.shape)} must have the same shape")
+    require(made[0].shape == made[1].shape, "both outputs must have the same shape")
     require(x.rank >= 2, "the input must have at least two dimensions")
     for spec in (x, indices):
         height, width = spec.shape[-2:]
@@ -105,11 +105,11 @@ def _require_shards(given: tuple[Spec, Spec, Spec], made: tuple[Spec, Spec]) -> 
     for other in (bias, indices):
         require(tuple(x.shape) == tuple(other.shape), "bias and indices must have the input's shard shape")
         require(x.orientation == other.orientation, "bias and indices must have the input's orientation")
-        require(other.grid.contains(x.grid), "bias and indices must lie on the input's cores")
-    require(out.grid == out_indices.grid, "both outputs must lie on the same cores")
+        require(other.grid.contains(x.grid), "bias and indices must be on the input's cores")
+    require(out.grid == out_indices.grid, "both outputs must be on the same cores")
     require(tuple(out.shape) == tuple(out_indices.shape), "both outputs must have one shard shape")
     require(out.orientation == out_indices.orientation, "both outputs must have one orientation")
-    require(out.grid.contains(x.grid), "the outputs must lie on the input's cores")
+    require(out.grid.contains(x.grid), "the outputs must be on the input's cores")
     require(not any(size % TILE_SIZE for size in x.shape), f"shards {list(x.shape)} are no whole tiles")
     require(tuple(out.shape) == (TILE_SIZE, TILE_SIZE), f"an output's shard must be one tile, not {list(out.shape)}")
     return x, out
@@ -127,7 +127,7 @@ def _cores(shards: ShardSpec) -> list[CoreCoord]:
 
 
 def _blocks(values: torch.Tensor, blocks: int, places: list[int]) -> torch.Tensor:
-    """[tokens, blocks, 16, 16]: the first face of every tile, by core. Cores beyond the tensor see zeros."""
+    """[tokens, blocks, 16, 16]: the first face of every tile, by core. Cores beyond the tensor read zeros."""
     tiles = values.reshape(-1, *values.shape[-2:])[:, :FACE, :FACE]
     missing = (0, FACE - tiles.shape[-1], 0, FACE - tiles.shape[-2], 0, -tiles.shape[0] % blocks)
     tokens = torch.nn.functional.pad(tiles, missing).reshape(-1, blocks, FACE, FACE)
@@ -139,7 +139,7 @@ def _blocks(values: torch.Tensor, blocks: int, places: list[int]) -> torch.Tenso
 
 
 def _rows(values: np.ndarray, spec: Spec, places: list[int]) -> torch.Tensor:
-    """Eight values a token at the start of the first row of its tile of the output."""
+    """Eight values per token at the start of the first row of its output tile."""
     made = torch.zeros(spec.shape, dtype=CARRIER[spec.dtype])
     tiles = made.reshape(-1, *made.shape[-2:])
     rows = torch.from_numpy(np.ascontiguousarray(values)).to(made.dtype)

@@ -17,8 +17,8 @@ from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.tensors.shapes import TILE_SIZE
 from ttnn_emulator.tensors.spec import Spec
 
-BEST = 32  # experts that the gate sorts
-NARROWEST = 64  # logits a row: the network sorts that many at a time
+BEST = 32  # experts that the gate keeps
+NARROWEST = 64  # logits per row, the width of the sorting network
 BF16 = DataType.BFLOAT16
 MATH = MathConfig(MathFidelity.HiFi4, fp32_acc=False, approx=False)
 

@@ -1,4 +1,4 @@
-"""What becomes of the results of experts: their sums over experts, plain or weighted, and rows laid out in tiles."""
+"""Post-processing of expert outputs: sums over experts, plain or weighted, and tilizing."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def deepseek_moe_fast_reduce_nc(
     output_memory_config: MemoryConfig | None = None,
     compute_kernel_config: Any = None,
 ) -> Plan:
-    """The sum over a dimension before the last two, with the columns dealt out over tensors of `split_size` each."""
+    """The sum over a dimension before the last two, with the columns split into tensors of `split_size` each."""
     config = _math(compute_kernel_config)
     out, count, dim = _outputs(input_tensor, dim, split_size, output_memory_config)
     fault = _fault(input_tensor, split_size)
@@ -73,7 +73,7 @@ def _outputs(tensor: Spec, dim: int, split_size: int, memory: MemoryConfig | Non
     require(0 <= place <= rank - 3, f"dimension {dim} is none before the last two of {rank}")
     count = width // split_size
     step = count * TILE_SIZE
-    require(tensor.padded_shape[-1] % step == 0, f"{tensor.padded_shape[-1]} columns are no multiple of {step}")
+    require(tensor.padded_shape[-1] % step == 0, f"{tensor.padded_shape[-1]} columns are not a multiple of {step}")
     require(tensor.shape[place] > 0, "there is nothing to add up")
     shape = [*tensor.shape[:-1], split_size]
     shape[place] = 1
@@ -205,7 +205,7 @@ def weighted_reduce(
 
 
 def _staged(spec: Spec) -> int:
-    """Bytes of a page as it lies in its memory, and on its way through L1."""
+    """Bytes of a page in its memory, and in the circular buffer."""
     board = current_board()
     in_dram = spec.memory_config.buffer_type is BufferType.DRAM
     aligned = round_up(spec.page_bytes, board.dram_alignment if in_dram else board.l1_alignment)
@@ -226,7 +226,7 @@ def _routing_fault(indices: Spec, mapping: Spec, rows: int, routed: int) -> Chip
 
 @operation("ttnn.experimental.deepseek_moe_post_combine_tilize")
 def deepseek_moe_post_combine_tilize(input_tensor: Spec, *, output_memory_config: MemoryConfig) -> Plan:
-    """Rows to tiles, each core a shard one tile high."""
+    """Tilize, with shards one tile high."""
     spec, memory = input_tensor, output_memory_config
     require_on_device(spec)
     padded = spec.padded_shape
@@ -237,7 +237,7 @@ def deepseek_moe_post_combine_tilize(input_tensor: Spec, *, output_memory_config
     require(not spec.is_tile, "the input must be in ROW_MAJOR layout")
     shards = memory.nd_shard_spec
     require(memory.is_sharded() and shards is not None, "the output needs an NdShardSpec")
-    require(memory.buffer_type is BufferType.L1, "the output must lie in L1")
+    require(memory.buffer_type is BufferType.L1, "the output must be in L1")
     assert shards is not None
     cut = tuple(shards.shard_shape)
     require(len(cut) == 2, f"shards must have two dimensions, not {len(cut)}")

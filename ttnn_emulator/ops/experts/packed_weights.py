@@ -33,7 +33,7 @@ class WeightCoreShardMaps:
 
 @dataclass(frozen=True)
 class WeightMemoryConfigs:
-    """Where the packed weights lie."""
+    """The memory config of the packed weights."""
 
     w0_w1: MemoryConfig
     w2: MemoryConfig
@@ -65,7 +65,7 @@ def get_weight_mem_configs(
     intermediate_size: int,
     has_bias: bool = False,
 ) -> WeightMemoryConfigs:
-    """Height shards in DRAM, one a bank."""
+    """Height shards in DRAM, one per bank."""
     require_unsigned(num_layers=num_layers, experts_per_device=experts_per_device)
     require_unsigned(hidden_size=hidden_size, intermediate_size=intermediate_size)
     _require_tiles("hidden_size", hidden_size)
@@ -81,7 +81,7 @@ def get_weight_mem_configs(
 
 
 def banked(banks: CoreRangeSet, height: int) -> MemoryConfig:
-    """Shards of packed weights, one a bank of DRAM."""
+    """Shards of packed weights, one per DRAM bank."""
     shards = ShardSpec(banks, (height, STORED_WIDTH))
     return MemoryConfig(TensorMemoryLayout.HEIGHT_SHARDED, BufferType.DRAM, shards)
 
@@ -192,7 +192,7 @@ def _require_matrix(layers: int, experts: int, inner: int, outer: int) -> None:
 
 
 def _ring(tensor: Tensor) -> int:
-    """Cores of the ring: one a bank of DRAM."""
+    """Cores of the ring: one per DRAM bank."""
     require_on_device(tensor._spec, "a weight")
     assert tensor._device is not None
     return len(tensor._device.get_optimal_dram_bank_to_logical_worker_assignment(0))
@@ -231,7 +231,9 @@ def _packed_gate(
 ) -> Tensor:
     layers, experts, height, width = shape
     columns = width // TILE_SIZE
-    # A permute then moves nothing and gives a view of what is freed next (moe_compute_utils.cpp: stacked, permuted).
+    # The permute then returns a view of the tensor that is deallocated next.
+    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/ccl/moe_compute/moe_compute_utils.cpp, stacked and
+    # permuted
     require(columns != 1, "the library crashes on weights of one column of tiles: it reads a tensor that it has freed")
     blocks = layout.Blocks(layout.tiles_per_transaction(hidden, columns, has_bias, cores))
     plan = layout.GateLayout(height // TILE_SIZE, columns, cores, cores, blocks)
@@ -291,7 +293,7 @@ def _rows_in_pairs(tensor: Tensor, outer: tuple[int, ...], height: int) -> Tenso
 
 
 def _grouped(weight: Tensor, shape: tuple[int, int, int, int], intermediate: int, cores: int) -> Tensor:
-    """Groups of four columns of tiles, every core's filled up: (core, layer, expert, group, row, column)."""
+    """Groups of four columns of tiles, padded per core: (core, layer, expert, group, row, column)."""
     layers, experts, height, hidden = shape
     tiles = hidden // TILE_SIZE
     groups = layout.rounds(tiles, cores)

@@ -1,4 +1,4 @@
-"""Which of a mixture's experts a chip of a mesh takes care of: weights of routes and of tokens, of its own experts."""
+"""Routing weights and token weights restricted to the experts of each chip of a mesh."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def moe_routing_remap(
     memory_config: MemoryConfig | None = None,
     optional_output_tensor: Spec | None = None,
 ) -> Plan:
-    """The non-zero weights [1, experts] dealt out in order over the chips of a row or column; the rest are 0."""
+    """The non-zero weights [1, experts] distributed in order over the chips of a row or column; all others are 0."""
     weights, count, parts = routing_weights_tensor, non_zero_weight_size, expert_parallel_size
     require_on_device(weights)
     require(weights.layout is Layout.ROW_MAJOR, f"the weights must be in ROW_MAJOR layout, not {weights.layout}")
@@ -172,7 +172,7 @@ def moe_expert_token_remap(
 def _fault(
     weights: Spec, mapping: Spec, chosen: Spec, outputs: list[Spec], made: tuple[Spec, Spec]
 ) -> ChipFault | None:
-    """What the library does not look at."""
+    """Faults that the library does not check for."""
     for spec, wanted in zip(outputs, made):
         if (spec.shape, spec.dtype, spec.layout) != (wanted.shape, wanted.dtype, wanted.layout):
             return ChipFault(

@@ -25,12 +25,16 @@ TILE_BYTES = 2 * TILE_SIZE * TILE_SIZE
 
 # -- groups of experts ------------------------------------------------------------------------------------------------
 
-# The only sizes that deepseek_grouped_gate_device_operation.cpp lets through.
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/reduction/deepseek_grouped_gate/device/deepseek_grouped_gate_device_operation.cpp,  # noqa: E501
+# validation
+# The only sizes that the library accepts.
 EXPERTS = 256
 GROUPED = {"n_groups": 8, "summed_experts_per_group": 2, "topk_groups": 4, "n_activated_experts": 8}
 GROUP = EXPERTS // GROUPED["n_groups"]
-GATE_TILES = 90  # deepseek_grouped_gate_program_factory.cpp: tiles of all circular buffers
-# That factory leaves fidelity and approximation at what ComputeConfigDescriptor has.
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/reduction/deepseek_grouped_gate/device/deepseek_grouped_gate_program_factory.cpp,  # noqa: E501
+# circular buffers and ComputeConfigDescriptor
+GATE_TILES = 90  # tiles of all circular buffers
+# The factory keeps the default fidelity and approximation of ComputeConfigDescriptor.
 GATE_MATH = MathConfig(MathFidelity.HiFi4, fp32_acc=False, approx=False)
 
 
@@ -55,7 +59,9 @@ def deepseek_grouped_gate(
         require_on_device(spec, name)
         require(spec.dtype is BF16, f"{name} must be BFLOAT16, not {spec.dtype}")
         require_tile(spec, name)
-    require(scores.shape == bias.shape, f"scores {list(scores.shape)} and bias {list(bias.shape)} must have one shape")
+    require(
+        scores.shape == bias.shape, f"scores {list(scores.shape)} and bias {list(bias.shape)} must have the same shape"
+    )
     given = (n_groups, summed_experts_per_group, topk_groups, n_activated_experts)
     for (name, only), value in zip(GROUPED.items(), given):
         require(value == only, f"{name} must be {only}, not {value}")
@@ -99,11 +105,13 @@ def _normalized(core: Core, weights: torch.Tensor, shift: torch.Tensor, scale: t
 
 ROUTED = 128  # experts
 MOST_BEST = 32
-PARTS = 3  # cores that share the inner dimension of a tile of experts (topk_router_gpt_program_factory.cpp)
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/topk_router_gpt/device/topk_router_gpt_program_factory.cpp,
+# cores_per_group
+PARTS = 3  # cores that share the inner dimension of one tile of experts
 ROUTER_CORES = PARTS * ROUTED // TILE_SIZE
-ROUTER_TILES = 23  # tiles of circular buffers on the core that collects, beside those of input and weight
+ROUTER_TILES = 23  # circular-buffer tiles on the collecting core, without input and weight
 ROUTER_MATH = MathConfig(MathFidelity.HiFi2, fp32_acc=True, approx=False)
-ROWS_OF_RESULT = 8  # values that a row of the result is written in
+ROWS_OF_RESULT = 8  # values per write of a result row
 
 
 @operation("ttnn.experimental.topk_router_gpt")

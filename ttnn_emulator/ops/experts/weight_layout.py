@@ -1,6 +1,6 @@
-"""How `ttnn.experimental.moe_compute` wants the weights of experts in DRAM, in tiles, blocks and banks.
+"""The DRAM layout of expert weights for `ttnn.experimental.moe_compute`, in tiles, blocks and banks.
 
-A ring of cores, one a bank of DRAM, multiplies. Every core has some columns of the gate and up projections (W0 and
+A ring of cores, one per DRAM bank, multiplies. Every core has some columns of the gate and up projections (W0 and
 W1, of `hidden` x `intermediate`) and some columns of the down projection (W2, of `intermediate` x `hidden`). It reads
 blocks of two transactions. A block is 4 tiles wide, or 2 tiles wide and twice as high for what is left over.
 """
@@ -12,7 +12,9 @@ from functools import cached_property
 
 from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up
 
-# moe_ring_common.h and ttnn/_experimental/moe_compute_utils.py of 0.81.1, under the same names
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/ccl/moe_compute/device/kernels/moe_ring_common.h, constants of
+# the same names
+# ttnn/_experimental/moe_compute_utils.py of the wheel has the same names.
 W0_W1_BLOCK_TILES_W = 4
 W2_TILES_PER_A2A_ITER_W = 4
 BLOCK_TILES_H = 7
@@ -89,11 +91,11 @@ class Blocks:
         return self.height * TILE_SIZE
 
     def padded(self, tiles: int) -> int:
-        """Rows of tiles, filled up to whole blocks."""
+        """Rows of tiles, padded to whole blocks."""
         return div_up(tiles, self.height) * self.height
 
     def half_padded(self, tiles: int) -> int:
-        """Rows of tiles, filled up to whole blocks 2 wide."""
+        """Rows of tiles, padded to whole blocks 2 wide."""
         return div_up(tiles, self.half_height) * self.half_height
 
     def half_last(self, hidden: int, cores: int) -> bool:
@@ -110,7 +112,7 @@ class Blocks:
 
 @dataclass(frozen=True)
 class GateLayout:
-    """How W0 and W1 lie in the banks: `stored` tiles high, with a row for the bias if there is one."""
+    """The layout of W0 and W1 in the banks: `stored` tiles high, with a row for the bias if there is one."""
 
     stored: int
     intermediate: int
@@ -124,7 +126,7 @@ class GateLayout:
 
     @cached_property
     def stored_columns(self) -> list[int]:
-        """A core's own columns, filled up with zeros to an even number of at least four where that adds none."""
+        """A core's own columns, padded with zeros to an even number of at least four where that adds none."""
         most = div_up(self.intermediate, self.cores)
         wide = even_stride(most)
         return self.own_columns if most < wide else [wide] * self.cores

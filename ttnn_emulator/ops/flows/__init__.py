@@ -1,1 +1,1 @@
-"""Chains of data-movement kernels inside one call, worked out on specs."""
+"""Chains of data-movement kernels inside one call, derived on specs."""

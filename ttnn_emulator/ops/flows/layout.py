@@ -1,4 +1,4 @@
-"""Rows to tiles and back, worked out on specs: the kernels tilize and untilize, each with and without padding."""
+"""Tilize and untilize on specs, each with and without padding."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PADDED_TILIZABLE = TILIZABLE - {DataType.UINT8}
 
 @dataclass(frozen=True)
 class Run:
-    """How a kernel is to run, as far as that can be refused."""
+    """Kernel options that the checks depend on."""
 
     multicore: bool = True
     subgrid: CoreRangeSet | None = None
@@ -71,7 +71,7 @@ def tilize_flow(
     tile: Tile = DEFAULT_TILE,
     run: Run = WHOLE,
 ) -> Flow:
-    """Rows that already are whole tiles."""
+    """Tilize rows that are already whole tiles."""
     spec = flow.spec
     config, dtype = memory_config or spec.memory_config, dtype or spec.dtype
     if math.prod(spec.padded_shape) == 0:
@@ -91,7 +91,7 @@ def tilize_flow(
     width, height = last(spec.padded_shape), last(spec.padded_shape, 2)
     require(
         width % tile.width == 0 and (retile or height % tile.height == 0),
-        f"{height} x {width} is not made of whole tiles of {list(tile.tile_shape)}",
+        f"{height} x {width} does not consist of whole tiles of {list(tile.tile_shape)}",
     )
     require(spec.dtype in TILIZABLE, f"{spec.dtype} cannot be tilized")
     if spec.is_sharded:
@@ -113,7 +113,7 @@ def _own(tile: Tile) -> Tile | None:
 
 
 def _tilizes_in_place(spec: Spec, config: MemoryConfig, tile: Tile, run: Run) -> bool:
-    """Each core tilizes its own shard: then the output has the shards of the input, whatever was asked for."""
+    """Each core tilizes its own shard; the output then has the input's shards, whatever was requested."""
     source = spec.memory_config
     if source.memory_layout not in (HEIGHT, WIDTH, BLOCK) or not (source.is_l1 and config.is_l1):
         return False
@@ -139,7 +139,7 @@ def tilize_padded_flow(
     *,
     run: Run = WHOLE,
 ) -> Flow:
-    """Rows filled up to a padded shape. A tensor that is in tiles stays as it is."""
+    """Tilize and pad to a padded shape. A tiled tensor is unchanged."""
     spec = flow.spec
     if spec.is_tile:
         return flow
@@ -161,7 +161,7 @@ def tilize_padded_flow(
         f"{list(spec.shape)} does not fit into {list(padded)}",
     )
     height, width = last(padded, 2), last(padded)
-    require(height % TILE_SIZE == 0 and width % TILE_SIZE == 0, f"{list(padded)} is not made of whole tiles")
+    require(height % TILE_SIZE == 0 and width % TILE_SIZE == 0, f"{list(padded)} does not consist of whole tiles")
     if spec.is_sharded and spec.memory_config.memory_layout is not HEIGHT:
         require(
             spec.page_bytes % page_alignment_of(spec.memory_config) == 0,
@@ -196,7 +196,7 @@ def untilized(dtype: DataType) -> DataType:
 def untilize_flow(
     flow: Flow, memory_config: MemoryConfig | None = None, *, run: Run = WHOLE, native: bool = False
 ) -> Flow:
-    """Tiles to rows; interleaved tensors lose their padding, shards keep it. `native` forces the older kernel."""
+    """Untilize; interleaved tensors lose their padding, shards keep it. `native` forces the older kernel."""
     spec = flow.spec
     config = memory_config or spec.memory_config
     if spec.volume == 0:
@@ -233,7 +233,7 @@ def _untilize(flow: Flow, config: MemoryConfig, run: Run) -> Flow:
     width, height = last(spec.padded_shape), _rows(spec)
     require_on_device(spec)
     require(spec.is_tile, "the tensor is in rows already")
-    require(width % TILE_SIZE == 0 and height % TILE_SIZE == 0, f"{height} x {width} is not made of whole tiles")
+    require(width % TILE_SIZE == 0 and height % TILE_SIZE == 0, f"{height} x {width} does not consist of whole tiles")
     if run.subgrid is not None:
         require(not spec.is_sharded and not config.is_sharded(), "sub_core_grids does not go with shards")
         require(run.multicore, "sub_core_grids needs use_multicore")
@@ -268,7 +268,7 @@ def _shard_shape(config: MemoryConfig) -> tuple[int, int]:
 def untilize_unpadded_flow(
     flow: Flow, shape: Dims, memory_config: MemoryConfig | None = None, *, run: Run = WHOLE
 ) -> Flow:
-    """Tiles to rows, cut down to `shape`."""
+    """Untilize and unpad to `shape`."""
     spec = flow.spec
     config = memory_config or spec.memory_config
     require(len(shape) >= spec.rank, f"an end for each of {spec.rank} dimensions is needed, not {len(shape)}")
@@ -312,7 +312,7 @@ def uncovering(spec: Spec, shape: Dims) -> Step:
 
 
 def _unpadded_config(spec: Spec, shape: Dims, config: MemoryConfig) -> MemoryConfig:
-    """The shards of the result: derived anew from the rows that are left, on the cores of the input or as asked for."""
+    """The result's shards: derived from the remaining rows, on the input's cores or as requested."""
     if not config.is_sharded():
         return config
     source = spec.memory_config

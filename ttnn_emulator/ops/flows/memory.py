@@ -1,7 +1,7 @@
-"""How a value gets from one memory config to another, worked out on specs.
+"""Moves from one memory config to another, derived on specs.
 
-Each way has its own conditions, told by a `…_problem` function; `memory_flow` picks the first way that can do it, as
-`ttnn.to_memory_config` does, and a plain copy can do the rest.
+Each move has its own conditions, in a `…_problem` function; `memory_flow` picks the first applicable one, as
+`ttnn.to_memory_config` does, and falls back to a plain copy.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _output_problem(spec: Spec, config: MemoryConfig, dtype: DataType, output: S
     if output is None:
         return None
     if output.memory_config != config:
-        return f"the output lies in {output.memory_config.brief()}, not in {config.brief()}"
+        return f"the output is in {output.memory_config.brief()}, not in {config.brief()}"
     if output.dtype is not dtype:
         return f"the output is {output.dtype}, not {dtype}"
     if not output.on_device:
@@ -193,7 +193,7 @@ def reshard_flow(flow: Flow, config: MemoryConfig, output: Spec | None = None) -
 
 
 def _require_rows(spec: Spec) -> None:
-    """The library's process dies of rows without elements."""
+    """The library crashes on rows without elements."""
     require(spec.is_tile or not spec.padded_shape or spec.padded_shape[-1] > 0, "rows of length 0 cannot be copied")
 
 
@@ -268,7 +268,7 @@ def memory_flow(flow: Flow, config: MemoryConfig, dtype: DataType | None = None,
 
 
 def _widths_differ(spec: Spec, config: MemoryConfig) -> bool:
-    """Row-major shards of another layout and another width: reshard cannot cut rows anew."""
+    """Row-major shards of another layout and another width, which reshard cannot split differently."""
     source, target = spec.shard_spec, config.shard_spec
     if source is None or target is None or spec.is_tile:
         return False

@@ -78,7 +78,7 @@ def prim_permute(flow: Flow, order: Dims, config: MemoryConfig) -> Flow:
     shape = tuple(spec.shape[dim] for dim in order)
     config = _permuted_config(spec, order, shape, config)
     computes = order[-1] != spec.rank - 1
-    # The library's process dies of it.
+    # The library crashes on it.
     require(not computes or spec.volume > 0, f"the last dimension of an empty tensor {list(spec.shape)} cannot move")
     out = Spec.of(shape, spec.dtype, spec.layout, config)
     if len(set(order)) < len(order):
@@ -165,7 +165,7 @@ def prim_transpose(flow: Flow, order: Dims, config: MemoryConfig, pad_value: flo
     shape, padded = _transposed_shapes(spec, order)
     if spec.is_tile:
         whole = last(spec.padded_shape) % TILE_SIZE == 0 and last(spec.padded_shape, 2) % TILE_SIZE == 0
-        require(whole, f"{list(spec.padded_shape)} is not made of whole tiles")
+        require(whole, f"{list(spec.padded_shape)} does not consist of whole tiles")
     if lacks_shards(config):
         config = _synthesized(spec, padded, config)
     out = padded_spec(shape, padded, spec.dtype, spec.layout, config)
@@ -181,7 +181,7 @@ def _transposed_shapes(spec: Spec, order: Dims) -> tuple[Dims, Dims]:
 
 
 def _is_native(spec: Spec) -> bool:
-    """Shards that the sharded transpose kernels take: in L1, no blocks, and dealt out evenly."""
+    """Shards that the sharded transpose kernels take: in L1, not block sharded, and evenly distributed."""
     config, shards = spec.memory_config, spec.shard_spec
     if not config.is_sharded() or config.is_dram or config.memory_layout is BLOCK:
         return False
@@ -368,7 +368,7 @@ def _inherited(spec: Spec) -> MemoryConfig:
     return MemoryConfig(config.memory_layout, config.buffer_type)
 
 
-# Orders that the library makes of transposes, first to last.
+# Permutations that the library composes of transposes, first to last.
 INTERLEAVED_CHAINS: dict[Dims, tuple[Dims, ...]] = {IDENTITY: (), WH: (WH,), HC: (HC,), CN: (CN,)}
 SHARDED_CHAINS: dict[Dims, tuple[Dims, ...]] = {
     **INTERLEAVED_CHAINS,

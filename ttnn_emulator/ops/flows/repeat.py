@@ -23,7 +23,7 @@ from ttnn_emulator.tensors.spec import ROW_MAJOR_BYTES, Spec
 
 INTERLEAVED = TensorMemoryLayout.INTERLEAVED
 ROW_DTYPES = frozenset({DataType.UINT16, DataType.BFLOAT16, DataType.UINT32, DataType.INT32, DataType.FLOAT32})
-HOTSPOT_CORES = 8  # a row of so many shards is read faster by the older kernel
+HOTSPOT_CORES = 8  # from this many shards per row on, the older kernel reads faster
 
 
 def _repeated(repeats: Dims) -> Step:
@@ -77,7 +77,7 @@ def _require_output(spec: Spec, shape: Dims, config: MemoryConfig | None, output
         same = config.buffer_type is found.buffer_type and config.memory_layout is found.memory_layout
         require(
             same and config.shard_spec in (None, found.shard_spec),
-            f"the output lies in {found.brief()}, not in {config.brief()}",
+            f"the output is in {found.brief()}, not in {config.brief()}",
         )
     require(output.dtype is spec.dtype, f"the output is {output.dtype}, not {spec.dtype}")
     require(output.layout is spec.layout, f"the output is in {output.layout}, the input in {spec.layout}")
@@ -313,5 +313,5 @@ def _repeat_dim(flow: Flow, dim: int, times: int, config: MemoryConfig) -> Flow:
 
 
 def interleaved_step(times: int, dim: int) -> Step:
-    """Each element `times` over, next to itself."""
+    """Each element repeated `times` times, adjacent to itself."""
     return lambda values: torch.repeat_interleave(values, times, dim)

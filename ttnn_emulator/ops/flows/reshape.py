@@ -1,4 +1,4 @@
-"""Reshapes and views of a flow: which shapes only look at the buffer differently, and which need a kernel."""
+"""Reshapes and views of a flow: which shapes are views of the buffer, and which need a kernel."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Dims = tuple[int, ...]
 
 MOVABLE = frozenset({DataType.BFLOAT16, DataType.FLOAT32, DataType.INT32, DataType.UINT32})
 INTERLEAVED = TensorMemoryLayout.INTERLEAVED
-RECOMMENDED_ROW_BYTES = 64  # rows of a shard that the library chooses itself are whole multiples of this
+RECOMMENDED_ROW_BYTES = 64  # row alignment in bytes of shards that the library chooses
 
 
 def last(shape: Dims, back: int = 1) -> int:
@@ -53,7 +53,7 @@ def to_rank(shape: Dims, rank: int) -> Dims:
 
 
 def infer_dims(shape: Sequence[int], volume: int) -> Dims:
-    """A shape with its one -1 worked out; the volume must fit."""
+    """A shape with its -1 resolved; the volume must match."""
     unknown = [index for index, size in enumerate(shape) if size == -1]
     require(len(unknown) <= 1, f"shape {list(shape)} has more than one -1")
     known = math.prod(size for size in shape if size != -1)
@@ -122,7 +122,7 @@ def _nd_view_config(spec: Spec, padded: Dims) -> MemoryConfig:
 
 
 def _seen_as(old: Spec, new: Spec) -> Step | None:
-    """How the carrier follows: most views only regroup rows; others show the buffer as it lies there."""
+    """The step of the carrier: most views regroup rows; others read the buffer in storage order."""
     if new.shape == old.shape:
         return None
     if new.volume == old.volume:
@@ -262,7 +262,7 @@ def _reshape_rows(flow: Flow, shape: Dims, padded: Dims, config: MemoryConfig, s
 
 
 def _staging_bytes(source: int, target: int, element: int, *, to_dram: bool) -> int:
-    """L1 that rows of so many elements take on their way: two of the old ones and one of the new, for each kernel."""
+    """L1 of the row buffers: two old rows and one new row, for each kernel."""
     old, new = source * element, target * element
     reading, writing = 2 * (round_up(old, 64) + 64), round_up(new, 64) + 16
     whole = old % new == 0 or new % old == 0

@@ -1,7 +1,7 @@
-"""A value on its way through the kernels of one call.
+"""A value passing through the kernels of one call.
 
 Layout changes, reshapes and permutes of the library are chains of smaller operations, each with its own checks. Here
-such a chain is worked out on specs, step by step, and becomes one plan: nothing in between is allocated or dispatched.
+such a chain is derived on specs, step by step, and becomes one plan: intermediate values are not allocated.
 
     flow = untilize(Flow(spec)); flow = viewed(flow, shape); return flow.plan("input_tensor")
 """
@@ -25,7 +25,7 @@ Step = Callable[[torch.Tensor], torch.Tensor]
 
 @dataclass(frozen=True)
 class Flow:
-    """What the value is by now, how its carrier got there, and whether it has left the buffer it came in.
+    """The current spec, the steps of its carrier so far, and whether it has left its original buffer.
 
     Steps that keep the dtype take narrow carriers, too. `recast` says that some step does not.
     """
@@ -123,7 +123,7 @@ class Permuted:
 
 @dataclass(frozen=True)
 class Shortcut:
-    """`direct` for a carrier of that shape; the steps it stands for, for others."""
+    """`direct` for carriers of that shape, the original steps for all others."""
 
     shape: tuple[int, ...]
     direct: Permuted

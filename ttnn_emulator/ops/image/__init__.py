@@ -1,1 +1,1 @@
-"""Operations on images beside convolutions and pools."""
+"""Operations on images other than convolutions and pools."""

@@ -1,4 +1,4 @@
-"""Order of channels and pixels: convert_to_chw, convert_to_hwc, and transpose_rm of plain rows."""
+"""Channel order: convert_to_chw, convert_to_hwc, and the row-major transpose_rm."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def convert_to_chw(input: Spec, *, dtype: DataType | None = None) -> Plan:
 
 @operation("ttnn.experimental.convert_to_hwc")
 def convert_to_hwc(input: Spec, *, memory_config: MemoryConfig | None = None, dtype: DataType | None = None) -> Plan:
-    """[1, B, C, H × W], sharded by width, to [1, 1, B × H × W, C], by height; channels fill words of L1."""
+    """[1, B, C, H × W], sharded by width, to [1, 1, B × H × W, C], by height; channels are padded to L1 alignment."""
     require_on_device(input)
     config, shape = input.memory_config, input.shape
     step = L1_ALIGNMENT // ROW_MAJOR_BYTES[input.dtype]
@@ -59,7 +59,7 @@ def convert_to_hwc(input: Spec, *, memory_config: MemoryConfig | None = None, dt
     target = placed.shard_spec
     require(target is not None, "the output must be sharded by height")
     assert target is not None
-    require(target.shape[1] % step == 0, f"shards of {target.shape[1]} channels are no multiple of {step}")
+    require(target.shape[1] % step == 0, f"shards of {target.shape[1]} channels are not a multiple of {step}")
     require(len(shape) == 4 and shape[0] == 1, f"the input must be [1, B, C, H × W], not {list(shape)}")
     batch, channels, pixels = shape[1:]
     require(0 < channels <= TILE_SIZE, f"there may be {TILE_SIZE} channels at most, not {channels}")
@@ -87,7 +87,7 @@ def convert_to_hwc(input: Spec, *, memory_config: MemoryConfig | None = None, dt
 
 
 def _rows_for(spec: Spec, step: int) -> MemoryConfig:
-    """Where the rows of width-sharded pixels lie: on the same cores, all images' of a core together."""
+    """The order of width-sharded pixels as rows: on the same cores, all images of a core together."""
     shard, config = spec.shard_spec, spec.memory_config
     require(shard is not None and config.memory_layout is WIDTH, "the input must be sharded by width")
     assert shard is not None
@@ -106,7 +106,7 @@ def _converted(values: torch.Tensor, source: DataType, target: DataType) -> torc
 
 @operation("ttnn.experimental.transpose_rm")
 def transpose_rm(input: Spec) -> Plan:
-    """The last two dimensions swapped, by moving bytes."""
+    """Swap the last two dimensions by data movement alone."""
     require_on_device(input)
     require(input.rank >= 2, f"the input must be of rank 2 at least, not {input.rank}")
     require(not input.is_tile, "the input must be in ROW_MAJOR layout")

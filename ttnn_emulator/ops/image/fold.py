@@ -1,4 +1,4 @@
-"""Folding: patches of pixels moved into the channels, what convolutions with large strides begin with."""
+"""Folding: patches of pixels moved into the channels, the first step of convolutions with large strides."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ttnn_emulator.tensors.spec import ROW_MAJOR_BYTES, Spec, tile_bytes
 from ttnn_emulator.tensors.tensor import Tensor
 
 KEPT_DTYPES = (DataType.FLOAT32, DataType.UINT16)  # all others come out labelled bfloat16
-CODE_RESERVE = 160 * 1024  # bytes of L1 that the library leaves to code and stack when it plans the tile kernel
+CODE_RESERVE = 160 * 1024  # bytes of L1 that the library reserves for code and stack in planning the tile kernel
 
 
 def _output_dtype(dtype: DataType) -> DataType:
@@ -87,7 +87,7 @@ def fold(
 
 
 def _folds_tiles(tensor: Tensor, stride_h: int, stride_w: int) -> bool:
-    """Whether the kernel reads tiles itself: full units of channels, and L1 for a row of output pixels."""
+    """Whether the kernel reads tiles directly: aligned channels, and enough L1 for a row of output pixels."""
     spec = tensor._spec
     if not stride_h or not stride_w or spec.is_sharded or tensor._device is None:
         return False
@@ -102,7 +102,7 @@ def _folds_tiles(tensor: Tensor, stride_h: int, stride_w: int) -> bool:
 
 
 def _pad_image(tensor: Tensor, padding: Sequence[tuple[int, int]]) -> Tensor:
-    """Zeros around the image of a height-sharded tensor, which stays on its cores."""
+    """Zero padding of a height-sharded image, on the same cores."""
     shards = tensor._spec.shard_spec
     assert shards is not None
     padded = ttnn.pad(ttnn.to_memory_config(tensor, DRAM_MEMORY_CONFIG), padding, 0.0)
@@ -131,7 +131,7 @@ def _resharded(tensor: Tensor, stride_h: int) -> Tensor:
 
 
 def _override(given: Tensor, folded: Tensor, result: Tensor, config: MemoryConfig, patch: int) -> MemoryConfig:
-    """A sharded override without shards gets those of the input in proportion, or fresh ones."""
+    """A sharded override without a shard spec gets the input's shards, scaled, or new ones."""
     if not lacks_shards(config):
         return config
     for tensor in (folded, given):
@@ -214,7 +214,7 @@ def _fold_sharded_by_transposing(
     grid: CoreRangeSet,
     override: MemoryConfig | None,
 ) -> Tensor:
-    """The same on height shards, which stay sharded over `grid`."""
+    """The same for height shards; the result is sharded over `grid`."""
     stride_h, stride_w = strides
     shards = tensor._spec.shard_spec
     require(shards is not None, "the input tensor has no shard spec")

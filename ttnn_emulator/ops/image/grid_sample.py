@@ -1,4 +1,4 @@
-"""Images sampled elsewhere: at the points of a grid, or rotated."""
+"""Resampled images: at the points of a grid, or rotated."""
 
 from __future__ import annotations
 
@@ -26,9 +26,11 @@ from ttnn_emulator.tensors.tensor import Tensor
 IMAGE_DTYPES = (DataType.BFLOAT16, DataType.FLOAT32)
 INTERLEAVED = TensorMemoryLayout.INTERLEAVED
 CORNERS = 4  # pixels around a point
-COORDINATES = 2  # numbers a point of a grid has: x and y
-PREPARED = {"nearest": 2, "bilinear": 6}  # and a prepared one: row and column, and four weights
-WIDEST_ROTATED = 8 * TILE_SIZE  # channels that one reduction takes
+COORDINATES = 2  # coordinates per grid point: x and y
+PREPARED = {"nearest": 2, "bilinear": 6}  # values per precomputed point: row and column, and four weights
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/pool/rotate/device/rotate_bilinear_program_factory.cpp,
+# MAX_TILES_PER_REDUCTION
+WIDEST_ROTATED = 8 * TILE_SIZE  # channels per reduction
 
 # -- grid_sample ------------------------------------------------------------------------------------------------------
 
@@ -114,7 +116,7 @@ def _grid_memory(
 
 
 def _as_int16(values: torch.Tensor) -> torch.Tensor:
-    """The bits of bfloat16 values taken for integers."""
+    """The bits of bfloat16 values as integers."""
     return (bits_of(values) >> 16).long()
 
 
@@ -164,7 +166,7 @@ def prepare_grid_sample_grid(
     align_corners: bool = False,
     output_dtype: DataType | None = None,
 ) -> Tensor:
-    """The points of a grid on the host as pixels and weights, for `use_precomputed_grid`."""
+    """Precompute pixels and weights of a grid on the host, for `use_precomputed_grid`."""
     require(padding_mode == "zeros", f"padding_mode must be 'zeros', not {padding_mode!r}")
     require(len(input_shape) == 4, f"the input's shape is [N, H, W, C], not {list(input_shape)}")
     require(output_dtype in (None, DataType.BFLOAT16), f"a prepared grid is bfloat16, not {output_dtype}")
@@ -186,7 +188,7 @@ def _prepared(points: torch.Tensor, size: tuple[int, int], mode: str, align_corn
     if mode == "nearest":
         places = _places(points, size, align_corners)
         down, across = (torch.floor(place + 0.5).long() for place in places)
-        if align_corners:  # halves go away from zero here, and up otherwise
+        if align_corners:  # rounds half away from zero here, half up otherwise
             down, across = ((place.sign() * torch.floor(place.abs() + 0.5)).long() for place in places)
         inside = (down >= 0) & (down < size[0]) & (across >= 0) & (across < size[1])
         return _int16_bits(torch.where(inside[..., None], torch.stack([down, across], -1), -1))
@@ -218,7 +220,7 @@ def _weights(places: list[torch.Tensor], size: tuple[int, int]) -> tuple[torch.T
 
 
 def _int16_bits(values: torch.Tensor) -> torch.Tensor:
-    """Integers whose 16 bits are taken for those of bfloat16 values."""
+    """16-bit integers reinterpreted as bfloat16 values."""
     return from_bits((values.clamp(-(1 << 15), (1 << 15) - 1).to(torch.int32) << 16).contiguous())
 
 
@@ -236,7 +238,7 @@ def rotate(
     interpolation_mode: str = "nearest",
     memory_config: MemoryConfig | None = None,
 ) -> Plan:
-    """[N, H, W, C] turned by `angle` degrees around its middle or `center`; `fill` where nothing comes to lie."""
+    """[N, H, W, C] rotated by `angle` degrees around its middle or `center`; `fill` outside the image."""
     spec, config = input_tensor, memory_of(memory_config, input_tensor)
     require(spec.rank == 4, f"the input must be of rank 4, not {spec.rank}")
     require(not spec.is_tile, "the input must be in ROW_MAJOR layout")
@@ -277,7 +279,7 @@ def rotate(
 def _rotated(
     height: int, width: int, angle: float, center: tuple[float, float] | None, bilinear: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Where in the input every pixel of the output comes from, in the kernel's fixed point."""
+    """The input position of every output pixel, in the kernel's fixed point."""
     radians = np.float32(angle * math.pi / 180.0)
     cosine, sine = (int(np.float32(part) * ONE) for part in (np.cos(radians), np.sin(radians)))
     middle = center if center is not None else (width / 2, height / 2)

@@ -17,14 +17,16 @@ from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.tensors.shapes import TILE_SIZE
 from ttnn_emulator.tensors.spec import Spec
 
-BLOCK_DEPTH = 48  # rows that are summed before the sum so far is added: BLOCK_DEPTH in intimg_program_factory.cpp
-# Tiles that a core buffers: six times a block's depth, and three small buffers of two (make_dfb in the same file).
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/reduction/integral_image/device/intimg_program_factory.cpp,
+# BLOCK_DEPTH and make_dfb
+BLOCK_DEPTH = 48  # rows summed per block before the running sum is added
+# Tiles of circular buffers per core: six buffers of a block's depth, three of two tiles.
 BUFFERED_TILES = 6 * BLOCK_DEPTH + 3 * 2
 
 
 @operation("ttnn.experimental.intimg")
 def intimg(input_tensor: Spec) -> Plan:
-    """Running sums along dimensions 1 and 2 of an image with its channels last."""
+    """Cumulative sums along dimensions 1 and 2 of a channels-last image."""
     spec = input_tensor
     require_on_device(spec)
     require(spec.rank == 4, f"intimg supports only 4D tensors, not {list(spec.shape)}")
@@ -48,7 +50,7 @@ def intimg(input_tensor: Spec) -> Plan:
 
 
 def _down(values: torch.Tensor, join: Callable[..., torch.Tensor]) -> torch.Tensor:
-    """Tiles added one to the next along dimension 1, packed every time; blocks of them follow one another."""
+    """Cumulative sum of tiles along dimension 1, packed after every addition, block by block."""
     result = torch.empty_like(values)
     for start in range(0, values.shape[1], BLOCK_DEPTH):
         end = min(start + BLOCK_DEPTH, values.shape[1])
@@ -63,7 +65,7 @@ def _down(values: torch.Tensor, join: Callable[..., torch.Tensor]) -> torch.Tens
 
 
 def _within_tiles(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
-    """The vector unit's running sum down the rows of a tile; it goes on in 32 bits, each row is stored as it passes."""
+    """The vector unit's cumulative sum down the rows of a tile, accumulated in 32 bits and stored per row."""
     wide = dtype is DataType.FLOAT32
     rows = copied_in(values.contiguous(), dtype, fp32=wide, vector=False).movedim(2, 0).contiguous().numpy()
     total = np.zeros_like(rows[0])

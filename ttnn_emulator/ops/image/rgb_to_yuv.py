@@ -20,19 +20,20 @@ from ttnn_emulator.tensors.memory_config import MemoryConfig
 from ttnn_emulator.tensors.spec import Spec
 
 BF16 = DataType.BFLOAT16
-WIDEST_FRAMES = 32  # frames a unit of work holds when rows are wide
+WIDEST_FRAMES = 32  # frames per unit of work with wide rows
 CENTRE = 128.0  # of chroma
 # Shares of red and blue in luma, by the recommendations of the ITU.
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/rgb_to_yuv/rgb_to_yuv.hpp, kr
 SHARES = {"BT601": (0.299, 0.114), "BT709": (0.2126, 0.0722), "BT2020": (0.2627, 0.0593)}
 # Range of luma, its offset, range of chroma.
 RANGES = {"Full": (255.0, 0.0, 255.0), "Limited": (219.0, 16.0, 224.0)}
-LEAST = {"MinusOneToOne": -1.0, "ZeroToOne": 0.0}  # of the values that come in; the largest is 1
+LEAST = {"MinusOneToOne": -1.0, "ZeroToOne": 0.0}  # smallest input value; the largest is 1
 
 Rows = tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]  # weights of red, green, blue, and the offset
 
 
 def _rows(space: str, source: str, target: str) -> Rows:
-    """What luma and both chromas are made of, counted in float32."""
+    """The coefficients of luma and both chromas, computed in float32."""
 
     def single(value: float) -> float:
         return torch.tensor(value, dtype=torch.float32).item()
@@ -53,18 +54,18 @@ def _rows(space: str, source: str, target: str) -> Rows:
 
 @composite("ttnn.yuv_bt601_coefficients", "ttnn.experimental.yuv_bt601_coefficients")
 def yuv_bt601_coefficients() -> Any:
-    """What standard-definition video takes, from values of -1 to 1, to the limited range."""
+    """Coefficients of standard-definition video, from [-1, 1] to the limited range."""
     return _coefficients(_rows("BT601", "MinusOneToOne", "Limited"))
 
 
 @composite("ttnn.yuv_bt709_coefficients", "ttnn.experimental.yuv_bt709_coefficients")
 def yuv_bt709_coefficients() -> Any:
-    """What high-definition video takes, from values of -1 to 1, to the limited range."""
+    """Coefficients of high-definition video, from [-1, 1] to the limited range."""
     return _coefficients(_rows("BT709", "MinusOneToOne", "Limited"))
 
 
 def _coefficients(rows: Rows) -> Any:
-    from ttnn_emulator import YUVCoefficients  # the records are made after the operations
+    from ttnn_emulator import YUVCoefficients  # the record types are created after the operations
 
     return YUVCoefficients(*(list(row) for row in rows))
 

@@ -1,4 +1,4 @@
-"""Images made larger: nearest by any factor, bilinear by whole ones."""
+"""Upsampling: nearest by any factor, bilinear by integer factors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ttnn_emulator.tensors.shapes import TILE_SIZE, Shape, div_up, round_up
 from ttnn_emulator.tensors.spec import Spec
 from ttnn_emulator.tensors.tensor import Tensor
 
-# 32-bit integers pass the library's check, because the halo before it labels them bfloat16.
+# 32-bit integers pass the library's check, because the preceding halo labels them bfloat16.
 BILINEAR_DTYPES = (DataType.BFLOAT16, DataType.INT32, DataType.UINT32)
 
 
@@ -34,7 +34,7 @@ def upsample(
     memory_config: MemoryConfig | None = None,
     compute_kernel_config: object = None,
 ) -> Tensor:
-    """[N, H, W, C] with H and W times the scale factor."""
+    """[N, H, W, C] with H and W multiplied by the scale factor."""
     spec = input_tensor._spec
     given = tuple(scale_factor) if isinstance(scale_factor, Sequence) else (scale_factor, scale_factor)
     require(len(given) == 2, f"there are two scale factors, not {len(given)}")
@@ -57,7 +57,7 @@ def upsample(
 
 
 def _spread_by_height(tensor: Tensor) -> MemoryConfig:
-    """Pixels dealt over as many cores as there are."""
+    """Distribute pixels over all available cores."""
     assert tensor._device is not None
     grid, spec = tensor._device.board.grid, tensor._spec
     pixels = math.prod(spec.shape[:3])
@@ -122,7 +122,7 @@ def enlarge_image(
 
 
 def _sources(size: int, factor: float, whole: bool) -> torch.Tensor:
-    """For every place of the output the one of the input that it is a copy of, in the kernel's fixed point."""
+    """The source index of every output index, in the kernel's fixed point."""
     places = torch.arange(size)
     if whole:
         return places // int(factor)
@@ -171,7 +171,7 @@ def _output_memory(
 
 
 def _bilinear(values: torch.Tensor, scale: tuple[int, int], config: MathConfig) -> torch.Tensor:
-    """Every pixel of the output from the four around it; those beyond the edge are the edge's own."""
+    """Every output pixel from its four neighbours; neighbours beyond the edge repeat the edge."""
     batch, height, width, channels = values.shape
     (upper, lower, down), (left, right, across) = (
         _neighbours(size, factor) for size, factor in ((height, scale[0]), (width, scale[1]))
@@ -185,11 +185,11 @@ def _bilinear(values: torch.Tensor, scale: tuple[int, int], config: MathConfig) 
 
 
 def _neighbours(size: int, factor: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """For every place of the output: the inputs before and after it, and how far between them it lies."""
+    """For every output index: the inputs before and after it, and the interpolation weight."""
     places = torch.arange(size * factor)
     inverse = np.float32(1.0) / np.float32(factor)
     start = int(np.float32(0.5) * inverse * np.float32(ONE) + np.float32(0.5) * np.float32(ONE))
-    before = (start + places * int(inverse * np.float32(ONE))) >> 16  # counted from a padding pixel in front
+    before = (start + places * int(inverse * np.float32(ONE))) >> 16  # relative to a leading padding pixel
     first, last = before.clamp(min=1) - 1, (before + 1).clamp(max=size) - 1
     phase = places % factor
     fraction = (ONE // (2 * factor) - ONE // 2 + phase * (ONE // factor)) % ONE

@@ -1,4 +1,4 @@
-"""Embeddings: rows of a table by token, and the gradient of the table."""
+"""Embedding lookup, and the gradient of the table."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def embedding(
     memory_config: MemoryConfig | None = None,
     output_tensor: Tensor | None = None,
 ) -> Tensor:
-    """For every token its row of the table."""
+    """The table row of every token."""
     kind = EmbeddingsType.PADDED if padding_idx is not None else embeddings_type
     tokens, table = input_tensor, weight
     if table._spec.is_tile:
@@ -67,7 +67,7 @@ def embedding(
 
 @internal("ttnn.reshape")
 def first_rows(tokens: Spec, count: int) -> Plan:
-    """The tokens as [count, 1, 1, length]. Of more rows than that the library looks at the first ones only."""
+    """The tokens as [count, 1, 1, length]. The library reads only the first rows of a larger tensor."""
     require(not tokens.is_sharded, "tokens must be interleaved")
     length = tokens.shape[-1]
     out = tokens.with_(shape=(count, 1, 1, length))
@@ -84,7 +84,7 @@ def look_up(
     memory_config: MemoryConfig | None,
     output_tensor: Spec | None = None,
 ) -> Plan:
-    """The embedding kernels: rows copied, or made tiles, which flushes them; the padding token's is only read ahead."""
+    """The embedding kernels: rows are copied, or tilized, which flushes; the padding token's row is prefetched."""
     tokens, config = input_tensor, memory_config if memory_config is not None else input_tensor.memory_config
     require_on_device(tokens)
     require_on_device(weight, "the table")
@@ -158,7 +158,7 @@ def add_rows(
     memory_config: MemoryConfig,
     output_tensor: Spec | None = None,
 ) -> Plan:
-    """The kernel adds row after row in a 16-bit destination register, which cuts every sum to bfloat16."""
+    """The kernel adds row after row in a 16-bit destination register, which truncates every sum to bfloat16."""
     require_on_device(tokens)
     require_on_device(gradient, "the gradient")
     require(not tokens.is_tile, "tokens must be in ROW_MAJOR layout")

@@ -1,4 +1,4 @@
-"""Reading and writing by index: gather, scatter, the TOSA forms of both, and item access of moreh."""
+"""Reading and writing by index: gather, scatter, the TOSA forms of both, and moreh_getitem."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def gather(
     memory_config: MemoryConfig | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Of every row along `dim` the elements that the index names."""
+    """The elements along `dim` that the index selects."""
     spec, indices = input._spec, index._spec
     require(
         out is None or (out._storage is not input._storage and out._storage is not index._storage),
@@ -61,7 +61,7 @@ def gather(
         source = _leading_like(source, dim, indices.shape)
     source = to_4d(source)
     end = [*positions._spec.padded_shape[:3], source._spec.shape[3]]
-    with padding_values.unread():  # rows of padding have no place in the result
+    with padding_values.unread():  # padding rows do not appear in the result
         source = ttnn.slice(source, [0] * 4, end, [1] * 4, memory_config=spec.memory_config)
     target = to_4d(with_last(out, dim)) if out is not None else None
     picked = pick(source, positions, config, sparse_grad, target)
@@ -74,7 +74,7 @@ def gather(
 
 
 def _leading_like(source: Tensor, dim: int, index_shape: tuple[int, ...]) -> Tensor:
-    """The dimensions that are merged cut to the size of the index's, so that both merge alike."""
+    """Slice the merged dimensions to the index's sizes, so that both merge in the same way."""
     shape, wanted = source._spec.shape, list(index_shape)
     rank = len(shape)
     wanted[dim], wanted[-1] = wanted[-1], wanted[dim]
@@ -171,7 +171,8 @@ def tosa_gather(input: Tensor, index: Tensor, *, memory_config: MemoryConfig | N
 # -- scatter ----------------------------------------------------------------------------------------------------------
 
 REDUCTIONS = ("add", "multiply")
-LONGEST_TILED_INTEGERS = 256  # elements along the dimension; more of 32-bit integers do not survive untilizing
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/data_movement/scatter/scatter.cpp, to_layout_int32_scatter_axis_max_length
+LONGEST_TILED_INTEGERS = 256  # elements along the dimension; untilizing corrupts longer rows of 32-bit integers
 
 
 @composite("ttnn.scatter", ignores=("sub_core_grids",))
@@ -184,7 +185,7 @@ def scatter(
     memory_config: MemoryConfig | None = None,
     reduce: str | None = None,
 ) -> Tensor:
-    """The input with the elements of `src` written, added or multiplied at the places that the index names."""
+    """The input with the elements of `src` written, added or multiplied at the indexed positions."""
     spec, indices, source = input._spec, index._spec, src._spec
     rank = spec.rank
     require(-rank <= dim < rank, f"dimension {dim} is out of range for a tensor of rank {rank}")
@@ -263,7 +264,7 @@ def write(input_tensor: Spec, index: Spec, source: Spec, memory_config: MemoryCo
         positions = indices.long()
         beside = torch.where((positions >= 0) & (positions < width), positions, width)
         wide = values if values.is_floating_point() else values.long()
-        room = torch.cat([wide, wide.new_zeros(*wide.shape[:-1], 1)], dim=-1)  # a column for what is skipped
+        room = torch.cat([wide, wide.new_zeros(*wide.shape[:-1], 1)], dim=-1)  # an extra column for skipped values
         part = room[rows]
         added = given.to(room.dtype)
         if reduce == "add":
@@ -284,7 +285,7 @@ def write(input_tensor: Spec, index: Spec, source: Spec, memory_config: MemoryCo
 def scatter_add(
     input: Tensor, dim: int, index: Tensor, src: Tensor, *, memory_config: MemoryConfig | None = None
 ) -> Tensor:
-    """The input with the elements of `src` added at the places that the index names."""
+    """The input with the elements of `src` added at the indexed positions."""
     return scatter(input, dim, index, src, memory_config=memory_config, reduce="add")
 
 

@@ -1,4 +1,4 @@
-"""Values put at indices: index_fill, indexed_fill, plus_one."""
+"""Writing values at indices: index_fill, indexed_fill, plus_one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VALUE_TYPE = {DataType.BFLOAT16: float, DataType.FLOAT32: float, DataType.INT32:
 
 @operation("ttnn.index_fill", "ttnn.index_fill_new")
 def index_fill(input: Spec, dim: int, index: Spec, value: float, *, memory_config: MemoryConfig | None = None) -> Plan:
-    """The input with `value` in all slices along `dim` that the index names."""
+    """The input with `value` in all slices along `dim` that the index selects."""
     config = memory_of(memory_config, input)
     require_on_device(input)
     require(not input.is_tile, f"the input must be in ROW_MAJOR layout, not in {input.layout}")
@@ -70,7 +70,7 @@ def indexed_fill(
     memory_config: MemoryConfig | None = None,
     dim: int = 0,
 ) -> Tensor:
-    """The first input with the slices of the second in the places along `dim` that the ids name."""
+    """The first input with the slices of the second at the ids along `dim`."""
     a, b, ids = input_tensor_a._spec, input_tensor_b._spec, batch_id._spec
     require(-a.rank <= dim < a.rank, f"dimension {dim} is out of bounds for rank {a.rank}")
     dim %= a.rank
@@ -164,7 +164,7 @@ def _require_even(spec: Spec) -> None:
 
 
 def _require_local_rows(a: Spec, b: Spec, config: MemoryConfig, dim: int) -> None:
-    """Rows cut by shards are filled only where both sides have them on the same cores."""
+    """Rows split by shards must be on the same cores in both tensors."""
     shards = a.shard_spec
     require(dim == 0, f"rows cut into shards are filled along dimension 0 only, not {dim}")
     require(
@@ -173,7 +173,7 @@ def _require_local_rows(a: Spec, b: Spec, config: MemoryConfig, dim: int) -> Non
         and a.memory_config.is_l1
         and config.is_l1
         and shards.orientation is ShardOrientation.ROW_MAJOR,
-        "rows cut into shards must lie in L1 in ROW_MAJOR orientation, as must the output",
+        "rows cut into shards must be in L1 in ROW_MAJOR orientation, as must the output",
     )
     assert shards is not None
     other = b.shard_spec

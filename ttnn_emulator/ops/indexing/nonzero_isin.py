@@ -1,4 +1,4 @@
-"""Which elements: those that are not zero, those that are in a set."""
+"""ttnn.nonzero and ttnn.isin."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ttnn_emulator.tensors.shapes import round_up
 from ttnn_emulator.tensors.spec import ROW_MAJOR_BYTES, Spec
 from ttnn_emulator.tensors.tensor import Tensor
 
-TRUE = 0xFFFFFFFF  # what isin answers for an element that is in the set
+TRUE = 0xFFFFFFFF  # result of isin for an element of the set
 
 
 @operation("ttnn.nonzero")
 def nonzero(input_tensor: Spec, *, memory_config: MemoryConfig | None = None) -> Plan:
-    """How many elements are not zero, and where: four coordinates each, the rest of the room undefined."""
+    """The number of nonzero elements, and four coordinates of each; the remaining rows are undefined."""
     spec = input_tensor
     config = memory_config if memory_config is not None else DRAM_MEMORY_CONFIG
     require(spec.rank == 4, f"the input must be of rank 4, not {spec.rank}")

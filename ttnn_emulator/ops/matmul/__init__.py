@@ -1,1 +1,1 @@
-"""Products of matrices: program selection, checks, buffers, and matmul's relatives."""
+"""Matrix products: matmul and related operations, program selection, checks and circular buffers."""

@@ -1,4 +1,4 @@
-"""Products of decoding: every user's query with that user's own keys or values."""
+"""Batched matmuls for decoding: each user's query times that user's keys or values."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _require_accumulation(config: MathConfig, *specs: Spec) -> None:
 def _plan(
     a: Spec, b: Spec, out: Spec, config: MathConfig, output: Spec | None, name: str, *, tokens: int, transposed: bool
 ) -> Plan:
-    """[1, heads, users, K] times [users, kv heads, K, N], user by user; shapes are padded ones throughout."""
+    """[1, heads, users, K] times [users, kv heads, K, N], per user; all shapes are padded shapes."""
     between = DataType.FLOAT32 if config.fp32_acc and a.dtype is DataType.FLOAT32 else DataType.BFLOAT16
     kernel = Kernel(MathConfig(config.fidelity, config.fp32_acc), a.dtype, b.dtype, between, transpose_b=transposed)
     product = kernel.compute()
@@ -77,7 +77,7 @@ def attn_matmul(
     memory_config: MemoryConfig | None = None,
     output_tensor: Spec | None = None,
 ) -> Plan:
-    """[1, heads, users, K] × [users, 1, K, N]: every user's rows with that user's matrix."""
+    """[1, heads, users, K] × [users, 1, K, N]: each user's rows times that user's matrix."""
     return _attention(
         input_tensor_a,
         input_tensor_b,

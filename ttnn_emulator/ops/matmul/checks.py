@@ -1,4 +1,4 @@
-"""What a matmul refuses, once its program is known: the checks that several kinds of programs share."""
+"""Argument checks of a matmul whose program is known: those that several kinds of programs share."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DEST_TILES = 16  # 32 × 32 tiles of 16-bit values in the whole destination regi
 
 
 def require_operands(of: Operands) -> None:
-    """What does not depend on the program."""
+    """Checks that do not depend on the program."""
     a, b = of.a, of.b
     require(a.on_device and b.on_device, "the operands must be on a device")
     require(a.is_tile and b.is_tile, f"the operands must be in TILE layout, they are in {a.layout} and {b.layout}")
@@ -63,7 +63,7 @@ def require_program(
     device_grid: tuple[int, int],
     dtype: DataType,
 ) -> None:
-    """Refuse what the program cannot do with these operands; checks shared by several kinds first."""
+    """Refuse operands that the program does not support; shared checks run first."""
     _require_tiny_tiles(of, program)
     _require_sizes(of, program, dest_tiles, device_grid)
     if program.kind is Kind.REUSE:
@@ -108,7 +108,7 @@ def _require_sizes(of: Operands, program: Program, dest_tiles: int, device_grid:
         columns, rows = program.grid
         require(
             0 < columns <= device_grid[0] and 0 < rows <= device_grid[1],
-            f"compute_with_storage_grid_size {columns} x {rows} does not lie on the device's "
+            f"compute_with_storage_grid_size {columns} x {rows} does not fit on the device's "
             f"{device_grid[0]} x {device_grid[1]} cores",
         )
     for name in ("in0_block_w", "per_core_M", "per_core_N"):
@@ -124,7 +124,7 @@ def _require_sizes(of: Operands, program: Program, dest_tiles: int, device_grid:
         require(program.out_block_h > 0 and program.out_block_w > 0, "out_block_h and out_block_w must not be 0")
         require(
             height % program.out_block_h == 0 and width % program.out_block_w == 0,
-            f"{height} x {width} tiles a core do not divide into blocks of "
+            f"{height} x {width} tiles per core do not divide into blocks of "
             f"{program.out_block_h} x {program.out_block_w}",
         )
         height, width = program.out_block_h, program.out_block_w
@@ -142,7 +142,7 @@ def _require_sizes(of: Operands, program: Program, dest_tiles: int, device_grid:
 
 
 def _require_even_blocks(of: Operands, program: Program) -> None:
-    """Output blocks are dealt out evenly over the cores of the first sharded operand."""
+    """Output blocks must be distributed evenly over the cores of the first sharded operand."""
     sharded = next(
         (s for s in (of.a, of.b) if s.is_sharded and s.memory_config.buffer_type is not BufferType.DRAM), None
     )
@@ -150,7 +150,7 @@ def _require_even_blocks(of: Operands, program: Program) -> None:
         return
     blocks = (of.batch_a * of.rows() // program.per_core_M) * (of.columns // program.per_core_N)
     cores = shard_of(sharded).num_cores()
-    require(blocks % cores == 0, f"{blocks} output blocks cannot be dealt out evenly over {cores} cores")
+    require(blocks % cores == 0, f"{blocks} output blocks cannot be distributed evenly over {cores} cores")
 
 
 def _require_work(of: Operands, program: Program, output: MemoryConfig, device_grid: tuple[int, int]) -> None:
@@ -197,7 +197,7 @@ def _require_work(of: Operands, program: Program, output: MemoryConfig, device_g
 
 
 def _require_single_column(program: Program, rows: int, columns: int, down: int, across: int) -> None:
-    """in1 goes whole to every core: padding may only be in the last block of a core."""
+    """Every core receives all of in1, so only the last block of a core may contain padding."""
     require(across == 1, f"all {columns} columns of tiles must be on a core, per_core_N is {program.per_core_N}")
     require(
         div_up(columns, program.out_block_w) == program.per_core_N // program.out_block_w,
@@ -222,7 +222,7 @@ def _require_batches(of: Operands, program: Program, broadcasts: bool) -> None:
     if broadcasts:
         require(batch_of(b) == 1, f"the second operand's {batch_of(b)} batches cannot be broadcast")
         return
-    require(len(a) == len(b), f"operands with batches must have one rank, they have {len(a)} and {len(b)}")
+    require(len(a) == len(b), f"operands with batches must have the same rank, they have {len(a)} and {len(b)}")
     reuses_a = (
         program.kind is Kind.MCAST_1D
         and not (program.fuse_batch or program.fused_activation is not None or program.mcast_in0)
@@ -237,7 +237,7 @@ def _require_batches(of: Operands, program: Program, broadcasts: bool) -> None:
 
 
 def _require_shards_in_l1(of: Operands, program: Program, output: MemoryConfig) -> None:
-    """Shards are used where they lie, so they must lie in L1."""
+    """Shards are read and written in place, so they must be in L1."""
     configs = [("first operand", of.a.memory_config), ("output", output)]
     if program.kind is not Kind.MCAST_2D:
         configs.append(("second operand", of.b.memory_config))
@@ -246,7 +246,7 @@ def _require_shards_in_l1(of: Operands, program: Program, output: MemoryConfig) 
 
 
 def _require_bias(of: Operands, program: Program, bias: Spec) -> None:
-    """A bias that the program adds itself; others are added afterwards."""
+    """Check a bias that is fused into the program; other biases are added by a separate operation."""
     tile = (of.in0_tile.height, of.in1_tile.width)
     require(bias.on_device, "the bias must be on a device")
     require(

@@ -1,4 +1,4 @@
-"""What one kind of matmul program refuses, beside what all do."""
+"""Argument checks that belong to a single kind of matmul program."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ttnn_emulator.tensors.spec import Spec
 
 
 def _require_whole_rows(program: Program) -> None:
-    """A sharded output is written in whole rows of a core's tiles."""
+    """A sharded output is written in full rows of the core's tiles."""
     width = program.per_core_N
     require(
         program.out_subblock_w == width or program.out_subblock_h == 1,
@@ -247,7 +247,7 @@ def _mcast_1d(
 
 def _gather_in0(of: Operands, program: Program, output: MemoryConfig, bias: Spec | None) -> None:
     b, delivery = of.b.memory_config, program.delivery
-    require(program.num_global_cb_receivers > 0, "there must be a receiver at least")
+    require(program.num_global_cb_receivers > 0, "there must be at least one receiver")
     require(
         delivery is not None or program.num_global_cb_receivers == 1,
         "without a global circular buffer there is one receiver",
@@ -268,7 +268,7 @@ def _gather_in0(of: Operands, program: Program, output: MemoryConfig, bias: Spec
     require(bias is None, "gather_in0 adds no bias")
     tiles = output.shard_spec.shape[0] * output.shard_spec.shape[1] // (of.in0_tile.height * of.in1_tile.width)
     made = program.per_core_M * program.per_core_N
-    require(made <= tiles, f"{made} tiles a core do not fit the output's shards of {tiles}")
+    require(made <= tiles, f"{made} tiles per core do not fit the output's shards of {tiles}")
 
 
 def _mcast_in0(of: Operands, program: Program, output: MemoryConfig, bias: Spec | None) -> None:
@@ -328,7 +328,7 @@ def _mcast_in1(of: Operands, program: Program, output: MemoryConfig) -> None:
 
 
 def _on_one_row(config: MemoryConfig) -> bool:
-    """Block sharding on a row of cores is width sharding."""
+    """Block sharding on a single row of cores is width sharding."""
     if config.memory_layout is not BLOCK or config.shard_spec is None:
         return False
     return config.shard_spec.grid.bounding_box().grid_size().y == 1

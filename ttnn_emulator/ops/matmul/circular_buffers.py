@@ -1,4 +1,4 @@
-"""L1 that matmul programs keep for circular buffers."""
+"""L1 use of the circular buffers of matmul programs."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ttnn_emulator.ops.matmul.selection_inputs import HEIGHT
 from ttnn_emulator.tensors.shapes import Tile, round_up
 from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
-L1_VARIABLES = 64  # bytes that senders of shards keep for semaphores
-SIGNAL = 16  # bytes of a circular buffer by which kernels of a core signal each other
+L1_VARIABLES = 64  # bytes for semaphores on cores that send shards
+SIGNAL = 16  # bytes of a circular buffer that synchronises the kernels of a core
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Bytes of a tile of each buffer, and how many blocks of the inner dimension there are."""
+    """Tile size of each buffer in bytes, and the number of blocks of the inner dimension."""
 
     in0: int
     in1: int
@@ -26,13 +26,13 @@ class Sizes:
     between: int
     bias: int
     blocks: int
-    shares_out: bool  # sums between blocks lie where the output goes
+    shares_out: bool  # partial sums share the output's buffer
 
 
 def circular_buffers(
     of: Operands, program: Program, between: DataType, output: Spec, bias: Spec | None, alignment: int
 ) -> int:
-    """Bytes on every core that the program uses; those that lie over a sharded tensor cost nothing more."""
+    """Bytes per core of the program; buffers that alias a sharded tensor cost nothing."""
     out_tile = Tile((of.in0_tile.height, of.in1_tile.width))
     sizes = Sizes(
         round_up(tile_bytes(of.in0_tile, of.a.dtype), 1 if of.a.is_sharded else alignment),
@@ -46,10 +46,14 @@ def circular_buffers(
     return _TOTALS[program.kind](of, program, sizes, output, bias)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/factory/matmul_multicore_program_factory.cpp, circular
+# buffers
 def _multi_core(of: Operands, program: Program, sizes: Sizes, output: Spec, bias: Spec | None) -> int:
     return 2 * (sizes.in0 + sizes.in1 + sizes.out)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/factory/matmul_multicore_reuse_optimized_program_factory.cpp,
+# circular buffers
 def _reuse(of: Operands, program: Program, sizes: Sizes, output: Spec, bias: Spec | None) -> int:
     rows = min(program.per_core_M, of.rows())
     in0 = 0 if of.a.is_sharded else 2 * rows * program.in0_block_w * sizes.in0
@@ -64,12 +68,14 @@ def _reuse(of: Operands, program: Program, sizes: Sizes, output: Spec, bias: Spe
 
 
 def _outputs(block: int, whole: int, sizes: Sizes, output: Spec, *, separate: bool) -> int:
-    """The output's tiles and the sums between blocks; one buffer for both where they have one format."""
+    """Output tiles and partial sums; they share one buffer if they have the same format."""
     in_place = output.is_sharded and output.memory_config.buffer_type is not BufferType.DRAM
     out = 0 if in_place else (whole if output.is_sharded else block) * sizes.out
     return out if sizes.shares_out and not separate else out + block * sizes.between
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/factory/matmul_multicore_reuse_mcast_2d_program_factory.cpp,
+# circular buffers; the 1D program sizes its own alike
 def _multicast(of: Operands, program: Program, sizes: Sizes, output: Spec, bias: Spec | None) -> int:
     layout = of.a.memory_config.memory_layout
     batches0 = 1 if program.fuse_batch else of.batch_a
@@ -105,9 +111,10 @@ def _one_dimensional(of: Operands, program: Program, sizes: Sizes, output: Spec,
     return (_gathered if program.gather_in0 else _multicast)(of, program, sizes, output, bias)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/factory/matmul_multicore_reuse_mcast_1d_program_factory.cpp,
+# process_gather_in0_program_and_create_override_variables
 def _gathered(of: Operands, program: Program, sizes: Sizes, output: Spec, bias: Spec | None) -> int:
-    """matmul_multicore_reuse_mcast_1d_program_factory.cpp, process_gather_in0_program_and_create_override_variables:
-    what other cores hold of in0; blocks of weights that are read from DRAM, two at a time; sums; two signals."""
+    """The other cores' shards of in0, double-buffered weight blocks from DRAM, partial sums, two signal buffers."""
     shards, block = of.a.shard_spec, program.per_core_M * program.per_core_N
     assert shards is not None
     width = shards.shape[1] // of.in0_tile.width
@@ -124,8 +131,10 @@ def _extracts(of: Operands, program: Program) -> bool:
     return of.inner != program.in0_block_w or several
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/factory/matmul_multicore_reuse_batched_hs_dram_sharded_program_factory.cpp,  # noqa: E501
+# circular buffers
 def _batched_dram_sharded(of: Operands, program: Program, sizes: Sizes, output: Spec, bias: Spec | None) -> int:
-    """matmul_multicore_reuse_batched_hs_dram_sharded_program_factory.cpp: the output's shard is made beside itself."""
+    """The output shard is computed in a circular buffer of its own, then copied into the output tensor."""
     shards = output.shard_spec
     assert shards is not None
     in0 = 2 * program.per_core_M * program.in0_block_w * sizes.in0

@@ -1,4 +1,4 @@
-"""matmul_decode: a product of few rows with a weight that stays in the cores' L1, in columns, blocks or batches."""
+"""matmul_decode: a matmul of few rows with a weight resident in L1, sharded by columns, blocks or batches."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up, round_up
 from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
-MOST_TILES = 8  # tiles of a column of the result: they share the destination register
-# All three program factories ask for HiFi4 and a destination register of 16 bits.
+MOST_TILES = 8  # tiles in a column of the result, limited by the destination register
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/matmul_decode/device/full_width_sharded_program_factory.cpp,
+# math_fidelity; the batched and the partial factory set the same
 MATH = MathConfig(MathFidelity.HiFi4, fp32_acc=False, approx=False)
 WIDTH_SHARDED = TensorMemoryLayout.WIDTH_SHARDED
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Batches, rows, inner size and columns of the product, and into how many blocks the weight is cut."""
+    """Batches, rows, inner size and columns of the product, and the number of weight blocks."""
 
     batch: int
     rows: int
@@ -49,8 +50,9 @@ def matmul_decode(
 ) -> Plan:
     """a @ b, both width-sharded.
 
-    With `partial_width_sharded` blocks of b's rows stand side by side, [inner ÷ n, n × columns]: as many cores share a
-    column of the result, and the first of them adds up. With batches b is [1, 1, batches ÷ n × inner, n × columns].
+    With `partial_width_sharded`, n blocks of b's rows are concatenated along the width, [inner ÷ n, n × columns]; n
+    cores compute partial sums of a column of the result, and the first of them adds them up. With batches, b is
+    [1, 1, batches ÷ n × inner, n × columns].
     """
     a, b = input_tensor_a, input_tensor_b
     require_on_device(a, "a")
@@ -63,7 +65,7 @@ def matmul_decode(
         layout = spec.memory_config.memory_layout
         require(layout is WIDTH_SHARDED, f"{name} must be width-sharded, not {layout}")
         require(spec.shard_spec is not None, f"{name} must have a shard spec")
-        require(spec.memory_config.buffer_type is BufferType.L1, f"{name} must lie in L1")
+        require(spec.memory_config.buffer_type is BufferType.L1, f"{name} must be in L1")
         require(tuple(spec.tile.tile_shape)[1] == TILE_SIZE, f"the tiles of {name} must be {TILE_SIZE} wide")
     require(b.tile.tile_shape[0] == TILE_SIZE, f"the tiles of b must be {TILE_SIZE} high, not {b.tile.tile_shape[0]}")
     row_tiles = div_up(sizes.rows, a.tile.tile_shape[0])
@@ -96,7 +98,7 @@ def _sizes(a: Spec, b: Spec, partial: bool) -> Sizes:
     height, columns = b.shape[-2:]
     if not partial or inner < height:
         return Sizes(1, rows, inner, columns)
-    require(height and inner % height == 0, f"{inner} columns of a are no multiple of {height} rows of b")
+    require(height and inner % height == 0, f"{inner} columns of a are not a multiple of {height} rows of b")
     return Sizes(1, rows, inner, columns // (inner // height), inner_blocks=inner // height)
 
 
@@ -104,9 +106,9 @@ def _sizes_of_batches(a: Spec, b: Spec) -> Sizes:
     batch, (rows, inner) = a.shape[0] * a.shape[1], a.shape[-2:]
     require(b.rank == 4, f"{batch} batches need a weight of rank 4, not {b.rank}")
     height, width = b.shape[-2:]
-    require(inner and height % inner == 0, f"{height} rows of the weight are no multiple of {inner}")
+    require(inner and height % inner == 0, f"{height} rows of the weight are not a multiple of {inner}")
     each = height // inner
-    require(each and batch % each == 0, f"{batch} batches are no multiple of the {each} of a core")
+    require(each and batch % each == 0, f"{batch} batches are not a multiple of the {each} of a core")
     blocks = batch // each
     require(width % blocks == 0, f"{width} columns of the weight do not divide into {blocks} blocks")
     require(b.shard_spec is not None, "the weight must have a shard spec")
@@ -167,7 +169,7 @@ def _first_cores(count: int) -> CoreRangeSet:
 
 def _require_placed(a: Spec, b: Spec, out: Spec, sizes: Sizes, partial: bool) -> None:
     require(out.shard_spec is not None, "the result must be sharded", hint="Give an output_mem_config.")
-    require(out.memory_config.buffer_type is BufferType.L1, "the result must lie in L1")
+    require(out.memory_config.buffer_type is BufferType.L1, "the result must be in L1")
     first, weight, made = (_shards(spec) for spec in (a, b, out))
     tile_height = a.tile.tile_shape[0]
     rows = round_up(sizes.rows, tile_height)
@@ -175,11 +177,11 @@ def _require_placed(a: Spec, b: Spec, out: Spec, sizes: Sizes, partial: bool) ->
     require(first.shape[1] % TILE_SIZE == 0, f"a's shards are {first.shape[1]} wide: no whole tiles")
     if partial:
         cores = weight.num_cores() // sizes.inner_blocks
-        require(made.num_cores() == cores, f"the result lies on {made.num_cores()} cores, not on {cores}")
+        require(made.num_cores() == cores, f"the result is on {made.num_cores()} cores, not on {cores}")
         for core in weight.grid.cores(row_wise=True)[:cores]:
             require(made.grid.contains(CoreRangeSet([CoreRange(core, core)])), f"{core} holds none of the result")
     else:
-        require(weight.grid == made.grid, "b and the result must lie on the same cores")
+        require(weight.grid == made.grid, "b and the result must be on the same cores")
         height = round_up(sizes.inner, TILE_SIZE)
         require(weight.shape[0] == height, f"b's shards are {weight.shape[0]} high, not {height}")
         require(weight.shape[1] % TILE_SIZE == 0, f"b's shards are {weight.shape[1]} wide: no whole tiles")
@@ -193,7 +195,7 @@ def _shards(spec: Spec) -> ShardSpec:
 
 
 def _fault(a: Spec, b: Spec, out: Spec, sizes: Sizes, batched: bool) -> ChipFault | None:
-    """What the kernels, which count cores row by row and tiles by the shards, would get wrong."""
+    """Wrong results of the kernels, which number cores row by row and derive tile counts from the shards."""
     if not {a.dtype, b.dtype, out.dtype} <= set(FLOAT_DTYPES):
         return ChipFault(f"the matrix unit takes {a.dtype} × {b.dtype} → {out.dtype} for floats")
     if _shards(a).num_cores() * _shards(a).shape[1] != round_up(sizes.inner, TILE_SIZE):
@@ -253,7 +255,7 @@ def _product(
 
 
 def _buffers(a: Spec, b: Spec, out: Spec, sizes: Sizes, row_tiles: int, batched: bool, partial: bool) -> int:
-    """All of a that a core needs, and what lies beside the tensors: parts of the result."""
+    """Bytes of the gathered `a` on a core, and of partial results."""
     each = sizes.batch // sizes.batch_blocks
     gathered = each * row_tiles * div_up(sizes.inner, TILE_SIZE) * tile_bytes(a.tile, a.dtype)
     block = each * row_tiles * div_up(_shards(b).shape[1], TILE_SIZE) * tile_bytes(out.tile, out.dtype)

@@ -1,4 +1,4 @@
-"""One matmul on the device: its program, its check, its output, its computation; decided once for its specs."""
+"""The device operation of matmul: program, checks, output spec and computation, planned once per set of specs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from ttnn_emulator.tensors.shapes import TILE_SIZE, Tile
 from ttnn_emulator.tensors.spec import Spec
 from ttnn_emulator.tensors.tensor import Tensor
 
-# Functions that the kernels can apply themselves, with the parameters that they have when none are given.
+# Activations that the kernels can fuse, with their default parameters.
 FUSABLE: dict[str, tuple[float, ...]] = {
     "relu": (),
     "gelu": (0.0,),
@@ -64,7 +64,7 @@ class Asked(NamedTuple):
 
 
 class Place(NamedTuple):
-    """What the choice of a program depends on besides specs: the chip and its free L1."""
+    """Inputs of the program choice besides specs: the chip and its free L1."""
 
     arch: Arch
     grid: tuple[int, int]
@@ -74,7 +74,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Multiplication:
-    """A matmul, decided. `needs` bytes of L1 must be free for the same decisions to be made again."""
+    """A planned matmul. The plan stays valid while at least `needs` bytes of L1 are free."""
 
     operands: Operands
     program: Program
@@ -85,7 +85,7 @@ class Multiplication:
 
 
 def place_of(device: Any) -> Place:
-    """The chip with the L1 that is free now."""
+    """The chip with its currently free L1."""
     memory = device.memories[BufferType.L1]
     lowest = memory.lowest_used_address
     empty = empty_place(device)
@@ -96,7 +96,7 @@ _empty_places: weakref.WeakKeyDictionary[Any, Place] = weakref.WeakKeyDictionary
 
 
 def empty_place(device: Any) -> Place:
-    """The chip with all of its L1."""
+    """The chip with all of its L1 free."""
     found = _empty_places.get(device)
     if found is None:
         board: Board = device.board
@@ -106,12 +106,14 @@ def empty_place(device: Any) -> Place:
 
 
 def kernel_config(given: Any) -> tuple[MathConfig | None, bool]:
-    """A compute kernel config, and whether it gives the whole destination register to one side at a time."""
+    """A compute kernel config, and whether it uses the destination register without double buffering."""
     if given is None:
         return None, False
     return math_config(given), bool(given.dst_full_sync_en)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/matmul_device_operation.cpp, math_fidelity, increase_fidelity
+# and are_inputs_32F
 def default_math(of: Operands, asked: Asked, dtype: DataType, arch: Arch) -> MathConfig:
     """Fidelity and accumulation when no compute kernel config is given."""
     if of.a.dtype is of.b.dtype is DataType.FLOAT32:
@@ -131,7 +133,7 @@ def default_math(of: Operands, asked: Asked, dtype: DataType, arch: Arch) -> Mat
 def chosen_program(
     of: Operands, asked: Asked, math: MathConfig, dtype: DataType, bias: Spec | None, place: Place
 ) -> Any:
-    """The program and the L1 that it was estimated to need."""
+    """The program, and its estimated L1 use."""
     if asked.program is not None:
         return asked.program, 0
     choice = Choice(
@@ -156,7 +158,7 @@ def _broadcasts(of: Operands, program: Program | None) -> bool:
 
 
 def _with_output(asked: Asked, output: Spec | None) -> Asked:
-    """A given output tensor brings its own memory config and dtype, which others must not contradict."""
+    """A preallocated output determines memory config and dtype; other arguments must not contradict it."""
     if output is None:
         return asked
     if asked.memory_config != DRAM_MEMORY_CONFIG:
@@ -169,7 +171,7 @@ def _with_output(asked: Asked, output: Spec | None) -> Asked:
 def multiplication(
     a: Spec, b: Spec, bias: Spec | None, asked: Asked, output: Spec | None, place: Place
 ) -> Multiplication:
-    """Check a matmul as the library does and decide how it is done."""
+    """Check the arguments as the library does, and plan the matmul."""
     of = Operands(a, b, asked.transpose_a, asked.transpose_b)
     require(a.on_device and b.on_device, "the operands must be on a device")
     require(asked.core_grid is None or asked.program is None, "give a core_grid or a program_config, not both")
@@ -180,7 +182,7 @@ def multiplication(
     broadcasts = _broadcasts(of, asked.program)
     require_operands(of)
     program, needs = chosen_program(of, asked, math, dtype, bias, place)
-    if asked.delivery is not None and program.kind is Kind.MCAST_1D:  # other kinds read the weight from where it is
+    if asked.delivery is not None and program.kind is Kind.MCAST_1D:  # other kinds read the weight in place
         require(program.gather_in0, "without gather_in0, weights come from senders in DRAM, not from worker cores")
         program = replace(program, delivery=asked.delivery)
     require(
@@ -207,13 +209,13 @@ def multiplication(
 
 
 def dest_tiles(math: MathConfig, full_sync: bool, tile: Tile) -> int:
-    """Tiles that a subblock may have."""
+    """The most tiles of a subblock."""
     count = DEST_TILES * TILE_SIZE * TILE_SIZE // (tile.height * tile.width)
     return count // (1 if full_sync else 2) // (2 if math.fp32_acc else 1)
 
 
 def adds_up_in_l1(of: Operands, program: Program, l1_acc: bool, has_bias: bool) -> bool:
-    """Whether the packer adds up blocks of the inner dimension in L1: where there are enough to be worth it."""
+    """Whether the packer accumulates blocks of the inner dimension in L1: only if there are enough of them."""
     if program.kind is Kind.MULTI_CORE or not l1_acc:
         return False
     least = 3 if program.kind is Kind.REUSE and not has_bias else 2
@@ -223,7 +225,7 @@ def adds_up_in_l1(of: Operands, program: Program, l1_acc: bool, has_bias: bool) 
 
 
 def _ring(of: Operands) -> ShardSpec:
-    """The shards of in0 that cores pass round: each is a block of the inner dimension, whatever in0_block_w says."""
+    """The shards of in0 that circulate in the ring; each is one inner block, regardless of in0_block_w."""
     assert of.a.shard_spec is not None
     return of.a.shard_spec
 
@@ -235,14 +237,14 @@ def _block_width(of: Operands, program: Program) -> int | None:
 
 
 def between_blocks(math: MathConfig, in_l1: bool, dtype: DataType) -> DataType:
-    """What sums are kept in between blocks."""
+    """The format of partial sums between blocks."""
     if math.fp32_acc:
         return DataType.FLOAT32
     return DataType.BFLOAT16 if in_l1 else dtype
 
 
 def kernel_of(of: Operands, program: Program, math: MathConfig, dtype: DataType, has_bias: bool) -> Kernel:
-    """How the program computes."""
+    """The numerical behaviour of the program."""
     in_l1 = adds_up_in_l1(of, program, math.l1_acc, has_bias)
     return Kernel(
         MathConfig(math.fidelity, math.fp32_acc, math.approx, in_l1, _block_width(of, program)),
@@ -257,7 +259,7 @@ def kernel_of(of: Operands, program: Program, math: MathConfig, dtype: DataType,
 
 
 def fused_activation(given: UnaryWithParam | None) -> Activation | None:
-    """A function that the kernel applies."""
+    """The activation that the kernel applies."""
     if given is None:
         return None
     name = given.op_type.name.lower()
@@ -311,13 +313,13 @@ def run(a: Tensor, b: Tensor, bias: Tensor | None, asked: Asked, output: Tensor 
         place = place_of(device)
         if how.needs >= place.space:
             how = multiplication(*specs, place)
-    if how.program.kind is Kind.BATCHED_DRAM_SHARDED:  # not in the plan: grids that differ in order alone share one
+    if how.program.kind is Kind.BATCHED_DRAM_SHARDED:  # not in the plan: grids that differ only in order share one
         require_shards_near_banks(device.board, a.memory_config(), asked.memory_config)
     return multiply(a, b, bias, output, how)
 
 
 def is_full_block_bias(of: Operands, program: Program | None, bias: Spec) -> bool:
-    """Whether the reuse program can add this bias itself: all of one matrix, which must be one block."""
+    """Whether the reuse program can add this bias itself: it covers the whole matrix, and the matrix is one block."""
     if of.transpose_a or of.transpose_b or program is None or program.kind is not Kind.REUSE or is_batched(bias.shape):
         return False
     rows = of.rows()

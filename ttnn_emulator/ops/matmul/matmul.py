@@ -1,4 +1,4 @@
-"""matmul, linear, addmm: one product on the device, and what the library does before and after it."""
+"""matmul, linear, addmm: the device operation, and the library's steps before and after it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _PLAIN = Asked()
 
 
 def as_unary(activation: str | UnaryWithParam | None) -> UnaryWithParam | None:
-    """An activation by its name, or as it is."""
+    """An activation, looked up if it is a name."""
     if not isinstance(activation, str):
         return activation
     require(activation in BY_NAME, f"no activation is called {activation!r}")
@@ -67,7 +67,7 @@ def matmul(
     sub_device_id: Any = None,
     prefetcher_pipes: Any = (),
 ) -> Tensor:
-    """The matrix product of two tensors, with torch's rules for vectors and fewer than its rules for batches."""
+    """The matrix product of two tensors, with torch's rules for vectors, and a subset of its batch broadcasting."""
     _refuse_pipes(prefetcher_pipes)
     asked = _asked(
         input_tensor_b,
@@ -106,7 +106,7 @@ def linear(
     prefetcher_pipes: Any = (),
     in0_column_offset: int | None = None,
 ) -> Tensor:
-    """A product plus a bias, then an activation."""
+    """A matrix product plus a bias, then an activation."""
     _refuse_pipes(prefetcher_pipes)
     if in0_column_offset is not None:
         raise NotEmulated("in0_column_offset is not emulated")
@@ -131,7 +131,7 @@ def linear(
 def _received(
     a: Tensor, b: Tensor, bias: Tensor | None, asked: Asked, output: Tensor | None, global_cb: Any, part: Any
 ) -> Tensor:
-    """A matmul, and the weight that it takes out of the global circular buffer if it is given one."""
+    """A matmul; with a global circular buffer, it consumes the next weight in it."""
     if global_cb is None:
         return bound_matmul(a, b, bias, asked, output)
     asked = asked._replace(delivery=delivery_of(global_cb))
@@ -174,7 +174,7 @@ def _asked(
 
 
 def bound_matmul(a: Tensor, b: Tensor, bias: Tensor | None, asked: Asked, output: Tensor | None) -> Tensor:
-    """What the library calls with all arguments bound."""
+    """The entry point with all arguments bound."""
     spec_a, spec_b = a._spec, b._spec
     require(
         spec_a.rank > 0 and spec_b.rank > 0,
@@ -231,7 +231,7 @@ def _product_shape(a: Spec, b: Spec, transpose_a: bool, transpose_b: bool) -> tu
 
 
 def _refuse_wrong_shape(shape: tuple[int, ...], a: Spec, b: Spec, bias: Tensor | None, asked: Asked) -> None:
-    """Of operands that it transposed beforehand, the library expects a product of the shapes they had before."""
+    """After transposing operands itself, the library still checks the output shape against the original shapes."""
     expected = _product_shape(a, b, asked.transpose_a, asked.transpose_b)
     if bias is not None:
         expected, shape = (_broadcast(each, bias._spec.shape) for each in (expected, shape))
@@ -245,7 +245,7 @@ def _refuse_wrong_shape(shape: tuple[int, ...], a: Spec, b: Spec, bias: Tensor |
 def _adjusted(
     a: Tensor, b: Tensor, bias: Tensor | None, asked: Asked, output: Tensor | None
 ) -> tuple[Tensor, Tensor, Asked]:
-    """Operands transposed beforehand where the program cannot, and a vector on the right as one column."""
+    """Transpose operands that the program cannot transpose, and view a vector on the right as a column."""
     require(a._device is not None, "the first operand must be on a device")
     of = Operands(a._spec, b._spec, asked.transpose_a, asked.transpose_b)
     place = place_of(a._device)
@@ -266,7 +266,7 @@ def _adjusted(
 
 
 def _is_added_after(a: Spec, b: Spec, bias: Spec, asked: Asked) -> bool:
-    """Whether the bias is added by an operation of its own, because the program would not, or might not, do it."""
+    """Whether a separate operation adds the bias, because the program does not fuse it or may not."""
     of = Operands(a, b, asked.transpose_a, asked.transpose_b)
     program = asked.program
     width = bias.shape[-1] if bias.shape else 1
@@ -393,7 +393,7 @@ def matmul_batched_weights(
     global_cb: Any = None,
     sub_device_id: Any = None,
 ) -> list[Tensor]:
-    """One operand with several weights that a prefetcher delivers, one after the other."""
+    """One operand times each of several weights, which a prefetcher delivers in order."""
     require(not transpose_a and not transpose_b, "batched weights are not transposed")
     for name, value in (("memory_config", memory_config), ("program_config", program_config)):
         require(value is not None, f"{name} must be given")
@@ -408,7 +408,7 @@ def matmul_batched_weights(
     require(sub_device_id is not None, "sub_device_id must be given")
     first = input_tensors_b[0]
     alike = all(each._spec == first._spec for each in input_tensors_b)
-    require(alike, "all weights must have one shape, dtype, layout and memory config")
+    require(alike, "all weights must have the same shape, dtype, layout and memory config")
     rest = (memory_config, dtype, program_config, None, compute_kernel_config, None, None)
     asked = _asked(first, False, False, *rest)
     assert asked.program is not None

@@ -1,4 +1,4 @@
-"""minimal_matmul: a product of large interleaved tensors, cut into blocks of its own choice."""
+"""minimal_matmul: a matmul of large interleaved tensors, with its own choice of blocks."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from ttnn_emulator.tensors.shapes import TILE_SIZE, Tile, div_up, round_up
 from ttnn_emulator.tensors.spec import Spec, tile_bytes
 from ttnn_emulator.tensors.tensor import Tensor
 
-BLOCK = 8  # tiles of a block's side when no config is given
+BLOCK = 8  # default block size in tiles, in each dimension
 PAIR = 2 * TILE_SIZE
 SILU = Activation("silu")
-GATE_WORK = 8  # multiplications that one of the vector unit counts for
+GATE_WORK = 8  # weight of a vector-unit multiplication in the work estimate
 
 
 @composite("ttnn.experimental.minimal_matmul")
@@ -45,9 +45,9 @@ def minimal_matmul(
     compute_kernel_config: Any = None,
     fuse_swiglu: bool = False,
 ) -> Tensor:
-    """input @ weight + bias; two inputs are taken for one, side by side.
+    """input @ weight + bias; two inputs are concatenated along the width.
 
-    `fuse_swiglu` takes every other tile of columns for gates: silu(gate) × up, half as wide.
+    `fuse_swiglu` treats every other tile of columns as gates: silu(gate) × up, half as wide.
     """
     second = None
     if not isinstance(input_tensor, Tensor):
@@ -85,7 +85,7 @@ def minimal_matmul_split(
     compute_kernel_config: Any = None,
     fuse_swiglu: bool = False,
 ) -> list[Tensor]:
-    """The same, with the columns dealt out over `chunks` tensors."""
+    """The same, with the columns split over `chunks` tensors."""
     require(chunks >= 1, f"chunks is {chunks}, it must be at least 1")
     require(dim == -1, f"only dim = -1 can be split, not {dim}")
     width = weight_tensor._spec.shape[-1]
@@ -175,7 +175,7 @@ def _product(
     swiglu: bool,
     second: Spec | None,
 ) -> Callable[..., torch.Tensor]:
-    """Blocks of the inner dimension are added up in L1; from there tiles take the way over a source register."""
+    """Inner blocks are accumulated in L1; the sums are then read back through a source register."""
     several = div_up(div_up(weight.shape[-2], TILE_SIZE), inner_block) > 1
     kernel = Kernel(
         MathConfig(config.fidelity, config.fp32_acc, config.approx, several, inner_block),
@@ -200,7 +200,7 @@ def _product(
 
 
 def _side_by_side(first: torch.Tensor, second: torch.Tensor, weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Two inputs as one; the second begins with a tile, and so do its rows of the weight."""
+    """Two inputs concatenated; the second one, and its rows of the weight, start at a tile boundary."""
     joined = torch.cat([torch.nn.functional.pad(first, (0, -first.shape[-1] % TILE_SIZE)), second], dim=-1)
     inner = round_up(weight.shape[-2], TILE_SIZE)
     joined = torch.nn.functional.pad(joined, (0, inner - joined.shape[-1]))
@@ -208,7 +208,7 @@ def _side_by_side(first: torch.Tensor, second: torch.Tensor, weight: torch.Tenso
 
 
 def gated(sums: torch.Tensor, fp32_acc: bool) -> torch.Tensor:
-    """silu(gate) × up of every pair of tiles of columns, as the vector unit multiplies."""
+    """silu(gate) × up for each pair of column tiles, multiplied by the vector unit."""
     pairs = sums.reshape(*sums.shape[:-1], -1, 2, TILE_SIZE)
     gate, up = pairs[..., 0, :].contiguous(), pairs[..., 1, :].contiguous()
     opened = SILU(gate, fp32_dest=fp32_acc)

@@ -48,12 +48,13 @@ def dit_minimal_matmul_addcmul_fused(
     _require_ternary(input, weight, residual, gate)
     if blocks is not None:
         require_blocks(blocks, math, bool(compute_kernel_config and compute_kernel_config.dst_full_sync_en))
-    # minimal_matmul_program_factory.cpp: the reader takes tiles of the residual for tiles of the weight's format
+    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/minimal_matmul/device/minimal_matmul_program_factory.cpp,
+    # ternary_a_data_format
     require(residual.dtype is weight.dtype, f"the residual is {residual.dtype}, the weight {weight.dtype}")
     width = weight.shape[-1]
     out = Spec.of((*input.shape[:-1], width), dtype or input.dtype, Layout.TILE, memory_of(memory_config, input))
     product = _product(input, weight, math, blocks[1] if blocks is not None else BLOCK)
-    # The kernel asks for the gate's rows of tiles, not for its rows (broadcast_ternary_b).
+    # The kernel tests the gate's height in tiles, not in rows (broadcast_ternary_b).
     one_row = gate.padded_shape[-2:][0] == TILE_SIZE
     fault = _fault(input, residual, gate, one_row)
 
@@ -101,7 +102,7 @@ def _require_ternary(input: Spec, weight: Spec, residual: Spec, gate: Spec) -> N
 
 
 def _product(input: Spec, weight: Spec, config: MathConfig, inner_block: int) -> Any:
-    """The sums as the matrix unit finds them in L1, after a bias if there is one."""
+    """The sums as the matrix unit reads them from L1, including the bias if there is one."""
     several = div_up(div_up(weight.shape[-2], TILE_SIZE), inner_block) > 1
     between = DataType.FLOAT32 if config.fp32_acc else DataType.BFLOAT16
     math = MathConfig(config.fidelity, config.fp32_acc, config.approx, several, inner_block)

@@ -1,4 +1,4 @@
-"""matmul_wo: the output projection of DeepSeek's attention, spread over the cores next to the banks of DRAM."""
+"""matmul_wo: the output projection of DeepSeek's attention, on the cores next to the DRAM banks."""
 
 from __future__ import annotations
 
@@ -22,27 +22,31 @@ from ttnn_emulator.tensors.spec import Spec
 BF16 = DataType.BFLOAT16
 TILE_BYTES = 2 * TILE_SIZE * TILE_SIZE
 
-# matmul_wo_ring_common.h: tiles of the inner dimension that each bank holds (K_TILES_PER_CORE_A), and the columns.
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek/mla/matmul_wo/device/kernels/matmul_wo_ring_common.h,
+# K_TILES_PER_CORE_A
+# Inner-dimension tiles per DRAM bank.
 BANK_TILES = (44, 44, 42, 42, 42, 42, 42, 42, 44, 44, 42, 42)
 INNER = sum(BANK_TILES) * TILE_SIZE
-COLLECTORS = 7  # cores that add up; each has one of 7 tiles of columns at a time
+COLLECTORS = 7  # cores that add partial sums, one per column tile of a group of 7
 TURNS = 4
 COLUMNS = COLLECTORS * TURNS * TILE_SIZE
-LAYER_ROWS = max(BANK_TILES) * TURNS * TILE_SIZE  # of a bank, with what fills up the smaller ones
+LAYER_ROWS = max(BANK_TILES) * TURNS * TILE_SIZE  # rows of a layer per bank, including the padding of smaller banks
 BANK_WIDTH = COLLECTORS * TILE_SIZE
 INPUT_BYTES = INNER // TILE_SIZE * TILE_BYTES
 OUTPUT_BYTES = TURNS * TILE_BYTES
-# matmul_wo_program_factory.cpp: 42 tiles of weights in bfloat8_b, 28 of partial sums, 48 of those to be added.
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek/mla/matmul_wo/device/matmul_wo_program_factory.cpp,
+# circular buffers
+# 42 bfloat8_b weight tiles, 28 tiles of partial sums, 48 tiles of partial sums to add.
 BUFFERS = 42 * 1088 + (28 + 48) * TILE_BYTES
 MATH = MathConfig(MathFidelity.LoFi, fp32_acc=False, approx=True)
 
 
 @operation("ttnn.experimental.deepseek.mla.matmul_wo")
 def matmul_wo(input_tensor: Spec, *, w_tensor: Spec, output_tensor: Spec, layer_id: int) -> Plan:
-    """[rows, 16384] @ [16384, 896] of one layer, of at most 32 rows, a copy of which lies next to each bank of DRAM.
+    """[rows, 16384] @ [16384, 896] of one layer, for at most 32 rows, replicated on the cores next to the DRAM banks.
 
-    Bank by bank the weight has its tiles of the inner dimension, seven tiles of columns after the other. Tile
-    7 × i + j of the result is the i-th of core j of those that add up, counted from the last core of the grid.
+    Each bank holds its inner-dimension tiles of the weight, in groups of seven column tiles. Tile 7 × i + j of the
+    result is tile i of collector core j, counted from the last core of the grid.
     """
     for name, spec in (("input", input_tensor), ("weight", w_tensor), ("output", output_tensor)):
         require_on_device(spec, f"the {name}")
@@ -50,9 +54,9 @@ def matmul_wo(input_tensor: Spec, *, w_tensor: Spec, output_tensor: Spec, layer_
     require(input_tensor.rank >= 2, f"the input must have at least two dimensions, not {input_tensor.rank}")
     board = current_board()
     for name, spec, least in (("input", input_tensor, INPUT_BYTES), ("output", output_tensor, OUTPUT_BYTES)):
-        require(spec.memory_config.buffer_type is BufferType.L1, f"the {name} must lie in L1")
+        require(spec.memory_config.buffer_type is BufferType.L1, f"the {name} must be in L1")
         room = spec.bytes_per_bank(board.cores, board.l1_alignment)
-        require(room >= least, f"the {name} has {room} bytes a core, the kernel needs {least}")
+        require(room >= least, f"the {name} has {room} bytes per core, the kernel needs {least}")
     fault = _fault(input_tensor, w_tensor, output_tensor, layer_id)
     multiply = Kernel(MATH, BF16, DataType.BFLOAT8_B, BF16).compute()
     starts = [0, *accumulate(BANK_TILES)]
@@ -85,7 +89,7 @@ def matmul_wo(input_tensor: Spec, *, w_tensor: Spec, output_tensor: Spec, layer_
 
 
 def _collected(product: torch.Tensor, out: Spec) -> torch.Tensor:
-    """The product's columns as the cores of the output hold them."""
+    """The product's columns in the order of the output's cores."""
     places = shard_numbers(out, _collectors())
     tiles = product.reshape(-1, TURNS, COLLECTORS, TILE_SIZE)
     made = torch.empty(tiles.shape[0], COLLECTORS, TURNS, TILE_SIZE)
@@ -105,7 +109,7 @@ def _collectors() -> list[CoreCoord]:
 
 
 def _fault(x: Spec, weight: Spec, out: Spec, layer: int) -> ChipFault | None:
-    """The library does not look at shapes, and the kernel knows one."""
+    """The library does not check shapes; the kernel supports a single one."""
     height, width = TensorMemoryLayout.HEIGHT_SHARDED, TensorMemoryLayout.WIDTH_SHARDED
     wanted = (
         ("input", x, BF16, height, (TILE_SIZE, INNER)),
@@ -123,9 +127,9 @@ def _fault(x: Spec, weight: Spec, out: Spec, layer: int) -> ChipFault | None:
             return ChipFault(f"the kernel takes shards of the {name} for {list(shard)}, they are {list(shards.shape)}")
     shards = shards_of(weight)
     if weight.memory_config.buffer_type is not BufferType.DRAM or shards.shape[1] != BANK_WIDTH:
-        return ChipFault(f"the weight must lie in DRAM, {BANK_WIDTH} wide")
+        return ChipFault(f"the weight must be in DRAM, {BANK_WIDTH} wide")
     if shards.shape[0] % LAYER_ROWS or not 0 <= layer < shards.shape[0] // LAYER_ROWS:
-        return ChipFault(f"{shards.shape[0]} rows a bank have no layer {layer} of {LAYER_ROWS} rows")
+        return ChipFault(f"{shards.shape[0]} rows per bank have no layer {layer} of {LAYER_ROWS} rows")
     if weight.padded_shape != weight.shape or weight.volume != len(BANK_TILES) * shards.shape[0] * BANK_WIDTH:
         return ChipFault(f"a weight of {list(weight.shape)} does not fill its {len(BANK_TILES)} banks")
     if x.shape[-1] != INNER or out.shape[-1] != COLUMNS or x.padded_shape[-2:-1] != (TILE_SIZE,):
@@ -135,5 +139,5 @@ def _fault(x: Spec, weight: Spec, out: Spec, layer: int) -> ChipFault | None:
     banks = [CoreCoord(bank, 0) for bank in range(len(BANK_TILES))]
     for name, spec, cores in (("input", x, near), ("weight", weight, banks), ("output", out, _collectors())):
         if not set(cores) <= set(cores_of(spec)):
-            return ChipFault(f"the {name} does not lie on all of the cores that the kernel works on")
+            return ChipFault(f"the {name} is not on all of the cores that the kernel works on")
     return None

@@ -1,4 +1,4 @@
-"""The two operands of a matmul as its rules see them: transposed where asked for, in elements and in tiles."""
+"""The two operands of a matmul after the requested transposes, with sizes in elements and in tiles."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def default_tile_bytes(dtype: DataType) -> int:
 
 
 def _transposed(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The last two dimensions swapped; the row that a vector lacks is swapped in as 1."""
+    """The last two dimensions swapped; a vector counts as one row."""
     return (*shape[:-2], shape[-1], shape[-2]) if len(shape) > 1 else (1,)
 
 
@@ -97,7 +97,7 @@ class Operands:
 
 
 def output_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of a product. Vectors lose their dimension; b may only have batches that a has, or a has none."""
+    """The shape of a product. Vectors lose their dimension; b's batches must match a's, unless a has none."""
     vectors = len(a) == 1 or len(b) == 1
     extra = max(max(len(a), len(b)) - vectors - len(a), 0)
     shape = list(b if len(b) > len(a) else a)
@@ -121,7 +121,7 @@ def output_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def output_tile(operands: Operands, memory_config: MemoryConfig, asked: Tile | None, of_output: Tile | None) -> Tile:
-    """The tile of the result: in0's rows by in1's columns, unless the caller wants it wider."""
+    """The tile of the result: in0's height by in1's width, unless the caller requests another."""
     in0, in1 = operands.in0_tile, operands.in1_tile
     if asked is None and of_output is None:
         return Tile((in0.height, in1.width))

@@ -1,4 +1,4 @@
-"""Where the product of a matmul program lies."""
+"""The output spec of a matmul program."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def output_spec(
     tile: Tile,
     device_grid: tuple[int, int],
 ) -> Spec:
-    """The product's spec. A sharded one gets the shards that the program writes, not those that were asked for."""
+    """The output spec. A sharded output gets the shards that the program writes, not the requested ones."""
     placed = config
     if config.is_sharded():
         require(program.kind is not Kind.MULTI_CORE, "the plain program writes no sharded output")
@@ -41,7 +41,7 @@ def output_spec(
 
 
 def _is_line(asked: MemoryConfig, placed: MemoryConfig) -> bool:
-    """Block shards on one row or column of cores are the same as width or height shards."""
+    """Block shards on one row or column of cores are equivalent to width or height shards."""
     if asked.memory_layout is not BLOCK or asked.shard_spec is None:
         return False
     box = asked.shard_spec.grid.bounding_box().grid_size()

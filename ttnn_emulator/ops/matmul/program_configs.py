@@ -1,4 +1,4 @@
-"""Program configs of matmul as one kind of record: what the user gave, or what the library would have chosen."""
+"""Program configs of matmul in one record type, from the user or chosen as the library does."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TRANSPOSES_ITSELF = BLOCKED
 
 @dataclass(frozen=True)
 class Delivery:
-    """A global circular buffer that weights come through: its bytes on a core, its senders, and those of each."""
+    """A global circular buffer that delivers weights: bytes per core, senders, and the receivers of each sender."""
 
     size: int
     senders: tuple[tuple[int, int], ...]
@@ -86,7 +86,7 @@ _FIELDS = frozenset(Program.__dataclass_fields__)
 
 
 def program_of(record: Any) -> Program:
-    """The program config that the user gave."""
+    """The user's program config."""
     kind = _KINDS[type(record).__name__]
     given = {name: getattr(record, name) for name in record._fields if name in _FIELDS}
     if kind in BLOCKED:

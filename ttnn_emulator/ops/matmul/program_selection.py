@@ -1,7 +1,7 @@
-"""Which program the library runs when none is given.
+"""The matmul program that the library selects when the caller passes none.
 
-It depends on shapes, sharding, the grid of cores and on how much L1 is free; it decides what is refused, how the inner
-dimension is cut into blocks, and how much L1 the program takes. The heuristics are the library's own.
+The selection depends on shapes, sharding, the core grid and free L1. It determines which calls are refused, the blocks
+of the inner dimension and the L1 use. The heuristics are the library's own.
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ from ttnn_emulator.tensors.memory_config import ShardSpec
 from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp,
+# generate_matmul_program_config
 def choose(choice: Choice) -> Program:
-    """The program for these operands, checked as the library checks its own choices."""
+    """The selected program, validated as the library validates its own selection."""
     of = choice.operands
     if of.a.is_sharded:
         program = _from_shards(choice)
@@ -48,19 +50,21 @@ def _require_sound(program: Program, device_grid: tuple[int, int]) -> None:
     columns, rows = program.grid
     require(
         0 < columns <= device_grid[0] and 0 < rows <= device_grid[1],
-        f"a grid of {columns} x {rows} cores does not lie on the device's {device_grid[0]} x {device_grid[1]}",
+        f"a grid of {columns} x {rows} cores does not fit on the device's {device_grid[0]} x {device_grid[1]}",
     )
     for name in ("in0_block_w", "out_subblock_h", "out_subblock_w", "per_core_M", "per_core_N"):
         require(getattr(program, name) > 0, f"the program for these operands would have {name} = 0")
     require(
         program.per_core_M % program.out_subblock_h == 0 and program.per_core_N % program.out_subblock_w == 0,
-        f"{program.per_core_M} x {program.per_core_N} tiles a core do not divide into subblocks of "
+        f"{program.per_core_M} x {program.per_core_N} tiles per core do not divide into subblocks of "
         f"{program.out_subblock_h} x {program.out_subblock_w}",
     )
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp,
+# create_simple_matmul_program_config
 def _plain(choice: Choice, grid: tuple[int, int] | None = None) -> Program:
-    """Neither a core grid nor a sharded first operand."""
+    """Select without a core grid and with an interleaved first operand."""
     of, output = choice.operands, choice.memory_config
     columns, rows = grid or choice.device_grid
     memories = _Memories.of(choice)
@@ -72,7 +76,7 @@ def _plain(choice: Choice, grid: tuple[int, int] | None = None) -> Program:
     if not memories.dram_interleaved and (across * down > columns * rows or of.inner % in0_block_w != 0):
         return MULTI_CORE
 
-    spread = (0, 0)  # columns and rows of cores that get one block each; none when one core does it all
+    spread = (0, 0)  # columns and rows of cores with one block each; zeros if a single core computes everything
     if (down, across) != (1, 1) and down <= rows and across <= columns:
         spread = (across, down)
     on_row, on_column = _on_one_line(choice)
@@ -87,7 +91,7 @@ def _plain(choice: Choice, grid: tuple[int, int] | None = None) -> Program:
 
 @dataclass(frozen=True)
 class _Memories:
-    """Where both operands and the output of a matmul lie."""
+    """Memory layouts of both operands and the output."""
 
     interleaved: bool
     all_dram: bool
@@ -107,7 +111,7 @@ class _Memories:
 
 
 def _on_one_line(choice: Choice) -> tuple[bool, bool]:
-    """Whether a block-sharded output lies on one row of cores, and whether on one column."""
+    """Whether a block-sharded output is on a single row of cores, and on a single column."""
     output = choice.memory_config
     if output.memory_layout is not BLOCK or output.shard_spec is None:
         return False, False
@@ -123,7 +127,7 @@ def _on_one_line(choice: Choice) -> tuple[bool, bool]:
 def _plain_in_one_dimension(
     choice: Choice, memories: _Memories, spread: tuple[int, int], on_row: bool, on_column: bool
 ) -> Program | None:
-    """The program that sends one operand to all cores, where a narrow product or the output's shards call for it."""
+    """The 1D multicast program, if a narrow product or the output's shards require it."""
     of, output = choice.operands, choice.memory_config
     height, width = of.a_padded[-2], of.b_padded[-1]
     narrow = memories.interleaved and is_narrow(height, width, memories.all_dram)
@@ -142,7 +146,7 @@ def _plain_in_one_dimension(
 def _plain_in_two_dimensions(
     choice: Choice, memories: _Memories, grid: tuple[int, int], per_core: int, in0_block_w: int
 ) -> Program:
-    """The program that sends rows of the first operand along rows of cores, and columns of the second along columns."""
+    """The 2D multicast program: in0 is multicast along rows of cores, in1 along columns."""
     of, output = choice.operands, choice.memory_config
     columns, rows = grid
     transpose_mcast = of.a.memory_config.memory_layout is BLOCK and _is_column_major(of)
@@ -173,8 +177,9 @@ def _is_column_major(of: Operands) -> bool:
     return shard_of(of.a.memory_config).orientation is ShardOrientation.COL_MAJOR
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp, get_mcast_1d_config
 def _one_dimensional(choice: Choice, *, mcast_in0: bool, shard: ShardSpec | None) -> Program:
-    """One operand goes to all cores, the other is dealt out over them."""
+    """The 1D multicast program: one operand is multicast to all cores, the other is distributed over them."""
     of = choice.operands
     columns, rows = choice.device_grid
     fuse_batch = shard is not None and of.batch_b == 1
@@ -211,8 +216,10 @@ def _one_dimensional(choice: Choice, *, mcast_in0: bool, shard: ShardSpec | None
     )
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp,
+# create_matmul_program_config
 def _on_grid(choice: Choice, fused: UnaryWithParam | None) -> Program:
-    """The user named a grid of cores, or a sharded first operand leaves it to the general case."""
+    """Select for a core grid from the user, or for a sharded first operand in the general case."""
     of = choice.operands
     require(
         of.a_shape[-1] == height_of(of.b_shape),
@@ -279,8 +286,10 @@ def _batched_on_grid(choice: Choice, grid: tuple[int, int], fused: UnaryWithPara
     return Program(Kind.REUSE, grid, step, sub_h, sub_w, per_core_M=rows, per_core_N=columns)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp,
+# create_matmul_1d_systolic_array_program_config
 def _systolic(choice: Choice, grid: tuple[int, int], fused: UnaryWithParam | None) -> Program:
-    """All cores in a line."""
+    """1D multicast over all cores as a line."""
     of = choice.operands
     require(of.batch_b == 1, "the second operand cannot have batches when all cores form a line")
     rows, inner, columns = (
@@ -313,8 +322,9 @@ def _systolic(choice: Choice, grid: tuple[int, int], fused: UnaryWithParam | Non
     )
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp, get_matmul_program_config
 def _from_shards(choice: Choice) -> Program:
-    """The first operand is sharded: its shards decide."""
+    """Select from the shards of the first operand."""
     of, output = choice.operands, choice.memory_config
     shard = shard_of(of.a.memory_config)
     layout = of.a.memory_config.memory_layout

@@ -1,4 +1,4 @@
-"""What the choice of a matmul program depends on, and the blocks and subblocks that fit."""
+"""Inputs of the matmul program selection, and the blocks and subblocks that fit."""
 
 from __future__ import annotations
 
@@ -20,21 +20,24 @@ HEIGHT, WIDTH, BLOCK = (
     TensorMemoryLayout.BLOCK_SHARDED,
 )
 
-# Output subblocks by falling size, as (height, width) or (width, height), whichever the caller prefers first.
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp, SUBBLOCK_HW_CHOICES
+# In order of decreasing size, as (height, width), or as (width, height) for callers that prefer wide subblocks.
 SUBBLOCKS = (
     *((4, 2), (2, 4), (8, 1), (1, 8), (7, 1), (1, 7), (3, 2), (2, 3), (6, 1), (1, 6)),
     *((5, 1), (1, 5), (2, 2), (4, 1), (1, 4), (3, 1), (1, 3), (2, 1), (1, 2), (1, 1)),
 )
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp,
+# NARROW_SHAPE_RATIO_THRESHOLD in is_narrow_shape
 NARROW_RATIO = 8
 UINT32 = 0xFFFFFFFF
 
 
 @dataclass
 class Choice:
-    """All that the choice of a program depends on.
+    """Inputs of the program selection.
 
-    space  bytes of L1 a core below the lowest tensor there
-    needs  the largest estimate that was found to fit: with any more space than that, the choice is the same
+    space  bytes of L1 per core below its lowest tensor
+    needs  the largest estimate that fits; the selection is the same for any larger space
     """
 
     operands: Operands
@@ -55,8 +58,9 @@ class Choice:
             return default_tile_bytes(DataType.FLOAT32)
         return max(default_tile_bytes(DataType.BFLOAT16), default_tile_bytes(self.dtype))
 
+    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp, can_cbs_fit_in_l1
     def fits(self, rows: int, columns: int, inner: int) -> bool:
-        """Whether an output block of rows × columns tiles, fed with `inner` tiles at a time, is estimated to fit."""
+        """Whether an output block of rows × columns tiles, with inner blocks of `inner` tiles, is estimated to fit."""
         of = self.operands
         in0_tile, in1_tile = default_tile_bytes(of.a.dtype), default_tile_bytes(of.b.dtype)
         in0 = rows * inner * 2 * in0_tile
@@ -74,14 +78,16 @@ class Choice:
             return True
         return False
 
+    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp,
+    # get_multi_dim_per_core_factor
     def out_block(self, rows: int, columns: int, inner: int, *, shrink_inner: bool = False) -> tuple[int, int, int]:
-        """The largest output block (rows, columns) that fits, and the inner block that it is fed with.
+        """The largest output block (rows, columns) that fits, and its inner block.
 
-        `shrink_inner` rather feeds it with less than makes it smaller.
+        With `shrink_inner`, a smaller inner block is preferred over a smaller output block.
         """
         if self.fits(rows, columns, inner):
             return rows, columns, inner
-        # Of blocks of one size, the one nearest to a square; among equals the one met last.
+        # Per size, the block nearest to a square; ties go to the last one.
         by_size: dict[int, tuple[int, int]] = {}
         for m in halves(rows):
             for n in halves(columns):
@@ -111,6 +117,7 @@ def shard_of(config: MemoryConfig) -> ShardSpec:
     return config.shard_spec
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp, get_subblock_sizes
 def wide_subblock(rows: int, columns: int, fp32_acc: bool) -> tuple[int, int]:
     """The largest subblock (height, width) that divides the block, preferring width."""
     for width, height in SUBBLOCKS:
@@ -119,8 +126,9 @@ def wide_subblock(rows: int, columns: int, fp32_acc: bool) -> tuple[int, int]:
     return 1, 1
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp, get_matmul_subblock_params
 def tall_subblock(rows: int, columns: int, fp32_acc: bool, *, one_row: bool = False) -> tuple[int, int]:
-    """The same, preferring height; `one_row` asks for a whole row of the block, or failing that one tile."""
+    """The same, preferring height; `one_row` requires a full row of the block, or else a single tile."""
     for height, width in SUBBLOCKS:
         if fp32_acc and height * width > 4:
             continue
@@ -131,6 +139,7 @@ def tall_subblock(rows: int, columns: int, fp32_acc: bool, *, one_row: bool = Fa
     return 1, 1
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp, is_narrow_shape
 def is_narrow(height: int, width: int, all_dram: bool) -> bool:
     if (height // width if height > width else width // height) > NARROW_RATIO:
         return True

@@ -1,4 +1,4 @@
-"""Where the shards of a matmul's operands and output lie."""
+"""Checks of the cores that hold the shards of a matmul's operands and output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ttnn_emulator.tensors.spec import Spec
 
 
 def _lies_within(config: MemoryConfig, grid: tuple[int, int]) -> bool:
-    """Whether the shards of an L1 tensor are on cores of a grid that starts at the origin."""
+    """Whether the shards of an L1 tensor are inside a grid that starts at the origin."""
     if not config.is_sharded() or config.buffer_type is BufferType.DRAM or config.shard_spec is None:
         return True
     return CoreRange(CoreCoord(0, 0), CoreCoord(grid[0] - 1, grid[1] - 1)).contains(
@@ -25,7 +25,7 @@ def _lies_within(config: MemoryConfig, grid: tuple[int, int]) -> bool:
 
 
 def require_within(config: MemoryConfig, grid: tuple[int, int], what: str) -> None:
-    require(_lies_within(config, grid), f"{what} in {config.brief()} does not lie on {grid[0]} x {grid[1]} cores")
+    require(_lies_within(config, grid), f"{what} in {config.brief()} is not on {grid[0]} x {grid[1]} cores")
 
 
 def require_grids_on_device(of: Operands, device_grid: tuple[int, int]) -> None:
@@ -60,7 +60,7 @@ def require_row_major(spec: Spec) -> None:
 
 
 def require_shards_near_banks(board: Board, a: MemoryConfig, output: MemoryConfig) -> None:
-    """With batched weights in DRAM every bank has its nearest core, and the shards lie there in the banks' order."""
+    """With batched weights in DRAM, the shards must be on the core nearest to each bank, in bank order."""
     workers = near_dram(board.name, board.dispatch)
     if workers is None:
         raise NotEmulated(f"which cores of {board.name} lie near which bank of DRAM is not known")
@@ -69,5 +69,5 @@ def require_shards_near_banks(board: Board, a: MemoryConfig, output: MemoryConfi
         cores = [[core.x, core.y] for core in config.shard_spec.grid.cores()]
         require(
             cores == workers,
-            f"the shards of the {name} must lie on the cores nearest to the banks of DRAM, in their order: {workers}",
+            f"the shards of the {name} must be on the cores nearest to the banks of DRAM, in their order: {workers}",
         )

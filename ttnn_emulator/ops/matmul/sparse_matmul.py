@@ -1,4 +1,4 @@
-"""sparse_matmul: only those batches of a product that a tensor of flags, or a list of indices, names."""
+"""sparse_matmul: a batched matmul of the batches selected by a sparsity tensor or by indices."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def sparse_matmul(
     indices: Spec | None = None,
     bias: Spec | None = None,
 ) -> Plan:
-    """A product with batches of either operand, or of both, left out where `sparsity` is zero: they come out as zeros.
+    """A batched product that skips the batches whose `sparsity` is zero; their result is zero.
 
-    With `indices`, the product has exactly the named batches of the second operand, in that order.
+    With `indices`, the result consists of the named batches of the second operand, in that order.
     """
     if global_cb is not None or bias is not None:
         raise NotEmulated("sparse_matmul with a bias or a global circular buffer is not emulated")

@@ -18,7 +18,7 @@ BFLOAT16 = (DataType.BFLOAT16,)
 
 
 def require_operand(spec: Spec | None, name: str, dtypes: Sequence[DataType] = BFLOAT16) -> None:
-    """A tensor in tiles on the device, of one of the dtypes; nothing is fine too."""
+    """A tensor in tiles on the device, of one of the dtypes, or None."""
     if spec is None:
         return
     require(spec.is_tile, f"{name} must be in TILE layout, it is in {spec.layout}")
@@ -31,13 +31,13 @@ def settings_of(given: Any) -> MathConfig:
 
 
 def tiled(spec: Spec, shape: Sequence[int], memory: MemoryConfig | None, like: Spec | None = None) -> Spec:
-    """A TILE spec of this shape with the dtype of `spec`, in the memory asked for or that of `like`."""
+    """A TILE spec of this shape with the dtype of `spec`, in the requested memory config or that of `like`."""
     chosen = memory if memory is not None else (like or spec).memory_config
     return Spec.of(tuple(shape), spec.dtype, Layout.TILE, chosen)
 
 
 def dims_of(dim: int | Sequence[int] | None, rank: int) -> list[int]:
-    """The dimensions that were named; none means all."""
+    """The named dimensions; None means all."""
     if isinstance(dim, int):
         return [dim]
     return list(dim) if dim else list(range(rank))
@@ -49,7 +49,7 @@ def require_dim(spec: Spec, dim: int) -> None:
 
 
 def kept_shape(shape: Sequence[int], dim: int, keepdim: bool) -> tuple[int, ...]:
-    """What is left of a shape after reducing `dim`: of the last two dimensions a 1 always stays."""
+    """The shape after reducing `dim`; the last two dimensions are always kept as 1."""
     if keepdim or dim >= len(shape) - 2:
         return (*shape[:dim], 1, *shape[dim + 1 :])
     return (*shape[:dim], *shape[dim + 1 :])

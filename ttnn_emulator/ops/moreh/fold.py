@@ -17,7 +17,7 @@ from ttnn_emulator.ops.support.common_checks import into, memory_of, require_on_
 from ttnn_emulator.tensors.memory_config import MemoryConfig
 from ttnn_emulator.tensors.spec import Spec
 
-SUMMED_DTYPES = (DataType.BFLOAT16, DataType.FLOAT32)  # the kernel leaves others as they lie in its buffer
+SUMMED_DTYPES = (DataType.BFLOAT16, DataType.FLOAT32)  # the kernel does not sum other dtypes
 
 
 @operation("ttnn.moreh_fold")
@@ -49,7 +49,7 @@ def moreh_fold(
         for size, side, apart, taps_along, step in zip(output_size, padding, dilation, kernel_size, stride)
     ]
     require(input.shape[-1] == steps[0] * steps[1], f"{input.shape[-1]} columns are not the {steps} places of a kernel")
-    require(input.shape[-2] % taps == 0, f"{input.shape[-2]} rows are no multiple of the {taps} values of a kernel")
+    require(input.shape[-2] % taps == 0, f"{input.shape[-2]} rows are not a multiple of the {taps} values of a kernel")
     shape = (*input.shape[:-2], input.shape[-2] // taps, *output_size)
     if output is not None:
         require(output.rank in (3, 4), f"the output must be of rank 3 or 4, not {output.rank}")

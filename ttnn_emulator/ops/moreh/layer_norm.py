@@ -23,7 +23,7 @@ from ttnn_emulator.tensors.spec import Spec
 
 
 def _of(places: Sequence[int], count: int) -> Callable[[list[Any]], list[Any]]:
-    """Puts outputs to their places in a list of `count`, None elsewhere."""
+    """Place outputs in a list of length `count`, None elsewhere."""
 
     def wrap(tensors: list[Any]) -> list[Any]:
         row: list[Any] = [None] * count
@@ -41,7 +41,7 @@ def _plan(
     compute: Callable[..., Sequence[torch.Tensor | None]],
     reads: Sequence[str],
 ) -> Plan:
-    """A plan of several outputs of which some may be missing; those that were given receive the result."""
+    """A plan of several optional outputs; preallocated ones receive the result."""
     places = [place for place, spec in enumerate(outputs) if spec is not None]
     shapes = [spec.shape for spec in outputs if spec is not None]
 
@@ -91,7 +91,7 @@ def moreh_layer_norm(
     memory_config=None,
     compute_kernel_config=None,
 ):
-    """The last dimensions to zero mean and unit variance, × gamma + beta; mean and 1 ÷ deviation where asked for."""
+    """The last dimensions to zero mean and unit variance, × gamma + beta; mean and 1 ÷ deviation on request."""
     require_operand(input, "input")
     _require_dims(input, normalized_dims)
     statistics = (1,) * (len(input.padded_shape) - input.rank) + input.shape
@@ -115,7 +115,7 @@ def moreh_layer_norm(
 def _require_backward(
     gradient: Spec, spec: Spec, mean: Spec, rstd: Spec, dims: int, others: Sequence[tuple[Spec | None, str]]
 ) -> tuple[int, ...]:
-    """The shared checks of both gradients; gives the shape of gamma and beta."""
+    """Checks shared by both gradients; returns the shape of gamma and beta."""
     named = ((gradient, "output_grad"), (spec, "input"), (mean, "mean"), (rstd, "rstd"))
     for each, name in (*named, *others):
         require_operand(each, name)
@@ -194,7 +194,7 @@ def moreh_layer_norm_backward(
     beta_grad=None,
     compute_kernel_config=None,
 ):
-    """The gradients for which tensors are given."""
+    """The gradients with preallocated tensors."""
     operands = (output_grad, input, mean, rstd, normalized_dims)
     outputs: list[Any] = [None, None, None]
     if input_grad is not None:
@@ -210,7 +210,7 @@ def moreh_layer_norm_backward(
 def _require_groups(groups: int, *sizes: tuple[int, str]) -> None:
     require(groups > 0, f"num_groups is {groups}, at least 1 is needed")
     for size, name in sizes:
-        require(size % groups == 0, f"{size} channels of {name} are no multiple of num_groups, {groups}")
+        require(size % groups == 0, f"{size} channels of {name} are not a multiple of num_groups, {groups}")
 
 
 def _channels(spec: Spec | None, name: str, place: int) -> tuple[tuple[int, str], ...]:
@@ -226,7 +226,7 @@ def _group_blocks(spec: Spec, groups: int) -> Blocks:
 
 
 def _by_channel(values: torch.Tensor | None, spec: Spec, groups: int) -> torch.Tensor | None:
-    """A value a channel, broadcast over the blocks of its group."""
+    """One value per channel, broadcast over the blocks of its group."""
     if values is None:
         return None
     batch, channels = spec.shape[:2]
@@ -378,7 +378,7 @@ def moreh_group_norm_backward(
     beta_grad_memory_config=None,
     compute_kernel_config=None,
 ):
-    """The gradients that are asked for."""
+    """The requested gradients."""
     operands = (output_grad, input, mean, rstd, num_groups)
     outputs: list[Any] = [None, None, None]
     if are_required_outputs[0]:

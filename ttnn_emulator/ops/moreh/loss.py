@@ -64,7 +64,7 @@ def losses(
     config = settings_of(compute_kernel_config)
 
     def compute(x, classes, weights, by):
-        # One row a class, one column a target.
+        # One row per class, one column per target.
         table = x.movedim(1, 0).reshape(x.shape[1], -1)
         flat = classes.to(torch.int64).reshape(-1)
         valid = (flat >= 0) & (flat < table.shape[0]) & (flat != _ignored(ignore_index))

@@ -21,13 +21,15 @@ from ttnn_emulator.tensors.spec import Spec
 ADAMW = (DataType.BFLOAT16, DataType.BFLOAT8_B)
 ADAM_OUTPUTS = ("param_out", "exp_avg_out", "exp_avg_sq_out", "max_exp_avg_sq_out")
 ADAM_INPUTS = ("param_in", "grad", "exp_avg_in", "exp_avg_sq_in", "max_exp_avg_sq_in")
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/moreh/moreh_clip_grad_norm/moreh_clip_grad_norm.cpp, max_norm divided by
+# total_norm + 1e-6
 CLIP_OFFSET = 1e-6
 
 
 def _updates(
     param: Spec, names: Sequence[str], given: Sequence[Spec | None], wanted: Sequence[bool], memories: Sequence[Any]
 ) -> tuple[list[Spec], dict[str, Any]]:
-    """The outputs of a step: those given, and new ones where wanted; None stands for the others."""
+    """The outputs of a step: preallocated ones, new ones where required, None for the others."""
     specs = [
         spec if spec is not None else (tiled(param, param.shape, memory) if want else None)
         for spec, want, memory in zip(given, wanted, memories)

@@ -28,11 +28,11 @@ from ttnn_emulator.tensors.tensor import Tensor
 
 MAX_BATCH_DIMS = 6
 DOT_DTYPES = frozenset({DataType.BFLOAT16, DataType.BFLOAT8_B})
-LOFI_BITS = 5  # of an operand in source register A
+LOFI_BITS = 5  # bits of an operand in source register A
 
 
 def _batches(shape: Sequence[int]) -> tuple[int, ...]:
-    """The dimensions before the last two, filled up with ones in front."""
+    """The dimensions before the last two, padded with leading ones."""
     batches = tuple(shape[:-2])
     return (1,) * (MAX_BATCH_DIMS - len(batches)) + batches
 
@@ -139,7 +139,7 @@ def _matrix(spec: Spec, transposed: bool) -> tuple[int, int]:
 
 
 def _masking(rows: int, inner: int) -> Callable[[torch.Tensor], torch.Tensor] | None:
-    """What LoFi leaves of in0 in tiles with padding: they are multiplied with a mask first, in source register A."""
+    """in0's partial tiles after LoFi: they are first multiplied by a mask, in source register A."""
     last_row, last_step = (rows - 1) // TILE_SIZE * TILE_SIZE, (inner - 1) // TILE_SIZE * TILE_SIZE
     rows_padded, inner_padded = rows % TILE_SIZE != 0, inner % TILE_SIZE != 0
     if not rows_padded and not inner_padded:
@@ -327,7 +327,7 @@ def _gradient(
     memory: MemoryConfig | None,
     config: Any,
 ) -> Tensor:
-    """left @ right into `grad`; batches that it lacks but the output's gradient has are summed up."""
+    """left @ right into `grad`; sums over batches that only the output's gradient has."""
     named = {"transpose_input": transpose[0], "transpose_other": transpose[1]}
     settings = {"memory_config": memory, "compute_kernel_config": config}
     if _batches(output_grad._spec.padded_shape) == _batches(grad._spec.padded_shape):

@@ -152,7 +152,7 @@ def _gradient_shape(spec: Spec, target: Spec, dims: Sequence[int], keepdim: bool
 
 
 def _put_back(gradient: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
-    """A gradient in the shape of `_gradient_shape`. The library compares no sizes here; what is missing repeats."""
+    """A gradient in the shape of `_gradient_shape`. Sizes are not compared here; missing dimensions broadcast."""
     count = math.prod(shape)
     if gradient.numel() == count:
         return gradient.reshape(shape)

@@ -32,7 +32,7 @@ def _member(value: Any) -> str:
 
 
 def _in_pieces(strategy: Any, place: int, whole_line: int) -> bool:
-    """Whether the kernel works in pieces: as the strategy says, or when a whole line would not fit."""
+    """Whether the large kernel runs: by the strategy, or because a whole row or column does not fit."""
     chosen = _member(strategy)
     fits = current_board().l1_base + whole_line <= SMALL_KERNEL_LIMIT
     names = STRATEGIES.get(place, ("LARGE_C",))
@@ -72,7 +72,7 @@ def _softmax(
 
 
 def _written(values: torch.Tensor, out: Spec) -> torch.Tensor:
-    """The kernel does not look at the output's shape: its tiles take those of the result, in order."""
+    """The kernel ignores the output's shape: it writes the result's tiles in order."""
     if tuple(values.shape) == tuple(out.shape):
         return values
     made, kept = (tiles_of(each[None, None, None])[0] for each in (values, values.new_zeros(tuple(out.shape))))
@@ -84,7 +84,7 @@ def _written(values: torch.Tensor, out: Spec) -> torch.Tensor:
 
 
 def _line_bytes(spec: Spec, place: int, config: MathConfig) -> int:
-    """What the kernel that holds a whole line of tiles needs of L1."""
+    """L1 of the kernel that buffers a whole row or column of tiles."""
     if place < -2:
         return 0
     tiles = div_up(spec.shape[place], TILE)

@@ -1,4 +1,4 @@
-"""batch_norm, with statistics of the batch or with running ones."""
+"""batch_norm, with batch statistics or running statistics."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def normalize(
     bias: Spec | None = None,
     output: Spec | None = None,
 ) -> Plan:
-    """Every channel less its mean, ÷ √(its variance + epsilon), × weight + bias."""
+    """(x - mean) ÷ √(variance + epsilon) × weight + bias, per channel."""
     _require_operand(tensor, "input", None)
     require(not memory_config.is_sharded(), "the output must be interleaved")
     channels = tensor.shape[1]
@@ -79,7 +79,7 @@ def normalize(
 
 
 def _per_channel(values: torch.Tensor) -> torch.Tensor:
-    """The one value a channel that the kernel spreads over its tiles."""
+    """The value per channel that the kernel broadcasts over its tiles."""
     return values[:1, :, :1, :1]
 
 
@@ -92,7 +92,7 @@ def update(
     mean: Spec | None = None,
     variance: Spec | None = None,
 ) -> Plan:
-    """The running statistics that are given, moved towards those of the batch, in their own buffers."""
+    """Update the running statistics towards the batch statistics, in place."""
     config = _math(given_config)
     moved = []
     for name, statistic, batch in (("mean", mean, batch_mean), ("variance", variance, batch_variance)):
@@ -133,7 +133,7 @@ def batch_norm(
     memory_config=None,
     compute_kernel_config=None,
 ):
-    """The norm of every channel over batch, height and width; in training the running statistics move along."""
+    """Batch norm per channel over batch, height and width; training also updates the running statistics."""
     spec = input._spec
     require(spec.rank >= 4, f"batch_norm takes tensors of rank 4, not {spec.rank}")
     if output is not None:

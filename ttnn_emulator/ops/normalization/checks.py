@@ -1,4 +1,4 @@
-"""What norms and softmax ask of their operands: weights, residuals, and shards that fill the program's grid."""
+"""Operand checks of norms and softmax: weights, residuals, and shards that fill the program's grid."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROW_MAJOR_WEIGHTS = (DataType.FLOAT32, DataType.BFLOAT16)
 
 
 def require_shards_fill_grid(spec: Spec, program_grid: CoreCoord, *, width_in_tiles: bool = True) -> None:
-    """The shards tile the tensor, and lie within the program's grid."""
+    """The shards must tile the tensor and be inside the program's grid."""
     shards = spec.shard_spec
     assert shards is not None
     columns, rows = current_board().grid
@@ -31,7 +31,7 @@ def require_shards_fill_grid(spec: Spec, program_grid: CoreCoord, *, width_in_ti
     box = shards.grid.bounding_box().grid_size()
     require(
         box.x <= program_grid.x and box.y <= program_grid.y,
-        f"the shards lie on {box.x}x{box.y} cores, the program's grid has {program_grid.x}x{program_grid.y}",
+        f"the shards are on {box.x}x{box.y} cores, the program's grid has {program_grid.x}x{program_grid.y}",
     )
     height, width = shards.shape
     require(
@@ -51,7 +51,7 @@ def require_shards_fill_grid(spec: Spec, program_grid: CoreCoord, *, width_in_ti
 
 
 def require_weight(spec: Spec, weight: Spec, name: str, *, same_width: bool = False) -> None:
-    """A weight or bias: one row of tiles, or ROW_MAJOR rows of 32 that make up the input's width."""
+    """A weight or bias: one row of tiles, or ROW_MAJOR rows of 32 that add up to the input's width."""
     if weight.is_tile:
         width, own = spec.shape[-1], weight.shape[-1] if weight.shape else 1
         fits = own == width if same_width else own >= width
@@ -100,7 +100,7 @@ def is_sharded_program(program: Any) -> bool:
 
 
 def require_sharded_norm(spec: Spec, residual: Spec | None, program: Any, memory: MemoryConfig, staged: bool) -> None:
-    """The rules of the sharded kernel: where the shards lie and how the program's blocks relate to them."""
+    """Checks of the sharded kernel: placement of the shards, and the program's blocks relative to them."""
     require(
         spec.memory_config.memory_layout is not TensorMemoryLayout.HEIGHT_SHARDED, "a HEIGHT_SHARDED input is not taken"
     )
@@ -172,8 +172,10 @@ def require_blocks(spec: Spec, program: Any, memory: MemoryConfig) -> None:
     )
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/layernorm/device/layernorm_common.cpp,
+# create_layernorm_program_config
 def default_program(shards: ShardSpec | None) -> Any:
-    """The program config that the library makes when none is given."""
+    """The library's default program config."""
     if shards is None:
         return TYPES.classes["LayerNormDefaultProgramConfig"]()
     return TYPES.classes["LayerNormShardedMultiCoreProgramConfig"](
@@ -185,11 +187,10 @@ def default_program(shards: ShardSpec | None) -> Any:
     )
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/layernorm/device/sharded_layernorm_factory_helpers.cpp,
+# should_use_two_stage_reduce and GridParams::compute
 def first_stage(spec: Spec, program: Any) -> int | None:
-    """How many cores a first stage adds over, where the sharded kernel adds in two: over lines of cores, then lines.
-
-    sharded_layernorm_factory_helpers.cpp, should_use_two_stage_reduce and GridParams::compute.
-    """
+    """Cores per first-stage reduction when the sharded kernel reduces in two stages, None when in one."""
     shards = spec.shard_spec
     assert shards is not None
     box, grid = shards.grid.bounding_box(), program.compute_with_storage_grid_size

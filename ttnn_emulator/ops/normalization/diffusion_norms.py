@@ -1,4 +1,4 @@
-"""Norms of diffusion transformers whose rows several devices share: statistics of parts, and the norm by them all."""
+"""Distributed norms of diffusion transformers: local statistics per device, and the norm from the gathered ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 BF16, FLOAT32 = DataType.BFLOAT16, DataType.FLOAT32
 DTYPES = (FLOAT32, BF16, DataType.BFLOAT8_B)
-ROWS = (BF16, FLOAT32)  # what weights and biases may be
+ROWS = (BF16, FLOAT32)  # dtypes of weights and biases
 PAIR = 2 * TILE_SIZE
 
 
@@ -30,7 +30,7 @@ def _size(dtype: DataType) -> int:
 
 
 def _block(config: MathConfig, given: Any) -> int:
-    """Tiles that the kernels take at a time: as many as the destination register holds."""
+    """Tiles per block of the kernels: as many as fit the destination register."""
     return dest_tiles(config, bool(given and given.dst_full_sync_en), Tile())
 
 
@@ -70,7 +70,7 @@ def dit_layernorm_pre_allgather(
     config = _layer_math(compute_kernel_config)
     _require_input(input_tensor, config)
     require_on_device(recip_tensor, "the reciprocals")
-    require(recip_tensor.memory_config.buffer_type is BufferType.L1, "the reciprocals must lie in L1")
+    require(recip_tensor.memory_config.buffer_type is BufferType.L1, "the reciprocals must be in L1")
     require(input_tensor.rank >= 4, f"the input must have rank 4, not {input_tensor.rank}")
     shape = list(input_tensor.shape)
     shape[3] = PAIR
@@ -117,7 +117,7 @@ def dit_layernorm_post_allgather(
     compute_kernel_config: Any = None,
     dtype: DataType | None = None,
 ) -> Plan:
-    """The layer norm of this device's part by the gathered means and variances; weights may differ by batch."""
+    """The layer norm of this device's part from the gathered means and variances; weights may differ per batch."""
     config = _layer_math(compute_kernel_config)
     tensor, made = input_tensor, dtype or input_tensor.dtype
     _require_input(tensor, config)
@@ -199,7 +199,7 @@ def _batches(row: Spec) -> int:
 
 
 def _reader(tensor: Spec, row: Spec) -> Any:
-    """A weight as it is broadcast to the input: of tiles that are higher than a row, the first row counts."""
+    """A weight as it is broadcast to the input: of tiles, only the first row counts."""
     width = tensor.shape[-1]
     if not row.is_tile:
         return row_reader(width, row)
@@ -225,7 +225,7 @@ def wan_fused_rmsnorm_pre_allgather(
     dtype: DataType = BF16,
     compute_kernel_config: Any = None,
 ) -> Plan:
-    """The sums of squares of this device's part of the rows. The library does not look at `memory_config`."""
+    """The sums of squares of this device's part of the rows. The library ignores `memory_config`."""
     config = _rms_math(compute_kernel_config)
     require_on_device(input_tensor)
     require_tile(input_tensor)
@@ -300,7 +300,7 @@ def wan_fused_rmsnorm_post_allgather(
 
 
 def _of_rows(wave: Operand, rows: int, width: int) -> Operand:
-    """Cosines or sines of the input's rows, without what they have beyond: their tiles may be fuller."""
+    """Cosines or sines for the input's rows; additional rows in their tiles are dropped."""
     missing = (0, width - wave.values.shape[-1], 0, rows - wave.values.shape[-2])
     return Operand(torch.nn.functional.pad(wave.values, missing), wave.dtype)
 
@@ -336,6 +336,8 @@ def _require_rotation(tensor: Spec, heads: int, matrix: Spec, cosines: Spec, sin
         require(wave.padded_shape == wanted, f"{name} must be {list(wanted)}, not {list(wave.padded_shape)}")
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/transformer/fused_distributed_rmsnorm/device/fused_rmsnorm_post_all_gather_program_factory.cpp,  # noqa: E501
+# circular buffers
 def _after_bytes(
     tensor: Spec,
     stats: Spec,
@@ -346,7 +348,7 @@ def _after_bytes(
     block: int,
     heads: int,
 ) -> int:
-    """fused_rmsnorm_post_all_gather_program_factory.cpp: the circular buffers."""
+    """Bytes of circular buffers per core."""
     middle, columns = _size(_middle(config)), tensor.padded_shape[-1] // TILE_SIZE
     size = 2 * block * (_size(BF16) + _size(made)) + 2 * stats.padded_shape[-1] // TILE_SIZE * _size(stats.dtype)
     size += 2 * _size(BF16) + middle

@@ -1,4 +1,4 @@
-"""Norms whose rows several devices share: statistics of each part before they are gathered, the norm after."""
+"""Distributed norms: local statistics before the all-gather, the norm after it."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _before_of_shards(
     memory: MemoryConfig,
     width: int,
 ) -> Plan:
-    """The sharded kernel's statistics. It adds a residual to the input in the input's own buffer, and leaves it so."""
+    """The sharded kernel's statistics. It adds a residual to the input in place."""
     program = program if program is not None else default_program(None)
     out = _staged_output(tensor, residual, program, memory, width)
     assert tensor.shard_spec is not None
@@ -141,7 +141,7 @@ def _require_parts(kind: str, tensor: Spec, residual: Spec | None, config: MathC
 
 
 def _staged_output(tensor: Spec, residual: Spec | None, program: Any, memory: MemoryConfig, width: int) -> Spec:
-    """What the sharded kernel makes: the statistics of all shards, on the first core."""
+    """The output of the sharded kernel: the statistics of all shards, on the first core."""
     require_norm_operands(tensor, residual, None, None)
     require_sharded_norm(tensor, residual, program, memory, staged=True)
     require(tensor.padded_shape[-2] == TILE, f"the input must be one tile high, it is {tensor.padded_shape[-2]}")
@@ -252,7 +252,7 @@ def _require_gathered(
             require(row.dtype in ROW_MAJOR_WEIGHTS, f"the {name} must be BFLOAT16 or FLOAT32, not {row.dtype}")
             require_weight(tensor, row, name, same_width=True)
     tiles, each = stats.padded_shape[-1] // TILE, 2 if kind == LAYER_NORM else 1
-    require(tiles >= each and tiles % each == 0, f"{tiles} tiles of statistics are no multiple of {each}")
+    require(tiles >= each and tiles % each == 0, f"{tiles} tiles of statistics are not a multiple of {each}")
 
 
 def _staged_result(
@@ -273,9 +273,11 @@ def _staged_result(
     require_tile(stats, "the statistics")
     require(stats.dtype is DataType.BFLOAT16, f"the statistics must be BFLOAT16, not {stats.dtype}")
     step = 2 * TILE if kind == LAYER_NORM else TILE
-    require(stats.padded_shape[-1] % step == 0, f"statistics {stats.padded_shape[-1]} wide are no multiple of {step}")
+    require(
+        stats.padded_shape[-1] % step == 0, f"statistics {stats.padded_shape[-1]} wide are not a multiple of {step}"
+    )
     require_blocks(tensor, program, memory)
-    require(stats.shard_spec is not None and stats.shard_spec.num_cores() == 1, "the statistics must lie on one core")
+    require(stats.shard_spec is not None and stats.shard_spec.num_cores() == 1, "the statistics must be on one core")
     assert is_sharded_program(program)
     if program.inplace:
         return tensor
@@ -297,7 +299,7 @@ def layer_norm_post_all_gather(
     program_config=None,
     dtype=None,
 ):
-    """The layer norm of this device's part of the rows, by the gathered sums of all parts."""
+    """The layer norm of this device's part of the rows, from the gathered sums of all parts."""
     settings = (memory_config, compute_kernel_config, program_config, dtype)
     return _after(LAYER_NORM, input_tensor, stats, epsilon, weight, bias, *settings)
 
@@ -315,7 +317,7 @@ def rms_norm_post_all_gather(
     program_config=None,
     dtype=None,
 ):
-    """The RMS norm of this device's part of the rows, by the gathered sums of squares of all parts."""
+    """The RMS norm of this device's part of the rows, from the gathered sums of squares."""
     settings = (memory_config, compute_kernel_config, program_config, dtype)
     return _after(RMS_NORM, input_tensor, stats, epsilon, weight, bias, *settings)
 
@@ -336,7 +338,7 @@ def dit_rms_norm_unary_fused(
     compute_kernel_config=None,
     activation=None,
 ):
-    """rms_norm with an elementwise function on top."""
+    """rms_norm followed by a fused elementwise function."""
     spec = input_tensor._spec
     program = program_config if program_config is not None else default_program(spec.shard_spec)
     function = None

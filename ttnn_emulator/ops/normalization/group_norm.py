@@ -80,7 +80,7 @@ def group_norm(
     negative_mask=None,
     use_welford=False,
 ):
-    """Groups of channels to zero mean and unit variance, × weight + bias; the input is [N, 1, H × W, C]."""
+    """Normalise groups of channels, × weight + bias; the input is [N, 1, H × W, C]."""
     spec = input_tensor
     in_place = bool(inplace)
     require(not (spec.is_tile and in_place), "Tile layout requires non-inplace tensors: give inplace=False")
@@ -149,7 +149,7 @@ def group_norm(
 
 
 def _grid(spec: Spec, groups: int, height: int, given: CoreGrid | None, blocks: int | None) -> tuple[int, int]:
-    """The program's grid: the given one, that of the shards, or the largest that fits."""
+    """The program's grid: the requested one, the shards', or the largest that fits."""
     padded, rows = spec.padded_shape, height // TILE
     if given is not None:
         grid = (given.x, given.y)
@@ -180,16 +180,16 @@ def _grid(spec: Spec, groups: int, height: int, given: CoreGrid | None, blocks: 
 def _require_shards(spec: Spec, grid: tuple[int, int]) -> None:
     shards = spec.shard_spec
     assert shards is not None
-    require(shards.grid.num_cores() == shards.grid.bounding_box().size(), "the shards must lie on a rectangle of cores")
+    require(shards.grid.num_cores() == shards.grid.bounding_box().size(), "the shards must be on a rectangle of cores")
     require_shards_fill_grid(spec, CoreCoord(*grid), width_in_tiles=False)
 
 
 def _require_room(spec: Spec, out: Spec) -> None:
-    """Shards are written where they are computed: every core's part of the output must hold one."""
+    """Each core writes its shard in place, so its part of the output must be large enough."""
     require(out.memory_config.is_l1, "the output of a sharded input must be in L1")
     board = current_board()
     shard, room = (each.bytes_per_bank(board.cores, board.l1_alignment) for each in (spec, out))
-    require(shard <= room, f"a shard of {shard} B does not fit the output's {room} B a core")
+    require(shard <= room, f"a shard of {shard} B does not fit the output's {room} B per core")
 
 
 def _plan(
@@ -228,7 +228,7 @@ def _plan(
 
 
 def _sharing(spec: Spec, groups: int, grid: tuple[int, int]) -> tuple[int, int]:
-    """How many cores share the rows of a batch, and how many the channels."""
+    """The number of cores along the rows of a batch, and along the channels."""
     batch = spec.shape[0]
     if not spec.is_sharded:
         columns = virtual_columns(grid[0], groups, spec.padded_shape[3])

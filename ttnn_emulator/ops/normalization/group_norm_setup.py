@@ -1,4 +1,4 @@
-"""What group_norm is prepared with: core grids, masks of the groups, weights in rows of tiles."""
+"""Helpers that prepare group_norm: core grids, group masks, weights in rows of tiles."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from ttnn_emulator.tensors.shapes import div_up, round_up
 # -- grids ------------------------------------------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/groupnorm/groupnorm_grid_utils.cpp, compute_num_virtual_cols
 def virtual_columns(grid_x: int, groups: int, channels: int) -> int:
-    """Into how many parts of whole tiles and whole groups the channels are cut; 0 if there is no way."""
+    """The number of channel parts that consist of whole tiles and whole groups; 0 if there is none."""
     for columns in range(min(grid_x, groups), 0, -1):
         if (channels // columns) % TILE == 0 and groups % columns == 0:
             return columns
@@ -36,7 +37,7 @@ def fits(grid: tuple[int, int], groups: int, channels: int, rows: int, batch: in
 
 
 def dram_grid(columns: int, lines: int, channels: int, groups: int, rows: int, batch: int) -> CoreGrid | None:
-    """The largest grid that group_norm of an interleaved tensor can use; full use of its columns comes first."""
+    """The largest grid that group_norm of an interleaved tensor can use; grids that use all columns are preferred."""
     fallback = None
     for x in range(columns, 0, -1):
         parts = virtual_columns(x, groups, channels)
@@ -71,7 +72,7 @@ def determine_expected_group_norm_sharded_config_and_grid_size(
     """The sharded memory config, and the core grid, for group_norm of a tensor in L1."""
     require(num_groups > 0 and num_channels > 0, "channels and groups must be positive")
     require(num_channels % num_groups == 0, f"{num_channels} channels do not divide into {num_groups} groups")
-    require(num_channels % TILE == 0, f"{num_channels} channels are no multiple of {TILE}")
+    require(num_channels % TILE == 0, f"{num_channels} channels are not a multiple of {TILE}")
     across, down = device.board.grid
     if is_row_major:
         across, down = down, across
@@ -92,7 +93,7 @@ def determine_expected_group_norm_sharded_config_and_grid_size(
         cores_channels = found[0]
     height = round_up(input_nhw, cores_rows * TILE) // cores_rows
     width = num_channels // cores_channels
-    require(width % 8 == 0, f"{width} channels a core are no multiple of 8")
+    require(width % 8 == 0, f"{width} channels per core are not a multiple of 8")
     if is_height_sharded:
         grid_x, grid_y = min(cores_rows, across), div_up(cores_rows, across)
     else:
@@ -138,13 +139,13 @@ def _mask(channels: int, groups: int, cores: int, dtype: DataType, *, inside: fl
 
 
 def span_of(channels: int, width: int) -> int:
-    """The width of the tiles that a group of `width` channels touches at most."""
+    """The largest width, in whole tiles, that a group of `width` channels overlaps."""
     starts = range(0, channels, width)
     return max((start + width - 1) // TILE - start // TILE + 1 for start in starts) * TILE
 
 
 def _offset_in_tile(group: int, width: int) -> int:
-    """Where in its first tile a group begins."""
+    """The offset of a group in its first tile."""
     return group * (width % TILE) % TILE
 
 
@@ -156,7 +157,7 @@ def _offset_in_tile(group: int, width: int) -> int:
 def create_group_norm_input_mask(
     num_channel, num_groups, num_cores_across_channel, data_type=DataType.BFLOAT16, rows_in_last_tile=0
 ):
-    """Ones where a group's channels lie in its tiles; a second set leaves out the padding of the last rows."""
+    """Ones at a group's channels in its tiles; a second set excludes the padding of the last rows."""
     cores = num_cores_across_channel
     return _mask(num_channel, num_groups, cores, data_type, inside=1.0, rows=rows_in_last_tile)
 
@@ -169,12 +170,12 @@ def create_group_norm_input_mask(
 def create_group_norm_input_negative_mask(
     num_channel, num_groups, num_cores_across_channel, data_type=DataType.BFLOAT16
 ):
-    """The opposite: zeros where a group's channels lie."""
+    """The complement: zeros at a group's channels."""
     return _mask(num_channel, num_groups, num_cores_across_channel, data_type, inside=0.0)
 
 
 def dram_group_norm_virtual_columns(core_grid: CoreGrid, num_channels: int, num_groups: int) -> int:
-    """Into how many parts group_norm of a tensor in DRAM cuts the channels."""
+    """The number of channel parts of group_norm for a tensor in DRAM."""
     columns = virtual_columns(core_grid.x, num_groups, num_channels)
     if not columns:
         raise AssertionError(f"{num_channels} channels in {num_groups} groups do not divide over {core_grid.x} columns")
@@ -182,7 +183,7 @@ def dram_group_norm_virtual_columns(core_grid: CoreGrid, num_channels: int, num_
 
 
 def find_max_tile_span(W: int, group_size: int, tile_width: int) -> int:
-    """The most tiles that one group of channels touches."""
+    """The most tiles that one group of channels overlaps."""
     starts = range(0, W, group_size)
     return max(((start + group_size - 1) // tile_width - start // tile_width + 1 for start in starts), default=0)
 
@@ -200,7 +201,7 @@ def dram_group_norm_params_from_torch(
 ):
     """Torch weights and biases, or one of them, as group_norm of a tensor in DRAM takes them, and its mask.
 
-    Along `mesh_axis` every row or column of a mesh gets its own channels.
+    Along `mesh_axis`, the channels are sharded over the rows or columns of a mesh.
     """
     if not core_grid and not device:
         raise AssertionError("either core_grid or device must be given")
@@ -232,7 +233,7 @@ def dram_group_norm_params_from_torch(
 
 @composite("ttnn.create_group_norm_weight_bias_rm")
 def create_group_norm_weight_bias_rm(input_tensor, num_channels, num_cores_x):
-    """A torch weight as group_norm takes it: every core's share of the channels padded to rows of 32."""
+    """A torch weight as group_norm takes it: each core's channels padded to rows of 32."""
     share = num_channels // num_cores_x
     rows = input_tensor.view(-1, share)
     padded = torch.nn.functional.pad(rows, (0, -share % TILE)).flatten()

@@ -32,11 +32,13 @@ from ttnn_emulator.tensors.spec import Spec, tile_bytes
 from ttnn_emulator.tensors.tensor import Tensor
 
 LAYER_NORM, RMS_NORM = "layer_norm", "rms_norm"
-PIECE_TILES = {True: 56, False: 112}  # bfloat16 tiles of a row that the kernel for wide rows holds, with weights or not
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/layernorm/device/layernorm_op_multi_core.cpp,
+# with_weights_max_size and without_weights_max_size
+PIECE_TILES = {True: 56, False: 112}  # bfloat16 tiles per row that the large-tensor kernel buffers, by has_weights
 
 
 def row_reader(width: int, weight: Spec) -> Callable[[torch.Tensor], torch.Tensor]:
-    """A weight as the kernel sees it: its first row of tiles, or all of it in ROW_MAJOR order."""
+    """A weight as the kernel reads it: its first row of tiles, or all of a ROW_MAJOR weight."""
     if weight.is_tile:
         return lambda values: values.reshape(-1, values.shape[-1])[:1, :width]
     return lambda values: values.reshape(1, -1)[:, :width]
@@ -117,6 +119,8 @@ def _output(tensor: Spec, program: Any, memory: MemoryConfig) -> Spec:
     return Spec.of(tensor.shape, tensor.dtype, Layout.TILE, memory)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/layernorm/device/layernorm_op_multi_core.cpp,
+# CB_can_fit_in_L1 and large_tensor_needed
 def _buffers(
     tensor: Spec,
     kind: str,
@@ -126,9 +130,9 @@ def _buffers(
     residual: Spec | None,
     memory: MemoryConfig,
 ) -> tuple[int, bool]:
-    """Bytes of circular buffers a core, and whether the kernel for wide rows runs: where they would fill the free L1.
+    """Bytes of circular buffers per core, and whether the large-tensor kernel runs: if whole rows do not fit free L1.
 
-    That kernel reads the row again for each of its steps, and takes no weights in ROW_MAJOR layout with tiles.
+    The large-tensor kernel rereads the row in each step, and does not support ROW_MAJOR weights with a tiled input.
     """
     block = 4 if config.fp32_acc else 8
     own = tile_bytes(tensor.tile, tensor.dtype)
@@ -138,7 +142,7 @@ def _buffers(
     weights = [tile_bytes(each.tile, each.dtype) for each in (weight, bias) if each is not None]
 
     def total(row: int, large: bool) -> int:
-        line = block if large else row  # of tiles made of, or made into, rows
+        line = block if large else row  # tiles per tilized or untilized row
         amount = own * (line if row_major else 2 * block if residual is not None else row)
         amount += own * (line if row_major else 2 * block)
         amount += 2 * 2048 + 2 * 2048 + 2 * middle + row * middle + 8 * middle
@@ -231,5 +235,5 @@ def rms_norm(
 
 @composite("ttnn.create_layernorm_program_config", ignores=("tile_height", "tile_width"))
 def create_layernorm_program_config(shard_spec=None):
-    """The program config that layer_norm makes by itself for an input with these shards."""
+    """The default program config of layer_norm for an input with these shards."""
     return default_program(shard_spec)

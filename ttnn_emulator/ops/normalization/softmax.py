@@ -1,4 +1,4 @@
-"""softmax and its fused and in-place forms."""
+"""softmax and its fused and in-place variants."""
 
 from __future__ import annotations
 
@@ -23,10 +23,13 @@ from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 TILE = 32
 TAKEN = (DataType.FLOAT32, DataType.BFLOAT16, DataType.BFLOAT8_B)
-SMALL_KERNEL_LIMIT = 512 * 1024  # L1 up to which the general kernels keep a whole line of tiles
-LARGE_KERNEL_TILES = 80  # softmax_program_factory_attention_optimized.cpp: large_kernel_cb_size
-ESTIMATED_SINGLES = 5  # there: single_tile_cb_count
-PADDING_MASK = 2048  # bytes of the tile that hides padding
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/softmax/device/softmax_device_operation.cpp, L1_512KB
+SMALL_KERNEL_LIMIT = 512 * 1024  # bytes of L1 up to which the general kernels hold a whole row or column of tiles
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/softmax/device/softmax_program_factory_attention_optimized.cpp,  # noqa: E501
+# large_kernel_cb_size and single_tile_cb_count
+LARGE_KERNEL_TILES = 80
+ESTIMATED_SINGLES = 5
+PADDING_MASK = 2048  # bytes of the tile that masks padding
 
 
 # -- checks -----------------------------------------------------------------------------------------------------------
@@ -39,7 +42,7 @@ def _require_taken(spec: Spec, *, tiled: bool) -> None:
 
 
 def _settings(given: Any, spec: Spec) -> tuple[MathConfig, DataType]:
-    """The math settings, and the format of the buffers that hold whole rows: float32 only on request."""
+    """The math settings, and the format of the buffers for whole rows: float32 only on request."""
     fidelity = MathFidelity.HiFi3 if current_board().arch is Arch.WORMHOLE_B0 else MathFidelity.HiFi4
     is_float32 = spec.dtype is DataType.FLOAT32
     config = math_config(given, fidelity=fidelity, approx=not is_float32, fp32_acc=True)
@@ -105,7 +108,7 @@ def _require_program(spec: Spec, program: Any, memory: MemoryConfig) -> None:
 
 
 def _ones(spec: Spec, value: float, memory: MemoryConfig | None, **options: Any) -> Plan:
-    """Nothing to normalise: a tensor of one value."""
+    """A constant tensor, for inputs with nothing to normalise."""
     out = spec.with_(memory_config=memory or DRAM_MEMORY_CONFIG)
     return Plan(out, lambda: torch.full(out.shape, value, dtype=CARRIER[out.dtype]), reads=(), **options)
 
@@ -149,14 +152,14 @@ def _rows_plan(
 
 
 def _mask_reader(shape: tuple[int, ...], mask: Spec, causal: bool) -> Callable[[torch.Tensor], torch.Tensor]:
-    """A mask as the kernel sees it: rows of tiles over and over if it is causal, else its first row for all rows."""
+    """A mask as the kernel reads it: a causal mask repeats its rows of tiles, others broadcast their first row."""
     height, width = shape[-2:]
 
     def read(values: torch.Tensor) -> torch.Tensor:
         if not mask.is_tile:
             return values.reshape(-1, 1, 1, values.shape[-1] * values.shape[-2])[..., :width]
         values = values.reshape(_four(tuple(values.shape)))[..., :width]
-        values = torch.nn.functional.pad(values, (0, width - values.shape[-1]))  # the in-place form compares no widths
+        values = torch.nn.functional.pad(values, (0, width - values.shape[-1]))  # in place, widths are not compared
         if not causal:
             return values[..., :1, :]
         missing = round_up(values.shape[-2], TILE) - values.shape[-2]
@@ -166,12 +169,14 @@ def _mask_reader(shape: tuple[int, ...], mask: Spec, causal: bool) -> Callable[[
     return read
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/softmax/device/softmax_program_factory_attention_optimized.cpp,  # noqa: E501
+# cb_size_sum_bytes against l1_size_per_core, and the circular buffers
 def _rows_buffers(
     spec: Spec, mask: Spec | None, config: MathConfig, bulk: DataType, stable: bool
 ) -> tuple[int, int | None]:
-    """Bytes of circular buffers a core, and the tiles of a row that the kernel for wide rows takes at a time.
+    """Bytes of circular buffers per core, and the tiles per pass of the large-tensor kernel, if that one runs.
 
-    That kernel runs where the library's rough sum of the buffers is past 90 % of L1.
+    The large-tensor kernel runs if the library's estimate of the buffers exceeds 90 % of L1.
     """
     tiles = div_up(spec.shape[-1], TILE)
     block = 4 if config.fp32_acc else 8
@@ -219,7 +224,7 @@ def softmax(input_tensor, dim=-1, *, memory_config=None, compute_kernel_config=N
         require_on_device(input_tensor)
         return _ones(input_tensor, 1.0, memory_config)
     place = dim % rank - rank  # counted from the back
-    # Row-major input is tilized on the way when the dimension, counted in four, is the last of the input's rank.
+    # The library tilizes a row-major input if `dim` of the rank-4 shape equals the last index of the original rank.
     tilizes = rank <= 4 and place + 4 == rank - 1
     _require_taken(input_tensor, tiled=tilizes)
     if place == -1 and rank <= 4:
@@ -243,7 +248,7 @@ def softmax(input_tensor, dim=-1, *, memory_config=None, compute_kernel_config=N
 
 
 def general_kernel(spec: Spec, place: int, config: MathConfig) -> tuple[bool, int]:
-    """Whether the general kernel works in pieces, and the bytes of circular buffers it takes a core."""
+    """Whether the general kernel runs in pieces, and its bytes of circular buffers per core."""
     own = tile_bytes(spec.tile, spec.dtype)
     wide = 4096 if config.fp32_acc else 2048
     scaler = 2048 if spec.dtype is DataType.BFLOAT8_B else own
@@ -282,7 +287,7 @@ def softmax_in_place(input_tensor, dim=-1, *, program_config=None, compute_kerne
 def _masked_plan(
     tensor: Spec, scale: float | None, mask: Spec | None, memory: MemoryConfig, causal: bool, given: Any, stable: bool
 ) -> Plan:
-    """scale_mask_softmax after the empty cases: what is tilized on the way, and the mask's own rules."""
+    """scale_mask_softmax after the empty cases: implicit tilization, and the checks of the mask."""
     _require_taken(tensor, tiled=True)
     spec = tensor.with_(shape=_four(tensor.shape), layout=Layout.TILE)
     padded = spec.padded_shape if tensor.is_tile else _four(tensor.padded_shape)

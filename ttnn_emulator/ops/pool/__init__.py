@@ -1,1 +1,1 @@
-"""Pools."""
+"""Max and average pools."""

@@ -1,4 +1,4 @@
-"""What pools compute: the largest value of a window, or its values summed up by the matrix unit with a scaler."""
+"""The computation of pools: the window's maximum, or its sum by the matrix unit times a scaler."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from ttnn_emulator.ops.conv.sliding_window import TILE, Pair, Window
 from ttnn_emulator.ops.pool.sharding import Pool
 
 LEAST = float("-inf")
-ONE_WORKER = 1 << 19  # values looked at below which threads cost more than they save
-GATHERED = 2  # what a product counts when its window is first gathered and then summed
+ONE_WORKER = 1 << 19  # values below which threads cost more than they save
+GATHERED = 2  # cost of a product when its window is gathered before it is summed
 EIGHT, NINTH = (0, 2, 4, 6, 1, 3, 5, 7), 8
 
 
 def computation(pool: Pool, math: MathConfig, large: bool) -> Callable[[torch.Tensor], Any]:
-    """Input → the result, with indices if they are asked for."""
+    """Input → the result, with indices on request."""
     if pool.average:
         run = _averages(pool, math)
     else:
@@ -76,7 +76,7 @@ def _packed(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
 
 
 def _around(window: Window) -> tuple[int, int, int, int]:
-    """Padding as torch counts it: left, right, top, bottom, with what ceil mode adds."""
+    """Padding in torch's order: left, right, top, bottom, including ceil mode."""
     top, bottom, left, right = window.padding
     return left, right + window.ceil_pad[1], top, bottom + window.ceil_pad[0]
 
@@ -95,7 +95,7 @@ def _gathered(images: torch.Tensor, window: Window, value: float) -> torch.Tenso
 
 
 def finding_largest(pool: Pool, images: torch.Tensor) -> tuple[Callable[[], Any], torch.Tensor]:
-    """A function that finds the largest of what contiguous images [N, H, W, C] then hold, and the memory that it fills.
+    """A function that computes the maxima of contiguous images [N, H, W, C] when called, and its output memory.
 
     NaN counts as infinity of its sign.
     """
@@ -141,9 +141,9 @@ def _largest_with_places(pool: Pool, large: bool) -> Callable[[torch.Tensor], An
 
 
 def preference(kernel: Pair, large: bool) -> list[int]:
-    """Pixels of a window in the order in which they win among equals.
+    """Pixels of a window in order of precedence among equal values.
 
-    The vector unit holds two pixels a register, and the register that is compared wins: of eight, even ones before odd
+    The vector unit holds two pixels per register; the register that is compared wins: of eight, even ones before odd
     ones. Of several such groups, the one that is computed later wins; a large kernel goes through its rows in turn.
     """
     taps = kernel[0] * kernel[1]
@@ -159,7 +159,7 @@ def preference(kernel: Pair, large: bool) -> list[int]:
 
 
 def areas(pool: Pool) -> torch.Tensor:
-    """How many pixels each window counts: [output rows, output columns]."""
+    """The divisor of each window: [output rows, output columns]."""
     sides = []
     window = pool.window
     for axis in (0, 1):

@@ -1,4 +1,4 @@
-"""What one pool comes to: in L1 at once, or slice by slice from DRAM."""
+"""The plan of one pool: in L1 at once, or slice by slice from DRAM."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ class Pooled:
     """A planned pool.
 
     large      windows are reduced in several steps
-    misplaced  shards of the input are narrower than those of the output: the chip puts channels in wrong places
+    misplaced  shards of the input are narrower than those of the output: the chip misplaces channels
     """
 
     outputs: tuple[Spec, ...]
     l1_bytes: int
     large: bool
     misplaced: bool
-    stages: tuple[Stage, ...] = ()  # of a pool in one piece
+    stages: tuple[Stage, ...] = ()  # of an unsliced pool
 
 
 @dataclass(frozen=True)
 class Freeing:
-    """What a pool is told about memory: to give its input back, and to move up what it gathered."""
+    """Memory options of a pool: deallocate its input, and move the halo output into the freed space."""
 
     frees_input: bool = False
     moves_halo: bool = True
@@ -75,7 +75,7 @@ def plan_in_l1(
     scheme: TensorMemoryLayout | None = None,
     freeing: Freeing = Freeing(),
 ) -> Pooled:
-    """Check a pool whose input is, or is brought, in L1."""
+    """Check a pool whose input is in L1 or is copied there."""
     _require_dtype(pool)
     require_window(x, pool)
     window = pool.window
@@ -133,7 +133,7 @@ def _require_dtype(pool: Pool) -> None:
 
 
 def require_window(x: Spec, pool: Pool) -> None:
-    """Refuse windows that make no sense."""
+    """Refuse invalid windows."""
     window, kernel = pool.window, pool.window.kernel
     for name, value in (
         ("batch_size", window.batch),
@@ -213,7 +213,7 @@ class SlicedPool(Sliceable):
         self.scheme = scheme or best_cores(pool, grid, pool.dtype, x.layout).scheme
 
     def slice_pool(self, start: Pair, end: Pair) -> tuple[Pair, Pair, Pool]:
-        """Input rows and columns of a slice, and the pool that makes it of them."""
+        """Input rows and columns of a slice, and its pool."""
         window = self.pool.window
         first, last, pads, ceil = [], [], [], []
         for axis in (0, 1):
@@ -247,7 +247,7 @@ class SlicedPool(Sliceable):
         return self.slice_pool(start, end)[:2]
 
     def input_memory_config(self, start: Pair, end: Pair) -> MemoryConfig:
-        """Where the slice of the input is put in L1."""
+        """The L1 memory config of the input slice."""
         _, _, part = self.slice_pool(start, end)
         window = part.window
         rows = window.batch * window.size[0] * window.size[1]

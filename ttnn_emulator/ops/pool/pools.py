@@ -49,7 +49,7 @@ def _pool(x: Spec, pool: Pool, asked: Asked) -> Plan:
 
 
 def _refusing_misplaced(compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Zeros are right wherever they are put; everything else the chip gets wrong."""
+    """The chip misplaces channels here, so only an all-zero input has a defined result."""
 
     def run(x: Any) -> Any:
         if x.any():
@@ -63,7 +63,7 @@ def _refusing_misplaced(compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def run_pool(x: Tensor, pool: Pool, asked: Asked) -> Any:
-    """Check the input's shape, take the short way for whole images, else pool."""
+    """Check the input's shape; reduce whole images directly, else pool."""
     sizes(batch_size=pool.window.batch, channels=pool.channels)
     x = _as_images(x, pool)
     if pool.average and asked.scheme is None and _is_whole_image(x._spec, pool):
@@ -88,7 +88,7 @@ def _as_images(x: Tensor, pool: Pool) -> Tensor:
 
 
 def _is_whole_image(x: Spec, pool: Pool) -> bool:
-    """Whether the library takes a reduction instead of a pool."""
+    """Whether the library runs a reduction instead of a pool."""
     window = pool.window
     if window.kernel != window.size or any(window.padding) or window.dilation != (1, 1) or not window.batch:
         return False
@@ -234,7 +234,7 @@ MOST_WINDOWS = 1 << 20  # along one side; more pixels than any image that fits i
 
 
 def adaptive_window(batch: int, size: Pair, output: Pair) -> Window:
-    """One window for all outputs, with padding at the borders; refused where no single window does it."""
+    """One window for all outputs, with padding at the borders; refused if no single window matches."""
     wanted = [_spans(extent, count) for extent, count in zip(size, output)]
     lengths = [[end - start for start, end in spans] for spans in wanted]
     window = _equal_windows(batch, size, output, lengths)
@@ -293,7 +293,7 @@ def adaptive_avg_pool2d(
     deallocate_input: bool = False,
     reallocate_output: bool = True,
 ) -> Tensor:
-    """Means over as many windows as `output_size` says."""
+    """Means over `output_size` windows."""
     window = adaptive_window(batch_size, (input_h, input_w), pair(output_size, "output_size"))
     pool = Pool(window, channels, True, DataType.BFLOAT16, Layout.ROW_MAJOR, with_padding=False)
     asked = Asked(
@@ -321,7 +321,7 @@ def adaptive_max_pool2d(
     deallocate_input: bool = False,
     reallocate_output: bool = True,
 ) -> Tensor:
-    """Largest values of as many windows as `output_size` says."""
+    """Maxima of `output_size` windows."""
     window = adaptive_window(batch_size, (input_h, input_w), pair(output_size, "output_size"))
     pool = Pool(window, channels, False, DataType.BFLOAT16, Layout.ROW_MAJOR)
     asked = Asked(

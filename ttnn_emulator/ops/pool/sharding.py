@@ -1,4 +1,4 @@
-"""How pools deal their work out over cores, and the L1 that they take."""
+"""How pools distribute their work over cores, and their L1 use."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ttnn_emulator.tensors.shapes import DEFAULT_TILE, div_up, round_up
 from ttnn_emulator.tensors.spec import tile_bytes
 
 FACE = 16
-BUFFERS = 2  # circular buffers hold two pages, one being filled while the other is read
+BUFFERS = 2  # pages per circular buffer: double buffering
 DRAM_STEP = 32
 L1_STEP = 16
 MOST_UINT16 = 0xFFFF
-INDEX_TILES, MORE_INDEX_TILES = 6, 2  # tiles of indices that a max pool with indices works on; more for large kernels
+INDEX_TILES, MORE_INDEX_TILES = 6, 2  # index tiles of a max pool with indices; additional ones for large kernels
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,13 @@ class Pool:
     indices: bool = False
     tables_in_dram: bool = False
 
+    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/pool/pool_utils.cpp, get_index_data_type
     @property
     def index_dtype(self) -> DataType:
         height, width = self.window.size
         return DataType.UINT16 if height * width <= MOST_UINT16 else DataType.UINT32
 
+    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/pool/pool_utils.cpp, is_pool_op_one_scalar_per_core
     @property
     def one_scaler(self) -> bool:
         """Whether all windows are divided by the same number."""
@@ -61,7 +63,7 @@ class Pool:
 
 @dataclass(frozen=True)
 class Buffers:
-    """Bytes of L1 a core: circular buffers of the program's own, and those that are its outputs."""
+    """Bytes of L1 per core: the program's own circular buffers, and those that alias its outputs."""
 
     own: int
     outputs: int
@@ -71,8 +73,9 @@ class Buffers:
         return self.own + self.outputs
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/pool/pool_utils.cpp, calculate_pool_cb_sizes
 def buffers(pool: Pool, in_dtype: DataType, parts: int, shard: Pair, index_bytes: int | None = None) -> Buffers:
-    """Circular buffers of a pool whose channels are cut into `parts`; `shard` is that of the output."""
+    """Circular buffers of a pool with `parts` channel parts; `shard` is the output's shard shape."""
     dtype = DataType.BFLOAT16 if in_dtype in BLOCK_FLOAT_DTYPES else in_dtype
     tile = tile_bytes(DEFAULT_TILE, dtype)
     value = tile // (TILE * TILE)
@@ -85,7 +88,7 @@ def buffers(pool: Pool, in_dtype: DataType, parts: int, shard: Pair, index_bytes
     own = BUFFERS * tile  # scalers
     if pool.average and not pool.one_scaler:
         own += BUFFERS * tile
-    own += tile  # the value to start from
+    own += tile  # the initial value
     if pool.indices or tiles > at_once:
         gathered = at_once * TILE * (TILE if pool.indices else rows)
     else:
@@ -112,12 +115,14 @@ def buffers(pool: Pool, in_dtype: DataType, parts: int, shard: Pair, index_bytes
     return Buffers(own, outputs)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/pool/pool_utils.cpp, get_factory_parameters
 def is_large(pool: Pool, parts: int) -> bool:
-    """Whether a window is reduced in several steps: a tile of its pixels at a time, half a one of few channels."""
+    """Whether a window is reduced in several steps: by tiles of pixels, or half tiles with few channels."""
     rest = pool.channels // parts % TILE
     return pool.window.kernel[0] * pool.window.kernel[1] > (FACE if 0 < rest <= FACE else TILE)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/pool/pool_utils.cpp, determine_valid_parallel_config
 def choose_cores(
     pool: Pool, scheme: TensorMemoryLayout, board: tuple[int, int], in_layout: Layout, alignment: int
 ) -> Cores:
@@ -136,7 +141,7 @@ def choose_cores(
 
 
 def best_cores(pool: Pool, board: tuple[int, int], in_dtype: DataType, in_layout: Layout) -> Cores:
-    """The way of sharding that takes least L1 by the library's estimate."""
+    """The sharding scheme with the least L1 by the library's estimate."""
 
     def estimate(scheme: TensorMemoryLayout) -> tuple[int, Cores]:
         cores = choose_cores(pool, scheme, board, in_layout, TILE)
@@ -151,6 +156,7 @@ def best_cores(pool: Pool, board: tuple[int, int], in_dtype: DataType, in_layout
     return (block if height[0] > block[0] else height)[1]
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/pool/generic/generic_pools.cpp, get_pool_input_memory_config
 def input_placement(
     pool: Pool,
     scheme: TensorMemoryLayout | None,
@@ -159,7 +165,7 @@ def input_placement(
     in_dtype: DataType,
     in_layout: Layout,
 ) -> tuple[MemoryConfig, Cores]:
-    """Where an input of so many rows is sharded to, by a given scheme or the best one."""
+    """The sharded memory config of an input, by the given scheme or the best one."""
     alignment = TILE if in_layout is Layout.TILE else NARROWEST_CHANNELS
     if scheme is None:
         cores = best_cores(pool, board, in_dtype, in_layout)
@@ -208,5 +214,5 @@ def slice_bytes(pool: Pool, part: Pool, config: MemoryConfig, in_dtype: DataType
 
 
 def _ceil_pad(part: Pool) -> Pair:
-    """The estimate works ceil padding out anew for the slice."""
+    """The estimate recomputes the ceil padding for the slice."""
     return part.window.with_ceil_pad().ceil_pad if part.ceil_mode else (0, 0)

@@ -1,8 +1,8 @@
 """`ttnn.dram_prefetcher`: cores that read weights from DRAM and pass them on, through a global circular buffer.
 
-A matmul that is given the buffer takes what comes next out of it, whatever weight it is called with. The bytes are
-those that lie in DRAM, so nothing is copied here: the buffer knows which weights are on their way, in order, and a
-matmul that is called with another one, or with none left, is a fault of the program.
+A matmul with the buffer consumes the next weight in it, whatever weight argument it has. The bytes equal those in
+DRAM, so nothing is copied here: the buffer keeps the queue of weights in order, and a matmul called with another
+weight, or with an empty queue, is a fault of the program.
 """
 
 from __future__ import annotations
@@ -26,12 +26,16 @@ from ttnn_emulator.tensors.storage import SpecStorage
 from ttnn_emulator.tensors.tensor import Tensor, values_of
 
 SENT = frozenset({DataType.BFLOAT16, DataType.BFLOAT8_B, DataType.BFLOAT4_B})
-BLOCKS_IN_READER = 3  # dram_prefetcher_program_factory.cpp: total_num_blocks_in_buffer
-OUTPUT_SHAPE = (32, 32)  # dram_prefetcher_device_operation.cpp: a tensor that nobody writes
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/prefetcher/prefetcher/device/dram_prefetcher_program_factory.cpp,
+# total_num_blocks_in_buffer
+BLOCKS_IN_READER = 3
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/prefetcher/prefetcher/device/dram_prefetcher_device_operation.cpp, output
+# spec
+OUTPUT_SHAPE = (32, 32)  # no kernel writes this tensor
 
 
 def delivery_of(global_cb: global_circular_buffer) -> Delivery:
-    """What programs depend on in a buffer."""
+    """The properties of a buffer that programs depend on."""
     mapping = global_cb.mapping
     return Delivery(
         global_cb.size(),
@@ -48,7 +52,7 @@ def dram_prefetcher(
     *,
     prefetcher_pipes: Sequence[Any] = (),
 ) -> Tensor:
-    """Send the weights of all layers on their way: the last tensor holds their addresses, layer by layer."""
+    """Enqueue the weights of all layers; the last tensor holds their addresses, layer by layer."""
     require(
         (global_cb is not None) != bool(prefetcher_pipes), "weights go to a global_cb or to prefetcher_pipes, to one"
     )
@@ -65,12 +69,12 @@ def dram_prefetcher(
 
 
 def _are_followed(tensor: Tensor) -> bool:
-    """Without values, nothing says which weights are meant."""
+    """Without values, the weights cannot be identified."""
     return not isinstance(tensor._storage, SpecStorage) and tensor._storage.values is not None
 
 
 def _addresses(tensor: Tensor, count: int) -> list[list[int]]:
-    """What the readers find in their shards: the same list, or some would send one weight and others another."""
+    """The address list in the readers' shards; it must be the same for all of them."""
     rows = values_of(tensor)[0].reshape(-1, tensor._spec.shape[-1])[:, :count].long()
     if not torch.equal(rows, rows[:1].expand_as(rows)):
         raise ChipFault("the rows of addresses differ: readers would send parts of different weights")
@@ -125,8 +129,10 @@ def _require_addresses(spec: Spec, readers: Sequence[tuple[int, int]], count: in
     require(shards.shape[1] >= count, f"a row of {shards.shape[1]} does not hold {count} addresses")
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/prefetcher/prefetcher/device/dram_prefetcher_program_factory.cpp,
+# create_descriptor
 def _require_room(weights: Sequence[Spec], size: int, blocks: int, receivers: int) -> None:
-    """dram_prefetcher_program_factory.cpp, create_descriptor: the largest block of all weights in the largest tiles."""
+    """The reader's circular buffer is sized for the largest block of any weight, in the largest tiles."""
     tiles = 0
     for weight in weights:
         assert weight.shard_spec is not None
@@ -145,7 +151,7 @@ def _require_room(weights: Sequence[Spec], size: int, blocks: int, receivers: in
 def take(
     global_cb: global_circular_buffer, a: Tensor, weight: Tensor, output: Tensor, program: Program, part: Any
 ) -> None:
-    """A matmul on this part of the device uses the weight that comes next."""
+    """A matmul on this sub-device consumes the next weight."""
     delivery = delivery_of(global_cb)
     _require_reached(delivery, a, program, part)
     if not _are_followed(weight):
@@ -163,11 +169,10 @@ def take(
         raise ChipFault(fault)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/factory/matmul_multicore_reuse_mcast_1d_program_factory.cpp,
+# process_gather_in0_program_and_create_override_variables
 def _require_reached(delivery: Delivery, a: Tensor, program: Program, part: Any) -> None:
-    """All cores that run the program must belong to the buffer: also those that only fill up a rectangle.
-
-    matmul_multicore_reuse_mcast_1d_program_factory.cpp, process_gather_in0_program_and_create_override_variables.
-    """
+    """Every core that runs the program must belong to the buffer, including cores that only complete a rectangle."""
     assert a._spec.shard_spec is not None and a._device is not None
     busy = a._spec.shard_spec.grid
     if program.hop_cores is not None:
@@ -183,11 +188,13 @@ def _require_reached(delivery: Delivery, a: Tensor, program: Program, part: Any)
         require(not strange, f"cores {strange} of the program do not belong to the global circular buffer")
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/kernels/dataflow/reader_bmm_tile_layout_in1_ring_all_gather.cpp,  # noqa: E501
+# the ring loop over in1 blocks
 def misfit(delivery: Delivery, a: Spec, weight: Spec, output: Spec, columns: int) -> str:
-    """Why the blocks that receivers get are not those that the matmul's cores take; empty where they are.
+    """Why the receivers' blocks differ from the blocks that the matmul's cores consume; empty if they match.
 
-    reader_bmm_tile_layout_in1_ring_all_gather.cpp: a core multiplies the columns that it received and leaves them in
-    its shard of the output; so receivers must be the output's cores, in order.
+    A core multiplies the columns that it received and writes them to its output shard, so the receivers must be the
+    output's cores, in order.
     """
     assert a.shard_spec is not None and weight.shard_spec is not None and output.shard_spec is not None
     readers = weight.shard_spec.num_cores()

@@ -1,7 +1,7 @@
 """The tensor prefetcher of `ttnn.experimental`, which runs on programmable cores of DRAM banks.
 
-Wormhole has none, and Blackhole only with recent firmware, which no board of the emulator has: the library's answers
-are those of a card without.
+Wormhole has no such cores, and Blackhole only with recent firmware, which no emulated board has: the library's answers
+are those of a card without them.
 """
 
 from __future__ import annotations

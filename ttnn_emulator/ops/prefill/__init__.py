@@ -1,1 +1,1 @@
-"""Operations of chunked prefill: caches, rotary embeddings, tokens on their way to experts."""
+"""Operations of chunked prefill: caches, rotary embeddings, and routing of tokens to experts."""

@@ -1,4 +1,4 @@
-"""Chunks of a prompt written into key-value caches whose rows are dealt out to chips.
+"""Chunks of a prompt written into key-value caches whose rows are distributed over chips.
 
 A cache [slots × layers, heads, S, D] of a chip holds rows of a sequence that goes round the chips chunk by chunk, so
 that a global position says how many rows every chip already has.
@@ -117,7 +117,7 @@ class _Chips:
         if cluster_axis is None:
             require(tp_axis is None, f"tp_axis {tp_axis} needs a cluster_axis")
             if every > 1:
-                raise NotEmulated("caches dealt out to all chips of a mesh of two axes are not emulated")
+                raise NotEmulated("caches distributed over all chips of a mesh of two axes are not emulated")
             self.sequence, self.parts, self.places = 1, 1, [0]
         else:
             require(cluster_axis in (0, 1), f"cluster_axis must be 0, 1 or None, not {cluster_axis}")
@@ -150,7 +150,7 @@ def _require_split(cache: Spec, latent: Spec, rope: Spec) -> None:
         require(spec.is_tile and spec.dtype is DataType.BFLOAT16, f"{name} must be TILE bfloat16, it is {spec.brief()}")
         require(not spec.is_sharded, f"{name} must be interleaved")
         require(spec.rank == 4, f"{name} has rank {spec.rank}, not 4")
-        require(spec.shape[-1] % TILE_SIZE == 0, f"{name} is {spec.shape[-1]} wide, no multiple of {TILE_SIZE}")
+        require(spec.shape[-1] % TILE_SIZE == 0, f"{name} is {spec.shape[-1]} wide, not a multiple of {TILE_SIZE}")
     require(cache.rank == 4, f"the cache has rank {cache.rank}, not 4")
     require(
         latent.shape[:-1] == rope.shape[:-1], f"shapes {list(latent.shape)} and {list(rope.shape)} do not go together"
@@ -181,7 +181,7 @@ def _require_scaled(cache: Spec, latent: Spec, rope: Spec, scales: Spec) -> None
 def _require_chunk(cache: Spec, input: Spec, chips: _Chips) -> None:
     for spec, name in ((cache, "the cache"), (input, "the input")):
         rows = spec.padded_shape[-2]
-        require(rows % TILE_SIZE == 0, f"{name} has {rows} rows, no multiple of {TILE_SIZE}")
+        require(rows % TILE_SIZE == 0, f"{name} has {rows} rows, not a multiple of {TILE_SIZE}")
         require(not spec.is_tile or spec.tile == DEFAULT_TILE, f"{name} must have tiles of {TILE_SIZE} x {TILE_SIZE}")
     window, heads = input.padded_shape[-2], input.padded_shape[1]
     require(window > 0, "the input is empty")
@@ -190,11 +190,11 @@ def _require_chunk(cache: Spec, input: Spec, chips: _Chips) -> None:
         tiles = window // TILE_SIZE
         require(tiles % chips.parts == 0, f"{tiles} rows of tiles do not divide into {chips.parts} parts")
     chunk, rows = window // chips.parts, cache.padded_shape[-2]
-    require(rows % chunk == 0, f"a cache of {rows} rows is no multiple of a chunk of {chunk}")
+    require(rows % chunk == 0, f"a cache of {rows} rows is not a multiple of a chunk of {chunk}")
 
 
 def _require_room(start: int, valid: int | None, chunk: int, room: int) -> None:
-    require(start % TILE_SIZE == 0, f"kv_actual_global {start} is no multiple of {TILE_SIZE}")
+    require(start % TILE_SIZE == 0, f"kv_actual_global {start} is not a multiple of {TILE_SIZE}")
     if valid is None:
         require(start + chunk <= room, f"{chunk} rows behind {start} do not fit into a cache of {room}")
         return
@@ -256,9 +256,9 @@ def _source_rows(start: int, window: int, chunk: int, place: int, chips: _Chips)
 def _sorted(
     work: Callable[..., torch.Tensor], rope: Spec | None, scales: Spec | None, held: tuple[str, ...]
 ) -> Callable[..., torch.Tensor]:
-    """The tensors of a call told apart: the cache, the parts of the input as rows of one, numbers by name."""
+    """The tensors of a call by role: the cache, the input parts joined as rows, numbers by name."""
     count = 1 + (rope is not None) + (scales is not None)
-    enters = flush if rope is not None and rope.is_tile else _unchanged  # tiles become rows in a compute kernel
+    enters = flush if rope is not None and rope.is_tile else _unchanged  # a compute kernel untilizes them
 
     def joined(parts: tuple[torch.Tensor, ...]) -> torch.Tensor:
         if scales is not None:

@@ -32,7 +32,9 @@ from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.tensors.shapes import DEFAULT_TILE, TILE_SIZE, round_up
 from ttnn_emulator.tensors.spec import Spec
 
-MASKING = MathConfig(MathFidelity.HiFi4)  # ComputeConfigDescriptor{} of zero_padded_kv_cache_device_operation.cpp
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/zero_padded_kv_cache/device/zero_padded_kv_cache_device_operation.cpp,  # noqa: E501
+# ComputeConfigDescriptor
+MASKING = MathConfig(MathFidelity.HiFi4)
 ROW_MAJOR_ZEROED = (DataType.BFLOAT16, DataType.FP8_E4M3)
 
 
@@ -51,7 +53,7 @@ def zero_padded_kv_cache(
     require_unsigned(slot_idx=slot_idx, layer_idx=layer_idx, num_layers=num_layers, valid_global=valid_global)
     require_unsigned(chunk_size_global=chunk_size_global, cluster_axis=cluster_axis, pad_align=pad_align)
     require_on_device(cache, "the cache")
-    require(cache.memory_config.buffer_type is BufferType.DRAM, "the cache must lie in DRAM")
+    require(cache.memory_config.buffer_type is BufferType.DRAM, "the cache must be in DRAM")
     in_tensors = isinstance(slot_idx, Spec)
     if not cache.is_tile:
         known = cache.dtype in ROW_MAJOR_ZEROED
@@ -104,11 +106,11 @@ def _require_window(cache: Spec, chunk_global: int, chips: int, pad_align: int) 
     """Rows of a chunk on one chip. Windows to zero must not reach into the next chunk."""
     require(chunk_global % chips == 0, f"a chunk of {chunk_global} rows does not divide into {chips} chips")
     require(pad_align > 0, "pad_align must be positive")
-    require(chunk_global % pad_align == 0, f"a chunk of {chunk_global} rows is no multiple of pad_align {pad_align}")
+    require(chunk_global % pad_align == 0, f"a chunk of {chunk_global} rows is not a multiple of pad_align {pad_align}")
     chunk = chunk_global // chips
-    require(chunk % TILE_SIZE == 0, f"{chunk} rows of a chunk on one chip are no multiple of {TILE_SIZE}")
+    require(chunk % TILE_SIZE == 0, f"{chunk} rows of a chunk on one chip are not a multiple of {TILE_SIZE}")
     room = chips * cache.padded_shape[-2]
-    require(room % pad_align == 0, f"a cache of {room} rows is no multiple of pad_align {pad_align}")
+    require(room % pad_align == 0, f"a cache of {room} rows is not a multiple of pad_align {pad_align}")
     return chunk
 
 
@@ -137,7 +139,7 @@ def _zeroed(cache: Spec) -> Callable[[torch.Tensor, int, tuple[int, int]], torch
         if first >= last:
             return held
         if last > own[-2]:
-            raise ChipFault(f"rows up to {last} lie outside of a cache of {own[-2]} rows")
+            raise ChipFault(f"rows up to {last} are outside a cache of {own[-2]} rows")
         made = grown(held, own).clone()
         start = first // TILE_SIZE * TILE_SIZE if cache.is_tile else first
         if start < first:

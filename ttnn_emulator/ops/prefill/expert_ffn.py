@@ -19,7 +19,12 @@ from ttnn_emulator.tensors.spec import Spec, tile_bytes
 from ttnn_emulator.tensors.tensor import Tensor
 
 FFN_DTYPES = (DataType.BFLOAT16, DataType.BFLOAT8_B)
-# Of routed_expert_ffn_wh.cpp, routed_expert_ffn_bh.cpp and routed_expert_ffn_common.cpp:
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/routed_expert_ffn/routed_expert_ffn_wh.cpp,
+# grid and block sizes
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/routed_expert_ffn/routed_expert_ffn_bh.cpp,
+# grid and block sizes
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/routed_expert_ffn/routed_expert_ffn_common.cpp,  # noqa: E501
+# M_tiles limit
 WORMHOLE_COLUMNS, BLACKHOLE_COLUMNS, ROWS = 8, 11, 8
 WORMHOLE_BLOCKS = (7, 5, 8, 4, 3, 2)
 BLACKHOLE_BLOCK = 16

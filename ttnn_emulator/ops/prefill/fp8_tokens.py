@@ -24,16 +24,22 @@ from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.tensors.shapes import DEFAULT_TILE, TILE_SIZE, round_up
 from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
-BLOCK = 128  # values that share a scale (BLOCK_W of per_token_cast_to_fp8.hpp)
-LEAST = 1e-4  # SCALE_CLAMP_MIN
-MOST = 3.0e38  # clamp_max_bits of per_token_cast_to_fp8_program_factory.cpp
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/per_token_cast_to_fp8/per_token_cast_to_fp8.hpp,  # noqa: E501
+# BLOCK_W and SCALE_CLAMP_MIN
+BLOCK = 128  # values that share a scale
+LEAST = 1e-4
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/per_token_cast_to_fp8/device/per_token_cast_to_fp8_program_factory.cpp,  # noqa: E501
+# clamp_max_bits
+MOST = 3.0e38
 WIDE_DTYPES = (DataType.BFLOAT16, DataType.FLOAT32)
 SCALING = MathConfig(MathFidelity.HiFi4, fp32_acc=True)
 SCALING_NARROW = MathConfig(MathFidelity.HiFi2, fp32_acc=True)
-# Circular buffers beside those of the input (to fp8) or the output (back), as the library counts them.
+# asked ttnn 0.81.1: bytes of circular buffers without those of the input (to fp8) or the output (back).
 BUFFERS_TO_FP8, BUFFERS_BACK = 79872, 83968
 TILES_BUFFERED = 8
-LATENT_WIDTH, SCALE_WIDTH, ROPE_WIDTH = 512, 4, 64  # packed_kv_layout.hpp
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/pack_scaled_fp8_kv_cache/shared_with_host/packed_kv_layout.hpp,  # noqa: E501
+# field widths
+LATENT_WIDTH, SCALE_WIDTH, ROPE_WIDTH = 512, 4, 64
 PACKED_WIDTH = LATENT_WIDTH + 4 * SCALE_WIDTH + 2 * ROPE_WIDTH
 PACKING_BUFFER = 512
 
@@ -44,7 +50,7 @@ def _require_blackhole() -> None:
 
 
 def _require_in_dram(config: MemoryConfig, name: str) -> None:
-    require(config.is_dram and not config.is_sharded(), f"{name} must lie interleaved in DRAM")
+    require(config.is_dram and not config.is_sharded(), f"{name} must be interleaved in DRAM")
 
 
 @operation(f"{PREFILL}.per_token_cast_to_fp8")
@@ -61,7 +67,7 @@ def per_token_cast_to_fp8(
     require(spec.tile.height * spec.tile.width == TILE_SIZE * TILE_SIZE, "tiles must hold 1024 values")
     require(spec.rank >= 2, f"the input has rank {spec.rank}, it must be at least 2")
     width, rows = spec.shape[-1], math.prod(spec.shape[:-1])
-    require(width % BLOCK == 0, f"a width of {width} is no multiple of {BLOCK}")
+    require(width % BLOCK == 0, f"a width of {width} is not a multiple of {BLOCK}")
     require(rows > 0, "the input is empty")
     outputs = (
         Spec.of(spec.shape, DataType.FP8_E4M3, Layout.ROW_MAJOR, config),
@@ -180,7 +186,7 @@ def _require_scales(values: Spec, scale: Spec, *, in_metadata: bool) -> tuple[in
     require(same, f"scales of {list(of_scale)} do not fit values of {list(shape)}")
     blocks = shape[-1] // BLOCK
     if in_metadata:
-        require(shape[-1] % BLOCK == 0, f"a width of {shape[-1]} is no multiple of {BLOCK}")
+        require(shape[-1] % BLOCK == 0, f"a width of {shape[-1]} is not a multiple of {BLOCK}")
         require(of_scale[-1] >= blocks, f"metadata of {of_scale[-1]} columns does not hold {blocks} scales")
     else:
         require(shape[-1] == of_scale[-1] * BLOCK, f"a width of {shape[-1]} does not fit {of_scale[-1]} scales")

@@ -23,7 +23,7 @@ FUNCTIONS = ("sigmoid", "sqrtsoftplus")
 SCORE_DTYPES = (DataType.FLOAT32, DataType.BFLOAT16)
 GROUPED_EXPERTS, GROUPED_KEPT = 256, 8
 MOST_KEPT, MOST_BY_TABLE = 64, 32
-# Buffers of the program factories beside those of scores, in tiles of float32.
+# Buffers of the program factories without those of scores, in float32 tiles.
 GROUPED_BUFFERS, HASHED_BUFFERS = 31, 11
 
 
@@ -143,7 +143,7 @@ def moe_grouped_topk(
 
 
 def _require_kept(experts: int, kept: int, most: int) -> None:
-    require(experts % TILE_SIZE == 0, f"{experts} experts are no multiple of {TILE_SIZE}")
+    require(experts % TILE_SIZE == 0, f"{experts} experts are not a multiple of {TILE_SIZE}")
     require(0 < kept <= most, f"n_activated_experts must lie between 1 and {most}, not at {kept}")
     require(kept <= experts, f"{kept} experts are more than the {experts} there are")
 

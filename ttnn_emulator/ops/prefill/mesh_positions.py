@@ -1,4 +1,4 @@
-"""What the operations of chunked prefill share: where chips stand in a mesh, and numbers kept in tensors."""
+"""Shared parts of the chunked prefill operations: positions of chips in a mesh, and numbers stored in tensors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from ttnn_emulator.tensors.shapes import round_up
 from ttnn_emulator.tensors.spec import Spec
 
 PREFILL = "ttnn.experimental.deepseek_prefill"
-METADATA_BYTES = 16  # a buffer for one number read from a tensor (kMetadataBytes of the device operations)
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/update_padded_kv_cache/device/update_padded_kv_cache_device_operation.cpp,  # noqa: E501
+# kMetadataBytes
+METADATA_BYTES = 16  # circular buffer for one number read from a tensor
 
 ChipWork = Callable[..., Any]
 
@@ -44,7 +46,7 @@ def require_axis(axis: int) -> None:
 
 
 def on_every_chip(work: list[ChipWork]) -> tuple[ChipWork, bool]:
-    """One computation a chip as the one of a plan, and whether it is `across` the mesh."""
+    """One computation per chip combined into a plan's computation, and whether it is `across` the mesh."""
     if len(work) == 1:
         return work[0], False
 
@@ -55,7 +57,7 @@ def on_every_chip(work: list[ChipWork]) -> tuple[ChipWork, bool]:
 
 
 def require_number(spec: Spec, name: str) -> None:
-    """A tensor of one unsigned number that kernels read."""
+    """Check a tensor of one unsigned number that kernels read."""
     require_on_device(spec, name)
     require(spec.dtype is DataType.UINT32, f"{name} is {spec.dtype}, not uint32")
     require(spec.layout is Layout.ROW_MAJOR, f"{name} must be in ROW_MAJOR layout")
@@ -68,19 +70,19 @@ def number(values: torch.Tensor) -> int:
 
 
 def row_bytes(spec: Spec) -> int:
-    """Bytes of a row in ROW_MAJOR layout as its memory aligns it."""
+    """Aligned bytes of a row in ROW_MAJOR layout."""
     board = current_board()
     dram = spec.memory_config.buffer_type is BufferType.DRAM
     return round_up(spec.page_bytes, board.dram_alignment if dram else board.l1_alignment)
 
 
 def rows_are_cut(spec: Spec) -> bool:
-    """Whether a page is less than a row: kernels that count rows then miss."""
+    """Whether a page is smaller than a row, which kernels that count rows do not handle."""
     return not spec.is_tile and spec.page_shape[1] != spec.padded_shape[-1]
 
 
 def require_unsigned(**numbers: Any) -> None:
-    """Numbers that the library takes as unsigned ones."""
+    """Check numbers that the library's signature declares unsigned."""
     for name, value in numbers.items():
         require(not isinstance(value, int) or 0 <= value < 1 << 32, f"{name} must not be negative, it is {value}")
 
@@ -89,7 +91,7 @@ def require_numbers(numbers: dict[str, Spec]) -> None:
     for name, spec in numbers.items():
         require_number(spec, name)
         same = spec.memory_config == numbers["slot_idx"].memory_config
-        require(same, f"{name} must lie in the same kind of memory as slot_idx")
+        require(same, f"{name} must be in the same kind of memory as slot_idx")
 
 
 def require_slots(cache: Spec, num_layers: int, layer_idx: int) -> int:

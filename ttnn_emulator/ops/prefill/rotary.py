@@ -1,4 +1,4 @@
-"""Rotary embeddings of a chunk of a prompt, with cos and sin read from the rows that a position stands for."""
+"""Rotary embeddings of a chunk of a prompt, with cos and sin read from the rows of a position."""
 
 from __future__ import annotations
 
@@ -29,9 +29,13 @@ from ttnn_emulator.tensors.memory_config import MemoryConfig
 from ttnn_emulator.tensors.shapes import DEFAULT_TILE, TILE_SIZE, div_up
 from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
-# rotary_embedding_llama.cpp keeps a row of a head in the destination register, which holds 8 tiles of 16 bits.
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/transformer/rotary_embedding_llama/device/kernels/compute/rotary_embedding_llama.cpp,  # noqa: E501
+# destination register use
+# The kernel keeps one row of tiles of a head in the destination register.
 TILES_IN_REGISTER, TILES_IN_REGISTER_FP32 = 8, 4
-ROWS_KEPT = 8  # rows of tiles a core up to which cos and sin stay in L1 (use_reload_impl of the program factory)
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/rotary_embedding_indexed/device/rotary_embedding_indexed_device_operation.cpp,  # noqa: E501
+# use_reload_impl
+ROWS_KEPT = 8  # rows of tiles per core up to which cos and sin stay in L1
 
 
 @operation(f"{PREFILL}.rotary_embedding_indexed")
@@ -49,7 +53,7 @@ def rotary_embedding_indexed(
     rotary_offset: int = 0,
     concat_prefix: Spec | None = None,
 ) -> Plan:
-    """Columns of a chunk [B, heads, S, D] turned by cos and sin from the row of `kv_actual_global` on.
+    """Columns of a chunk [B, heads, S, D] rotated by cos and sin from the row of `kv_actual_global` on.
 
     Columns outside of [rotary_offset, rotary_offset + rotary_dim) stay as they are; those of `concat_prefix` come
     before them.
@@ -79,7 +83,9 @@ def rotary_embedding_indexed(
     if isinstance(kv_actual_global, Spec):
         _require_position(kv_actual_global)
     else:
-        require(kv_actual_global % TILE_SIZE == 0, f"kv_actual_global {kv_actual_global} is no multiple of {TILE_SIZE}")
+        require(
+            kv_actual_global % TILE_SIZE == 0, f"kv_actual_global {kv_actual_global} is not a multiple of {TILE_SIZE}"
+        )
         last = max(local_rows(kv_actual_global, place, chips, chunk) for place in range(chips)) + chunk
         require(last <= cos.padded_shape[-2], f"cos and sin have {cos.padded_shape[-2]} rows, {last} are needed")
     before = 0 if concat_prefix is None else _require_prefix(concat_prefix, input)
@@ -114,11 +120,11 @@ def rotary_embedding_indexed(
 
 
 def _require_columns(input: Spec, cos: Spec, sin: Spec, rotary_dim: int | None, offset: int) -> int:
-    """How many columns are turned: as many as cos has."""
+    """The number of rotated columns: the width of cos."""
     room = input.padded_shape[-1] if rotary_dim is None else input.shape[-1]
     width = room if rotary_dim is None else rotary_dim
-    require(width > 0 and width % TILE_SIZE == 0, f"{width} columns are no multiple of {TILE_SIZE}")
-    require(offset % TILE_SIZE == 0, f"rotary_offset {offset} is no multiple of {TILE_SIZE}")
+    require(width > 0 and width % TILE_SIZE == 0, f"{width} columns are not a multiple of {TILE_SIZE}")
+    require(offset % TILE_SIZE == 0, f"rotary_offset {offset} is not a multiple of {TILE_SIZE}")
     require(offset + width <= room, f"columns {offset} to {offset + width} do not lie within {room}")
     require(width == cos.padded_shape[-1], f"cos is {cos.padded_shape[-1]} wide, not {width}")
     if rotary_dim is not None:
@@ -139,7 +145,7 @@ def _require_prefix(prefix: Spec, input: Spec) -> int:
     require(prefix.rank == 4, f"concat_prefix has rank {prefix.rank}, not 4")
     require(prefix.dtype is input.dtype, f"concat_prefix is {prefix.dtype}, the input {input.dtype}")
     width = prefix.shape[-1]
-    require(width % TILE_SIZE == 0, f"concat_prefix is {width} wide, no multiple of {TILE_SIZE}")
+    require(width % TILE_SIZE == 0, f"concat_prefix is {width} wide, not a multiple of {TILE_SIZE}")
     same = prefix.shape[:-1] == input.shape[:-1]
     require(same, f"concat_prefix is {list(prefix.shape)}, the input {list(input.shape)}")
     return width
@@ -148,7 +154,7 @@ def _require_prefix(prefix: Spec, input: Spec) -> int:
 def _turned(
     input: Spec, cos: Spec, rotation: Rotation, columns: tuple[int, int], fixed: int | None, prefixed: bool
 ) -> Callable[[Callable[[int], int]], Callable[..., torch.Tensor]]:
-    """The work of a chip, given which row of its cos and sin a position stands for."""
+    """The work of a chip, given the row of its cos and sin for a position."""
     shape, padded, of_cos = input.shape, input.padded_shape, cos.padded_shape
     rows, (first, width) = padded[-2], columns
     by_head = of_cos[1] == padded[1]
@@ -160,7 +166,7 @@ def _turned(
             position = number(rest[-1]) if fixed is None else fixed
             start = row_of(position // TILE_SIZE * TILE_SIZE)
             if start + rows > of_cos[-2]:
-                raise ChipFault(f"rows {start} to {start + rows} lie outside of cos and sin of {of_cos[-2]} rows")
+                raise ChipFault(f"rows {start} to {start + rows} are outside cos and sin of {of_cos[-2]} rows")
             heads = slice(None) if by_head else slice(1)
             parts = [grown(each, of_cos)[:1, heads, start : start + rows] for each in (cosines, sines)]
             made = grown(x, padded).clone()
@@ -176,7 +182,7 @@ def _turned(
 
 
 def _buffer_bytes(input: Spec, cos: Spec, trans_mat: Spec, width: int) -> int:
-    """Circular buffers of a core, as the program factory makes them."""
+    """Circular buffers per core, as in the program factory."""
     tiles, batch, heads = width // TILE_SIZE, input.padded_shape[0], input.padded_shape[1]
     rows = input.padded_shape[-2] // TILE_SIZE
     of_batch = max(min(batch, board_cores()), 1)

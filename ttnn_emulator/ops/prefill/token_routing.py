@@ -1,4 +1,4 @@
-"""Tokens of a prompt on their way to experts: counts and offsets, and the rows of an expert taken and put back."""
+"""Routing of prompt tokens to experts: counts and offsets, and extracting and inserting the rows of an expert."""
 
 from __future__ import annotations
 
@@ -28,8 +28,12 @@ from ttnn_emulator.tensors.spec import Spec
 from ttnn_emulator.tensors.tensor import Tensor
 
 MOVED_DTYPES = (DataType.BFLOAT8_B, DataType.BFLOAT16)
-TILES_BUFFERED = 32  # tile_buffering of extract_program_factory.cpp and insert_program_factory.cpp
-COUNTING_CORES = 64  # kNumCores of masked_bincount_device_operation.cpp
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/extract/device/extract_program_factory.cpp,
+# tile_buffering; insert has the same
+TILES_BUFFERED = 32
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/masked_bincount/device/masked_bincount_device_operation.cpp,  # noqa: E501
+# kNumCores
+COUNTING_CORES = 64
 FACE = 16
 WRAP = 1 << 32
 
@@ -41,10 +45,10 @@ def _require_rows(spec: Spec, name: str) -> None:
     require_on_device(spec, name)
     require(spec.dtype in MOVED_DTYPES, f"{name} is {spec.dtype}, only bfloat8_b and bfloat16 are supported")
     require_tile(spec, name)
-    require(not spec.is_sharded and spec.memory_config.is_dram, f"{name} must lie interleaved in DRAM")
+    require(not spec.is_sharded and spec.memory_config.is_dram, f"{name} must be interleaved in DRAM")
     require(spec.rank == 2, f"{name} has rank {spec.rank}, not 2")
-    require(spec.shape[0] % TILE_SIZE == 0, f"{name} has {spec.shape[0]} rows, no multiple of {TILE_SIZE}")
-    require(spec.shape[1] % TILE_SIZE == 0, f"{name} is {spec.shape[1]} wide, no multiple of {TILE_SIZE}")
+    require(spec.shape[0] % TILE_SIZE == 0, f"{name} has {spec.shape[0]} rows, not a multiple of {TILE_SIZE}")
+    require(spec.shape[1] % TILE_SIZE == 0, f"{name} is {spec.shape[1]} wide, not a multiple of {TILE_SIZE}")
 
 
 def _require_places(start: Spec, counts: Spec, table: Spec, local_expert_id: int) -> None:
@@ -52,7 +56,7 @@ def _require_places(start: Spec, counts: Spec, table: Spec, local_expert_id: int
         require_on_device(spec, name)
         require(spec.dtype is DataType.UINT32, f"{name} is {spec.dtype}, not uint32")
         require(spec.layout is Layout.ROW_MAJOR, f"{name} must be in ROW_MAJOR layout")
-        require(not spec.is_sharded and spec.memory_config.is_dram, f"{name} must lie interleaved in DRAM")
+        require(not spec.is_sharded and spec.memory_config.is_dram, f"{name} must be interleaved in DRAM")
         flat = spec.rank == 1 or (spec.rank == 2 and spec.shape[0] == 1)
         require(flat, f"{name} must be one row, it is {list(spec.shape)}")
     require(start.shape[-1] == counts.shape[-1], f"start has {start.shape[-1]} entries, counts {counts.shape[-1]}")
@@ -71,7 +75,7 @@ def _slice(start: torch.Tensor, counts: torch.Tensor, table: torch.Tensor, local
 
 def _fit(first: int, count: int, room: int, name: str) -> None:
     if first + count > room:
-        raise ChipFault(f"rows {first} to {first + count} lie outside of the {room} rows of {name}")
+        raise ChipFault(f"rows {first} to {first + count} are outside the {room} rows of {name}")
 
 
 @operation(f"{PREFILL}.extract")
@@ -84,7 +88,7 @@ def extract(
     local_expert_id: int,
     max_dispatched_tokens_per_expert: int,
 ) -> Plan:
-    """The rows of one expert [most, D], cut out of those of all; what lies behind them is not written."""
+    """The rows of one expert [most, D], extracted from those of all experts; the rows after them are not written."""
     _require_rows(global_tensor, "global_tensor")
     _require_places(start, counts, global_expert_idx_table, local_expert_id)
     most = max_dispatched_tokens_per_expert
@@ -113,7 +117,7 @@ def insert(
     *,
     local_expert_id: int,
 ) -> Plan:
-    """The rows of one expert put among those of all, in place."""
+    """Insert the rows of one expert into those of all experts, in place."""
     _require_rows(global_tensor, "global_tensor")
     _require_rows(local_tensor, "local_tensor")
     same = global_tensor.dtype is local_tensor.dtype
@@ -148,7 +152,7 @@ def _moving_bytes(moved: Spec, start: Spec, counts: Spec, table: Spec) -> int:
 
 @operation(f"{PREFILL}.masked_bincount")
 def masked_bincount(input_tensor: Spec, expert_mask: Spec, n_routed_experts: int, num_experts_per_token: int) -> Plan:
-    """How often each expert occurs in the first columns of [tokens, k], of those that the table does not rule out."""
+    """How often each expert occurs in the first columns of [tokens, k], among those that the table does not exclude."""
     require_unsigned(n_routed_experts=n_routed_experts, num_experts_per_token=num_experts_per_token)
     spec, mask, experts, columns = input_tensor, expert_mask, n_routed_experts, num_experts_per_token
     require_on_device(spec)
@@ -256,7 +260,7 @@ def moe_padding_config(
     for spec, name in ((actual_start, "actual_start"), (actual_end, "actual_end")):
         require_number(spec, name)
     same = actual_start.memory_config == actual_end.memory_config
-    require(same, "actual_start and actual_end must lie in the same kind of memory")
+    require(same, "actual_start and actual_end must be in the same kind of memory")
     chips = chips_along(cluster_axis)
 
     def on(place: int) -> Callable[..., torch.Tensor]:
@@ -283,8 +287,10 @@ def moe_padding_config(
     )
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/moe_padding_config/device/kernels/dataflow/writer_moe_padding_config.cpp,  # noqa: E501
+# the count of real tokens
 def _real_tokens(start: int, end: int, place: int, chips: int, tokens: int) -> int:
-    """Of the rows that a chip holds from `start` on, how many stand before `end` (writer_moe_padding_config.cpp)."""
+    """How many of a chip's rows from `start` on lie before `end`."""
     chunk = chips * tokens
     slab, boundary, rest = start // chunk, start // tokens % chips, start % tokens
 

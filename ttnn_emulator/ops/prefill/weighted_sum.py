@@ -1,4 +1,4 @@
-"""What experts made of tokens, weighted and added up."""
+"""The weighted sum of expert outputs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from ttnn_emulator.tensors.memory_config import L1_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up
 from ttnn_emulator.tensors.spec import Spec
 
-WEIGHTING = MathConfig(MathFidelity.HiFi4)  # compute_kernel_desc.config of post_combine_reduce_program_factory.cpp
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/post_combine_reduce/device/post_combine_reduce_program_factory.cpp,  # noqa: E501
+# compute_kernel_desc
+WEIGHTING = MathConfig(MathFidelity.HiFi4)
 TILE_VALUES = TILE_SIZE * TILE_SIZE
 TILES_IN_REGISTER = 8
 ABSENT = -1
@@ -61,7 +63,7 @@ def post_combine_reduce(
     ):
         require(each is None or each.dtype is dtype, f"{name} must be {dtype}")
     width, experts, tokens = shape[-1], shape[expert_dim], math.prod(shape[:expert_dim])
-    require(width % TILE_SIZE == 0, f"a width of {width} is no multiple of {TILE_SIZE}")
+    require(width % TILE_SIZE == 0, f"a width of {width} is not a multiple of {TILE_SIZE}")
     kept = div_up(width, TILE_VALUES)
     require(kept <= TILES_IN_REGISTER, f"a width of {width} does not fit into the destination register")
     require(tokens > 0 and tokens % TILE_SIZE == 0, f"{tokens} tokens are no positive multiple of {TILE_SIZE}")
@@ -94,7 +96,7 @@ def _weighted(shape: tuple[int, ...], tokens: int, experts: int, width: int) -> 
                 continue
             factor = factors[:, expert].expand(tokens, width).contiguous()
             product = core.packed(core.mul(outputs[:, expert].contiguous(), factor), DataType.BFLOAT16)
-            # The packer adds to what is in L1, to nearest even.
+            # The packer accumulates in L1, rounding to nearest even.
             added = torch.where(started, flush(round_bf16_nearest_even(total + product)), product)
             total = torch.where(chosen, added, total)
             started = started | chosen

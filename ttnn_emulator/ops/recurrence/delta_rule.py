@@ -1,4 +1,4 @@
-"""The gated delta rule: a state of keys × values that forgets, is corrected and is read along a sequence."""
+"""The gated delta rule: a keys × values state that decays, is updated and is read along a sequence."""
 
 from __future__ import annotations
 
@@ -17,10 +17,16 @@ from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.tensors.shapes import DEFAULT_TILE, TILE_SIZE
 from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
-SIDE = 128  # of a chunk, its keys and its values: gated_delta_attn.cpp works in four rows of tiles
-# The program does not pass a compute kernel config on: gated_delta_attn_program_factory.cpp, ComputeConfig.
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/gated_delta_attn/device/kernels/compute/gated_delta_attn.cpp,
+# compile-time args Ct, Kt and Vt, all 4
+SIDE = 128  # chunk length, key width and value width
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/gated_delta_attn/device/gated_delta_attn_program_factory.cpp,
+# ComputeConfig
+# The program ignores the compute kernel config of the call.
 SEQUENTIAL = MathConfig(MathFidelity.HiFi2, fp32_acc=True, approx=False)
-# Matrices of 4 × 4 tiles in buffers of their own, rows of scratch, and single tiles (the same file, make_cb).
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/gated_delta_attn/device/gated_delta_attn_program_factory.cpp,
+# make_cb
+# Matrices of 4 × 4 tiles, scratch rows of 4 tiles, and single tiles, each in a circular buffer.
 SEQUENTIAL_TILES = 19 * 16 + 3 * 4 + 5
 
 
@@ -81,6 +87,6 @@ def gated_delta_attn_seq(
     config = memory_config or DRAM_MEMORY_CONFIG
     outputs = tuple(Spec.of(shape, DataType.FLOAT32, Layout.TILE, config) for shape in (square, (heads, SIDE, SIDE)))
     l1_bytes = SEQUENTIAL_TILES * tile_bytes(DEFAULT_TILE, DataType.FLOAT32)
-    # So little room is left beside the buffers that outputs in L1 count.
+    # The buffers leave so little L1 that outputs in L1 matter.
     stages = (TakeOutput(0), TakeOutput(1), Launch(l1_bytes)) if config.buffer_type is BufferType.L1 else ()
     return Plan(outputs, compute, reads=tuple(wanted), l1_bytes=l1_bytes, stages=stages)

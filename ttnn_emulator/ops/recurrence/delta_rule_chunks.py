@@ -26,16 +26,18 @@ from ttnn_emulator.tensors.tensor import Tensor
 NARROW, WIDE = DataType.BFLOAT16, DataType.FLOAT32
 CHUNKS = (32, 64)
 CONFIG = MathConfig(MathFidelity.HiFi4, fp32_acc=True, approx=False)
-EPSILON = 1e-6  # of the norm of flat queries and keys: chunk_gdn_phased_program_factory.cpp, f32_bits
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/chunk_gated_delta_rule/device/chunk_gdn_phased_program_factory.cpp,  # noqa: E501
+# f32_bits
+EPSILON = 1e-6  # of the norm of flat queries and keys
 CONSTANTS = ("eye", "tril", "ones", "masks")
-# L1 as the library tells it on mock cards, by tiles of a chunk: float32 tiles of the first of two programs, and
-# bfloat16 tiles of the single program, besides what grows with keys and values.
+# asked ttnn 0.81.1: L1 use on mock cards, by tiles per chunk: float32 tiles of the first of two programs, and
+# bfloat16 tiles of the single program, without the part that grows with keys and values.
 PHASED_TILES, MONO_TILES = {1: 27, 2: 60}, {1: 22, 2: 68}
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Sizes that a call's tensors stand for."""
+    """Sizes derived from a call's tensors."""
 
     batch: int
     tokens: int
@@ -94,7 +96,7 @@ def chunk_gated_delta_rule(
     """State ← exp(g) state + beta k (v - kᵀ exp(g) state), output scale × qᵀ state, token after token.
 
     [B, T, H, K] of queries and keys, [B, T, HV, V] of values, [B, T, HV] of gates. Flat [B, T, H × K] queries and keys
-    are brought to unit length first.
+    are normalised to unit length first.
     """
     require(not use_qk_l2norm, "use_qk_l2norm is not supported: bring queries and keys to unit length before")
     shape = _shape_of(q, v, beta, chunk_size)
@@ -127,7 +129,7 @@ def _shape_of(q: Tensor, v: Tensor, beta: Tensor, chunk: int) -> Shape:
     require(keys > 0, "there must be keys")
     heads = int(q.shape[2]) // keys if flat_keys else int(q.shape[2])
     fits = not flat_keys or q.shape[2] == heads * keys
-    require(fits, f"flat q of width {q.shape[2]} is no multiple of a head's {keys}, which is that of values")
+    require(fits, f"flat q of width {q.shape[2]} is not a multiple of a head's {keys}, which is that of values")
     require(heads > 0 and value_heads % heads == 0, f"{heads} heads of keys cannot serve {value_heads} of values")
     tokens = int(q.shape[1])
     require(chunk in CHUNKS, f"chunk_size must be 32 or 64, not {chunk}")
@@ -135,7 +137,7 @@ def _shape_of(q: Tensor, v: Tensor, beta: Tensor, chunk: int) -> Shape:
         keys % TILE_SIZE == 0 and values % TILE_SIZE == 0, f"keys of {keys} or values of {values} are no whole tiles"
     )
     flat = flat_keys or flat_values
-    require(not flat or tokens % chunk == 0, f"{tokens} flat tokens are no multiple of chunk_size {chunk}")
+    require(not flat or tokens % chunk == 0, f"{tokens} flat tokens are not a multiple of chunk_size {chunk}")
     require(not flat_keys or chunk == TILE_SIZE, f"flat q and k need chunk_size 32, not {chunk}")
     require(tokens > 0 and q.shape[0] > 0, "there must be tokens")
     return Shape(int(q.shape[0]), tokens, heads, value_heads, keys, values, chunk, flat_keys, flat_values)
@@ -246,7 +248,7 @@ def _solves(shape: Shape, course: Course) -> bool:
 
 
 def _require_view(spec: Spec, name: str, wanted: tuple[int, int, int], *, split: bool = True) -> None:
-    """A tensor is seen in another shape: as many values, or more of them in rows of the same width and whole tiles."""
+    """A tensor viewed in another shape: as many values, or more of them in rows of the same width and whole tiles."""
     rank = not split or spec.rank == 4
     require(rank and spec.rank >= 2, f"{name} must have rank 4, its shape is {list(spec.shape)}")
     size = math.prod(wanted)

@@ -20,10 +20,14 @@ from ttnn_emulator.tensors.tensor import Tensor
 
 NARROW = DataType.BFLOAT16
 TAPS = 4
-CARRIED = TAPS - 1  # tokens before the first that a convolution looks back to
-# Tiles that half of a destination register holds: qkv_causal_conv1d_silu_layout.hpp, dest_tile_limit.
+CARRIED = TAPS - 1  # tokens of history before the first token
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/kda/qkv_causal_conv1d_silu/device/hostdevcommon/qkv_causal_conv1d_silu_layout.hpp,  # noqa: E501
+# dest_tile_limit
+# Tiles per half of the destination register, 16-bit and 32-bit.
 DEST_TILES, WIDE_DEST_TILES = 8, 4
-# The reader's scratch (the same file, ReaderScratch): strips, faces and rows of a tile of channels, and alignment.
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/kda/qkv_causal_conv1d_silu/device/hostdevcommon/qkv_causal_conv1d_silu_layout.hpp,  # noqa: E501
+# ReaderScratch
+# Bytes of reader scratch per tile of channels (strips, faces and rows), and for alignment.
 SCRATCH_OF_TILE, SCRATCH = 5824, 256
 
 
@@ -120,7 +124,7 @@ def convolve(
         sums = torch.zeros(tokens, channels)
         for number, tap in enumerate(taps):
             row = tap.reshape(1, channels)
-            # A tap is made a diagonal matrix, the identity times its row, and multiplied from the right.
+            # A tap becomes a diagonal matrix, the identity times its row, and multiplies from the right.
             weight = core.packed(core.mul(torch.ones_like(row), row), NARROW)
             sums = multiplied_onto(sums, weight, x[number : number + tokens], config, exact=core.exact)
         made = core.packed(core.apply("silu", sums), NARROW).unsqueeze(0)

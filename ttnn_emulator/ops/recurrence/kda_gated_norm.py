@@ -91,7 +91,7 @@ def sigmoid_gated_rms_norm(
     l1_bytes += 3 * tiles * NARROW_TILE + 2 * tiles * WIDE_TILE  # gates, weights, two intermediate rows
     l1_bytes += 3 * WIDE_TILE + NARROW_TILE  # mean, its inverse root, scaler; epsilon
     out = Spec.of((batch, tokens, columns), output_dtype, Layout.TILE, place)
-    # What is hashed is the config with its defaults filled in.
+    # The program hash contains the config with its defaults resolved.
     full_sync = compute_kernel_config is not None and compute_kernel_config.dst_full_sync_en
     program = ("sigmoid_gated_rms_norm", input, gate, weight, num_heads, epsilon, out, offset, config, full_sync)
     return Plan(out, compute, reads=("input", "gate", "weight"), l1_bytes=l1_bytes, program=program)

@@ -88,7 +88,7 @@ def prefix_scan(
     dtype: DataType | None = None,
     math_fidelity: MathFidelity | None = None,
 ) -> Tensor:
-    """h = a × h + bx row after row, from `h_prev` on; the last row is left in `h_prev`."""
+    """h = a × h + bx row after row, starting from `h_prev`; the last row is written back to `h_prev`."""
     config = memory_config if memory_config is not None else a._spec.memory_config
     fidelity = math_fidelity if math_fidelity is not None else MathFidelity.HiFi4
     return scan_states(a, bx, h_prev, config, dtype or a._spec.dtype, fidelity)[0]

@@ -14,11 +14,15 @@ from ttnn_emulator.tensors.memory_config import MemoryConfig
 from ttnn_emulator.tensors.shapes import TILE_SIZE, Tile
 from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
-LATENT = 32  # values that make one (hc_sum_reduce_device_operation.cpp: latent)
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/ssm/hc_sum_reduce/device/hc_sum_reduce_device_operation.cpp,
+# latent
+LATENT = 32  # values summed into one
 BLOCK = LATENT * TILE_SIZE
 DTYPES = (DataType.BFLOAT16, DataType.BFLOAT8_B)
-PAIRS = 2  # tiles of every circular buffer (hc_sum_reduce_program_factory.cpp: cb_size)
-BETWEEN = 4  # buffers of bfloat16 beside those of input and output
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/ssm/hc_sum_reduce/device/hc_sum_reduce_program_factory.cpp,
+# cb_size
+PAIRS = 2  # tiles per circular buffer
+BETWEEN = 4  # intermediate bfloat16 buffers, besides input and output
 
 
 @operation("ttnn.experimental.hc_sum_reduce")
@@ -29,7 +33,7 @@ def hc_sum_reduce(
     dtype: DataType | None = None,
     math_fidelity: MathFidelity | None = None,
 ) -> Plan:
-    """[1, 1, rows, columns] → [1, 1, rows, columns ÷ 32]: every 32 columns are added up. The shapes are padded ones."""
+    """[1, 1, rows, columns] → [1, 1, rows, columns ÷ 32]: sums of 32 columns. The shapes are padded shapes."""
     made, memory = dtype or input.dtype, memory_of(memory_config, input)
     require_on_device(input)
     require_tile(input)
@@ -47,7 +51,7 @@ def hc_sum_reduce(
     require(len(padded) >= 4, f"the input must have rank 4, not {len(padded)}")
     require(padded[:2] == (1, 1), f"the first two dimensions must be 1, not {list(padded[:2])}")
     require(padded[2] % TILE_SIZE == 0, f"{padded[2]} rows are no whole tiles")
-    require(padded[3] % BLOCK == 0, f"{padded[3]} columns are no multiple of {BLOCK}")
+    require(padded[3] % BLOCK == 0, f"{padded[3]} columns are not a multiple of {BLOCK}")
     out = Spec.of((*padded[:3], padded[3] // LATENT), made, Layout.TILE, memory)
     math = MathConfig(math_fidelity or MathFidelity.HiFi4, fp32_acc=False, approx=False)
     padding = (0, padded[-1] - input.shape[-1], 0, padded[-2] - input.shape[-2])

@@ -1,1 +1,1 @@
-"""Reductions, running totals, sorting and sampling."""
+"""Reductions, cumulative operations, sorting and sampling."""

@@ -1,4 +1,4 @@
-"""Where the largest value is."""
+"""ttnn.argmax."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def argmax(
     memory_config: MemoryConfig | None = None,
     output_tensor: Tensor | None = None,
 ) -> Tensor:
-    """Where the largest value stands first: along `dim`, or in the whole tensor."""
+    """The index of the first largest value along `dim`, or in the whole tensor."""
     spec = input_tensor._spec
     config = memory_config if memory_config is not None else spec.memory_config
     require_on_device(spec)

@@ -1,4 +1,4 @@
-"""Running totals: cumulative sums and products, and their moreh forms."""
+"""Cumulative sums and products, and their moreh variants."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def cumsum(
     memory_config: MemoryConfig | None = None,
     disable_compensated_sum: bool = False,
 ) -> Tensor:
-    """The sums of all elements up to each along `dim`, or of all from each on."""
+    """The cumulative sum along `dim`, from the start or in reverse."""
     return _accumulate(input, dim, dtype, reverse_order, out, memory_config, compensated=not disable_compensated_sum)
 
 
@@ -42,7 +42,7 @@ def cumprod(
     out: Tensor | None = None,
     memory_config: MemoryConfig | None = None,
 ) -> Tensor:
-    """The products of all elements up to each along `dim`, or of all from each on."""
+    """The cumulative product along `dim`, from the start or in reverse."""
     return _accumulate(input_tensor, dim, dtype, reverse_order, out, memory_config, product=True)
 
 
@@ -58,7 +58,7 @@ def moreh_cumsum(
 def moreh_cumsum_backward(
     output_grad: Tensor, dim: int, *, input_grad: Tensor | None = None, memory_config: MemoryConfig | None = None
 ) -> Tensor:
-    """The gradient of cumsum: a cumsum from the other end."""
+    """The gradient of cumsum: a reversed cumsum."""
     return _accumulate(output_grad, dim, None, True, input_grad, memory_config, compensated=True)
 
 
@@ -101,7 +101,7 @@ def _accumulate(
         result = ttnn.permute(result, order, memory_config=result._spec.memory_config)
     if spec.rank < 4 and spec.rank - dim < 4:
         result = ttnn.reshape(result, list(spec.shape))
-    if out is not None:  # the library puts the new buffer into the tensor that was given, under its old spec
+    if out is not None:  # the library attaches the new buffer to the output tensor, which keeps its spec
         out._set(out._spec, result._storage, result._device)
     return result
 
@@ -130,7 +130,7 @@ def add_up(
 
 
 def _require_on_used_cores(spec: Spec, dim: int, config: MemoryConfig) -> None:
-    """Shards of the output must lie on cores that the program runs on: one for every column of tiles, down the grid."""
+    """Output shards must be on the program's cores: one per column of tiles, column by column of the grid."""
     if config.shard_spec is None:
         return
     tiles = [*spec.padded_shape[:-2], *(size // TILE_SIZE for size in spec.padded_shape[-2:])]

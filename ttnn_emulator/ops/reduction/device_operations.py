@@ -1,4 +1,4 @@
-"""The device operations behind the reductions: one axis at a time, extra axes by adding tiles, variances."""
+"""The device operations behind the reductions: one axis at a time, outer axes by adding tiles, variances."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from ttnn_emulator.tensors.spec import Spec, tile_bytes
 SUM, MAX, MIN = "sum", "max", "min"
 W, H, HW = "W", "H", "HW"
 TILE = 32
-DENSE_CHUNK = 8 * TILE  # lines that the row-major kernels reduce before they put the sum into L1
+DENSE_CHUNK = 8 * TILE  # lines that the row-major kernels reduce before they pack a partial sum to L1
 
 REDUCIBLE = (DataType.BFLOAT16, DataType.FLOAT32, DataType.BFLOAT8_B, DataType.UINT32, DataType.INT32)
 STATISTICS = (DataType.BFLOAT16, DataType.FLOAT32, DataType.BFLOAT8_B)
@@ -44,11 +44,11 @@ STATISTICS = (DataType.BFLOAT16, DataType.FLOAT32, DataType.BFLOAT8_B)
 class Step:
     """How one axis is reduced.
 
-    scaler     goes into the products of the matrix unit; post_scale multiplies the result
-    vector     by the vector unit in full float32, or in integers
-    negate     as the negative of the largest of the negatives: the matrix unit knows no smallest
-    dense      straight from ROW_MAJOR rows
-    slices     parts of the height that are reduced each to a row of its own
+    scaler     operand of the matrix unit; post_scale multiplies the result
+    vector     reduced by the vector unit, in float32 or integers
+    negate     min as -max(-x): the matrix unit has no minimum
+    dense      directly on ROW_MAJOR rows
+    slices     parts of the height, each reduced to its own row
     infinite   the tile padding was filled with an infinity
     """
 
@@ -70,8 +70,8 @@ class Step:
 def reduced_spec(
     spec: Spec, shape: tuple[int, ...], axis: str, dtype: DataType, memory: MemoryConfig, layout: Layout = Layout.TILE
 ) -> Spec:
-    """The spec of a reduced tensor. Shards are cut anew, over the grid asked for or the input's."""
-    require(not memory.is_sharded() or memory.is_l1, f"sharded results live in L1, {memory.brief()} was asked for")
+    """The spec of a reduced tensor, resharded over the requested grid or the input's."""
+    require(not memory.is_sharded() or memory.is_l1, f"sharded results live in L1, {memory.brief()} was requested")
     require(
         not spec.is_sharded or spec.memory_config.is_l1,
         f"a sharded input must live in L1, it has {spec.memory_config.brief()}",
@@ -119,11 +119,11 @@ def device_grid() -> CoreRangeSet:
 def require_on_grid(memory: MemoryConfig, grid: CoreRangeSet, name: str) -> None:
     for shards in (memory.shard_spec, memory.nd_shard_spec):
         if shards is not None:
-            require(grid.contains(shards.grid), f"the {name}'s shards lie on {shards.grid}, not within {grid}")
+            require(grid.contains(shards.grid), f"the {name}'s shards are on {shards.grid}, not within {grid}")
 
 
 def fitted(values: torch.Tensor, shape: Sequence[int], fill: float = 0.0) -> torch.Tensor:
-    """Values in the tiles of an output tensor of another shape: cut off, or followed by `fill`."""
+    """Values fitted to the tiles of an output of another shape: truncated, or padded with `fill`."""
     if tuple(values.shape) == tuple(shape):
         return values
     room = torch.full(tuple(shape), fill, dtype=values.dtype)
@@ -165,7 +165,7 @@ def reduce_axis(
     if tensor.shard_spec is not None:
         require(
             program_grid.contains(tensor.shard_spec.grid),
-            f"the input's shards lie on {tensor.shard_spec.grid}, not within {program_grid}",
+            f"the input's shards are on {tensor.shard_spec.grid}, not within {program_grid}",
         )
     if memory_config.nd_shard_spec is not None:
         require_on_grid(out.memory_config, program_grid, "output")
@@ -173,7 +173,7 @@ def reduce_axis(
 
 
 def _buffers(tensor: Spec, step: Step, dtype: DataType) -> int:
-    """Bytes of circular buffers a core: two tiles in, one of scalers, two out, and what the special kernels add."""
+    """Bytes of circular buffers per core: two input tiles, one scaler tile, two output tiles."""
     source, target = tile_bytes(tensor.tile, tensor.dtype), tile_bytes(tensor.tile, dtype)
     scaler = 4096 if tensor.dtype is DataType.FLOAT32 else 2048
     return 2 * source + scaler + 2 * target
@@ -198,7 +198,7 @@ def _calculation(tensor: Spec, step: Step, dtype: DataType) -> Callable[[torch.T
 
 
 def _is_bindable(tensor: Spec, step: Step, dtype: DataType) -> bool:
-    """Whether rows are reduced as a whole, to be packed value by value."""
+    """Whether whole rows are reduced and packed value by value."""
     plain = {tensor.dtype, dtype} <= {DataType.BFLOAT16, DataType.FLOAT32}
     return plain and step.axis == W and step.slices == 1 and not step.dense and step.post_scale == 1.0
 
@@ -224,7 +224,7 @@ def _bind(tensor: Spec, step: Step, dtype: DataType, carriers: Sequence[torch.Te
 
 
 def scaled(values: torch.Tensor, factor: float, wide_dest: bool) -> torch.Tensor:
-    """A multiplication by the vector unit, stored into the destination register."""
+    """A vector-unit multiplication, stored to the destination register."""
     number = np.float32(factor)
     if exactly(values.numel()):
         product = torch.from_numpy(np.asarray(v.mul(values.contiguous().numpy(), number)))
@@ -234,7 +234,7 @@ def scaled(values: torch.Tensor, factor: float, wide_dest: bool) -> torch.Tensor
 
 
 def _kept(step: Step, values: torch.Tensor) -> torch.Tensor:
-    """Bring back the reduced axes with size 1."""
+    """Restore the reduced axes with size 1."""
     if step.axis == W:
         return values.unsqueeze(-1)
     return values.unsqueeze(-2) if step.axis == H else values.unsqueeze(-1).unsqueeze(-1)
@@ -274,7 +274,7 @@ def _sliced(step: Step, values: torch.Tensor, line: Callable[[torch.Tensor], tor
 
 
 def _dense_chunks(step: Step, values: torch.Tensor, line: Callable[..., torch.Tensor], dtype: DataType) -> torch.Tensor:
-    """Eight tiles at a time; in between the sum waits in L1, in the format of the result."""
+    """Reduce eight tiles at a time; partial sums are packed to L1 in the format of the result."""
     chunks = values.split(DENSE_CHUNK, -1 if step.axis == W else -2)
     total = line(chunks[0], None)
     for chunk in chunks[1:]:
@@ -297,7 +297,7 @@ def _vector_chunks(step: Step, values: torch.Tensor, line: Callable[[torch.Tenso
 
 
 def _tile_sum(values: torch.Tensor, scaler: float, config: MathConfig, wide: bool) -> torch.Tensor:
-    """All of one tile: its faces are pooled into a row, and that row, cut to a source register, is pooled again."""
+    """The sum of one tile: faces are pooled into a row, which is truncated to a source register and pooled again."""
     height, width = values.shape[-2:]
     tile = torch.nn.functional.pad(values, (0, TILE - width, 0, TILE - height))
     faces = tile.unflatten(-1, (2, 16)).unflatten(-3, (2, 16)).transpose(-3, -2)
@@ -336,23 +336,24 @@ def _extremes(tensor: Spec, step: Step) -> Callable[[torch.Tensor], torch.Tensor
     return compute
 
 
+# tt-metal v0.81.1: tt_metal/tt-llk/tt_llk_wormhole_b0/llk_lib/llk_math_reduce.h, reduce_row_perform_transpose
 def _leaving_register(step: Step) -> Callable[..., None]:
-    """What becomes of a float32 found along the way: no denormal is stored, and the matrix unit adds 0 to a row's.
+    """How a float32 extreme is stored: denormals are flushed, and the matrix unit adds 0 to the extremes of rows.
 
-    It turns a row's extremes into a column by that addition (llk_math_reduce.h: reduce_row_perform_transpose), which
-    makes infinities of NaNs; the vector unit and the extremes of columns keep them.
+    The matrix unit transposes the extremes of a row into a column with that addition, which turns NaNs into
+    infinities; the vector unit and column reductions keep NaNs.
     """
     return formats.flush_at if step.axis == W and not step.vector else formats.drop_denormals_at
 
 
 def _require_unharmed(values: torch.Tensor, result: torch.Tensor, found: Callable) -> None:
-    """The infinities that fill the padding of the last block of 16 leave its other values no bits but zero."""
+    """Infinities in the padding of a 16-value block leave zero mantissa bits for its other values."""
     harmed = values.clone()
     harmed[..., values.shape[-1] // BLOCK * BLOCK :] = 0.0
     if not torch.equal(found(harmed), result):
         raise ChipFault(
             f"the largest and smallest of block floats come out wrong when the width, {values.shape[-1]}, "
-            f"is no multiple of {BLOCK}",
+            f"is not a multiple of {BLOCK}",
             hint="Typecast to bfloat16 before.",
         )
 
@@ -401,7 +402,7 @@ def add_along(
     output: Spec | None = None,
     sub_core_grids: CoreRangeSet | None = None,
 ) -> Plan:
-    """Add the tiles along a dimension before the last two, which becomes 1. The result's shape is the padded one."""
+    """Add the tiles along a dimension before the last two, which becomes 1. The result has the padded shape."""
     for name, each in (("input", tensor), ("output", output)):
         if each is not None:
             require_on_device(each, f"the {name}")

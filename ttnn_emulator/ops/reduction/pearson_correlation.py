@@ -1,4 +1,4 @@
-"""ttnn.pearson_correlation_coefficient: how alike two tensors are, told on the host."""
+"""ttnn.pearson_correlation_coefficient: the correlation of two tensors, computed on the host."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from ttnn_emulator.execution.operation_table import composite, ttnn
 from ttnn_emulator.tensors.tensor import Tensor
 
-RELATIVE, ABSOLUTE = 1e-5, 1e-4  # what counts as equal where no correlation is defined
+RELATIVE, ABSOLUTE = 1e-5, 1e-4  # tolerances for equality where the correlation is undefined
 
 
 @composite("ttnn.pearson_correlation_coefficient")

@@ -23,24 +23,25 @@ from ttnn_emulator.tensors.spec import Spec
 from ttnn_emulator.tensors.tensor import Tensor
 
 FLOATS = (DataType.BFLOAT16, DataType.FLOAT32, DataType.BFLOAT8_B, DataType.BFLOAT4_B)
-TO_FRONT = {2: (2, 0, 1, 3), 3: (3, 0, 1, 2)}  # how the height or the width becomes the first dimension
+TO_FRONT = {2: (2, 0, 1, 3), 3: (3, 0, 1, 2)}  # permutations that move the height or the width to the front
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/reduction/prod/device/prod_nc_program_factory.cpp, needs_wh_fp32_workaround
 def _math(fp32_acc: bool) -> MathConfig:
-    """HiFi4, but HiFi3 where it meets a 32-bit destination on Wormhole."""
+    """HiFi4, or HiFi3 with a 32-bit destination register on Wormhole."""
     faulty = fp32_acc and current_board().arch is Arch.WORMHOLE_B0
     return MathConfig(MathFidelity.HiFi3 if faulty else MathFidelity.HiFi4, fp32_acc)
 
 
 @internal("ttnn::prim::prod_all")
 def product_of_all(tensor: Spec, memory_config: MemoryConfig) -> Plan:
-    """All tiles into one on the device; its 1024 values are multiplied on the host, in the result's dtype."""
+    """The device multiplies all tiles into one; the host multiplies its 1024 values in the result's dtype."""
     require_on_device(tensor)
     require_tile(tensor)
     require(not tensor.is_sharded, "the input must be interleaved")
     require(tensor.dtype in FLOATS, f"prod takes floats, not {tensor.dtype}")
     dtype = DataType.BFLOAT16 if tensor.dtype is DataType.BFLOAT16 else DataType.FLOAT32
-    Spec.of((1, 1, 1, TILE * TILE), dtype, Layout.TILE, memory_config)  # what the device leaves must be storable
+    Spec.of((1, 1, 1, TILE * TILE), dtype, Layout.TILE, memory_config)  # the intermediate tensor must be valid
     out = Spec.of((), dtype, Layout.TILE, memory_config)
     config = _math(True)
     wide = tensor.dtype is DataType.FLOAT32
@@ -106,7 +107,7 @@ def _over_all(tensor: Tensor, memory: MemoryConfig) -> Tensor:
 
 
 def _over_one(tensor: Tensor, dim: int, memory: MemoryConfig) -> Tensor:
-    """Over one of up to four dimensions, or of more; the result keeps it with size 1."""
+    """The product over one dimension of any rank; the result keeps it with size 1."""
     rank, shape = tensor._spec.rank, tensor._spec.shape
     if rank > 4:
         order = list(range(rank))

@@ -1,4 +1,4 @@
-"""sum, mean, max and min: how the library breaks them up into reductions of one axis."""
+"""sum, mean, max and min: how the library decomposes them into reductions of one axis."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from ttnn_emulator.tensors.spec import Spec
 from ttnn_emulator.tensors.tensor import Tensor
 
 MEAN = "mean"
-FILL = {MAX: -math.inf, MIN: math.inf}  # what neutralises the padding of tiles; sums take 0
+FILL = {MAX: -math.inf, MIN: math.inf}  # fill of the tile padding; sums use 0
 INTEGER_FILL = {MAX: -(2**31) + 1, MIN: 2**31 - 1}
-EMPTY_FILL = {SUM: 0.0, "prod": 1.0}  # the result of reducing nothing; all others give NaN
-LEAST_DENSE_SPLIT = 16  # tiles of height from which a ROW_MAJOR column sum is split over more cores …
+EMPTY_FILL = {SUM: 0.0, "prod": 1.0}  # the result for empty inputs; NaN for all others
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/reduction/generic/device/reduce_op.cpp, k_min_ht_for_split
+LEAST_DENSE_SPLIT = 16  # height in tiles from which a ROW_MAJOR column sum is split over more cores …
 LEAST_TILED_SPLIT = 20  # … and a tiled one
 SPLIT_DTYPES = (DataType.BFLOAT16, DataType.FLOAT32)
 
@@ -38,14 +39,14 @@ class Request:
     cores: CoreRangeSet | None = None
     fast: bool = False
     layout: Layout | None = None
-    chained: bool = False  # between the steps of a bfloat16 sum the values stay float32
+    chained: bool = False  # intermediate values of a bfloat16 sum stay float32
 
     def memory_for(self, tensor: Tensor) -> MemoryConfig:
         return self.memory if self.memory is not None else tensor._spec.memory_config
 
 
 def dims_of(dim: int | Sequence[int] | None, rank: int) -> list[int]:
-    """The axes to reduce, counted from the front, ascending; none given means all."""
+    """The axes to reduce, non-negative and ascending; None means all."""
     if dim is None or (not isinstance(dim, int) and not dim):
         return list(range(rank))
     given = [dim] if isinstance(dim, int) else list(dim)
@@ -60,8 +61,9 @@ def dims_of(dim: int | Sequence[int] | None, rank: int) -> list[int]:
     return sorted(found)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/reduction/generic/device/reduce_op.cpp, is_wormhole
 def default_config(given: Any, tensor: Tensor) -> MathConfig:
-    """HiFi4 with a 32-bit destination is faulty on Wormhole, so the library takes HiFi3 there."""
+    """HiFi4 with a 32-bit destination register is faulty on Wormhole, so the library uses HiFi3 there."""
     wormhole = tensor._device is None or tensor._device.board.arch is Arch.WORMHOLE_B0
     fidelity = MathFidelity.HiFi3 if wormhole else MathFidelity.HiFi4
     return math_config(given, fidelity=fidelity, approx=False, fp32_acc=True)
@@ -142,7 +144,7 @@ def _shaped(result: Tensor, spec: Spec, dims: Sequence[int], keepdim: bool) -> T
 def _sum_outer_first(
     tensor: Tensor, source: Tensor, dims: list[int], outer: list[int], keepdim: bool, request: Request
 ) -> Tensor:
-    """Axes before the last two are summed by adding tiles; the last two follow."""
+    """Sum the axes before the last two by adding tiles, then the last two."""
     spec = tensor._spec
     memory = request.memory_for(tensor)
     if spec.volume == 0:
@@ -176,7 +178,7 @@ def tilized(tensor: Tensor, fill: float, memory: MemoryConfig, cores: CoreRangeS
 def _reduce_axes(
     tensor: Tensor, dims: list[int], scalar: float, request: Request, *, last: bool, layout: Layout | None = None
 ) -> Tensor:
-    """Reduce the given axes to size 1, one launch each unless they are the last two."""
+    """Reduce axes to size 1, one launch each; the last two together."""
     spec = tensor._spec
     rank = spec.rank
     memory = request.memory_for(tensor)
@@ -240,7 +242,7 @@ def _launch(
 
 
 def _reduces_rows(spec: Spec, kind: str, axis: str, memory: MemoryConfig, layout: Layout | None) -> bool:
-    """Whether the kernel takes rows as they lie, without tiles around them."""
+    """Whether a row-major kernel runs, without tilizing the input."""
     return (
         not spec.is_tile
         and not spec.is_sharded
@@ -252,7 +254,7 @@ def _reduces_rows(spec: Spec, kind: str, axis: str, memory: MemoryConfig, layout
 
 
 def _step_of(spec: Spec, request: Request, axis: str, scaler: float, *, dense: bool, one_tile: bool) -> Step:
-    """Which unit reduces, and whether it scales the values before or the result afterwards."""
+    """The reducing unit, and whether the scaler applies before or after the reduction."""
     kind, config = request.kind, request.config
     accurate = spec.dtype is DataType.FLOAT32 and config.fp32_acc and not request.fast
     integer = spec.dtype is DataType.INT32
@@ -276,7 +278,7 @@ def _step_of(spec: Spec, request: Request, axis: str, scaler: float, *, dense: b
 def _reduce_both_axes(
     tensor: Tensor, spec: Spec, request: Request, step: Step, memory: MemoryConfig, dtype: DataType | None
 ) -> Tensor:
-    """The last two axes of more than one tile: the width by one kernel, the height by the next."""
+    """The last two axes of more than one tile: the width in one launch, the height in the next."""
     out_dtype = dtype or spec.dtype
     wide_between = request.kind == SUM and (
         (dtype is DataType.BFLOAT16 and spec.dtype is DataType.FLOAT32)
@@ -293,7 +295,7 @@ def _reduce_both_axes(
 def _slices(
     tensor: Tensor, spec: Spec, memory: MemoryConfig, cores: CoreRangeSet | None, dense: bool, summing: bool
 ) -> int:
-    """Into how many parts a tall column is cut, so that more cores have something to do."""
+    """The number of slices of a tall column, to use more cores."""
     if spec.is_sharded or memory.is_sharded():
         return 1
     if spec.dtype not in SPLIT_DTYPES and not (summing and spec.dtype is DataType.BFLOAT8_B):
@@ -322,7 +324,7 @@ def _reduce_in_slices(
     layout: Layout | None,
     cores: CoreRangeSet | None,
 ) -> Tensor:
-    """First every slice to a row of its own, in float32 if it is a sum; then the rows."""
+    """Reduce each slice to a row, in float32 for sums; then reduce the rows."""
     summing = step.math == SUM
     first = dataclasses.replace(step, scaler=1.0, post_scale=1.0, slices=slices)
     partial_dtype = DataType.FLOAT32 if summing else tensor._spec.dtype

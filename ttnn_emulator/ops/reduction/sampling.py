@@ -1,4 +1,4 @@
-"""Sampling of tokens: the best of each user's values, weighed by temperature, cut by k and p, one drawn."""
+"""Sampling of tokens: scaling by temperature, truncation to top-k and top-p, and a random draw per user."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from ttnn_emulator.tensors.spec import Spec
 
 INTEGERS = (DataType.UINT32, DataType.INT32)
 MOST_USERS = 32
-CHOICES = 32  # values that are weighed: one tile's width
-LATTICE = 65536  # the draw is one of so many equidistant numbers from 0 up to 1
+CHOICES = 32  # candidates per user: one tile's width
+LATTICE = 65536  # number of equidistant values of a draw in [0, 1)
 
 
 @operation("ttnn.sampling")
@@ -34,9 +34,10 @@ def sampling(
     sub_core_grids: CoreRangeSet | None = None,
     output_tensor: Spec | None = None,
 ) -> Plan:
-    """One token a user. `temp` multiplies the values; k = 1 takes the largest.
+    """Draw one token per user. `temp` multiplies the values; k = 1 takes the largest.
 
-    A seed other than 0 seeds the generator of every user's core, as `ttnn.manual_seed` does; without one they go on.
+    A seed other than 0 seeds the generator of every user's core, as `ttnn.manual_seed` does; otherwise the
+    generators keep their state.
     """
     values, indices = input_values_tensor, input_indices_tensor
     for spec in (values, indices, k, p, temp):
@@ -54,7 +55,7 @@ def sampling(
     ):
         require(spec.dtype in allowed, f"{name} cannot be {spec.dtype}")
         require(not spec.is_tile, f"{name} must be in ROW_MAJOR layout")
-        require(spec.shape == (users,), f"{name} must have one value a user, shape [{users}], not {list(spec.shape)}")
+        require(spec.shape == (users,), f"{name} must have one value per user, shape [{users}], not {list(spec.shape)}")
     if output_tensor is not None:
         require(output_tensor.dtype in INTEGERS, f"the output cannot be {output_tensor.dtype}")
         require(output_tensor.shape == (1, 1, 1, users), f"the output must have shape [1, 1, 1, {users}]")
@@ -106,7 +107,7 @@ def _require_inputs(values: Spec, indices: Spec) -> None:
 
 
 def _draw(chances: torch.Tensor, allowed: torch.Tensor, mass: torch.Tensor, draws: torch.Tensor) -> torch.Tensor:
-    """The smallest set whose chances exceed `mass`, and in it the first whose share of them exceeds the draw."""
+    """The smallest set with more than `mass` probability, and its first token whose share so far exceeds the draw."""
     totals = torch.where(allowed, chances, 0.0).cumsum(-1)
     over = totals > mass.reshape(-1, 1)
     last = torch.where(over.any(-1), over.to(torch.uint8).argmax(-1), allowed.sum(-1) - 1).clamp(min=0)

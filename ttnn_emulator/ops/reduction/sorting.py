@@ -1,4 +1,4 @@
-"""Orders: sort and topk."""
+"""sort and topk."""
 
 from __future__ import annotations
 
@@ -24,9 +24,11 @@ from ttnn_emulator.tensors.tensor import Tensor
 
 SORT_DTYPES = (DataType.BFLOAT16, DataType.UINT16, DataType.FLOAT32)
 WIDE_INDEX_DTYPES = (DataType.FLOAT32, DataType.UINT16)  # sorted in 32-bit registers, with 32-bit indices
-LEAST_WIDTH = 64  # what the network sorts at once
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/reduction/topk/device/topk_constants.hpp, min_dim_per_core
+LEAST_WIDTH = 64  # width that the sorting network handles at once
 LONGEST_16_BIT = 65535
-LEAST_SPREAD = 8192  # width from which topk uses several cores a row
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/reduction/topk/device/topk_constants.hpp, multi_core_min_width
+LEAST_SPREAD = 8192  # width from which topk uses several cores per row
 
 # -- sort -------------------------------------------------------------------------------------------------------------
 
@@ -41,7 +43,7 @@ def sort(
     memory_config: MemoryConfig | None = None,
     out: Sequence[Tensor] | None = None,
 ) -> list[Tensor]:
-    """The values along `dim` in order, and where each stood."""
+    """The sorted values along `dim`, and their original indices."""
     spec = input_tensor._spec
     index_dtype = DataType.UINT32 if spec.dtype in WIDE_INDEX_DTYPES else DataType.UINT16
     if out is not None:
@@ -76,7 +78,7 @@ def sort(
     if index_config is not None:
         results[1] = ttnn.to_memory_config(results[1], index_config)
     if out is not None:
-        for given, result in zip(out, results):  # the library puts the new buffers into the tensors that were given
+        for given, result in zip(out, results):  # the library attaches the new buffers to the output tensors
             given._set(result._spec, result._storage, result._device)
     return results
 
@@ -109,7 +111,7 @@ def _already_sorted(
 
 
 def _prepared(tensor: Tensor, dim: int, descending: bool) -> Tensor:
-    """The dimension last, four dimensions, filled up with values that sort behind all others."""
+    """Move `dim` to the end, extend to rank 4, and pad with values that sort last."""
     if tensor._spec.shape == (1,):
         return tensor
     spec = tensor._spec
@@ -136,7 +138,7 @@ def _prepared(tensor: Tensor, dim: int, descending: bool) -> Tensor:
 
 
 def _restored(result: Tensor, spec: Spec, dim: int, config: MemoryConfig) -> Tensor:
-    """Without what was filled up, of the input's rank and order of dimensions."""
+    """Remove the padding, and restore the input's rank and dimension order."""
     shape, size = result._spec.shape, spec.shape[dim]
     if shape[-1] != size:
         result = ttnn.slice(result, [0] * 4, [*shape[:3], size], [1] * 4, memory_config=config)
@@ -161,7 +163,7 @@ def order_rows(
     memory_config: MemoryConfig,
     index_dtype: DataType | None = None,
 ) -> Plan:
-    """The sort kernels, along a last dimension of a power of two."""
+    """The sort kernels, along a last dimension whose size is a power of two."""
     spec = input_tensor
     require_on_device(spec)
     require(spec.rank == 4, f"the input must be of rank 4, not {spec.rank}")
@@ -345,12 +347,12 @@ def choose(
 
 
 def _columns_per_core(spec: Spec, k: int, index_dtype: DataType, sub_core_grids: CoreRangeSet | None) -> int | None:
-    """How many columns each core takes of rows that are spread over a rectangle of cores; None if they are not."""
+    """Columns per core when rows are split over a rectangle of cores; None if they are not."""
     width, board = spec.padded_shape[-1], current_board()
     if not LEAST_SPREAD <= width < LONGEST_16_BIT or width & (width - 1) or k > LEAST_WIDTH:
         return None
     extent = sub_core_grids.ranges()[0].grid_size() if sub_core_grids is not None else CoreCoord(*board.grid)
-    columns, rows = extent.x - 1, extent.y - 2  # a column and two rows are kept for the core that gathers
+    columns, rows = extent.x - 1, extent.y - 2  # one column and two rows are reserved for the gathering core
     if columns < 1 or rows < 1:
         return None
     value, index = tile_bytes(spec.tile, spec.dtype), tile_bytes(spec.tile, index_dtype)

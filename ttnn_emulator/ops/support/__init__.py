@@ -1,1 +1,1 @@
-"""What operations of several families share; nothing here registers an operation."""
+"""Helpers shared by several families; nothing here registers an operation."""

@@ -1,4 +1,4 @@
-"""Kernels of four dimensions for tensors of any rank: the way there and back, and a dimension moved to the end."""
+"""Rank-4 kernels for tensors of any rank: reshaping to rank 4 and back, and moving a dimension to the end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ttnn_emulator.tensors.tensor import Tensor
 
 
 def to_4d(tensor: Tensor) -> Tensor:
-    """Ones in front of a small shape; the leading dimensions of a large one merged."""
+    """Extend a shape to rank 4 with leading ones, or merge its leading dimensions."""
     shape = tensor._spec.shape
     if len(shape) < 4:
         return ttnn.unsqueeze_to_4D(tensor)

@@ -1,4 +1,4 @@
-"""Views that show a buffer as it lies there: tile by tile or row by row, padding included."""
+"""Views of a buffer in storage order: tile by tile or row by row, including padding."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Dims = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Reread:
-    """The buffer of `old`, read as one of `new`. Without its padding, a carrier is taken for one with zeros there."""
+    """The buffer of `old` read as `new`. The padding of a carrier without padding counts as zeros."""
 
     old: Spec
     new: Spec

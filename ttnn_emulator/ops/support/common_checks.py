@@ -1,4 +1,4 @@
-"""What checks and plans of many families share."""
+"""Checks and plan helpers shared by many families."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ def require_tile(spec: Spec, name: str = "the input tensor") -> None:
 
 
 def into(output: Any, name: str = "output_tensor") -> tuple[str, ...]:
-    """The `into` of a plan: the result goes to the tensor that was given for it, if one was."""
+    """The `into` of a plan: the result goes to the preallocated output, if there is one."""
     return () if output is None else (name,)
 
 
 def memory_of(memory_config: MemoryConfig | None, like: Spec) -> MemoryConfig:
-    """The memory config asked for, or that of the input."""
+    """The requested memory config, or the input's."""
     return memory_config if memory_config is not None else like.memory_config
 
 
 def dim_of(dim: int, spec: Spec) -> int:
-    """A dimension counted from the front; out of range is refused."""
+    """A non-negative dimension; refuses one out of range."""
     require(-spec.rank <= dim < max(spec.rank, 1), f"dimension {dim} is out of range for a tensor of rank {spec.rank}")
     return normalize_dim(dim, max(spec.rank, 1))
 
 
 def free_l1() -> int:
-    """Bytes of L1 a core below the lowest tensor there, on the device that the call being prepared will run on."""
+    """Bytes of L1 per core below its lowest tensor, on the device of the call that is being prepared."""
     device = current_device()
     if device is None:
         return current_board().l1_bank_bytes
@@ -56,9 +56,9 @@ def math_config(
     l1_acc: bool = False,
     inner_block: int | None = None,
 ) -> MathConfig:
-    """A compute kernel config as given, or the operation's defaults. The library takes a given one whole.
+    """The caller's compute kernel config, or the operation's defaults. The library does not merge the two.
 
-    A fidelity left out of a given config runs as LoFi: the kernel gets no phases beyond the first.
+    A config without a fidelity runs as LoFi: the kernel gets only the first phase.
     """
     if given is None:
         return MathConfig(fidelity, fp32_acc, approx, l1_acc, inner_block)
@@ -67,7 +67,7 @@ def math_config(
 
 
 def hashed(spec: Spec | None, *, rows: bool = False) -> tuple | None:
-    """What elementwise programs are compiled for: the shape counts where shards, or with `rows` pages, depend on it."""
+    """The program hash of elementwise programs: the shape matters if shards, or with `rows` pages, depend on it."""
     if spec is None:
         return None
     shape = spec.padded_shape if spec.is_sharded or (rows and not spec.is_tile) else None

@@ -1,4 +1,4 @@
-"""What the operations share that work on the cores next to the banks of DRAM, in the memory of their tensors."""
+"""Shared helpers of operations that run on the cores next to the DRAM banks, on their own shards."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ttnn_emulator.tensors.spec import Spec
 
 
 def near_banks() -> list[CoreCoord]:
-    """The core next to each bank, by bank; empty where that is not known of the board."""
+    """The core next to each bank, by bank; empty if unknown for the board."""
     board = current_board()
     return [CoreCoord(x, y) for x, y in near_dram(board.name, board.dispatch) or ()]
 
@@ -30,6 +30,6 @@ def cores_of(spec: Spec) -> list[CoreCoord]:
 
 
 def shard_numbers(spec: Spec, cores: list[CoreCoord]) -> list[int]:
-    """Which shard lies on each of the cores."""
+    """The shard on each of the cores."""
     order = cores_of(spec)
     return [order.index(core) for core in cores]

@@ -1,4 +1,4 @@
-"""Shard specs that the library derives by itself: scaled from one tensor to another, or made afresh for a shape."""
+"""Shard specs that the library derives: scaled from one tensor to another, or new ones for a shape."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEIGHT, WIDTH, BLOCK = (
 
 
 def scaled_shards(shards: ShardSpec, source: Sequence[int], target: Sequence[int]) -> ShardSpec | None:
-    """`shards` of a tensor of shape `source`, in proportion for `target`; None where that leaves a rest."""
+    """`shards` of a tensor of shape `source`, scaled to `target`; None if they do not divide evenly."""
     source_height, target_height = math.prod(source[:-1]), math.prod(target[:-1])
     if source_height == 0 or source[-1] == 0:
         return None
@@ -64,7 +64,7 @@ def fresh_shards(
 
 
 def lacks_shards(config: MemoryConfig) -> bool:
-    """A sharded config that leaves the shards to the operation."""
+    """Whether a sharded config leaves the shard spec to the operation."""
     return config.is_sharded() and config.shard_spec is None and config.nd_shard_spec is None
 
 

@@ -1,7 +1,7 @@
-"""Functions that the kernel of another operation applies to what it made: which it refuses, and which it leaves out.
+"""Functions fused into the kernel of another operation: which ones the library refuses, and which it omits.
 
-The library puts the code of a function into such a kernel by its kind (unary_op_utils.cpp: get_op_init_and_func). For
-kinds that have a kernel of their own it has none, and puts nothing.
+The library inserts the code of a fused function by its kind. Kinds with a dedicated kernel have no such code, so
+nothing is inserted.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from ttnn_emulator.numerics.functions.apply import BY_NAME, Activation, activati
 from ttnn_emulator.ops.elementwise.unary.kinds import WITH_PARAMETERS, WITHOUT_PARAMETERS
 
 LEFT_OUT = frozenset({"hardswish", "lgamma", "logit", "logsigmoid"})
-CALLED = {"LOGSIGMOID": "log_sigmoid"}  # where the operation is not called after the kind
-# Kinds whose code depends on a dtype that convolutions do not tell.
+CALLED = {"LOGSIGMOID": "log_sigmoid"}  # operations whose name differs from the kind
+# Kinds whose code depends on a dtype that convolutions do not pass.
 NEEDS_DTYPE = frozenset(
     (
         "add_unary_sfpu ceil clamp_tss eqz floor frac gez gtz lez logical_not_unary ltz maximum minimum neg nez "
         "relu_max relu_min rsub signbit square trunc unary_eq unary_ge unary_gt unary_le unary_lt unary_ne"
     ).split(" ")
 )
-# Kinds whose code is written for the dtype of an elementwise operation's input, and else for bfloat16.
+# Kinds whose code uses the input dtype of an elementwise operation, and bfloat16 elsewhere.
 WITHOUT_INPUT_DTYPE = frozenset({"celu", "digamma", "elu", "erf", "i1", "selu", "softplus"})
-COUNTED = frozenset({"rdiv", "selu"})  # of two parameters, and the library looks whether they are there
-UNCOUNTED = frozenset({"clamp_tss", "hardtanh", "polygamma", "softplus", "threshold", "xielu"})  # and it does not look
-OTHER_REGISTERS = frozenset({"mac_tss", "where_tss"})  # their operands stand in registers that only their kernels fill
+COUNTED = frozenset({"rdiv", "selu"})  # two parameters, whose number the library checks
+UNCOUNTED = frozenset({"clamp_tss", "hardtanh", "polygamma", "softplus", "threshold", "xielu"})  # not checked
+OTHER_REGISTERS = frozenset({"mac_tss", "where_tss"})  # their operands are in registers that only their kernels fill
 VECTOR_MODES = (2.0, 4.0)
 LEFT_FACES = 2.0
 
@@ -54,8 +54,9 @@ def require_fusable(given: Any, *, typed: bool = True, packs_relu: bool = False)
     require(typed or name not in NEEDS_DTYPE, f"{name} needs a dtype, and a convolution gives none")
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/eltwise/unary/common/unary_op_utils.cpp, get_op_init_and_func
 def fault_of(*given: Any) -> ChipFault | None:
-    """What the card does wrong with these functions: it leaves one out, or applies it to a part of the tensor."""
+    """Wrong results of the card with these functions: one is omitted, or applied to a part of the tensor."""
     for each in map(as_unary, given):
         kind, params = each.op_type.name, each.params
         if kind.lower() in LEFT_OUT:
@@ -86,7 +87,7 @@ def fused(given: Any) -> Activation:
     given = as_unary(given)
     name = given.op_type.name.lower()
     if name == "bitcast":
-        return Activation("identity")  # there is no code for it, and none is needed
+        return Activation("identity")  # it needs no code
     made = activation_of(name, given.params if name != "relu" else ())
     return Activation(f"fused {name}", made.params, made.approx) if name in WITHOUT_INPUT_DTYPE else made
 

@@ -164,8 +164,8 @@ def test_refusals(device: Any) -> None:
     in_dram = ttnn.to_memory_config(gate.out, ttnn.DRAM_MEMORY_CONFIG)
     interleaved = ttnn.to_memory_config(gate.x, ttnn.L1_MEMORY_CONFIG)
     for given, match in (
-        ({"output_tensor": in_dram}, "the output must lie in L1"),
-        ({"x": interleaved}, "bytes a core"),
+        ({"output_tensor": in_dram}, "the output must be in L1"),
+        ({"x": interleaved}, "bytes per core"),
         ({"column": -1}, "column_id"),
     ):
         with pytest.raises(ttnn.EmulatorError, match=match):

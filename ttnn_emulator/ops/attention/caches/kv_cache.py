@@ -1,4 +1,4 @@
-"""Key-value caches [B, heads, S, D] that are written in place: for one user many positions, or one of every user."""
+"""Key-value caches [B, heads, S, D] written in place: many positions of one user, or one position of every user."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _fill(cache: Spec, input: Spec, user: int, position: int, names: tuple[str, 
     length, rows = cache.padded_shape[-2], input.padded_shape[-2]
     _require_whole_shards(input, rows)
     require(0 <= user < cache.padded_shape[0], f"user {user} is not one of {cache.padded_shape[0]}")
-    require(position % TILE_SIZE == 0, f"position {position} is no multiple of {TILE_SIZE}")
+    require(position % TILE_SIZE == 0, f"position {position} is not a multiple of {TILE_SIZE}")
     require(0 <= position <= length - rows, f"{rows} rows at {position} do not fit into {length}")
     shape, padded, given = cache.shape, cache.padded_shape, input.padded_shape
     whole = tuple(slice(size) for size in shape)
@@ -113,7 +113,7 @@ def _update(cache: Spec, input: Spec, position: int, offset: int, compute_kernel
 
 
 def _update_buffers(cache: Spec, input: Spec) -> int:
-    """Circular buffers: a whole tile of users, and groups of two users that are being changed."""
+    """Circular buffers: one tile of users, and pairs of users being updated."""
     if input.is_sharded:
         return 0
     tiles, group = cache.padded_shape[-1] // TILE_SIZE, 1 if cache.padded_shape[0] % 2 else 2
@@ -125,7 +125,7 @@ def _update_buffers(cache: Spec, input: Spec) -> int:
 def update_cache(
     cache: Spec, input: Spec, update_idx: int, *, batch_offset: int = 0, compute_kernel_config: Any = None
 ) -> Plan:
-    """The rows of the input [1, H, users, D], one a user, into position `update_idx` of their caches, in place."""
+    """The rows of the input [1, H, users, D], one per user, into position `update_idx` of their caches, in place."""
     return _update(cache, input, update_idx, batch_offset, compute_kernel_config)
 
 
@@ -133,5 +133,5 @@ def update_cache(
 def update_cache_for_token(
     cache: Spec, input: Spec, update_index: int, batch_offset: int = 0, compute_kernel_config: Any = None
 ) -> Plan:
-    """The rows of the input [1, H, users, D], one a user, into position `update_index` of their caches, in place."""
+    """The rows of the input [1, H, users, D], one per user, into position `update_index` of their caches, in place."""
     return _update(cache, input, update_index, batch_offset, compute_kernel_config)

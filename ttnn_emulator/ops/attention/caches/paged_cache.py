@@ -1,4 +1,4 @@
-"""Key-value caches in pages [P, heads, rows, D] that a table deals out to users, written in place."""
+"""Key-value caches in pages [P, heads, rows, D] that a page table assigns to users, written in place."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ from ttnn_emulator.tensors.spec import Spec
 UPDATED_DTYPES = (DataType.FLOAT32, DataType.BFLOAT16, DataType.BFLOAT8_B, DataType.BFLOAT4_B)
 INPUT_DTYPES = (DataType.FLOAT32, DataType.BFLOAT16)
 INTEGER_DTYPES = (DataType.UINT32, DataType.INT32)
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/paged_cache/device/fused_update_cache/paged_fused_update_cache_device_operation.cpp,  # noqa: E501
+# padded_shape of a row-major input
 ROW_MAJOR_WIDTH, ROW_MAJOR_HEADS = 128, 8
 MOST_INDICES = 256
 SKIPPED = -1
 
 
 def _plain(value: float) -> int:
-    """A table entry; -1 may be held as an unsigned number."""
+    """A page table entry; -1 may be stored as an unsigned number."""
     number = int(value)
     return SKIPPED if number in (SKIPPED, 0xFFFF_FFFF) else number
 
@@ -44,7 +46,7 @@ def _require_update(
     share_cache: bool,
     offset: int,
 ) -> ShardSpec:
-    """The checks that both updates share; gives the shards of the input."""
+    """Checks shared by both updates; returns the shard spec of the input."""
     require_on_device(input, "the input")
     require_on_device(cache, "the cache")
     require_tile(cache, "the cache")
@@ -89,16 +91,16 @@ def _require_indices(indices: Spec, input: Spec) -> None:
     require(indices.dtype is DataType.INT32, f"the indices are {indices.dtype}, not int32")
     require(indices.layout is Layout.ROW_MAJOR, "the indices must be in ROW_MAJOR layout")
     if not indices.is_sharded:
-        require(indices.memory_config.buffer_type is BufferType.DRAM, "the indices must lie in DRAM")
+        require(indices.memory_config.buffer_type is BufferType.DRAM, "the indices must be in DRAM")
         count = indices.padded_shape[0]
         require(count == input.padded_shape[1], f"there are {count} indices for {input.padded_shape[1]} users")
         return
     require(indices.memory_config.memory_layout is HEIGHT, "sharded indices must be height sharded")
-    require(indices.memory_config.buffer_type is BufferType.L1, "sharded indices must lie in L1")
+    require(indices.memory_config.buffer_type is BufferType.L1, "sharded indices must be in L1")
     assert indices.shard_spec is not None
     require(indices.shape[1] == input.shape[1], f"there are {indices.shape[1]} indices for {input.shape[1]} users")
     cores = indices.shard_spec.num_cores()
-    require(cores == indices.padded_shape[0], f"{indices.padded_shape[0]} copies of the indices lie on {cores} cores")
+    require(cores == indices.padded_shape[0], f"{indices.padded_shape[0]} copies of the indices are on {cores} cores")
 
 
 def _input_shards(input: Spec) -> ShardSpec:
@@ -151,7 +153,7 @@ def _writing(
 def _reader(
     writing: Writing, indices: Sequence[int], index_tensor: Spec | None, table: Spec | None, users: int
 ) -> Callable[..., torch.Tensor]:
-    """The computation with its optional tensors sorted out: (cache, input, indices?, table?)."""
+    """The computation with its optional tensors assigned to parameters: (cache, input, indices?, table?)."""
 
     def compute(held: torch.Tensor, values: torch.Tensor, *rest: torch.Tensor) -> torch.Tensor:
         given = list(rest)
@@ -195,7 +197,7 @@ def paged_update_cache(
         shards.num_cores() == users,
         f"num_cores of the input's shards, {shards.num_cores()}, must be that of users, {users}",
     )
-    require(width % TILE_SIZE == 0, f"a width of {width} is no multiple of {TILE_SIZE}")
+    require(width % TILE_SIZE == 0, f"a width of {width} is not a multiple of {TILE_SIZE}")
     own = cache.padded_shape
     seen = (own[0], own[1], own[2], own[-1])
     if page_table is None:
@@ -221,7 +223,7 @@ def paged_update_cache(
 def _require_pages(own: Sequence[int], seen: tuple[int, int, int, int]) -> None:
     size, other = own[1] * own[2] * own[-1], seen[1] * seen[2] * seen[3]
     require(size == other, f"geometry mismatch: a page of {list(own[1:])} cannot be seen as {list(seen[1:])}")
-    require(seen[2] > 0 and seen[2] % TILE_SIZE == 0, f"pages of {seen[2]} rows are no multiple of {TILE_SIZE}")
+    require(seen[2] > 0 and seen[2] % TILE_SIZE == 0, f"pages of {seen[2]} rows are not a multiple of {TILE_SIZE}")
 
 
 def _require_modulo(modulo: int | None, rows: int, pages: int, columns: int) -> None:
@@ -249,7 +251,7 @@ def paged_fused_update_cache(
     batch_offset: int = 0,
     compute_kernel_config: Any = None,
 ) -> Plan:
-    """`paged_update_cache` of two caches at once, keys and values, whose inputs lie on different cores."""
+    """`paged_update_cache` of a key cache and a value cache at once, with inputs on different cores."""
     pairs = ((cache_tensor1, input_tensor1), (cache_tensor2, input_tensor2))
     shared, wide = bool(share_cache), math_config(compute_kernel_config).fp32_acc
     places, computes = [], []
@@ -259,7 +261,7 @@ def paged_fused_update_cache(
         require(width == own[-1], f"the input is {width} wide, the cache {own[-1]}")
         if page_table is not None:
             _require_modulo(None, own[2], own[0], page_table.padded_shape[1])
-            require(page_table.is_sharded or page_table.memory_config.is_dram, "the page table must lie in DRAM")
+            require(page_table.is_sharded or page_table.memory_config.is_dram, "the page table must be in DRAM")
         seen = (own[0], own[1], own[2], own[-1])
         writing = _writing(cache, input, seen, wide, shared, None)
         computes.append(_reader(writing, update_idxs, update_idxs_tensor, page_table, input.shape[1]))
@@ -275,8 +277,8 @@ def paged_fused_update_cache(
         )
     first, second = places
     overlap = any(one.intersects(other) for one in first.grid.ranges() for other in second.grid.ranges())
-    require(not overlap, "the inputs must lie on different cores")
-    require(first.num_cores() == second.num_cores(), "the inputs must lie on as many cores")
+    require(not overlap, "the inputs must be on different cores")
+    require(first.num_cores() == second.num_cores(), "the inputs must be on as many cores")
 
     def compute(
         cache1: torch.Tensor, input1: torch.Tensor, cache2: torch.Tensor, input2: torch.Tensor, *rest: torch.Tensor
@@ -299,7 +301,7 @@ def indexed_fused_update_cache(
     input_tensor2: Spec,
     physical_update_idxs_tensor: Spec,
 ) -> Plan:
-    """Rows of the inputs [1, heads, rows, D] into rows of all pages, numbered through; negative numbers skip."""
+    """Rows of the inputs [1, heads, rows, D] into rows of all pages by physical number; negative numbers skip."""
     caches, inputs, indices = (
         (cache_tensor1, cache_tensor2),
         (input_tensor1, input_tensor2),
@@ -316,7 +318,7 @@ def indexed_fused_update_cache(
         require(spec.rank == 4, f"{name} must have rank 4, not {spec.rank}")
     for one, other in (caches, inputs):
         require(one.shape == other.shape, f"shapes {list(one.shape)} and {list(other.shape)} differ")
-        require(one.memory_config == other.memory_config, "pairs must lie in the same kind of memory")
+        require(one.memory_config == other.memory_config, "pairs must be in the same kind of memory")
     pages, heads, rows, width = cache_tensor1.shape
     require(rows % TILE_SIZE == 0 and width % TILE_SIZE == 0, f"pages of {rows} x {width} are no whole tiles")
     batch, of_input, count, columns = input_tensor1.shape
@@ -365,7 +367,7 @@ def paged_fill_cache(
     cache_position_modulo: int | None = None,
     valid_seq_len_tensor: Spec | None = None,
 ) -> Plan:
-    """The rows of users [B, heads, S, D] into the pages that the table gives them, in place; pages of -1 stay."""
+    """The rows of users [B, heads, S, D] into the pages that the table assigns to them, in place; -1 skips."""
     cache, input, table = cache_tensor, input_tensor, page_table
     for spec, name in ((cache, "the cache"), (input, "the input"), (table, "the page table")):
         require_on_device(spec, name)
@@ -379,7 +381,7 @@ def paged_fill_cache(
     rows = own[2] if block_size is None else block_size
     seen = (own[0], given[1], rows, given[3])
     _require_pages((own[0], own[1], own[2], own[3]), seen)
-    require(given[3] % TILE_SIZE == 0, f"a width of {given[3]} is no multiple of {TILE_SIZE}")
+    require(given[3] % TILE_SIZE == 0, f"a width of {given[3]} is not a multiple of {TILE_SIZE}")
     room = rows * columns[1]
     modulo = cache_position_modulo
     if modulo is None:
@@ -433,4 +435,4 @@ def _require_number(spec: Spec, count: int, name: str) -> None:
     require(spec.volume == count, f"{name} holds {spec.volume} numbers, not exactly {count} element{'s' * (count > 1)}")
     require(spec.dtype in INTEGER_DTYPES, f"{name} is {spec.dtype}, not int32 or uint32")
     require(spec.layout is Layout.ROW_MAJOR, f"{name} must be in ROW_MAJOR layout")
-    require(not spec.is_sharded and spec.memory_config.is_dram, f"{name} must lie interleaved in DRAM")
+    require(not spec.is_sharded and spec.memory_config.is_dram, f"{name} must be interleaved in DRAM")

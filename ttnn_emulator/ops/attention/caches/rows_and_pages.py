@@ -1,4 +1,4 @@
-"""What the operations on key-value caches share: rows written into tiles, and the views of pages."""
+"""Shared parts of the key-value cache operations: writing rows into tiles, and views of pages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Convert = Callable[[torch.Tensor], torch.Tensor]
 
 
 def untiled(dtype: DataType, *, wide: bool) -> Convert:
-    """Tiles made rows by a compute kernel, in bfloat16 or, with a 32-bit destination register, in float32."""
+    """Untilize in a compute kernel, to bfloat16 or, with a 32-bit destination register, to float32."""
     if dtype is not DataType.FLOAT32:
         return flush
     return _unchanged if wide else lambda values: flush(truncate_bf16(values))
@@ -28,7 +28,7 @@ def _unchanged(values: torch.Tensor) -> torch.Tensor:
 
 
 def tiled(dtype: DataType, *, wide: bool) -> Convert:
-    """Rows of bfloat16 or float32 made tiles of `dtype`."""
+    """Tilize rows of bfloat16 or float32 into tiles of `dtype`."""
     if dtype is DataType.FLOAT32:
         return _unchanged
     return lambda values: pack(values, dtype, from_fp32=wide)
@@ -36,7 +36,7 @@ def tiled(dtype: DataType, *, wide: bool) -> Convert:
 
 @dataclass(frozen=True)
 class RowWriter:
-    """Puts rows into a cache as the kernels do: the tiles around a row become rows, and tiles again."""
+    """Writes rows into a cache as the kernels do: untilize the tiles of the row, write it, tilize them again."""
 
     cache: DataType
     input: DataType
@@ -44,15 +44,15 @@ class RowWriter:
 
     @property
     def wide(self) -> bool:
-        """Whether the rows in between are float32: if asked for, and always for a cache of float32."""
+        """Whether the untilized rows are float32: on request, and always for a float32 cache."""
         return self.fp32_acc or self.cache is DataType.FLOAT32
 
     def rows(self, values: torch.Tensor) -> torch.Tensor:
-        """The new rows as the cache will hold them."""
+        """The new rows as stored in the cache."""
         return tiled(self.cache, wide=self.wide)(untiled(self.input, wide=self.wide)(values))
 
     def around(self, tiles: torch.Tensor) -> torch.Tensor:
-        """What becomes of the rows of the cache that share a tile with a new one."""
+        """The cache rows that share a tile with a new one, after the round trip."""
         return tiled(self.cache, wide=self.wide)(untiled(self.cache, wide=self.wide)(tiles))
 
     def write(self, place: torch.Tensor, row: int, values: torch.Tensor) -> None:
@@ -67,9 +67,9 @@ class RowWriter:
 
 @dataclass(frozen=True)
 class Pages:
-    """A cache of pages [P, heads, rows, D], seen with other numbers of heads, rows and columns a page.
+    """A cache of pages [P, heads, rows, D], viewed with other numbers of heads, rows and columns per page.
 
-    The tiles of a page keep their order; only the labels change.
+    The tiles of a page keep their order; only their shape changes.
     """
 
     own: tuple[int, int, int, int]

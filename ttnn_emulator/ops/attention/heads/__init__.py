@@ -1,1 +1,1 @@
-"""Attention heads: split from projections and concatenated again."""
+"""Attention heads: splitting projections into heads and concatenating heads."""

@@ -1,4 +1,4 @@
-"""What the operations on attention heads share: checks of their inputs, shapes of their outputs, moves of values."""
+"""Shared parts of the attention head operations: input checks, output shapes and data movement."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 HEAD_DTYPES = (DataType.FLOAT32, DataType.BFLOAT16, DataType.BFLOAT8_B)
 TF32_BITS = 11
-BUFFERED_TILES = 4  # tiles that the kernels keep in a circular buffer between reader and writer
+BUFFERED_TILES = 4  # tiles per circular buffer between reader and writer
 
 Move = Callable[[torch.Tensor], torch.Tensor]
 
@@ -42,14 +42,14 @@ def require_interleaved(config: MemoryConfig, name: str = "the output") -> None:
 
 
 def divided(width: int, parts: int, what: str) -> int:
-    """width ÷ parts, which must leave no rest."""
+    """width ÷ parts, which must divide evenly."""
     require(parts > 0, f"{what}: there must be at least one head")
     require(width % parts == 0, f"{what}: a width of {width} does not divide into {parts} heads")
     return width // parts
 
 
 def outputs_given(outputs: Sequence[Spec | None] | None) -> tuple[Spec, ...] | None:
-    """Three tensors for query, key and value, or None where the operation makes them itself."""
+    """Three tensors for query, key and value, or None if the operation allocates them."""
     if outputs is None or len(outputs) != 3:
         return None
     given = tuple(output for output in outputs if output is not None)
@@ -91,7 +91,7 @@ def cores_within(start: CoreCoord, count: int, grid: CoreRangeSet) -> CoreRangeS
 
 
 def merged_rows(ranges: Sequence[CoreRange]) -> CoreRangeSet:
-    """Rows of cores that lie under each other and are as wide, as one rectangle."""
+    """Merge adjacent rows of cores of equal width into one rectangle."""
     merged: list[CoreRange] = []
     for item in ranges:
         above = merged[-1] if merged else None
@@ -115,7 +115,7 @@ def sharded_like(config: MemoryConfig, shards: ShardSpec) -> MemoryConfig:
 
 
 def grown(values: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
-    """Values with zeros behind them, up to `shape`."""
+    """Values padded with zeros to `shape`."""
     if tuple(values.shape) == tuple(shape):
         return values
     values = values.reshape((1,) * (len(shape) - values.dim()) + tuple(values.shape))
@@ -124,7 +124,7 @@ def grown(values: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
 
 
 def grouped_heads(values: torch.Tensor, groups: int, head_dim: int) -> torch.Tensor:
-    """[B, 1, S, W] → [B, groups, heads of a group, S, head_dim]: heads stand side by side, group after group."""
+    """[B, 1, S, W] → [B, groups, heads of a group, S, head_dim]: heads are contiguous within a group."""
     batch, _, length, width = values.shape
     return values.reshape(batch, length, groups, width // (groups * head_dim), head_dim).permute(0, 2, 3, 1, 4)
 
@@ -136,7 +136,7 @@ def joined_heads(values: torch.Tensor) -> torch.Tensor:
 
 
 def transposing(dtype: DataType, *, wide: bool = True) -> Move:
-    """Tiles turned by the compute kernel: 16-bit floats are flushed, blocks packed anew, float32 cut on their way.
+    """Tiles transposed by the compute kernel: 16-bit floats are flushed, block floats repacked, float32 truncated.
 
     `wide` says that the kernel runs with a 32-bit destination register if the values are float32.
     """
@@ -153,7 +153,7 @@ def unchanged(values: torch.Tensor) -> torch.Tensor:
 
 
 def torn(what: str) -> Callable[..., Any]:
-    """The computation of a call that the library takes and whose answer on the card is garbage."""
+    """The computation of a call that the library accepts but whose result on the card is garbage."""
 
     def compute(*values: Any) -> Any:
         raise ChipFault(what)
@@ -181,5 +181,5 @@ def heads_plan(
 
 
 def buffers(dtype: DataType, count: int) -> int:
-    """L1 of so many circular buffers between reader, compute kernel and writer."""
+    """L1 of `count` circular buffers between reader, compute kernel and writer."""
     return count * BUFFERED_TILES * tile_bytes(DEFAULT_TILE, dtype)

@@ -1,4 +1,4 @@
-"""Attention heads while decoding: one token of each user, users on cores of their own; and slices of their caches."""
+"""Attention heads while decoding: one token per user, one core per user; and slices of the caches."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def nlp_create_qkv_heads_decode(
     slice_size: int | None = None,
     memory_config: MemoryConfig | None = None,
 ) -> Plan:
-    """[1, 1, users, W] → query, key and value [1, users, heads, D], each user on a core of its own."""
+    """[1, 1, users, W] → query, key and value [1, users, heads, D], one core per user."""
     spec = input_tensor
     kv_heads = num_heads if num_kv_heads is None else num_kv_heads
     width = spec.padded_shape[3]
     head_dim = divided(width, num_heads + 2 * kv_heads, "the input")
     require_heads(spec, dtypes=DECODE_DTYPES)
     one, other, users, columns = spec.shape
-    require(columns % TILE_SIZE == 0, f"a width of {columns} is no multiple of {TILE_SIZE}")
+    require(columns % TILE_SIZE == 0, f"a width of {columns} is not a multiple of {TILE_SIZE}")
     require(users <= MOST_USERS, f"{users} users are more than {MOST_USERS}")
     require(one == other == 1, f"the first two dimensions must be 1, not {one} and {other}")
     overlap = True
@@ -76,7 +76,7 @@ def nlp_create_qkv_heads_decode(
 def _require_decode_shards(
     spec: Spec, head_dim: int, overlap: bool, offset: Spec | None, slice_size: int | None, users: int
 ) -> int:
-    """Checks what the kernel asks of a sharded input; gives the number of users it works on."""
+    """Check a sharded input; returns the number of users."""
     shards = spec.shard_spec
     require(spec.memory_config.memory_layout is WIDTH, f"the input must be width sharded, not {spec.memory_config}")
     assert shards is not None
@@ -90,7 +90,7 @@ def _require_decode_shards(
 
 
 def _require_first_cores(query: Spec) -> None:
-    """The kernel of interleaved inputs counts its cores from the first one of the chip."""
+    """The kernel for interleaved inputs uses cores from the origin on."""
     assert query.shard_spec is not None
     grid = query.shard_spec.grid
     wide = grid.bounding_box().end.x + 1
@@ -131,7 +131,7 @@ def nlp_concat_heads_decode(
     output_tensor: Spec | None = None,
     sub_core_grids: CoreRangeSet | None = None,
 ) -> Plan:
-    """[1, users, heads padded to tiles, D], a user a core → [1, 1, 32, heads × D], a head a core."""
+    """[1, users, heads padded to tiles, D], one core per user → [1, 1, 32, heads × D], one core per head."""
     spec = input_tensor
     require_heads(spec, dtypes=DECODE_DTYPES)
     one, users, heads, head_dim = (spec.padded_shape[dim] for dim in range(4))
@@ -143,7 +143,7 @@ def nlp_concat_heads_decode(
     assert shards is not None
     last_two = tuple(spec.padded_shape[-2:])
     require(shards.shape == last_two, f"a shard must hold one user's heads {list(last_two)}, not {list(shards.shape)}")
-    require(shards.num_cores() == users, f"{users} users must lie on as many cores, not {shards.num_cores()}")
+    require(shards.num_cores() == users, f"{users} users must be on as many cores, not {shards.num_cores()}")
     ranges = shards.grid.ranges()
     apart = len(ranges) > 1 or ranges[0].start != ORIGIN or sub_core_grids is not None
     if apart:
@@ -177,7 +177,7 @@ def nlp_concat_heads_decode(
 def nlp_kv_cache_load_slice(
     input_tensor: Spec, *, seq_len_start: int, seq_len_end: int, output_tensor: Spec | None = None
 ) -> Plan:
-    """Rows from `seq_len_start` to `seq_len_end` of every head of a cache [B, H, S, D], a head a core."""
+    """Rows from `seq_len_start` to `seq_len_end` of every head of a cache [B, H, S, D], one core per head."""
     spec = input_tensor
     require_on_device(spec)
     require_tile(spec)

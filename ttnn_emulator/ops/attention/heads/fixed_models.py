@@ -26,7 +26,11 @@ from ttnn_emulator.tensors.memory_config import MemoryConfig
 from ttnn_emulator.tensors.shapes import TILE_SIZE
 from ttnn_emulator.tensors.spec import Spec
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/transformer/nlp_create_qkv_heads_falcon7b/device/nlp_create_qkv_heads_falcon7b_device_operation.cpp,  # noqa: E501
+# input_shape and output specs
 FALCON_HEADS, FALCON_WIDTH = 71, 4672
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/transformer/nlp_create_qkv_heads_vit/device/nlp_create_qkv_heads_vit_device_operation.cpp,  # noqa: E501
+# input_shape and output specs
 VIT_HEADS, VIT_WIDTH = 12, 2304
 FIXED_HEAD_DIM = 64
 SEGFORMER_HEAD_DIM = 32
@@ -50,7 +54,7 @@ def _fixed_heads(
 def _interleaved_outputs(
     input: Spec, memory_config: MemoryConfig | None, output_tensors: Sequence[Spec | None] | None
 ) -> tuple[MemoryConfig, tuple[Spec, ...] | None]:
-    """Where the heads go, and the tensors for them if the caller gave any."""
+    """The memory config of the heads, and their preallocated tensors if there are any."""
     config = memory_of(memory_config, input)
     require_heads(input)
     require_interleaved(config)
@@ -60,7 +64,7 @@ def _interleaved_outputs(
 
 
 def _row_buffers(spec: Spec) -> int:
-    """A row of tiles, doubled."""
+    """A double-buffered row of tiles."""
     return 2 * spec.padded_shape[-1] // TILE_SIZE * spec.page_bytes
 
 
@@ -97,10 +101,10 @@ def nlp_create_qkv_heads_segformer(
     memory_config: MemoryConfig | None = None,
     output_tensors: Sequence[Spec | None] | None = None,
 ) -> Plan:
-    """[B, 1, S, H × 32] → H heads of 32 columns. The kernel writes the query only; key and value stay as they are."""
+    """[B, 1, S, H × 32] → H heads of 32 columns. The kernel writes only the query; key and value are not written."""
     config, given = _interleaved_outputs(input, memory_config, output_tensors)
     padded = input.padded_shape
-    require(padded[2] % TILE_SIZE == 0, f"a length of {padded[2]} is no multiple of {TILE_SIZE}")
+    require(padded[2] % TILE_SIZE == 0, f"a length of {padded[2]} is not a multiple of {TILE_SIZE}")
     heads = divided(padded[3], SEGFORMER_HEAD_DIM, "the input") if padded[3] else 0
     shape = (padded[0], heads, padded[2], SEGFORMER_HEAD_DIM)
     spec = Spec.of(shape, input.dtype, Layout.TILE, config)

@@ -44,6 +44,8 @@ from ttnn_emulator.tensors.shapes import TILE_SIZE, round_up
 from ttnn_emulator.tensors.spec import Spec
 
 BERT_DTYPES = (DataType.BFLOAT16, DataType.BFLOAT8_B)
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/transformer/concatenate_heads/device/concatenate_heads_device_operation.cpp,  # noqa: E501
+# batch_size and padded_shape
 BERT_BATCHES = range(7, 10)
 BERT_LENGTH, BERT_HEADS, BERT_HEAD_DIM = 384, 16, 64
 BERT_WIDTH = BERT_HEADS * BERT_HEAD_DIM
@@ -58,7 +60,7 @@ def _require_bert(spec: Spec) -> None:
 
 
 def _require_cores(spec: Spec) -> None:
-    """The interleaved kernels give each row of tiles a column of cores and each batch a row of them."""
+    """The interleaved kernels assign a column of cores to each row of tiles, and a row of cores to each batch."""
     columns, rows, whole = spec.padded_shape[2] // TILE_SIZE, spec.padded_shape[0], board_grid()
     require(columns <= whole.x and rows <= whole.y, f"{columns} x {rows} cores are needed, the chip has {whole}")
 
@@ -102,7 +104,7 @@ def split_query_key_value_and_split_heads(
     num_heads: int = BERT_HEADS,
     output_tensors: Sequence[Spec | None] | None = None,
 ) -> Plan:
-    """[B, 1, S, 3 × H × D] → query, key turned, value; the results are new tensors even where some are given."""
+    """[B, 1, S, 3 × H × D] → query, transposed key, value; the results are new tensors even if outputs are passed."""
     spec, config = input_tensor, memory_of(memory_config, input_tensor)
     _require_bert(spec)
     batch, length, width = spec.padded_shape[0], spec.padded_shape[2], spec.padded_shape[-1]
@@ -114,7 +116,7 @@ def split_query_key_value_and_split_heads(
         assert shards is not None
         end = shards.grid.bounding_box().end
         require(end.x < grid.x and end.y < grid.y, f"core {end} lies outside of a grid of {grid}")
-        require(shards.grid.size() == 1, "shards must lie on one rectangle of cores")
+        require(shards.grid.size() == 1, "shards must be on one rectangle of cores")
         require(spec.memory_config.memory_layout is BLOCK, f"the input must be block sharded, not {spec.memory_config}")
         across = (end.x if shards.orientation is ShardOrientation.ROW_MAJOR else end.y) + 1
     else:
@@ -194,7 +196,7 @@ def _require_shards_in_l1(config: MemoryConfig) -> None:
 
 def _require_l1(tiles: int, spec: Spec) -> None:
     l1_bytes = current_board().l1_bytes
-    require(2 * tiles * spec.page_bytes <= l1_bytes, f"{2 * tiles} tiles a core do not fit into L1 of {l1_bytes} B")
+    require(2 * tiles * spec.page_bytes <= l1_bytes, f"{2 * tiles} tiles per core do not fit into L1 of {l1_bytes} B")
 
 
 @operation("ttnn.experimental.create_qkv_heads")
@@ -219,7 +221,7 @@ def create_qkv_heads(
     require(kv_heads > 0 and num_heads % kv_heads == 0, f"{num_heads} queries do not share {kv_heads} keys evenly")
     require(width % (columns * TILE_SIZE) == 0, f"a width of {width} does not divide among {columns} cores")
     require(config.memory_layout is HEIGHT, f"the output must be height sharded, not {config.brief()}")
-    require(batch == rows, f"a batch of {batch} must lie on as many rows of cores, not {rows}")
+    require(batch == rows, f"a batch of {batch} must be on as many rows of cores, not {rows}")
     require(kv_heads % columns == 0, f"{kv_heads} groups do not divide among {columns} cores")
     _require_l1(length // TILE_SIZE * (width // TILE_SIZE // columns), input)
     value = (batch, kv_heads, length, head_dim)
@@ -267,12 +269,12 @@ def create_qkv_heads_from_separate_tensors(
         require(height % (rows * TILE_SIZE) == 0, f"a height of {height} does not divide among {rows} cores")
     size = rest[3] // (2 * kv_heads)
     require(size == head_dim, f"heads of keys and values are {size} wide, those of queries {head_dim}")
-    # The height of a query's shard is counted with the cores along the width, as the library does it.
+    # Like the library, this computes the query's shard height from the cores along the width.
     q_tiles = query[0] * query[2] // (columns * TILE_SIZE) * (query[3] // (columns * TILE_SIZE))
     k_tiles = rest[0] * rest[2] // (rows * TILE_SIZE) * (rest[3] // (2 * columns * TILE_SIZE))
     require(q_tiles > 0 and k_tiles > 0, "a shard would hold no tile")
     _require_l1(q_tiles + 2 * k_tiles, input)
-    require(query[0] == rows, f"a batch of {query[0]} must lie on as many rows of cores, not {rows}")
+    require(query[0] == rows, f"a batch of {query[0]} must be on as many rows of cores, not {rows}")
     value = (rest[0], kv_heads, rest[2], head_dim)
     key = (rest[0], kv_heads, head_dim, rest[2]) if transpose_k_heads else value
     shapes = ((query[0], num_heads, query[2], head_dim), key, value)
@@ -351,7 +353,7 @@ def _pairs_apart(
 
 
 def _turned_tiles(key: torch.Tensor, length: int) -> torch.Tensor:
-    """The tiles of [heads, D, S × S], row after row of them, as the library labels them: [heads, D, S, S]."""
+    """The tiles of [heads, D, S × S] in order, relabelled [heads, D, S, S] as in the library."""
     heads, head_dim, _ = key.shape
     tiles = key.reshape(heads, head_dim // TILE_SIZE, TILE_SIZE, -1, TILE_SIZE).transpose(2, 3)
     per_side = length // TILE_SIZE

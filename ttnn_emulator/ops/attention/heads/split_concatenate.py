@@ -1,4 +1,4 @@
-"""Attention heads taken apart and put together: the operations that models call."""
+"""Splitting and concatenating attention heads: the operations that models call."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def split_query_key_value_and_split_heads(
     memory_config: MemoryConfig | None = None,
     use_falcon7b_backend: bool = False,
 ) -> Heads:
-    """[B, S, (query + 2 key-value heads) × D] → query, key (turned if asked for) and value, [B, heads, S, D] each."""
+    """[B, S, (query + 2 key-value heads) × D] → query, key (optionally transposed) and value, [B, heads, S, D] each."""
     spec = input_tensor._spec
     require(spec.rank == 3, f"the input must have rank 3, not {spec.rank}")
     require_tile(spec)
@@ -112,7 +112,7 @@ def _require_matching(query: Spec, rest: Spec, heads: int, kv_heads: int) -> Non
 
 @internal("ttnn::view")
 def _as_4d(tensor: Spec) -> Plan:
-    """[B, S, W] seen as [B, 1, S, W], with what fills up its tiles."""
+    """[B, S, W] viewed as [B, 1, S, W], including the tile padding."""
     batch, length, width = tensor.padded_shape
     shape = (batch, 1, length, width)
     out = Spec.of(shape, tensor.dtype, tensor.layout, tensor.memory_config, on_device=tensor.on_device)
@@ -120,7 +120,7 @@ def _as_4d(tensor: Spec) -> Plan:
 
 
 def _restored(outputs: Sequence[Tensor], spec: Spec, turned: bool, config: MemoryConfig | None) -> Heads:
-    """The heads, with the length that the input had before its tiles were filled up."""
+    """The heads with the input's unpadded length."""
     length, padded_length = spec.shape[1], spec.padded_shape[1]
 
     def restore(tensor: Tensor, is_turned: bool) -> Tensor:
@@ -153,7 +153,7 @@ def concatenate_heads(input_tensor: Tensor, *, memory_config: MemoryConfig | Non
 
 
 def require_concat_input(spec: Spec, config: MemoryConfig, heads: int, rows: int) -> None:
-    """What the kernels that put `heads` of so many rows together ask for."""
+    """Checks of the kernels that concatenate `heads` heads of `rows` rows."""
     require_heads(spec)
     if not spec.is_sharded:
         require_interleaved(config)
@@ -171,7 +171,7 @@ def require_concat_input(spec: Spec, config: MemoryConfig, heads: int, rows: int
 
 
 def concat_output(spec: Spec, config: MemoryConfig, shape: Sequence[int], rows: int) -> Spec:
-    """The spec of joined heads: on shards, those of one core stand side by side."""
+    """The spec of concatenated heads; with shards, the heads of a core are adjacent."""
     if config.is_sharded():
         shards = spec.shard_spec
         assert shards is not None
@@ -209,7 +209,7 @@ def nlp_create_qkv_heads(
     memory_config: MemoryConfig | None = None,
     output_tensors: Sequence[Spec | None] | None = None,
 ) -> Plan:
-    """[B, 1, S, (query + 2 key-value heads) × D] → query, key and value heads; tied, the value is the key."""
+    """[B, 1, S, (query + 2 key-value heads) × D] → query, key and value heads; if tied, the value is the key."""
     kv_heads = num_heads if num_kv_heads is None else num_kv_heads
     sections = 1 if kv_tied else 2
     config = memory_of(memory_config, input)
@@ -232,7 +232,7 @@ def nlp_create_qkv_heads(
     if size != head_dim:
         compute = torn(f"heads of {head_dim} columns are no whole tiles")
     else:
-        # On shards every core holds some queries with their keys and values; otherwise all queries stand first.
+        # With shards, every core holds some queries with their keys and values; otherwise all queries come first.
         groups = input.shard_spec.num_cores() if input.shard_spec is not None else 1
         counts = (num_heads // groups, kv_heads // groups)
         turn = transposing(input.dtype) if transpose_k_heads else unchanged
@@ -248,7 +248,7 @@ def taking_apart(
     """The move from columns to heads. `counts` are the query and the key-value heads of each of the groups.
 
     A group holds its queries, then its keys, then its values, which are the keys if `tied`; with keys and values
-    `apart`, the second tensor holds them. Carriers are views where that is possible: attention reads them as they lie.
+    `apart`, the second tensor holds them. Carriers are views where possible; attention reads them strided.
     """
     heads, kv_heads = counts
     of_key = 0 if apart else heads
@@ -267,7 +267,7 @@ def taking_apart(
 
 
 def _head_dim(query: Spec, rest: Spec | None, heads: int, kv_heads: int, tied: bool) -> int:
-    """Columns of one head, which the widths of the inputs tell."""
+    """Columns of one head, derived from the input widths."""
     width = query.padded_shape[3]
     sections = 1 if tied else 2
     if rest is not None:
@@ -292,7 +292,7 @@ def require_sharding(
     *,
     by_logical_rows: bool = False,
 ) -> None:
-    """One group of heads a core: what the kernel on shards asks for."""
+    """Checks of the sharded kernel: one group of heads per core."""
     if not query.is_sharded:
         require_interleaved(config)
         return
@@ -333,7 +333,7 @@ def _require_all_rows(spec: Spec, shards: ShardSpec, logical: bool) -> None:
 
 
 def require_kv(query: Spec, rest: Spec) -> None:
-    """The separate keys and values against the queries."""
+    """Check separate keys and values against the queries."""
     require_on_device(rest, "keys and values")
     require_tile(rest, "keys and values")
     require(rest.dtype is query.dtype, f"keys and values are {rest.dtype}, queries {query.dtype}")
@@ -352,7 +352,7 @@ def head_specs(
     heads: tuple[int, int],
     head_dim: int,
 ) -> tuple[Spec, Spec, Spec]:
-    """The specs of query, key and value; sharded, one head lies on each core."""
+    """The specs of query, key and value; if sharded, one head per core."""
     configs = [config] * 3
     if config.is_sharded():
         grids = [num_cores_to_corerangeset(count, board_grid(), True) for count in (heads[0], heads[1], heads[1])]

@@ -1,4 +1,4 @@
-"""Circular buffers of the program of two operands."""
+"""Circular buffers of the binary program."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from ttnn_emulator.tensors.shapes import DEFAULT_TILE
 from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 BUFFERED_TILES = 2
-# Tiles that are computed at once where every core works on the shards in its own memory.
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/eltwise/binary_ng/device/binary_ng_program_factory.cpp, num_tiles_per_cycle
+# Tiles per block when every core computes on its own shards.
 MATRIX_TILES, VECTOR_TILES = 8, 2
 
 
@@ -23,7 +24,7 @@ def buffer_bytes(
     functions: tuple[bool, bool],
     between: DataType | None = None,
 ) -> int:
-    """Bytes of L1 a core; `functions` tells which operands go through functions of their own first."""
+    """Bytes of L1 per core; `functions` marks the operands with fused input functions."""
     in_place = computes_in_shards(a, b, out)
     of_a, of_b, of_out = (tile_bytes(DEFAULT_TILE, dtype) for dtype in (a.dtype, b_dtype, out.dtype))
     held = 0 if in_place and a.is_sharded else BUFFERED_TILES * of_a
@@ -45,7 +46,7 @@ def buffer_bytes(
 
 
 def broadcast_operands(a: Spec, b: Spec) -> tuple[bool, bool]:
-    """Which operand a core widens within its tiles; of two, the one that is a row."""
+    """The operand that the kernel broadcasts within tiles; of two, the row."""
     (a_height, a_width), (b_height, b_width) = _sides(a), _sides(b)
     if (a_height, a_width) == (b_height, b_width):
         return False, False
@@ -65,7 +66,7 @@ def _sides(spec: Spec) -> tuple[int, int]:
 
 
 def computes_in_shards(a: Spec, b: Spec | None, out: Spec) -> bool:
-    """Whether every core computes on the shards in its own memory; otherwise tiles go through circular buffers."""
+    """Whether every core computes on its own shards; otherwise tiles are copied through circular buffers."""
     if not out.is_sharded or not (a.is_sharded or (b is not None and b.is_sharded)):
         return False
     if b is None:

@@ -1,4 +1,4 @@
-"""Operations of two operands that are made of others, or that add a parameter: polyval, prelu, outer, isclose …"""
+"""Binary operations composed of others, or with a parameter: polyval, prelu, outer, isclose …"""
 
 from __future__ import annotations
 
@@ -102,12 +102,12 @@ def isclose(
 
 @operation("ttnn.bias_gelu")
 def bias_gelu(**given: Any) -> Plan:
-    """gelu(a + b). With a number the sum is packed before gelu sees it, as in two operations."""
+    """gelu(a + b). With a number, the sum is packed before gelu, as in two operations."""
     approx = given.pop("fast_and_approximate_mode", False)
     left, right = list(given.values())[:2]
     if isinstance(right, Spec):
         return run("BIAS_GELU", given, after=_gelu(approx))
-    require(left.dtype in FLOAT_DTYPES, f"bias_gelu takes no {left.dtype}")
+    require(left.dtype in FLOAT_DTYPES, f"bias_gelu does not support {left.dtype}")
     for name in ("activations", "input_tensor_a_activations", "input_tensor_b_activations"):
         given.pop(name, None)
     asked, cast = given.pop("dtype", None), None
@@ -143,7 +143,7 @@ def _gelu(approx: bool) -> tuple[tuple[str], ...]:
 
 @operation("ttnn.clamped_silu_glu", ignores=("sub_core_grids",))
 def clamped_silu_glu(gate: Spec, up: Spec, limit: float, *, memory_config: MemoryConfig | None = None) -> Plan:
-    """silu(min(gate, limit)) × up, up held between -limit and limit."""
+    """silu(min(gate, limit)) × up, up clamped to [-limit, limit]."""
     require(limit > 0, f"the limit must be positive, it is {limit}")
     return plan_binary(
         "MUL",
@@ -162,7 +162,7 @@ def clamped_silu_glu(gate: Spec, up: Spec, limit: float, *, memory_config: Memor
 
 @operation("ttnn.situ_glu", ignores=("sub_core_grids", "memory_config", "gate", "up", "beta1", "beta2"))
 def situ_glu() -> Plan:
-    """Made of softcap, whose kernel Wormhole lacks."""
+    """Composed of softcap, which has no kernel on Wormhole."""
     raise InvalidArgument("situ_glu is for Blackhole only: its softcap has no kernel for this chip")
 
 
@@ -190,7 +190,7 @@ def prelu_of_number(input_tensor: Spec, weight: float, memory_config: MemoryConf
 
 @composite("ttnn.prelu")
 def prelu(input_tensor_a: Any, weight: Any, *, memory_config: Any = None) -> Any:
-    """x where it is positive, weight × x where it is not; a weight a channel, or one for all."""
+    """x where it is positive, weight × x where it is not; one weight per channel, or one for all."""
     options = {"memory_config": memory_config}
     if isinstance(weight, tuple):
         if len(weight) != 1:
@@ -218,7 +218,7 @@ def outer(input_tensor_a: Any, input_tensor_b: Any, *, memory_config: Any = None
     """All products of two vectors; leading dimensions broadcast."""
     a, b = input_tensor_a, input_tensor_b
     require(len(a.shape) and len(b.shape), "outer takes vectors, not scalars")
-    require({a.dtype, b.dtype} <= OUTER_DTYPES, f"outer takes no {a.dtype} with {b.dtype}")
+    require({a.dtype, b.dtype} <= OUTER_DTYPES, f"outer does not support {a.dtype} with {b.dtype}")
     require(a.dtype is b.dtype, f"outer takes one dtype, not {a.dtype} and {b.dtype}")
     column, row = ttnn.unsqueeze(_interleaved(a), -1), ttnn.unsqueeze(_interleaved(b), -2)
     batch = max(math.prod(tuple(tensor.shape)[:-1]) for tensor in (a, b))

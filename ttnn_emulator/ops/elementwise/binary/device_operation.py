@@ -1,4 +1,4 @@
-"""The device operation of two operands: its checks, its computation, its program."""
+"""The binary device operation: checks, computation and program."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def plan_binary(
     after: tuple[tuple, ...] = (),
     parameters: tuple = (),
 ) -> Plan:
-    """Check one call and prepare it. `names` are those of the tensor operands, `b` a number if there is but one."""
+    """Check one call and prepare it. `names` are the tensor operands; `b` is a number if there is only one."""
     for operand in (a, b):
         require(
             not isinstance(operand, Spec) or operand.on_device, "all operands must be on a device, one is on the host"
@@ -142,7 +142,7 @@ def plan_binary(
 
 
 def _number_for(kind: str, a: Spec, b: Number) -> Number:
-    """A number as the kernel takes it beside a tensor like `a`."""
+    """A number as the kernel receives it for a tensor like `a`."""
     number = as_number(b)
     if a.dtype in WIDE_INTEGERS and kind not in QUANTIZING:
         require(fits(number, a.dtype), f"{kind} of {a.dtype} cannot represent the number {number}")
@@ -150,24 +150,24 @@ def _number_for(kind: str, a: Spec, b: Number) -> Number:
 
 
 def _result_dtype(kind: str, a: Spec, b: Spec | None, dtype: DataType | None, output: Spec | None) -> DataType:
-    """The dtype of the result: that of the output tensor, the one asked for, or the operands'."""
+    """The dtype of the result: the output tensor's, the requested one, or the operands'."""
     given = output.dtype if output is not None else dtype
     made = given or (b.dtype if kind in WHERE and b else a.dtype)
     if kind == "DIV" and a.dtype is INT32 and (b is None or b.dtype is INT32):
         require(given in (None, DataType.FLOAT32), f"the quotient of integers is float32, not {given}")
         made = DataType.FLOAT32
     if dtype is not None and output is not None:
-        require(dtype is output.dtype, f"the output tensor is {output.dtype}, {dtype} was asked for")
+        require(dtype is output.dtype, f"the output tensor is {output.dtype}, {dtype} was requested")
     return made
 
 
 @dataclass(frozen=True)
 class _Layouts:
-    """How the operands lie, and in which layout the kernel takes them.
+    """The layouts of the operands, and the layout in which the kernel reads them.
 
     rows      no operand is in tiles
-    in_rows   the kernel computes on rows, which it does if they are interleaved
-    converts  whether the library changes layouts where the kernel needs that
+    in_rows   the kernel computes on rows, if they are interleaved
+    converts  whether the library converts layouts for the kernel
     """
 
     rows: bool
@@ -188,7 +188,7 @@ def _result(
     output: Spec | None,
     layouts: _Layouts,
 ) -> Spec:
-    """What comes out: the output tensor if there is one, else a tensor of the broadcast shape."""
+    """The output spec: that of the output tensor if there is one, else one of the broadcast shape."""
     shape = broadcast(a.shape, b.shape) if b is not None else a.shape
     if output is not None:
         require(
@@ -204,13 +204,13 @@ def _result(
 
 
 def _turns(a: Sequence[int], b: Sequence[int]) -> tuple:
-    """Which operand is repeated along the height and the width of tiles: each way has kernels of its own."""
+    """The operand that is broadcast along the height and along the width of tiles; each case has its own kernel."""
     (height, width), (height_b, width_b) = (1, 1, *a)[-2:], (1, 1, *b)[-2:]
     return height == 1 != height_b, height_b == 1 != height, width == 1 != width_b, width_b == 1 != width
 
 
 def _dtypes_in_kernel(kind: str, a: DataType, b: DataType | None, fast: bool) -> tuple[DataType, DataType, bool]:
-    """The formats in which the operands reach the kernel, and whether the vector unit joins them."""
+    """The formats in which the operands reach the kernel, and whether the vector unit computes."""
     vector = elementwise.on_vector_unit(kind, a, a if b is None else b, fast)
     if b is not None:
         return a, b, vector
@@ -269,7 +269,7 @@ def _computation(
         flush_b=flush and isinstance(b, Spec) and within_tiles(b, a),
     )
     if kind in WHERE or kind in QUANTIZING:
-        return None  # their operations compute by themselves
+        return None  # their operations provide the computation
     join = elementwise.prepare(kind, setting, parameters=parameters, **functions)
     cast_a, cast_b = casts_in
     shape = out.shape

@@ -1,4 +1,4 @@
-"""Division in all its forms: divide, floor_div, div_no_nan, remainder, fmod."""
+"""Division operations: divide, floor_div, div_no_nan, remainder, fmod."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def divide(**given: Any) -> Plan:
             return run(INTEGER_ROUNDING[rounding], given)
         return run("DIV", given)
     require(rounding in (None, "floor", "trunc"), f"rounding_mode must be None, 'floor' or 'trunc', not {rounding!r}")
-    # Rounded quotients of bfloat16 are computed accurately whatever was asked for.
+    # Rounded bfloat16 quotients are always computed accurately.
     narrow = any(isinstance(item, Spec) and item.dtype is DataType.BFLOAT16 for item in list(given.values())[:1])
     given["fast_and_approximate_mode"] = fast and not (rounding and narrow)
     plan = run("DIV", given)
@@ -46,7 +46,7 @@ def divide(**given: Any) -> Plan:
 
 
 same("ttnn.div", "ttnn.divide")
-divide.python_fully_qualified_name = "ttnn.div"  # of its two names the library keeps this one
+divide.python_fully_qualified_name = "ttnn.div"  # the library reports this one of its two names
 
 
 def _rounded(plan: Plan, rounding: str) -> Plan:
@@ -54,7 +54,7 @@ def _rounded(plan: Plan, rounding: str) -> Plan:
     out, quotient = plan.outputs, plan.compute
     assert isinstance(out, Spec) and quotient is not None
     dtype = out.dtype
-    require(dtype in FLOAT_DTYPES, f"{rounding} takes no {dtype}")
+    require(dtype in FLOAT_DTYPES, f"{rounding} does not support {dtype}")
 
     def compute(*operands: torch.Tensor) -> torch.Tensor:
         wide = dtype is DataType.FLOAT32
@@ -75,7 +75,7 @@ same("ttnn.div_", "ttnn.divide_")
 
 @composite("ttnn.floor_div")
 def floor_div(input_tensor_a: Any, input_tensor_b: Any = None, value: Number = 0, *, memory_config: Any = None) -> Any:
-    """floor(a ÷ b); infinite quotients stay."""
+    """floor(a ÷ b); infinite quotients are kept."""
     options = {"memory_config": memory_config}
     if input_tensor_b is None:
         if float(value) == 0.0:
@@ -133,7 +133,7 @@ def fmod(**given: Any) -> Plan:
 def _by_number(kind: str, given: dict[str, Any], divisor: Number) -> Plan:
     (name, left), *_ = given.items()
     takes = FLOAT_DTYPES | {UINT32} if kind == "REMAINDER" else FLOAT_DTYPES
-    require(left.dtype in takes, f"{kind.lower()} takes no {left.dtype}")
+    require(left.dtype in takes, f"{kind.lower()} does not support {left.dtype}")
     return plan_with_number(
         kind,
         left,

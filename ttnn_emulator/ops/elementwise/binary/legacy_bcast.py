@@ -1,4 +1,4 @@
-"""The older broadcasting operation: one tile row, one tile column or one tile of b against all of a."""
+"""The legacy bcast operation: one tile row, one tile column or one tile of b broadcast over a."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def bcast(
     memory_config: MemoryConfig | None = None,
     output_tensor: Spec | None = None,
 ) -> Plan:
-    """a + b, a - b or a × b, with b repeated along the height, the width, or both."""
+    """a + b, a - b or a × b, with b broadcast along the height, the width, or both."""
     for operand in (input_a, input_b):
         require(operand.on_device, "all operands must be on a device, one is on the host")
     _require_sides(input_a, input_b, dim)
@@ -59,7 +59,7 @@ def _tiled(spec: Spec) -> Spec:
 
 
 def _require_sides(a: Spec, b: Spec, dim: Any) -> None:
-    """What of b is read: one tile wide, one tile high, or both; in rows also a single value."""
+    """The part of b that is read: one tile wide, one tile high, or both; row-major also a single value."""
     (a_height, a_width), (b_height, b_width) = a.padded_shape[-2:], _last_two(b)
     single = (TILE_SIZE,) if b.is_tile else (1, TILE_SIZE)
     if dim is BcastOpDim.W:
@@ -86,7 +86,7 @@ def _require_memory(a: Spec, config: MemoryConfig, dim: Any) -> None:
         require(a.is_sharded == config.is_sharded(), "input and result must both be sharded or both be interleaved")
         require(layout is not HEIGHT_SHARDED, "broadcasting the height takes no shards of the height")
     else:
-        require(layout in (INTERLEAVED, HEIGHT_SHARDED), f"broadcasting both sides takes no {layout}")
+        require(layout in (INTERLEAVED, HEIGHT_SHARDED), f"broadcasting both sides does not support {layout}")
         require(layout is config.memory_layout, f"the result must be {layout} as the input, not {config.memory_layout}")
 
 
@@ -99,7 +99,7 @@ def _require_batches(a: Spec, b: Spec, dim: Any) -> None:
 
 
 def _computation(kind: str, a: Spec, b: Spec, out: Spec, dim: Any) -> Any:
-    """On the matrix unit with a 16-bit destination, which sees the upper halves of float32."""
+    """On the matrix unit with a 16-bit destination register, which truncates float32 to the upper half."""
     held = [DataType.BFLOAT16 if spec.dtype is DataType.FLOAT32 else spec.dtype for spec in (a, b)]
     result = DataType.BFLOAT16 if out.dtype is DataType.FLOAT32 else out.dtype
     join = elementwise.prepare(kind, elementwise.Setting(held[0], held[1], result, vector=False))
@@ -121,11 +121,10 @@ def _computation(kind: str, a: Spec, b: Spec, out: Spec, dim: Any) -> Any:
     return compute
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/data_movement/bcast/device/bcast_sharded_h_program_factory.cpp, offset and
+# Ht_per_core
 def _row_of_each(a: Spec, b: Spec) -> torch.Tensor:
-    """Which batch of b each row of a sharded a gets, as images × height: the rows of cores divide into b's batches.
-
-    bcast_sharded_h_program_factory.cpp, BcastShardedHProgramFactory: `offset` of blocks, `Ht_per_core` of widths.
-    """
+    """The batch of b that each row of a sharded `a` gets, as images × height: b's batches divide the rows of cores."""
     batches = b.padded_shape[-4] if len(b.padded_shape) >= 4 else 1
     height, shards = _last_two(a)[0], a.shard_spec
     assert shards is not None
@@ -137,7 +136,7 @@ def _row_of_each(a: Spec, b: Spec) -> torch.Tensor:
         extent = shards.grid.bounding_box().grid_size()
         number = extent.y if shards.orientation is ShardOrientation.ROW_MAJOR else extent.x
         unit = shards.shape[0]
-        # The library divides by the rows of cores a batch before it launches anything, and dies where there are none.
+        # The library divides by the rows of cores per batch before launching, and crashes if that is zero.
         require(number >= batches, f"{number} rows of cores do not divide into {batches} batches")
     of_each = stored // unit // (number // batches) if number >= batches else torch.full_like(stored, batches)
     return of_each.reshape(images, height)[:, : (1, *a.shape)[-2]]

@@ -50,7 +50,7 @@ WHERE_IT_RUNS = ("sub_core_grids", "sub_device_id")
 
 
 def _fast(kind: str, asked: bool | None, operands: list[Any]) -> dict[str, bool]:
-    """Whether the matrix unit may do it. It alone multiplies block floats."""
+    """Whether the matrix unit may compute it. Only the matrix unit multiplies block floats."""
     fast = kind in FAST_BY_DEFAULT if asked is None else asked
     if kind == "MUL" and any(isinstance(item, Spec) and item.dtype in BLOCK_FLOAT_DTYPES for item in operands):
         fast = True
@@ -64,7 +64,7 @@ def _operands(given: dict[str, Any]) -> tuple[list[str], list[Any]]:
 
 
 def run(kind: str, given: dict[str, Any], *, in_place: bool = False, after: tuple[tuple, ...] = ()) -> Plan:
-    """Plan a call from its bound arguments. `after` are functions of the result that come with the operation."""
+    """Plan a call from its bound arguments. `after` are functions of the result that belong to the operation."""
     cores, part = (given.pop(name, None) for name in WHERE_IT_RUNS)
     require(cores is None or part is None, "Cannot specify both sub_core_grids and sub_device_id")
     asked = given.pop("fast_and_approximate_mode", None)

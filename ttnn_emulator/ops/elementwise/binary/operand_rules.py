@@ -1,4 +1,4 @@
-"""What the operation of two operands takes: dtypes, numbers, shapes that broadcast, and where its result lies."""
+"""Rules of binary operations: dtypes, numbers, broadcasting, and the memory config of the result."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RELATIONAL = ARITHMETIC | {UINT8}
 SHIFTED = frozenset({UINT32, UINT16, INT32})
 CONDITIONAL = FLOAT_DTYPES | WIDE_INTEGERS
 
-# What each kind of operation takes as its first operand; the second has the same dtype, or see MIXED.
+# Dtypes of the first operand per kind; the second has the same dtype, unless in MIXED.
 DTYPES: dict[str, frozenset[DataType]] = {
     **dict.fromkeys(
         ("ADD", "SUB", "MUL", "RSUB", "SQUARED_DIFFERENCE", "LOGICAL_AND", "LOGICAL_OR", "LOGICAL_XOR"), ARITHMETIC
@@ -57,7 +57,7 @@ MIXED = frozenset(
 )
 QUANTIZING = frozenset({"QUANT", "REQUANT", "DEQUANT"})
 WHERE = frozenset({"WHERE_TST", "WHERE_TTS"})
-# Kinds that turn 32-bit integers into floats when they meet floats, and when they meet a number with a point.
+# Kinds that promote 32-bit integers to floats when combined with floats, or with a floating-point number.
 PROMOTING_TENSORS = frozenset({"MUL", "DIV"})
 PROMOTING_NUMBERS = frozenset({"MUL", "DIV", "REMAINDER", "FMOD"})
 # Kinds that cast operands of one dtype to another before anything else.
@@ -66,6 +66,8 @@ CAST_BEFORE: dict[str, tuple[DataType, DataType]] = {
     "ISCLOSE": (INT32, DataType.FLOAT32),
 }
 ROUNDS_WHEN_ACCURATE = frozenset({"ADD", "SUB", "RSUB"})
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/eltwise/binary_ng/device/binary_ng_device_operation.cpp, the check that
+# allows broadcasting up to rank 6
 LARGEST_BROADCAST_RANK = 6
 
 
@@ -73,14 +75,14 @@ LARGEST_BROADCAST_RANK = 6
 
 
 def as_number(value: Number) -> Number:
-    """A number as the library holds it: an integer of 32 bits, with or without a sign, or a float32."""
+    """A number as the library stores it: int32, uint32 or float32."""
     if isinstance(value, int) and -(2**31) <= value < 2**32:
         return value
     return float(np.float32(value))
 
 
 def fits(value: Number, dtype: DataType) -> bool:
-    """Whether a number survives being packed as an integer of `dtype`."""
+    """Whether a number is representable as an integer of `dtype`."""
     if isinstance(value, int):
         return True
     low, high = (-(2**31), 2**31 - 1) if dtype is INT32 else (0, 2**32 - 1)
@@ -106,7 +108,7 @@ def number_carrier(value: Number, dtype: DataType) -> torch.Tensor:
 
 
 def broadcast(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
-    """The shape that both operands take together."""
+    """The broadcast shape of both operands."""
     rank = max(len(a), len(b))
     left = (1,) * (rank - len(a)) + tuple(a)
     right = (1,) * (rank - len(b)) + tuple(b)
@@ -144,7 +146,7 @@ def adjusted_shards(shard: ShardSpec, before: Sequence[int], after: Sequence[int
 
 
 def inherited(source: Spec, other: Sequence[int]) -> MemoryConfig:
-    """The memory config of a sharded operand, for the shape that it takes together with another."""
+    """The memory config of a sharded operand, for its broadcast shape."""
     shard = source.shard_spec
     require(shard is not None, f"{source.memory_config.brief()} has no two-dimensional shards to inherit")
     assert shard is not None
@@ -158,7 +160,7 @@ def padded(like: Spec, shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def output_memory(a: Spec, b: Spec | None, asked: MemoryConfig | None, shape: Sequence[int]) -> MemoryConfig:
-    """The memory config of a new result: as asked, or after the operand that is sharded over more cores."""
+    """The memory config of a new result: as requested, or that of the operand sharded over more cores."""
     if asked is not None and not lacks_shards(asked):
         return asked
     if asked is not None:
@@ -186,7 +188,7 @@ def _cores(spec: Spec) -> int:
 
 
 def tiled(spec: Spec) -> Spec:
-    """What `to_layout(…, TILE)` makes of it."""
+    """The spec after `to_layout(…, TILE)`."""
     return spec if spec.is_tile else spec.with_(layout=Layout.TILE)
 
 
@@ -213,7 +215,7 @@ def promoted(dtype: DataType, other: DataType) -> DataType:
 
 
 def activation_names(activations: Sequence[UnaryWithParam]) -> tuple[tuple, ...]:
-    """Functions as the computation takes them: name and parameters; `~` ends the name of an approximate mode."""
+    """Functions in the computation's form: name and parameters; a `~` suffix marks the approximate mode."""
     if not activations:
         return ()
     found = (fused(item) for item in activations)

@@ -1,4 +1,4 @@
-"""A tensor and a number where the kernel is one of a single operand: maximum, shifts, powers and their kin."""
+"""Binary operations of a tensor and a number with a unary kernel: maximum, shifts, powers and related functions."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _shift_left(values: Values, amount: Number, dtype: DataType) -> Values:
 
 
 def _shift_right(values: Values, amount: Number, dtype: DataType) -> Values:
-    """Beyond 31 it counts as 31; the sign of int32 is shifted in."""
+    """Shifts beyond 31 count as 31; int32 shifts are arithmetic."""
     whole = int(amount)
     return carriers.wrap_integer(values.to(torch.int64) >> (whole if 0 <= whole < 32 else 31), dtype)
 
@@ -127,11 +127,11 @@ def plan_with_number(
     """A kernel of one operand, with the number as its parameter."""
     require(source.on_device, "the input tensor must be on a device, it is on the host")
     if output is not None and dtype is not None:
-        require(output.dtype is dtype, f"the output tensor is {output.dtype}, {dtype} was asked for")
+        require(output.dtype is dtype, f"the output tensor is {output.dtype}, {dtype} was requested")
     target = output.dtype if output is not None else dtype or source.dtype
     out = output_like(source, memory_config, output, target)
     held = source.dtype
-    # Into a given tensor the kernel packs by itself; to another dtype the library casts afterwards.
+    # The kernel packs directly into a preallocated output; otherwise the library casts afterwards.
     packed = target if output is not None else held
     wide = DataType.FLOAT32 in (held, packed)
     cast = casts.typecast(packed, target) if target is not packed else None
@@ -165,7 +165,7 @@ def _of_tensor_or_number(name: str, kind: str, takes: frozenset[DataType]) -> No
         (left_name, left), (_, right), *_ = given.items()
         if isinstance(right, Spec) or (_fused(given) and kind not in ("MAXIMUM", "MINIMUM")):
             return run(kind, given)
-        require(left.dtype in takes, f"{name} takes no {left.dtype}")
+        require(left.dtype in takes, f"{name} does not support {left.dtype}")
         if takes is INTEGERS and not -(2**31) <= right < 2**31:
             raise SignatureError(f"{name} takes an integer of 32 bits, not {right}")
         return plan_with_number(
@@ -216,7 +216,7 @@ def power(**given: Any) -> Plan:
         require(whole and int(number) < 2**31, f"{base.dtype} takes an integer as exponent, not {exponent}")
         require(number >= 0, f"integers have no power of {exponent}")
         return plan_with_number("POWER", base, int(number), **options)
-    require(base.dtype in FLOAT_DTYPES, f"pow takes no {base.dtype}")
+    require(base.dtype in FLOAT_DTYPES, f"pow does not support {base.dtype}")
     kind = "POWER_ITERATIVE" if whole and int(number) in SMALL_POWERS else "POWER"
     return plan_with_number(kind, base, number, **options)
 

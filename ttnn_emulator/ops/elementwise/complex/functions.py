@@ -37,7 +37,7 @@ def magnitude(z: ComplexTensor, **m: Any) -> Tensor:
 
 
 def inverted(z: ComplexTensor, **m: Any) -> ComplexTensor:
-    """1 ÷ z = conj(z) ÷ |z|². The sum and the difference of the parts go nowhere, but can be refused."""
+    """1 ÷ z = conj(z) ÷ |z|². The sum and the difference of the parts are unused, but may be refused."""
     ttnn.add(z.real, z.imag, **m)
     ttnn.subtract(z.real, z.imag, **m)
     inverse = ttnn.reciprocal(ttnn.add(ttnn.square(z.real, **m), ttnn.square(z.imag, **m), **m), **m)
@@ -56,7 +56,7 @@ def from_polar(z: ComplexTensor, **m: Any) -> ComplexTensor:
 
 
 def _placed(part: Tensor, memory_config: MemoryConfig | None) -> Tensor:
-    """The tensor itself, or a copy if it is wanted elsewhere."""
+    """The tensor itself, or a copy in another memory config."""
     if memory_config is None or memory_config == part.memory_config():
         return part
     return ttnn.to_memory_config(part, memory_config)

@@ -1,4 +1,4 @@
-"""Pairs of tensors that stand for complex numbers."""
+"""Complex tensors as pairs of real and imaginary tensors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ttnn_emulator.tensors.tensor import Tensor
 
 
 class ComplexTensor:
-    """A real and an imaginary part; nothing asks that they match until an operation uses them."""
+    """A real and an imaginary part; operations check that they match."""
 
     __slots__ = ("real", "imag")
 
@@ -18,7 +18,7 @@ class ComplexTensor:
         self.imag = imag
 
     def __getitem__(self, part: int) -> Tensor:
-        """0 is the real part, 1 the imaginary one. The library ends the process at any other number."""
+        """0 is the real part, 1 the imaginary one. The library aborts the process for any other number."""
         if part.__class__ is not int:
             raise TypeError(f"a part of a complex tensor has the number 0 or 1, not {part!r}")
         require(part in (0, 1), f"a complex tensor has parts 0 and 1, not {part}")

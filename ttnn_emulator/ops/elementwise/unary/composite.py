@@ -1,4 +1,4 @@
-"""Elementwise functions that the library makes of others: clamps, gated units, triangles, normalisations."""
+"""Elementwise functions composed of others: clamps, gated units, triangles, normalisations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from ttnn_emulator.tensors.tensor import Tensor
 # -- clamp ------------------------------------------------------------------------------------------------------------
 
 GREATEST = float(torch.finfo(torch.float32).max)
-INTEGER_BOUND = 16775716  # stands for a bound that was left out, when the other is an integer
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/eltwise/unary/device/unary_composite_op.cpp, min_val and max_val
+INTEGER_BOUND = 16775716  # replaces a missing bound when the other one is an integer
 
 
 @internal("clamp_tss")
@@ -84,7 +85,7 @@ def _clamp_to_tensors(x: Tensor, low: Tensor | None, high: Tensor | None, memory
 
 @composite("ttnn.logical_not_")
 def logical_not_in_place(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None) -> Tensor:
-    """One where an element is zero, else zero, in the tensor itself."""
+    """One where an element is zero, else zero, in place."""
     return ttnn.logical_not(input_tensor, memory_config=memory_config, output_tensor=input_tensor)
 
 
@@ -92,7 +93,7 @@ def logical_not_in_place(input_tensor: Tensor, *, memory_config: MemoryConfig | 
 
 
 def _halves(x: Tensor, dim: int, memory_config: MemoryConfig | None) -> tuple[Tensor, Tensor]:
-    """The tensor cut in two along its last dimension."""
+    """The tensor split in half along its last dimension."""
     sizes = x.padded_shape
     require(dim in (-1, 3), f"a gated unit works along the last dimension, not along {dim}")
     require(len(sizes) == 4, f"a gated unit takes a tensor of rank 4, not of shape {list(x.shape)}")
@@ -204,7 +205,7 @@ def normalize_global(input_tensor: Tensor, *, memory_config: MemoryConfig | None
 
 
 def _times_mask(x: Tensor, mask: Callable[..., torch.Tensor], diagonal: int, config: MemoryConfig | None) -> Tensor:
-    """x times a tensor of ones and zeros that the host makes and sends."""
+    """x times a tensor of ones and zeros that the host creates and uploads."""
     shape = tuple(x.shape)
     ones = mask(torch.ones((1,) * (2 - len(shape)) + shape), diagonal).reshape(shape)
     place = config if config is not None else x.memory_config()
@@ -215,11 +216,11 @@ def _times_mask(x: Tensor, mask: Callable[..., torch.Tensor], diagonal: int, con
 
 @composite("ttnn.tril")
 def tril(input_tensor: Tensor, *, diagonal: int = 0, memory_config: MemoryConfig | None = None) -> Tensor:
-    """What lies on or below a diagonal; the rest is zero."""
+    """Keep the elements on and below a diagonal; zero the others."""
     return _times_mask(input_tensor, torch.tril, diagonal, memory_config)
 
 
 @composite("ttnn.triu")
 def triu(input_tensor: Tensor, *, diagonal: int = 0, memory_config: MemoryConfig | None = None) -> Tensor:
-    """What lies on or above a diagonal; the rest is zero."""
+    """Keep the elements on and above a diagonal; zero the others."""
     return _times_mask(input_tensor, torch.triu, diagonal, memory_config)

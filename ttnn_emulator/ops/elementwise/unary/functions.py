@@ -1,4 +1,4 @@
-"""Elementwise functions of one tensor without parameters, or with no more than a choice of mode."""
+"""Elementwise functions of one tensor without parameters, or with only a mode."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def _register_with_mode(name: str) -> None:
 
 
 def _in_mode(name: str, fast: bool) -> Activation:
-    """Roots have a fast form without guards against negative arguments; the others have an approximate mode."""
+    """Roots have a fast variant without checks for negative arguments; the others have an approximate mode."""
     if name in ("sqrt", "rsqrt"):
         return Activation(name, (float(fast),))
     return Activation(name, (), fast)

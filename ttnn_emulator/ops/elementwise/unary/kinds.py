@@ -1,4 +1,4 @@
-"""Facts about the kinds of elementwise functions (`ttnn.UnaryOpType`): what they take, which have own kernels."""
+"""Facts about the kinds of elementwise functions (`ttnn.UnaryOpType`): dtypes, and which have dedicated kernels."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ INTEGERS: dict[str, frozenset[DataType]] = {
 # Kinds that take integers alone.
 INTEGER_ONLY = frozenset({"bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"})
 
-# Kinds with a compute kernel of their own, which runs nothing else.
+# Kinds with a dedicated compute kernel, which cannot be chained.
 DEDICATED = frozenset({"identity", "lgamma", "logit", "hardswish", "logsigmoid", "where_tss", "mac_tss"})
 
 # Kinds that can be named without parameters, and those that take some; `gelu` and its like are in both.

@@ -119,7 +119,7 @@ def round_(
     output_tensor: Spec | None = None,
     sub_core_grids: CoreRangeSet | None = None,
 ) -> Plan:
-    """Half to even, at so many decimals."""
+    """Round half to even, to a number of decimals."""
     function = Activation("round", (float(decimals or 0),))
     return unary_plan(input_tensor, [function], memory_config, output_tensor, sub_core_grids)
 

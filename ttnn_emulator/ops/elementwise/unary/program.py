@@ -1,4 +1,4 @@
-"""The one program of the device that applies elementwise functions of one tensor, one after the other."""
+"""The unary program, which applies a chain of elementwise functions to one tensor."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from ttnn_emulator.tensors.spec import L1_ALIGNMENT, ROW_MAJOR_BYTES, Spec, padd
 
 Compute = Callable[[torch.Tensor], torch.Tensor]
 
-# Dtypes between which the packer converts into a given output; all others must agree.
+# Dtypes between which the packer converts into a preallocated output; all others must match.
 MIXED_OUTPUTS = frozenset({DataType.BFLOAT16, DataType.FLOAT32, DataType.BFLOAT8_B})
-BUFFERED_TILES = 2  # tiles that a circular buffer holds
+BUFFERED_TILES = 2  # tiles per circular buffer
 
 
 def unary_plan(
@@ -120,7 +120,7 @@ def _shards_for(source: Spec, how: TensorMemoryLayout) -> ShardSpec:
 
 
 def _even_width(total: int, least: int, element: int) -> int:
-    """The least width that cuts rows evenly into pieces aligned for L1; where there is none, whole tiles."""
+    """The smallest shard width that divides rows into L1-aligned parts; else whole tiles."""
     for width in range(least, total + 1):
         if total % width == 0 and width * element % L1_ALIGNMENT == 0:
             return width
@@ -131,7 +131,7 @@ def _even_width(total: int, least: int, element: int) -> int:
 
 
 def _computes_in_shards(source: Spec, out: Spec) -> bool:
-    """Whether every core computes on the shards in its own memory; otherwise pages go through circular buffers."""
+    """Whether every core computes on its own shards; otherwise pages are copied through circular buffers."""
     if not (source.is_sharded and out.is_sharded):
         return False
     if _is_uneven(source):
@@ -168,7 +168,7 @@ def _check_cores(source: Spec, native: bool, cores: CoreRangeSet) -> None:
     holders, start = source.shard_spec.grid, CoreCoord(0, 0)
     if cores.size() == 1 and cores.ranges()[0].start == start and holders.ranges()[0].start == start:
         return
-    require(cores.contains(holders), f"the shards lie on {holders}, the program may only run on {cores}")
+    require(cores.contains(holders), f"the shards are on {holders}, the program may only run on {cores}")
 
 
 def _buffer_bytes(source: Spec, out: Spec, chain: Sequence[Activation]) -> int:
@@ -191,7 +191,7 @@ def _compute(dtype: DataType, chain: tuple[Activation, ...], out_dtype: DataType
 
 
 def _binding(dtype: DataType, chain: tuple[Activation, ...], out_dtype: DataType) -> Bind | None:
-    """See `Bindable`: what is looked up in a table."""
+    """See `Bindable`: functions evaluated by table lookup."""
     if dtype not in FLOAT_DTYPES or dtype is DataType.FLOAT32 or out_dtype is not DataType.BFLOAT16:
         return None
 

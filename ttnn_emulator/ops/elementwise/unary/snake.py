@@ -1,4 +1,4 @@
-"""Snake activations: x + sin²(α x) ÷ β, with α and β a channel each."""
+"""Snake activations: x + sin²(α x) ÷ β, with α and β per channel."""
 
 from __future__ import annotations
 
