@@ -32,6 +32,8 @@ from ttnn_emulator.numerics.units.vector_unit import (
 
 HALF = np.float32(0.5)
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_tanh.h,
+#     _sfpu_tanh_polynomial_, tanh_init
 TANH_POLYNOMIAL = (
     0.999004364013671875,
     3.0897438526153564e-2,
@@ -40,6 +42,7 @@ TANH_POLYNOMIAL = (
     np.float32(-6.6649019718170166e-2),
     np.float32(5.8767339214682579e-3),
 )
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_tanh.h, tanh_init
 TANH_LIMITS = (0.5, 1.0, 1.5, 2.0, 3.0)
 TANH_LINES = (
     (0.9619140625, 0.0),
@@ -51,6 +54,8 @@ TANH_LINES = (
 )
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_tanh.h,
+#     _sfpu_tanh_fp32_accurate_
 def tanh_accurate(x: Float) -> Float:
     """tanh to the precision of float32: t ÷ (t + 1) with t = (exp(|2x|) - 1) ÷ 2."""
     whole = to_uint8(mul(x, np.float32(2.0 * np.float32(1.442695))))

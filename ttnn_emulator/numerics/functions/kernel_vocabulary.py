@@ -199,6 +199,8 @@ def to_uint8(value: Float) -> Int:
     return to_integer(value, 255, signed=False)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_conversions.h,
+#     float32_to_bf16_rne
 def round_to_even_bf16(value: Float) -> Float:
     """To bfloat16, nearest even, by adding to the bits: as some kernels round themselves."""
     raw = bits(value).view(np.uint32)
