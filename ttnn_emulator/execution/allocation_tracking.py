@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from ttnn_emulator.tensors.storage import Placement, Storage
     from ttnn_emulator.tensors.tensor import Tensor
 
+# tt-metal v0.81.1: ttnn/ttnn/tools/trace_allocation_tracker.py, TRACE_ALLOC_TRACKING
 TRACE_ALLOC_TRACKING = os.environ.get("TT_METAL_TRACE_ALLOC_TRACKING") == "1"
 TRACE_ALLOC_DIAGNOSTICS = TRACE_ALLOC_TRACKING and os.environ.get("TT_METAL_TRACE_ALLOC_TRACEBACKS") == "1"
+# tt-metal v0.81.1: ttnn/ttnn/tools/trace_allocation_tracker.py, TRACE_ALLOC_REFERRER_DEPTH
 TRACE_ALLOC_REFERRER_DEPTH = 10  # the library's default; who refers to a buffer is not searched for here
 
 Unsafe = dict[int, str]  # id of a buffer → the operation that made it

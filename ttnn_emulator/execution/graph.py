@@ -26,6 +26,7 @@ RunMode = ALL_ENUMS["RunMode"]
 Node = dict[str, Any]
 
 
+# tt-metal v0.77.0: ttnn/core/graph/graph_processor.cpp, GraphProcessor::track_allocate
 class GraphRecorder(listeners.Listener):
     """Writes nodes while operations run."""
 

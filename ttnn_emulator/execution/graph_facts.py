@@ -12,6 +12,7 @@ from ttnn_emulator.enums import BufferType
 from ttnn_emulator.tensors.shapes import Shape
 
 # Buffers that live as long as a program runs; all end with the node circular_buffer_deallocate_all.
+# tt-metal v0.77.0: ttnn/api/ttnn/graph/graph_consts.hpp, kNodeCBAllocate
 PROGRAM_BUFFERS = ("circular_buffer_allocate", "dataflow_buffer_allocate", "scratchpad_allocate")
 
 Node = dict[str, Any]
@@ -64,6 +65,7 @@ def extract_calltrace(trace: list[Node]) -> list[str]:
     return [node["params"]["name"] for node in trace if node["node_type"] == "function_start"]
 
 
+# tt-metal v0.77.0: ttnn/core/graph/graph_trace_utils.cpp, extract_peak_L1_memory_usage
 def extract_peak_L1_memory_usage(trace: list[Node]) -> int:
     """The most L1, over all cores, that tensors and the program's buffers of a core held at one time."""
     tensors = program = peak = 0
@@ -78,6 +80,7 @@ def extract_peak_L1_memory_usage(trace: list[Node]) -> int:
     return peak
 
 
+# tt-metal v0.77.0: ttnn/core/graph/graph_trace_utils.cpp, extract_resource_usage_per_core
 def extract_resource_usage_per_core(
     trace: list[Node], interleaved_storage_cores: int | None = None
 ) -> PeakMemoryUsagePerCore:

@@ -29,6 +29,8 @@ class MemoryView:
     block_table: list[dict[str, str]]
 
 
+# tt-metal v0.77.0: tt_metal/impl/allocator/bank_manager.cpp, BankManager::allocate_buffer
+# tt-metal v0.77.0: tt_metal/impl/allocator/algorithms/free_list_opt.cpp, FreeListOpt::allocate
 class BankedMemory:
     """One memory (DRAM, L1, …): equal banks, one free list for all of them."""
 
@@ -130,6 +132,7 @@ class BankedMemory:
         free = self.bank_bytes - self._allocated
         name = self.buffer_type.name
         return OutOfMemory(
+            # tt-metal v0.77.0: tt_metal/impl/allocator/bank_manager.cpp, BankManager::allocate_buffer
             f"Out of Memory: Not enough space to allocate {total} B {name} buffer across {banks} banks, "
             f"where each bank needs to store {size} B, but bank size is {self.bank_bytes} B "
             f"(allocated: {self._allocated} B, free: {free} B, largest free block: {self.largest_free} B).",

@@ -248,6 +248,7 @@ class MeshDevice(SubDevices, CoreNumbers):
     def dram_grid_size(self) -> CoreCoord:
         return CoreCoord(self.board.dram_banks, 1)
 
+    # tt-metal v0.77.0: tt_metal/llrt/hal/tt-1xx/wormhole/wh_hal.cpp, EPS_WHB0, NAN_WHB0, INF_WHB0
     def sfpu_eps(self) -> float:
         return 1.1920899822825959e-07
 
@@ -355,6 +356,7 @@ class MeshDevice(SubDevices, CoreNumbers):
 Device = MeshDevice
 
 
+# tt-metal v0.77.0: tt_metal/impl/allocator/l1_banking_allocator.cpp, L1BankingAllocator::generate_config
 def _memories(
     described: Board, l1_small_size: int, trace_region_size: int, worker_l1_size: int
 ) -> dict[BufferType, BankedMemory]:

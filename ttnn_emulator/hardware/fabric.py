@@ -64,6 +64,7 @@ def is_two_dimensional() -> bool:
     return _fabric.config in TWO_DIMENSIONAL
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/ccl/ccl_common.cpp, get_usable_topology
 def get_usable_topology(tensor: Any, topology: Any = None, cluster_axis: int | None = None) -> Any:
     """The topology that a collective gets: a ring of two chips, or one that does not close, is a line."""
     wanted = topology if topology is not None else TOPOLOGIES.get(_fabric.config, Topology.Linear)
@@ -86,6 +87,7 @@ def get_num_links(mesh_device: MeshDevice, cluster_axis: int | None = None) -> i
     return 1
 
 
+# tt-metal v0.77.0: tt_metal/fabric/erisc_datamover_builder.hpp, default_packet_payload_size_bytes
 def get_tt_fabric_max_payload_size_bytes() -> int:
     """Bytes of one packet between chips."""
     _require_enabled()

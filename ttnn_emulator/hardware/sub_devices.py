@@ -44,6 +44,7 @@ class SubDevices:
     def _managers(self) -> dict[SubDeviceManagerId, tuple[list[CoreRangeSet], int]]:
         return vars(self).setdefault("_sub_device_managers", {})
 
+    # tt-metal v0.77.0: tt_metal/impl/sub_device/sub_device_manager.cpp, SubDeviceManager::validate_sub_devices
     def create_sub_device_manager(self, sub_devices: Sequence[Any], local_l1_size: int) -> SubDeviceManagerId:
         """Parts that do not overlap, and the bytes of L1 that each keeps for itself."""
         columns, rows = self.board.grid
@@ -69,6 +70,8 @@ class SubDevices:
         if vars(self).pop("_loaded_sub_devices", None) is not None:
             self.memories[BufferType.L1].give_lowest_back()
 
+    # tt-metal v0.77.0: tt_metal/impl/sub_device/sub_device_manager_tracker.cpp,
+    #     SubDeviceManagerTracker::remove_sub_device_manager
     def remove_sub_device_manager(self, sub_device_manager_id: SubDeviceManagerId) -> None:
         require(sub_device_manager_id in self._managers(), "Sub device manager does not exist")
         loaded = vars(self).get("_loaded_sub_devices") == sub_device_manager_id

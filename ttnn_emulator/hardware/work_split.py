@@ -67,6 +67,7 @@ def _as_ranges(cores: list[CoreCoord], row_wise: bool) -> CoreRangeSet:
     return CoreRangeSet([CoreRange(first, last) for first, last in blocks])
 
 
+# tt-metal v0.77.0: tt_metal/common/work_split.cpp, split_work_to_cores
 def split_work_to_cores(
     grid: CoreCoord | CoreRangeSet | None = None,
     units_to_divide: int = 0,
@@ -95,6 +96,7 @@ def split_work_to_cores(
     return count, everyone, busy, idle, least + 1, least
 
 
+# tt-metal v0.77.0: tt_metal/common/work_split.cpp, num_cores_to_corerangeset_in_subcoregrids
 def num_cores_to_corerangeset_in_subcoregrids(
     start_core: Coordinates, target_num_cores: int, sub_core_grids: CoreRangeSet, row_wise: bool = False
 ) -> CoreRangeSet:
@@ -137,6 +139,7 @@ def _grid_of(tensor: Any, config: Any) -> CoreRangeSet:
     return CoreRangeSet([CoreRange(start, CoreCoord(min(end.x, start.x + across - 1), min(end.y, start.y + down - 1)))])
 
 
+# tt-metal v0.77.0: ttnn/core/tensor/tensor_utils.cpp, get_optimal_worker_cores_for_sharded_tensor
 def get_optimal_worker_cores_for_sharded_tensor(tensor: Any, noc: Any = None) -> list[CoreCoord]:
     """The cores that hold a tensor's shards, in their order; for shards in DRAM, the cores near their banks."""
     require(

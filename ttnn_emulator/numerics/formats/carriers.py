@@ -286,6 +286,7 @@ def host_pack_block_float(values: torch.Tensor, dtype: DataType) -> torch.Tensor
     return _unblock(scaled_blocks(mantissa, exponent, bits, raw), width)
 
 
+# tt-metal v0.77.0: tt_metal/impl/data_format/blockfloat_common.cpp, convert_u32_to_bfp
 def host_block_parts(blocks: torch.Tensor, bits: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Mantissas, shared exponents and the values' own bits of float32 values [..., 16], with `bits` of mantissa."""
     raw = bits_of(blocks)

@@ -35,6 +35,8 @@ def _exponent_and_magnitude(values: torch.Tensor) -> tuple[torch.Tensor, torch.T
     return exponent, (mantissa << left) >> right, raw < 0
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_typecast.h,
+#     calculate_typecast_fp32_to_int32
 def float_to_int32(values: torch.Tensor) -> torch.Tensor:
     """Cut towards zero; what does not fit, infinities and NaN saturate by their sign."""
     exponent, magnitude, negative = _exponent_and_magnitude(values)
@@ -43,6 +45,8 @@ def float_to_int32(values: torch.Tensor) -> torch.Tensor:
     return torch.where(exponent >= 31, limit, torch.where(exponent < 0, 0, signed)).to(torch.int32)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_typecast.h,
+#     calculate_typecast_fp32_to_uint32
 def float_to_uint32(values: torch.Tensor) -> torch.Tensor:
     """Cut towards zero; everything with a sign bit is 0, what does not fit is the largest."""
     exponent, magnitude, negative = _exponent_and_magnitude(values)
@@ -50,6 +54,8 @@ def float_to_uint32(values: torch.Tensor) -> torch.Tensor:
     return torch.where(negative, 0, fitting)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_typecast.h,
+#     calculate_typecast_fp32_to_uint16
 def float_to_uint16(values: torch.Tensor) -> torch.Tensor:
     """Rounded half up; everything with a sign bit is 0, what does not fit is 65535."""
     raw = bits_of(values)
@@ -62,6 +68,8 @@ def float_to_uint16(values: torch.Tensor) -> torch.Tensor:
     return torch.where(raw < 0, 0, fitting).to(torch.int32)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_typecast.h,
+#     calculate_typecast_fp32_to_uint8
 def float_to_uint8(values: torch.Tensor) -> torch.Tensor:
     """Cut towards zero, then the low byte of the two's complement; 0 from 2^31 on and for NaN."""
     exponent, magnitude, negative = _exponent_and_magnitude(values)
@@ -72,11 +80,15 @@ def float_to_uint8(values: torch.Tensor) -> torch.Tensor:
 # -- integers to floats -----------------------------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_typecast.h,
+#     calculate_typecast_int32_to_fp32
 def signed_to_float(values: torch.Tensor) -> torch.Tensor:
     """Nearest even: SFPCAST."""
     return values.to(torch.float32)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_typecast.h,
+#     calculate_typecast_uint32_to_fp32
 def uint32_to_float(values: torch.Tensor) -> torch.Tensor:
     """(high - 1) × 2^23 + (2^23 + low), of 9 high and 23 low bits: one multiply-add, rounded by the unit."""
     if not bool((values >= 1 << 24).any()):
@@ -86,6 +98,8 @@ def uint32_to_float(values: torch.Tensor) -> torch.Tensor:
     return torch.from_numpy(vector_unit.mad(high, np.float32(2**23), low))
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_typecast.h,
+#     calculate_typecast_uint32_to_fp16b
 def uint32_to_float_in_halves(values: torch.Tensor) -> torch.Tensor:
     """The low 31 bits, plus 2^31 if the top bit is set: what the kernels to 16-bit floats do."""
     low = (values & 0x7FFFFFFF).to(torch.float32)
@@ -101,6 +115,8 @@ def round_to_bf16(values: torch.Tensor) -> torch.Tensor:
     return carriers.flush(carriers.round_bf16_half_away(values))
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_typecast.h,
+#     calculate_typecast_fp32_to_fp16b
 def float32_to_bf16(values: torch.Tensor) -> torch.Tensor:
     """Nearest even by integer addition, which lets the largest NaNs wrap to zero; then the packer flushes."""
     raw = bits_of(values)

@@ -27,6 +27,7 @@ from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.native.worker_threads import WORKERS, cut, share
 from ttnn_emulator.numerics.programs.products import float32_product as product
 
+# tt-metal v0.81.1: tt_metal/tt-llk/tt_llk_wormhole_b0/llk_lib/llk_math_matmul.h, _llk_math_matmul_
 PHASES = {MathFidelity.LoFi: 1, MathFidelity.HiFi2: 2, MathFidelity.HiFi3: 3, MathFidelity.HiFi4: 4}
 
 # The compiled panels do this many multiplications in the time that `mode.EXACT_LIMIT` allows for one; to take an

@@ -55,6 +55,7 @@ def scaler_of(value: float, *, wide: bool = False) -> float:
 # -- sums of the matrix unit ------------------------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: tt_metal/tt-llk/tt_llk_wormhole_b0/llk_lib/llk_math_reduce.h, _llk_math_reduce_
 def row_sums(
     values: torch.Tensor,
     scaler: float,
@@ -167,6 +168,7 @@ def product(values: torch.Tensor, dim: int, config: MathConfig, *, wide: bool) -
     return total
 
 
+# tt-metal v0.81.1: tt_metal/tt-llk/tt_llk_wormhole_b0/llk_lib/llk_math_eltwise_binary.h, _llk_math_eltwise_binary_
 def multiply(a: torch.Tensor, b: torch.Tensor, config: MathConfig, *, exact: bool) -> torch.Tensor:
     """a × b by the matrix unit (ELWMUL): a lies in source A, b in source B; what the destination register gets."""
     if not exact:
@@ -202,6 +204,8 @@ def _folded_tiles(values: torch.Tensor, dim: int) -> list[torch.Tensor]:
     return list(total.movedim(dim, 0).contiguous())
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_reduce.h,
+#     perform_reduce_row_sum_tile
 def vector_row_sums(values: torch.Tensor) -> torch.Tensor:
     """The sum over the last dimension in full float32: [..., W] → [...]."""
     if not exactly(values.numel() * 2 * PASS):
@@ -214,6 +218,8 @@ def vector_row_sums(values: torch.Tensor) -> torch.Tensor:
     return _added(twos[0], twos[1])
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_reduce.h,
+#     perform_reduce_col_sum_avg
 def vector_column_sums(values: torch.Tensor) -> torch.Tensor:
     """The sum over the dimension before the last in full float32: [..., H, W] → [..., W]."""
     if not exactly(values.numel() * 2 * PASS):
@@ -290,6 +296,7 @@ def adding_rows(stages: Stages, values: torch.Tensor, scaler: float, config: Mat
 # -- variance ---------------------------------------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: tt_metal/tt-llk/common/ckernel_sfpu_welfords_common.h, _two_pass_accumulate_shifted_sum_row_
 def variance(values: torch.Tensor, correction: bool) -> torch.Tensor:
     """The variance over the last dimension: [..., N] → [...].
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+# tt-metal v0.81.1: tt_metal/tt-llk/tt_llk_wormhole_b0/common/inc/sfpu/ckernel_sfpu_topk.h, _bitonic_topk_phases_steps
 BLOCK = 64  # values that one pass over the registers sorts: two tiles
 MAX, MIN = 0, 1  # descending, ascending
 
@@ -71,6 +72,8 @@ class _Trace:
             if block + 2 * distance == length:
                 order = 1 - order
 
+    # tt-metal v0.81.1: tt_metal/tt-llk/tt_llk_wormhole_b0/common/inc/sfpu/ckernel_sfpu_topk.h,
+    #     _bitonic_topk_merge, _bitonic_topk_rebuild
     def merge(self, order: int, phase: int) -> None:
         """Phase 4 or 5: bitonic runs of 32 or 64 brought in order."""
         length = 2 << phase

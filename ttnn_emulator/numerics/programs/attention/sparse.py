@@ -28,6 +28,10 @@ GATHERED_AT_ONCE = 1 << 24  # elements of keys and values of several tokens that
 Gather = Callable[[int, int], tuple[torch.Tensor, torch.Tensor, torch.Tensor]]
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa/device/kernels/compute/sparse_sdpa_compute.cpp,
+#     kernel_main
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa/device/kernels/compute/sparse_sdpa_msa_compute.cpp,
+#     kernel_main
 def attend_chosen(
     kernel: Prefill,
     query: torch.Tensor,

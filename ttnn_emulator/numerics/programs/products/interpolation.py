@@ -26,6 +26,7 @@ def corner_weights(down: torch.Tensor, across: torch.Tensor) -> torch.Tensor:
     return torch.stack([fixed_to_bf16(product >> 16) for product in products], dim=-1)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/pool/upsample/device/kernels/compute/bilinear.cpp, kernel_main
 def interpolate(pixels: torch.Tensor, weights: torch.Tensor, dtype: DataType, config: MathConfig) -> torch.Tensor:
     """Σ weight × pixel: pixels [points, 4, channels], weights [points, 4] → [points, channels]."""
     points, _, channels = pixels.shape
