@@ -1,4 +1,4 @@
-"""Kernels that combine a value with a number, and those that take several steps through the destination register."""
+"""Kernels with a scalar operand, and kernels of several passes through the destination register."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def logit(x: Float, eps: float = -1.0, *, approx: bool, fp32: bool) -> Float:
 
 
 def _logit_bounds(eps: float, fp32: bool) -> tuple[float, float]:
-    """ε and 1 - ε in order, for 16-bit tensors rounded to bfloat16 where torch rounds them."""
+    """ε and 1 - ε in order, rounded to bfloat16 for 16-bit tensors where torch rounds them."""
     one, low = np.float32(1.0), np.float32(eps)
     if fp32:
         bounds = (low, one - low)

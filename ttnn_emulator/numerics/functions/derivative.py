@@ -1,4 +1,4 @@
-"""Kernels of the derivatives of tanh and gelu, which the vector unit computes as functions of their own."""
+"""Kernels of the derivatives of tanh and gelu."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ INFINITY_BITS = np.int32(0x7F800000)
 # tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_tanh_derivative.h,
 #     inline_exp_sech2_tail
 LN4 = 1.3862943611198906
-MINUS_LN2 = (-0.6931152343750000, -3.19461832987e-05)  # its high bits and the rest
+MINUS_LN2 = (-0.6931152343750000, -3.19461832987e-05)  # split into high and low parts
 
 # sech²(x) as a polynomial in t = 2/9 x² - 1, for |x| < 3.
 # tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_tanh_derivative.h,
@@ -82,7 +82,7 @@ FACTORIALS = (1.0, 1.0, 0.5, 0.166666667, 0.0416666667, 0.00833333333)
 # tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_tanh_derivative.h,
 #     inline_exp_sech2_tail
 def _scaled_exp(t: Float, degree: int, factor: Float | None = None) -> Float:
-    """factor × exp(t) for negative t by Cody and Waite's reduction; only the product may underflow, to zero."""
+    """factor × exp(t) for t < 0 by Cody-Waite range reduction; only the product may underflow, to zero."""
     shifted = add(times(t, INVERSE_LN2), ROUNDING_BIAS)
     k = sub(shifted, ROUNDING_BIAS)
     high, low = MINUS_LN2

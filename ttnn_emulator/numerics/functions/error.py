@@ -40,7 +40,7 @@ from ttnn_emulator.numerics.units.vector_unit import (
 
 # tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_gelu.h,
 #     calculate_gelu_piecewise
-GELU_ZERO_BELOW = -5.54259443  # the standard normal distribution function is zero in float32 from here down
+GELU_ZERO_BELOW = -5.54259443  # below, the standard normal CDF is zero in float32
 # tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_gelu.h, GELU_HCORR_C0
 GELU_TAIL = (3.0369991064e-01, 9.5413386822e-02, 1.3809983619e-02, 7.5950479368e-04)
 # tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_gelu.h, GELU_CDF_CORE_C1

@@ -1,4 +1,4 @@
-"""Kernels of the exponential and of what is made of it: exp, exp2, expm1, sigmoid, silu and their kin."""
+"""Kernels of the exponential and of functions built on it: exp, exp2, expm1, sigmoid, silu and related activations."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ from ttnn_emulator.numerics.units.vector_unit import (
 )
 
 HALF = np.float32(0.5)
-ROUNDING_BIAS = np.float32(12582912.0)  # 1.5 × 2²³: adding it leaves a whole number in the low bits
+ROUNDING_BIAS = np.float32(12582912.0)  # 1.5 × 2²³: adding it leaves the rounded integer in the low mantissa bits
 INVERSE_LN2 = 1.4426950216293335
-# 2^f for a fraction f given as a 23-bit integer.
+# 2^f of a fraction f in 23-bit fixed point.
 # tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_exp.h, _sfpu_exp_21f_bf16_
 EXP_21_POLYNOMIAL = (1.0017248, 7.839635491371155e-08, 4.791750143340323e-15)
 
@@ -69,7 +69,7 @@ def fixed_point(value: Float) -> Int:
 
 
 def power_of_two(biased: Float, coefficients: tuple = EXP_21_POLYNOMIAL) -> Float:
-    """2^(biased - 127): the whole part becomes the exponent, the fraction goes through a polynomial."""
+    """2^(biased - 127): the integer part becomes the exponent, a polynomial evaluates the fraction."""
     whole = floats(fixed_point(biased))
     fraction = sign_magnitude_to_float(mantissa(whole, hidden=False))
     return set_exponent(polynomial(fraction, *coefficients), exponent(whole, biased=True))
@@ -83,7 +83,7 @@ def exp_21_bits(x: Float) -> Float:
 
 # tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_exp.h, _sfpu_exp_fp32_accurate_
 def exp_parts(x: Float) -> tuple[Float, Int, Float]:
-    """exp(x) = r × 2^i; also the polynomial one step before its end, which tells a NaN."""
+    """exp(x) = r × 2^i; also the polynomial before its last step, which shows a NaN."""
     whole = to_int16(times(x, 1.442695))
     j = sign_magnitude_to_float(whole)
     f = times_plus(j, -1.42860677e-6, times_plus(j, -6.93145752e-1, x))
@@ -95,7 +95,7 @@ def exp_parts(x: Float) -> tuple[Float, Int, Float]:
 def exp_accurate(x: Float) -> Float:
     """exp to the precision of float32, with overflow, underflow and NaN."""
     r, i, y = exp_parts(x)
-    # One less turns a NaN into an infinity and nothing else into one: times zero it is NaN again, all else is zero.
+    # Decrementing the bits keeps a NaN non-finite and everything else finite: times zero gives NaN or zero.
     below = mul(floats(bits(y) - np.int32(1)), ZERO)
     e = exponent(r, biased=True) + i
     return np.where(e >= 255, add(below, INFINITY), np.where(e >= 1, set_exponent(r, e), below))
@@ -104,14 +104,14 @@ def exp_accurate(x: Float) -> Float:
 # tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_exp.h,
 #     _sfpu_exp_fp32_accurate_unsafe_
 def exp_accurate_in_range(x: Float) -> Float:
-    """The same for arguments whose exponential neither overflows nor underflows."""
+    """exp_accurate for arguments whose exponential neither overflows nor underflows."""
     r, i, _ = exp_parts(x)
     return set_exponent(r, exponent(r, biased=True) + i)
 
 
 # tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_sigmoid.h, _sfpu_sigmoid_
 def sigmoid_of(x: Float, fp32: bool) -> Float:
-    """1 ÷ (1 + exp(-x)), not yet rounded to the destination."""
+    """1 ÷ (1 + exp(-x)), before rounding to the destination format."""
     power = exp_accurate(negate(x)) if fp32 else exp_21_bits(negate(x))
     return reciprocal(plus(power, 1.0), steps=2 if fp32 else 1)
 
@@ -166,7 +166,7 @@ def exp2(x: Float, *, approx: bool, fp32: bool) -> Float:
     r = polynomial(f, 1.0, np.float32(float.fromhex("0x1.62e42ep-1")), np.float32(float.fromhex("0x1.ebfba0p-3")), y)
     e = exponent(r, biased=True) + two_complement(whole)
     inside = np.where(e < 1, ZERO, set_exponent(r, e))
-    # A negative NaN fails the first test, as its magnitude keeps the sign.
+    # A negative NaN fails the first test, because SFPABS keeps its sign.
     return np.where((bits(magnitude(x)) >= 0) & (e < 255), inside, mul(y, INFINITY))
 
 
@@ -215,12 +215,12 @@ def _expm1_accurate(x: Float) -> Float:
     return np.where(equal(j, 0.0), r, times(np.where(at_one, r, far), 2.0))
 
 
-# -- activations made of an exponential -------------------------------------------------------------------------------
+# -- activations built on the exponential -----------------------------------------------------------------------------
 
 
 # tt-metal v0.81.1: tt_metal/tt-llk/tt_llk_wormhole_b0/common/inc/sfpu/ckernel_sfpu_expm1_cw.h, expm1_cw_clamped
 def expm1_clamped(x: Float, fp32: bool) -> Float:
-    """exp(x) - 1 for x from -87 up, where it is used for negative x only."""
+    """exp(x) - 1 with x clamped to at least -87; used for negative x only."""
     x = larger_of(x, -87.0)
     shifted = times_plus(x, 1.4426950408889634, 12582912.0)
     k = sub(shifted, ROUNDING_BIAS)
@@ -312,7 +312,7 @@ def softplus(x: Float, beta: float, threshold: float, *, approx: bool, fp32: boo
 #     softplus_exp_negative
 # tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_xielu.h, _sfpu_neg_exp_f32_
 def exp_below_zero(x: Float, least: float | None = None) -> Float:
-    """exp of a negative number by Cody and Waite's reduction; what underflows is zero."""
+    """exp of a negative number by Cody-Waite range reduction; underflows to zero."""
     z = times(x, 1.4426950408889634)
     shifted = plus(z if least is None else larger_of(z, least), ROUNDING_BIAS)
     k = sub(shifted, ROUNDING_BIAS)

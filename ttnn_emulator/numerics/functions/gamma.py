@@ -43,7 +43,7 @@ from ttnn_emulator.numerics.units.vector_unit import (
 
 # -- digamma ----------------------------------------------------------------------------------------------------------
 
-# Numerator and denominator, lowest coefficients first: the one of bfloat16, and those of float32 below and above 51.
+# Numerator and denominator, lowest coefficients first: for bfloat16, and for float32 below and above 51.
 # tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_digamma.h, DIGAMMA_LUT_SIZE
 DIGAMMA_BF16 = (
     (
@@ -165,7 +165,7 @@ def polygamma(x: Float, order: float, scale: float, *, approx: bool, fp32: bool)
 
 
 def _bernoulli_terms(n: int, scale: np.float32) -> tuple[float, ...]:
-    """Coefficients of the Euler-Maclaurin remainder, in float32: the compiler multiplies where the source divides."""
+    """Coefficients of the Euler-Maclaurin remainder, in float32: the compiler replaces divisions by multiplications."""
     n1, n2, n3, n4, n5 = (np.float32(n + k) for k in range(1, 6))
     terms = (
         scale / np.float32(n),
@@ -193,7 +193,7 @@ STIRLING = (0.0833333333, -0.0027777777, 0.0007936507, -0.0005952380)
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/eltwise/unary/device/kernels/compute/lgamma_kernel.cpp, kernel_main
 @kernel("lgamma")
 def lgamma(x: Float, *, approx: bool, fp32: bool) -> Float:
-    """Several steps through the destination register: Stirling's series, and a reflection below ½."""
+    """Several passes through the destination register: Stirling's series, and the reflection formula below ½."""
     stirling = _stirling_accurate(x) if fp32 else round_to_bf16(_stirling_bf16(x))
     log_sine = _log_sine_pi(x, fp32)
     result = np.where(less(x, 0.5), sub(sub(np.float32(LOG_PI), log_sine), stirling), stirling)
@@ -229,7 +229,7 @@ def _stirling_accurate(x: Float) -> Float:
 
 
 def _log_sine_pi(x: Float, fp32: bool) -> Float:
-    """log |sin(π x)|, minus infinity at whole numbers."""
+    """log |sin(π x)|, -infinity at integers."""
     store = store_fp32 if fp32 else store_bf16
     fraction = store(sub(x, truncated(x)))
     pi = store(np.float32(math.pi))

@@ -1,4 +1,4 @@
-"""Kernels of tanh and what is made of it."""
+"""Kernels of tanh."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def tanh_accurate(x: Float) -> Float:
     r = mad(mad(r, f, HALF), mul(f, f), f)
     scale = set_exponent(np.zeros_like(x), whole + np.int32(126))
     t = mad(r, scale, sub(scale, HALF))
-    # One less than a NaN's bits is infinite or NaN still, one less than any other's is finite: times zero they differ.
+    # Decrementing the bits keeps a NaN non-finite and everything else finite: times zero gives NaN or zero.
     saturated = mad(floats(bits(a) - np.int32(1)), ZERO, ONE)
     t_plus_1 = plus(t, 1.0)
     minus_inverse = floats(np.int32(-0x010D0000) - bits(t_plus_1))

@@ -1,4 +1,4 @@
-"""Kernels that choose between pieces: relu and its kin, clamps, thresholds, shrinks, steps."""
+"""Piecewise kernels: rectifiers, clamps, thresholds, shrinks, steps."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def identity(x: Float, *, approx: bool, fp32: bool) -> Float:
 #     calculate_bitwise_not
 @kernel("bitwise_not")
 def bitwise_not(x: Float, *, approx: bool, fp32: bool) -> Float:
-    """Of a float: of the bits that stand in the register."""
+    """Inverts the bits of the float in the register."""
     return floats(~bits(x) & np.int32(-1 if fp32 else -0x10000))
 
 

@@ -10,7 +10,7 @@ from ttnn_emulator.numerics.units.vector_unit import ONE, Float, add, bits, expo
 
 # tt-metal v0.81.1: tt_metal/tt-llk/tt_llk_wormhole_b0/common/inc/sfpu/ckernel_sfpu_rounding_ops.h, _trunc_body_
 def truncated(x: Float) -> Float:
-    """The whole part; -0 for what lies between -1 and 0."""
+    """Truncated toward zero; -0 between -1 and 0."""
     e = exponent(x)
     kept = np.where(e < 0, np.int32(-0x80000000), np.int32(-1))
     kept = np.where((e >= 0) & (e <= 23), shift(kept, np.int32(23) - e), kept)

@@ -1,4 +1,4 @@
-"""Kernels of sine, cosine, tangent, their inverses, and the hyperbolic functions made like them."""
+"""Kernels of sine, cosine, tangent, their inverses, and the hyperbolic functions."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def sine_of(x: Float, fp32: bool) -> Float:
 
 
 def _sine_series(a: Float, multiple: Float, fp32: bool) -> Float:
-    """sin(a), negated when the multiple of π that was taken away is odd."""
+    """sin(a), negated if the subtracted multiple of π is odd."""
     squared = mul(a, a)
     a = floats(bits(a) ^ (bits(multiple) << 31))
     return mad(polynomial(squared, *SINE[fp32]), mul(a, squared), a)
@@ -208,7 +208,7 @@ def _arcsine_bf16(x: Float) -> Float:
 # tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_trigonometry.h,
 #     _sfpu_sqrt_endpoint_
 def _endpoint_root(x: Float) -> tuple[Float, Float, Float]:
-    """√((1 - |x|) ÷ 2) or |x|, whichever is small; |x| - 9/16, which tells; and (1 - |x|) ÷ 2."""
+    """√((1 - |x|) ÷ 2) or |x|, whichever is small; |x| - 9/16, whose sign selects; and (1 - |x|) ÷ 2."""
     size = magnitude(x)
     half = times(sub(ONE, size), 0.5)
     t = sub(size, np.float32(0.5625))
@@ -261,7 +261,7 @@ def acos(x: Float, *, approx: bool, fp32: bool) -> Float:
 
 
 def _reduced(x: Float, fp32: bool) -> tuple[Float, Int, Float]:
-    """|x|; how often ln 2 goes into it; and the rest."""
+    """|x|; its multiple of ln 2; and the remainder."""
     size = set_sign(x, 0)
     count = to_uint8(mul(x, np.float32(1.442695)))
     j = sign_magnitude_to_float(count)
@@ -332,7 +332,7 @@ ARSINH = (
 
 
 def _logarithm_1p_through_dest(x: Float, fp32: bool) -> Float:
-    """log(1 + x) of an argument that was put into the destination register on the way."""
+    """log(1 + x) of an argument that passed through the destination register."""
     return logarithm_1p(store_fp32(x) if fp32 else store_bf16(x), fp32)
 
 
