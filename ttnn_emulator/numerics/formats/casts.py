@@ -201,7 +201,7 @@ def _integer_cast(source: DataType, target: DataType) -> Cast | None:
 def repacked(source: DataType, target: DataType, *, fp32_dest: bool = False) -> Cast | None:
     """A copy through the destination register, where only the packer converts.
 
-    `fp32_dest`: the register has 32 bits per value and bypasses the source registers, which truncate float32 to 16 bits.
+    `fp32_dest`: the register has 32 bits per value and bypasses the source registers, which truncate to 16 bits.
     """
     if source is target:
         return carriers.flush if source is DataType.BFLOAT16 else None
@@ -240,7 +240,7 @@ def host_cast(source: DataType, target: DataType) -> Cast | None:
 
 
 def _host_integers(values: torch.Tensor, target: DataType) -> torch.Tensor:
-    """Truncated to 32 bits as x86 vector instructions do, with the smallest int32 on overflow; 8 and 16 bits saturate."""
+    """Truncated as x86 vector instructions do, to the smallest int32 on overflow; 8 and 16 bits saturate."""
     whole = values.double().trunc()
     high = 2**32 if target is DataType.UINT32 else 2**31
     fits = (whole >= -(2**31)) & (whole < high)

@@ -210,7 +210,7 @@ def _accumulate_any_range(in0: torch.Tensor, in1: torch.Tensor, sums: np.ndarray
 
 
 def _registers(values: torch.Tensor) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sign, exponent and the 11 leading bits of the mantissa, as in the source registers; zero gets an exponent below all others."""
+    """Sign, exponent and 11 mantissa bits, as in the source registers; zero gets an exponent below all others."""
     raw = values.contiguous().view(torch.int32).numpy()
     exponent = (raw >> 23) & 0xFF
     mantissa = ((raw >> 13) & 0x3FF) | 0x400
