@@ -1,9 +1,9 @@
 """Bound replays of small traces: everything that does not depend on values is computed once, on fixed buffers.
 
 A program of a trace reads and writes the same buffers in every replay. For a small model, looking up operands,
-reshaping them and allocating memory takes longer than computing. So a trace with small results gets private memory for every
-buffer that it writes, and each program becomes a nullary function: a `Bindable` computation supplies it, any other runs
-as usual and its result is copied.
+reshaping them and allocating memory takes longer than computing. So a trace with small results gets private memory for
+every buffer that it writes, and each program becomes a nullary function: a `Bindable` computation supplies it, any
+other runs as usual and its result is copied.
 
 The private memory is not visible outside: results are copied out, and inputs that the host changes are copied in.
 Buffers that have not changed so far, such as weights, are read in place; changes are detected.

@@ -79,7 +79,7 @@ def _tokens(
     chunks: int,
     sink: torch.Tensor | None,
 ) -> torch.Tensor:
-    """Tokens that all have so many chunks of keys, bit for bit."""
+    """Tokens with the same number of key chunks, bit-exact."""
     core = Core(kernel.math, True)
     chunk = kernel.k_chunk * TILE
     largest = total = made = torch.empty(0)

@@ -2,8 +2,8 @@
 
 There are two kernels. The streaming one, for a 16-bit destination register, keeps all in bfloat16 and lets the packer
 add masks and corrections in L1. The plain one adds them by the matrix unit; from a 32-bit destination register it keeps
-scores and sums of powers in float32. Small work is followed bit for bit, large work takes the same steps on whole rows
-in float32 (see `mode`).
+scores and sums of powers in float32. Small inputs are bit-exact; large ones run the same steps on whole rows in
+float32 (see `mode`).
 """
 
 from __future__ import annotations

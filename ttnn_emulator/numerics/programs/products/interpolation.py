@@ -10,7 +10,7 @@ from ttnn_emulator.numerics.units.matrix_unit import MathConfig, matmul
 from ttnn_emulator.numerics.units.packer import pack
 
 ONE = 1 << 16  # of the kernels' fixed-point numbers
-MOST_WEIGHTS = 1024  # different sets of weights that are followed bit for bit, each a product of its own
+MOST_WEIGHTS = 1024  # distinct weight sets that are emulated bit-exactly, each a separate product
 
 
 def fixed_to_bf16(fixed: torch.Tensor) -> torch.Tensor:

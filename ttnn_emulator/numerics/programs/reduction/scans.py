@@ -52,7 +52,7 @@ def scan(
 ) -> torch.Tensor:
     """All partial sums or products along `dim`, packed from 32-bit registers. Integers wrap.
 
-    Scans too large to be followed bit for bit are left to torch.
+    Scans too large for bit-exact emulation run in torch.
     """
     if reverse:
         values = values.flip(dim)
