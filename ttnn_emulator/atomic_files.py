@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Atomic file writes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def replacing(path: str | os.PathLike) -> Iterator[pathlib.Path]:
-    """Write to the path that this gives; it takes the place of `path` when the block ends, and is removed if it fails.
+    """Yield a temporary path that replaces `path` when the block ends, and is removed if the block fails.
 
-    Every writer has a temporary file of its own, so two processes that write the same file do not mix. What the system
-    refuses (a full disk, a read-only folder) is raised with the name of `path`; it stays as it was.
+    Every writer has its own temporary file, so concurrent writers of one file do not interfere. System errors (a full
+    disk, a read-only folder) are raised with the name of `path`, which is left unchanged.
     """
     target = pathlib.Path(path)
     with _named(target):
@@ -24,7 +24,7 @@ def replacing(path: str | os.PathLike) -> Iterator[pathlib.Path]:
     try:
         with _named(target, temporary):
             yield temporary
-            temporary.chmod(0o644)  # temporary files are made for their owner alone
+            temporary.chmod(0o644)  # temporary files are created readable by their owner only
             temporary.replace(target)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -33,7 +33,7 @@ def replacing(path: str | os.PathLike) -> Iterator[pathlib.Path]:
 
 @contextmanager
 def _named(target: pathlib.Path, temporary: pathlib.Path | None = None) -> Iterator[None]:
-    """Errors of files that name none, or the temporary one, name the file that was to be written."""
+    """Make errors without a file name, or with the temporary one, name the target file."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The enums of the public API. Those the device reasons with stand here; the rest are made from the recorded API."""
+"""The enums of the public API. Those used by the device are written out; the others come from the recorded API."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ApiEnum(enum.Enum):
 
     __str__ = __repr__
 
-    def __format__(self, spec: str) -> str:  # in the sentences of checks, which are made on every first call
+    def __format__(self, spec: str) -> str:  # used in messages of checks, which are formatted on every first call
         text = f"{self.__class__.__name__}.{self._name_}"
         return format(text, spec) if spec else text
 

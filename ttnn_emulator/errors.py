@@ -1,4 +1,4 @@
-"""What can go wrong on the device, one class a kind, every message naming the operation and its arguments."""
+"""Errors of the emulated device, one class per kind; every message names the operation and its arguments."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class EmulatorError(RuntimeError):
         self.arguments = ""
 
     def at(self, operation: str, arguments: str) -> EmulatorError:
-        """Say which call was refused. The innermost operation wins: it is the one that knows why."""
+        """Name the refused call. The innermost operation wins, because it knows the reason."""
         if not self.operation:
             self.operation, self.arguments = operation, arguments
         return self
@@ -55,7 +55,7 @@ class OutOfMemory(EmulatorError):
 
 
 class UseAfterFree(EmulatorError):
-    """A tensor was used after its buffer had been given back."""
+    """A tensor was used after its buffer was deallocated."""
 
 
 class DeviceMismatch(EmulatorError):
@@ -63,11 +63,11 @@ class DeviceMismatch(EmulatorError):
 
 
 class ChipFault(EmulatorError):
-    """The card gives a wrong answer here; we raise rather than imitate it."""
+    """The card returns a wrong result here; the emulator raises instead of imitating it."""
 
 
 class NotEmulated(EmulatorError, NotImplementedError):
-    """`ttnn` has this, the emulator does not have it yet."""
+    """A feature of `ttnn` that is not emulated yet."""
 
 
 def require(condition: Any, message: str, *, hint: str = "") -> None:

@@ -1,7 +1,7 @@
 """The modules of the library: `ttnn.transformer`, `ttnn.operations.matmul`, `ttnn._ttnn.multi_device`, …
 
-Which names a module has is recorded from the library (`api/public_names.json`). A name is ours if a module of
-`library/` supplies it, if it is an operation, or if it is recorded as another name for something that is ours.
+The names of every module are recorded from the library (`api/public_names.json`). A name resolves if a module of
+`library/` supplies it, if it is an operation, or if it is recorded as an alias of a name that resolves.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PACKAGE = "ttnn_emulator"
 
 
 class Namespace(types.ModuleType):
-    """A module of the library; what the library has there and we lack answers too, by saying so."""
+    """A module of the library; names that are not emulated resolve to objects that raise when used."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -34,7 +34,7 @@ class Namespace(types.ModuleType):
         return value
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Scripts switch some things by setting a name; the module of ours that has it may want to know (`ON_SET`)."""
+        """Scripts change some settings by assignment; `ON_SET` of the supplying module is notified."""
         super().__setattr__(name, value)
         for module in SUPPLIED.get(self.__name__, ()) if name.startswith("_") and name[1:2] != "_" else ():
             told = vars(importlib.import_module(module)).get("ON_SET", {}).get(name)
@@ -49,14 +49,14 @@ _made: dict[str, Namespace] = {}
 
 
 def namespace(full_name: str) -> Namespace:
-    """The namespace of this full name, made on first use."""
+    """The namespace of this full name, created on first use."""
     if full_name not in _made:
         _made[full_name] = Namespace(full_name)
     return _made[full_name]
 
 
 def look_up(full_name: str) -> Any:
-    """What stands under a name of the library; unknown names raise AttributeError."""
+    """The object behind a name of the library; unknown names raise AttributeError."""
     home, _, name = full_name.rpartition(".")
     kind = public_names().get(full_name, "")
     if kind[:2] == "= " and _is_here(kind[2:]):
@@ -103,7 +103,7 @@ def attribute(full_name: str) -> Any:
 
 
 def top_level_operations() -> dict[str, Any]:
-    """Operations that stand directly in `ttnn`, and their other names."""
+    """Operations directly in `ttnn`, and their aliases."""
     named = {name[5:]: op for name, op in OPERATIONS.items() if name.count(".") == 1}
     aliases = {name: kind[2:] for name, kind in recorded_names()["modules"]["ttnn"].items() if kind[:2] == "= "}
     return named | {name: OPERATIONS[other] for name, other in aliases.items() if other in OPERATIONS}
@@ -116,7 +116,7 @@ def nested_namespaces() -> dict[str, Namespace]:
 
 
 def register_as_ttnn(package: types.ModuleType) -> None:
-    """Make `import ttnn`, `import ttnn.<module>` and `import tt_lib` give the emulator, in this process."""
+    """Make `import ttnn`, `import ttnn.<module>` and `import tt_lib` import the emulator in this process."""
     sys.modules["ttnn"] = package
     same = {name: name for name in recorded_names()["modules"]}
     for name, recorded in (recorded_names()["importable"] | same).items():

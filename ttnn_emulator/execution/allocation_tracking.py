@@ -1,8 +1,8 @@
-"""Buffers that a replay of a trace would overwrite, because they were made after its capture and still live.
+"""Buffers that a trace replay would overwrite: those allocated after its capture that are still alive.
 
-A trace writes to the addresses of its capture, which the allocator meanwhile gives to others. The library counts those
-buffers if TT_METAL_TRACE_ALLOC_TRACKING=1 is set when it is imported, and then refuses to replay. Here a replay touches
-nobody else's values; what a card would corrupt is told all the same.
+A trace writes to the addresses of its capture, which the allocator may have reused since. With
+TT_METAL_TRACE_ALLOC_TRACKING=1 at import, the library tracks those buffers and refuses to replay. An emulated replay
+corrupts no other buffer, but it reports what the card would corrupt.
 """
 
 from __future__ import annotations
@@ -21,20 +21,22 @@ if TYPE_CHECKING:
     from ttnn_emulator.tensors.storage import Placement, Storage
     from ttnn_emulator.tensors.tensor import Tensor
 
+# tt-metal v0.81.1: ttnn/ttnn/tools/trace_allocation_tracker.py, TRACE_ALLOC_TRACKING
 TRACE_ALLOC_TRACKING = os.environ.get("TT_METAL_TRACE_ALLOC_TRACKING") == "1"
 TRACE_ALLOC_DIAGNOSTICS = TRACE_ALLOC_TRACKING and os.environ.get("TT_METAL_TRACE_ALLOC_TRACEBACKS") == "1"
-TRACE_ALLOC_REFERRER_DEPTH = 10  # the library's default; who refers to a buffer is not searched for here
+# tt-metal v0.81.1: ttnn/ttnn/tools/trace_allocation_tracker.py, TRACE_ALLOC_REFERRER_DEPTH
+TRACE_ALLOC_REFERRER_DEPTH = 10  # the library's default; the emulator does not search for referrers
 
 Unsafe = dict[int, str]  # id of a buffer → the operation that made it
 
 
 class _Tracker(listeners.Listener):
-    """Notes buffers as they come and go."""
+    """Tracks allocations and deallocations."""
 
     def __init__(self) -> None:
-        self.unsafe: dict[tuple[int, int], Unsafe] = {}  # device and trace → buffers that live
+        self.unsafe: dict[tuple[int, int], Unsafe] = {}  # device and trace → live buffers
         self.contexts: list[str] = []
-        self.scopes: dict[int, int] = {}  # device → how many scopes in which buffers do not count
+        self.scopes: dict[int, int] = {}  # device → open scopes in which buffers are not tracked
 
     def started(self, event: listeners.OperationEvent) -> None:
         self.contexts.append(event.name)
@@ -81,7 +83,7 @@ def get_all_unsafe_tracked_ids() -> set[int]:
 
 
 def remove_unsafe_tracked_id(mesh_device: MeshDevice, buffer_unique_id: int) -> None:
-    """Count a buffer no more: it may be overwritten."""
+    """Stop tracking a buffer: it may be overwritten."""
     for (device, _), buffers in _tracker.unsafe.items():
         if device == mesh_device.id():
             buffers.pop(buffer_unique_id, None)
@@ -132,7 +134,7 @@ class TraceAllocationTracker:
 
     @classmethod
     def acknowledge_corruptible(cls, tensor: Tensor) -> None:
-        """Count a tensor's buffer no more."""
+        """Stop tracking a tensor's buffer."""
         from ttnn_emulator.tensors.tensor import Tensor
 
         if not TRACE_ALLOC_TRACKING:
@@ -148,7 +150,7 @@ class TraceAllocationTracker:
     def verify_before_replay(cls, mesh_device: MeshDevice, trace_id: Any) -> None:
         """Refuse to replay a trace that would overwrite buffers."""
         if get_unsafe_tracked_ids(mesh_device, trace_id):
-            gc.collect()  # some may live in cycles only
+            gc.collect()  # some may be alive only in reference cycles
         found = get_unsafe_tracked_ids(mesh_device, trace_id)
         if found:
             lines = [f"Buffer {number}" + (f" [op: {made_by}]" if made_by else "") for number, made_by in found.items()]

@@ -1,12 +1,12 @@
-"""Replays of small traces in memory that stays: what does not depend on values is worked out once.
+"""Bound replays of small traces: everything that does not depend on values is computed once, on fixed buffers.
 
-A program of a trace reads and writes the same buffers in every replay. For a small model, finding operands, shaping
-them and asking for memory takes longer than computing. So a trace whose results are small in sum gets memory of its own
-for every buffer that it writes, and each program becomes a function without arguments: what is `Bindable` makes it
-itself, and what is not computes as ever and is copied.
+A program of a trace reads and writes the same buffers in every replay. For a small model, looking up operands,
+reshaping them and allocating memory takes longer than computing. So a trace with small results gets private memory for
+every buffer that it writes, and each program becomes a nullary function: a `Bindable` computation supplies it, any
+other runs as usual and its result is copied.
 
-Nobody outside sees that memory: what a replay leaves behind is copied out, and inputs that the host changes are copied
-in. Buffers that have not changed so far, such as weights, are read where they lie, and are found out when they do.
+The private memory is not visible outside: results are copied out, and inputs that the host changes are copied in.
+Buffers that have not changed so far, such as weights, are read in place; changes are detected.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from ttnn_emulator.execution.trace import Program
     from ttnn_emulator.hardware.device import MeshDevice
 
-MOST_VALUES = 1 << 21  # of all results: 8 MB, beyond which computing takes the time
+MOST_VALUES = 1 << 21  # of all results: 8 MB, beyond which compute time dominates
 Run = Callable[[], Any]
 
 
 @dataclass(frozen=True)
 class Outside:
-    """A buffer that the trace reads and does not write: what it held, and where a copy of what changes is kept."""
+    """A buffer that the trace reads but does not write: its last values, and the copy that the programs read."""
 
     storage: Storage
     seen: torch.Tensor
@@ -44,7 +44,7 @@ class Outside:
     copy: torch.Tensor | None = None
 
     def is_current(self) -> bool:
-        """Whether the programs see what the buffer holds, after it was copied if need be."""
+        """Whether the programs see the buffer's current values, after copying them if necessary."""
         values, copy = self.storage.values, self.copy
         if values is None:
             return False
@@ -67,11 +67,11 @@ class Held:
 
 @dataclass
 class BoundTrace:
-    """A trace's programs as functions without arguments, for one mode of numerics."""
+    """A trace's programs as nullary functions, for one numerics mode."""
 
     mode: str
     outside: list[Outside]
-    memory: dict[int, Held]  # by buffer; compiled loops know addresses only, so it must live as long as they
+    memory: dict[int, Held]  # by buffer; must outlive the compiled loops, which only know addresses
     runs: list[Run] = field(default_factory=list)
     results: list[tuple[Storage, torch.Tensor]] = field(default_factory=list)
 
@@ -81,11 +81,11 @@ class BoundTrace:
         self.hand_out()
 
     def is_unchanged(self) -> bool:
-        """Whether the buffers that nobody has changed so far are as they were."""
+        """Whether the buffers that were constant so far are unchanged."""
         return all(each.copy is not None or each.is_current() for each in self.outside)
 
     def hand_out(self) -> None:
-        """Put copies of what others can read where they read it."""
+        """Copy results that are visible outside to their storages."""
         for storage, values in self.results:
             storage.values = [values.clone()]
 
@@ -112,7 +112,7 @@ class Replays:
         """Replay the trace bound; whether that was possible."""
         if device.num_devices != 1 or not device.holds_values or not self._is_possible:
             return False
-        if not self.lock.acquire(blocking=False):  # another thread is in the middle of a replay
+        if not self.lock.acquire(blocking=False):  # another thread is replaying
             return False
         try:
             bound = self.bound
@@ -133,7 +133,7 @@ class Replays:
         return True
 
     def _bind(self) -> BoundTrace | None:
-        """Run the programs one by one and keep what they are bound to."""
+        """Run the programs one by one and record how they are bound."""
         outside = list(self._outside())
         if any(each.storage.values is None for each in outside):
             return None
@@ -169,7 +169,7 @@ class Replays:
 
 
 def _bound(program: Program, arguments: Sequence[Any], runs: list[Run]) -> list[torch.Tensor]:
-    """Run a program, note how it is run again, and say which memory it fills."""
+    """Run a program, record how to run it again, and return the memory that it fills."""
     plan = program.plan
     if isinstance(plan.compute, Bindable) and all(_can_be_bound(each, plan.narrow) for each in arguments):
         made = plan.compute.bind(
@@ -223,7 +223,7 @@ def _carrier(argument: Any, narrow: bool) -> Any:
 
 @dataclass(frozen=True)
 class Reshaped:
-    """A view of a buffer that torch cannot give without a copy."""
+    """A view of a buffer that torch cannot express without a copy."""
 
     of: Any
     reshape: Callable[[torch.Tensor], torch.Tensor]

@@ -1,6 +1,6 @@
-"""Lets a tracer stand between a script and the operations that it calls, with arguments as they were written.
+"""Hooks between a script and the operations that it calls, with the arguments of the call.
 
-Calls within an operation are none of the script's: hooks do not see them.
+Hooks do not see calls inside operations.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _inside = _Inside()
 
 
 def add(hook: Hook) -> None:
-    """Have `hook` called for every operation from now on; once is enough."""
+    """Call `hook` for every operation from now on; repeated installation has no effect."""
     if hook not in _hooks:
         _hooks.append(hook)
     Operation.__call__ = _hooked  # type: ignore[method-assign]
 
 
 def remove(hook: Hook) -> None:
-    """Stop; without hooks, calls take their short way again."""
+    """Remove the hook; without hooks, calls use the fast path again."""
     if hook in _hooks:
         _hooks.remove(hook)
     if not _hooks:

@@ -1,10 +1,9 @@
-"""Replays of a trace straight from torch's memory and back into it.
+"""Direct replays: from torch tensors to torch tensors, without ttnn tensors in between.
 
-`from_torch`, `copy_host_to_device_tensor`, `execute_trace` and `to_torch` hand values from buffer to buffer, which for
-a small model takes as long as a layer of it. Of a trace that runs in memory of its own (`bound_replay`) the inputs can
-be written where its programs read them, and the results read where they are written: the same bits in fewer steps. The
-tensors of the trace are not touched, so they keep what they held. Whoever listens to operations, or captures a trace,
-gets the long way: then there is no direct one.
+`from_torch`, `copy_host_to_device_tensor`, `execute_trace` and `to_torch` copy values from buffer to buffer, which for
+a small model takes as long as one of its layers. For a bound trace (`bound_replay`), inputs are written directly to the
+memory that its programs read, and results are read from the memory that they write: the same bits in fewer steps. The
+tensors of the trace keep their values. With listeners, or during a capture, there is no direct replay.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ Read = Callable[[], torch.Tensor]
 
 @dataclass(frozen=True)
 class DirectReplay:
-    """One replay a call: from torch tensors, one a given buffer, to torch tensors, one a wanted result."""
+    """Replays per call: from one torch tensor per input buffer to one torch tensor per requested result."""
 
     device: MeshDevice
     replays: Replays
@@ -43,11 +42,11 @@ class DirectReplay:
     reads: list[Read]
 
     def __call__(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
-        """What the trace gives for these inputs; None if it has to be run the long way."""
+        """The results for these inputs; None if the trace must run through `execute_trace`."""
         device, bound, lock = self.device, self.bound, self.replays.lock
         if listeners.active or device.capturing is not None or not device.is_open or bound.mode != mode.current():
             return None
-        if not lock.acquire(blocking=False):  # another thread is in the middle of a replay
+        if not lock.acquire(blocking=False):  # another thread is replaying
             return None
         try:
             if self.replays.bound is not bound or not bound.is_unchanged():
@@ -90,7 +89,7 @@ def direct_replay(
 
 
 def _writing(target: torch.Tensor, dtype: DataType) -> Write:
-    """How a torch tensor becomes what a buffer of `dtype` holds."""
+    """The conversion of a torch tensor to a buffer of `dtype`."""
     if dtype is not DataType.BFLOAT16:
         return lambda values: target.copy_(carriers.host_convert(values, dtype))
     is_narrow = target.dtype is torch.bfloat16
@@ -108,7 +107,7 @@ def _writing(target: torch.Tensor, dtype: DataType) -> Write:
 
 
 def _reading(held: Held, tensor: Tensor, dtype: torch.dtype | None) -> Read:
-    """How a torch tensor of `dtype`, or of the one that `to_torch` chooses, is made of what a program has written."""
+    """The conversion of a program's output to a torch tensor of `dtype`, or of the one that `to_torch` chooses."""
     values = held.values.view(tuple(tensor._spec.shape))
     if tensor.dtype in FLOAT_DTYPES and dtype is torch.float32:
         return functools.partial(carriers.widened, values) if values.dtype is torch.bfloat16 else values.clone

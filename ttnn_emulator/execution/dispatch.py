@@ -1,4 +1,4 @@
-"""Runs a call: bind its arguments, find or prepare its plan, take memory, compute, tell whoever listens."""
+"""Runs a call: binds arguments, looks up or prepares the plan, allocates, computes, notifies listeners."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from ttnn_emulator.tensors.tensor import Tensor
 
 
 class _State(threading.local):
-    """What a thread is in the middle of."""
+    """The dispatch state of a thread."""
 
     device: MeshDevice | None = None  # whose call is being prepared
-    specs_only: bool = False  # give specs, take no memory, compute nothing
+    specs_only: bool = False  # infer specs only: no allocation, no computation
 
 
 state = _State()
@@ -84,10 +84,10 @@ class _Prepared:
         self.placements = [
             Placement.of(spec, device) if device is not None and spec.on_device else None for spec in self.outputs
         ]
-        # Whether the library runs a program for it.
+        # Whether the library launches a program for it.
         self.launches = computes and not is_empty and plan.program is not NO_PROGRAM and any(self.placements)
         self.is_single = self.wrap is Tensor and not self.into and plan.padding is None  # one tensor, a new one
-        # One new tensor on one chip: what nearly all calls are, and what takes the shortest way through `_run`.
+        # One new tensor on one chip: the common case, and the fast path of `_run`.
         self.is_plain = (
             self.wrap is Tensor
             and self.shares is None
@@ -104,7 +104,7 @@ class _Prepared:
 
 
 def _nothing_in(specs: Sequence[Spec]) -> Callable[..., list[torch.Tensor]]:
-    """Computes results without values, whatever their inputs hold."""
+    """Computes results without values."""
     return lambda *_: [torch.empty(tuple(spec.shape), dtype=CARRIER[spec.dtype]) for spec in specs]
 
 
@@ -121,7 +121,7 @@ def current_device() -> MeshDevice | None:
 
 @contextmanager
 def specs_only():
-    """Within this block operations check and infer, but take no memory and compute nothing."""
+    """Within this block, operations check and infer, but neither allocate nor compute."""
     before, state.specs_only = state.specs_only, True
     try:
         yield
@@ -144,7 +144,7 @@ def call_composite(op: Operation, args: tuple, kwargs: dict[str, Any]) -> Any:
 
 
 def _own_handle(result: Any, values: Sequence[Any]) -> Any:
-    """What nothing had to be done for comes back as a second handle, never as the argument itself."""
+    """A no-op returns a second handle, never the argument itself."""
     if result.__class__ is Tensor:
         for value in values:
             if value is result:
@@ -180,12 +180,12 @@ def call_device_operation(op: Operation, args: tuple, kwargs: dict[str, Any]) ->
 
 
 def _refused(error: Exception, op: Operation, overload: Overload, values: tuple) -> EmulatorError:
-    """An error of torch or Python inside an operation, told as the operation's own."""
+    """An error of torch or Python inside an operation, raised as the operation's error."""
     return _placed(InvalidArgument(f"{type(error).__name__}: {error}"), op, overload, values)
 
 
 def _placed(error: EmulatorError, op: Operation, overload: Overload, values: tuple) -> EmulatorError:
-    """The error with its call; that of a program without a public name is told by the operation that launches it."""
+    """The error with its call; the launching operation names errors of programs without a public name."""
     return error.at(op.name, describe(overload.names, values)) if op.is_public else error
 
 
@@ -227,7 +227,7 @@ def _find_plan(op: Operation, overload: Overload, values: tuple, device: MeshDev
     key = (op, overload, overload.key(values))
     try:
         found = cache.plans.get(key)
-    except TypeError:  # an argument that cannot be hashed: prepare every time
+    except TypeError:  # an unhashable argument: prepare on every call
         return _prepare(op, overload, values, device)
     if found is not None:
         cache.hits += 1
@@ -253,7 +253,7 @@ HOST_CAST = "ttnn.to_dtype"  # takes int8: it never reaches the device
 HOST_MOVES = ("ttnn.to_layout",)  # take int8 on the host
 
 
-# Operations that know fp8_e4m3; every other one says that it does not.
+# Operations that support fp8_e4m3; every other one refuses it.
 TAKE_FP8 = frozenset(
     {"ttnn.typecast", HOST_CAST}
     | {
@@ -312,7 +312,7 @@ def _prepare(op: Operation, overload: Overload, values: tuple, device: MeshDevic
     return prepared
 
 
-PLAIN = frozenset({type(None), bool, int, float, str})  # arguments that stay as they are
+PLAIN = frozenset({type(None), bool, int, float, str})  # arguments that need no conversion
 
 
 def _as_spec(value: Any) -> Any:
@@ -368,7 +368,7 @@ def _run(prepared: _Prepared, values: tuple, device: MeshDevice | None) -> Any:
 
 
 def _run_staged(prepared: _Prepared, inputs: list, values: tuple, device: MeshDevice) -> Any:
-    """A call of several programs: memory comes and goes in their order."""
+    """A call of several programs: memory is allocated and freed in their order."""
     plan, names = prepared.plan, prepared.names
     sources = {names[slot]: values[slot]._storage for slot in prepared.reads if isinstance(values[slot], Tensor)}
     rehearsal = Rehearsal(device, _require_l1).run(plan.stages, sources, prepared.placements)
@@ -397,7 +397,7 @@ def _free_specs(prepared: _Prepared, values: tuple) -> None:
 
 
 def _is_given(prepared: _Prepared, values: tuple) -> bool:
-    """Whether the caller gave a tensor for the one output."""
+    """Whether the caller passed a tensor for the single output."""
     into = prepared.into
     return bool(into) and into[0] is not None and values[into[0]] is not None
 
@@ -502,7 +502,7 @@ def _target(prepared: _Prepared, number: int, values: tuple) -> Storage | None:
 
 
 def _given(prepared: _Prepared, number: int, values: tuple) -> Tensor | None:
-    """The tensor that was given for an output: the parameter itself, or its part in a sequence of outputs."""
+    """The tensor passed for an output: the parameter itself, or its element in a sequence of outputs."""
     slot = prepared.into[number] if number < len(prepared.into) else None
     given = None if slot is None else values[slot]
     return given[number] if given.__class__ is tuple else given  # type: ignore[index]
@@ -608,7 +608,7 @@ def _require_l1(l1_bytes: int, device: MeshDevice) -> None:
 
 
 def describe(names: Sequence[str], values: Sequence[Any]) -> str:
-    """The arguments of a call for an error message: those that were given, tensors by their specs."""
+    """The explicit arguments of a call for an error message, tensors by their specs."""
     shown = []
     for name, value in zip(names, values):
         if value is None or value is False or (value.__class__ is tuple and not value):

@@ -1,7 +1,7 @@
-"""`ttnn.graph`: record what is called as a graph of functions, tensors and buffers, and read facts off it.
+"""`ttnn.graph`: capture calls as a graph of functions, tensors and buffers.
 
-Nodes have the library's form (a list of dictionaries with counter, node_type, params and connections), so tools that
-read its captures read these. Functions are named after operations (`ttnn.softmax`); the library also records the
+Nodes have the library's format (a list of dictionaries with counter, node_type, params and connections), so tools for
+its captures read these, too. Functions are named after operations (`ttnn.softmax`); the library also records the
 classes behind them (`SoftmaxDeviceOperation`).
 """
 
@@ -26,16 +26,17 @@ RunMode = ALL_ENUMS["RunMode"]
 Node = dict[str, Any]
 
 
+# tt-metal v0.77.0: ttnn/core/graph/graph_processor.cpp, GraphProcessor::track_allocate
 class GraphRecorder(listeners.Listener):
-    """Writes nodes while operations run."""
+    """Records nodes while operations run."""
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.open: list[int] = []
         self.tensors: dict[int, int] = {}  # tensor id → its latest node
         self.buffers: dict[int, int] = {}  # id of a storage → its node
-        self.devices: dict[int, MeshDevice] = {}  # those that tensors and buffers were seen on
-        self.held: dict[int, Node] = {}  # id of a storage → its buffer, of those that the capture knows
+        self.devices: dict[int, MeshDevice] = {}  # devices of recorded tensors and buffers
+        self.held: dict[int, Node] = {}  # id of a storage → its buffer, for live recorded buffers
         self.buffers_after: dict[str, list[Node]] = {}  # node of an outermost call → buffers after it
         self.began = time.perf_counter_ns()
         self.open.append(self.add("capture_start", None))
@@ -145,7 +146,7 @@ def _place(storage: Storage, placement: Placement) -> Node:
 
 
 def _residence(tensor: Tensor) -> Node:
-    """Where a tensor on a device lies, chip by chip; addresses are the same on all."""
+    """The addresses of a device tensor, per chip; they are the same on all chips."""
     device = tensor.device()
     root = tensor._storage.root
     if device is None or root.placement is None:
@@ -170,7 +171,7 @@ _capture: list[tuple[GraphRecorder, ExitStack]] = []
 
 
 def begin_graph_capture(run_mode: Any = None) -> None:
-    """Start to record. In mode NO_DISPATCH operations only check and infer: no memory is taken, nothing computed."""
+    """Start a capture. In mode NO_DISPATCH, operations only check and infer; nothing is allocated or computed."""
     stack = ExitStack()
     recorder = GraphRecorder()
     stack.enter_context(listeners.listening(recorder))
@@ -190,19 +191,19 @@ def _ended() -> GraphRecorder:
 
 
 def end_graph_capture() -> list[Node]:
-    """Stop recording and return the graph."""
+    """End the capture and return the graph."""
     return _ended().nodes
 
 
 def end_graph_capture_to_file(report_path: str | pathlib.Path) -> str:
-    """Stop recording, write the graph and what goes with it to a file, and return the graph as JSON."""
+    """End the capture, write the report to a file, and return the graph as JSON."""
     recorder = _ended()
     write_report(report_path, recorder, pages=is_detailed_buffer_tracing_enabled())
     return json.dumps(recorder.nodes)
 
 
 def track_function_start(function_name: str) -> None:
-    """Begin a function of one's own in the graph that is captured, if one is."""
+    """Begin a user-defined function in the current capture, if any."""
     if _capture:
         recorder = _capture[-1][0]
         recorder.open.append(recorder.add("function_start", {"name": function_name, "inputs": "0"}))
@@ -215,7 +216,7 @@ def track_function_end() -> None:
 
 
 def unwind_open_functions(reason: str = "") -> None:
-    """End all functions that were begun and not ended, for that reason."""
+    """End all open functions as aborted, with this reason."""
     while _capture and len(_capture[-1][0].open) > 1:
         _close(_capture[-1][0], {"aborted": reason})
 
@@ -234,7 +235,7 @@ _tracing = {"detailed buffers": False}
 
 
 def enable_detailed_buffer_tracing() -> None:
-    """Have buffers in reports page by page; captures of the emulator hold every buffer in any case."""
+    """Include buffer pages in reports; captures record every buffer in any case."""
     _tracing["detailed buffers"] = True
 
 

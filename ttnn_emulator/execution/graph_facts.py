@@ -1,4 +1,4 @@
-"""What captured graphs tell: calls, memory, outputs, durations."""
+"""Queries on captured graphs: calls, memory, outputs, durations."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ttnn_emulator.enums import BufferType
 from ttnn_emulator.tensors.shapes import Shape
 
 # Buffers that live as long as a program runs; all end with the node circular_buffer_deallocate_all.
+# tt-metal v0.77.0: ttnn/api/ttnn/graph/graph_consts.hpp, kNodeCBAllocate
 PROGRAM_BUFFERS = ("circular_buffer_allocate", "dataflow_buffer_allocate", "scratchpad_allocate")
 
 Node = dict[str, Any]
@@ -19,7 +20,7 @@ Node = dict[str, Any]
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """Shape, size and memory of a tensor that a captured graph puts out."""
+    """Shape, size and memory of an output tensor of a captured graph."""
 
     shape: Shape
     size: int
@@ -31,7 +32,7 @@ class TensorInfo:
 
 @dataclass(frozen=True)
 class PeakMemoryUsagePerCore:
-    """The most bytes of L1 that one core held at a time: in circular buffers, in tensors, in both."""
+    """Peak L1 bytes of one core: in circular buffers, in tensors, and in total."""
 
     peak_cb: int
     peak_l1: int
@@ -60,12 +61,13 @@ class PeakMemoryUsagePerCore:
 
 
 def extract_calltrace(trace: list[Node]) -> list[str]:
-    """Names of the functions in the order of their calls, nested ones after the one that calls them."""
+    """Function names in call order, callees after their caller."""
     return [node["params"]["name"] for node in trace if node["node_type"] == "function_start"]
 
 
+# tt-metal v0.77.0: ttnn/core/graph/graph_trace_utils.cpp, extract_peak_L1_memory_usage
 def extract_peak_L1_memory_usage(trace: list[Node]) -> int:
-    """The most L1, over all cores, that tensors and the program's buffers of a core held at one time."""
+    """Peak L1: tensors over all cores plus the program buffers of a core."""
     tensors = program = peak = 0
     for node in trace:
         kind, params = node["node_type"], node["params"] or {}
@@ -78,10 +80,11 @@ def extract_peak_L1_memory_usage(trace: list[Node]) -> int:
     return peak
 
 
+# tt-metal v0.77.0: ttnn/core/graph/graph_trace_utils.cpp, extract_resource_usage_per_core
 def extract_resource_usage_per_core(
     trace: list[Node], interleaved_storage_cores: int | None = None
 ) -> PeakMemoryUsagePerCore:
-    """The most L1 of one core: each kind of the program's buffers, tensors, and all together."""
+    """Peak L1 of one core: per kind of program buffer, of tensors, and in total."""
     if interleaved_storage_cores is not None:
         warnings.warn(
             "interleaved_storage_cores has no effect: the captured buffers say how many banks they use",
@@ -111,7 +114,7 @@ def _is_borrowed(params: Node) -> bool:
 
 
 def _after(node: Node, held: int, size: str) -> int:
-    """Bytes of L1 that tensors hold once this node has passed."""
+    """L1 bytes of tensors after this node."""
     params = node["params"] or {}
     if str(params.get("type", "")) not in (BufferType.L1.name, BufferType.L1_SMALL.name):
         return held
@@ -121,13 +124,13 @@ def _after(node: Node, held: int, size: str) -> int:
 
 
 def extract_output_tensors(trace: list[Node]) -> set[int]:
-    """Nodes of the tensors that the last function put out."""
+    """Nodes of the output tensors of the last function."""
     ends = [node for node in trace if node["node_type"] == "function_end" and node["connections"]]
     return set(ends[-1]["connections"]) if ends else set()
 
 
 def extract_output_info(trace: list[Node]) -> list[TensorInfo]:
-    """Shape, size and memory of the tensors that the last function put out."""
+    """Shape, size and memory of the output tensors of the last function."""
     nodes = [trace[number]["params"] for number in sorted(extract_output_tensors(trace))]
     nodes = [params for params in nodes if params["type"] != "HOST"]
     return [TensorInfo(_shape(params["shape"]), params["size"], BufferType[params["type"]]) for params in nodes]
@@ -138,14 +141,14 @@ def _shape(text: str) -> Shape:
 
 
 def count_intermediate_and_output_tensors(trace: list[Node]) -> tuple[int, int]:
-    """How many tensors were made on the way, and how many came out at the end."""
+    """The numbers of intermediate and of output tensors."""
     outputs = extract_output_tensors(trace)
     made = {number for node in trace if node["node_type"] == "function_end" for number in node["connections"]}
     return len(made - outputs), len(outputs)
 
 
 def extract_levelized_graph(trace: list[Node], max_level: int = 1) -> list[Node]:
-    """Functions down to `max_level`, with edges from those that made their inputs."""
+    """Functions down to `max_level`, with edges from the producers of their inputs."""
     made_by: dict[int, int] = {}
     functions: list[Node] = []
     open_functions: list[Node] = []

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ttnn_emulator.execution.graph import GraphRecorder
     from ttnn_emulator.hardware.device import MeshDevice
 
+# tt-metal v0.77.0: ttnn/api/ttnn/graph/graph_consts.hpp, kCurrentReportVersion
 REPORT_VERSION = 1
 
 

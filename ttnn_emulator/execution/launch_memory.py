@@ -1,8 +1,8 @@
-"""What a call that launches several programs takes and gives back in L1, program by program.
+"""L1 allocations and deallocations of calls that launch several programs, program by program.
 
-A convolution shards its input, gathers its borders, frees it, moves what was gathered up, and only then takes room for
-its result: whether it fits depends on that order. A plan that has stages is allocated by them, one after the other.
-Stages know buffers by name: a parameter of the call, an output, or a word for something in between.
+A convolution shards its input, gathers the halo, frees the input, reallocates the halo, and only then allocates its
+result: whether it fits depends on that order. A plan with stages is allocated stage by stage. Stages refer to buffers
+by name: a parameter of the call, an output, or the name of an intermediate.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Take:
-    """Room for a tensor, or for some bytes of L1 on each of some cores."""
+    """Allocate a tensor, or bytes of L1 on each of some cores."""
 
     name: str
     spec: Spec | None = None
@@ -37,21 +37,21 @@ class Take:
 
 @dataclass(frozen=True)
 class TakeOutput:
-    """Room for an output of the plan."""
+    """Allocate an output of the plan."""
 
     number: int = 0
 
 
 @dataclass(frozen=True)
 class Free:
-    """Give a buffer back, whoever else has it."""
+    """Free a buffer, even if it is shared."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Move:
-    """Give a buffer back and take room for it again, which may close a gap."""
+    """Free a buffer and allocate it again, which may defragment L1."""
 
     name: str
 
@@ -67,7 +67,7 @@ Stage = Take | TakeOutput | Free | Move | Launch
 
 
 class Rehearsal:
-    """One run through the stages of a call: takes its outputs, and gives its inputs back where the stages say so."""
+    """One pass through the stages of a call: allocates its outputs, and frees inputs where the stages say so."""
 
     def __init__(self, device: MeshDevice, require_l1: Callable[[int, MeshDevice], None]) -> None:
         self.device = device
@@ -110,6 +110,6 @@ class Rehearsal:
             self.freed.append(root)
 
     def end_inputs(self) -> None:
-        """What was freed on the way loses its values: they have been read."""
+        """Drop the values of inputs that the stages freed, after they were read."""
         for storage in self.freed:
             storage.release("the call that took it as its input and was told to free it")

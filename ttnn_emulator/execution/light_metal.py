@@ -1,7 +1,7 @@
-"""Light metal: the buffers that a program took and gave back, as a binary that can be replayed on a device.
+"""Light metal: buffer allocations and deallocations, as a binary that can be replayed on a device.
 
-The released library records nothing else of its operations (measured: the binary of an addition holds the creation and
-the end of its buffers, no kernels), so a replay takes and frees the same room. The bytes are a form of our own.
+The released library records nothing else of its operations, so a replay only allocates and frees the same buffers. The
+binary format is our own.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from ttnn_emulator.execution import listeners
 from ttnn_emulator.hardware.device import MeshDevice
 from ttnn_emulator.tensors.storage import Placement, Storage
 
-Command = list[Any]  # ["take", buffer, memory, bytes, bytes a bank, banks] or ["free", buffer]
+Command = list[Any]  # ["take", buffer, memory, bytes, bytes per bank, banks] or ["free", buffer]
 
 
+# asked ttnn 0.81.1: the binary of an addition holds the allocation and deallocation of its buffers, no kernels
 class LightMetalBinary:
     """The bytes of a capture."""
 
@@ -70,14 +71,14 @@ _running: list[_Capture] = []
 
 
 def light_metal_begin_capture() -> None:
-    """Record buffers from now on; a capture that runs already is dropped."""
+    """Start a capture; a running capture is dropped."""
     _stop()
     _running.append(_Capture())
     listeners.add(_running[-1])
 
 
 def light_metal_end_capture() -> LightMetalBinary:
-    """Stop recording; without a capture the binary has no commands."""
+    """End the capture; without one, the binary has no commands."""
     binary = LightMetalBinary()
     binary.set_data(json.dumps(_stop()).encode())
     return binary
@@ -92,7 +93,7 @@ def _stop() -> list[Command]:
 
 
 class LightMetalReplay:
-    """Takes and frees the buffers of a binary again."""
+    """Replays the allocations and deallocations of a binary."""
 
     def __init__(self, binary: LightMetalBinary, device: MeshDevice) -> None:
         self._binary = binary
@@ -105,7 +106,7 @@ class LightMetalReplay:
         return LightMetalReplay(binary, device)
 
     def run(self) -> bool:
-        """Whether the binary has commands' form and its buffers found room; what is left at the end is freed."""
+        """Replay; False if the binary is malformed or a buffer does not fit. Remaining buffers are freed at the end."""
         if self._binary.is_empty():
             return False
         taken: dict[int, tuple[BufferType, int]] = {}
@@ -116,7 +117,7 @@ class LightMetalReplay:
                     taken[number] = (place, self._device.memories[place].allocate(*facts[1:]))
                 else:
                     self._free(*taken.pop(number))
-        except (EmulatorError, ValueError):  # as the library: a replay that fails says so by its answer
+        except (EmulatorError, ValueError):  # as in the library, a failed replay returns False
             return False
         finally:
             for place, address in taken.values():

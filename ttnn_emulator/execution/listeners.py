@@ -1,4 +1,4 @@
-"""Lets a profiler, a graph capture or a test hear every operation and every buffer as they come and go."""
+"""Listeners: profilers, graph captures and tests are notified of every operation and every buffer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ active: list[Listener] = []
 class OperationEvent:
     """One call. `result`, `end` and, of a failed call, `error` are set when it has ended.
 
-    is_composite   made of other operations, which are heard too, one level deeper
+    is_composite   calls other operations, which are reported too, one level deeper
     l1_bytes       circular buffers that the program keeps in the L1 of every core it uses
     """
 
@@ -39,19 +39,19 @@ class OperationEvent:
 
 
 class Listener:
-    """Override what you want to hear."""
+    """Base class; override the events of interest."""
 
     def started(self, event: OperationEvent) -> None:
-        """An operation has its arguments and is about to run."""
+        """An operation is about to run."""
 
     def ended(self, event: OperationEvent) -> None:
-        """An operation has its result, or has failed."""
+        """An operation has returned or failed."""
 
     def allocated(self, storage: Storage, placement: Placement) -> None:
-        """A buffer was taken on a device."""
+        """A buffer was allocated on a device."""
 
     def freed(self, storage: Storage) -> None:
-        """A buffer was given back."""
+        """A buffer was freed."""
 
 
 class _Depth(threading.local):
@@ -63,7 +63,7 @@ _depth = _Depth()
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[Listener]:
-    """Within this block, `listener` hears every operation.
+    """Within this block, `listener` is notified of every operation.
 
     >>> class Names(Listener):
     ...     def started(self, event): print(event.name)

@@ -1,8 +1,8 @@
 """The table of operations.
 
-An operation of the device is one function from its arguments, with *specs* in place of tensors, to a `Plan`: it checks
-them as `ttnn` does, says what comes out, and hands back the prepared computation. The plan is kept in the device's
-program cache, so a warm call neither checks nor infers anything.
+A device operation is one function from its arguments, with *specs* instead of tensors, to a `Plan`: it checks them as
+`ttnn` does, infers the outputs, and returns the prepared computation. The plan is stored in the device's program cache,
+so a warm call neither checks nor infers anything.
 
     @operation("ttnn.relu", ignores=("sub_core_grids",))
     def relu(input_tensor, *, memory_config=None, output_tensor=None):
@@ -45,11 +45,11 @@ Bind = Callable[[Sequence[Any], Sequence[bool]], tuple[Callable[[], Any] | None,
 
 @dataclass(frozen=True)
 class Bindable:
-    """A computation that can be bound to memory, for traces that run it again and again on the same.
+    """A computation that can be bound to fixed buffers, for traces that repeat it on the same memory.
 
-    `bind` takes contiguous carriers that stay where they are, and whether each keeps its values, too. It gives a
-    function that computes from what they then hold, or None if nothing is left to do, and the carrier that is filled.
-    Where it gives None alone, the computation is called as ever.
+    `bind` takes contiguous carriers with fixed addresses, and whether each is constant. It returns a function that
+    computes from their current values, or None if nothing is left to do, and the carrier that is filled. If it returns
+    None alone, the computation is called as usual.
     """
 
     compute: Callable[..., Any]
@@ -60,31 +60,31 @@ class Bindable:
 
 
 def bindable(compute: Callable[..., Any], bind: Bind | None) -> Callable[..., Any]:
-    """A computation with what binds it, if anything does."""
+    """A computation with its `bind` function, if it has one."""
     return compute if bind is None else Bindable(compute, bind)
 
 
-@dataclass(slots=True, eq=False)  # not frozen, which makes it take twice as long to make
+@dataclass(slots=True, eq=False)  # not frozen: that would double its construction time
 class Plan:
-    """What one call does, prepared once and never changed.
+    """A prepared call; immutable.
 
-    outputs   spec of the result; a list or tuple of specs gives a list or tuple of tensors; None gives None
+    outputs   spec of the result; a list or tuple of specs returns a list or tuple of tensors; None returns None
     compute   wide carriers of the tensors in `reads` → carrier(s) of the outputs, already of their dtype; it may be
               `Bindable`
     reads     names of the tensor parameters that `compute` takes, in order; by default all but those in `into`
-    into      names of parameters whose buffers receive the outputs, one an output (None: a new buffer)
+    into      names of parameters whose buffers receive the outputs, one per output (None: a new buffer)
     shares    name of the parameter whose buffer the output is a view of
-    across    `compute` sees all chips of the mesh: it takes and gives lists with one carrier a chip
+    across    `compute` sees all chips of the mesh: it takes and returns lists with one carrier per chip
     l1_bytes  circular buffers that the program keeps in the L1 of every core it uses
-    stages    what is taken and given back in L1, in order, where that is more than outputs and circular buffers
+    stages    L1 allocations and deallocations in order, where there are more than outputs and circular buffers
     narrow    `compute` takes narrow carriers too: it moves values, or widens them itself where it has to
-    program   what the library hashes of this call where that is less than all of it, the name of the program first:
-              calls that agree in it share a cached program. `NO_PROGRAM` is for tensors that the host fills.
-    padding   what fills the padding of the outputs, where it is known and somebody may read it
+    program   what the library hashes of this call, if that is not all of it, the name of the program first: calls
+              with an equal key share a cached program. `NO_PROGRAM` is for tensors that the host fills.
+    padding   the padding value of the outputs, where it is known and may be read
     padded    the spec of the one tensor in `reads`, where `compute` takes its carrier with the padding around it: the
               call fails where that is not known, and in traces. Of a view, `compute` takes it either way.
-    is_seeded  a seed is among its arguments: others will come, and few of these plans are kept
-    wrap      makes what the caller gets from the list of output tensors; by default outputs come back as they stand
+    is_seeded  a seed is among its arguments: only the latest of these plans are kept
+    wrap      builds the return value from the list of output tensors; by default they are returned unchanged
     """
 
     outputs: Spec | Sequence[Spec] | None
@@ -127,7 +127,7 @@ class Operation:
 
     @property
     def golden_function(self) -> Callable[..., Any] | None:
-        """What it computes in torch, where that is known."""
+        """Its golden function in torch, if it has one."""
         from ttnn_emulator.golden_functions import TWINS
 
         return vars(self).get("_own_golden") or TWINS.get(self.name)
@@ -214,12 +214,12 @@ def operation(name: str, *aliases: str, ignores: Sequence[str] = ()) -> Callable
 
 
 def composite(name: str, *aliases: str, ignores: Sequence[str] = ()) -> Callable[[Callable], Operation]:
-    """Register an operation that is made of other operations, or that moves tensors about."""
+    """Register an operation that calls other operations, or that moves tensors."""
     return _register(name, aliases, kind="composite", ignores=ignores)
 
 
 def same(alias: str, name: str) -> None:
-    """A second name of an operation: not a copy of it but the object itself."""
+    """Register an alias of an operation: the same object."""
     OPERATIONS[alias] = OPERATIONS[name]
 
 
@@ -279,11 +279,11 @@ ttnn: Any = _Library()
 
 
 class LackingSignature(NotEmulated, TypeError):
-    """An operation that the emulator lacks was called with arguments that the library does not take either."""
+    """An operation that is not emulated was called with arguments that the library refuses, too."""
 
 
 class MissingOperation:
-    """Stands for an operation that `ttnn` has and the emulator lacks; says so when it is called."""
+    """Stands for an operation of `ttnn` that is not emulated; raises when it is called."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -300,7 +300,7 @@ class MissingOperation:
         )
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # Python's own questions, such as those of copy and inspect
+        if name.startswith("__"):  # protocol attributes, as read by copy and inspect
             raise AttributeError(name)
         raise AbsentValue(f"{self.name} exists in ttnn but is not emulated: it has no {name}")
 
@@ -309,7 +309,7 @@ class MissingOperation:
 
 
 class AbsentValue(NotEmulated, AttributeError):
-    """A constant of `ttnn` that the emulator lacks."""
+    """A constant of `ttnn` that is not emulated."""
 
 
 def absent(name: str) -> MissingOperation:

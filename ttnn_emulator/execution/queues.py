@@ -1,7 +1,7 @@
 """Command queues and events.
 
-The emulator runs every call to its end before it returns, so work of both queues is done in the order in which the
-host gave it: a program that is right with two queues and events on the card is right here.
+Emulated calls are synchronous, so work on both queues runs in the order of the host's calls: a program that is correct
+with two queues and events on the card is correct here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ttnn_emulator.errors import InvalidArgument, SignatureError, require
 if TYPE_CHECKING:
     from ttnn_emulator.hardware.device import MeshDevice
 
-QUEUE_NUMBERS = 256  # the library keeps them in a byte
+QUEUE_NUMBERS = 256  # the library stores queue ids in a byte
 _event_ids = itertools.count(1)
 
 
@@ -43,7 +43,7 @@ class MeshEvent:
 
 
 def require_queue(device: MeshDevice, queue: int | None) -> int:
-    """The number of a queue that the device has; None is the current one."""
+    """The id of a queue, checked against the device; None is the current queue."""
     number = get_current_command_queue_id_for_thread() or 0 if queue is None else int(queue)
     if not 0 <= number < device.num_command_queues:
         raise InvalidArgument(
@@ -76,7 +76,7 @@ def event_synchronize(mesh_event: MeshEvent) -> None:
 
 @contextlib.contextmanager
 def command_queue(cq_id: int) -> Iterator[None]:
-    """Operations of this block go to the given queue unless they name another."""
+    """Run the operations of this block on the given queue unless they name another."""
     if cq_id is None:
         raise ValueError("cq_id cannot be None in command_queue context")
     push_current_command_queue_id_for_thread(cq_id)
@@ -88,7 +88,7 @@ def command_queue(cq_id: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def queue_of(cq_id: Any, arguments: Sequence[Any]) -> Iterator[None]:
-    """The queue that one call names; the device of its tensors must have it. None leaves the current one."""
+    """Use the queue that a call names, checked against the device of its tensors; None keeps the current one."""
     if cq_id is None:
         yield
         return

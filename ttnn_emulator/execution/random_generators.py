@@ -1,6 +1,7 @@
 """The random generators of a device's cores: what `ttnn.manual_seed` seeds and `ttnn.sampling` draws from.
 
-The numbers are not those of the card, whose generator this is not; when they repeat and which cores share a seed is.
+The values differ from the card's, whose generator is not emulated; when they repeat, and which cores share a seed,
+does match.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ttnn_emulator.hardware.device import MeshDevice
 
 UNCHANGED = 2**32 - 1  # the seed that leaves a generator as it is
-USERS = 32  # so many cores have users of their own, row by row
+USERS = 32  # users, each on its own core, row by row
 
 _generators: weakref.WeakKeyDictionary[MeshDevice, dict[CoreCoord, torch.Generator]] = weakref.WeakKeyDictionary()
 

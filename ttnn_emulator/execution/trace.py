@@ -1,9 +1,9 @@
-"""Traces: a sequence of programs recorded once and run again with one call.
+"""Traces: a sequence of programs that is captured once and replayed with one call.
 
-As on the card, capturing runs nothing: it only notes which programs read and write which buffers. Whatever has to be
-written or read by the host, or compiled, cannot happen meanwhile. A replay computes everything anew from what the input
-buffers then hold; it checks nothing and infers nothing. What was freed while the trace was captured exists in a replay
-from the program that writes it to the last one that reads it.
+As on the card, a capture executes nothing: it only records which programs read and write which buffers. Host reads and
+writes, and compilation, are not possible during a capture. A replay recomputes everything from the current contents of
+the input buffers, without checks or inference. A buffer that was freed during the capture lives in a replay from the
+program that writes it to the last one that reads it.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from ttnn_emulator.execution.operation_table import Plan
     from ttnn_emulator.hardware.device import MeshDevice
 
-BYTES_PER_PROGRAM = 2048  # what a recorded program takes of the trace region, as one page of commands
+BYTES_PER_PROGRAM = 2048  # size of a recorded program in the trace region: one page of commands
 
-# References to a buffer while it is looked at: `known`, the sorted list, the loop's variable, an argument.
+# References to a buffer during the check: `known`, the sorted list, the loop variable, an argument.
 REFERENCES_HERE = 4
 
 _trace_ids = itertools.count()
 
 
 class MeshTraceId(int):
-    """Names a captured trace."""
+    """The id of a captured trace."""
 
     def __repr__(self) -> str:
         return f"MeshTraceId({int(self)})"
@@ -46,7 +46,7 @@ class MeshTraceId(int):
 
 @dataclass
 class Program:
-    """A recorded program: what it computes, from which buffers, into which, and which nobody reads after it."""
+    """A recorded program: its plan, input and output buffers, and the buffers that it is the last to read."""
 
     plan: Plan
     inputs: list[Any]
@@ -84,9 +84,9 @@ class Trace:
         return BYTES_PER_PROGRAM * len(self.programs)
 
     def find_last_reads(self) -> None:
-        """Let each buffer that nobody has after the capture lose its values after its last use in a replay.
+        """Drop the values of every buffer that does not outlive the capture after its last use in a replay.
 
-        Those are buffers that were freed meanwhile, and those whose last tensor is gone.
+        These are buffers that were freed during the capture, and those whose last tensor is gone.
         """
         _release_forgotten(self.programs)
         found: set[int] = set()
@@ -108,14 +108,14 @@ class Trace:
 
 
 def _stored(value: Any) -> Any:
-    """An argument with the buffers of its tensors in their place: a trace must not keep a tensor alive."""
+    """An argument with tensors replaced by their buffers: a trace must not keep a tensor alive."""
     if isinstance(value, tuple | list):
         return tuple(_stored(item) for item in value)
     return getattr(value, "_storage", value)
 
 
 def _release_forgotten(programs: Sequence[Program]) -> None:
-    """Free what programs write and only the trace refers to: on the card it went with its last tensor."""
+    """Free buffers that programs write and only the trace refers to: on the card, they end with their last tensor."""
     ours = Counter(id(each) for program in programs for each in storages_in([program.outputs, program.inputs]))
     written = {id(each.root) for program in programs for each in program.outputs}
     known = {
@@ -124,7 +124,7 @@ def _release_forgotten(programs: Sequence[Program]) -> None:
         for each in storages_in([program.outputs, program.inputs])
         for owner in _owners(each)
     }
-    # Views first, and views of views before those: one that is forgotten does not hold on to its owner.
+    # Deepest views first: a view that is released no longer refers to its owner.
     for storage in sorted(known.values(), key=_depth, reverse=True):
         if sys.getrefcount(storage) - ours[id(storage)] > REFERENCES_HERE:
             continue
@@ -135,7 +135,7 @@ def _release_forgotten(programs: Sequence[Program]) -> None:
 
 
 def references_to(storage: Storage, traces: Sequence[Trace]) -> int:
-    """How often traces refer to a buffer, by themselves or through views that nobody else has."""
+    """The number of references from traces to a buffer, directly or through views that only traces have."""
     return _references(storage, [each for trace in traces for each in trace.storages()])
 
 
@@ -143,13 +143,13 @@ def _references(storage: Storage, held: Sequence[Storage]) -> int:
     count = sum(each is storage for each in held)
     for view in {id(each): each for each in held if each.root is not each and each.owner is storage}.values():  # type: ignore[attr-defined]
         ours = 2 * sum(each is view for each in held)  # in the trace and in `held`
-        # Besides, the dictionary, the loop's variable and the argument of getrefcount refer to the view.
+        # The dictionary, the loop variable and the argument of getrefcount refer to the view, too.
         count += sys.getrefcount(view) - ours - _references(view, held) < REFERENCES_HERE
     return count
 
 
 def _owners(storage: Storage) -> Iterator[Storage]:
-    """A buffer, and if it is a view what it is one of, step by step."""
+    """A buffer and, if it is a view, its chain of owners."""
     yield storage
     while storage.root is not storage:
         storage = storage.owner  # type: ignore[attr-defined]
@@ -161,7 +161,7 @@ def _depth(storage: Storage) -> int:
 
 
 def begin_trace_capture(mesh_device: MeshDevice, *, cq_id: int | None = None) -> MeshTraceId:
-    """Start to record what is called on the device from now on, without running it."""
+    """Start to capture the operations on a device, without executing them."""
     mesh_device.require_open()
     queue = require_queue(mesh_device, cq_id)
     require(mesh_device.capturing is None, "a trace is being captured on this device already")
@@ -171,7 +171,7 @@ def begin_trace_capture(mesh_device: MeshDevice, *, cq_id: int | None = None) ->
 
 
 def end_trace_capture(mesh_device: MeshDevice, trace_id: MeshTraceId, *, cq_id: int | None = None) -> None:
-    """Stop recording; the trace can be executed from now on."""
+    """End the capture; the trace can be executed afterwards."""
     require_queue(mesh_device, cq_id)
     trace = mesh_device.capturing
     require(trace is not None and trace.id == trace_id, f"{trace_id!r} is not being captured on this device")
@@ -182,7 +182,7 @@ def end_trace_capture(mesh_device: MeshDevice, trace_id: MeshTraceId, *, cq_id: 
 
 
 def _place(trace: Trace, device: MeshDevice) -> None:
-    """Take room for the commands: in the trace region or, if the device has none, at the top of DRAM."""
+    """Check that the commands fit into the trace region, if the device has one."""
     region = device.memory(BufferType.TRACE)
     if not region.bank_bytes:
         return
@@ -197,7 +197,7 @@ def _place(trace: Trace, device: MeshDevice) -> None:
 def execute_trace(
     mesh_device: MeshDevice, trace_id: MeshTraceId, *, cq_id: int | None = None, blocking: bool = True
 ) -> None:
-    """Run a captured trace from what its input buffers hold now."""
+    """Replay a captured trace on the current contents of its input buffers."""
     mesh_device.require_open()
     require_queue(mesh_device, cq_id)
     require(mesh_device.capturing is None, "a trace cannot be executed while another is captured")
@@ -208,7 +208,7 @@ def execute_trace(
 
 
 def release_trace(mesh_device: MeshDevice, trace_id: MeshTraceId) -> None:
-    """Forget a trace and give its room back."""
+    """Release a trace and its memory."""
     _find(mesh_device, trace_id)
     del mesh_device.traces[trace_id]
     allocation_tracking.forget_trace(mesh_device, trace_id)
@@ -225,7 +225,7 @@ def _find(device: MeshDevice, trace_id: MeshTraceId) -> Trace:
 
 
 def require_not_capturing(device: MeshDevice | None, what: str) -> None:
-    """Refuse what only the host can do while a trace is captured."""
+    """Refuse host operations during a trace capture."""
     if device is not None and device.capturing is not None:
         raise InvalidArgument(
             f"{what} are not supported during trace capture", hint="Do it before begin_trace_capture or after the end."

@@ -1,8 +1,8 @@
-"""Memory of one chip, kept per bank.
+"""The allocator of one chip's banked memories.
 
-All banks of a memory move in lockstep, as on the card: a buffer takes the same address range in every bank, its size
-there being its pages dealt out over the banks (or the biggest shard). First fit; DRAM fills from the bottom, L1 from
-the top, so that L1 keeps its low addresses for circular buffers.
+All banks of a memory are allocated in lockstep, as on the card: a buffer occupies the same address range in every bank,
+sized by its pages per bank (or its largest shard). First fit; DRAM is allocated bottom-up, L1 top-down, so that the low
+addresses of L1 remain for circular buffers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ttnn_emulator.tensors.shapes import round_up
 
 @dataclass(frozen=True)
 class MemoryView:
-    """What `ttnn.get_memory_view` tells of one memory, plus the highest use so far."""
+    """The result of `ttnn.get_memory_view` for one memory, plus its peak use."""
 
     num_banks: int
     total_bytes_per_bank: int
@@ -29,6 +29,8 @@ class MemoryView:
     block_table: list[dict[str, str]]
 
 
+# tt-metal v0.77.0: tt_metal/impl/allocator/bank_manager.cpp, BankManager::allocate_buffer
+# tt-metal v0.77.0: tt_metal/impl/allocator/algorithms/free_list_opt.cpp, FreeListOpt::allocate
 class BankedMemory:
     """One memory (DRAM, L1, …): equal banks, one free list for all of them."""
 
@@ -49,7 +51,7 @@ class BankedMemory:
         self._lock = threading.Lock()
 
     def allocate(self, total_bytes: int, bytes_per_bank: int, banks_used: int) -> int:
-        """Take room and return its address in every bank; too little room raises OutOfMemory with all the numbers."""
+        """Allocate, and return the address, which is the same in every bank; raises OutOfMemory."""
         if bytes_per_bank == 0:
             return 0
         size = round_up(bytes_per_bank, self.alignment)
@@ -72,7 +74,7 @@ class BankedMemory:
         return self.base + offset
 
     def keep_lowest(self, size: int) -> None:
-        """Take the lowest bytes of every bank out of use."""
+        """Reserve the lowest bytes of every bank."""
         with self._lock:
             start, end = self._free[0] if self._free else (0, 0)
             if start != 0 or end < size:
@@ -81,7 +83,7 @@ class BankedMemory:
             self._kept = size
 
     def give_lowest_back(self) -> None:
-        """Use them again."""
+        """Release the bytes that `keep_lowest` reserved."""
         with self._lock:
             if self._free and self._free[0][0] == self._kept:
                 self._free[0] = (0, self._free[0][1])
@@ -123,13 +125,14 @@ class BankedMemory:
 
     @property
     def lowest_used_address(self) -> int | None:
-        """The lowest address that a buffer holds; circular buffers must end below it."""
+        """The lowest allocated address; circular buffers must end below it."""
         return self.base + min(self._used) if self._used else None
 
     def _out_of_memory(self, total: int, size: int, banks: int) -> OutOfMemory:
         free = self.bank_bytes - self._allocated
         name = self.buffer_type.name
         return OutOfMemory(
+            # tt-metal v0.77.0: tt_metal/impl/allocator/bank_manager.cpp, BankManager::allocate_buffer
             f"Out of Memory: Not enough space to allocate {total} B {name} buffer across {banks} banks, "
             f"where each bank needs to store {size} B, but bank size is {self.bank_bytes} B "
             f"(allocated: {self._allocated} B, free: {free} B, largest free block: {self.largest_free} B).",

@@ -1,4 +1,4 @@
-"""The boards as data. Nothing else in the package knows a board by its name."""
+"""Boards as data. No other module depends on a board's name."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ttnn_emulator.errors import InvalidArgument
 
 DEFAULT_BOARD = "n150"
 BOARD_VARIABLE = "TTNN_EMULATOR_BOARD"
-OF_ONE_GRID = ("grids", "l1_banks", "near_dram")  # facts of a board that other grids do not share
+OF_ONE_GRID = ("grids", "l1_banks", "near_dram")  # entries that depend on the grid
 
 
 @dataclass(frozen=True)
 class Board:
-    """What one card is: its chips, their grid of cores, and the memory of each chip."""
+    """A card: its chips, their core grid, and the memory of each chip."""
 
     name: str
     arch: Arch
@@ -46,7 +46,7 @@ class Board:
 
     @property
     def l1_bank_bytes(self) -> int:
-        """L1 of one core that programs may use."""
+        """L1 per core that is available to programs."""
         return self.l1_bytes - self.l1_base
 
     @property
@@ -64,18 +64,18 @@ def board_names() -> list[str]:
 
 
 def dispatch_grids(name: str) -> dict[str, tuple[int, int]]:
-    """The grid of cores that a board has for programs, by where commands are dispatched from."""
+    """The compute grid of a board, by the kind of dispatch cores."""
     return {how: tuple(grid) for how, grid in _entry(name)["grids"].items()}
 
 
 def names_with_grids() -> list[str]:
-    """All that a board can be called, those with fewer cores switched off included."""
+    """All board names, including variants with fewer harvested cores."""
     boards = _table()["boards"]
     return [*boards, *(f"{board}-{grid}" for board in boards for grid in boards[board].get("variants", ()))]
 
 
 def _entry(name: str) -> dict:
-    """A board by its name, or by its name and grid if fewer of its cores are switched off: `p150-13x10`."""
+    """A board by its name, or by name and grid for a variant with fewer harvested cores: `p150-13x10`."""
     boards = _table()["boards"]
     if name in boards:
         return boards[name]
@@ -89,7 +89,7 @@ def _entry(name: str) -> dict:
 
 @functools.cache
 def find_board(name: str, dispatch: str | None = None) -> Board:
-    """The board of this name, with its cores dispatched in the given or its usual way."""
+    """The board of this name, with the given kind of dispatch cores or its default."""
     table, entry = _table(), _entry(name)
     chip = dict(table["chips"][entry["chip"]])
     dispatch = dispatch or entry["dispatch"]
@@ -108,15 +108,15 @@ def find_board(name: str, dispatch: str | None = None) -> Board:
 
 
 def near_dram(name: str, dispatch: str) -> list[list[int]] | None:
-    """For every bank of DRAM the core (column, row) that reads it over the fewest hops, where that was recorded.
+    """Per DRAM bank, the core (column, row) with the fewest NoC hops to it; None if it was not recorded.
 
-    Which cores there are to choose from depends on the cores that dispatch takes.
+    The candidates depend on which cores are used for dispatch.
     """
     return _entry(name).get("near_dram", {}).get(dispatch)
 
 
 def l1_banks(name: str) -> list[tuple[int, int]] | None:
-    """The core (column, row) of every bank of L1 with the usual dispatch, where that was recorded."""
+    """The core (column, row) of every L1 bank with the default dispatch; None if it was not recorded."""
     found = _entry(name).get("l1_banks")
     return None if found is None else [(x, y) for x, y in found]
 

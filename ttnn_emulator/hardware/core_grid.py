@@ -54,7 +54,7 @@ class CoreCoord:
         return _core_of(json_fields(text))
 
 
-Coordinates = CoreCoord | tuple[int, int] | Sequence[int]  # a pair stands for a core wherever the library takes one
+Coordinates = CoreCoord | tuple[int, int] | Sequence[int]  # the library accepts a pair wherever it accepts a core
 
 
 def as_core(given: Coordinates) -> CoreCoord:
@@ -118,7 +118,7 @@ class CoreRange:
 
 
 class CoreRangeSet:
-    """Disjoint core ranges, in the order given (a Python set comes sorted, as the library sorts it)."""
+    """Disjoint core ranges, in the order of the argument (a Python set is sorted, as in the library)."""
 
     def __init__(self, ranges: Iterable[CoreRange], /) -> None:
         items = list(ranges)
@@ -162,11 +162,11 @@ class CoreRangeSet:
         return [core for core_range in self._ranges for core in core_range.cores(row_wise)]
 
     def merge(self, other: CoreRangeSet) -> CoreRangeSet:
-        """The cores of either, in as few rectangles as growing them row by row gives."""
+        """The union, as rectangles that are grown row by row."""
         return _covering({*self.cores(), *other.cores()})
 
     def subtract(self, other: CoreRangeSet) -> CoreRangeSet:
-        """The cores that `other` does not have: what is left of every range, left and right of the cut first."""
+        """The difference: the rest of every range, columns left and right of the removed part first."""
         left = list(self._ranges)
         for taken in other._ranges:
             left = [piece for core_range in left for piece in _cut(core_range, taken)]
@@ -225,7 +225,7 @@ def _covering(cores: set[CoreCoord]) -> CoreRangeSet:
 
 
 def json_fields(text: str) -> dict[str, Any]:
-    """The object that a JSON text holds. The library ends the process where fields lack; here that is an error."""
+    """The parsed JSON object. The library aborts the process if fields are missing; the emulator raises an error."""
     if not isinstance(text, str):
         raise TypeError(f"from_json takes a text, not {text!r}")
     try:
@@ -248,7 +248,7 @@ def _core_of(fields: Any) -> CoreCoord:
         raise InvalidArgument(f"a core has fields x and y, unlike {fields!r}") from None
     if any(isinstance(value, bool) or not isinstance(value, int | float) for value in values):
         raise InvalidArgument(f"the coordinates of a core are numbers, unlike {fields!r}")
-    return CoreCoord(*(int(value) & 0xFFFFFFFF for value in values))  # read as 32 bits without a sign
+    return CoreCoord(*(int(value) & 0xFFFFFFFF for value in values))  # read as unsigned 32-bit integers
 
 
 def _range_fields(core_range: CoreRange) -> dict[str, dict[str, int]]:

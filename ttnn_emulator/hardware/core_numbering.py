@@ -1,4 +1,4 @@
-"""How the cores of a chip are numbered outside of its logical grid, recorded from the library on mock cards."""
+"""Translation between logical and NoC coordinates of cores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from ttnn_emulator.hardware.core_grid import CoreCoord
 if TYPE_CHECKING:
     from ttnn_emulator.hardware.boards import Board
 
-# Wormhole's workers are numbered from 18 on in both directions; Blackhole's columns leave out DRAM and the bus.
+# asked ttnn 0.81.1: worker and DRAM cores of mock cards
+# Wormhole's workers start at 18 in both directions; Blackhole's columns 8 and 9 have no workers.
 WORKERS: dict[Arch, tuple[list[int], int]] = {
     Arch.WORMHOLE_B0: (list(range(18, 26)), 18),
     Arch.BLACKHOLE: ([*range(1, 8), *range(10, 17)], 2),
@@ -26,12 +27,12 @@ DRAM: dict[Arch, list[tuple[int, int]]] = {
 
 
 class CoreNumbers:
-    """The methods of a device that translate coordinates of cores."""
+    """The device methods that translate core coordinates."""
 
     board: Board
 
     def worker_core_from_logical_core(self, logical_core: Any) -> CoreCoord:
-        """The number of a worker on the network of the chip."""
+        """The NoC coordinate of a worker core."""
         x, y = _pair(logical_core)
         columns, rows = self.board.grid
         if not (0 <= x < columns and 0 <= y < rows):
@@ -40,7 +41,7 @@ class CoreNumbers:
         return CoreCoord(numbers[x], first_row + y)
 
     def logical_core_from_worker_core(self, virtual_core: Any) -> CoreCoord:
-        """The other way round."""
+        """The logical coordinate of a NoC coordinate."""
         x, y = _pair(virtual_core)
         numbers, first_row = self._workers()
         columns, rows = self.board.grid
@@ -49,7 +50,7 @@ class CoreNumbers:
         return CoreCoord(numbers.index(x), y - first_row)
 
     def dram_core_from_logical_core(self, logical_core: Any) -> CoreCoord:
-        """The number of a bank of DRAM on the network of the chip."""
+        """The NoC coordinate of a DRAM bank."""
         x, y = _pair(logical_core)
         banks = DRAM.get(self.board.arch)
         if banks is None:
@@ -58,7 +59,7 @@ class CoreNumbers:
         return CoreCoord(*banks[x])
 
     def get_optimal_dram_bank_to_logical_worker_assignment(self, noc: Any, coord: Any = None) -> Any:
-        """For every bank of DRAM the core that reads it over the fewest hops; by bank, for the chip at `coord`."""
+        """Per DRAM bank, the core with the fewest NoC hops to it; with `coord`, a dictionary by bank."""
         cores = near_dram(self.board.name, self.board.dispatch)
         if cores is None:
             raise NotEmulated(f"which cores of {self.board.name} lie near which bank of DRAM is not known")

@@ -74,7 +74,7 @@ class MeshShape:
 
 
 class MeshCoordinate:
-    """The place of a chip in a mesh: `MeshCoordinate(row, column)`."""
+    """The coordinate of a chip in a mesh: `MeshCoordinate(row, column)`."""
 
     __slots__ = ("_values",)
 
@@ -85,7 +85,7 @@ class MeshCoordinate:
         return len(self._values)
 
     def number_in(self, shape: MeshShape) -> int:
-        """The chip's number, counted row by row."""
+        """The row-major index of the chip."""
         inside = len(self._values) == len(shape) and all(0 <= v < s for v, s in zip(self._values, shape))
         require(inside, f"{self!r} does not lie in a mesh of {list(shape)}")
         number = 0
@@ -120,7 +120,7 @@ class DispatchCoreConfig:
         by_ethernet = board.dispatch == "eth" and axis is None
         self.type = type or (DispatchCoreType.ETH if by_ethernet else DispatchCoreType.WORKER)
         blackhole = board.arch is Arch.BLACKHOLE
-        # Blackhole dispatches from rows only where the fabric's multiplexers take the columns.
+        # Blackhole dispatches from rows only if the fabric multiplexers occupy the columns.
         with_mux = fabric_tensix_config is not None and fabric_tensix_config.name == "MUX"
         usual = DispatchCoreAxis.COL if blackhole and not with_mux else DispatchCoreAxis.ROW
         self.axis = axis or (DispatchCoreAxis.ROW if self.type is DispatchCoreType.ETH else usual)
@@ -134,7 +134,7 @@ class DispatchCoreConfig:
         self._as_board = type is None and axis is None
 
     def dispatch_name(self) -> str | None:
-        """The key into a board's table of grids, or None for the board's usual dispatch."""
+        """The key into a board's table of grids, or None for the board's default dispatch."""
         if self._as_board:
             return None
         if self.type is DispatchCoreType.ETH:
@@ -146,10 +146,10 @@ MOST_SEEDED = 1024
 
 
 class ProgramCache:
-    """Prepared plans, one for every distinct call: operation, specs of its tensors, other arguments.
+    """Prepared plans, one per distinct call: operation, tensor specs, other arguments.
 
-    `programs` and `own_programs` are what the library would keep of them: views and tensors that the host fills launch
-    nothing, and calls that differ in shapes or numbers alone may share a program.
+    `programs` and `own_programs` mirror the library's program cache: views and host-filled tensors launch no program,
+    and calls that differ only in shapes or scalars may share one.
     """
 
     def __init__(self) -> None:
@@ -158,12 +158,12 @@ class ProgramCache:
         self.hits = 0
         self.misses = 0
         self.plans: dict[Any, Any] = {}
-        self.programs: set[Any] = set()  # shared by calls: what they are compiled for
-        self.own_programs = 0  # of calls that share theirs with no other
-        self._seeded: deque[Any] = deque()  # keys of plans with a seed among their arguments
+        self.programs: set[Any] = set()  # keys of programs that several calls may share
+        self.own_programs = 0  # programs of calls that share with no other
+        self._seeded: deque[Any] = deque()  # keys of plans whose arguments include a seed
 
     def has_program(self, program: Any) -> bool:
-        """Whether a call without a plan finds its program here; None is a program of its own."""
+        """Whether the program of a call without a plan is cached; None stands for an unshared program."""
         return program is not None and program in self.programs
 
     def add_program(self, program: Any) -> None:
@@ -173,7 +173,7 @@ class ProgramCache:
             self.programs.add(program)
 
     def keep(self, key: Any, prepared: Any, *, is_seeded: bool) -> None:
-        """Add a plan. Of those with a seed only the latest stay: who draws one for each call makes many."""
+        """Add a plan. Only the latest seeded plans are kept: a new seed per call would add without bound."""
         self.plans[key] = prepared
         if is_seeded:
             self._seeded.append(key)
@@ -248,6 +248,7 @@ class MeshDevice(SubDevices, CoreNumbers):
     def dram_grid_size(self) -> CoreCoord:
         return CoreCoord(self.board.dram_banks, 1)
 
+    # tt-metal v0.77.0: tt_metal/llrt/hal/tt-1xx/wormhole/wh_hal.cpp, EPS_WHB0, NAN_WHB0, INF_WHB0
     def sfpu_eps(self) -> float:
         return 1.1920899822825959e-07
 
@@ -278,7 +279,7 @@ class MeshDevice(SubDevices, CoreNumbers):
     # -- mesh -----------------------------------------------------------------------------------------------------
 
     def create_submesh(self, shape: MeshShape, offset: Any = None) -> MeshDevice:
-        """A smaller mesh of this board with memory of its own."""
+        """A submesh of this board with its own memory."""
         require(shape.mesh_size() <= self.num_devices, f"a submesh of {shape} does not fit into {self.shape}")
         made = MeshDevice(
             self.board,
@@ -293,7 +294,7 @@ class MeshDevice(SubDevices, CoreNumbers):
         return made
 
     def get_submeshes(self) -> list[MeshDevice]:
-        """Those made of this mesh."""
+        """The submeshes of this mesh."""
         return list(self.submeshes)
 
     def create_submeshes(self, shape: MeshShape) -> list[MeshDevice]:
@@ -310,19 +311,19 @@ class MeshDevice(SubDevices, CoreNumbers):
         return MeshDeviceView(self)
 
     def get_system_mesh_id(self) -> int:
-        """The number of the mesh on this host, of which there is one."""
+        """The mesh id; a host has one mesh."""
         return 0
 
     def get_fabric_node_id(self, coord: MeshCoordinate) -> Any:
-        """Mesh and chip, as the fabric between chips calls them."""
+        """Mesh and chip id, as the fabric names them."""
         types = TYPES.classes
         return types["FabricNodeId"](types["MeshId"](0), self._device_ids[coord.number_in(self.shape)])
 
     def quiesce_devices(self) -> None:
-        """Wait until nothing is under way; the emulator runs every call to its end."""
+        """Wait for outstanding work; emulated calls are synchronous."""
 
     def note_reading_zeros(self) -> None:
-        """Say once that nothing was computed here."""
+        """Warn once that this device computes nothing."""
         if not self._read_zeros:
             self._read_zeros = True
             logger.warning("device %d holds no values: what is read from it is zeros", self._id)
@@ -355,6 +356,7 @@ class MeshDevice(SubDevices, CoreNumbers):
 Device = MeshDevice
 
 
+# tt-metal v0.77.0: tt_metal/impl/allocator/l1_banking_allocator.cpp, L1BankingAllocator::generate_config
 def _memories(
     described: Board, l1_small_size: int, trace_region_size: int, worker_l1_size: int
 ) -> dict[BufferType, BankedMemory]:
@@ -403,8 +405,8 @@ def open_device(
 ) -> MeshDevice:
     """Open one chip.
 
-    `board` (else the environment variable TTNN_EMULATOR_BOARD, else n150) says which board it sits on, and
-    `holds_values=False` gives a device that only types and sizes: both are the emulator's own. Any number of cards can
+    `board` (default: the environment variable TTNN_EMULATOR_BOARD, or n150) selects the board; a device with
+    `holds_values=False` infers specs and memory only. Both parameters are the emulator's own. Any number of cards can
     be opened at once, each with its own memory.
 
     >>> import ttnn_emulator as ttnn
@@ -478,7 +480,7 @@ def _dispatch(config: DispatchCoreConfig | None) -> str | None:
 
 
 def close_device(device: MeshDevice) -> None:
-    """Close a device: its memory is gone, and so are the tensors on it."""
+    """Close a device and free its memory, including the tensors on it."""
     global _default_device
     device.close()
     if _default_device is device:
@@ -521,7 +523,7 @@ def CloseDevices(devices: dict[int, MeshDevice]) -> None:
 
 @contextlib.contextmanager
 def manage_device(device_id: int) -> Iterator[MeshDevice]:
-    """Open a device for a block and close it after, whatever happens."""
+    """Open a device for a block and close it afterwards, also on errors."""
     device = open_device(device_id=device_id)
     try:
         yield device
@@ -531,7 +533,7 @@ def manage_device(device_id: int) -> Iterator[MeshDevice]:
 
 @contextlib.contextmanager
 def create_mesh_device(*args: Any, **kwargs: Any) -> Iterator[MeshDevice]:
-    """Open a mesh for a block and close it after."""
+    """Open a mesh for a block and close it afterwards."""
     device = open_mesh_device(*args, **kwargs)
     try:
         yield device
@@ -540,7 +542,7 @@ def create_mesh_device(*args: Any, **kwargs: Any) -> Iterator[MeshDevice]:
 
 
 def synchronize_device(device: MeshDevice, cq_id: Any = None, sub_device_ids: Any = ()) -> None:
-    """Wait for the device; every emulated call has ended when it returns."""
+    """Wait for the device; emulated calls are synchronous."""
     device.require_open()
 
 
@@ -598,4 +600,4 @@ def get_max_worker_l1_unreserved_size() -> int:
 
 
 def ReadDeviceProfiler(device: MeshDevice) -> None:
-    """Flush the device profiler; the emulator's listeners have already heard everything."""
+    """Flush the device profiler; the emulator has nothing to flush."""

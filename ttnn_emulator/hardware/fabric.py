@@ -1,4 +1,4 @@
-"""What collectives need beside tensors: how the chips are wired together, and semaphores that all chips see."""
+"""What collectives need besides tensors: the fabric between chips, and global semaphores."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ttnn_emulator.tensors.storage import Placement, Storage
 FabricConfig: Any = ALL_ENUMS["FabricConfig"]
 Topology: Any = ALL_ENUMS["Topology"]
 
-# How the chips along an axis see each other. Everything not named here is a line.
+# Topology along an axis; every other config is linear.
 TOPOLOGIES: dict[Any, Any] = {
     FabricConfig.FABRIC_1D_RING: Topology.Ring,
     FabricConfig.FABRIC_2D: Topology.Mesh,
@@ -30,10 +30,10 @@ logger = logging.getLogger(__name__)
 
 
 class _Fabric:
-    """The wiring belongs to the process, as in the library: it is chosen before devices are opened."""
+    """The fabric config is per process, as in the library: it is set before devices are opened."""
 
     config: Any = FabricConfig.DISABLED
-    noted: bool = False  # that collectives were called without
+    noted: bool = False  # whether the warning about a disabled fabric was logged
 
 
 _fabric = _Fabric()
@@ -48,24 +48,25 @@ def set_fabric_config(
     fabric_manager_mode: Any = None,
     router_config: Any = None,
 ) -> None:
-    """Choose how the chips are wired. The emulator's chips reach each other in any case; rules look at the choice."""
+    """Set the fabric config. Emulated chips always reach each other; argument checks depend on the config."""
     if not isinstance(config, FabricConfig):
         raise TypeError(f"set_fabric_config takes a FabricConfig, not {config!r}")
     _fabric.config = config
 
 
 def get_fabric_config() -> Any:
-    """What `set_fabric_config` chose."""
+    """The current fabric config."""
     return _fabric.config
 
 
 def is_two_dimensional() -> bool:
-    """Whether packets turn corners, so that a collective may span rows and columns at once."""
+    """Whether the fabric routes in two dimensions, so that a collective may span rows and columns at once."""
     return _fabric.config in TWO_DIMENSIONAL
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/ccl/ccl_common.cpp, get_usable_topology
 def get_usable_topology(tensor: Any, topology: Any = None, cluster_axis: int | None = None) -> Any:
-    """The topology that a collective gets: a ring of two chips, or one that does not close, is a line."""
+    """The topology that a collective uses: a ring of two chips, or one that is not closed, is linear."""
     wanted = topology if topology is not None else TOPOLOGIES.get(_fabric.config, Topology.Linear)
     if wanted not in (Topology.Ring, Topology.Torus):
         return wanted
@@ -73,7 +74,7 @@ def get_usable_topology(tensor: Any, topology: Any = None, cluster_axis: int | N
     require(device is not None, "the tensor must be on a device")
     shape = tuple(device.shape)
     along = shape if cluster_axis is None else shape[cluster_axis : cluster_axis + 1]
-    # No emulated board has cables from the last chip of an axis back to its first, except through all chips.
+    # No emulated board has wrap-around links along one axis, only a ring through all chips.
     closes = cluster_axis is None and 2 not in along and device.num_devices > 1
     if closes:
         return wanted
@@ -86,14 +87,15 @@ def get_num_links(mesh_device: MeshDevice, cluster_axis: int | None = None) -> i
     return 1
 
 
+# tt-metal v0.77.0: tt_metal/fabric/erisc_datamover_builder.hpp, default_packet_payload_size_bytes
 def get_tt_fabric_max_payload_size_bytes() -> int:
-    """Bytes of one packet between chips."""
+    """Maximum payload of a fabric packet in bytes."""
     _require_enabled()
     return 4352
 
 
 def get_tt_fabric_packet_header_size_bytes() -> int:
-    """Bytes in front of a packet's payload."""
+    """Size of a fabric packet header in bytes."""
     _require_enabled()
     return 48
 
@@ -103,7 +105,7 @@ def _require_enabled() -> None:
 
 
 def note_if_disabled() -> None:
-    """Say once that a card would refuse collectives; here the chips reach each other without a fabric."""
+    """Warn once that a card refuses collectives without a fabric; emulated chips reach each other anyway."""
     if _fabric.config is FabricConfig.DISABLED and not _fabric.noted:
         _fabric.noted = True
         logger.warning("on a card, collectives fail while the fabric is disabled. %s", HOW_TO_ENABLE)
@@ -136,12 +138,12 @@ class GlobalSemaphore:
 def create_global_semaphore(
     mesh_device: MeshDevice, cores: CoreRangeSet, initial_value: int, buffer_type: BufferType = BufferType.L1
 ) -> GlobalSemaphore:
-    """A semaphore on `cores` of every chip; it takes L1 there as long as it lives."""
+    """A semaphore on `cores` of every chip; it occupies L1 for its lifetime."""
     return GlobalSemaphore(mesh_device, cores, initial_value, buffer_type)
 
 
 def get_global_semaphore_address(global_semaphore: GlobalSemaphore) -> int:
-    """Where it lies in L1, on every core."""
+    """Its L1 address, the same on every core."""
     return global_semaphore.address
 
 

@@ -1,4 +1,4 @@
-"""An emulated chip like one of the real library's: it types and sizes programs for it, and holds no values."""
+"""An emulated device that matches a device of the real library: it infers specs and memory, without values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ttnn_emulator.errors import InvalidArgument
 from ttnn_emulator.hardware.boards import Board, dispatch_grids, find_board, names_with_grids
 from ttnn_emulator.hardware.device import MeshDevice, MeshShape
 
-# `ttnn.cluster.ClusterType` of systems whose boards have another name here; the rest are found by their own names.
+# `ttnn.cluster.ClusterType` names that differ from our board names.
 BOARD_OF_CLUSTER = {"T3K": "t3000"}
 
 
@@ -33,10 +33,10 @@ def twin_of(library: ModuleType, device: Any) -> MeshDevice:
 
 
 def board_like(arch: str, grid: tuple[int, int], cluster: str = "") -> Board:
-    """The board of the table with this architecture and grid, preferably the one that the cluster is made of.
+    """The board of the table with this architecture and grid, preferably the cluster's own.
 
-    Cards of one type differ in how many rows or columns of cores are switched off, so a grid that the table lacks is
-    taken as it is.
+    Cards of one type differ in the number of harvested rows or columns, so a grid that is not in the table is used
+    as it is.
 
     >>> board_like("WORMHOLE_B0", (8, 8), "N300").name
     'n300'

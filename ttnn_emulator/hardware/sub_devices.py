@@ -1,7 +1,7 @@
-"""Parts of a chip's grid that programs can be sent to by themselves (`ttnn.SubDevice`).
+"""Sub-devices: parts of a chip's grid that run programs independently (`ttnn.SubDevice`).
 
-The emulator runs one program at a time, so parts never wait for each other. What they change is memory: a manager that
-is loaded keeps the lowest bytes of every core's L1 for its parts.
+The emulator runs one program at a time, so sub-devices never wait for each other. They only affect memory: a loaded
+manager reserves the lowest bytes of every core's L1.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ids = itertools.count(1)
 
 
 class SubDeviceManagerId:
-    """Stands for a set of parts; `MeshDevice.create_sub_device_manager` makes it."""
+    """The handle of a set of sub-devices, returned by `MeshDevice.create_sub_device_manager`."""
 
     def __init__(self, number: int) -> None:
         self._number = number
@@ -36,7 +36,7 @@ class SubDeviceManagerId:
 
 
 class SubDevices:
-    """The methods of a device for its parts."""
+    """The device methods for sub-devices."""
 
     board: Board
     memories: dict[BufferType, BankedMemory]
@@ -44,8 +44,9 @@ class SubDevices:
     def _managers(self) -> dict[SubDeviceManagerId, tuple[list[CoreRangeSet], int]]:
         return vars(self).setdefault("_sub_device_managers", {})
 
+    # tt-metal v0.77.0: tt_metal/impl/sub_device/sub_device_manager.cpp, SubDeviceManager::validate_sub_devices
     def create_sub_device_manager(self, sub_devices: Sequence[Any], local_l1_size: int) -> SubDeviceManagerId:
-        """Parts that do not overlap, and the bytes of L1 that each keeps for itself."""
+        """Register disjoint sub-devices and the L1 bytes that each reserves."""
         columns, rows = self.board.grid
         whole = CoreRange(CoreCoord(0, 0), CoreCoord(columns - 1, rows - 1))
         parts = [sub_device.cores[0] for sub_device in sub_devices]
@@ -69,6 +70,8 @@ class SubDevices:
         if vars(self).pop("_loaded_sub_devices", None) is not None:
             self.memories[BufferType.L1].give_lowest_back()
 
+    # tt-metal v0.77.0: tt_metal/impl/sub_device/sub_device_manager_tracker.cpp,
+    #     SubDeviceManagerTracker::remove_sub_device_manager
     def remove_sub_device_manager(self, sub_device_manager_id: SubDeviceManagerId) -> None:
         require(sub_device_manager_id in self._managers(), "Sub device manager does not exist")
         loaded = vars(self).get("_loaded_sub_devices") == sub_device_manager_id
@@ -76,19 +79,19 @@ class SubDevices:
         del self._managers()[sub_device_manager_id]
 
     def set_sub_device_stall_group(self, sub_device_ids: Sequence[Any]) -> None:
-        """Which parts later commands wait for; here every call ends before the next begins."""
+        """The sub-devices that later commands wait for; emulated calls are synchronous."""
         require(len(sub_device_ids) > 0, "sub_device_ids to stall must not be empty")
         for number in map(int, sub_device_ids):
             self.require_sub_device(number)
 
     def require_sub_device(self, number: int) -> None:
-        """Refuse the number of a part that the loaded manager lacks."""
+        """Refuse a sub-device index that the loaded manager does not have."""
         loaded = vars(self).get("_loaded_sub_devices")
         parts = 1 if loaded is None else len(self._managers()[loaded][0])
         require(0 <= number < parts, f"SubDevice index {number} out of bounds {parts}")
 
     def worker_ranges(self, part: Any = None) -> list[CoreRange]:
-        """The ranges of cores of a part, by default of the first; of the whole device where none are loaded."""
+        """The core ranges of a sub-device, by default the first; of the whole device if no manager is loaded."""
         loaded = vars(self).get("_loaded_sub_devices")
         if loaded is None:
             columns, rows = self.board.grid
@@ -96,4 +99,4 @@ class SubDevices:
         return self._managers()[loaded][0][0 if part is None else int(part)].ranges()
 
     def reset_sub_device_stall_group(self) -> None:
-        """Wait for all parts again."""
+        """Wait for all sub-devices again."""

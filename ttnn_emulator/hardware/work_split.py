@@ -1,4 +1,4 @@
-"""Work dealt out over cores: which cores, how much on each, and the cores that sit near a bank of DRAM."""
+"""Distribution of work over cores: which cores, how many units on each, and the cores nearest to DRAM banks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _in_order(grid: CoreCoord | CoreRangeSet, row_wise: bool) -> list[CoreCoord]
 
 
 def _as_ranges(cores: list[CoreCoord], row_wise: bool) -> CoreRangeSet:
-    """Consecutive cores as few ranges: lines first, then equal lines beside each other."""
+    """Consecutive cores merged into ranges: runs first, then equal adjacent runs."""
     lines: list[tuple[CoreCoord, CoreCoord]] = []
     for core in cores:
         if lines:
@@ -67,6 +67,7 @@ def _as_ranges(cores: list[CoreCoord], row_wise: bool) -> CoreRangeSet:
     return CoreRangeSet([CoreRange(first, last) for first, last in blocks])
 
 
+# tt-metal v0.77.0: tt_metal/common/work_split.cpp, split_work_to_cores
 def split_work_to_cores(
     grid: CoreCoord | CoreRangeSet | None = None,
     units_to_divide: int = 0,
@@ -75,7 +76,7 @@ def split_work_to_cores(
     grid_size: CoreCoord | None = None,
     core_grid: CoreRangeSet | None = None,
 ) -> Split:
-    """How many cores work, which, those with more and those with less to do, and how many units each of them gets.
+    """The number of cores, all cores, the two groups with more and fewer units, and the units per core of each group.
 
     >>> split_work_to_cores(CoreCoord(2, 2), 6)
     (4, {[0-0 - 1-1]}, {[0-0 - 0-1]}, {[1-0 - 1-1]}, 2, 1)
@@ -95,10 +96,11 @@ def split_work_to_cores(
     return count, everyone, busy, idle, least + 1, least
 
 
+# tt-metal v0.77.0: tt_metal/common/work_split.cpp, num_cores_to_corerangeset_in_subcoregrids
 def num_cores_to_corerangeset_in_subcoregrids(
     start_core: Coordinates, target_num_cores: int, sub_core_grids: CoreRangeSet, row_wise: bool = False
 ) -> CoreRangeSet:
-    """So many cores of a set, from `start_core` on."""
+    """`target_num_cores` cores of a set, starting at `start_core`."""
     start_core = as_core(start_core)
     cores = sub_core_grids.cores(row_wise)
     require(start_core in cores, f"core {start_core} is not one of {sub_core_grids}")
@@ -111,12 +113,12 @@ def num_cores_to_corerangeset_in_subcoregrids(
 
 
 def get_optimal_dram_bank_to_logical_worker_assignment(device: MeshDevice, noc: Any = None) -> list[CoreCoord]:
-    """For every bank of DRAM the core that reads it over the fewest hops."""
+    """Per DRAM bank, the core with the fewest NoC hops to it."""
     return device.get_optimal_dram_bank_to_logical_worker_assignment(noc)
 
 
 def _shards_of(tensor: Any, config: Any) -> int:
-    """How many shards the tensor has; cores beyond that hold none."""
+    """The number of shards of a tensor; further cores hold none."""
     if config.nd_shard_spec is not None and config.created_with_nd_shard_spec:
         shape, parts = list(tensor.padded_shape), list(config.nd_shard_spec.shard_shape)
         shape = [math.prod(shape[: len(shape) - len(parts) + 1]), *shape[len(shape) - len(parts) + 1 :]]
@@ -126,7 +128,7 @@ def _shards_of(tensor: Any, config: Any) -> int:
 
 
 def _grid_of(tensor: Any, config: Any) -> CoreRangeSet:
-    """The cores that shards can lie on: of a rectangle of blocks, those with as many rows and columns as there are."""
+    """The cores that can hold shards; for block sharding, the rectangle that the blocks fill."""
     shards = config.shard_spec
     if config.memory_layout is not TensorMemoryLayout.BLOCK_SHARDED or shards is None:
         return (shards or config.nd_shard_spec).grid
@@ -137,8 +139,9 @@ def _grid_of(tensor: Any, config: Any) -> CoreRangeSet:
     return CoreRangeSet([CoreRange(start, CoreCoord(min(end.x, start.x + across - 1), min(end.y, start.y + down - 1)))])
 
 
+# tt-metal v0.77.0: ttnn/core/tensor/tensor_utils.cpp, get_optimal_worker_cores_for_sharded_tensor
 def get_optimal_worker_cores_for_sharded_tensor(tensor: Any, noc: Any = None) -> list[CoreCoord]:
-    """The cores that hold a tensor's shards, in their order; for shards in DRAM, the cores near their banks."""
+    """The cores that hold a tensor's shards, in shard order; for DRAM shards, the cores nearest to their banks."""
     require(
         tensor._spec.on_device,
         "on the host no cores hold shards (Tensor must be on device to compute optimal worker cores)",

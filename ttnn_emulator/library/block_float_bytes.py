@@ -15,6 +15,7 @@ from ttnn_emulator.numerics.formats.carriers import host_block_parts, scaled_blo
 from ttnn_emulator.numerics.kernels.formats import BLOCK
 from ttnn_emulator.tensors.shapes import Tile
 
+# tt-metal v0.77.0: tt_metal/impl/data_format/blockfloat_common.cpp, pack_as_bfp_tiles
 EXPONENT_ALIGNMENT = 16  # bytes; the mantissas of a tile start at a multiple of it
 SIDE = 32  # of the tiles of `bfp_utils`
 

@@ -1,7 +1,7 @@
-"""Steps of a computation on memory that stays: each adds a function without arguments and gives the memory it fills.
+"""Stages of a computation on buffers with fixed addresses: each appends a nullary function and returns its output.
 
-What an operation computes in several passes is put together from these once, for carriers whose addresses do not change
-(see `Bindable`); then it is run as often as their values do.
+An operation of several passes is assembled once, for carriers whose addresses do not change (see `Bindable`), and run
+again whenever their values change.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ UPPER_HALF = np.int32(-0x10000)
 
 
 class Stages:
-    """Functions to be called one after the other; a stage in place writes over what the one before it made."""
+    """Functions called in order; an in-place stage overwrites the output of the one before it."""
 
     def __init__(self) -> None:
         self.runs: list[Callable[[], Any]] = []
-        self._memory: list[Values] = []  # loops know addresses only
+        self._memory: list[Values] = []  # keeps buffers alive: loops only know addresses
 
     def __call__(self) -> None:
         for run in self.runs:
             run()
 
     def keep(self, *values: Values) -> None:
-        """Memory that is only read."""
+        """Keep input buffers alive."""
         self._memory.extend(values)
 
     def add(self, run: Callable[[], Any], made: Values) -> Values:
@@ -61,7 +61,7 @@ class Stages:
         return self.add(*applying_table(table, source))
 
     def by_torch(self, function: Callable[[], Values], made: Values, loop: Callable[..., Any]) -> Values:
-        """What a function of torch gives, through a loop into memory that stays."""
+        """The result of a torch function, written by a loop into a fixed buffer."""
         target, count = address_of(made), made.numel()
 
         def run() -> None:
@@ -71,7 +71,7 @@ class Stages:
         return self.add(run, made)
 
     def packed(self, values: Values, dtype: DataType, *, from_fp32: bool) -> Values:
-        """`packer.pack` of what a stage before made, for the two dtypes that keep every value by itself."""
+        """`packer.pack` of the output of an earlier stage, for the two dtypes without shared exponents."""
         if dtype is DataType.FLOAT32:
             return values
         if from_fp32:

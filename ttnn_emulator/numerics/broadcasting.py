@@ -1,4 +1,4 @@
-"""Shapes that operands have together. torch works one out anew in every call, which takes longer than a small sum."""
+"""Broadcast shapes, cached: torch recomputes them in every call, which takes longer than a small sum."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 
 
 def shape_of(a: torch.Tensor, b: torch.Tensor) -> torch.Size:
-    """The shape of what is made of two tensors, element by element."""
+    """The shape of an elementwise result of two tensors."""
     return a.shape if a.shape == b.shape else joined(a.shape, b.shape)
 
 
@@ -18,7 +18,7 @@ def joined(*shapes: torch.Size) -> torch.Size:
 
 
 def of_one_shape(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Both as tensors of the shape that they have together."""
+    """Both tensors expanded to their broadcast shape."""
     if a.shape == b.shape:
         return a, b
     shape = joined(a.shape, b.shape)

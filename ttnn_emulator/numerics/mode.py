@@ -1,8 +1,8 @@
-"""How far the matrix unit is followed bit for bit.
+"""When the matrix unit is emulated bit-exactly.
 
-auto    bit for bit up to EXACT_LIMIT multiplications a call, float32 accumulation beyond (the default)
-exact   always bit for bit: 10 ns a multiplication
-fast    never
+auto    bit-exact up to EXACT_LIMIT multiplications per call, accumulates in float32 beyond (the default)
+exact   always bit-exact: 10 ns per multiplication
+fast    never bit-exact
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _mode = _Mode()
 
 
 def current() -> str:
-    """The mode that this thread computes in."""
+    """The numerics mode of this thread."""
     return _mode.value
 
 
 def exactly(work: int) -> bool:
-    """Whether a call of so many multiplications is to be computed bit for bit."""
+    """Whether a call with `work` multiplications is emulated bit-exactly."""
     if _mode.value == "auto":
         return work <= EXACT_LIMIT
     return _mode.value == "exact"
 
 
 class numerics:
-    """Within this block the matrix unit is emulated in the given mode.
+    """A context manager that selects the numerics mode.
 
     >>> with numerics("exact"):
     ...     pass

@@ -1,4 +1,4 @@
-"""What scripts ask a tensor about its buffer and its spread over chips."""
+"""Queries of a tensor about its buffer and its distribution over chips."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class TensorFacts:
-    """The methods of a tensor for these questions."""
+    """The tensor methods for these queries."""
 
     __slots__ = ()
 
@@ -33,7 +33,7 @@ class TensorFacts:
         return padded
 
     def buffer_unique_id(self) -> int | None:
-        """A number of the buffer that holds the values; views have that of their source."""
+        """The id of the buffer that holds the values; views share that of their source."""
         root = self._storage.root
         return id(root) if self._spec.on_device and root.is_allocated else None
 
@@ -44,7 +44,7 @@ class TensorFacts:
         return self._spec.memory_config.range_lockstep_allocation
 
     def tensor_topology(self) -> Any:
-        """How the tensor is spread over chips; on one chip, there as a whole."""
+        """The distribution of the tensor over chips; replicated on a single chip."""
         from ttnn_emulator.hardware.device import MeshCoordinate, MeshShape
         from ttnn_emulator.library.devices.tensor_topology import TensorTopology
         from ttnn_emulator.tensors.mesh_distribution import PlacementReplicate

@@ -1,4 +1,4 @@
-"""Who has a buffer: tensors share one as views and as second handles, and only the last of them gives it back."""
+"""Buffer ownership: views and second handles share a buffer, and only the last of them frees it."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from ttnn_emulator.tensors.storage import Storage
     from ttnn_emulator.tensors.tensor import Tensor
 
-# References to a storage while it is looked at: its tensor or view, a variable, and the argument of getrefcount.
+# References to a storage during the check: its tensor or view, a variable, and the argument of getrefcount.
 REFERENCES_HERE = 3
 
 
 def give_back(tensor: Tensor, force: bool) -> None:
-    """Deallocate a tensor on a device, without `force` only if it is the last one; host tensors keep what they hold."""
+    """Deallocate a tensor on a device, without `force` only if it is the last one; host tensors keep their values."""
     if tensor._device is not None and (force or not has_other_owners(tensor)):
         tensor._storage.release(f"ttnn.deallocate at {caller()}")
 
 
 def has_other_owners(tensor: Tensor) -> bool:
-    """Whether another tensor has the buffer too. A trace refers to buffers and owns none."""
+    """Whether another tensor shares the buffer. A trace refers to buffers without owning them."""
     storage = tensor._storage
     while True:
         others = sys.getrefcount(storage) - REFERENCES_HERE

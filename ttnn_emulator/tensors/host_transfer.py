@@ -79,7 +79,7 @@ def tensor_from_arguments(
 
 
 def _tensor_of_values(values: Any, shape: Any, rest: tuple) -> Tensor:
-    """`Tensor(data, shape, data_type, layout, device, …)`; what follows the shape is told apart by its type."""
+    """`Tensor(data, shape, data_type, layout, device, …)`; arguments after the shape are distinguished by type."""
 
     def given(kind: type) -> Any:
         return next((value for value in rest if isinstance(value, kind)), None)
@@ -152,7 +152,7 @@ def from_torch_tensor(
         on_device=device is not None,
         tile=tile,
     )
-    holds_values = device is None or device.holds_values  # else nobody reads what a conversion would make
+    holds_values = device is None or device.holds_values  # else a conversion would never be read
     values = [_own(carriers.host_convert(piece, dtype), piece) for piece in pieces] if holds_values else pieces
     if device is None:
         made = Tensor.of(spec, Storage(values), None)
@@ -165,7 +165,7 @@ def from_torch_tensor(
 
 
 def _own(converted: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
-    """A contiguous carrier that shares no memory with what the caller gave."""
+    """A contiguous carrier that shares no memory with the caller's tensor."""
     if converted.dtype is not source.dtype:
         return converted.contiguous()
     if converted.untyped_storage().data_ptr() == source.untyped_storage().data_ptr():
@@ -257,7 +257,7 @@ def to_torch(
     composed = mesh_composer is not None or tensor.dtype is not DataType.FP8_E4M3
     require(composed, "fp8_e4m3 is read with a mesh_composer only", hint="Or cast it with ttnn.typecast.")
     stored = pieces = read_back(tensor)
-    if dtype is not torch.float32 or tensor.dtype not in FLOAT_DTYPES:  # else the carriers are what is asked for
+    if dtype is not torch.float32 or tensor.dtype not in FLOAT_DTYPES:  # else the carriers are already float32
         pieces = [carriers.to_torch_dtype(values, tensor.dtype) for values in pieces]
     shape = tensor._spec.shape
     pieces = [piece if piece.shape == shape else piece.reshape(shape) for piece in pieces]
@@ -274,7 +274,7 @@ def to_torch(
         result = result.to(dtype)
     elif result.untyped_storage().data_ptr() == stored[0].untyped_storage().data_ptr():
         result = result.clone(memory_format=torch.contiguous_format)
-    result = result.contiguous()  # carriers may be views, which nobody is to see from outside
+    result = result.contiguous()  # carriers may be views, which must not be visible outside
     if torch_rank is not None:
         while result.dim() > torch_rank:
             require(result.shape[0] == 1, "ttnn: Unable to squeeze to desired rank!")
@@ -317,7 +317,7 @@ def from_device(tensor: Tensor, blocking: bool = True) -> Tensor:
         return tensor
     tensor._storage.require_allocated()
     require_not_capturing(tensor._device, "Reads")
-    is_spec = isinstance(tensor._storage, SpecStorage)  # typed, never made: there is nothing to read, zeros neither
+    is_spec = isinstance(tensor._storage, SpecStorage)  # a spec without values: nothing to read
     held = tensor._storage.values is not None or not (is_spec or _holds_values(tensor))
     host = Storage([value.clone() for value in read_back(tensor)] if held else None)
     made = Tensor.of(tensor._spec.with_(on_device=False, alignment=tensor._spec.alignment), host, None)
@@ -328,7 +328,7 @@ def from_device(tensor: Tensor, blocking: bool = True) -> Tensor:
 
 @composite("ttnn.deallocate")
 def deallocate(tensor: Tensor, force: bool = True) -> None:
-    """Give a device tensor's buffer back at once."""
+    """Free a device tensor's buffer immediately."""
     give_back(tensor, force)
 
 
@@ -341,7 +341,7 @@ def allocate_tensor_on_device(
     layout: Layout = Layout.TILE,
     memory_config: MemoryConfig | None = None,
 ) -> Tensor:
-    """Room on a device, with zeros in it."""
+    """Allocate a zero-filled device tensor."""
     assert mesh_device is not None
     if tensor_spec is None:
         tensor_spec = Spec.of(tuple(shape), dtype, layout, memory_config or DRAM_MEMORY_CONFIG)
@@ -361,7 +361,7 @@ def allocate_tensor_on_host(
     layout: Layout = Layout.TILE,
     memory_config: MemoryConfig | None = None,
 ) -> Tensor:
-    """Room on the host for one tensor a device, with zeros in it."""
+    """Allocate zero-filled host tensors, one per device."""
     if tensor_spec is None:
         tensor_spec = Spec.of(tuple(shape), dtype, layout, memory_config or DRAM_MEMORY_CONFIG)
     spec = tensor_spec.with_(on_device=False)
@@ -374,7 +374,7 @@ def _zeros(spec: Spec, count: int) -> list[torch.Tensor]:
 
 @composite("ttnn.copy_host_to_device_tensor")
 def copy_host_to_device_tensor(host_tensor: Tensor, device_tensor: Tensor) -> None:
-    """Overwrite a device tensor with a host tensor of the same spec, without taking new memory."""
+    """Overwrite a device tensor with a host tensor of the same spec, without allocating memory."""
     require(not host_tensor._spec.on_device, "host_tensor must be on the host")
     require(device_tensor._spec.on_device, "device_tensor must be on a device")
     _require_same(host_tensor, device_tensor)
@@ -467,7 +467,7 @@ def _require_extension(path: pathlib.Path) -> None:
 def dump_tensor(file_name: str | pathlib.Path, tensor: Tensor, *, mode: Any = None) -> None:
     """Write a tensor to a .tensorbin file: its values in safetensors form, its spec in the file's metadata.
 
-    The file appears whole or not at all. The card's library has a format of its own; neither reads the other's.
+    The file is written atomically. The card's library has its own format; the two are not compatible.
     """
     path = pathlib.Path(file_name)
     _require_extension(path)
@@ -475,7 +475,7 @@ def dump_tensor(file_name: str | pathlib.Path, tensor: Tensor, *, mode: Any = No
 
 
 def write_tensor(path: pathlib.Path, tensor: Tensor, beside: dict[str, str] | None = None) -> None:
-    """Write a tensor and, in the file's metadata, what is to stand beside it."""
+    """Write a tensor, with additional entries in the file's metadata."""
     require(tensor.dtype is not DataType.FP8_E4M3, "fp8_e4m3 is not written to files")
     require(_holds_values(tensor), f"{tensor.brief()} has no values to write: its device holds none")
     host = from_device(tensor)
@@ -532,7 +532,7 @@ def as_tensor(
     mesh_mapper: MeshMapper | None = None,
     cache_dump_mode: Any = None,
 ) -> Tensor:
-    """As `from_torch`, with a file beside it: made and written the first time, read from then on."""
+    """`from_torch`, cached on disk: converted and written the first time, read afterwards."""
     if device is not None and memory_config is None:
         raise RuntimeError("memory_config must be specified when device is specified")
 
@@ -552,7 +552,7 @@ def as_tensor(
             loaded = load_tensor(path)
             return loaded if device is None else to_device(loaded, device, memory_config)
         except RuntimeError:
-            path.unlink()  # unreadable: made anew below
+            path.unlink()  # unreadable: converted again below
     if device is not None and not device.holds_values:
         return convert(device)  # tensors of such a device are not written to files
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Where a tensor lies: DRAM or L1, interleaved over all banks or cut into shards."""
+"""Where a tensor is stored: DRAM or L1, interleaved over all banks or sharded."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ttnn_emulator.tensors.shard_spec import NdShardSpec, ShardDistributionStrat
 
 
 class MemoryConfig:
-    """Memory layout, buffer type and, when sharded, how the shards lie. Equal configs hash alike.
+    """Memory layout, buffer type and, if sharded, the shard spec. Equal configs have equal hashes.
 
-    Only its `shard_spec` can be changed, by whoever holds the config: what calls keep is an equal one, `frozen`.
+    Only its `shard_spec` is mutable; calls keep an equal, `frozen` config.
     """
 
     __slots__ = (
@@ -79,7 +79,7 @@ class MemoryConfig:
         self._rehash()
 
     def frozen(self) -> MemoryConfig:
-        """An equal config that nobody outside can change: the config itself if it has no shards."""
+        """An equal, immutable config: the config itself if it has no shards."""
         if self.shard_spec is None:
             return self
         if self._frozen is None:
@@ -90,7 +90,7 @@ class MemoryConfig:
         return self._frozen
 
     def thawed(self) -> MemoryConfig:
-        """An equal config that its holder may change."""
+        """An equal config that may be modified."""
         if self.shard_spec is None:
             return self
         made = self._copy()
@@ -140,7 +140,7 @@ class MemoryConfig:
     def with_both_specs(
         self, layout: TensorMemoryLayout, shard: ShardSpec | None, nd_shard: NdShardSpec | None
     ) -> MemoryConfig:
-        """A config whose two- and n-dimensional shard specs say the same thing, as a placed tensor's does."""
+        """A config whose 2D and ND shard specs agree, as for an allocated tensor."""
         made = object.__new__(MemoryConfig)
         made._set(layout, self.buffer_type, shard, nd_shard, self.created_with_nd_shard_spec)
         for name in ("per_core_allocation", "range_lockstep_allocation"):
@@ -179,7 +179,7 @@ class MemoryConfig:
         )
 
     def to_json(self) -> str:
-        """The library's form, in which enums are numbers."""
+        """The library's JSON format, in which enums are numbers."""
         fields: dict[str, Any] = {
             "buffer_type": self.buffer_type.value,
             "created_with_nd_shard_spec": self.created_with_nd_shard_spec,
@@ -274,7 +274,7 @@ def create_sharded_memory_config(
     orientation: ShardOrientation | None = None,
     use_height_and_width_as_shard_shape: bool = False,
 ) -> MemoryConfig:
-    """An L1 memory config that cuts `shape`, seen as [product of the other dims, width], evenly over `core_grid`.
+    """An L1 memory config that shards `shape`, seen as [product of the other dims, width], evenly over `core_grid`.
 
     >>> create_sharded_memory_config((1, 1, 64, 32), CoreGrid(y=1, x=2), ShardStrategy.HEIGHT).shard_spec.shape
     [32, 32]

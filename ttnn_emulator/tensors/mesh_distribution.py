@@ -1,4 +1,4 @@
-"""How a tensor is dealt out over the chips of a mesh, and put together again."""
+"""Distribution of a tensor over the chips of a mesh, and its composition."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlacementReplicate:
-    """Every chip along this axis of the mesh gets the same."""
+    """Replicate along this mesh axis."""
 
     def __repr__(self) -> str:
         return "PlacementReplicate()"
@@ -29,7 +29,7 @@ class PlacementReplicate:
 
 @dataclass(frozen=True)
 class PlacementShard:
-    """The tensor is cut along `dim` over the chips of this axis of the mesh."""
+    """Shard the tensor along `dim` over the chips of this mesh axis."""
 
     dim: int
 
@@ -38,7 +38,7 @@ class PlacementShard:
 
 
 class MeshMapperConfig:
-    """One placement an axis of the mesh: `MeshMapperConfig([PlacementShard(0), PlacementReplicate()])`."""
+    """One placement per mesh axis: `MeshMapperConfig([PlacementShard(0), PlacementReplicate()])`."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class MeshMapperConfig:
 
 
 class MeshComposerConfig:
-    """Along which dimension of the tensor the shards of each axis of the mesh are joined."""
+    """The tensor dimension along which the shards of each mesh axis are concatenated."""
 
     def __init__(self, dims: Sequence[int], mesh_shape_override: Any = None) -> None:
         self.dims = list(dims)
@@ -77,7 +77,7 @@ def _placement(dim: int | None) -> PlacementReplicate | PlacementShard:
 
 
 class MeshMapper:
-    """Deals a tensor out: one placement for every axis of the mesh."""
+    """Distributes a tensor: one placement per mesh axis."""
 
     def __init__(
         self, device: MeshDevice | None, placements: Sequence[Any], shape: Sequence[int] | None = None
@@ -97,7 +97,7 @@ class MeshMapper:
         return all(isinstance(placement, PlacementReplicate) for placement in self.placements)
 
     def config(self) -> MeshMapperConfig:
-        """What the mapper was made of."""
+        """The config of the mapper."""
         return MeshMapperConfig(self.placements, MeshShape(*self.mesh_shape))
 
     def split(self, tensor: torch.Tensor, device: MeshDevice | None) -> list[torch.Tensor]:
@@ -120,7 +120,7 @@ class MeshMapper:
 
 
 class MeshComposer:
-    """Joins shards: one dimension for every axis of the mesh."""
+    """Concatenates shards: one dimension per mesh axis."""
 
     def __init__(self, device: MeshDevice | None, dims: Sequence[int], shape: Sequence[int] | None = None) -> None:
         self.dims = list(dims)
@@ -144,39 +144,39 @@ def _require_an_entry_an_axis(entries: Sequence[Any], mesh_device: MeshDevice, c
 
 
 def create_mesh_mapper(mesh_device: MeshDevice, config: MeshMapperConfig) -> MeshMapper:
-    """What deals a tensor out as `config` says."""
+    """A mapper with this config."""
     _require_an_entry_an_axis(config.placements, mesh_device, config)
     return MeshMapper(mesh_device, config.placements, config.mesh_shape_override)
 
 
 def create_mesh_composer(mesh_device: MeshDevice, config: MeshComposerConfig) -> MeshComposer:
-    """What joins shards as `config` says."""
+    """A composer with this config."""
     _require_an_entry_an_axis(config.dims, mesh_device, config)
     return MeshComposer(mesh_device, config.dims, config.mesh_shape_override)
 
 
 def ReplicateTensorToMesh(mesh_device: MeshDevice) -> MeshMapper:
-    """The whole tensor on every chip."""
+    """Replicate the tensor on every chip."""
     return MeshMapper(mesh_device, [PlacementReplicate()] * len(tuple(mesh_device.shape)))
 
 
 def ShardTensorToMesh(mesh_device: MeshDevice, dim: int) -> MeshMapper:
-    """The tensor cut along `dim`, one part a chip."""
+    """Shard the tensor along `dim`, one part per chip."""
     return MeshMapper(mesh_device, [PlacementShard(dim)])
 
 
 def ShardTensor2dMesh(mesh_device: MeshDevice, mesh_shape: Sequence[int], dims: Sequence[int | None]) -> MeshMapper:
-    """The tensor cut along two dimensions over rows and columns of the mesh; None replicates."""
+    """Shard the tensor along two dimensions over rows and columns of the mesh; None replicates."""
     return MeshMapper(mesh_device, [_placement(dim) for dim in dims], tuple(mesh_shape))
 
 
 def ConcatMeshToTensor(mesh_device: MeshDevice, dim: int) -> MeshComposer:
-    """Shards joined along `dim`."""
+    """Concatenate shards along `dim`."""
     return MeshComposer(mesh_device, [dim])
 
 
 def ConcatMesh2dToTensor(mesh_device: MeshDevice, mesh_shape: Sequence[int], dims: Sequence[int]) -> MeshComposer:
-    """Shards of a two-dimensional mesh joined along two dimensions."""
+    """Concatenate the shards of a 2D mesh along two dimensions."""
     return MeshComposer(mesh_device, dims, tuple(mesh_shape))
 
 
@@ -313,7 +313,7 @@ def _combined(tensors: Sequence[Any], device: MeshDevice | None) -> Any:
 
 @contextmanager
 def distribute(default: MeshMapper | MeshComposer) -> Iterator[None]:
-    """Within this block `from_torch` and `to_torch` deal out or join as `default` says, unless told otherwise."""
+    """Within this block, `default` is the default mapper of `from_torch` or composer of `to_torch`."""
     slot = "mapper" if isinstance(default, MeshMapper) else "composer"
     before = getattr(defaults, slot)
     setattr(defaults, slot, as_mapper(default) if slot == "mapper" else as_composer(default))
@@ -324,7 +324,7 @@ def distribute(default: MeshMapper | MeshComposer) -> Iterator[None]:
 
 
 class _Defaults(threading.local):
-    """What `distribute` chose in this thread."""
+    """The defaults that `distribute` set in this thread."""
 
     mapper: MeshMapper | None = None
     composer: MeshComposer | None = None
@@ -334,7 +334,7 @@ defaults = _Defaults()
 
 
 def aggregate_tensor(tensors: Any, composer: MeshComposer) -> Any:
-    """Host tensors joined into one."""
+    """Compose host tensors into one."""
     from ttnn_emulator.numerics.formats.carriers import to_torch_dtype
     from ttnn_emulator.tensors.host_transfer import from_torch_tensor
     from ttnn_emulator.tensors.tensor import read_back
@@ -345,7 +345,7 @@ def aggregate_tensor(tensors: Any, composer: MeshComposer) -> Any:
 
 
 def distribute_tensor(tensor: Any, mapper: MeshMapper, mesh_device: MeshDevice | None = None) -> Any:
-    """A host tensor dealt out over a mesh."""
+    """Distribute a host tensor over a mesh."""
     from ttnn_emulator.tensors.host_transfer import from_torch_tensor
 
     return from_torch_tensor(

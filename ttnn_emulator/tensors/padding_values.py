@@ -1,7 +1,7 @@
-"""What lies between a tensor's logical shape and its padded shape, where that is known.
+"""Values of the padding between a tensor's logical and padded shape, where they are known.
 
-Carriers have logical shapes, so padding takes part in nothing. A few calls write it or read it: they keep here, beside
-a storage, one value for all of its padding or whole padded carriers. Every other operation leaves it unknown.
+Carriers have logical shapes, so computations do not see padding. The few calls that write or read padding record here,
+per storage, one value for all of its padding or whole padded carriers. Every other operation leaves it unknown.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ def note(storage: Storage, padding: Padding) -> None:
 
 
 def forget(storage: Storage) -> None:
-    """Somebody wrote into the buffer."""
+    """The buffer was written: its padding is unknown."""
     _known.pop(storage, None)
     _known.pop(storage.root, None)
 
 
 def carry(source: Storage, target: Storage) -> None:
-    """A copy has the padding of what was copied."""
+    """A copy has the padding of its source."""
     padding = _known.get(source)
     if padding is not None:
         _known[target] = padding
@@ -44,9 +44,9 @@ def carry(source: Storage, target: Storage) -> None:
 
 @contextmanager
 def unread() -> Iterator[None]:
-    """Within, padding that becomes part of a tensor is cut off again later, so that it may hold anything: zeros here.
+    """Within this block, padding that becomes part of a tensor is sliced off later, so its values do not matter: zeros.
 
-    Composites do this to have two tensors of one size; nobody sees those values.
+    Composites do this to give two tensors the same size; the values are never visible.
     """
     before = _state.unread
     _state.unread = True

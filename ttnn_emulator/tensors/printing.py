@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 INDENT = 13  # under the first bracket of "ttnn.Tensor(["
 INTEGER_WIDTH = 5
+# tt-metal v0.77.0: ttnn/core/tensor/tensor_impl.cpp, should_use_scientific_notation
 WIDEST_RATIO = 1000.0  # between the largest and the smallest magnitude, beyond which numbers print with exponents
 
 

@@ -1,4 +1,4 @@
-"""How a tensor is cut into shards: `ttnn.ShardSpec` and `ttnn.NdShardSpec`."""
+"""How a tensor is sharded: `ttnn.ShardSpec` and `ttnn.NdShardSpec`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 ShardDistributionStrategy = ALL_ENUMS["ShardDistributionStrategy"]
 
-# What `NdShardSpec.to_json` of the library gives for its shape: its writer has no rule for the type of it.
+# asked ttnn 0.81.1: NdShardSpec.to_json writes this for the shape, whose type its writer does not support.
 UNWRITTEN_SHAPE = "ttsl::json::to_json_t: Unsupported type span<const unsigned int>"
 
 
@@ -76,7 +76,7 @@ class ShardSpec:
         self._orientation = shard_orientation
 
     def owned_by(self, owner: MemoryConfig) -> ShardSpec:
-        """A copy that belongs to a config: a config does not follow the spec it was made with."""
+        """A copy owned by a config: later changes of the original spec do not affect the config."""
         made = object.__new__(ShardSpec)
         made._owner, made._grid, made._shape, made._orientation = owner, self._grid, self._shape, self._orientation
         return made
@@ -154,7 +154,7 @@ class ShardSpec:
 
 @dataclass(frozen=True)
 class NdShardSpec:
-    """A shard of any rank, dealt out over `grid`."""
+    """A shard of any rank, distributed over `grid`."""
 
     shard_shape: Shape
     grid: CoreRangeSet

@@ -1,4 +1,4 @@
-"""Where a tensor's values are kept: on the host, or in buffers of a device that can be given back."""
+"""Storage of a tensor's values: on the host, or in device buffers that can be freed."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Values = list[torch.Tensor]
 
 
 class Storage:
-    """The values of one tensor, one entry a chip, and the buffer they occupy.
+    """The values of one tensor, one entry per chip, and the buffer they occupy.
 
     `values` is None for a tensor that has only a spec. Several tensors share one storage when one is a view of
-    another; the buffer is given back when the last of them goes, or when somebody deallocates it.
+    another; the buffer is freed with the last of them, or by an explicit deallocation.
     """
 
     __slots__ = ("values", "device", "memory", "address", "placement", "freed_by", "__weakref__")
@@ -41,12 +41,12 @@ class Storage:
 
     @classmethod
     def on_device(cls, spec: Spec, device: MeshDevice, values: Values | None = None) -> Storage:
-        """Take room for `spec` on the device; not enough of it raises OutOfMemory."""
+        """Allocate `spec` on the device; raises OutOfMemory."""
         return cls.placed(Placement.of(spec, device), device, values)
 
     @classmethod
     def placed(cls, placement: Placement, device: MeshDevice, values: Values | None = None) -> Storage:
-        """Take the room that was worked out before."""
+        """Allocate with a precomputed placement."""
         if not device.is_open:
             device.require_open()
         made = cls(values, device)
@@ -70,7 +70,7 @@ class Storage:
         return not self.freed_by and self.device.is_open
 
     def release(self, by: str) -> None:
-        """Give the buffer back; later use of the tensor says who did."""
+        """Free the buffer; the error of a later use names the reason."""
         if self.freed_by:
             return
         self.freed_by = by
@@ -78,7 +78,7 @@ class Storage:
         self.give_room_back()
 
     def give_room_back(self) -> None:
-        """Free the buffer's memory. Its values stay: who reads them still may, before `release`."""
+        """Free the buffer's memory. Its values remain readable until `release`."""
         memory = self.memory
         if memory is None:
             return
@@ -98,7 +98,7 @@ class Storage:
 
 
 class SpecStorage(Storage):
-    """The storage of a tensor that has a spec only: it takes no memory, and what is made from it does not either."""
+    """The storage of a tensor without values: neither it nor tensors computed from it occupy memory."""
 
     __slots__ = ()
 
@@ -108,7 +108,7 @@ class SpecStorage(Storage):
 
 @dataclass(frozen=True)
 class Placement:
-    """How much room a tensor takes in which memory. Depends on spec and device only, so a plan works it out once."""
+    """The size of a tensor in a memory. It depends on spec and device only, so a plan computes it once."""
 
     memory: BankedMemory
     total_bytes: int
@@ -130,7 +130,7 @@ class Placement:
 
 
 def _require_cores(spec: Spec, device: MeshDevice) -> int:
-    """Refuse shards on cores that the board lacks; else their number."""
+    """The number of shard cores; refuses cores that the board does not have."""
     config = spec.memory_config
     shards = config.shard_spec or config.nd_shard_spec
     if shards is None:

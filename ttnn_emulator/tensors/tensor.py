@@ -147,13 +147,13 @@ class Tensor(TensorFacts):
         return round_up(self._spec.page_bytes, alignment)
 
     def deallocate(self, force: bool = False) -> None:
-        """Give the buffer back now. Without `force`, only if no other tensor shares it."""
+        """Free the buffer now. Without `force`, only if no other tensor shares it."""
         from ttnn_emulator.tensors.buffer_ownership import give_back
 
         give_back(self, force)
 
     def another_handle(self) -> Tensor:
-        """A second tensor over the same buffer, under the same id: an operation never gives its argument itself."""
+        """A second tensor over the same buffer, with the same id: an operation never returns its argument itself."""
         made = Tensor.of(self._spec, self._storage, self._device)
         made._id = self.tensor_id
         made.topology = self.topology
@@ -315,7 +315,7 @@ def _operator(name: str, left: Any, right: Any) -> Tensor:
 
 
 def caller() -> str:
-    """File and line of the first frame outside this package: who asked."""
+    """File and line of the first frame outside this package."""
     frame = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").startswith("ttnn_emulator"):
         frame = frame.f_back  # type: ignore[assignment]
@@ -327,7 +327,7 @@ _unwritten_reads: list[None] = []
 
 @contextmanager
 def reading_unwritten() -> Iterator[None]:
-    """Within this block tensors that nothing was written to read as zeros, as on a card that runs nothing."""
+    """Within this block, unwritten tensors read as zeros, as on a card that runs nothing."""
     _unwritten_reads.append(None)
     try:
         yield
@@ -336,7 +336,7 @@ def reading_unwritten() -> Iterator[None]:
 
 
 def values_of(tensor: Tensor) -> list[torch.Tensor]:
-    """The carriers of an allocated tensor, one a chip."""
+    """The carriers of an allocated tensor, one per chip."""
     storage = tensor._storage
     storage.require_allocated()
     if storage.values is None:
@@ -350,7 +350,7 @@ def values_of(tensor: Tensor) -> list[torch.Tensor]:
 
 
 def read_back(tensor: Tensor) -> list[torch.Tensor]:
-    """What the host reads of a tensor, one carrier a chip: zeros from a device that holds no values."""
+    """The values that the host reads, one carrier per chip: zeros from a device without values."""
     device, storage = tensor._device, tensor._storage
     if device is None or device.holds_values or storage.values is not None or storage.__class__ is SpecStorage:
         return values_of(tensor)

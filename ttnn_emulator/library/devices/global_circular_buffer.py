@@ -13,8 +13,8 @@ from ttnn_emulator.hardware.device import MeshDevice
 from ttnn_emulator.tensors.shapes import round_up
 from ttnn_emulator.tensors.spec import Spec
 
-# tt_metal/impl/buffers/global_circular_buffer.cpp, setup_cb_buffers: num_config_elements.
-_CONFIG_WORDS = 7
+# tt-metal v0.77.0: tt_metal/impl/buffers/global_circular_buffer.cpp, num_config_elements
+_CONFIG_WORDS = 8
 
 
 class global_circular_buffer:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 
+# tt-metal v0.81.1: ttnn/ttnn/graph_report.py, DATABASE_SCHEMA_VERSION
 DATABASE_SCHEMA_VERSION = "3.5"
 
 _RANK = "rank int NOT NULL DEFAULT 0"
@@ -31,6 +32,7 @@ CREATE_INDEX_STACK_TRACES_SOURCE_FILE_SQL = (
 )
 
 # Table → its columns but the rank, and those that are unique together with it.
+# tt-metal v0.81.1: ttnn/ttnn/graph_report.py, create_database_schema
 TABLES: dict[str, tuple[str, str]] = {
     "devices": (", ".join(f"{name} int" for name in DEVICE_COLUMNS), ""),
     "operations": ("operation_id int, name text, duration float", "operation_id"),

@@ -43,10 +43,13 @@ from ttnn_emulator.library.reports.database_schema import (  # noqa: F401
 )
 from ttnn_emulator.library.settings.config import MAX_REPORT_NAME
 
+# tt-metal v0.81.1: ttnn/ttnn/graph_report.py, PYTHON_IO_SIDECAR_SUFFIX
 PYTHON_IO_SIDECAR_SUFFIX = ".python_io.json"
 COMPARISON_RECORDS_SIDECAR_SUFFIX = ".comparison_records.json"
 COMPARISON_RECORDS_FALLBACK_NAME = "comparison_records.json"
+# tt-metal v0.81.1: ttnn/ttnn/graph_report.py, _OPERATION_ID_STRIDE_PER_RANK_FILE
 FILE_STRIDE = 10_000  # between the operations of two files of one rank
+# tt-metal v0.81.1: ttnn/ttnn/graph_report.py, _REPORT_NAME_HASH_LENGTH
 HASH_LENGTH = 8
 
 

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-# ttnn/api/ttnn/config.hpp, attributes_t: names, order and defaults.
+# Names, order and defaults of the settings.
+# tt-metal v0.77.0: ttnn/api/ttnn/config.hpp, attributes_t
 _CACHE = pathlib.Path(os.environ.get("HOME", "/")) / ".cache" / "ttnn"
 DEFAULTS: dict[str, Any] = {
     "cache_path": _CACHE,
@@ -36,7 +37,7 @@ DEFAULTS: dict[str, Any] = {
     "report_name": None,
     "strict_ccl_topology": False,
 }
-# ttnn/core/config.cpp, get_report_path_impl: max_name_length.
+# tt-metal v0.77.0: ttnn/core/config.cpp, max_name_length
 MAX_REPORT_NAME = 64
 
 _SWITCHES = ("enable_comparison_mode", "enable_fast_runtime_mode")
@@ -120,8 +121,9 @@ class Config:
         settings = {name: str(v) if isinstance(v, pathlib.Path) else v for name, v in self._settings.items()}
         pathlib.Path(path).write_text(json.dumps(settings, indent=4), encoding="utf-8")
 
+    # tt-metal v0.77.0: ttnn/core/config.cpp, Config::validate
     def _warn_about(self, name: str) -> None:
-        """What the library says when settings do not go together (ttnn/core/config.cpp, Config::validate)."""
+        """Warn about settings that exclude each other, as the library does."""
         now = self._settings
         fast = now["enable_fast_runtime_mode"]
         if name in ("enable_fast_runtime_mode", "enable_logging") and fast and now["enable_logging"]:

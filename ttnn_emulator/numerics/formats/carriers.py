@@ -1,4 +1,4 @@
-"""Number formats: how values of each dtype are held, and how the host rounds to them.
+"""Number formats: how values of each dtype are represented, and how the host rounds to them.
 
 A *carrier* is the torch tensor that holds a tensor's values exactly:
 
@@ -9,8 +9,8 @@ A *carrier* is the torch tensor that holds a tensor's values exactly:
     uint32                           torch.int64
     fp8_e4m3                         torch.uint8, the bytes themselves
 
-Most operations compute on wide carriers. Narrow ones save memory for large tensors: what moves values keeps them so,
-and matrix products widen them panel by panel, so no float32 copy of a model's weights exists.
+Most operations compute on wide carriers. Narrow ones save memory for large tensors: data movement keeps them narrow,
+and matrix products widen them panel by panel, so a model's weights are never copied to float32.
 """
 
 from __future__ import annotations
@@ -66,33 +66,33 @@ INTEGER_RANGE = {
 }
 MANTISSA_BITS = {DataType.BFLOAT8_B: 7, DataType.BFLOAT4_B: 3}
 ONE_WORKER = 1 << 17  # elements below which threads cost more than they save
-MANY = 1 << 20  # elements up to which a loop of few instructions is done sooner than a thread is woken up
-FEW = 1 << 15  # elements up to which a carrier is made anew rather than looked up
+MANY = 1 << 20  # elements up to which a short loop finishes before a thread wakes up
+FEW = 1 << 15  # elements up to which widening is cheaper than a cache lookup
 
 
 def wide(values: torch.Tensor) -> torch.Tensor:
-    """The carrier that operations compute on; nobody writes into it."""
+    """The carrier that operations compute on; it is read-only."""
     if values.dtype is not torch.bfloat16:
         return values
     return values.float() if values.numel() <= FEW else _widened.recall(values)
 
 
 def version_of(values: torch.Tensor) -> int:
-    """A number that changes when somebody writes into a tensor; those made in inference mode do not count."""
+    """The version counter of a tensor; inference tensors have none and return 0."""
     return 0 if values.is_inference() else values._version
 
 
 class _Widened:
-    """The carriers of 16-bit tensors used last, as long as those are alive: kernels of convolutions, for example.
+    """An LRU cache of widened 16-bit tensors, for as long as those are alive: convolution weights, for example.
 
-    Matrix products read narrow carriers themselves, so the large weights of a model do not come here.
+    Matrix products read narrow carriers directly, so the large weights of a model are not cached here.
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit  # bytes
         self._held = 0
         self._found: OrderedDict[int, tuple[weakref.ref, int, torch.Tensor]] = OrderedDict()
-        self._lock = threading.RLock()  # an entry may be dropped by the garbage collector in the middle of a call
+        self._lock = threading.RLock()  # the garbage collector may drop an entry during a call
 
     def recall(self, values: torch.Tensor) -> torch.Tensor:
         key = id(values)
@@ -122,12 +122,12 @@ _widened = _Widened(limit=1 << 27)
 
 
 def narrow(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
-    """The smallest carrier of values that already are of `dtype`."""
+    """The narrow carrier of values that are already representable in `dtype`."""
     return upper_halves(values) if dtype in FLOAT_DTYPES and dtype is not DataType.FLOAT32 else values
 
 
 def upper_halves(values: torch.Tensor) -> torch.Tensor:
-    """bfloat16 from the upper 16 bits of float32. Unlike a cast it keeps every NaN as it is, on every processor."""
+    """bfloat16 from the upper 16 bits of float32. Unlike a cast, it preserves NaN payloads on every processor."""
     if values.dtype is torch.bfloat16:
         return values
     return _narrowed(formats.upper_halves_at, values)
@@ -141,7 +141,7 @@ def _narrowed(loop: Callable[[int, int, int], None], values: torch.Tensor) -> to
 
 
 def widened(values: torch.Tensor) -> torch.Tensor:
-    """float32 with the bits of bfloat16 values. Unlike a cast it keeps every NaN as it is."""
+    """bfloat16 widened to float32. Unlike a cast, it preserves NaN payloads."""
     source = values.contiguous()
     result = torch.empty(source.shape)
     in_parts(formats.widen_at, source.data_ptr(), result.data_ptr(), source.numel(), (2, 4))
@@ -166,9 +166,9 @@ def from_bits(bits: torch.Tensor) -> torch.Tensor:
 
 
 def round_bf16_nearest_even(values: torch.Tensor) -> torch.Tensor:
-    """Nearest even, as the host and most kernels of the vector unit round. NaN keeps its sign.
+    """Round to nearest even, as the host and most kernels of the vector unit do. NaN keeps its sign.
 
-    torch's own cast gives NaN another sign on some processors.
+    torch's cast changes the sign of NaN on some processors.
     """
     source = values.contiguous()
     result = torch.empty_like(source)
@@ -177,7 +177,7 @@ def round_bf16_nearest_even(values: torch.Tensor) -> torch.Tensor:
 
 
 def round_bf16_half_away(values: torch.Tensor) -> torch.Tensor:
-    """Half away from zero: the packer's rounding from a 32-bit destination register."""
+    """Round half away from zero, as the packer does from a 32-bit destination register."""
     source = values.contiguous()
     result = torch.empty_like(source)
     in_parts(formats.round_half_away_at, address_of(source), address_of(result), source.numel())
@@ -185,12 +185,12 @@ def round_bf16_half_away(values: torch.Tensor) -> torch.Tensor:
 
 
 def truncate_bf16(values: torch.Tensor) -> torch.Tensor:
-    """Drop the low half of the bits: a store of the vector unit into a 16-bit destination register."""
+    """Drop the lower 16 bits, as the vector unit does when it stores into a 16-bit destination register."""
     return masked(values, -0x10000)
 
 
 def masked(values: torch.Tensor, mask: int) -> torch.Tensor:
-    """Values of which only some bits stay."""
+    """Values with a bit mask applied."""
     source = values.float().contiguous()
     result = torch.empty_like(source)
     in_parts(formats.mask_at, address_of(source), address_of(result), source.numel(), (4, 4), np.int32(mask))
@@ -198,7 +198,7 @@ def masked(values: torch.Tensor, mask: int) -> torch.Tensor:
 
 
 def flushed_in_place(values: torch.Tensor) -> torch.Tensor:
-    """`flush` of a tensor that nobody else holds."""
+    """`flush` of a tensor without other references."""
     if not values.is_contiguous():
         return flush(values)
     _flush(values, values)
@@ -206,9 +206,9 @@ def flushed_in_place(values: torch.Tensor) -> torch.Tensor:
 
 
 def flush(values: torch.Tensor) -> torch.Tensor:
-    """What leaves the packer in a 16-bit float format: NaN as infinity of its sign, denormals and -0 as +0."""
+    """Flush as the packer does for 16-bit float formats: NaN to infinity of its sign, denormals and -0 to +0."""
     source = values.contiguous()
-    result = torch.empty_like(source) if source is values else source  # a copy made here may be written over
+    result = torch.empty_like(source) if source is values else source  # a temporary copy may be overwritten
     _flush(source, result)
     return result
 
@@ -228,7 +228,7 @@ def in_parts(
     sizes: tuple[int, int] = (4, 4),
     *arguments: Any,
 ) -> None:
-    """A loop over values by their addresses, on all cores if there are many; `sizes` are bytes a value."""
+    """Run a loop over values by their addresses, on all cores if there are many; `sizes` are bytes per value."""
     if count <= MANY:
         loop(source, target, count, *arguments)
         return
@@ -237,7 +237,7 @@ def in_parts(
 
 
 def flushed_rows(table: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
-    """Some rows of a table [rows, width], flushed, as a wide carrier; the rest of the table is not looked at."""
+    """Selected rows of a table [rows, width], flushed, as a wide carrier; other rows are not read."""
     if table.dtype is not torch.bfloat16 or not table.is_contiguous():
         return flushed_in_place(table.index_select(0, places).float())
     count, width = places.numel(), table.shape[1]
@@ -251,7 +251,7 @@ def flushed_rows(table: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
 
 
 def _blocks(values: torch.Tensor) -> tuple[torch.Tensor, int]:
-    """The last dimension cut into blocks of 16, zero-padded."""
+    """The last dimension split into blocks of 16, zero-padded."""
     width = values.shape[-1]
     pad = -width % BLOCK
     if pad:
@@ -286,6 +286,7 @@ def host_pack_block_float(values: torch.Tensor, dtype: DataType) -> torch.Tensor
     return _unblock(scaled_blocks(mantissa, exponent, bits, raw), width)
 
 
+# tt-metal v0.77.0: tt_metal/impl/data_format/blockfloat_common.cpp, convert_u32_to_bfp
 def host_block_parts(blocks: torch.Tensor, bits: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Mantissas, shared exponents and the values' own bits of float32 values [..., 16], with `bits` of mantissa."""
     raw = bits_of(blocks)
@@ -319,7 +320,7 @@ def host_convert(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
     if dtype in BLOCK_FLOAT_DTYPES:
         return host_pack_block_float(_as_float32(values), dtype)
     if dtype is DataType.BFLOAT16:
-        # Bits are kept, NaN payloads and denormals included: nothing is computed on the host.
+        # The host preserves bit patterns, including NaN payloads and denormals.
         if values.dtype is torch.bfloat16:
             return values
         return _nearest_even(_as_float32(values))
@@ -332,13 +333,13 @@ def host_convert(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
 
 
 def _nearest_even(values: torch.Tensor) -> torch.Tensor:
-    """Rounded to bfloat16; a large matrix that lies columns first is turned on the way."""
+    """Rounded to bfloat16; a large column-major matrix is transposed while rounding."""
     if values.dim() != 2 or values.numel() < ONE_WORKER or not values.mT.is_contiguous():
         return _narrowed(formats.narrow_nearest_even_at, values)
     result = in_large_pages(torch.empty(values.shape, dtype=torch.bfloat16))
     rows, columns = values.shape
     end = (address_of(values.mT), result.data_ptr(), rows, columns)
-    share(formats.narrow_turned, [(*part, *end) for part in cut(rows, max(ONE_WORKER // columns, 1))])
+    share(formats.narrow_transposed, [(*part, *end) for part in cut(rows, max(ONE_WORKER // columns, 1))])
     return result
 
 
@@ -347,7 +348,7 @@ def _as_float32(values: torch.Tensor) -> torch.Tensor:
 
 
 def to_torch_dtype(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
-    """A carrier as the torch tensor that `ttnn.to_torch` gives."""
+    """A carrier as the torch tensor that `ttnn.to_torch` returns."""
     if dtype is DataType.BFLOAT16 and values.dtype is torch.float32:
         # A plain cast would canonicalise NaN payloads: keep the upper halves of the bit patterns.
         return upper_halves(values)

@@ -1,7 +1,7 @@
 """Casts between dtypes: what the typecast kernels compute, what the packer alone does, what the host code does.
 
-All functions take and give carriers (see `carriers`). The kernels are those of the vector unit for Wormhole; each is
-one short sequence of its instructions, told here in torch on whole tensors.
+All functions take and return carriers (see `carriers`). The kernels are those of Wormhole's vector unit; each is a
+short instruction sequence, expressed here in torch on whole tensors.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Cast = Callable[[torch.Tensor], torch.Tensor]
 
 
 def _exponent_and_magnitude(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Unbiased exponent, |value| cut to an integer (wrong from 2^39 on), and whether the sign bit is set."""
+    """Unbiased exponent, |value| truncated to an integer (wrong from 2^39 on), and whether the sign bit is set."""
     raw = bits_of(values)
     exponent = ((raw >> 23) & 0xFF) - 127
     mantissa = ((raw & 0x7FFFFF) | 0x800000).to(torch.int64)
@@ -35,35 +35,43 @@ def _exponent_and_magnitude(values: torch.Tensor) -> tuple[torch.Tensor, torch.T
     return exponent, (mantissa << left) >> right, raw < 0
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_typecast.h,
+#     calculate_typecast_fp32_to_int32
 def float_to_int32(values: torch.Tensor) -> torch.Tensor:
-    """Cut towards zero; what does not fit, infinities and NaN saturate by their sign."""
+    """Truncated toward zero; overflow, infinities and NaN saturate by their sign."""
     exponent, magnitude, negative = _exponent_and_magnitude(values)
     signed = torch.where(negative, -magnitude, magnitude)
     limit = torch.where(negative, -(2**31), 2**31 - 1)
     return torch.where(exponent >= 31, limit, torch.where(exponent < 0, 0, signed)).to(torch.int32)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_typecast.h,
+#     calculate_typecast_fp32_to_uint32
 def float_to_uint32(values: torch.Tensor) -> torch.Tensor:
-    """Cut towards zero; everything with a sign bit is 0, what does not fit is the largest."""
+    """Truncated toward zero; everything with a sign bit is 0, overflow saturates."""
     exponent, magnitude, negative = _exponent_and_magnitude(values)
     fitting = torch.where(exponent >= 32, 2**32 - 1, torch.where(exponent < 0, 0, magnitude))
     return torch.where(negative, 0, fitting)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_typecast.h,
+#     calculate_typecast_fp32_to_uint16
 def float_to_uint16(values: torch.Tensor) -> torch.Tensor:
-    """Rounded half up; everything with a sign bit is 0, what does not fit is 65535."""
+    """Rounded half up; everything with a sign bit is 0, overflow is 65535."""
     raw = bits_of(values)
     exponent = ((raw >> 23) & 0xFF) - 127
     mantissa = ((raw & 0x7FFFFF) | 0x800000).to(torch.int64)
-    # One bit below the point survives the shift and decides.
+    # One fractional bit survives the shift and decides the rounding.
     doubled = (mantissa << exponent.clamp(0, 15)) >> (22 + (-exponent).clamp(0, 2))
     rounded = ((doubled + 1) >> 1).clamp(max=65535)
     fitting = torch.where(exponent >= 16, 65535, torch.where(exponent < -1, 0, rounded))
     return torch.where(raw < 0, 0, fitting).to(torch.int32)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_typecast.h,
+#     calculate_typecast_fp32_to_uint8
 def float_to_uint8(values: torch.Tensor) -> torch.Tensor:
-    """Cut towards zero, then the low byte of the two's complement; 0 from 2^31 on and for NaN."""
+    """Truncated toward zero, then the low byte of the two's complement; 0 from 2^31 on and for NaN."""
     exponent, magnitude, negative = _exponent_and_magnitude(values)
     whole = torch.where((exponent < 0) | (exponent >= 31), 0, magnitude)
     return (torch.where(negative, -whole, whole) & 0xFF).to(torch.int32)
@@ -72,11 +80,15 @@ def float_to_uint8(values: torch.Tensor) -> torch.Tensor:
 # -- integers to floats -----------------------------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_typecast.h,
+#     calculate_typecast_int32_to_fp32
 def signed_to_float(values: torch.Tensor) -> torch.Tensor:
     """Nearest even: SFPCAST."""
     return values.to(torch.float32)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_typecast.h,
+#     calculate_typecast_uint32_to_fp32
 def uint32_to_float(values: torch.Tensor) -> torch.Tensor:
     """(high - 1) × 2^23 + (2^23 + low), of 9 high and 23 low bits: one multiply-add, rounded by the unit."""
     if not bool((values >= 1 << 24).any()):
@@ -86,8 +98,10 @@ def uint32_to_float(values: torch.Tensor) -> torch.Tensor:
     return torch.from_numpy(vector_unit.mad(high, np.float32(2**23), low))
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_typecast.h,
+#     calculate_typecast_uint32_to_fp16b
 def uint32_to_float_in_halves(values: torch.Tensor) -> torch.Tensor:
-    """The low 31 bits, plus 2^31 if the top bit is set: what the kernels to 16-bit floats do."""
+    """The low 31 bits, plus 2^31 if the top bit is set: as the kernels for 16-bit floats compute it."""
     low = (values & 0x7FFFFFFF).to(torch.float32)
     top = values >= 1 << 31
     if not bool(top.any()):
@@ -101,6 +115,8 @@ def round_to_bf16(values: torch.Tensor) -> torch.Tensor:
     return carriers.flush(carriers.round_bf16_half_away(values))
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_typecast.h,
+#     calculate_typecast_fp32_to_fp16b
 def float32_to_bf16(values: torch.Tensor) -> torch.Tensor:
     """Nearest even by integer addition, which lets the largest NaNs wrap to zero; then the packer flushes."""
     raw = bits_of(values)
@@ -125,7 +141,7 @@ TO_FLOAT32: dict[DataType, Cast] = {
     DataType.UINT16: signed_to_float,
     DataType.UINT8: signed_to_float,
 }
-# What lies in the destination register before the packer makes a 16-bit or block float of it.
+# The destination register before the packer converts it to a 16-bit or block float.
 TO_NARROW_FLOAT: dict[DataType, Cast] = {
     DataType.BFLOAT16: carriers.flush,
     DataType.BFLOAT8_B: carriers.flush,
@@ -138,7 +154,7 @@ TO_NARROW_FLOAT: dict[DataType, Cast] = {
 
 
 def typecast(source: DataType, target: DataType) -> Cast | None:
-    """The device's cast, or None where the bits stay what they are."""
+    """The device's cast, or None if the bits do not change."""
     if DataType.FP8_E4M3 in (source, target):
         return _cast_of_fp8(source, target)
     if target in FLOAT_TO_INTEGER:
@@ -148,7 +164,7 @@ def typecast(source: DataType, target: DataType) -> Cast | None:
     if target is DataType.BFLOAT16:
         return float32_to_bf16 if source is DataType.FLOAT32 else TO_NARROW_FLOAT[source]
     if source is DataType.FLOAT32:
-        # Packed precisely, straight from 32 bits, even NaNs keep what fits of their fraction.
+        # Packed with bfp8_pack_precise from 32 bits, NaNs keep the upper bits of their payload.
         enter = carriers.truncate_bf16 if target is DataType.BFLOAT8_B else _cut_and_flushed
         return lambda values: _block(enter(values), target)
     narrow = TO_NARROW_FLOAT[source]
@@ -174,7 +190,7 @@ def _block(values: torch.Tensor, target: DataType) -> torch.Tensor:
 def _integer_cast(source: DataType, target: DataType) -> Cast | None:
     if source is target:
         return None
-    if target is DataType.UINT16:  # saturates, where the others keep their low bits
+    if target is DataType.UINT16:  # saturates; the others keep their low bits
         return lambda values: values.clamp(0, 65535).to(torch.int32)
     return lambda values: carriers.wrap_integer(values, target)
 
@@ -183,9 +199,9 @@ def _integer_cast(source: DataType, target: DataType) -> Cast | None:
 
 
 def repacked(source: DataType, target: DataType, *, fp32_dest: bool = False) -> Cast | None:
-    """What a copy through the destination register makes of values, with nothing but the packer to convert them.
+    """A copy through the destination register, where only the packer converts.
 
-    `fp32_dest` says that it holds 32 bits a value and is filled past the source registers, which cut float32 to 16.
+    `fp32_dest`: the register has 32 bits per value and bypasses the source registers, which truncate to 16 bits.
     """
     if source is target:
         return carriers.flush if source is DataType.BFLOAT16 else None
@@ -224,7 +240,7 @@ def host_cast(source: DataType, target: DataType) -> Cast | None:
 
 
 def _host_integers(values: torch.Tensor, target: DataType) -> torch.Tensor:
-    """Cut to 32 bits as x86 does on vectors, the least int32 for what does not fit; 8 and 16 bits then saturate."""
+    """Truncated as x86 vector instructions do, to the smallest int32 on overflow; 8 and 16 bits saturate."""
     whole = values.double().trunc()
     high = 2**32 if target is DataType.UINT32 else 2**31
     fits = (whole >= -(2**31)) & (whole < high)
@@ -243,7 +259,7 @@ SAME_WIDTH = (
 def bitcast(source: DataType, target: DataType) -> Cast | None:
     """The same bits under another dtype, as far as a copy through the destination register keeps them.
 
-    What arrives as a float is flushed, and 32 bits of an integer pass a source register that cuts 13 of them off.
+    Floats are flushed, and 32-bit integers pass through a source register that drops 13 bits.
     """
     if source is target:
         return carriers.flush if source is DataType.BFLOAT16 else None

@@ -1,15 +1,15 @@
-"""fp8_e4m3: a sign, four bits of exponent, three of mantissa; Blackhole's alone. Carriers hold the bytes themselves.
+"""fp8_e4m3: a sign bit, four exponent bits, three mantissa bits; Blackhole only. Carriers hold the bytes themselves.
 
-The host code of the library rounds to nearest even, has no denormals, saturates at 448 and makes one NaN of all
-(`ttnn.from_torch` of 0.81.1, read back). The chip's packer cuts instead of rounding (a remark in tt-metal's
-test_deepseek_prefill_per_token_cast.py, test_cast_to_fp8_power_of_two_scale_e4m3fn_boundary); in all else it is taken
-to be like the host.
+The library's host code rounds to nearest even, flushes denormals, saturates at 448 and maps every NaN to one pattern.
+The chip's packer truncates instead of rounding, as the library's own test of per_token_cast_to_fp8 states
+(test_cast_to_fp8_power_of_two_scale_e4m3fn_boundary); in all other respects it is assumed to match the host.
 """
 
 from __future__ import annotations
 
 import torch
 
+# asked ttnn 0.81.1: ttnn.from_torch of float32 to fp8_e4m3, read back
 LARGEST = 448.0
 LEAST_NORMAL = 2.0**-6
 NOT_A_NUMBER = 0x7F

@@ -1,8 +1,7 @@
 """Floats to integers as the library's host code casts them on x86.
 
-Its loops are vectorised: values of whole vectors saturate on the way to 8 and 16 bits, those of the rest wrap. What a
-32-bit integer cannot hold, the instructions replace by the least one. Measured with ttnn 0.81.1 for tensors of 1 to
-5000 values.
+Its loops are vectorised: values in whole vectors saturate to 8 and 16 bits, those in the remainder wrap. Values outside
+int32 become the smallest int32.
 """
 
 from __future__ import annotations
@@ -13,7 +12,8 @@ from ttnn_emulator.enums import DataType
 
 LEAST = -(2**31)
 LEAST_64 = -(2**63)
-# Values a vector, by the dtype that is cast and the one that comes out; where none is given, all values wrap.
+# asked ttnn 0.81.1: casts of tensors of 1 to 5000 values
+# Values per vector, by source and target dtype; all values wrap for pairs that are not listed.
 VECTOR = {
     (torch.float32, DataType.UINT16): 4,
     (torch.float32, DataType.UINT8): 8,
@@ -29,7 +29,7 @@ NARROW = {DataType.UINT16: (0, 2**16 - 1), DataType.UINT8: (0, 2**8 - 1), DataTy
 
 
 def truncated(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
-    """Whole numbers as int64; the caller keeps as many bits of them as `dtype` has."""
+    """Truncated values as int64; the caller keeps the low bits that `dtype` has."""
     whole = values.double().trunc()
     if dtype is not DataType.UINT32 and dtype not in NARROW:
         return _int32(whole)
@@ -52,7 +52,7 @@ def _of_vectors(whole: torch.Tensor, source: torch.dtype, dtype: DataType) -> to
         return _int32(whole).clamp(*NARROW[dtype])
     fits = (whole >= LEAST) & (whole < 2**32)
     otherwise = torch.full_like(whole, float(LEAST))
-    if source is torch.float64:  # too large gives 0 here
+    if source is torch.float64:  # overflow gives 0 here
         otherwise = torch.where(whole > 0, 0.0, otherwise)
     return torch.where(fits, whole, otherwise).to(torch.int64)
 

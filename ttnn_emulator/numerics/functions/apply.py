@@ -1,8 +1,8 @@
-"""Elementwise functions as the vector unit's kernels compute them, bit for bit.
+"""Elementwise functions as the vector unit's kernels compute them, bit-exact.
 
-`apply_function` is what operations call; the kernels stand in the modules beside it, one per family of functions.
-From a 16-bit destination register there are only 65,536 arguments: each function is computed once for all of them and
-looked up from then on. From a 32-bit one, large tensors take torch's function where it is as good as the kernel.
+Operations call `apply_function`; the kernels are in the modules beside it, one per family of functions. A 16-bit
+destination register has only 65,536 values: each function is evaluated once for all of them and looked up afterwards.
+With a 32-bit one, large tensors use torch's function where it is as accurate as the kernel.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.native.addresses import address_of
 from ttnn_emulator.numerics.units.vector_unit import bits, store_bf16, store_fp32
 
-WORK = 24  # fused multiply-adds that a kernel takes on average
+WORK = 24  # fused multiply-adds of an average kernel
 TABLES_KEPT = 256
 
-# Kernels that do not write what they do not change: a denormal stays, where a store would flush it.
+# Kernels that do not store unchanged values, so denormals survive that a store would flush.
 LEAVES_ALONE = frozenset({"identity", "hardshrink", "softplus", "fused softplus", "threshold"})
-STORES_BITS = frozenset({"bitwise_not"})  # as integers: denormals stay
+STORES_BITS = frozenset({"bitwise_not"})  # stored as integers: denormals survive
 
 
 def apply_function(
     name: str, x: torch.Tensor, *params: float, approx: bool = False, fp32_dest: bool = False
 ) -> torch.Tensor:
-    """What the kernel of `name` leaves in the destination register for the values `x` in it.
+    """Apply the kernel of `name` to the destination register values `x`.
 
     `name` is a member of `ttnn.UnaryOpType` in lower case, `params` its parameters, `approx` its approximate mode.
     """
@@ -65,7 +65,7 @@ def apply_function(
 
 
 def applying_function(stages: Stages, name: str, x: torch.Tensor, *params: float) -> torch.Tensor | None:
-    """`apply_function` in a 32-bit register on memory that stays, where torch's function is taken; else None."""
+    """`apply_function` in a 32-bit register on fixed buffers, where torch's function is used; else None."""
     if name not in FLOAT32 or exactly(x.numel() * WORK):
         return None
     function = functools.partial(FLOAT32[name], x, *params)
@@ -74,7 +74,7 @@ def applying_function(stages: Stages, name: str, x: torch.Tensor, *params: float
 
 @functools.lru_cache(maxsize=TABLES_KEPT)
 def table_of(name: str, params: tuple[float, ...], approx: bool) -> np.ndarray:
-    """The function's results for all bfloat16 arguments, as they stand in a 16-bit destination register."""
+    """The results for all bfloat16 arguments, as stored in a 16-bit destination register."""
     return _stored(name, params, approx, False, ALL_BF16)
 
 
@@ -88,7 +88,7 @@ def _stored(name: str, params: tuple[float, ...], approx: bool, fp32: bool, x: n
 
 
 def _flushed(values: torch.Tensor) -> torch.Tensor:
-    """A new tensor's denormals as zero of their sign."""
+    """Flush the denormals of a temporary tensor to zeros of their sign."""
     source = values.contiguous()
     carriers.in_parts(format_kernels.drop_denormals_at, address_of(source), address_of(source), source.numel())
     return source
@@ -99,7 +99,7 @@ def _flushed(values: torch.Tensor) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class Activation:
-    """A function with its parameters, to be applied to what stands in the destination register."""
+    """A function with its parameters, applied to the destination register."""
 
     name: str
     params: tuple[float, ...] = ()
@@ -109,7 +109,7 @@ class Activation:
         return apply_function(self.name, x, *self.params, approx=self.approx, fp32_dest=fp32_dest)
 
 
-# Functions whose only parameter is their approximate mode, with the mode they run in when none is given.
+# Functions whose only parameter is the approximate mode, and the default of that mode.
 MODE_ONLY = {
     "gelu": True,
     "exp": False,
@@ -164,7 +164,7 @@ BY_NAME: dict[str, tuple[str, tuple[float, ...]]] = {
 
 @functools.lru_cache(maxsize=TABLES_KEPT)
 def activation(value: str | UnaryWithParam | Any) -> Activation:
-    """A fused function as operations take it: by its name, or as a `UnaryWithParam`, or as a `UnaryOpType`."""
+    """The fused function that an operation was passed: a name, a `UnaryWithParam` or a `UnaryOpType`."""
     if isinstance(value, str):
         if value not in BY_NAME:
             raise InvalidArgument(f"no elementwise function is called {value!r}")
@@ -175,7 +175,7 @@ def activation(value: str | UnaryWithParam | Any) -> Activation:
 
 
 def activation_of(name: str, params: tuple[float, ...]) -> Activation:
-    """The function of that `UnaryOpType` with the parameters that go with it there."""
+    """The function of a `UnaryOpType` member with the parameters of a `UnaryWithParam`."""
     if name in MODE_ONLY:
         return Activation(name, (), bool(params[0]) if params else MODE_ONLY[name])
     if name == "sigmoid":
@@ -188,7 +188,7 @@ def activation_of(name: str, params: tuple[float, ...]) -> Activation:
 
 @functools.lru_cache(maxsize=TABLES_KEPT)
 def table_of_chain(chain: tuple[Activation, ...], packed: bool) -> np.ndarray:
-    """Functions applied one after the other in a 16-bit destination register; `packed` as the packer leaves them."""
+    """The table of a chain of functions in a 16-bit destination register; `packed`: after the packer."""
     values = ALL_BF16
     for function in chain:
         values = table_of(function.name, function.params, function.approx)[values.view(np.uint32) >> np.uint32(16)]
@@ -196,7 +196,7 @@ def table_of_chain(chain: tuple[Activation, ...], packed: bool) -> np.ndarray:
 
 
 def apply_chain(chain: tuple[Activation, ...], x: torch.Tensor, *, fp32_dest: bool = False) -> torch.Tensor:
-    """Functions applied one after the other in the destination register."""
+    """Apply a chain of functions in the destination register."""
     if not fp32_dest:
         return apply_table(table_of_chain(chain, False), x)
     for function in chain:

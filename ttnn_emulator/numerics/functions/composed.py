@@ -1,4 +1,4 @@
-"""Kernels that combine a value with a number, and those that take several steps through the destination register."""
+"""Kernels with a scalar operand, and kernels of several passes through the destination register."""
 
 from __future__ import annotations
 
@@ -43,26 +43,36 @@ def stored(value: Float, fp32: bool) -> Float:
 # -- with a number ----------------------------------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_binop_with_unary.h,
+#     calculate_add
 @kernel("add_unary_sfpu")
 def add_number(x: Float, other: float, *, approx: bool, fp32: bool) -> Float:
     return plus(x, other)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_binop_with_unary.h,
+#     calculate_sub
 @kernel("sub_unary_sfpu")
 def subtract_number(x: Float, other: float, *, approx: bool, fp32: bool) -> Float:
     return sub(x, np.float32(other))
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_binop_with_unary.h,
+#     calculate_mul
 @kernel("mul_unary_sfpu")
 def multiply_number(x: Float, other: float, *, approx: bool, fp32: bool) -> Float:
     return times(x, other)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_binop_with_unary.h,
+#     calculate_div
 @kernel("div_unary_sfpu")
 def divide_by_number(x: Float, other: float, *, approx: bool, fp32: bool) -> Float:
     return times(x, float(np.float32(1.0) / np.float32(other)))
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_binop_with_unary.h,
+#     calculate_rsub
 @kernel("rsub")
 def subtract_from_number(x: Float, other: float, *, approx: bool, fp32: bool) -> Float:
     rest = sub(np.float32(other), x)
@@ -72,6 +82,7 @@ def subtract_from_number(x: Float, other: float, *, approx: bool, fp32: bool) ->
 WHOLE_PART = {0: lambda value: value, 1: truncated, 2: floored}
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_rdiv.h, calculate_rdiv
 @kernel("rdiv")
 def divide_number(x: Float, other: float, rounding: float = 0.0, *, approx: bool, fp32: bool) -> Float:
     inverse = reciprocal(x, steps=2) if fp32 else round_to_bf16(reciprocal(x, steps=1))
@@ -81,6 +92,7 @@ def divide_number(x: Float, other: float, rounding: float = 0.0, *, approx: bool
 # -- several steps ----------------------------------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/eltwise/unary/device/kernels/compute/hardswish_kernel.cpp, kernel_main
 @kernel("hardswish")
 def hardswish(x: Float, *, approx: bool, fp32: bool) -> Float:
     slope = stored(hardsigmoid(x, approx=approx, fp32=fp32), fp32)
@@ -91,6 +103,8 @@ def hardswish(x: Float, *, approx: bool, fp32: bool) -> Float:
     return floats(product).reshape(x.shape)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_logsigmoid.h,
+#     calculate_logsigmoid
 LOGSIGMOID = (
     0.6924354434013367,
     0.49275708198547363,
@@ -104,6 +118,7 @@ LOGSIGMOID = (
 )
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/eltwise/unary/device/kernels/compute/logsigmoid_kernel.cpp, kernel_main
 @kernel("logsigmoid")
 def logsigmoid(x: Float, *, approx: bool, fp32: bool) -> Float:
     minus_x = negate(x)
@@ -113,6 +128,7 @@ def logsigmoid(x: Float, *, approx: bool, fp32: bool) -> Float:
     return np.where(less(minus_x, -4.0), negate(power), result)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/eltwise/unary/device/kernels/compute/logit_kernel.cpp, kernel_main
 @kernel("logit")
 def logit(x: Float, eps: float = -1.0, *, approx: bool, fp32: bool) -> Float:
     if eps >= 0.0:
@@ -123,7 +139,7 @@ def logit(x: Float, eps: float = -1.0, *, approx: bool, fp32: bool) -> Float:
 
 
 def _logit_bounds(eps: float, fp32: bool) -> tuple[float, float]:
-    """ε and 1 - ε in order, for 16-bit tensors rounded to bfloat16 where torch rounds them."""
+    """ε and 1 - ε in order, rounded to bfloat16 for 16-bit tensors where torch rounds them."""
     one, low = np.float32(1.0), np.float32(eps)
     if fp32:
         bounds = (low, one - low)

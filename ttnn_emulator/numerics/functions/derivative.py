@@ -1,4 +1,4 @@
-"""Kernels of the derivatives of tanh and gelu, which the vector unit computes as functions of their own."""
+"""Kernels of the derivatives of tanh and gelu."""
 
 from __future__ import annotations
 
@@ -30,10 +30,14 @@ from ttnn_emulator.numerics.units.vector_unit import (
 )
 
 INFINITY_BITS = np.int32(0x7F800000)
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_tanh_derivative.h,
+#     inline_exp_sech2_tail
 LN4 = 1.3862943611198906
-MINUS_LN2 = (-0.6931152343750000, -3.19461832987e-05)  # its high bits and the rest
+MINUS_LN2 = (-0.6931152343750000, -3.19461832987e-05)  # split into high and low parts
 
 # sech²(x) as a polynomial in t = 2/9 x² - 1, for |x| < 3.
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_tanh_derivative.h,
+#     SECH2_POLY_C0
 SECH2 = (
     5.58971869398334972323e-02,
     -1.15151201975556879975e-01,
@@ -47,10 +51,15 @@ SECH2 = (
     -1.46346136132160548060e-01,
     6.33840343077387569082e-02,
 )
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_tanh_derivative.h,
+#     TAIL_REGION_LIMIT
 SECH2_CORE, SECH2_END = 3.0, 45.0
 
 # gelu'(x) = 0.5 + x h(x²) between these two.
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_gelu.h,
+#     calculate_gelu_derivative_simple
 GELU_CORE, GELU_ONE_FROM, GELU_ZERO_TO = -3.0, 3.1719, -13.375
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_gelu.h, GELU_DERIV_H0
 GELU_SERIES = (
     7.9788309336e-01,
     -2.6593554020e-01,
@@ -63,11 +72,17 @@ GELU_SERIES = (
     4.2734988881e-09,
 )
 INVERSE_ROOT_2PI = 0.3989422804014327
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_gelu.h,
+#     x_times_exp_negative_tail
 FACTORIALS = (1.0, 1.0, 0.5, 0.166666667, 0.0416666667, 0.00833333333)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_gelu.h,
+#     x_times_exp_negative_tail
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_tanh_derivative.h,
+#     inline_exp_sech2_tail
 def _scaled_exp(t: Float, degree: int, factor: Float | None = None) -> Float:
-    """factor × exp(t) for negative t by Cody and Waite's reduction; only the product may underflow, to zero."""
+    """factor × exp(t) for t < 0 by Cody-Waite range reduction; only the product may underflow, to zero."""
     shifted = add(times(t, INVERSE_LN2), ROUNDING_BIAS)
     k = sub(shifted, ROUNDING_BIAS)
     high, low = MINUS_LN2
@@ -78,6 +93,8 @@ def _scaled_exp(t: Float, degree: int, factor: Float | None = None) -> Float:
     return np.where(e > 0, set_exponent(p, e), ZERO)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_tanh_derivative.h,
+#     calculate_tanh_derivative_sech2
 @kernel("tanh_derivative")
 def tanh_derivative(x: Float, *, approx: bool, fp32: bool) -> Float:
     size = magnitude(x)
@@ -87,6 +104,8 @@ def tanh_derivative(x: Float, *, approx: bool, fp32: bool) -> Float:
     return result if fp32 else round_to_bf16(result)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_gelu.h,
+#     calculate_gelu_derivative_simple
 @kernel("gelu_derivative")
 def gelu_derivative(x: Float, *, approx: bool, fp32: bool) -> Float:
     squared = mul(x, x)

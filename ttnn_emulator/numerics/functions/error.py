@@ -38,8 +38,12 @@ from ttnn_emulator.numerics.units.vector_unit import (
     sub,
 )
 
-GELU_ZERO_BELOW = -5.54259443  # the standard normal distribution function is zero in float32 from here down
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_gelu.h,
+#     calculate_gelu_piecewise
+GELU_ZERO_BELOW = -5.54259443  # below, the standard normal CDF is zero in float32
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_gelu.h, GELU_HCORR_C0
 GELU_TAIL = (3.0369991064e-01, 9.5413386822e-02, 1.3809983619e-02, 7.5950479368e-04)
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_gelu.h, GELU_CDF_CORE_C1
 GELU_CORE = (
     3.9894227818e-01,
     -6.6361041488e-02,
@@ -50,6 +54,8 @@ GELU_CORE = (
     7.9821413868e-08,
 )
 # erf(x) = x N(x²) ÷ D(x²)
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_erf.h, ERF_LUT_SIZE
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_gelu.h, GELU_ERF_NUM
 ERF_NUMERATOR = (
     1.1283791065e00,
     2.1477432549e-01,
@@ -60,6 +66,8 @@ ERF_NUMERATOR = (
     2.7384647439e-08,
     -2.8632063387e-10,
 )
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_erf.h, ERF_LUT_SIZE
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_gelu.h, GELU_ERF_DEN
 ERF_DENOMINATOR = (
     1.0,
     5.2367275953e-01,
@@ -71,6 +79,7 @@ ERF_DENOMINATOR = (
     -3.5153888689e-09,
     -6.7350725691e-12,
 )
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_gelu.h, gelu_init
 GELU_LIMITS = (0.5, 1.0, 1.5, 2.0, 3.0)
 GELU_LINES = tuple(
     (half_precision(slope), half_precision(intercept))
@@ -92,6 +101,7 @@ def gelu(x: Float, *, approx: bool, fp32: bool) -> Float:
     return _gelu_accurate(x) if fp32 else round_to_bf16(_gelu_bf16(x))
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_gelu.h, calculate_gelu
 def _gelu_accurate(x: Float) -> Float:
     scaled = smaller_of(times(x, 0.7071067811865475), 10.0)
     squared = mul(scaled, scaled)
@@ -103,6 +113,8 @@ def _gelu_accurate(x: Float) -> Float:
     return np.where(greater(x, GELU_ZERO_BELOW), result, sub(x, x))
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_gelu.h,
+#     calculate_gelu_piecewise
 def _gelu_bf16(x: Float) -> Float:
     squared = mul(x, x)
     density = power_of_two(times_plus(squared, -0.72134752044, 127.0))
@@ -113,6 +125,7 @@ def _gelu_bf16(x: Float) -> Float:
     return np.where(greater(x, GELU_ZERO_BELOW), positive, ZERO)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_gelu.h, calculate_gelu_tanh
 @kernel("gelu_tanh")
 def gelu_tanh(x: Float, *, approx: bool, fp32: bool) -> Float:
     inner = mul(x, times_plus(mul(x, x), 0.044715, 1.0))
@@ -124,10 +137,12 @@ def gelu_tanh(x: Float, *, approx: bool, fp32: bool) -> Float:
 
 # -- error function ---------------------------------------------------------------------------------------------------
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_erf.h, ERF_LUT_SIZE
 ERF_BF16_NUMERATOR = (1.1280932447e00, 2.7609212279e-01, 4.5400281738e-02, 7.4481184425e-04)
 ERF_BF16_DENOMINATOR = (1.0, 5.7439188334e-01, 1.3675764810e-01, 8.2844606784e-03, 2.4813862145e-05)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_erf.h, calculate_erf
 @kernel("erf")
 def erf(x: Float, *, approx: bool, fp32: bool, halves: bool = False) -> Float:
     x = within(x, 10.0)
@@ -140,6 +155,7 @@ def erf(x: Float, *, approx: bool, fp32: bool, halves: bool = False) -> Float:
 
 
 # Numerator and denominator of erfc(|x|) below 2.5 and from there on.
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_erfc.h, ERFC_LUT_SIZE
 ERFC_PIECES = (
     (
         (1.0000233650e00, -1.3375675678e00, 6.8185544014e-01, -1.5691982210e-01, 1.3746744953e-02),
@@ -152,6 +168,7 @@ ERFC_PIECES = (
 )
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_erfc.h, calculate_erfc
 @kernel("erfc")
 def erfc(x: Float, *, approx: bool, fp32: bool) -> Float:
     size = smaller_of(magnitude(x), 5.0)
@@ -163,6 +180,7 @@ def erfc(x: Float, *, approx: bool, fp32: bool) -> Float:
     return np.where(less(x, 0.0), sub(np.float32(2.0), result), result)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_erfinv.h, calculate_erfinv_body
 @kernel("erfinv")
 def erfinv(x: Float, *, approx: bool, fp32: bool) -> Float:
     log = logarithm(sub(np.float32(1.0), mul(x, x)), fp32=False)
@@ -173,6 +191,7 @@ def erfinv(x: Float, *, approx: bool, fp32: bool) -> Float:
 
 # -- Bessel functions -------------------------------------------------------------------------------------------------
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_i0.h, calculate_i0
 I0_SERIES = (
     1.0,
     0.25,
@@ -194,6 +213,7 @@ def i0(x: Float, *, approx: bool, fp32: bool) -> Float:
     return polynomial(mul(x, x), *I0_SERIES)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_i1.h, calculate_i1
 I1_NUMERATOR = {
     True: (
         0.5,
@@ -219,6 +239,7 @@ I1_DENOMINATOR = {
     ),
     False: (1.0, -1.6242591070e-02, 1.0333660750e-04, -2.5076132990e-07),
 }
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_i1.h, calculate_i1_asymptotic_
 I1_ASYMPTOTE = (
     3.9894228967e-01,
     -1.4960495444e-01,
@@ -229,6 +250,7 @@ I1_ASYMPTOTE = (
 )
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_i1.h, calculate_i1
 @kernel("i1")
 def i1(x: Float, *, approx: bool, fp32: bool, halves: bool = False) -> Float:
     fp32 = fp32 and not halves  # the rounding of the result follows the dtype here too

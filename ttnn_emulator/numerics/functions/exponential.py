@@ -1,4 +1,4 @@
-"""Kernels of the exponential and of what is made of it: exp, exp2, expm1, sigmoid, silu and their kin."""
+"""Kernels of the exponential and of functions built on it: exp, exp2, expm1, sigmoid, silu and related activations."""
 
 from __future__ import annotations
 
@@ -51,34 +51,39 @@ from ttnn_emulator.numerics.units.vector_unit import (
 )
 
 HALF = np.float32(0.5)
-ROUNDING_BIAS = np.float32(12582912.0)  # 1.5 × 2²³: adding it leaves a whole number in the low bits
+ROUNDING_BIAS = np.float32(12582912.0)  # 1.5 × 2²³: adding it leaves the rounded integer in the low mantissa bits
 INVERSE_LN2 = 1.4426950216293335
-# 2^f for a fraction f given as a 23-bit integer.
+# 2^f of a fraction f in 23-bit fixed point.
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_exp.h, _sfpu_exp_21f_bf16_
 EXP_21_POLYNOMIAL = (1.0017248, 7.839635491371155e-08, 4.791750143340323e-15)
 
 
 # -- building blocks --------------------------------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_exp.h,
+#     _float_to_int32_for_exp_21f_
 def fixed_point(value: Float) -> Int:
     """value × 2²³ as an integer, for 0 ≤ value < 256."""
     return shift(mantissa(value), exponent(value))
 
 
 def power_of_two(biased: Float, coefficients: tuple = EXP_21_POLYNOMIAL) -> Float:
-    """2^(biased - 127): the whole part becomes the exponent, the fraction goes through a polynomial."""
+    """2^(biased - 127): the integer part becomes the exponent, a polynomial evaluates the fraction."""
     whole = floats(fixed_point(biased))
     fraction = sign_magnitude_to_float(mantissa(whole, hidden=False))
     return set_exponent(polynomial(fraction, *coefficients), exponent(whole, biased=True))
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_exp.h, _sfpu_exp_21f_bf16_
 def exp_21_bits(x: Float) -> Float:
     """exp to about the precision of bfloat16."""
     return power_of_two(between(times_plus(x, INVERSE_LN2, 127.0), 0.0, 255.0))
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_exp.h, _sfpu_exp_fp32_accurate_
 def exp_parts(x: Float) -> tuple[Float, Int, Float]:
-    """exp(x) = r × 2^i; also the polynomial one step before its end, which tells a NaN."""
+    """exp(x) = r × 2^i; also the polynomial before its last step, which shows a NaN."""
     whole = to_int16(times(x, 1.442695))
     j = sign_magnitude_to_float(whole)
     f = times_plus(j, -1.42860677e-6, times_plus(j, -6.93145752e-1, x))
@@ -86,23 +91,27 @@ def exp_parts(x: Float) -> tuple[Float, Int, Float]:
     return times_plus(y, f, 1.0), two_complement(whole), y
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_exp.h, _sfpu_exp_fp32_accurate_
 def exp_accurate(x: Float) -> Float:
     """exp to the precision of float32, with overflow, underflow and NaN."""
     r, i, y = exp_parts(x)
-    # One less turns a NaN into an infinity and nothing else into one: times zero it is NaN again, all else is zero.
+    # Decrementing the bits keeps a NaN non-finite and everything else finite: times zero gives NaN or zero.
     below = mul(floats(bits(y) - np.int32(1)), ZERO)
     e = exponent(r, biased=True) + i
     return np.where(e >= 255, add(below, INFINITY), np.where(e >= 1, set_exponent(r, e), below))
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_exp.h,
+#     _sfpu_exp_fp32_accurate_unsafe_
 def exp_accurate_in_range(x: Float) -> Float:
-    """The same for arguments whose exponential neither overflows nor underflows."""
+    """exp_accurate for arguments whose exponential neither overflows nor underflows."""
     r, i, _ = exp_parts(x)
     return set_exponent(r, exponent(r, biased=True) + i)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_sigmoid.h, _sfpu_sigmoid_
 def sigmoid_of(x: Float, fp32: bool) -> Float:
-    """1 ÷ (1 + exp(-x)), not yet rounded to the destination."""
+    """1 ÷ (1 + exp(-x)), before rounding to the destination format."""
     power = exp_accurate(negate(x)) if fp32 else exp_21_bits(negate(x))
     return reciprocal(plus(power, 1.0), steps=2 if fp32 else 1)
 
@@ -110,6 +119,8 @@ def sigmoid_of(x: Float, fp32: bool) -> Float:
 # -- kernels ----------------------------------------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_exp.h,
+#     calculate_exponential, exp_init
 @kernel("exp")
 def exp(x: Float, *, approx: bool, fp32: bool) -> Float:
     if approx:
@@ -123,6 +134,8 @@ def exp(x: Float, *, approx: bool, fp32: bool) -> Float:
     return round_to_bf16(power_of_two(between(biased, 0.0, 255.0), (half_precision(c0), c1, np.float32(c2))))
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_sigmoid_appx.h,
+#     sigmoid_appx_init
 SIGMOID_LIMITS = (1.0, 2.0)
 SIGMOID_LINES = ((0.2265625, 0.0), (0.265625, -0.046875), (0.0, 0.5))
 
@@ -134,12 +147,15 @@ def sigmoid(x: Float, *, approx: bool, fp32: bool) -> Float:
     return sigmoid_of(x, fp32) if fp32 else round_to_bf16(sigmoid_of(x, fp32))
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_silu.h, calculate_silu
 @kernel("silu", "swish")
 def silu(x: Float, *, approx: bool, fp32: bool) -> Float:
     result = mul(x, sigmoid_of(x, fp32))
     return result if fp32 else round_to_bf16(result)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_exp2.h,
+#     _sfpu_exp2_fp32_accurate_, _sfpu_exp2_bf16_
 @kernel("exp2")
 def exp2(x: Float, *, approx: bool, fp32: bool) -> Float:
     if not fp32:
@@ -150,10 +166,12 @@ def exp2(x: Float, *, approx: bool, fp32: bool) -> Float:
     r = polynomial(f, 1.0, np.float32(float.fromhex("0x1.62e42ep-1")), np.float32(float.fromhex("0x1.ebfba0p-3")), y)
     e = exponent(r, biased=True) + two_complement(whole)
     inside = np.where(e < 1, ZERO, set_exponent(r, e))
-    # A negative NaN fails the first test, as its magnitude keeps the sign.
+    # A negative NaN fails the first test, because SFPABS keeps its sign.
     return np.where((bits(magnitude(x)) >= 0) & (e < 255), inside, mul(y, INFINITY))
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_exp2.h,
+#     _sfpu_exp2_fp32_accurate_
 EXP2_TAIL = tuple(map(float.fromhex, ("0x1.3b4p-7", "0x1.5f4p-10", "0x1.41cp-13")))
 
 
@@ -162,6 +180,7 @@ def expm1(x: Float, *, approx: bool, fp32: bool) -> Float:
     return _expm1_accurate(x) if fp32 else round_to_bf16(_expm1_bf16(x))
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_expm1.h, _sfpu_expm1_
 def _expm1_bf16(x: Float) -> Float:
     shifted = mad(np.float32(1.442695), x, ROUNDING_BIAS)
     j = sub(shifted, ROUNDING_BIAS)
@@ -176,6 +195,7 @@ def _expm1_bf16(x: Float) -> Float:
     return np.where(equal(j, 0.0), r, scaled)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_expm1.h, _sfpu_expm1_
 def _expm1_accurate(x: Float) -> Float:
     shifted = mad(np.float32(1.442695), x, ROUNDING_BIAS)
     j = sub(shifted, ROUNDING_BIAS)
@@ -195,11 +215,12 @@ def _expm1_accurate(x: Float) -> Float:
     return np.where(equal(j, 0.0), r, times(np.where(at_one, r, far), 2.0))
 
 
-# -- activations made of an exponential -------------------------------------------------------------------------------
+# -- activations built on the exponential -----------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: tt_metal/tt-llk/tt_llk_wormhole_b0/common/inc/sfpu/ckernel_sfpu_expm1_cw.h, expm1_cw_clamped
 def expm1_clamped(x: Float, fp32: bool) -> Float:
-    """exp(x) - 1 for x from -87 up, where it is used for negative x only."""
+    """exp(x) - 1 with x clamped to at least -87; used for negative x only."""
     x = larger_of(x, -87.0)
     shifted = times_plus(x, 1.4426950408889634, 12582912.0)
     k = sub(shifted, ROUNDING_BIAS)
@@ -209,18 +230,21 @@ def expm1_clamped(x: Float, fp32: bool) -> Float:
     return mad(scale, h, plus(scale, -1.0))
 
 
+# tt-metal v0.81.1: tt_metal/tt-llk/tt_llk_wormhole_b0/common/inc/sfpu/ckernel_sfpu_expm1_cw.h, expm1_cw_clamped
 EXPM1_CLAMPED = {
     True: (1.0, 0.5, 1.6666504741e-01, 4.1666239500e-02, 8.3691505715e-03, 1.3948583510e-03),
     False: (1.0, 4.9999371171e-01, 1.6666433215e-01, 4.1875664145e-02, 8.3751315251e-03),
 }
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_elu.h, calculate_elu
 @kernel("elu")
 def elu(x: Float, alpha: float, *, approx: bool, fp32: bool, halves: bool = False) -> Float:
     result = np.where(at_least(x, 0.0), x, times(expm1_clamped(x, fp32 and not halves), alpha))
     return result if fp32 else round_to_bf16(result)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_celu.h, calculate_celu
 @kernel("celu")
 def celu(x: Float, alpha: float, *, approx: bool, fp32: bool, halves: bool = False) -> Float:
     inverse = float(np.float32(1.0) / np.float32(alpha))
@@ -228,6 +252,7 @@ def celu(x: Float, alpha: float, *, approx: bool, fp32: bool, halves: bool = Fal
     return result if fp32 else round_to_bf16(result)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_selu.h, calculate_selu
 @kernel("selu")
 def selu(x: Float, scale: float, alpha: float, *, approx: bool, fp32: bool, halves: bool = False) -> Float:
     product = float(np.float32(scale) * np.float32(alpha))
@@ -235,6 +260,9 @@ def selu(x: Float, scale: float, alpha: float, *, approx: bool, fp32: bool, halv
     return result if fp32 else round_to_bf16(result)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_softplus.h, SOFTPLUS_POLY_C0
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_softplus.h,
+#     SOFTPLUS_BF16_POLY_C0
 SOFTPLUS_POLYNOMIAL = {
     True: (
         6.9310557842e-01,
@@ -259,6 +287,8 @@ SOFTPLUS_POLYNOMIAL = {
 }
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_softplus.h,
+#     calculate_softplus_body
 @kernel("softplus")
 def softplus(x: Float, beta: float, threshold: float, *, approx: bool, fp32: bool, halves: bool = False) -> Float:
     inverse = float(np.float32(1.0) / np.float32(beta))
@@ -278,8 +308,11 @@ def softplus(x: Float, beta: float, threshold: float, *, approx: bool, fp32: boo
     return np.where(at_most(t, threshold), result, x)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_softplus.h,
+#     softplus_exp_negative
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_xielu.h, _sfpu_neg_exp_f32_
 def exp_below_zero(x: Float, least: float | None = None) -> Float:
-    """exp of a negative number by Cody and Waite's reduction; what underflows is zero."""
+    """exp of a negative number by Cody-Waite range reduction; underflows to zero."""
     z = times(x, 1.4426950408889634)
     shifted = plus(z if least is None else larger_of(z, least), ROUNDING_BIAS)
     k = sub(shifted, ROUNDING_BIAS)
@@ -289,6 +322,7 @@ def exp_below_zero(x: Float, least: float | None = None) -> Float:
     return np.where(e > 0, set_exponent(p, e), ZERO)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_mish.h, calculate_mish
 @kernel("mish")
 def mish(x: Float, *, approx: bool, fp32: bool) -> Float:
     if approx or not fp32:
@@ -302,6 +336,7 @@ def mish(x: Float, *, approx: bool, fp32: bool) -> Float:
     return result if fp32 else round_to_bf16(result)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_xielu.h, calculate_xielu
 XIELU_SERIES = (
     0.500000059604644775390625,
     0.16666667163372039794921875,
@@ -312,6 +347,8 @@ XIELU_SERIES = (
 )
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_xielu.h,
+#     calculate_xielu, xielu_init
 @kernel("xielu")
 def xielu(x: Float, alpha_p: float, alpha_n: float, *, approx: bool, fp32: bool) -> Float:
     half = times(x, 0.5)

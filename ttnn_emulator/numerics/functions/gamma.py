@@ -43,7 +43,8 @@ from ttnn_emulator.numerics.units.vector_unit import (
 
 # -- digamma ----------------------------------------------------------------------------------------------------------
 
-# Numerator and denominator, lowest coefficients first: the one of bfloat16, and those of float32 below and above 51.
+# Numerator and denominator, lowest coefficients first: for bfloat16, and for float32 below and above 51.
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_digamma.h, DIGAMMA_LUT_SIZE
 DIGAMMA_BF16 = (
     (
         -3.3767190625e05,
@@ -56,6 +57,7 @@ DIGAMMA_BF16 = (
     ),
     (1.0, 3.3760150000e05, 4.0892268750e05, 9.9775718750e04, 5.1246479492e03, 4.1351390839e01),
 )
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_digamma.h, DIGAMMA_LUT_SIZE
 DIGAMMA_LOWER = (
     (
         -4.2596286535e-01,
@@ -83,6 +85,7 @@ DIGAMMA_LOWER = (
         3.3732798776e-09,
     ),
 )
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_digamma.h, DIGAMMA_LUT_SIZE
 DIGAMMA_UPPER = (
     (
         1.3856337913e05,
@@ -112,6 +115,7 @@ DIGAMMA_UPPER = (
 )
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_digamma.h, calculate_digamma
 @kernel("digamma")
 def digamma(x: Float, *, approx: bool, fp32: bool, halves: bool = False) -> Float:
     if fp32 and not halves:
@@ -138,6 +142,8 @@ fused(digamma)
 TERMS = 6
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_polygamma.h,
+#     calculate_polygamma
 @kernel("polygamma")
 def polygamma(x: Float, order: float, scale: float, *, approx: bool, fp32: bool) -> Float:
     n, s = int(order), np.float32(scale)
@@ -159,7 +165,7 @@ def polygamma(x: Float, order: float, scale: float, *, approx: bool, fp32: bool)
 
 
 def _bernoulli_terms(n: int, scale: np.float32) -> tuple[float, ...]:
-    """Coefficients of the Euler-Maclaurin remainder, in float32: the compiler multiplies where the source divides."""
+    """Coefficients of the Euler-Maclaurin remainder, in float32: the compiler replaces divisions by multiplications."""
     n1, n2, n3, n4, n5 = (np.float32(n + k) for k in range(1, 6))
     terms = (
         scale / np.float32(n),
@@ -172,17 +178,22 @@ def _bernoulli_terms(n: int, scale: np.float32) -> tuple[float, ...]:
 
 # -- logarithm of the gamma function ----------------------------------------------------------------------------------
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_lgamma.h,
+#     calculate_lgamma_stirling_fp32
 LOG_ROOT_TWO_PI = 0.9189385332046727
 LOG_ROOT_PI = 0.57236494
 LOG_PI = 1.1447298858
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_lgamma.h,
+#     calculate_lgamma_stirling_fp32
 NEAR_ONE = (-0.57721566, 0.82246703, -0.40068563, 0.27058081, -0.20738555)
 NEAR_TWO = (0.42278434, 0.32246703, -0.06735230, 0.02058081, -0.00738555)
 STIRLING = (0.0833333333, -0.0027777777, 0.0007936507, -0.0005952380)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/eltwise/unary/device/kernels/compute/lgamma_kernel.cpp, kernel_main
 @kernel("lgamma")
 def lgamma(x: Float, *, approx: bool, fp32: bool) -> Float:
-    """Several steps through the destination register: Stirling's series, and a reflection below ½."""
+    """Several passes through the destination register: Stirling's series, and the reflection formula below ½."""
     stirling = _stirling_accurate(x) if fp32 else round_to_bf16(_stirling_bf16(x))
     log_sine = _log_sine_pi(x, fp32)
     result = np.where(less(x, 0.5), sub(sub(np.float32(LOG_PI), log_sine), stirling), stirling)
@@ -191,6 +202,8 @@ def lgamma(x: Float, *, approx: bool, fp32: bool) -> Float:
     return np.where((bits(x) & 0x7FFFFFFF) == 0x7F800000, INFINITY, result)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_lgamma.h,
+#     calculate_lgamma_stirling
 def _stirling_bf16(x: Float) -> Float:
     z = np.where(less(x, 0.5), sub(ONE, x), x)
     result = plus(mad(sub(z, np.float32(0.5)), logarithm_cubic(z), negate(z)), LOG_ROOT_TWO_PI)
@@ -199,6 +212,8 @@ def _stirling_bf16(x: Float) -> Float:
     return np.where(equal(x, 1.0) | equal(x, 2.0), ZERO, result)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_lgamma.h,
+#     calculate_lgamma_stirling_fp32
 def _stirling_accurate(x: Float) -> Float:
     from_half = bits(sub(x, np.float32(0.5)))
     below = (from_half < 0) & ((from_half & 0x7FFFFFFF) <= 0x7F800000)
@@ -214,7 +229,7 @@ def _stirling_accurate(x: Float) -> Float:
 
 
 def _log_sine_pi(x: Float, fp32: bool) -> Float:
-    """log |sin(π x)|, minus infinity at whole numbers."""
+    """log |sin(π x)|, -infinity at integers."""
     store = store_fp32 if fp32 else store_bf16
     fraction = store(sub(x, truncated(x)))
     pi = store(np.float32(math.pi))

@@ -1,4 +1,4 @@
-"""Kernels of tanh and what is made of it."""
+"""Kernels of tanh."""
 
 from __future__ import annotations
 
@@ -32,6 +32,8 @@ from ttnn_emulator.numerics.units.vector_unit import (
 
 HALF = np.float32(0.5)
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_tanh.h,
+#     _sfpu_tanh_polynomial_, tanh_init
 TANH_POLYNOMIAL = (
     0.999004364013671875,
     3.0897438526153564e-2,
@@ -40,6 +42,7 @@ TANH_POLYNOMIAL = (
     np.float32(-6.6649019718170166e-2),
     np.float32(5.8767339214682579e-3),
 )
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_tanh.h, tanh_init
 TANH_LIMITS = (0.5, 1.0, 1.5, 2.0, 3.0)
 TANH_LINES = (
     (0.9619140625, 0.0),
@@ -51,6 +54,8 @@ TANH_LINES = (
 )
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_tanh.h,
+#     _sfpu_tanh_fp32_accurate_
 def tanh_accurate(x: Float) -> Float:
     """tanh to the precision of float32: t ÷ (t + 1) with t = (exp(|2x|) - 1) ÷ 2."""
     whole = to_uint8(mul(x, np.float32(2.0 * np.float32(1.442695))))
@@ -61,7 +66,7 @@ def tanh_accurate(x: Float) -> Float:
     r = mad(mad(r, f, HALF), mul(f, f), f)
     scale = set_exponent(np.zeros_like(x), whole + np.int32(126))
     t = mad(r, scale, sub(scale, HALF))
-    # One less than a NaN's bits is infinite or NaN still, one less than any other's is finite: times zero they differ.
+    # Decrementing the bits keeps a NaN non-finite and everything else finite: times zero gives NaN or zero.
     saturated = mad(floats(bits(a) - np.int32(1)), ZERO, ONE)
     t_plus_1 = plus(t, 1.0)
     minus_inverse = floats(np.int32(-0x010D0000) - bits(t_plus_1))

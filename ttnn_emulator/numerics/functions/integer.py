@@ -1,6 +1,6 @@
-"""Elementwise functions of integers: exact, except that some kernels take the least int32 for zero.
+"""Elementwise functions of integers: exact, except that some kernels treat the smallest int32 as zero.
 
-Those read their argument as sign and magnitude, where its bit pattern means minus zero.
+Those kernels read their argument as sign-magnitude, where its bit pattern is minus zero.
 """
 
 from __future__ import annotations

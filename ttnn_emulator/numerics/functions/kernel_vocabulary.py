@@ -1,8 +1,8 @@
-"""Words that the vector unit's kernels are written with, beyond its instructions.
+"""Building blocks of the vector unit's kernels, above its instructions.
 
-A Python float stands for a constant of the kernel's source, an array for a register. The difference shows in the last
-bit: the compiler turns a constant of 16 significant bits that is used once into the immediate of an instruction of its
-own, so that a product with it, or a sum, is rounded by itself. All other a × b + c is one fused instruction.
+A Python float stands for a constant in the kernel's source, an array for a register. The difference matters for the
+last bit: the compiler folds a constant that is a bfloat16 into the immediate of a separate multiply or add, which
+rounds on its own. Every other a × b + c is one fused instruction.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from ttnn_emulator.numerics.units.vector_unit import (
     total_order,
 )
 
-# Name of a `UnaryOpType` member, lower case → its kernel: (x, *parameters, approx=, fp32=) → what it stores. `fp32`
-# says that the destination register is 32 bits wide.
+# Name of a `UnaryOpType` member, lower case → its kernel: (x, *parameters, approx=, fp32=) → stored value. `fp32`:
+# the destination register is 32 bits wide.
 KERNELS: dict[str, Callable[..., Float]] = {}
 
-IN_REGISTERS = (0.0, 1.0, -1.0)  # constants that the unit always holds; they need no immediate
+IN_REGISTERS = (0.0, 1.0, -1.0)  # constant registers of the unit; they need no immediate
 INFINITY = np.float32(np.inf)
 QUIET_NAN = floats(np.int32(0x7FC00000))
 
@@ -50,23 +50,23 @@ def kernel(*names: str) -> Callable[[Callable[..., Float]], Callable[..., Float]
 
 
 def fused(*functions: Callable[..., Float]) -> None:
-    """Register what is left of kernels inside of other operations: there they take the polynomials for bfloat16.
+    """Register the variants that run fused into other operations: they use the polynomials for bfloat16.
 
-    The macro INP_FLOAT32 chooses the others, and elementwise operations of one tensor alone define it.
+    The macro INP_FLOAT32 selects the float32 polynomials; only elementwise operations of one tensor define it.
     """
     for function in functions:
         KERNELS[f"fused {function.__name__}"] = functools.partial(function, halves=True)
 
 
 def is_immediate(value: Any) -> bool:
-    """Whether the compiler makes this an immediate: a source constant that is a bfloat16."""
+    """Whether the compiler folds this into an immediate: a source constant that is a bfloat16."""
     if not isinstance(value, float) or value in IN_REGISTERS:
         return False
     return not int(bits(np.float32(value))) & 0xFFFF
 
 
 def times(a: Float, b: Float | float) -> Float:
-    """a × b; by one it is not computed at all."""
+    """a × b; a multiplication by one is optimised away."""
     return a if isinstance(b, float) and b == 1.0 else mul(a, np.float32(b) if isinstance(b, float) else b)
 
 
@@ -76,7 +76,7 @@ def plus(a: Float, b: Float | float) -> Float:
 
 
 def times_plus(a: Float, b: Float | float, c: Float | float) -> Float:
-    """a × b + c as the compiler writes it."""
+    """a × b + c as the compiler emits it: fused, or as two instructions with an immediate."""
     if isinstance(b, float) and b == 1.0:
         return plus(a, c)
     if is_immediate(b) or is_immediate(c):
@@ -99,10 +99,10 @@ def polynomial(x: Float, *coefficients: Float | float) -> Float:
 # The unit compares by subtracting and looking at the result's sign and at whether its bits are all zero.
 
 
-# A difference from a constant whose last place is no denormal is never flushed to zero, so its sign is that of the
-# order of the two, NaN included, and need not be computed.
+# A difference from a constant whose ULP is not denormal is never flushed to zero, so its sign follows from the order of
+# the two, NaN included, and need not be computed.
 
-SEPARABLE = 2.0**-100  # constants that are at least that large are such
+SEPARABLE = 2.0**-100  # such constants have at least this magnitude
 
 
 def _compared(compare: Callable[[Int, Int], np.ndarray], a: Float, b: Float | float) -> np.ndarray:
@@ -136,12 +136,12 @@ def equal(a: Float, b: Float | float) -> np.ndarray:
 
 
 def integer_less(a: Int, b: Int) -> np.ndarray:
-    """The same for integers: the difference wraps, so numbers more than 2³¹ apart compare the wrong way round."""
+    """Integer comparison by subtraction: the difference wraps, so numbers more than 2³¹ apart compare wrongly."""
     return (np.asarray(a, np.int32) - np.asarray(b, np.int32)) < 0
 
 
 def smaller_of(a: Float, b: Float | float) -> Float:
-    """SFPSWAP: in the order of sign and magnitude, NaN beyond infinity."""
+    """SFPSWAP: in sign-magnitude order, NaN beyond infinity."""
     other = np.float32(b)
     return np.where(total_order(a) <= total_order(other), a, other)
 
@@ -156,7 +156,7 @@ def between(a: Float, low: float, high: float) -> Float:
 
 
 def within(a: Float, limit: float) -> Float:
-    """Between -limit and limit, except that a negative NaN stays."""
+    """Clamp to ±limit; a negative NaN passes."""
     return set_sign(smaller_of(magnitude(a), limit), a)
 
 
@@ -176,13 +176,13 @@ def to_integer(value: Float, limit: int, *, signed: bool) -> Int:
 
 
 def two_complement(value: Int) -> Int:
-    """A sign-magnitude integer as the host's."""
+    """A sign-magnitude integer as two's complement."""
     size = value & np.int32(0x7FFFFFFF)
     return np.where(value < 0, -size, size)
 
 
 def to_float(value: Int) -> Float:
-    """A two's-complement integer as float32: its magnitude is cast, then the sign put back."""
+    """A two's-complement integer as float32: the magnitude is cast, then the sign is restored."""
     size = np.abs(np.asarray(value, np.int32).astype(np.int64)).astype(np.float32)
     return np.where(value < 0, -size, size)
 
@@ -199,8 +199,10 @@ def to_uint8(value: Float) -> Int:
     return to_integer(value, 255, signed=False)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_conversions.h,
+#     float32_to_bf16_rne
 def round_to_even_bf16(value: Float) -> Float:
-    """To bfloat16, nearest even, by adding to the bits: as some kernels round themselves."""
+    """Round to bfloat16, to nearest even, by integer addition, as some kernels do in software."""
     raw = bits(value).view(np.uint32)
     rounded = raw + np.uint32(0x7FFF) + ((raw >> np.uint32(16)) & np.uint32(1))
     return (rounded & np.uint32(0xFFFF0000)).view(np.float32)
@@ -210,12 +212,12 @@ def round_to_even_bf16(value: Float) -> Float:
 
 
 def half_precision(value: float) -> np.float32:
-    """A coefficient as a table of 16-bit entries holds it: float16, nearest even."""
+    """A coefficient in a 16-bit table entry: float16, rounded to nearest even."""
     return np.float32(np.float16(value))
 
 
 def piecewise_linear(x: Float, limits: tuple[float, ...], lines: Sequence[tuple[Any, Any]]) -> Float:
-    """SFPLUT, SFPLUTFP32: slope × |x| + intercept of the first line whose limit |x| stays below."""
+    """SFPLUT, SFPLUTFP32: slope × |x| + intercept of the first segment whose limit is above |x|."""
     size = bits(x) & 0x7FFFFFFF
     which = np.searchsorted(bits(np.array(limits, np.float32)), size, side="right")
     slopes, intercepts = np.array(lines, np.float32).T

@@ -42,6 +42,8 @@ def _hex(*values: str) -> tuple[float, ...]:
 
 
 # log(1 + m) = m + m² P(m) for -¼ ≤ m ≤ ½; the first two coefficients of the long one are in registers.
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_log.h,
+#     calculate_log_body, log_init
 SERIES: dict[bool, tuple[Any, ...]] = {
     True: (
         -0.5,
@@ -52,6 +54,7 @@ SERIES: dict[bool, tuple[Any, ...]] = {
 }
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_log.h, calculate_log_body
 def logarithm(x: Float, *, fp32: bool, clean: bool = True, scale: float | None = None, binary: bool = False) -> Float:
     """log(x), or scale × log(x); `binary` adds the exponent after scaling. `clean` flushes a denormal argument."""
     a = add(x, ZERO) if clean else x
@@ -72,6 +75,7 @@ def logarithm(x: Float, *, fp32: bool, clean: bool = True, scale: float | None =
     return np.where(bits(x if not clean else add(x, ZERO)) >= 0, result, QUIET_NAN)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_log1p.h, calculate_log1p_fp32
 def logarithm_1p(x: Float, fp32: bool) -> Float:
     """log(1 + x)."""
     u = plus(x, 1.0)
@@ -88,6 +92,7 @@ def logarithm_1p(x: Float, fp32: bool) -> Float:
     return np.where(at_least(u, 0.0), r, QUIET_NAN)
 
 
+# tt-metal v0.81.1: tt_metal/tt-llk/tt_llk_wormhole_b0/common/inc/sfpu/ckernel_sfpu_log.h, _calculate_log_body_no_init_
 def logarithm_cubic(x: Float) -> Float:
     """log(x) by a cubic of the mantissa, to some ten bits."""
     fraction = set_exponent(x, 127)

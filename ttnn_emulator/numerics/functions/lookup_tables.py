@@ -1,4 +1,4 @@
-"""Functions of one bfloat16, as tables of all 65,536 arguments."""
+"""Functions of one bfloat16 as tables over all 65,536 arguments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ONE_WORKER = 1 << 17  # elements below which threads cost more than they save
 
 
 def apply_table(table: np.ndarray, x: torch.Tensor) -> torch.Tensor:
-    """table[upper half of the bits of x], element by element."""
+    """table[upper 16 bits of x], elementwise."""
     source = x.contiguous()
     run, result = applying_table(table, source)
     run()
@@ -26,7 +26,7 @@ def apply_table(table: np.ndarray, x: torch.Tensor) -> torch.Tensor:
 
 
 def applying_table(table: np.ndarray, source: torch.Tensor) -> tuple[Callable[[], Any], torch.Tensor]:
-    """A function that looks up what contiguous values then are, and the memory that it fills; it holds neither."""
+    """A function that looks up the current contiguous values, and its output; it keeps neither buffer alive."""
     result = torch.empty_like(source)
     count = source.numel()
     start, end = address_of(source), address_of(result)

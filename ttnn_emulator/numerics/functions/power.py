@@ -1,4 +1,4 @@
-"""Kernels of powers and remainders: of one operand with a number, and the parts that two operands share."""
+"""Kernels of powers and remainders with a scalar, and parts shared with the binary kernels."""
 
 from __future__ import annotations
 
@@ -48,15 +48,17 @@ INVERSE_LN2 = np.float32(1.442695)
 
 
 def hexadecimal(*texts: str) -> tuple[float, ...]:
-    """Constants as the kernels write them, every bit of them."""
+    """Constants in hexadecimal, as the kernels write them."""
     return tuple(map(float.fromhex, texts))
 
 
 def sub_product(a: Float, x: Float, y: Float) -> Float:
-    """a - x × y. The unit cannot negate a product that it adds, so this takes two roundings."""
+    """a - x × y. The unit cannot negate a product that it adds, so this rounds twice."""
     return sub(a, mul(x, y))
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_conversions.h,
+#     _float_to_int32_positive_
 def truncated_int32(value: Float) -> Int:
     """A positive float as an integer, saturated."""
     power = exponent(value)
@@ -66,9 +68,15 @@ def truncated_int32(value: Float) -> Int:
 
 # -- |base|^to, to the precision of bfloat16 ---------------------------------------------------------------------------
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_binary_pow.h,
+#     _sfpu_binary_power_21f_
 LOG_CUBIC = hexadecimal("-0x1.952992p+0", "0x2.4f5388p+0", "-0xd.e712ap-4", "0x2.44734p-4")
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_binary_pow.h,
+#     _sfpu_binary_power_21f_
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_unary_power.h,
+#     _sfpu_unary_power_21f_
 def power_21_bits(size: Float, to: Float) -> Float:
     """2^(to × log2 size), with a cubic logarithm and an exponential of 21 bits."""
     x = set_exponent(size, 127)
@@ -83,7 +91,7 @@ def power_21_bits(size: Float, to: Float) -> Float:
 
 
 def signed_by(y: Float, base: Float, to: Float) -> Float:
-    """A negative base: the sign of an odd power, NaN for a power that is no integer."""
+    """Sign of a power of a negative base: negative for odd exponents, NaN for non-integers."""
     integer = to_int16(to)
     negative = np.where(equal(sign_magnitude_to_float(integer), to), set_sign(y, integer), QUIET_NAN)
     return np.where(is_negative(base), negative, y)
@@ -98,13 +106,19 @@ def power_16bit(base: Float, to: Float) -> Float:
 
 # -- |base|^to, to the precision of float32 ----------------------------------------------------------------------------
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_binary_pow.h,
+#     _sfpu_binary_power_f32_
 SQRT2 = 1.4142135381698608
 ATANH_SERIES = (1.0, 0.3333333333333333, 0.2, 0.14285714285714285, 0.1111111111111111, 0.09090909090909091)
-ROUNDING = np.float32(12582912.0)  # 2^23 + 2^22: adding it leaves the nearest integer in the low bits
+ROUNDING = np.float32(12582912.0)  # 2^23 + 2^22: adding it leaves the nearest integer in the low mantissa bits
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_binary_pow.h,
+#     _sfpu_binary_power_f32_
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_unary_power.h,
+#     _sfpu_unary_power_61f_updated_
 def log2_product(base: Float, to: Float, guess: tuple[float, float]) -> tuple[Float, Float]:
-    """to × log2 |base| as an unevaluated sum; `guess` is the line that 1 ÷ (m + 1) starts from."""
+    """to × log2 |base| as an unevaluated sum; `guess` is the linear initial guess of 1 ÷ (m + 1)."""
     size = magnitude(base)
     m = set_exponent(size, 127)
     large = at_least(m, SQRT2)
@@ -127,6 +141,8 @@ def nearest_integer(value: Float) -> tuple[Float, Int]:
     return sub(shifted, ROUNDING), bits(shifted) - bits(ROUNDING)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_binary_pow.h,
+#     _sfpu_binary_power_f32_
 def power_32bit(base: Float, to: Float) -> Float:
     """Both operands in registers."""
     high, low = log2_product(base, to, (1.0, 0.2426406871192851))
@@ -152,10 +168,14 @@ def power_of(a: Float, b: Float, fp32: bool) -> Float:
 
 # -- powers of one operand ---------------------------------------------------------------------------------------------
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_unary_power.h,
+#     _sfpu_pow2_f32_accurate_hilo_
 EXP_SERIES = (1.0, 1.0, 0.5, 1 / 6, 1 / 24, 1 / 120, 1 / 720, 1 / 5040)
 LEAST_POWER = hexadecimal("-0x7e.ffff8p0")[0]
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_unary_power.h,
+#     _sfpu_pow2_f32_accurate_hilo_
 def exp2_of_sum(high: Float, low: Float) -> Float:
     total = add(high, low)
     error = sub(low, sub(total, high))
@@ -168,9 +188,11 @@ def exp2_of_sum(high: Float, low: Float) -> Float:
     return np.where(at_least(total, 128.0), INFINITY, result)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_unary_power.h,
+#     _sfpu_unary_power_61f_updated_, _sfpu_unary_power_21f_
 @kernel("power")
 def power(x: Float, to: float, *, approx: bool, fp32: bool) -> Float:
-    """x to a number; a zero to a negative one is NaN, to a positive one 0."""
+    """x to a scalar power; zero to a negative power is NaN, to a positive one 0."""
     number = np.full_like(x, np.float32(to))
     if fp32:
         y = exp2_of_sum(*log2_product(x, number, (1.003, 0.244)))
@@ -182,9 +204,11 @@ def power(x: Float, to: float, *, approx: bool, fp32: bool) -> Float:
     return y if fp32 else round_to_bf16(y)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_unary_power.h,
+#     calculate_unary_power_iterative
 @kernel("power_iterative")
 def power_iterative(x: Float, to: float, *, approx: bool, fp32: bool) -> Float:
-    """x to a small integer by multiplying."""
+    """x to a small integer power by repeated multiplication."""
     if to == 0:
         return np.ones_like(x)
     result, rest = x, int(to) - 1
@@ -196,9 +220,10 @@ def power_iterative(x: Float, to: float, *, approx: bool, fp32: bool) -> Float:
     return result
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_rpow.h, calculate_rpow
 @kernel("rpow")
 def rpow(x: Float, base: float, *, approx: bool, fp32: bool) -> Float:
-    """A number to the power x."""
+    """A scalar to the power x."""
     return power_of(np.full_like(x, np.float32(base)), x, fp32)
 
 
@@ -206,7 +231,7 @@ def rpow(x: Float, base: float, *, approx: bool, fp32: bool) -> Float:
 
 
 def _whole_quotient(size: Float, inverse: np.float32) -> tuple[Float, Float, Int]:
-    """The quotient cut to an integer, the quotient, and its exponent."""
+    """The truncated quotient, the quotient, and its exponent."""
     quotient = mul(size, inverse)
     power = exponent(quotient)
     amount = power - 23
@@ -215,7 +240,7 @@ def _whole_quotient(size: Float, inverse: np.float32) -> tuple[Float, Float, Int
 
 
 def _reduced(v: Float, divisor: np.float32) -> Float:
-    """Ten chances to take the divisor away once more; what equals it is zero."""
+    """Subtract the divisor up to ten more times; a remainder equal to it becomes zero."""
     if divisor == 0:
         v = np.full_like(v, QUIET_NAN)
     for _ in range(10):
@@ -223,6 +248,8 @@ def _reduced(v: Float, divisor: np.float32) -> Float:
     return np.where(is_zero(sub(magnitude(v), divisor)), ZERO, v)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_remainder.h,
+#     calculate_remainder
 @kernel("remainder")
 def remainder(x: Float, by: float, *, approx: bool, fp32: bool) -> Float:
     """x - floor(x ÷ by) × by, with the divisor's reciprocal from the host."""
@@ -238,6 +265,7 @@ def remainder(x: Float, by: float, *, approx: bool, fp32: bool) -> Float:
     return _reduced(set_sign(v, value), size)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_fmod.h, calculate_fmod
 @kernel("fmod")
 def fmod(x: Float, by: float, *, approx: bool, fp32: bool) -> Float:
     """x - trunc(x ÷ by) × by, with the divisor's reciprocal from the host."""

@@ -28,15 +28,17 @@ INFINITY_BITS = np.int32(0x7F800000)
 
 # -- reciprocal -------------------------------------------------------------------------------------------------------
 
-# First guess of 1 ÷ x for 1 ≤ x < 2: c₂ - c₁ x + c₀ x².
+# Initial guess of 1 ÷ x for 1 ≤ x < 2: c₂ - c₁ x + c₀ x².
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_recip.h, sfpu_reciprocal_init
 MINIMAX_SEED = tuple(map(np.float32, (0.3232325017452240, 1.4545459747314453, 2.1212124824523926)))
 BF16_SEED = tuple(map(np.float32, (0.32133400440216064, 1.4514148235321045, 2.1200883388519287)))
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_recip.h, sfpu_reciprocal_iter
 def reciprocal(x: Float, *, steps: int, to_bf16: bool = False, normalized: bool = False) -> Float:
-    """1 ÷ x: a quadratic guess, then `steps` of Newton's iteration, on the mantissa alone.
+    """1 ÷ x: a quadratic initial guess, then `steps` Newton iterations on the mantissa.
 
-    `to_bf16` rounds before the exponent is put back. `normalized` arguments lie in [1, 2).
+    `to_bf16` rounds before the exponent is restored. `normalized` arguments lie in [1, 2).
     """
     c0, c1, c2 = BF16_SEED if to_bf16 else MINIMAX_SEED
     minus_x = set_sign(x, 1) if normalized else set_mantissa(np.full_like(x, -1.0), bits(x))
@@ -53,6 +55,7 @@ def reciprocal(x: Float, *, steps: int, to_bf16: bool = False, normalized: bool 
     return set_sign(y, x)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_recip.h, calculate_reciprocal
 @kernel("recip")
 def recip(x: Float, *, approx: bool, fp32: bool) -> Float:
     if approx:
@@ -60,8 +63,10 @@ def recip(x: Float, *, approx: bool, fp32: bool) -> Float:
     return reciprocal(x, steps=2) if fp32 else reciprocal(x, steps=1, to_bf16=True)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_trigonometry.h,
+#     _sfpu_reciprocal_gt0_, RECIPROCAL_GT0_MAGIC_SEED
 def reciprocal_positive(x: Float, *, fp32: bool) -> Float:
-    """1 ÷ x for x > 0, from a guess made of its bits."""
+    """1 ÷ x for x > 0, from a bit-trick initial guess."""
     y = floats(np.int32(-0x010C6D20) - bits(x))
     e = mad(x, y, ONE)
     if fp32:
@@ -74,8 +79,10 @@ def reciprocal_positive(x: Float, *, fp32: bool) -> Float:
 # -- square roots -----------------------------------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_sqrt.h,
+#     _calculate_sqrt_body_, sqrt_init
 def square_root(x: Float, *, inverse: bool, approx: bool, guarded: bool) -> Float:
-    """√x or 1 ÷ √x from a guess made of its bits. `guarded` answers negative arguments and signed zeros."""
+    """√x or 1 ÷ √x from a bit-trick initial guess. `guarded` handles negative arguments and signed zeros."""
     half_bits = (bits(x).view(np.uint32) >> np.uint32(1)).view(np.int32)
     y = floats(np.int32(0x5F0B3892 if approx else 0x5F1110A0) - half_bits)
     if approx:
@@ -117,11 +124,14 @@ def rsqrt(x: Float, fast: float = 0.0, *, approx: bool, fp32: bool) -> Float:
 
 # -- cube root --------------------------------------------------------------------------------------------------------
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_cbrt.h,
+#     calculate_cube_root, cube_root_init
 MINUS_THIRD_OF_256 = np.float32(float.fromhex("-0x1.555556p-10"))
 CUBE_ROOT_MAGIC = np.float32(np.float32(1418472267.0) / np.float32(256.0) + np.float32(8388608.0))
 C0, C1, C2 = (np.float32(float.fromhex(value)) for value in ("0x1.c09806p0", "-0x1.403e6cp0", "0x1.04cdb2p-1"))
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_cbrt.h, calculate_cube_root
 @kernel("cbrt")
 def cbrt(x: Float, *, approx: bool, fp32: bool) -> Float:
     size = magnitude(x)
@@ -139,8 +149,9 @@ def cbrt(x: Float, *, approx: bool, fp32: bool) -> Float:
     return mul(set_sign(d, x), mul(t, t))
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_sqrt_custom.h, sfpu_sqrt_custom
 def square_root_newton(x: Float, steps: int = 2) -> Float:
-    """√x from the guess of the bits of 1 ÷ √x, for consumers that need no more than its rough value."""
+    """√x from the bit-trick guess of 1 ÷ √x, for consumers that need only limited precision."""
     guess = np.int32(0x5F370000) - (bits(x).view(np.uint32) >> np.uint32(1)).view(np.int32)
     y = floats(guess)
     minus_half = times(x, -0.5)

@@ -1,7 +1,7 @@
 """torch functions that stand in for kernels on large float32 tensors.
 
-Each is as near to the true function as its kernel is, or nearer; special values are IEEE's. Functions of a few
-instructions are not listed, as their kernels are fast enough, nor are those whose kernels are not that near.
+Each is at least as accurate as its kernel; special values follow IEEE 754. Functions of a few instructions are not
+listed, because their kernels are fast enough, nor are functions whose kernels are less accurate.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kernels of sine, cosine, tangent, their inverses, and the hyperbolic functions made like them."""
+"""Kernels of sine, cosine, tangent, their inverses, and the hyperbolic functions."""
 
 from __future__ import annotations
 
@@ -60,7 +60,10 @@ def _rounded(result: Float, fp32: bool) -> Float:
 # -- sine, cosine, tangent --------------------------------------------------------------------------------------------
 
 # π/2 in four parts, the last two of which are in registers.
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_trigonometry.h,
+#     calculate_tangent, tangent_init
 HALF_PI_PARTS = _hex("-0x1.92p+0", "-0x1.fbp-12", "-0x1.51p-22", "-0x1.0b4612p-34")
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_trigonometry.h, calculate_sine
 SINE = {
     True: tuple(map(np.float32, _hex("-0x1.55554cp-3", "0x1.110edap-7", "-0x1.9f70fp-13", "0x1.5dc908p-19"))),
     False: tuple(map(np.float32, _hex("-0x1.5554a4p-3", "0x1.10c2a2p-7", "-0x1.8b10a4p-13"))),
@@ -73,6 +76,7 @@ def _less_multiples(x: Float, j: Float, parts: tuple[float, ...]) -> Float:
     return mad(j, np.float32(fourth), mad(j, np.float32(third), a))
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_trigonometry.h, calculate_sine
 def sine_of(x: Float, fp32: bool) -> Float:
     shifted = mad(x, np.float32(0.31830987334251404), ROUNDING_BIAS)
     j = sub(shifted, ROUNDING_BIAS)
@@ -80,7 +84,7 @@ def sine_of(x: Float, fp32: bool) -> Float:
 
 
 def _sine_series(a: Float, multiple: Float, fp32: bool) -> Float:
-    """sin(a), negated when the multiple of π that was taken away is odd."""
+    """sin(a), negated if the subtracted multiple of π is odd."""
     squared = mul(a, a)
     a = floats(bits(a) ^ (bits(multiple) << 31))
     return mad(polynomial(squared, *SINE[fp32]), mul(a, squared), a)
@@ -91,6 +95,8 @@ def sin(x: Float, *, approx: bool, fp32: bool) -> Float:
     return _rounded(sine_of(x, fp32), fp32)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_trigonometry.h,
+#     calculate_cosine
 @kernel("cos")
 def cos(x: Float, *, approx: bool, fp32: bool) -> Float:
     shifted = plus(mad(x, np.float32(0.31830987334251404), HALF), 12582912.0)
@@ -98,6 +104,8 @@ def cos(x: Float, *, approx: bool, fp32: bool) -> Float:
     return _rounded(_sine_series(_less_multiples(x, j, HALF_PI_PARTS), shifted, fp32), fp32)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_snake_beta.h,
+#     calculate_snake_beta
 def snake(x: Float, alpha: Float, beta: Float, *, fp32: bool) -> Float:
     """x + sin²(α x) ÷ β."""
     turns = times(mul(alpha, x), 0.318309886183791)
@@ -107,6 +115,7 @@ def snake(x: Float, alpha: Float, beta: Float, *, fp32: bool) -> Float:
     return _rounded(mad(mul(sine, sine), reciprocal(beta, steps=2 if fp32 else 1), x), fp32)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_trigonometry.h, sfpu_tan
 TANGENT = {
     True: _hex(
         "0x1.555556p-2",
@@ -121,6 +130,8 @@ TANGENT = {
 }
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_trigonometry.h,
+#     calculate_tangent, sfpu_tan
 @kernel("tan")
 def tan(x: Float, *, approx: bool, fp32: bool) -> Float:
     shifted = mad(x, np.float32(0.6366197466850281), ROUNDING_BIAS)
@@ -142,6 +153,8 @@ def tan(x: Float, *, approx: bool, fp32: bool) -> Float:
 
 # -- inverse functions ------------------------------------------------------------------------------------------------
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_trigonometry.h,
+#     sfpu_atan_fp32, atan_init
 ARCTANGENT = (
     *map(np.float32, _hex("-0x1.555552p-2", "0x1.999384p-3", "-0x1.24p-3", "0x1.bd4p-4")),
     *map(np.float32, _hex("-0x1.48cp-4", "0x1.93p-5", "-0x1.4bcp-6", "0x1.01cp-8")),
@@ -153,6 +166,7 @@ def atan(x: Float, *, approx: bool, fp32: bool) -> Float:
     return _atan_accurate(x) if fp32 else round_to_bf16(_atan_bf16(x))
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_trigonometry.h, sfpu_atan_fp32
 def _atan_accurate(x: Float) -> Float:
     size = set_sign(x, 0)
     e = exponent(size)
@@ -164,6 +178,7 @@ def _atan_accurate(x: Float) -> Float:
     return set_sign(np.where(e >= 0, sub(np.float32(HALF_PI), r), r), x)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_trigonometry.h, sfpu_atan_bf16
 def _atan_bf16(x: Float) -> Float:
     size = magnitude(x)
     outer = at_least(plus(size, -1.0), 0.0)
@@ -176,6 +191,8 @@ def _atan_bf16(x: Float) -> Float:
     return np.where(is_nan, QUIET_NAN, set_sign(r, x))
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_trigonometry.h,
+#     sfpu_asin_poly_bf16, sfpu_asin_range_reduced_bf16
 def _arcsine_bf16(x: Float) -> Float:
     size = magnitude(x)
     endpoint = sub(size, np.float32(0.625))
@@ -188,8 +205,10 @@ def _arcsine_bf16(x: Float) -> Float:
     return set_sign(angle, x)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_trigonometry.h,
+#     _sfpu_sqrt_endpoint_
 def _endpoint_root(x: Float) -> tuple[Float, Float, Float]:
-    """√((1 - |x|) ÷ 2) or |x|, whichever is small; |x| - 9/16, which tells; and (1 - |x|) ÷ 2."""
+    """√((1 - |x|) ÷ 2) or |x|, whichever is small; |x| - 9/16, whose sign selects; and (1 - |x|) ÷ 2."""
     size = magnitude(x)
     half = times(sub(ONE, size), 0.5)
     t = sub(size, np.float32(0.5625))
@@ -202,13 +221,16 @@ def _endpoint_root(x: Float) -> tuple[Float, Float, Float]:
     return np.where(less(t, 0.0), size, root), t, half
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_trigonometry.h, sfpu_asin_fp32
 ARCSINE = tuple(map(np.float32, _hex("0x1.55578cp-3", "0x1.329a74p-4", "0x1.7dcp-5", "0x1.364p-6", "0x1.9e0000p-5")))
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_trigonometry.h, sfpu_acos_fp32
 ARCCOSINE = (
     *map(np.float32, _hex("0x1.555552p-3", "0x1.33411ep-4", "0x1.6acp-5")),
     *map(np.float32, _hex("0x1.158p-5", "0x1.ca0000p-8", "0x1.830p-5")),
 )
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_trigonometry.h, calculate_asin
 @kernel("asin")
 def asin(x: Float, *, approx: bool, fp32: bool) -> Float:
     if not fp32:
@@ -220,6 +242,7 @@ def asin(x: Float, *, approx: bool, fp32: bool) -> Float:
     return np.where(less(half, 0.0), QUIET_NAN, set_sign(r, x))
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_trigonometry.h, calculate_acos
 @kernel("acos")
 def acos(x: Float, *, approx: bool, fp32: bool) -> Float:
     if not fp32:
@@ -238,7 +261,7 @@ def acos(x: Float, *, approx: bool, fp32: bool) -> Float:
 
 
 def _reduced(x: Float, fp32: bool) -> tuple[Float, Int, Float]:
-    """|x|; how often ln 2 goes into it; and the rest."""
+    """|x|; its multiple of ln 2; and the remainder."""
     size = set_sign(x, 0)
     count = to_uint8(mul(x, np.float32(1.442695)))
     j = sign_magnitude_to_float(count)
@@ -247,12 +270,15 @@ def _reduced(x: Float, fp32: bool) -> tuple[Float, Int, Float]:
     return size, count, mad(j, np.float32(-0.6931471805599453), size)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_trigonometry.h,
+#     _sfpu_quarter_exp_abs_
 COSH_SERIES = {
     True: (1.0, 1.0, np.float32(4.99999851e-1), 1.66664720e-1, 4.16695364e-2, 8.37312452e-3, 1.37805939e-3),
     False: (1.0, 0.999963462, np.float32(0.500122011), 0.168174848, 0.038877178),
 }
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_trigonometry.h, calculate_cosh
 @kernel("cosh")
 def cosh(x: Float, *, approx: bool, fp32: bool) -> Float:
     size, count, f = _reduced(set_sign(x, 0), fp32)
@@ -264,12 +290,15 @@ def cosh(x: Float, *, approx: bool, fp32: bool) -> Float:
     return _rounded(np.where(exponent(quarter) < 24, add(double, inverse), double), fp32)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_trigonometry.h,
+#     _sfpu_quarter_expm1_abs_
 SINH_SERIES = {
     True: (np.float32(1.666667163e-1), 4.166680202e-2, 8.333439939e-3, 1.393107930e-3, 1.974105835e-04),
     False: (np.float32(1.666259766e-01), 4.177856445e-02, 8.361816406e-03),
 }
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_trigonometry.h, _sfpu_sinh_
 @kernel("sinh")
 def sinh(x: Float, *, approx: bool, fp32: bool) -> Float:
     size, count, f = _reduced(x, fp32)
@@ -287,7 +316,10 @@ def sinh(x: Float, *, approx: bool, fp32: bool) -> Float:
 # -- inverse hyperbolic functions -------------------------------------------------------------------------------------
 
 LN2 = 0.6931471805599453
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_trigonometry.h,
+#     calculate_asinh, calculate_acosh
 LARGE = 268435456.0
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_trigonometry.h, calculate_asinh
 ARSINH = (
     1.0,
     -1.666652262e-01,
@@ -300,10 +332,11 @@ ARSINH = (
 
 
 def _logarithm_1p_through_dest(x: Float, fp32: bool) -> Float:
-    """log(1 + x) of an argument that was put into the destination register on the way."""
+    """log(1 + x) of an argument that passed through the destination register."""
     return logarithm_1p(store_fp32(x) if fp32 else store_bf16(x), fp32)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_trigonometry.h, _sfpu_sqrt_ge0_
 def _square_root_of_sum(x: Float, fp32: bool) -> Float:
     """√x by Newton's method, for x ≥ 0."""
     half = add_exponent(x, -1)
@@ -315,6 +348,7 @@ def _square_root_of_sum(x: Float, fp32: bool) -> Float:
     return np.where(equal(x, 0.0), ZERO, a)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_trigonometry.h, calculate_acosh
 @kernel("acosh")
 def acosh(x: Float, *, approx: bool, fp32: bool) -> Float:
     above = plus(x, -1.0)
@@ -325,6 +359,7 @@ def acosh(x: Float, *, approx: bool, fp32: bool) -> Float:
     return _rounded(result, fp32)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_trigonometry.h, calculate_asinh
 @kernel("asinh")
 def asinh(x: Float, *, approx: bool, fp32: bool) -> Float:
     size = magnitude(x)
@@ -338,6 +373,7 @@ def asinh(x: Float, *, approx: bool, fp32: bool) -> Float:
     return _rounded(set_sign(result, x), fp32)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_trigonometry.h, calculate_atanh
 @kernel("atanh")
 def atanh(x: Float, *, approx: bool, fp32: bool) -> Float:
     size = magnitude(x)

@@ -1,7 +1,7 @@
-"""Compiled loops of attention too large to be followed bit for bit; see `programs.attention`.
+"""Compiled loops of attention that is too large for bit-exact emulation; see `programs.attention`.
 
-A worker takes one head: its keys and values are packed once, then a few rows of queries at a time go through scores,
-powers and weighted values, all of which stay in the cache. Nothing of the size queries x keys is ever written out.
+A worker takes one head: it packs keys and values once, then computes scores, exponentials and weighted values for a few
+rows of queries at a time, all in the cache. No queries × keys matrix is ever materialised.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ROOM = 1 << 15  # … and scores
 
 @njit(cache=True, nogil=True)
 def _powers(line, scale, slope, offset, how):
-    """exp(scale × (x - largest)) in place; what is not a number counts as the largest. Gives the largest."""
+    """exp(scale × (x - largest)) in place; NaN counts as the largest. Returns the largest."""
     if how == QUICK_NARROW:
         for i in range(line.size):
             line[i] = rounded_even(line[i])

@@ -1,7 +1,7 @@
 """Compiled loops over two operands of different shapes, line by line, on all cores.
 
-A smaller operand is never spread out in memory: for each line of the result there is the place where the line of the
-operand begins, and an operand with one value a line is spread into a few kilobytes that stay in the cache.
+A smaller operand is never expanded in memory: each line of the result has the offset of the operand's line, and an
+operand with one value per line is expanded into a few kilobytes that stay in the cache.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def add_exactly(a: Values, b: Values, *, subtract: bool, fp32: bool) -> Values:
 
 
 def adding_exactly(a: Values, b: Values, *, subtract: bool, fp32: bool) -> tuple[Callable[[], Any], Values]:
-    """`add_exactly` of contiguous values that stay where they are: a function, and the memory that it fills."""
+    """`add_exactly` of contiguous fixed buffers: a function, and the buffer that it fills."""
     return joining(a, b, MATRIX_UNIT, rounding=_rounding(subtract, fp32))
 
 

@@ -1,6 +1,6 @@
 """Compiled loops of elementwise arithmetic: the matrix unit's adder and multiplier, and integers that torch lacks.
 
-All take and give flat arrays of bit patterns.
+All take and return flat arrays of bit patterns.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Compiled loops of a bit-true matrix product, eight lanes at a time; see `matrix_unit`.
+"""Compiled loops of a bit-exact matrix product, eight lanes at a time; see `matrix_unit`.
 
-The chip's integer arithmetic is done here with float32, a panel of columns at once. Products of two pieces of mantissas
-are exact. To add a number to a much larger power of two rounds it to a multiple of a unit of our choice, and a nudge of
-2^-20 of itself before decides ties the way the chip does. So one multiply-add aligns, rounds and adds a product.
+The chip's integer arithmetic is emulated in float32, one panel of columns at once. Products of two mantissa parts are
+exact. Adding a number to a much larger power of two rounds it to a multiple of a chosen unit, and a prior nudge by
+2^-20 of itself breaks ties the way the chip does. So one multiply-add aligns, rounds and accumulates a product.
 
 Everything is scaled by a power of two (`lift`, added to every exponent) so that no unit leaves the range of float32.
 """
@@ -18,7 +18,7 @@ MAX_PANEL = 64
 
 TOP = 197  # exponent field that the largest product is scaled to
 LOWEST = 49  # and the lowest that a group of products may have
-EMPTY_ROW, EMPTY_COLUMN = -20000, -10000  # exponents of zeros: they never are the largest
+EMPTY_ROW, EMPTY_COLUMN = -20000, -10000  # exponents of zeros, never the largest
 NUDGE = np.float32(2.0**-20)
 NUDGE64 = 2.0**-40
 UP = np.float32(1.0 + 2.0**-20)
@@ -112,7 +112,7 @@ def _packed(in0, in1, transposed, start, end, keep, result):
     lift = TOP - (most0 + most1 - 127)
     least, most = _exponents(result)
     fits = (
-        most0 + most1 < 350  # no sum comes near infinity
+        most0 + most1 < 350  # no sum overflows
         and least0 + least1 - most0 - most1 >= LOWEST - TOP
         and (most == 0 or (least + lift > 24 and most + lift < 250))
         and most0 - least0 < 120
@@ -301,7 +301,7 @@ def multiply(in0, in1, transposed, start, end, keep, result, phases, fp32_acc, b
     block   tiles of the inner dimension that the destination sums up before its content is packed to L1
     mode    KEEP: never packed; RELOAD: blocks but the last are added up in L1, where the last one starts from;
             ALL_IN_L1: all are
-    Gives False, and does nothing, if the operands' exponents are too far apart.
+    Returns False, without effect, if the operands' exponents are too far apart.
     """
     rows, columns, lift = _packed(in0, in1, transposed, start, end, keep, result)
     if lift <= 0:

@@ -9,7 +9,7 @@ from ttnn_emulator.numerics.kernels.register_tiles.transposed import EDGE, turn_
 from ttnn_emulator.numerics.native.addresses import halves, words
 
 BLOCK = 16  # values that share one exponent
-TURNED = 4 * EDGE  # rows and columns that are turned before the next: what is read and written of lines then is whole
+TRANSPOSED = 4 * EDGE  # rows and columns of a transposed block: it reads and writes whole cache lines
 
 
 @njit(cache=True, nogil=True)
@@ -120,14 +120,14 @@ def narrow_nearest_even_at(source, target, count):
 
 
 @njit(cache=True, nogil=True)
-def narrow_turned(first, last, source, target, rows, columns):
+def narrow_transposed(first, last, source, target, rows, columns):
     """Rows `first` to `last` of a target [rows, columns] whose source is [columns, rows], as above."""
     raws, rounded = words(source, rows * columns), halves(target, rows * columns)
     even, bottom = columns // EDGE * EDGE, first + (last - first) // EDGE * EDGE
-    for top in range(first, bottom, TURNED):
-        for left in range(0, even, TURNED):
-            for row in range(top, min(top + TURNED, bottom), EDGE):
-                for column in range(left, min(left + TURNED, even), EDGE):
+    for top in range(first, bottom, TRANSPOSED):
+        for left in range(0, even, TRANSPOSED):
+            for row in range(top, min(top + TRANSPOSED, bottom), EDGE):
+                for column in range(left, min(left + TRANSPOSED, even), EDGE):
                     here, there = source + 4 * (column * rows + row), target + 2 * (row * columns + column)
                     turn_narrow(here, 4 * rows, there, 2 * columns)
     for row in range(first, last):

@@ -1,4 +1,4 @@
-"""Compiled loops of the matrix unit's bit-true model; see `matrix_unit`."""
+"""Compiled loops of the matrix unit's bit-exact model; see `matrix_unit`."""
 
 from __future__ import annotations
 

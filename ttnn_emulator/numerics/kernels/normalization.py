@@ -1,4 +1,4 @@
-"""Compiled loops of softmax and norms for tensors too large to be followed bit for bit; see `programs.normalization`.
+"""Compiled loops of softmax and norms for tensors too large for bit-exact emulation; see `programs.normalization`.
 
 They round where the card's kernels round, and leave the rest to float32. Each takes a range of rows.
 """

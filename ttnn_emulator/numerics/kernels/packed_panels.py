@@ -1,8 +1,8 @@
 """Compiled loops that pack operands of a product into panels, as `register_tiles.products` reads them.
 
 A panel holds some lines of an operand, rows of the left one or columns of the right one, in the order of the inner
-dimension: a word of each line, then the next word of each. Values of 16 bits are widened on the way, or made pairs of
-where the processor multiplies such, which costs nothing more.
+dimension: a word of each line, then the next word of each. 16-bit values are widened while packing, or packed in
+pairs if the processor multiplies pairs, at no extra cost.
 """
 
 from __future__ import annotations

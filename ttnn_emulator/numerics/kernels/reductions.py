@@ -1,4 +1,4 @@
-"""Compiled loops of the matrix unit's pooling and elementwise instructions, bit for bit; see `programs.reduction`."""
+"""Compiled loops of the matrix unit's pooling and elementwise instructions, bit-exact; see `programs.reduction`."""
 
 from __future__ import annotations
 

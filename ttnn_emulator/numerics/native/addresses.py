@@ -1,7 +1,7 @@
-"""Memory of torch tensors for compiled loops, by its address.
+"""Addresses of torch tensors for compiled loops.
 
-Making a numpy array of a torch tensor takes longer than a loop over a small one; an address costs next to nothing.
-Who passes one keeps the tensor alive for as long as the loop runs.
+Wrapping a torch tensor in a numpy array takes longer than a loop over a small tensor; an address costs next to nothing.
+The caller keeps the tensor alive while the loop runs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numba.extending import intrinsic
 
 
 def address_of(values: torch.Tensor) -> int:
-    """Where contiguous float32 values lie; anything else is refused, since a loop would read past its end."""
+    """The address of contiguous float32 values; anything else is refused, since a loop would read past its end."""
     if values.dtype is not torch.float32 or not values.is_contiguous():
         raise TypeError(f"a loop needs contiguous float32 values, not {values.dtype} with strides {values.stride()}")
     return values.data_ptr()

@@ -1,8 +1,7 @@
 """Compiles the slowest kernels before they are needed: `python -m ttnn_emulator.numerics.native.compile_ahead GROUP`.
 
-numba compiles a kernel when it is first called and keeps it on disk. One process compiles one kernel at a time, and
-those of a text model take it half a minute. Groups compile in processes of their own, and find each other's kernels on
-disk.
+Kernels are JIT-compiled by numba on their first call and cached on disk. A process compiles one kernel at a time, and
+the kernels of a text model take half a minute. Groups compile in separate processes and share the cache on disk.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any
 
 
 def _products(ttnn: Any, device: Any) -> None:
-    """Products of matrices, then attention, which is made of the same loops."""
+    """Matrix products, then attention, which uses the same loops."""
     import torch
 
     from ttnn_emulator.numerics.kernels import products as product_kernels

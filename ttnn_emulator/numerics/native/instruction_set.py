@@ -11,7 +11,7 @@ from numba.core import config
 
 @functools.cache
 def has(*features: str) -> bool:
-    """Whether it has all of these, by LLVM's names."""
+    """Whether the target has all of these features, by LLVM's names."""
     return all(feature in _features() for feature in features)
 
 
@@ -25,4 +25,4 @@ def _features() -> frozenset[str]:
 
 FLOATS = 16 if has("avx512f", "avx512vl") else 8  # of a vector
 MULTIPLIES_FAST = has("avx2", "fma")
-MULTIPLIES_PAIRS = FLOATS == 16 and has("avx512bf16")  # of bfloat16, and adds both products to a float32
+MULTIPLIES_PAIRS = FLOATS == 16 and has("avx512bf16")  # dot products of bfloat16 pairs, accumulated in float32

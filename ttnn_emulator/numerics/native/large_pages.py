@@ -1,7 +1,6 @@
-"""Large pages for large tensors, where the system has them to give.
+"""Transparent huge pages for large tensors, where the system supports them.
 
-A product walks along rows of a weight that lie pages apart: with pages of 4 KiB every step needs another entry of the
-processor's table of pages.
+A product walks over rows of a weight that are pages apart: with 4 KiB pages, every step needs another TLB entry.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ def _advise() -> Callable[..., int] | None:
 
 
 def in_large_pages(values: torch.Tensor) -> torch.Tensor:
-    """A tensor that nobody has written to yet; it stays as it is where there are no large pages."""
+    """Advise huge pages for a tensor that has not been written yet; no effect without system support."""
     size = values.numel() * values.element_size()
     advise = _advise() if size >= LEAST else None
     if advise is not None:
         start = -(-values.data_ptr() // mmap.PAGESIZE) * mmap.PAGESIZE
-        advise(start, values.data_ptr() + size - start, LARGE_PAGES)  # advice: whether it is taken changes no result
+        advise(start, values.data_ptr() + size - start, LARGE_PAGES)  # a hint: results do not depend on it
     return values

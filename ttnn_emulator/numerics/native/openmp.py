@@ -1,7 +1,6 @@
-"""The threads that torch computes with: those of GNU OpenMP, where torch brings that.
+"""torch's threads: those of GNU OpenMP, if torch is built with it.
 
-After their work they wait for more on their cores, for some milliseconds: threads of anyone else would share the cores
-with them meanwhile.
+After their work they spin for some milliseconds; other threads would compete with them for the cores.
 """
 
 from __future__ import annotations
@@ -30,15 +29,15 @@ if hasattr(os, "register_at_fork"):
 def parallel() -> Any:
     """GNU OpenMP's entry for a parallel region, in the library that torch has loaded.
 
-    None if it has loaded another, or if this process was forked off one that has used it: the library would wait for
-    threads that exist in the parent only.
+    None if torch uses another OpenMP runtime, or if this process was forked after OpenMP was used: the runtime would
+    wait for threads that exist only in the parent.
     """
     return None if _lost else _entry()
 
 
 @functools.cache
 def _entry() -> Any:
-    """Other packages bring copies of that library, with threads of their own."""
+    """Other packages ship copies of the runtime, with their own threads."""
     try:
         with open("/proc/self/maps", encoding="utf-8") as file:
             loaded = {line.split(maxsplit=5)[-1].rstrip("\n") for line in file if "libgomp" in line}
@@ -54,7 +53,7 @@ def _entry() -> Any:
 
 
 def call(function: Callable[[], Any]) -> None:
-    """Call it once on every thread, and return when all have: the first failure is raised then."""
+    """Call it once on every thread and wait for all; then raise the first failure."""
     failures: list[BaseException] = []
 
     def guarded(_: int | None) -> None:

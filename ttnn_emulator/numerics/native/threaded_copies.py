@@ -1,7 +1,7 @@
-"""Copies in another order, by the emulator's own threads.
+"""Strided copies on the emulator's worker threads.
 
-torch's threads go on spinning for a while after each of their loops, and keep the cores from the compiled loops that
-follow. So what stands between those does not wake them.
+torch's threads spin for a while after each of their loops and take cores from the compiled loops that follow. So copies
+between compiled loops do not wake them.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ FEW = 1 << 15  # elements up to which torch wakes no threads
 
 
 def contiguous(values: torch.Tensor) -> torch.Tensor:
-    """The values one after the other in memory; themselves if they already are."""
+    """The values as a contiguous tensor; no copy if they already are."""
     return values if values.is_contiguous() else copied(values)
 
 
 def copied(values: torch.Tensor) -> torch.Tensor:
-    """The values one after the other in memory of their own."""
+    """A contiguous copy of the values."""
     if values.dtype is torch.bfloat16:
         return copied(values.view(torch.int16)).view(torch.bfloat16)
     if not values.numel() or not values.ndim:
@@ -37,7 +37,7 @@ def copied(values: torch.Tensor) -> torch.Tensor:
 
 
 def copying(source: torch.Tensor) -> tuple[Callable[[], Any], torch.Tensor]:
-    """A function that copies what the values then are, and the memory that it fills, one value after the other."""
+    """A function that copies the current values, and the contiguous buffer that it fills."""
     made = torch.empty(source.shape, dtype=source.dtype)
     if not made.numel() or not made.ndim:
         return functools.partial(made.copy_, source), made
@@ -45,7 +45,7 @@ def copying(source: torch.Tensor) -> tuple[Callable[[], Any], torch.Tensor]:
 
 
 def joined(parts: Sequence[torch.Tensor], dim: int) -> torch.Tensor:
-    """The parts one behind the other along a dimension."""
+    """The parts concatenated along a dimension."""
     first = parts[0]
     dtypes = {part.dtype for part in parts}
     if len(dtypes) > 1 or not first.dim() or sum(part.numel() for part in parts) <= FEW:
@@ -69,7 +69,7 @@ def _array(values: torch.Tensor) -> np.ndarray:
 
 
 def _pieces(made: np.ndarray, source: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """A copy as some smaller ones, for several threads."""
+    """A copy split into pieces for several threads."""
     axis = max(range(source.ndim), key=lambda each: (source.shape[each] > 1) * (source.ndim - each))
     rows = source.shape[axis]
     lead = (slice(None),) * axis

@@ -1,7 +1,7 @@
-"""The threads that torch computes with, for compiled loops of ours.
+"""Compiled loops on torch's threads.
 
-They are awake when torch has just used them, whereas to wake others takes longer than a small loop does; and two sets
-of threads would be in each other's way. Where torch's threads are not those of GNU OpenMP, `worker_threads` do it.
+They are awake if torch has just used them, whereas waking other threads takes longer than a small loop; and two thread
+pools would compete for the cores. If torch does not use GNU OpenMP, `worker_threads` run the loops.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _LONG = ir.IntType(64)
 
 
 def size() -> int:
-    """Threads of a team, the caller among them."""
+    """Threads of a team, including the caller."""
     return torch.get_num_threads() if openmp.parallel() is not None else WORKERS
 
 
 class Loop:
-    """A loop over the pieces of a task, which takes the address of the task. It is compiled when it is first asked for.
+    """A loop over the pieces of a task, which takes the address of the task. It is JIT-compiled on first use.
 
-    To compile all such loops takes fifteen seconds on a machine that has not done it before.
+    Compiling all such loops takes fifteen seconds with a cold cache.
     """
 
     def __init__(self, function: Callable[[int], None]) -> None:
@@ -68,7 +68,7 @@ def calling(loop: Loop, pieces: int, arguments: Sequence[int]) -> Callable[[], N
 
 
 def _beginning(loop: Loop, pieces: int) -> Callable[[int], Any]:
-    """What runs a task by its address and returns at its end."""
+    """A function that runs a task by its address and waits for it."""
     parallel = openmp.parallel()
     if pieces == 1 or size() == 1:
         return loop.ctypes
@@ -79,7 +79,7 @@ def _beginning(loop: Loop, pieces: int) -> Callable[[int], Any]:
 
 
 def _counting(place: int) -> Any:
-    """An intrinsic: what is at that place of the task at an address; it is one more for whoever asks next."""
+    """An intrinsic: atomic fetch-and-increment of a word of the task."""
 
     def typed(context, task):
         def generate(target_context, builder, signature, arguments):

@@ -1,7 +1,7 @@
-"""Threads for compiled loops: the caller and its helpers take pieces of work one after the other until none is left.
+"""Worker threads for compiled loops: the caller and its helpers take pieces of work until none is left.
 
-Pieces are handed out as they are asked for, so a core that something else keeps busy delays the end by a piece at most.
-The helpers are torch's threads if they can be had (`openmp`), else some of our own.
+Pieces are scheduled dynamically, so a busy core delays the end by at most one piece. The helpers are torch's threads if
+available (`openmp`), else our own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def share(loop: Callable[..., Any], pieces: list[tuple]) -> None:
-    """Call `loop`, which lets go of the interpreter's lock, once with each tuple of arguments."""
+    """Call `loop`, which releases the GIL, once with each tuple of arguments."""
     if len(pieces) == 1 or WORKERS == 1:
         for piece in pieces:
             loop(*piece)
@@ -49,7 +49,7 @@ def _work(loop: Callable[..., Any], waiting: Iterator[tuple]) -> None:
 
 
 def _finish(helpers: Iterable[Future]) -> None:
-    """Wait for those that have begun: none may run on when the call returns."""
+    """Wait for calls that have started: none may still run when this returns."""
     running = [helper for helper in helpers if not helper.cancel()]
     wait(running)
     for helper in running:
@@ -57,7 +57,7 @@ def _finish(helpers: Iterable[Future]) -> None:
 
 
 def cut(count: int, least: int) -> list[tuple[int, int]]:
-    """So many things in ranges for `share`: one if there are few, else some for every worker, to even out delays."""
+    """Split a count into ranges for `share`: one if it is small, else several per worker, to balance the load."""
     if count <= least or WORKERS == 1:
         return [(0, count)]
     parts = min(4 * WORKERS, -(-count // least))

@@ -1,9 +1,9 @@
 """The compute core, which drives the matrix unit, the vector unit, the unpackers and the packer.
 
-A value takes part in a product or sum as a source register holds it, arises in a destination register of 16 or 32
-bits, and waits in L1 in the format of a circular buffer. `Core` has a word for each of these steps; kernels are written
-with them in the order in which the card's kernels run. While the tensor is small every step is bit-true, beyond that
-the same steps run in float32.
+Operands are read from source registers, results are written to a destination register of 16 or 32 bits, and
+intermediates are stored in L1 in the format of a circular buffer. `Core` has a method for each of these steps; programs
+call them in the order of the card's kernels. Every step is bit-exact for small tensors; larger ones run the same steps
+in float32.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ SIGN = np.uint32(0x80000000)
 
 @dataclass(frozen=True)
 class Core:
-    """The compute core as a kernel configures it. `exact` is decided once a call, by the size of the tensor."""
+    """The compute core as a kernel configures it. `exact` is decided once per call, by the size of the tensor."""
 
     config: MathConfig
     exact: bool = True
-    buffers: DataType | None = None  # the format of intermediate buffers, if it does not follow the registers
+    buffers: DataType | None = None  # the format of intermediate buffers, unless it follows the registers
 
     @classmethod
     def of(cls, config: MathConfig, elements: int, buffers: DataType | None = None) -> Core:
@@ -42,7 +42,7 @@ class Core:
 
     @property
     def wide(self) -> bool:
-        """Whether the destination register holds 32 bits a value."""
+        """Whether the destination register has 32 bits per value."""
         return self.config.fp32_acc
 
     @property
@@ -53,19 +53,19 @@ class Core:
         return DataType.FLOAT32 if self.wide else DataType.BFLOAT16
 
     def source(self, values: torch.Tensor, dtype: DataType) -> torch.Tensor:
-        """What the unpacker puts into a source register: of a float32 11 bits, or 8 with a 16-bit destination."""
+        """Unpacked into a source register: float32 keeps 11 mantissa bits, or 8 with a 16-bit destination."""
         if dtype is not DataType.FLOAT32:
             return values
         return truncate_mantissa(values, 11 if self.wide else 8)
 
     def packed(self, dest: torch.Tensor, dtype: DataType) -> torch.Tensor:
-        """What the packer writes into a buffer."""
+        """Packed into a buffer."""
         if not self.exact and dtype is DataType.BFLOAT16:
             return round_bf16_nearest_even(dest)
         return pack(dest, dtype, from_fp32=self.wide)
 
     def through(self, dest: torch.Tensor, dtype: DataType | None = None) -> torch.Tensor:
-        """A result on its way through a buffer, by default an intermediate one, back into a source register."""
+        """A result packed into a buffer, by default an intermediate one, and unpacked into a source register."""
         kept = dtype or self.middle
         return self.source(self.packed(dest, kept), kept)
 
@@ -124,13 +124,13 @@ class Core:
 
 
 def _bits(values: torch.Tensor) -> np.ndarray:
-    """Bit patterns, one after the other."""
+    """Bit patterns as a flat array."""
     return values.contiguous().view(torch.int32).numpy().view(np.uint32).reshape(-1)
 
 
 @dataclass(frozen=True)
 class Operand:
-    """A tensor of a kernel and the dtype in which it lies in memory."""
+    """A tensor operand and its dtype in memory."""
 
     values: torch.Tensor
     dtype: DataType

@@ -1,11 +1,11 @@
 """The matrix unit: how the chip multiplies and adds.
 
-One step multiplies 16 values of a row with 16 of a column. A fidelity phase takes 5 bits of one operand's mantissa and
-7 of the other's; LoFi runs one phase, HiFi4 four. The 16 products of a phase are aligned to the largest exponent of
-their group of eight, rounded to 12 bits, added, and added to the destination register, which holds bfloat16 or float32.
+One step multiplies 16 values of a row with 16 of a column. A fidelity phase reads 5 mantissa bits of one operand and 7
+of the other; LoFi runs one phase, HiFi4 four. The 16 products of a phase are aligned to the largest exponent of their
+group of eight, rounded to 12 bits, summed, and added to the destination register, which holds bfloat16 or float32.
 
-`matmul` follows this bit for bit while the product is small enough (see `mode`); beyond that it cuts the
-operands to the bits that the phases see and leaves the adding to float32.
+`matmul` is bit-exact for small products (see `mode`); larger ones truncate the operands to the bits that the phases
+read and accumulate in float32.
 """
 
 from __future__ import annotations
@@ -27,26 +27,27 @@ from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.native.worker_threads import WORKERS, cut, share
 from ttnn_emulator.numerics.programs.products import float32_product as product
 
+# tt-metal v0.81.1: tt_metal/tt-llk/tt_llk_wormhole_b0/llk_lib/llk_math_matmul.h, _llk_math_matmul_
 PHASES = {MathFidelity.LoFi: 1, MathFidelity.HiFi2: 2, MathFidelity.HiFi3: 3, MathFidelity.HiFi4: 4}
 
-# The compiled panels do this many multiplications in the time that `mode.EXACT_LIMIT` allows for one; to take an
-# element of an operand apart takes them as long as so many multiplications.
+# Multiplications that the compiled panels do in the time that `mode.EXACT_LIMIT` budgets for one, and the cost of
+# unpacking one operand element, in multiplications.
 PANEL_SPEED = 8
 PACKING_WORK = 16
 ONE_WORKER = 1 << 18  # multiplications below which threads cost more than they save
 
-FLOAT32_BITS = 24  # significant bits of a float32, the hidden one counted
+FLOAT32_BITS = 24  # significant bits of a float32, including the hidden bit
 BFLOAT16_BITS = 8
 ALL_BITS, UPPER_HALF, TF32_BITS = np.int32(-1), np.int32(-0x10000), np.int32(-0x2000)
 
 
 @dataclass(frozen=True)
 class MathConfig:
-    """What a compute kernel config comes down to.
+    """The numerically relevant part of a compute kernel config.
 
-    inner_block  tiles of the inner dimension that are accumulated in the destination register before its content goes
-                 to L1. With `l1_acc` the packer adds it to what is there, rounding to bfloat16 (or float32) each time;
-                 the last block starts from that sum. None: all of the inner dimension in one go.
+    inner_block  tiles of the inner dimension accumulated in the destination register before it is packed to L1. With
+                 `l1_acc` the packer accumulates in L1, rounding to bfloat16 (or float32) each time; the last block
+                 starts from that sum. None: the whole inner dimension at once.
     """
 
     fidelity: MathFidelity = MathFidelity.HiFi4
@@ -57,19 +58,19 @@ class MathConfig:
 
 
 def truncate_mantissa(values: torch.Tensor, bits: int) -> torch.Tensor:
-    """Keep the leading `bits` bits of the mantissa, the hidden one counted."""
+    """Keep the leading `bits` mantissa bits, including the hidden bit."""
     return masked(values, mantissa_mask(bits))
 
 
 def mantissa_mask(bits: int) -> int:
-    """The bits of a float32 that are left of it with so many of its mantissa."""
+    """The bit mask that keeps this many mantissa bits of a float32."""
     return ~((1 << (FLOAT32_BITS - bits)) - 1)
 
 
 def operand_bits(fidelity: MathFidelity, fp32_acc: bool = True) -> tuple[int, int]:
-    """Bits of mantissa that all phases together see: of in0 (source register B) and of in1 (source register A).
+    """Mantissa bits that all phases together read: of in0 (source register B) and of in1 (source register A).
 
-    Without a 32-bit destination register, float32 operands are cut to bfloat16 on their way in.
+    Without a 32-bit destination register, float32 operands are truncated to bfloat16 by the unpacker.
     """
     phases = PHASES[fidelity]
     in0, in1 = (11 if phases >= 3 else 7), (10 if phases >= 2 else 5)
@@ -77,7 +78,7 @@ def operand_bits(fidelity: MathFidelity, fp32_acc: bool = True) -> tuple[int, in
 
 
 def is_exact(batches: int, rows: int, inner: int, columns: int, fidelity: MathFidelity) -> bool:
-    """Whether a product of this size is followed bit for bit."""
+    """Whether a product of this size is emulated bit-exactly."""
     packing = (rows + columns) * inner * PACKING_WORK
     return exactly(batches * (rows * inner * columns * PHASES[fidelity] + packing) // PANEL_SPEED)
 
@@ -92,12 +93,12 @@ def matmul(
     start: torch.Tensor | None = None,
     bits: tuple[int, int] = (FLOAT32_BITS, FLOAT32_BITS),
 ) -> torch.Tensor:
-    """in0 [..., M, K] @ in1 [..., K, N]: what the destination register holds at the end, as float32.
+    """in0 [..., M, K] @ in1 [..., K, N]: the final destination register as float32.
 
     transposed  in1 is [..., N, K]
-    all_in_l1   with `l1_acc`, the last block is added to those before it in L1, too; the result is that sum
-    start       what the destination register holds at the beginning
-    bits        significant bits of the operands' dtypes: of what they cannot have, nothing needs to be cut
+    all_in_l1   with `l1_acc`, the last block is accumulated in L1, too; the result is that sum
+    start       initial value of the destination register
+    bits        significant bits of the operands' dtypes: operands with few bits need no truncation
     """
     rows, inner = in0.shape[-2:]
     columns = in1.shape[-2] if transposed else in1.shape[-1]
@@ -126,7 +127,7 @@ def matmul_fast(
     config: MathConfig,
     bits: tuple[int, int] = (FLOAT32_BITS, FLOAT32_BITS),
 ) -> torch.Tensor:
-    """in0 @ in1 in float32, on operands cut to what the fidelity phases see."""
+    """in0 @ in1 in float32, on operands truncated to the bits that the fidelity phases read."""
     if in0.shape[-2] * in1.numel() > product.SMALL:
         return product.multiply(in0, in1, masks=seen_bits(config, bits))
     seen0, seen1 = operand_bits(config.fidelity, config.fp32_acc)
@@ -139,13 +140,13 @@ def matmul_fast(
 
 
 def seen_bits(config: MathConfig, bits: tuple[int, int]) -> tuple[int, int]:
-    """Masks of what the fidelity phases see of operands with so many significant bits."""
+    """Masks of the bits that the fidelity phases read of operands with `bits` significant bits."""
     one, other = (mantissa_mask(min(each)) for each in zip(operand_bits(config.fidelity, config.fp32_acc), bits))
     return one, other
 
 
 def matmul_exact(in0: torch.Tensor, in1: torch.Tensor, config: MathConfig) -> torch.Tensor:
-    """in0 [M, K] @ in1 [K, N], bit for bit."""
+    """in0 [M, K] @ in1 [K, N], bit-exact."""
     result = torch.zeros(in0.shape[0], in1.shape[1])
     _accumulate(in0, in1, False, result, config, RELOAD if config.l1_acc else KEEP)
     return result
@@ -159,7 +160,7 @@ def _accumulate(
     config: MathConfig,
     mode: int,
 ) -> None:
-    """Add a product of matrices to `result` bit for bit, on all cores if that is worth it."""
+    """Accumulate a bit-exact matrix product in `result`, on all worker threads if it is large enough."""
     left, right = in0.contiguous().view(torch.int32).numpy(), in1.contiguous().view(torch.int32).numpy()
     sums = result.view(torch.int32).numpy()
     rows, inner = left.shape
@@ -193,7 +194,7 @@ def _accumulate(
 
 
 def _in_threads(calls: list[tuple]) -> bool:
-    """Whether every part could be done."""
+    """Run the parts on worker threads; whether all of them could be computed."""
     found: list[bool] = []
     share(lambda *call: found.append(exact_matmul.multiply(*call)), calls)
     return all(found)
@@ -209,7 +210,7 @@ def _accumulate_any_range(in0: torch.Tensor, in1: torch.Tensor, sums: np.ndarray
 
 
 def _registers(values: torch.Tensor) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sign, exponent and the 11 leading bits of the mantissa, as the source registers hold them; zero never wins."""
+    """Sign, exponent and 11 mantissa bits, as in the source registers; zero gets an exponent below all others."""
     raw = values.contiguous().view(torch.int32).numpy()
     exponent = (raw >> 23) & 0xFF
     mantissa = ((raw >> 13) & 0x3FF) | 0x400

@@ -1,4 +1,4 @@
-"""The packer: how a core writes results into buffers, rounded to the dtype that they hold."""
+"""The packer: writes results to buffers, rounded to the dtype of the buffer."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from ttnn_emulator.numerics.native.worker_threads import cut, share
 
 
 def store(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
-    """Round a float32 result to `dtype`, nearest even, and flush it as the packer does; integers wrap into range.
+    """Round a float32 result to `dtype`, to nearest even, and flush it as the packer does; integers wrap.
 
-    The common last step of an operation whose kernel rounds properly. Kernels that truncate, or that the packer
-    rounds half away, say so themselves with the functions above.
+    The common last step of an operation whose kernel rounds to nearest even. Kernels that truncate, or whose results
+    the packer rounds half away from zero, call the functions above.
     """
     if dtype is DataType.FLOAT32:
         return values
@@ -35,7 +35,7 @@ def store(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
 
 
 def pack(values: torch.Tensor, dtype: DataType, *, from_fp32: bool) -> torch.Tensor:
-    """What the packer writes: `from_fp32` says whether the destination register holds 32 bits a value."""
+    """Pack destination values; `from_fp32`: the destination register has 32 bits per value."""
     if dtype is DataType.FLOAT32:
         return values
     if dtype is DataType.BFLOAT16:
@@ -44,10 +44,10 @@ def pack(values: torch.Tensor, dtype: DataType, *, from_fp32: bool) -> torch.Ten
 
 
 def device_pack_block_float(values: torch.Tensor, dtype: DataType, *, precise: bool = False) -> torch.Tensor:
-    """Quantise as the packer does, from bfloat16 values: round half away to 7 bits; bfloat4_b then drops 4 of them.
+    """Quantise bfloat16 values as the packer does: round half away from zero to 7 bits; bfloat4_b then drops 4 bits.
 
-    Before, each value passes through a bfloat8_b register of its own, which rounds it to 7 bits once more. Only kernels
-    built with bfp8_pack_precise, such as typecast to bfloat8_b, go without.
+    Before that, each value is rounded to 7 bits on its own, in a bfloat8_b register. Only kernels built with
+    bfp8_pack_precise, such as typecast to bfloat8_b, skip this rounding.
     """
     if values.dim() == 0:
         return device_pack_block_float(values.reshape(1), dtype, precise=precise).reshape(())

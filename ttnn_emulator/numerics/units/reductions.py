@@ -1,8 +1,8 @@
-"""Reductions as the chip does them: sums by its matrix unit or its vector unit, extremes, and variances.
+"""Reductions as the chip computes them: sums on the matrix unit or the vector unit, extremes, and variances.
 
-A sum of the matrix unit is a product with a scaler: rows of a tile times a column of scalers, or a row of scalers
-times faces of 16 rows, added up in the destination register tile by tile. The vector unit adds whole tiles and then
-folds the one that is left. Both are followed bit for bit while the work is small (see `mode`).
+The matrix unit sums by multiplying with a scaler: rows of a tile times a column of scalers, or a row of scalers times
+faces of 16 rows, accumulated in the destination register tile by tile. The vector unit adds whole tiles and then folds
+the last one. Both are bit-exact for small tensors (see `mode`).
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from ttnn_emulator.numerics.units.matrix_unit import (
 )
 
 TILE = 32
-ALONE = 1 << 17  # elements of a plain sum below which threads cost more than they save
-ONE_WORKER = 1 << 12  # the same of a sum that is followed bit for bit
-PASS = 8  # what a product of a reduction counts: a tensor that is read once should not cost what a matmul may
+ALONE = 1 << 17  # elements of a float32 sum below which threads cost more than they save
+ONE_WORKER = 1 << 12  # the same for a bit-exact sum
+PASS = 8  # weight of a product in a reduction: reading a tensor once has a smaller budget than a matmul
 
 
 def scaler_of(value: float, *, wide: bool = False) -> float:
-    """A scaler as its tile holds it: bfloat16 by dropping bits, or float32 of which the registers keep 11 bits."""
+    """A scaler as stored in its tile: truncated to bfloat16, or float32 of which the registers keep 11 bits."""
     exact = torch.tensor(value, dtype=torch.float32)
     return (truncate_mantissa(exact, 11) if wide else truncate_bf16(exact)).item()
 
@@ -55,6 +55,7 @@ def scaler_of(value: float, *, wide: bool = False) -> float:
 # -- sums of the matrix unit ------------------------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: tt_metal/tt-llk/tt_llk_wormhole_b0/llk_lib/llk_math_reduce.h, _llk_math_reduce_
 def row_sums(
     values: torch.Tensor,
     scaler: float,
@@ -62,7 +63,7 @@ def row_sums(
     start: torch.Tensor | None = None,
     exact: bool | None = None,
 ) -> torch.Tensor:
-    """scaler × the sum over the last dimension: [..., W] → [...], as the destination register holds it."""
+    """scaler × the sum over the last dimension: [..., W] → [...], in destination format."""
     if not _exact_sum(values, config, exact):
         return _with_start(_fast_sum(values, -1, scaler, config, values_in_b=True), start)
     width = values.shape[-1]
@@ -113,7 +114,7 @@ def _with_start(total: torch.Tensor, start: torch.Tensor | None) -> torch.Tensor
 
 
 def _fast_sum(values: torch.Tensor, dim: int, scaler: float, config: MathConfig, *, values_in_b: bool) -> torch.Tensor:
-    """The same in float32, on operands cut to what the fidelity phases see."""
+    """The sum in float32, on operands truncated to the bits that the fidelity phases read."""
     phases = PHASES[config.fidelity]
     weight = torch.tensor(scaler)
     high = truncate_mantissa(weight, 5 if values_in_b else 7).item()
@@ -127,7 +128,7 @@ def _fast_sum(values: torch.Tensor, dim: int, scaler: float, config: MathConfig,
         return total * scaler
     if not sees_low_weight:
         return total * high
-    upper = _sum(truncate_mantissa(values, high_bits), dim)  # the low parts of both never meet in three phases
+    upper = _sum(truncate_mantissa(values, high_bits), dim)  # HiFi3 has no phase for low × low
     lower = torch.where(upper.isfinite(), total - upper, 0.0)  # an infinity has no low part
     return upper * scaler + lower * high
 
@@ -154,9 +155,9 @@ def accumulate(values: torch.Tensor, dim: int, config: MathConfig) -> torch.Tens
 
 
 def product(values: torch.Tensor, dim: int, config: MathConfig, *, wide: bool) -> torch.Tensor:
-    """Tiles multiplied one after another; each time the destination register goes through a source register.
+    """Tiles multiplied in sequence; the destination register passes through a source register before each product.
 
-    That keeps 11 bits of a `wide`, float32, operand in a 32-bit destination, else the 8 of a bfloat16.
+    The source register keeps 11 bits of a `wide` (float32) operand with a 32-bit destination, else the 8 of a bfloat16.
     """
     parts = values.unbind(dim)
     exact = exactly(values.numel() * PHASES[config.fidelity] * PASS)
@@ -167,8 +168,9 @@ def product(values: torch.Tensor, dim: int, config: MathConfig, *, wide: bool) -
     return total
 
 
+# tt-metal v0.81.1: tt_metal/tt-llk/tt_llk_wormhole_b0/llk_lib/llk_math_eltwise_binary.h, _llk_math_eltwise_binary_
 def multiply(a: torch.Tensor, b: torch.Tensor, config: MathConfig, *, exact: bool) -> torch.Tensor:
-    """a × b by the matrix unit (ELWMUL): a lies in source A, b in source B; what the destination register gets."""
+    """a × b on the matrix unit (ELWMUL), in destination format: a is in source A, b in source B."""
     if not exact:
         bits_b, bits_a = operand_bits(config.fidelity)
         a = truncate_mantissa(a, bits_a) if bits_a < 8 else a
@@ -190,7 +192,7 @@ def _added(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def _folded_tiles(values: torch.Tensor, dim: int) -> list[torch.Tensor]:
-    """Tiles along `dim` added elementwise, first to last; the 32 lines of the tile that is left."""
+    """Tiles along `dim` added elementwise, first to last; returns the 32 lines of the sum."""
     size = values.shape[dim]
     if size % TILE:
         padding = [0, 0] * (-dim - 1) + [0, -size % TILE]
@@ -202,6 +204,8 @@ def _folded_tiles(values: torch.Tensor, dim: int) -> list[torch.Tensor]:
     return list(total.movedim(dim, 0).contiguous())
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_reduce.h,
+#     perform_reduce_row_sum_tile
 def vector_row_sums(values: torch.Tensor) -> torch.Tensor:
     """The sum over the last dimension in full float32: [..., W] → [...]."""
     if not exactly(values.numel() * 2 * PASS):
@@ -214,6 +218,8 @@ def vector_row_sums(values: torch.Tensor) -> torch.Tensor:
     return _added(twos[0], twos[1])
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_reduce.h,
+#     perform_reduce_col_sum_avg
 def vector_column_sums(values: torch.Tensor) -> torch.Tensor:
     """The sum over the dimension before the last in full float32: [..., H, W] → [..., W]."""
     if not exactly(values.numel() * 2 * PASS):
@@ -232,7 +238,7 @@ def vector_column_sums(values: torch.Tensor) -> torch.Tensor:
 
 
 def _ordered(values: torch.Tensor) -> torch.Tensor:
-    """Integers in the order of sign and magnitude, by which the chip compares floats; its own inverse."""
+    """Integers in sign-magnitude order, by which the chip compares floats; an involution."""
     raw = bits_of(values)
     return raw ^ ((raw >> 31) & 0x7FFFFFFF)
 
@@ -267,7 +273,7 @@ def finding_extremes(stages: Stages, values: torch.Tensor, *, largest: bool) -> 
 
 
 def adding_by_vector_unit(stages: Stages, values: torch.Tensor) -> torch.Tensor | None:
-    """`vector_row_sums`, where torch adds."""
+    """`vector_row_sums` on fixed buffers, where torch sums."""
     if exactly(values.numel() * 2 * PASS):
         return None
     made = torch.empty(values.shape[:-1])
@@ -275,7 +281,7 @@ def adding_by_vector_unit(stages: Stages, values: torch.Tensor) -> torch.Tensor 
 
 
 def adding_rows(stages: Stages, values: torch.Tensor, scaler: float, config: MathConfig) -> torch.Tensor | None:
-    """`row_sums` in float32, with a scaler that all phases see whole."""
+    """`row_sums` in float32 on fixed buffers, for a scaler without low mantissa bits."""
     high = truncate_mantissa(torch.tensor(scaler), 5).item()
     if _exact_sum(values, config, None) or high != scaler or not 0 < values.numel() <= ALONE:
         return None
@@ -290,11 +296,12 @@ def adding_rows(stages: Stages, values: torch.Tensor, scaler: float, config: Mat
 # -- variance ---------------------------------------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: tt_metal/tt-llk/common/ckernel_sfpu_welfords_common.h, _two_pass_accumulate_shifted_sum_row_
 def variance(values: torch.Tensor, correction: bool) -> torch.Tensor:
     """The variance over the last dimension: [..., N] → [...].
 
-    Two passes in float32: a sum of differences from the first value, in two chains of even and odd places, gives the
-    mean; the squared distances from it are added in two chains likewise.
+    Two passes in float32: the first sums differences from the first value, with separate accumulators for even and odd
+    positions, and yields the mean; the second sums squared deviations in the same way.
     """
     count = values.shape[-1]
     if not exactly(values.numel() * 4 * PASS):
@@ -314,5 +321,5 @@ def variance(values: torch.Tensor, correction: bool) -> torch.Tensor:
 
 
 def variance_of_all(values: torch.Tensor, correction: bool) -> torch.Tensor:
-    """The same of both dimensions of a tile and more: the chip combines the variances of columns without loss."""
+    """The variance over several dimensions: the chip combines the variances of columns without loss."""
     return values.double().var(-1, correction=int(correction)).float()

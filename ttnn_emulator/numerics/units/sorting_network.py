@@ -1,8 +1,8 @@
-"""The sorting network of the vector unit, traced: which of 64 places are compared in which order.
+"""The sorting network of the vector unit, traced: which of 64 positions are compared, and in which order.
 
-The unit sorts 64 values at a time, two tiles' columns. It loads 16 of them into four registers of four rows each,
-compares and swaps registers, transposes them and stores them back. What is compared does not depend on the values, so
-the steps are written down once; the order in which equal values end up follows from them.
+The unit sorts 64 values at a time, the columns of two tiles. It loads 16 of them into four registers of four rows each,
+compares and swaps registers, transposes them and stores them back. The comparisons do not depend on the values, so they
+are traced once; the final order of equal values follows from them.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+# tt-metal v0.81.1: tt_metal/tt-llk/tt_llk_wormhole_b0/common/inc/sfpu/ckernel_sfpu_topk.h, _bitonic_topk_phases_steps
 BLOCK = 64  # values that one pass over the registers sorts: two tiles
 MAX, MIN = 0, 1  # descending, ascending
 
-# The steps (two places and how they are treated), and for every place where its value is at the end.
+# The steps (two positions and the kind of exchange), and the final position of every value.
 Network = tuple[np.ndarray, np.ndarray]
 Networks = tuple[Network, Network]  # descending, ascending
 
-# How a pair is treated: exchanged if the first is smaller, or if it is not, which exchanges equal values too.
+# Kind of exchange: if the first is smaller, or if it is not smaller, which exchanges equal values too.
 IF_SMALLER, IF_NOT_SMALLER = 0, 1
 
 # Which rows of a register put the larger value first.
@@ -28,7 +29,7 @@ ALL, UPPER, EVEN = (0, 1, 2, 3), (0, 1), (0, 2)
 
 @dataclass
 class _Trace:
-    """The registers hold names of places, not values; a swap writes down which places it compares."""
+    """The registers hold positions instead of values; a swap records the positions that it compares."""
 
     places: list[int] = field(default_factory=lambda: list(range(BLOCK)))
     steps: list[tuple[int, int, int]] = field(default_factory=list)
@@ -61,7 +62,7 @@ class _Trace:
             self.transpose()
 
     def compare_halves(self, distance: int, order: int, length: int) -> None:
-        """Every value with the one `distance` further, the order changing after `length` values."""
+        """Compare every value with the one `distance` further; the order alternates every `length` values."""
         for block in range(0, BLOCK, 2 * distance):
             for start in range(block, block + distance, 8):
                 self.load(start, 4, distance)
@@ -71,8 +72,10 @@ class _Trace:
             if block + 2 * distance == length:
                 order = 1 - order
 
+    # tt-metal v0.81.1: tt_metal/tt-llk/tt_llk_wormhole_b0/common/inc/sfpu/ckernel_sfpu_topk.h,
+    #     _bitonic_topk_merge, _bitonic_topk_rebuild
     def merge(self, order: int, phase: int) -> None:
-        """Phase 4 or 5: bitonic runs of 32 or 64 brought in order."""
+        """Phase 4 or 5: sort bitonic runs of 32 or 64."""
         length = 2 << phase
         for step in range(phase + 1, 4, -1):
             self.compare_halves(16 if step == 5 else 32, order, length)
@@ -116,7 +119,7 @@ class _Trace:
 
 @functools.cache
 def sorting(last_phase: int) -> Networks:
-    """Networks that sort 64 values; with 4 phases, runs of 32 in alternate order."""
+    """Networks that sort 64 values; up to phase 4, runs of 32 in alternating order."""
 
     def traced(order: int) -> Network:
         trace = _Trace()
@@ -130,7 +133,7 @@ def sorting(last_phase: int) -> Networks:
 
 @functools.cache
 def merging(phase: int) -> Networks:
-    """Networks that bring bitonic runs of 32 (phase 4) or 64 (5) in order."""
+    """Networks that sort bitonic runs of 32 (phase 4) or 64 (phase 5)."""
 
     def traced(order: int) -> Network:
         trace = _Trace()

@@ -1,8 +1,8 @@
 """The vector unit (SFPU) of Wormhole: its instructions on numpy arrays of float32 and int32.
 
-Kernels of elementwise functions are written with these in the order in which the card's kernels use the instructions,
-with `np.where` for its predicated code. Arithmetic is one fused multiply-add; it flushes denormals and keeps three
-bits beyond the mantissa while it aligns, so it differs from IEEE in rare last bits, in NaNs and in signed zeros.
+Elementwise kernels call these in the instruction order of the card's kernels, with `np.where` for predicated code. All
+arithmetic is one fused multiply-add; it flushes denormals and aligns with three guard bits, so it differs from IEEE 754
+in rare last bits, in NaNs and in signed zeros.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def set_sign(value: Float, sign_of: Float | Int | int) -> Float:
 
 
 def negate(value: Float) -> Float:
-    """SFPMOV with the sign turned."""
+    """SFPMOV with the sign inverted."""
     return floats(bits(value) ^ np.int32(-0x80000000))
 
 
@@ -115,7 +115,7 @@ def is_zero(value: Float) -> np.ndarray:
 
 
 def less(a: Float, b: Float) -> np.ndarray:
-    """`a < b` as the compiler writes it: the sign of a - b."""
+    """`a < b` as the compiler emits it: the sign of a - b."""
     return is_negative(sub(a, b))
 
 
@@ -138,7 +138,7 @@ def maximum(a: Float, b: Float) -> Float:
 
 
 def shift(value: Int, amount: Int | int) -> Int:
-    """SFPSHFT: left by a positive amount, logically right by a negative one; only five bits of it count."""
+    """SFPSHFT: left by a positive amount, logical right by a negative one; only its five low bits count."""
     count = np.asarray(amount, np.int32)
     raw = np.asarray(value, np.int32).view(np.uint32)
     left = (raw << (count & 31).astype(np.uint32)).view(np.int32)

@@ -24,6 +24,8 @@ from ttnn_emulator.numerics.units.matrix_unit import PANEL_SPEED, PHASES, MathCo
 MIDDLE = DataType.BFLOAT16  # of all buffers between steps, also from a 32-bit destination register
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa_decode/device/kernels/compute/sdpa_flash_decode.cpp,
+#     kernel_main
 @dataclass(frozen=True)
 class Decode:
     """A decoding kernel with its settings.
@@ -183,6 +185,8 @@ def _gathered(kernel: Decode, core: Core, states: list[_State | None], which: in
     return state
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa/device/kernels/compute/compute_common.hpp,
+#     correction_block
 def _merged(kernel: Decode, core: Core, mine: _State, other: _State) -> _State:
     """The vector unit merges the statistics, the matrix unit the values."""
     largest = torch.maximum(mine.largest, other.largest)

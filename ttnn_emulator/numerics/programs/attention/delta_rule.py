@@ -100,6 +100,7 @@ class Chunks:
     decay: torch.Tensor  # of the state over the chunk, a value for each of 32 rows
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/chunk_gated_delta_rule/device/kernels/compute/chunk_gdn_math.hpp, prep_chunk  # noqa: E501
 def prepared(
     unit: Unit,
     query: torch.Tensor,
@@ -153,6 +154,7 @@ def _series(unit: Unit, corrections: torch.Tensor, terms: int) -> torch.Tensor:
     return made
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/chunk_gated_delta_rule/device/kernels/compute/chunk_gdn_math.hpp, invert_block  # noqa: E501
 def _inverted(unit: Unit, corrections: torch.Tensor) -> torch.Tensor:
     """(1 - N)⁻¹ by tiles, and tiles by halves, whose power series are short."""
     if corrections.shape[-1] == TILE:
@@ -174,6 +176,7 @@ def _joined(
     return made
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/chunk_gated_delta_rule/device/kernels/compute/chunk_gdn_math.hpp, scan_step  # noqa: E501
 def scan_prepared(unit: Unit, chunks: Chunks, state: torch.Tensor, *, whole: bool) -> tuple[torch.Tensor, torch.Tensor]:
     """Chunks [heads, count, …] one after the other: outputs [heads, count, C, V] and the last state.
 

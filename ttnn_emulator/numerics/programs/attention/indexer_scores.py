@@ -1,8 +1,8 @@
-"""Scores of keys by several heads, each weighed by its gate and added up, as the indexer's kernels compute them.
+"""Indexer scores: per-head scores of the keys, weighted by gates and summed over heads, in the order of the kernel.
 
-There are two orders of the work (compute_indexer_score.cpp). Heads of one plane are multiplied with the keys, packed,
-and added up in a 16-bit destination register, gate times score, a batch of heads at a time; batches meet in L1. Where
-a plane has one head and no relu, its queries are multiplied by the gate first and the product with the keys is the
+The kernel has two variants. In the first, the heads of one plane are multiplied with the keys, packed, and accumulated
+as gate × score in a 16-bit destination register, one batch of heads at a time; batches are accumulated in L1. Where a
+plane has one head and no relu, the queries are multiplied by the gate first and their product with the keys is the
 score.
 """
 
@@ -27,6 +27,10 @@ from ttnn_emulator.numerics.units.matrix_unit import PANEL_SPEED, PHASES, MathCo
 NARROW = DataType.BFLOAT16
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/indexer_score/device/kernels/compute_indexer_score.cpp,
+#     kernel_main
+# tt-metal v0.81.1: tt_metal/tt-llk/tt_llk_blackhole/llk_lib/experimental/llk_math_eltwise_binary_custom.h,
+#     _bcast_cols_op_
 @dataclass(frozen=True)
 class Scorer:
     """A kernel with its settings.
@@ -34,8 +38,8 @@ class Scorer:
     relu     negative scores of a head count as zero
     planes   groups of heads, each with scores of its own
     batch    heads of a plane that are added up in the destination register
-    strip    whole rows of keys go through the unit at once: its multiplication of gates has one phase, whatever
-             fidelity is asked for (llk_math_eltwise_binary_custom.h, _bcast_cols_op_)
+    strip    whole rows of keys are processed at once: the multiplication by gates runs one fidelity phase, whatever
+             math fidelity is configured
     folded   gates are multiplied into the queries
     """
 

@@ -14,6 +14,8 @@ from ttnn_emulator.numerics.units.matrix_unit import MathConfig, matmul
 TILE = 32
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/transformer/rotary_embedding/device/kernels/compute/rotary_embedding.cpp, kernel_main  # noqa: E501
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/transformer/rotary_embedding_llama/device/kernels/compute/rotary_embedding_llama.cpp, kernel_main  # noqa: E501
 @dataclass(frozen=True)
 class Rotation:
     """The dtypes of one call: of its input and output, of cos and sin, and of the buffers for their products."""

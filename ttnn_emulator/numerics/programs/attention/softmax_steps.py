@@ -36,10 +36,13 @@ TILE = 32
 NEGATIVE_INFINITY = float("-inf")
 
 # Schraudolph's exponential: the bits of exp(x) are nearly 2⁸ ÷ ln 2 × x + 127 × 2⁸ - 11.2, shifted left by 15.
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_exp.h, exp_init
 STEEPNESS = np.float32(256.0) * np.float32(1.4426950408889634)
 OFFSET = np.float32(32500.818359375)
 
 # exp(r) for |r| ≤ ln 2 ÷ 2, by the width of the destination register.
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/experimental/llk_sfpu/ckernel_sfpu_sdpa.h,
+#     calculate_exponential_polynomial
 NARROW_POLYNOMIAL = (0.999848792924395, 1.0150876009852106, 0.5062836705674557)
 WIDE_POLYNOMIAL = (1.0000001510806179, 0.9999622811704765, 0.49998365704615426, 0.16792157982882225, 0.041959439860014)
 LN2 = np.float32(0.6931471805599453)
@@ -69,6 +72,8 @@ def _exact_score_power(x: Float, scale: float, wide: bool) -> Float:
     return exp(product, approx=False, fp32=wide)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa/device/kernels/compute/compute_common.hpp,
+#     exp_tile_first_column
 def maximum_power(x: Float, scale: float, wide: bool) -> Float:
     """exp(scale × x) of a difference of maxima: what the kernels call their approximate mode is the accurate one."""
     product = mul(x, np.float32(scale))
@@ -131,6 +136,10 @@ def maximum_powers(x: torch.Tensor, scale: float, *, wide: bool, approx: bool) -
     return _applied(maximum_power if approx else _polynomial_power, x, parameter, wide)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa/device/kernels/compute/compute_common.hpp,
+#     recip_tile_first_column
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa/device/kernels/compute/compute_streaming.hpp,
+#     recip_tile_first_column_wh_idst0_direct
 def inverses(x: torch.Tensor, *, wide: bool, approx: bool, streaming: bool = False) -> torch.Tensor:
     """1 ÷ x of a row's sum; the `streaming` kernel starts from the guess that is best for bfloat16."""
     function = _quick_inverse if approx else _best_inverse if streaming else _inverse

@@ -28,6 +28,10 @@ GATHERED_AT_ONCE = 1 << 24  # elements of keys and values of several tokens that
 Gather = Callable[[int, int], tuple[torch.Tensor, torch.Tensor, torch.Tensor]]
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa/device/kernels/compute/sparse_sdpa_compute.cpp,
+#     kernel_main
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa/device/kernels/compute/sparse_sdpa_msa_compute.cpp,
+#     kernel_main
 def attend_chosen(
     kernel: Prefill,
     query: torch.Tensor,
@@ -75,7 +79,7 @@ def _tokens(
     chunks: int,
     sink: torch.Tensor | None,
 ) -> torch.Tensor:
-    """Tokens that all have so many chunks of keys, bit for bit."""
+    """Tokens with the same number of key chunks, bit-exact."""
     core = Core(kernel.math, True)
     chunk = kernel.k_chunk * TILE
     largest = total = made = torch.empty(0)

@@ -2,8 +2,8 @@
 
 There are two kernels. The streaming one, for a 16-bit destination register, keeps all in bfloat16 and lets the packer
 add masks and corrections in L1. The plain one adds them by the matrix unit; from a 32-bit destination register it keeps
-scores and sums of powers in float32. Small work is followed bit for bit, large work takes the same steps on whole rows
-in float32 (see `mode`).
+scores and sums of powers in float32. Small inputs are bit-exact; large ones run the same steps on whole rows in
+float32 (see `mode`).
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ from ttnn_emulator.numerics.units.packer import pack
 
 NARROW = DataType.BFLOAT16
 DEST_TILES = 8  # tiles that half of a 16-bit destination register holds
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/transformer/sdpa/device/sdpa_subblock_utils.hpp,
+#     determine_largest_subblock_size
 BLOCKS = (
     (2, 4), (4, 2), (1, 8), (8, 1), (1, 7), (7, 1), (2, 3), (3, 2), (1, 6), (6, 1),
     (1, 5), (5, 1), (2, 2), (1, 4), (4, 1), (1, 3), (3, 1), (1, 2), (2, 1), (1, 1),
@@ -127,6 +129,9 @@ class Prefill:
 # -- entry ------------------------------------------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa/device/kernels/compute/compute_streaming.hpp,
+#     sdpa_standard_v2
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa/device/kernels/compute/compute_common.hpp, sdpa_standard
 def attend(
     kernel: Prefill,
     query: torch.Tensor,
@@ -306,6 +311,8 @@ def _product(core: Core, a: torch.Tensor, b: torch.Tensor, *, transposed: bool =
     return matmul(a, b, core.config, transposed=transposed)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa/device/kernels/compute/compute_streaming.hpp,
+#     sdpa_inner_loop_step
 def _streamed_chunk(
     kernel: Prefill,
     core: Core,
@@ -354,6 +361,7 @@ def _weighted(kernel: Prefill, core: Core, powers: torch.Tensor, value: torch.Te
     return core.packed(torch.cat([first, rest], -2), NARROW)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa/device/kernels/compute/compute_common.hpp, sdpa_inner_loop
 def _plain_chunk(
     kernel: Prefill,
     core: Core,
@@ -398,6 +406,8 @@ def _change(kernel: Prefill, core: Core, before: torch.Tensor, after: torch.Tens
     return core.packed(power, NARROW)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa/device/kernels/compute/compute_streaming.hpp,
+#     normalize_row_streaming
 def _normalized(kernel: Prefill, core: Core, state: _State, sink: torch.Tensor | None) -> torch.Tensor:
     bulk = NARROW if kernel.streams else kernel.bulk
     total = _product(core, core.source(state.total, bulk), torch.ones(TILE, 1))

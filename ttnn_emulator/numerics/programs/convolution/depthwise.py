@@ -21,6 +21,7 @@ from ttnn_emulator.numerics.units.matrix_unit import PHASES, TF32_BITS, UPPER_HA
 from ttnn_emulator.numerics.units.packer import device_pack_block_float, pack
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/device/kernels/compute_depthwise_conv1d.cpp, kernel_main
 @dataclass(frozen=True)
 class Depthwise:
     """A 1D depthwise convolution: taps are multiplied and added one by one, without sums over channels.

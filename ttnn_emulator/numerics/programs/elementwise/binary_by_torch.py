@@ -39,7 +39,7 @@ def _choose(larger: bool) -> Callable[[Values, Values], Values]:
     return choose
 
 
-# The vector unit's own answers, bit for bit.
+# Bit-exact results of the vector unit.
 EXACT: dict[str, Callable[[Values, Values], Values]] = {
     "equals": _compare(torch.eq),
     "differs": _compare(torch.ne),

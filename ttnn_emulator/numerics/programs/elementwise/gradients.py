@@ -42,6 +42,8 @@ def prepare(kind: str, grad: DataType, source: DataType, out: DataType) -> Compu
     return compute
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/eltwise/binary_backward/device/kernels/compute/eltwise_bw_mul.cpp,
+#     kernel_main
 def product(grad: DataType, other: DataType, out: DataType) -> Compute:
     """One half of a product's gradient: the gradient times the other factor."""
     fp32 = FLOAT32 in (grad, other, out)
@@ -64,15 +66,22 @@ def _by_derivative(name: str) -> Callable[[Values, Values, bool, bool], Values]:
     return steps
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/eltwise/unary_backward/device/kernels/compute/eltwise_bw_sigmoid.cpp,
+#     kernel_main
 def _sigmoid(g: Values, x: Values, fp32: bool, nearest: bool) -> Values:
     s = apply_function("sigmoid", x, fp32_dest=fp32)
     return PRODUCT[fp32](PRODUCT[fp32](g, s), apply_function("rsub", s, 1.0, fp32_dest=fp32))
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/eltwise/unary_backward/device/kernels/compute/eltwise_bw_gelu_tanh.cpp,
+#     kernel_main
 BETA = np.float32(1.41421356237309504880) * np.float32(1.12837916709551257390) * np.float32(0.5)  # √(2/π)
 KAPPA = np.float32(0.044715)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/eltwise/unary_backward/device/kernels/compute/eltwise_bw_gelu_tanh.cpp,
+#     kernel_main
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/eltwise/unary_backward/device/kernels/compute/eltwise_bw_gelu_tanh_fp32.cpp, kernel_main  # noqa: E501
 def _gelu_tanh(g: Values, x: Values, fp32: bool, nearest: bool) -> Values:
     """g (½ (1 + t) + ½ β x (1 + 3 κ x²) (1 - t²)) with t = tanh(β (x + κ x³))."""
 

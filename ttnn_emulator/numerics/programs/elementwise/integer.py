@@ -15,6 +15,7 @@ from ttnn_emulator.numerics.programs.elementwise import vector_binary
 
 Values = torch.Tensor
 DIVISION_COST = 12  # fused multiply-adds an element
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_lcm.h, calculate_sfpu_lcm
 LCM_LIMIT = 2**15  # the kernel multiplies and divides 16-bit magnitudes
 
 
@@ -35,6 +36,8 @@ def _nonzero(values: Values) -> Values:
     return (values != 0) & (values != -(2**31))
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_shift.h,
+#     calculate_binary_left_shift, calculate_binary_right_shift
 def _shift(a: Values, b: Values, dtype: DataType, *, left: bool, signed: bool) -> Values:
     """Shifts by less than nothing or by 32 and more give 0."""
     raw = a.to(torch.int64)
@@ -50,6 +53,10 @@ def _shift(a: Values, b: Values, dtype: DataType, *, left: bool, signed: bool) -
     return wrap_integer(torch.where(fits, shifted & 0xFFFFFFFF, 0), dtype)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_binary_remainder.h,
+#     calculate_remainder_int32
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_binary_fmod.h,
+#     calculate_fmod_int32
 def _remainder(a: Values, b: Values, dtype: DataType, *, floor: bool) -> Values:
     """By zero it is the dividend."""
     left, right = of_one_shape(a.to(torch.int64), b.to(torch.int64))
@@ -58,12 +65,16 @@ def _remainder(a: Values, b: Values, dtype: DataType, *, floor: bool) -> Values:
     return wrap_integer(torch.where(right == 0, left, rest), dtype)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_div_int32_floor.h,
+#     calculate_div_int32_body
 def _quotient(a: Values, b: Values, dtype: DataType, *, mode: str) -> Values:
     left, right = of_one_shape(a.to(torch.int64), b.to(torch.int64))
     safe = torch.where(right == 0, 1, right)
     return wrap_integer(torch.div(left, safe, rounding_mode=mode), dtype)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_div_int32.h,
+#     calculate_div_int32
 def _division(a: Values, b: Values, dtype: DataType) -> Values:
     """Into float32. The least int32 counts as zero: its magnitude has no bit set."""
     left, right = of_one_shape(_without_least(a).float(), _without_least(b).float())

@@ -21,21 +21,25 @@ Values = torch.Tensor
 Compute = Callable[..., Values]
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_addcmul.h, calculate_addcmul
 def _addcmul(a: Float, b: Float, c: Float, value: Float, fp32: bool) -> Float:
     result = mad(mul(value, b), c, a)
     return result if fp32 else round_to_bf16(result)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_addcdiv.h, calculate_addcdiv
 def _addcdiv(a: Float, b: Float, c: Float, value: Float, fp32: bool) -> Float:
     result = mad(mul(b, value), reciprocal(c, steps=2), a)
     return result if fp32 else nearest_even(result)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_lerp.h, calculate_lerp
 def _lerp(a: Float, b: Float, c: Float, value: Float, fp32: bool) -> Float:
     result = mad(c, sub(b, a), a)
     return result if fp32 else nearest_even(result)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_mac.h, calculate_mac
 def _mac(a: Float, b: Float, c: Float, value: Float, fp32: bool) -> Float:
     result = mad(a, b, c)
     return result if fp32 else round_to_bf16(result)
@@ -70,6 +74,7 @@ def prepare_arithmetic(kind: str, dtypes: tuple[DataType, ...], out: DataType, v
     return compute
 
 
+# tt-metal v0.81.1: tt_metal/tt-llk/tt_llk_wormhole_b0/common/inc/sfpu/ckernel_sfpu_where.h, _calculate_where_
 def prepare_where(condition: DataType, out: DataType) -> Compute:
     """Every bit pattern but that of +0 selects the first value; bits pass as they are, up to the packer."""
 

@@ -71,6 +71,8 @@ def kernel(function: Kernel) -> Kernel:
     return function
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_conversions.h,
+#     float32_to_bf16_rne
 def nearest_even(value: Float) -> Float:
     """Rounded to bfloat16 by integer addition, to nearest even."""
     raw = bits(value).view(np.uint32)
@@ -94,6 +96,7 @@ def is_nan(value: Float) -> np.ndarray:
 # -- sums and products ------------------------------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_binary.h, calculate_sfpu_binary
 @kernel
 def addition(a: Float, b: Float, *, fp32: bool) -> Float:
     total = add(a, b)
@@ -111,6 +114,8 @@ def reversed_subtraction(a: Float, b: Float, *, fp32: bool) -> Float:
     return subtraction(b, a, fp32=fp32)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_binary.h,
+#     calculate_sfpu_binary_mul
 @kernel
 def multiplication(a: Float, b: Float, *, fp32: bool) -> Float:
     product = mul(a, b)
@@ -120,6 +125,8 @@ def multiplication(a: Float, b: Float, *, fp32: bool) -> Float:
 # -- division ---------------------------------------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_binary.h,
+#     calculate_sfpu_binary_div
 @kernel
 def division(a: Float, b: Float, *, fp32: bool) -> Float:
     return _division_32bit(a, b) if fp32 else _division_16bit(a, b)
@@ -151,6 +158,8 @@ def _division_32bit(a: Float, b: Float) -> Float:
 # Comparisons with ZERO, unlike those with 0.0, subtract: denormals and -0 count as zero.
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_binary_remainder.h,
+#     _sfpu_binary_remainder_
 @kernel
 def remainder(a: Float, b: Float, *, fp32: bool) -> Float:
     quotient = floored(mul(a, reciprocal(b, steps=2)))
@@ -164,6 +173,8 @@ def remainder(a: Float, b: Float, *, fp32: bool) -> Float:
     return result if fp32 else round_to_bf16(result)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_binary_fmod.h,
+#     _sfpu_binary_fmod_
 @kernel
 def fmod(a: Float, b: Float, *, fp32: bool) -> Float:
     b_size = magnitude(b)
@@ -192,11 +203,15 @@ def integer_division(a: Float, b: Float, *, fp32: bool) -> Float:
 # -- powers and logarithms --------------------------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_binary_pow.h,
+#     _sfpu_binary_power_
 @kernel
 def power(a: Float, b: Float, *, fp32: bool) -> Float:
     return power_of(a, b, fp32)
 
 
+# tt-metal v0.81.1: tt_metal/tt-llk/tt_llk_wormhole_b0/common/inc/sfpu/ckernel_sfpu_log.h,
+#     _init_log_, _calculate_log_body_
 def cubic_log(value: Float) -> Float:
     """ln by a cubic on the mantissa: 4e-4 off at most."""
     x = set_exponent(value, 127)
@@ -215,16 +230,22 @@ def xlogy(a: Float, b: Float, *, fp32: bool) -> Float:
 
 # -- sums of exponentials ---------------------------------------------------------------------------------------------
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_logaddexp.h,
+#     calculate_sfpu_logaddexp_init
 LOG1P_UNIT = hexadecimal("-0x1.f48448p-2", "0x1.074d5ap-2", "-0x1.3402cep-4")
 LN2, LOG2_E = 0.693147182, 1.442695041
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_logaddexp.h,
+#     _sfpu_logaddexp_max_gap_
 def _larger_and_gap(a: Float, b: Float) -> tuple[Float, Float]:
     gap = magnitude(sub(a, b))
     unknown = is_nan(gap)
     return np.where(unknown, add(a, b), maximum(a, b)), np.where(unknown, ZERO, gap)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_logaddexp.h,
+#     _sfpu_logaddexp_log1p_unit_bf16_
 def _log1p_unit(y: Float) -> Float:
     """ln(1 + y) for 0 ≤ y ≤ 1, to the precision of bfloat16."""
     c0, c1, c2 = map(np.float32, LOG1P_UNIT)
@@ -232,6 +253,7 @@ def _log1p_unit(y: Float) -> Float:
     return mad(r, mul(y, y), y)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_log1p.h, calculate_log1p_fp32
 LOG1P = (
     -0.5,
     *hexadecimal("0x1.555572p-2", "-0x1.00001ap-2", "0x1.998p-3", "-0x1.55p-3", "0x1.274p-3", "-0x1.0c4p-3"),
@@ -258,6 +280,8 @@ def log1p_accurate(a: Float) -> Float:
     return np.where(is_negative(u), QUIET_NAN, r)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_logaddexp.h,
+#     calculate_sfpu_logaddexp
 @kernel
 def logaddexp(a: Float, b: Float, *, fp32: bool) -> Float:
     larger, gap = _larger_and_gap(a, b)
@@ -268,6 +292,8 @@ def logaddexp(a: Float, b: Float, *, fp32: bool) -> Float:
     return round_to_bf16(add(larger, _log1p_unit(y)))
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_logaddexp2.h,
+#     calculate_sfpu_logaddexp2
 @kernel
 def logaddexp2(a: Float, b: Float, *, fp32: bool) -> Float:
     larger, gap = _larger_and_gap(a, b)
@@ -280,6 +306,7 @@ def logaddexp2(a: Float, b: Float, *, fp32: bool) -> Float:
 
 # -- angles -----------------------------------------------------------------------------------------------------------
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_atan2.h, _sfpu_atan2_
 ATAN_32BIT = (
     *hexadecimal("-0x1.555558p-2", "0x1.99938ap-3", "-0x1.24p-3", "0x1.bd4p-4"),
     *hexadecimal("-0x1.48cp-4", "0x1.93p-5", "-0x1.4bcp-6", "0x1.01cp-8"),
@@ -288,6 +315,7 @@ ATAN_16BIT = hexadecimal("-0x1.54p-2", "0x1.668p-3", "-0x1.de8p-5")
 HALF_PI = np.float32(float.fromhex("0x1.921fb6p0"))
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_atan2.h, _sfpu_atan2_
 @kernel
 def atan2(y: Float, x: Float, *, fp32: bool) -> Float:
     x_size, y_size = set_sign(x, 0), set_sign(y, 0)
@@ -317,6 +345,8 @@ def _ordered(a: Float, b: Float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return total_order(a) < total_order(b), total == 0, total > INFINITY_BITS
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_binary_comp.h,
+#     calculate_binary_comp_fp32_equal
 @kernel
 def equals(a: Float, b: Float, *, fp32: bool) -> Float:
     _, zeros, unknown = _ordered(a, b)
@@ -328,6 +358,8 @@ def differs(a: Float, b: Float, *, fp32: bool) -> Float:
     return ONE - equals(a, b, fp32=fp32)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_binary_comp.h,
+#     calculate_binary_comp_fp32_strict_ordered
 @kernel
 def precedes(a: Float, b: Float, *, fp32: bool) -> Float:
     before, zeros, unknown = _ordered(a, b)
@@ -339,6 +371,8 @@ def follows(a: Float, b: Float, *, fp32: bool) -> Float:
     return precedes(b, a, fp32=fp32)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_binary_comp.h,
+#     calculate_binary_comp_fp32_weak_ordered
 @kernel
 def not_before(a: Float, b: Float, *, fp32: bool) -> Float:
     before, zeros, unknown = _ordered(a, b)
@@ -350,6 +384,8 @@ def not_after(a: Float, b: Float, *, fp32: bool) -> Float:
     return not_before(b, a, fp32=fp32)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_binary_max_min.h,
+#     calculate_binary_max_min
 @kernel
 def largest(a: Float, b: Float, *, fp32: bool) -> Float:
     return maximum(a, b)
@@ -360,6 +396,8 @@ def smallest(a: Float, b: Float, *, fp32: bool) -> Float:
     return minimum(a, b)
 
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_isclose.h,
+#     calculate_sfpu_isclose
 @kernel
 def isclose(a: Float, b: Float, rtol: float, atol: float, equal_nan: bool, *, fp32: bool) -> Float:
     difference = magnitude(sub(a, b))
@@ -373,6 +411,7 @@ def isclose(a: Float, b: Float, rtol: float, atol: float, equal_nan: bool, *, fp
     return np.where(special, same, close).astype(np.float32)
 
 
+# tt-metal v0.81.1: tt_metal/hw/inc/api/compute/nextafter.h, nextafter_binary_tile
 @kernel
 def nextafter(a: Float, b: Float, *, fp32: bool) -> Float:
     """One step of the destination's last place; NaN wins, zeros take the target's sign."""

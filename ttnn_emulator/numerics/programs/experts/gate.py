@@ -1,8 +1,7 @@
 """The gate of a mixture of experts: which eight of 256 or 512 scores the vector unit keeps, and their weights.
 
-The unit sorts 16 values at a time, held in four registers of four rows. What ends up where among equal keys follows
-from the order in which it compares them, so the comparisons are made here in the kernel's order
-(ckernel_sfpu_generalized_moe_gate_topk_single_face.h). A number travels with every key: the expert's place.
+The unit sorts 16 values at a time in four registers of four rows. The order of equal keys depends on the order of
+comparisons, so this module compares in the order of the kernel. The expert's index travels with its key.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from ttnn_emulator.numerics.functions.exponential import exp
 from ttnn_emulator.numerics.functions.roots import reciprocal
 from ttnn_emulator.numerics.units.vector_unit import Float, add, bits, mul, store_bf16, sub
 
+# tt-metal v0.81.1: tt_metal/tt-llk/tt_llk_wormhole_b0/common/inc/sfpu/experimental/ckernel_sfpu_generalized_moe_gate_topk_single_face.h, _generalized_moe_gate_top8  # noqa: E501
 GROUPS = 8
 KEPT = 8  # of every 16 that are sorted
 BEST_GROUPS = 4
@@ -50,6 +50,7 @@ class Registers:
     def transpose(self) -> None:
         self.keys, self.places = (np.swapaxes(field, 1, 2).copy() for field in (self.keys, self.places))
 
+    # tt-metal v0.81.1: tt_metal/tt-llk/tt_llk_wormhole_b0/common/inc/sfpu/experimental/ckernel_sfpu_generalized_moe_gate_topk_single_face.h, bitonic_topk_ph1_st2_to_1_single_face  # noqa: E501
     def sort_pairs_and_fours(self) -> None:
         """Phases 0 and 1."""
         self.transpose()
@@ -152,6 +153,7 @@ def best_eight(keys: Float) -> np.ndarray:
     return (blocks[0] if len(blocks) == 1 else _of_two_runs(blocks[1], blocks[0]))[1]
 
 
+# tt-metal v0.81.1: tt_metal/tt-llk/tt_llk_wormhole_b0/common/inc/sfpu/experimental/ckernel_sfpu_generalized_moe_gate_topk_single_face.h, _generalized_moe_gate_sort_top4_groups  # noqa: E501
 def best_eight_of_groups(keys: Float) -> np.ndarray:
     """The best eight of the four groups whose two best keys sum to most, in no order: [tokens, 256] → [tokens, 8]."""
     own, of = _group_runs(order_keys(keys), np.broadcast_to(np.arange(BLOCK), keys.shape))
@@ -165,6 +167,7 @@ def best_eight_of_groups(keys: Float) -> np.ndarray:
     return _of_four_runs((np.take_along_axis(own, chosen, 1), np.take_along_axis(of, chosen, 1)))[1]
 
 
+# tt-metal v0.81.1: tt_metal/tt-llk/tt_llk_wormhole_b0/common/inc/sfpu/experimental/ckernel_sfpu_generalized_moe_gate_topk_single_face.h, _generalized_moe_gate_finalize_ungrouped  # noqa: E501
 def weights(scores: Float, epsilon: float, scale: float, *, kept: int, softmax: bool) -> Float:
     """[tokens, 8] scores divided by the sum of the first `kept`, the others 0; with `softmax` of their exponentials."""
     if softmax:

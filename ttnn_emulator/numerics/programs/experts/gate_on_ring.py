@@ -16,15 +16,19 @@ Int = np.ndarray
 
 GROUPS, GROUP = 8, 32  # groups of experts, and experts of each
 KEPT_GROUPS, KEPT = 4, 8
-SUBGROUP = 8  # experts that top8_sfpu.h sorts at a time, in place
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek/moe/moe_gate_mm/device/kernels/top8_sfpu.h,
+#     _top8_configure_addrmod_
+SUBGROUP = 8  # experts sorted at a time, in place
 COLLECTOR = GROUPS - 1
 UPPER = np.int32(-0x10000)
 HIDDEN = np.int32(-0x800000)  # -infinity, with number 0
 HALF_GROUP = 16  # experts that a mask of 16 bits tells of
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek/moe/moe_gate_mm/device/kernels/bias_bcast_sfpu.h,
+#     _add_bias_
 def biased(scores: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    """scores + bias as bias_bcast_sfpu.h stores it, packed."""
+    """scores + bias as the kernel stores it, packed."""
     total = vector_unit.add(scores.numpy(), np.broadcast_to(bias.numpy(), scores.shape))
     return flush(torch.from_numpy(np.ascontiguousarray(vector_unit.store_bf16(total))))
 
@@ -60,8 +64,12 @@ def _sorted(keys: Int) -> Int:
     return np.take_along_axis(keys, order, -1)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek/moe/moe_gate_mm/device/kernels/top2_sum_sfpu.h,
+#     _top2_calculate_top2_
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek/moe/moe_gate_mm/device/kernels/top4_sfpu.h,
+#     _calculate_top4_
 def _chosen_groups(values: np.ndarray) -> Int:
-    """For every token a bit a group: those with the best pairs of experts (top2_sum_sfpu.h, top4_sfpu.h)."""
+    """Per token, a bit mask of the groups whose two best experts have the largest sums."""
     two = _sorted(vector_unit.bits(values))[..., :2].view(np.float32)
     sums = vector_unit.store_bf16(vector_unit.add(two[..., 0], two[..., 1]))
     packed = flush(torch.from_numpy(np.ascontiguousarray(sums))).numpy()
@@ -70,8 +78,10 @@ def _chosen_groups(values: np.ndarray) -> Int:
     return np.bitwise_or.reduce(np.int32(1) << groups, -1)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek/moe/moe_gate_mm/device/kernels/top8_merge_sfpu.h,
+#     _top8_merge_
 def _found_in_column(best: Int, column: int) -> tuple[Int, Int, Int, Int]:
-    """Registers 4 to 7 at the end of top8_merge_sfpu.h: two masks, and what its last steps left.
+    """Registers 4 to 7 at the end of the merge: two masks, and what its last steps left behind.
 
     Lanes leave a step one condition after the other, so register 7 keeps older contents where they left early.
     """

@@ -1,7 +1,7 @@
 """The gates of mixtures of experts in prefill: scores of experts, the best of them, and their weights.
 
-The kernels run with a 32-bit destination register. What they read from buffers of float32 passes through a source
-register, which keeps 11 bits of its mantissa (moe_gate_common_compute.hpp).
+The kernels run with a 32-bit destination register. Values read from float32 buffers pass through a source register,
+which keeps 11 bits of the mantissa.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ttnn_emulator.numerics.units.compute_core import Core
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.numerics.units.sorting_network import BLOCK, MAX, merging, sorting
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/moe_grouped_topk/device/kernels/compute/moe_gate_common_compute.hpp, upcast_tiles  # noqa: E501
 GATING = MathConfig(MathFidelity.HiFi4, fp32_acc=True)
 TILE = 32
 GROUPS, BEST_GROUPS, SUMMED = 8, 4, 2
@@ -31,6 +32,7 @@ def core_for(values: torch.Tensor) -> Core:
     return Core.of(GATING, values.numel())
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/moe_grouped_topk/device/kernels/compute/moe_gate_common_compute.hpp, apply_score_func  # noqa: E501
 def activated(scores: torch.Tensor, function: str) -> torch.Tensor:
     """sigmoid(x), or the square root of softplus(x), as float32."""
     x = core_for(scores).source(scores, WIDE)
@@ -39,6 +41,7 @@ def activated(scores: torch.Tensor, function: str) -> torch.Tensor:
     return apply_function("sqrt", apply_function("softplus", x, *SOFTPLUS, fp32_dest=True), fp32_dest=True)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/moe_grouped_topk/device/kernels/compute/moe_gate_common_compute.hpp, add_bias  # noqa: E501
 def biased(scores: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
     core = core_for(scores)
     return core.add(core.source(scores, WIDE), core.source(core.source(bias, WIDE), WIDE))
@@ -51,6 +54,7 @@ def best(scores: torch.Tensor, *, stable: bool) -> torch.Tensor:
     return _best(rows, places, stable=stable)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/moe_grouped_topk/device/kernels/compute/moe_gate_common_compute.hpp, sum_top_experts_per_group, topk_group_scores  # noqa: E501
 def best_of_groups(scores: torch.Tensor, *, stable: bool) -> torch.Tensor:
     """Places of the 32 largest within the four groups of 32 whose two largest sum to most."""
     core = core_for(scores)
@@ -118,6 +122,7 @@ def _insert_tiles(rows, steps, places, last_steps, last_places, found):
         found[number] = pair[:TILE]
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/moe_grouped_topk/device/kernels/compute/moe_gate_common_compute.hpp, normalize_scores, scale  # noqa: E501
 def weights(scores: torch.Tensor, chosen: torch.Tensor, scale: float, epsilon: float) -> torch.Tensor:
     """Scores [tokens, experts] of those chosen, divided by their sum and scaled, as bfloat16."""
     gathered = torch.gather(scores, 1, chosen)

@@ -67,6 +67,8 @@ def tiles_of(values: torch.Tensor) -> torch.Tensor:
 # -- forward ----------------------------------------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/moreh/moreh_layer_norm/device/kernels/moreh_layer_norm_small_kernel.cpp,
+#     kernel_main
 def block_norm(
     x: torch.Tensor,
     blocks: Blocks,
@@ -101,6 +103,7 @@ def _stored(core: Core, statistic: torch.Tensor) -> torch.Tensor:
 # -- backward ---------------------------------------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/moreh/moreh_layer_norm_backward/device/kernels/moreh_layer_norm_backward_input_grad_small_kernel.cpp, kernel_main  # noqa: E501
 def block_norm_input_gradient(
     gradient: torch.Tensor,
     x: torch.Tensor,
@@ -125,6 +128,7 @@ def block_norm_input_gradient(
     return core.packed(core.mul(rest, share), BF16).reshape(x.shape)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/moreh/moreh_layer_norm_backward/device/kernels/moreh_layer_norm_backward_gamma_beta_grad_kernel.cpp, kernel_main  # noqa: E501
 def block_norm_weight_gradients(
     gradient: torch.Tensor,
     x: torch.Tensor,
@@ -159,6 +163,8 @@ def _centred(core: Core, x: torch.Tensor, mean: torch.Tensor, blocks: Blocks) ->
 # -- softmax ----------------------------------------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/moreh/moreh_softmax_backward/device/kernels/moreh_softmax_backward_w.cpp,
+#     kernel_main
 def softmax_gradient(
     y: torch.Tensor,
     gradient: torch.Tensor,

@@ -26,6 +26,8 @@ class Adam:
     decoupled: bool
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/moreh/moreh_adam/device/kernels/moreh_adam.cpp, kernel_main
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/moreh/moreh_adamw/device/kernels/moreh_adamw.cpp, kernel_main
 def adam(
     param: torch.Tensor,
     gradient: torch.Tensor,
@@ -88,6 +90,7 @@ class Sgd:
     started: bool
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/moreh/moreh_sgd/device/kernels/moreh_sgd.cpp, kernel_main
 def sgd(
     param: torch.Tensor, gradient: torch.Tensor, momentum: torch.Tensor | None, settings: Sgd, config: MathConfig
 ) -> list[torch.Tensor]:
@@ -113,12 +116,14 @@ def sgd(
 # -- clipping ---------------------------------------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/moreh/moreh_clip_grad_norm/moreh_clip_grad_norm_step2/device/kernels/moreh_clip_grad_norm_step2_kernel.cpp, kernel_main  # noqa: E501
 def total_norm(totals: torch.Tensor, power: float, config: MathConfig) -> torch.Tensor:
     """The norm of all gradients from the power sums of each."""
     core = Core.of(config, totals.numel())
     return core.packed(raised(core, chained(core, list(totals.reshape(-1).unbind(0))), split_power(1.0 / power)), BF16)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/moreh/moreh_clip_grad_norm/moreh_clip_grad_norm_step3/device/kernels/moreh_clip_grad_norm_step3_kernel.cpp, kernel_main  # noqa: E501
 def clipped(values: torch.Tensor, factor: torch.Tensor, config: MathConfig) -> torch.Tensor:
     core = Core.of(config, values.numel())
     return core.packed(core.mul(values, factor.reshape(())), BF16)
@@ -133,6 +138,7 @@ def chosen(values: torch.Tensor, target: torch.Tensor, ignored: int) -> tuple[to
     return torch.where(valid, values[torch.where(valid, target, 0)], 0.0), valid
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/moreh/moreh_nll_loss/moreh_nll_loss_step2/device/kernels/moreh_nll_loss_step2_kernel.cpp, kernel_main  # noqa: E501
 def likelihood(
     picked: torch.Tensor, weights: torch.Tensor | None, divisor: torch.Tensor | None, config: MathConfig
 ) -> torch.Tensor:
@@ -147,6 +153,7 @@ def likelihood(
     return core.packed(made, BF16)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/moreh/moreh_nll_loss_backward/device/kernels/moreh_nll_loss_backward_kernel.cpp, kernel_main  # noqa: E501
 def likelihood_gradient(
     weights: torch.Tensor, gradient: torch.Tensor, divisor: torch.Tensor | None, config: MathConfig
 ) -> torch.Tensor:

@@ -35,6 +35,8 @@ def chained(core: Core, parts: list[torch.Tensor], dtype: DataType | None = None
 # -- sums and means ---------------------------------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/moreh/moreh_sum/device/moreh_sum_nc_impl_kernels/moreh_sum_nc.cpp,
+#     kernel_main
 def summed(values: torch.Tensor, place: int, config: MathConfig, *, mean: bool = False) -> torch.Tensor:
     """The sum or mean along `place`, counted from the back; that dimension stays, with size 1."""
     if not values.is_floating_point():
@@ -49,6 +51,10 @@ def summed(values: torch.Tensor, place: int, config: MathConfig, *, mean: bool =
     return core.packed(core.mul(total, share), BF16).unsqueeze(place)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/moreh/moreh_sum/device/moreh_sum_w_impl_kernels/moreh_sum_w.cpp,
+#     kernel_main
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/moreh/moreh_sum/device/moreh_sum_h_impl_kernels/moreh_sum_h.cpp,
+#     kernel_main
 def _over_tiles(core: Core, values: torch.Tensor, place: int, mean: bool) -> torch.Tensor:
     """All tiles but the last into a buffer, and from there back into the destination register for the last."""
     by_row = place == -1
@@ -67,6 +73,8 @@ def _over_tiles(core: Core, values: torch.Tensor, place: int, mean: bool) -> tor
     return core.packed(sums(last, share, core.config, start, exact=core.exact), BF16).unsqueeze(place)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/moreh/moreh_mean_backward/device/kernels/moreh_mean_backward.cpp,
+#     kernel_main
 def spread(gradient: torch.Tensor, shape: tuple[int, ...], config: MathConfig, divisor: int) -> torch.Tensor:
     """The gradient of a mean over `divisor` values: broadcast, and divided."""
     core = Core.of(config, math.prod(shape))
@@ -94,11 +102,13 @@ def raised(core: Core, x: torch.Tensor, power: tuple[int, float, bool], dtype: D
     return core.mul(core.through(powers, dtype), correction)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/moreh/moreh_abs_pow/device/kernels/moreh_abs_pow_kernel.cpp, kernel_main
 def absolute_power(values: torch.Tensor, power: float, config: MathConfig) -> torch.Tensor:
     core = Core.of(config, values.numel())
     return core.packed(raised(core, values.abs(), split_power(power)), BF16)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/moreh/moreh_norm/device/ord_other/moreh_norm_w/kernels/moreh_norm_w_kernel.cpp, kernel_main  # noqa: E501
 def extreme_norm(values: torch.Tensor, place: int, power: float, config: MathConfig) -> torch.Tensor:
     """The norms without a root: how many are not zero, the largest magnitude, or the smallest."""
     if power == 0.0:
@@ -114,6 +124,8 @@ def extreme_norm(values: torch.Tensor, place: int, power: float, config: MathCon
     return numeric.extreme(values.abs(), place, largest=power > 0).unsqueeze(place)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/moreh/moreh_norm_backward/device/kernels/moreh_norm_backward_kernel.cpp,
+#     kernel_main
 def norm_gradient(
     x: torch.Tensor, norm: torch.Tensor, gradient: torch.Tensor, power: float, config: MathConfig
 ) -> torch.Tensor:
@@ -130,6 +142,7 @@ def norm_gradient(
     return core.packed(torch.where(sign == 0, 0.0, made), BF16)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/moreh/moreh_clip_grad_norm/moreh_clip_grad_norm_step1/device/kernels/moreh_clip_grad_norm_step1_kernel.cpp, kernel_main  # noqa: E501
 def power_total(values: torch.Tensor, power: float, config: MathConfig) -> torch.Tensor:
     """The sum of |x|^power over everything, as the first step of clipping leaves it in a tile."""
     core = Core.of(config, values.numel())

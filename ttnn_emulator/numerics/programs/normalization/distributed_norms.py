@@ -24,10 +24,11 @@ BF16 = DataType.BFLOAT16
 # -- layer norm -------------------------------------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: tt_metal/tt-llk/common/ckernel_sfpu_welfords_common.h, _compute_welfords_row_
 def running_statistics(values: torch.Tensor, reciprocals: torch.Tensor, wide: bool) -> torch.Tensor:
     """Mean and variance of rows [..., W] by Welford's algorithm → [..., 2], as the destination register holds them.
 
-    `reciprocals` are 1, 1/2, 1/3 … (ckernel_sfpu_welfords_common.h: _compute_welfords_row_).
+    `reciprocals` are 1, 1/2, 1/3 ….
     """
     width = values.shape[-1]
     usual = torch.allclose(reciprocals, 1.0 / torch.arange(1, width + 1), rtol=1e-5, atol=0.0)
@@ -55,8 +56,10 @@ def statistics_tiles(found: torch.Tensor, dtype: DataType, wide: bool) -> torch.
     return pack(tiles.contiguous(), dtype, from_fp32=wide)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/kernel_util/compute/combine_welford.h,
+#     combine_welford_partials
 def combined(core: Core, statistics: Operand, width: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Mean and variance of all devices' parts, each `width` wide (combine_welford.h: combine_welford_partials)."""
+    """Mean and variance of all devices' parts, each `width` wide."""
     past_registers = core.wide and statistics.dtype is DataType.FLOAT32
     values = statistics.values if past_registers else core.source(statistics.values, statistics.dtype)
     parts = values.unflatten(-1, (-1, 2, TILE))[..., :1]
@@ -77,6 +80,7 @@ def combined(core: Core, statistics: Operand, width: int) -> tuple[torch.Tensor,
     return mean, core.scaled(squares, float(number(1) / count))
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/transformer/dit_layernorm_post_all_gather/device/kernels/compute/layernorm_post_allgather_welford.cpp, kernel_main  # noqa: E501
 def layer_norm(
     x: Operand,
     statistics: Operand,
@@ -106,6 +110,7 @@ def _inverse_root(core: Core, values: torch.Tensor, epsilon: float) -> torch.Ten
 # -- RMS norm ---------------------------------------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/transformer/fused_distributed_rmsnorm/device/kernels/compute/rmsnorm_pre_allgather.cpp, kernel_main  # noqa: E501
 def sums_of_squares(values: torch.Tensor, config: MathConfig, dtype: DataType) -> torch.Tensor:
     """Rows [..., W] of bfloat16 → [..., 32] with the sum of squares in column 0.
 
@@ -124,6 +129,7 @@ def sums_of_squares(values: torch.Tensor, config: MathConfig, dtype: DataType) -
 Rotation = tuple[Operand, Operand, Operand]  # the matrix that turns tiles, cosines and sines
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/transformer/fused_distributed_rmsnorm/device/kernels/compute/rmsnorm_post_allgather.cpp, kernel_main  # noqa: E501
 def rms_norm(
     x: Operand,
     statistics: Operand,

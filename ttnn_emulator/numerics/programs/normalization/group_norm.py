@@ -16,6 +16,7 @@ TILE = numeric.TILE
 SLOT = 8  # places between the partial sums of two cores, in the tile in which one core collects them
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/groupnorm/device/kernels/compute/groupnorm.cpp, kernel_main
 def group_norm(
     x: Operand,
     groups: int,

@@ -24,6 +24,7 @@ ONE_WORKER = 1 << 18  # values of rows below which waking a thread takes longer 
 # -- layer norm and RMS norm ------------------------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/layernorm/device/kernels/compute/layernorm.cpp, kernel_main
 def norm_rows(
     x: Operand,
     config: MathConfig,
@@ -121,6 +122,7 @@ def _tiles_of(columns: Sequence[torch.Tensor]) -> torch.Tensor:
 # -- norms of rows that several devices share -------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/layernorm/device/kernels/compute/layernorm_sharded_pre_allgather.cpp, kernel_main  # noqa: E501
 def shard_statistics(
     x: Operand,
     config: MathConfig,
@@ -147,6 +149,7 @@ def shard_statistics(
     return core.packed(_tiles_of(means), dtype), kept
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/layernorm_distributed/device/kernels/compute/layernorm_pre_allgather.cpp, kernel_main  # noqa: E501
 def row_statistics(
     x: Operand,
     config: MathConfig,
@@ -170,6 +173,7 @@ def row_statistics(
     return core.packed(_tiles_of(sums[: 2 if centred else 1]), dtype)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/layernorm_distributed/device/kernels/compute/layernorm_post_allgather.cpp, kernel_main  # noqa: E501
 def norm_by_statistics(
     x: Operand,
     statistics: Operand,
@@ -208,6 +212,10 @@ def norm_by_statistics(
 # -- batch norm -------------------------------------------------------------------------------------------------------
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/batch_norm/device/kernels/compute/batch_norm_kernel.cpp,
+#     batchnorm_bcast_tiles
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/batch_norm/device/kernels/compute/batch_norm_sfpu_kernel.cpp,
+#     batchnorm_bcast_tiles
 def batch_norm(
     x: Operand,
     mean: Operand,
@@ -242,6 +250,7 @@ def batch_norm(
     return core.packed(made, dtype)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/batch_norm/device/kernels/compute/running_statistics_kernel.cpp, kernel_main  # noqa: E501
 def running_statistic(old: Operand, batch: Operand, config: MathConfig, momentum: float) -> torch.Tensor:
     """(1 - momentum) × old + momentum × batch."""
     core = Core.of(config, old.values.numel())

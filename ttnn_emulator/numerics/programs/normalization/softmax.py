@@ -12,6 +12,8 @@ from ttnn_emulator.numerics.units.compute_core import Core
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/softmax/device/kernels/attention/compute/softmax.cpp,
+#     kernel_main
 def softmax_rows(
     values: torch.Tensor,
     dtype: DataType,
@@ -49,8 +51,9 @@ def softmax_rows(
     return core.packed(core.mul(powers, inverse), dtype)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/softmax/device/kernels/attention/compute/softmax_large_tensor.cpp, kernel_main  # noqa: E501
 def _sum_of_pieces(core: Core, powers: torch.Tensor, width: int) -> torch.Tensor:
-    """softmax_large_tensor.cpp: each piece's sum plus the sum so far, which waits in a buffer between them."""
+    """The sum of a row piece by piece; the running sum passes through a circular buffer between pieces."""
     first, *rest = powers.split(width, -1)
     total = core.through(core.row_sums(first))
     for part in rest:

@@ -1,8 +1,8 @@
-"""Layer norm and RMS norm of rows that do not fit L1 (layernorm_large_tensor.cpp), step by step.
+"""Layer norm and RMS norm of rows that do not fit into L1.
 
-The kernel reads the row once for the mean, once for the variance and once for the result. A deviation from the mean is
-squared by the vector unit where it stands, in the destination register, and a residual is added to it there; the kernel
-for rows that fit does both with the matrix unit, on values that went through a buffer.
+The kernel reads the row three times: for the mean, for the variance and for the result. The vector unit squares the
+deviation from the mean and adds a residual in the destination register; the kernel for rows that fit does both on the
+matrix unit, on values that passed through a circular buffer.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from ttnn_emulator.numerics.units.compute_core import Core, Operand
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/layernorm/device/kernels/compute/layernorm_large_tensor.cpp,
+#     kernel_main
 def norm_wide_rows(
     core: Core,
     x: Operand,

@@ -10,7 +10,7 @@ from ttnn_emulator.numerics.units.matrix_unit import MathConfig, matmul
 from ttnn_emulator.numerics.units.packer import pack
 
 ONE = 1 << 16  # of the kernels' fixed-point numbers
-MOST_WEIGHTS = 1024  # different sets of weights that are followed bit for bit, each a product of its own
+MOST_WEIGHTS = 1024  # distinct weight sets that are emulated bit-exactly, each a separate product
 
 
 def fixed_to_bf16(fixed: torch.Tensor) -> torch.Tensor:
@@ -26,6 +26,7 @@ def corner_weights(down: torch.Tensor, across: torch.Tensor) -> torch.Tensor:
     return torch.stack([fixed_to_bf16(product >> 16) for product in products], dim=-1)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/pool/upsample/device/kernels/compute/bilinear.cpp, kernel_main
 def interpolate(pixels: torch.Tensor, weights: torch.Tensor, dtype: DataType, config: MathConfig) -> torch.Tensor:
     """Σ weight × pixel: pixels [points, 4, channels], weights [points, 4] → [points, channels]."""
     points, _, channels = pixels.shape

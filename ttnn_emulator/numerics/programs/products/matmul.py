@@ -37,6 +37,8 @@ RELU = "relu"
 PLAIN = (DataType.BFLOAT16, DataType.FLOAT32)  # what the loops of a product end with
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/kernels/compute/bmm_large_block_zm_fused_bias_activation.cpp,
+#     kernel_main
 @dataclass(frozen=True)
 class Kernel:
     """One matmul, prepared.

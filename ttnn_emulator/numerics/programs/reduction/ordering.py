@@ -41,6 +41,7 @@ def _flushed(order: torch.Tensor, dtype: DataType) -> torch.Tensor:
     return torch.where((order < least) & (order > ~least), 0, order)
 
 
+# tt-metal v0.81.1: tt_metal/tt-llk/tt_llk_wormhole_b0/common/inc/sfpu/ckernel_sfpu_topk.h, _bitonic_topk_phases_steps
 def sort_rows(
     values: torch.Tensor, dtype: DataType, *, descending: bool, stable: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -72,6 +73,8 @@ def _unpacked(packed: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return (packed >> 32).to(torch.int32), packed & 0xFFFFFFFF
 
 
+# tt-metal v0.81.1: tt_metal/tt-llk/tt_llk_wormhole_b0/common/inc/sfpu/ckernel_sfpu_topk.h,
+#     _bitonic_topk_merge, _bitonic_topk_rebuild
 def best_of_rows(
     values: torch.Tensor,
     indices: torch.Tensor,

@@ -16,6 +16,8 @@ WORK = 16  # what one value of a scan counts
 ONE, MINUS_ONE, SPECIAL = np.uint32(0x3F800000), np.uint32(0xBF800000), np.uint32(0x7F800000)
 
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/reduction/accumulation/device/kernels/compute/accumulation_compute.cpp,
+#     kernel_main
 @njit(cache=True)
 def _sum_columns(bits, compensated):
     """Rows of bit patterns added up in place; compensated, each sum makes good the rounding of the last."""
@@ -50,7 +52,7 @@ def scan(
 ) -> torch.Tensor:
     """All partial sums or products along `dim`, packed from 32-bit registers. Integers wrap.
 
-    Scans too large to be followed bit for bit are left to torch.
+    Scans too large for bit-exact emulation run in torch.
     """
     if reverse:
         values = values.flip(dim)
