@@ -17,7 +17,7 @@ from torch_ttnn.compiler.analysis.ranges import Range, Ranges
 
 aten = torch.ops.aten
 
-# Determined by comparing all bfloat16 values with torch (tests/compiler/lowering/test_domains.py).
+# Determined by comparing all bfloat16 values with torch (tests/compiler/lowering/elementwise/test_domains.py).
 LARGEST: dict[Any, float] = {
     aten.sin.default: 2.0**18,
     aten.cos.default: 2.0**18,
