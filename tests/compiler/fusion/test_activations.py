@@ -47,7 +47,7 @@ def test_forms(name, function):
 
 
 @pytest.mark.parametrize("name", ["silu", "hardswish", "hardsigmoid"])
-def test_decompositions_are_put_together_again(name):
+def test_decomposed_activations_are_fused_again(name):
     function = getattr(torch.nn.functional, name)
     made = fused(lambda x: function(x), X, decompose=True)
     assert made.names == {name: 1}

@@ -1,4 +1,4 @@
-"""Attention written out by hand becomes one call, whatever stands between its two products."""
+"""Attention written out by hand becomes one call, with any scale and masks between its two products."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_masks(form, mask):
 
 
 def test_a_query_that_sees_no_key_gives_zero():
-    """As torch's own attention has it. By hand it is 0 ÷ 0, which the device does not keep either."""
+    """As in torch's own attention. Written out it is 0 ÷ 0, which the device does not yield either."""
     hidden = torch.zeros(S, S, dtype=torch.bool)
     hidden[2] = True
 
@@ -105,7 +105,7 @@ def test_alibi_in_a_product_that_adds():
 
 
 def test_windows_with_a_mask_for_each():
-    """Swin: a bias for each head, then a mask for each window, batch and windows being one dimension before."""
+    """Swin: a bias per head, then a mask per window; batch and windows were one dimension before."""
     windows = 3
 
     def function(q, k, v, bias, mask):
@@ -138,7 +138,7 @@ def test_repeated_keys_and_values_are_not_repeated(kv_heads):
     assert made.calls == ["scaled_dot_product_attention"]
 
 
-def test_one_head_shown_to_all():
+def test_one_head_broadcast_to_all():
     made = fused(lambda q, k, v: attend(q @ k.mT / 4, v), Q, K[:, :1].clone(), V[:, :1].clone())
     assert arguments(made).kwargs["enable_gqa"]
 

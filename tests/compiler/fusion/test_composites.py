@@ -1,4 +1,4 @@
-"""Composites: their own reference in torch, on real and on fake tensors, and by a name that source can call."""
+"""Composites: their own reference in torch, on real and fake tensors, callable by name from generated source."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_every_composite_is_tested_and_has_a_lowering():
     # Parts of moves: tests/compiler/complex_numbers/test_pairs.py; of a check: tests/compiler/lowering/test_domains.py.
     parts = {composites.real_part, composites.imaginary_part, composites.put_together, composites.require}
     assert set(CALLS) | {each.__name__ for each in random | parts} == set(composites.COMPOSITES)
-    on_the_host = {composites.restrided, *random, *parts}  # strides are the host's, too
+    on_the_host = {composites.restrided, *random, *parts}  # so are strides
     assert all(function in LOWERINGS for function in set(composites.COMPOSITES.values()) - on_the_host)
 
 

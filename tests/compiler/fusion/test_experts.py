@@ -1,4 +1,4 @@
-"""Mixtures of experts: on the device as a whole, right, and with the experts that torch chooses."""
+"""Mixtures of experts: entirely on the device, correct, and with the experts that torch chooses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def inference():
 
 
 def run(function, *args) -> tuple[object, list[str], list[str]]:
-    """What the compiled function gives, the operations that stay on the host, and the fusions."""
+    """The results of the compiled function, the operations left on the host, and the fusions."""
     options = TorchTtnnOption(cache_dir="", warn=False)
     made = torch.compile(function, backend="ttnn", options=options)(*args)
     host = [str(node.target) for program in options.programs for node in program.graph.nodes if REASON.on(node)]
@@ -44,7 +44,7 @@ class Experts(nn.Module):
         self.way, self.k, self.gated = way, k, gated
         self.router = nn.Linear(WIDTH, EXPERTS, bias=False)
         self.up = nn.Parameter(torch.randn(EXPERTS, WIDTH, HIDDEN * (2 if gated else 1)) / 8)
-        self.down = nn.Parameter(torch.randn(EXPERTS, WIDTH, HIDDEN) / 8)  # turned
+        self.down = nn.Parameter(torch.randn(EXPERTS, WIDTH, HIDDEN) / 8)  # transposed
         self.up_bias = nn.Parameter(torch.randn(EXPERTS, HIDDEN * (2 if gated else 1)) / 8) if biased else None
         self.down_bias = nn.Parameter(torch.randn(EXPERTS, WIDTH) / 8) if biased else None
 
@@ -102,7 +102,7 @@ def test_experts(way: str, k: int, gated: bool, biased: bool, tokens: int, group
     model, x = Experts(way, k, gated, biased), torch.randn(tokens, WIDTH)
     got, host, fusions = run(model, x)
     assert host == []
-    assert "mixture of experts" in fusions or k == 1  # one weight a token is looked up
+    assert "mixture of experts" in fusions or k == 1  # one weight per token is looked up
     assert_close(got, model(x))
 
 
@@ -122,7 +122,7 @@ def test_rows_that_others_read_stay(grouped_product):
 
 
 @pytest.mark.parametrize("wrong", ["another order", "another count"])
-def test_what_only_looks_like_experts_is_left_alone(wrong: str, grouped_product):
+def test_lookalikes_of_experts_are_left(wrong: str, grouped_product):
     class Other(Experts):
         def sorted_rows(self, x, factors, ids):
             by_expert, order = torch.sort(ids.reshape(-1))
@@ -139,7 +139,7 @@ def test_what_only_looks_like_experts_is_left_alone(wrong: str, grouped_product)
     assert_close(got, model(x))
 
 
-# -- experts of one's own ---------------------------------------------------------------------------------------------
+# -- hand-written experts ---------------------------------------------------------------------------------------------
 
 
 class Own(nn.Module):
@@ -178,7 +178,7 @@ class ByScatter(Own):
 
 
 @pytest.mark.parametrize("kind", [ByMask, ByOneHot, ByScatter])
-def test_experts_of_ones_own(kind: type[Own]):
+def test_hand_written_experts(kind: type[Own]):
     model, x = kind(), torch.randn(2, TOKENS, WIDTH)
     got, host, _ = run(model, x)
     assert host == []
@@ -212,7 +212,7 @@ def test_the_same_experts_are_chosen(scored):
     assert not (differs & ~is_tie).any()
 
 
-def test_choices_that_can_be_seen_stay_on_the_host():
+def test_observable_choices_stay_on_the_host():
     x = torch.randn(TOKENS, WIDTH)
     for function in (
         lambda x: (x @ x.t()).topk(3).indices,  # a result
@@ -296,7 +296,7 @@ OWN_ELEMENTS = {
 @pytest.mark.parametrize("score", ["linear", "softmax", "sigmoid"])
 @pytest.mark.parametrize("name", OWN_ELEMENTS)
 def test_a_value_compared_with_its_own_elements(name: str, score: str):
-    """Both sides have the same digits, and as many as sums have: few different values become equal."""
+    """Both sides have the same precision, that of the accumulated sums: few different values become equal."""
     router, compare = nn.Linear(WIDTH, 16), OWN_ELEMENTS[name]
     function = {"linear": lambda y: y, "softmax": lambda y: y.softmax(-1), "sigmoid": torch.sigmoid}[score]
 
@@ -308,7 +308,7 @@ def test_a_value_compared_with_its_own_elements(name: str, score: str):
     (chosen, p), _, _ = run(choose, x)
     assert torch.equal(chosen, compare(p))
     assert (chosen != choose(x)[0]).sum() <= 20
-    # Where the host sorts both sides are bfloat16; a column is below or above others by the error of the logits.
+    # Where the host sorts, both sides are bfloat16; the error of the logits may swap a column with others.
     if name not in ("sort with places", "column", "looked up"):
         counts, wanted = chosen.sum(-1), choose(x)[0].sum(-1)
         assert (counts != wanted).float().mean() < 0.01

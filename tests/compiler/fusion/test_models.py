@@ -1,4 +1,4 @@
-"""Which fusions are done in small models of the libraries that people use, attention written out."""
+"""Which fusions apply in small models of common libraries, with attention written out."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from tests.compiler.fusion.captured import fused, fused_model
-from torch_ttnn.compiler.stages import fuse
+from torch_ttnn.compiler.stages.fuse import fuse
 from torch_ttnn.compiler.stages.normalise import normalise
 from torch_ttnn.zoo.torchvision_ops import ensure_operators
 
@@ -27,7 +27,7 @@ WHISPER = {
 BLOOM = {"vocab_size": 64, "hidden_size": 64, "n_layer": 1, "n_head": 4}
 NEO = {"vocab_size": 64, "hidden_size": 64, "num_layers": 1, "attention_types": [[["global"], 1]], "num_heads": 4}
 
-# Name of the model and of its configuration, what is configured, the inputs; and how often each fusion is done.
+# Names of the model and its configuration, settings, inputs, and how often each fusion applies.
 MODELS = {
     "bert": ("BertModel", "BertConfig", SMALL, {"input_ids": IDS, "attention_mask": torch.ones_like(IDS)},
              {"attention": 1, ONE_PRODUCT: 1, "linear + gelu": 1, "linear + tanh": 1}),
@@ -38,7 +38,7 @@ MODELS = {
     "codegen": ("CodeGenModel", "CodeGenConfig", {**SMALL_GPT, "rotary_dim": 8}, {"input_ids": IDS},
                 {"gelu (tanh)": 1, "rotary embedding (interleaved)": 2, "rotary embedding (part of a head)": 2,
                  "attention": 1, COLUMNS: 1, ONE_PRODUCT: 1, "linear + gelu_tanh": 1}),
-    # The encoder's attention, the decoder's, and the one across: there only keys and values have one input.
+    # The encoder's attention, the decoder's, and the one across: there only keys and values share an input.
     "whisper": ("WhisperModel", "WhisperConfig", WHISPER, FEATURES,
                 {"attention": 3, "factor in the weights of a linear": 3, ONE_PRODUCT: 3, "convolution + gelu": 2,
                  "linear + gelu": 2}),
@@ -86,7 +86,7 @@ def test_llama_with_the_library_function_keeps_its_few_heads():
 
 
 def test_cross_attention_stays_cross_attention():
-    """Each attention of the decoder layer of torch reads what it read before."""
+    """Each attention of torch's decoder layer keeps its inputs."""
     layer = torch.nn.TransformerDecoderLayer(64, 2, 96, batch_first=True)
     made = fused_model(layer, torch.randn(2, 6, 64), torch.randn(2, 9, 64))
     attentions = [node for node in made.after.graph.nodes if "attention" in str(node.target)]
@@ -108,7 +108,7 @@ def test_records_tell_the_line_of_the_model():
 
 
 def test_time_grows_with_the_depth_and_no_faster():
-    """Counted in calls, not in seconds."""
+    """Counts calls, not seconds."""
 
     def steps(depth):
         def function(x, w, b):

@@ -53,7 +53,7 @@ def test_rms_norm_computed_in_float32_between_conversions():
 
 
 def test_a_weight_of_another_dtype_keeps_its_conversions():
-    """Gemma weighs in float32 and converts afterwards."""
+    """Gemma applies the weight in float32 and converts afterwards."""
 
     def function(x, w):
         wide = x.to(torch.float32)

@@ -1,4 +1,4 @@
-"""Fused graphs on the device: the library's fused operations where they take a case, and right answers where not."""
+"""Fused graphs on the device: the library's fused operations where they apply, and correct results where not."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ def test_quick_gelu():
 
 @pytest.mark.parametrize("length", [32, 7])
 @pytest.mark.parametrize("width", [32, 64, 48])
-@pytest.mark.parametrize("turn", [halves, neighbours])
-def test_rotary_embedding(turn, width, length):
+@pytest.mark.parametrize("rotate", [halves, neighbours])
+def test_rotary_embedding(rotate, width, length):
     angle = torch.randn(1, 1, length, width)
-    made = fused(rotated(turn), torch.randn(2, 3, length, width), angle.cos(), angle.sin(), statics=(1, 2))
+    made = fused(rotated(rotate), torch.randn(2, 3, length, width), angle.cos(), angle.sin(), statics=(1, 2))
     calls = made.on_device(bound=0.02)
-    assert ("ttnn.experimental.rotary_embedding" in calls) == (turn is halves and width != 48)
+    assert ("ttnn.experimental.rotary_embedding" in calls) == (rotate is halves and width != 48)
     assert "ttnn.concat" not in calls
 
 
-@pytest.mark.parametrize("turn", [halves, neighbours])
-def test_rotary_embedding_in_float32(turn):
+@pytest.mark.parametrize("rotate", [halves, neighbours])
+def test_rotary_embedding_in_float32(rotate):
     angle = torch.randn(1, 1, 5, 64)
-    made = fused(rotated(turn), torch.randn(2, 3, 5, 64), angle.cos(), angle.sin(), statics=(1, 2))
+    made = fused(rotated(rotate), torch.randn(2, 3, 5, 64), angle.cos(), angle.sin(), statics=(1, 2))
     made.on_device(bound=1e-5, precision="float32")
 
 

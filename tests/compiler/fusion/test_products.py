@@ -22,7 +22,7 @@ ACTIVATIONS = {
 
 
 def batch_norm(norm: nn.Module) -> nn.Module:
-    """With statistics as after training."""
+    """With statistics as they are after training."""
     torch.manual_seed(1)
     for name, tensor in norm.state_dict().items():
         if tensor.is_floating_point():

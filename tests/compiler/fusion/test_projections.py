@@ -1,4 +1,4 @@
-"""One product for queries, keys and values of one attention, and their heads split at once."""
+"""One product for queries, keys and values of one attention, and their heads split in one operation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WIDTH = 32
 
 
 class Attention(nn.Module):
-    """Heads of 32; `fused` makes queries, keys and values by one linear, as GPT-2 or a vision transformer do."""
+    """Heads of 32; `fused` computes queries, keys and values in one linear, as GPT-2 and vision transformers do."""
 
     def __init__(self, heads=2, kv_heads=2, bias=True, key_bias=True, form="three"):
         super().__init__()
@@ -59,7 +59,7 @@ def test_three_projections_of_one_input(model):
     assert "qkv_heads" in made.calls
 
 
-def test_weights_are_put_together_once_and_not_on_every_call():
+def test_weights_are_concatenated_once_and_not_per_call():
     made = fused_model(Attention(), X)
     placeholders = [node for node in made.after.graph.nodes if node.op == "placeholder"]
     given = placeholders[next(iter(set(range(len(placeholders))) - set(made.statics)))]
@@ -119,7 +119,7 @@ def test_pieces_that_are_used_elsewhere_are_not_split_into_heads():
 
 def test_pieces_in_another_order_are_not_split_into_heads():
     class Turned(nn.Module):
-        def forward(self, x, weight):  # its columns cannot be put into order beforehand
+        def forward(self, x, weight):  # its columns cannot be reordered in advance
             v, k, q = (x @ weight).split(64, dim=-1)
             heads = [each.view(2, 5, 2, WIDTH).transpose(1, 2) for each in (q, k, v)]
             return nn.functional.scaled_dot_product_attention(*heads)

@@ -1,4 +1,4 @@
-"""Rotary embedding: halves as Llama turns them, neighbours as GPT-J does, and a part of each head."""
+"""Rotary embedding: halves as in Llama, neighbours as in GPT-J, and a part of each head."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def neighbours(x):
     return torch.stack((-x[..., 1::2], x[..., ::2]), dim=-1).flatten(-2)
 
 
-def rotated(turn):
-    return lambda x, cos, sin: x * cos + turn(x) * sin
+def rotated(rotate):
+    return lambda x, cos, sin: x * cos + rotate(x) * sin
 
 
-@pytest.mark.parametrize("turn", [halves, chunks])
-def test_halves(turn):
-    made = fused(rotated(turn), X, COS, SIN)
+@pytest.mark.parametrize("rotate", [halves, chunks])
+def test_halves(rotate):
+    made = fused(rotated(rotate), X, COS, SIN)
     assert made.names == {"rotary embedding": 1}
     assert made.calls == ["rotary_embedding"]
 
@@ -42,10 +42,10 @@ def test_neighbours(decompose):
     assert made.names == {"rotary embedding (interleaved)": 1}
 
 
-@pytest.mark.parametrize("turn", [halves, neighbours])
-def test_a_part_of_each_head(turn):
+@pytest.mark.parametrize("rotate", [halves, neighbours])
+def test_a_part_of_each_head(rotate):
     def function(x, cos, sin):
-        return torch.cat((rotated(turn)(x[..., :32], cos, sin), x[..., 32:]), dim=-1)
+        return torch.cat((rotated(rotate)(x[..., :32], cos, sin), x[..., 32:]), dim=-1)
 
     made = fused(function, torch.randn(2, 4, 7, 80), COS, SIN)
     assert made.calls == ["rotary_embedding"]
@@ -66,12 +66,12 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("turn", OTHERS.values(), ids=OTHERS)
-def test_other_turns_are_left(turn):
-    assert fused(rotated(turn), X, COS, SIN).names == {}
+@pytest.mark.parametrize("rotate", OTHERS.values(), ids=OTHERS)
+def test_other_rotations_are_left(rotate):
+    assert fused(rotated(rotate), X, COS, SIN).names == {}
 
 
-def test_one_value_times_cos_and_another_turned_is_left():
+def test_one_value_times_cos_and_another_rotated_is_left():
     assert fused(lambda x, y, cos, sin: y * cos + halves(x) * sin, X, X + 1, COS, SIN).names == {}
 
 

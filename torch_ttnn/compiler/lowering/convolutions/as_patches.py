@@ -1,4 +1,4 @@
-"""Convolutions as patches times a matrix: any convolution, with weights from anywhere."""
+"""Convolutions as patches times a matrix (im2col): any convolution, with static or computed weights."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch_ttnn.compiler.ir.builder import ProgramBuilder
 from torch_ttnn.compiler.ir.value import ROW_MAJOR, Handle, Value
 from torch_ttnn.compiler.lowering.convolutions.problem import Convolution
 from torch_ttnn.compiler.lowering.support import image_layout
-from torch_ttnn.compiler.lowering.support.windows import Windows, bordered, patches, spread_apart, taps_of
+from torch_ttnn.compiler.lowering.support.windows import Windows, padded_images, patches, spread_apart, taps_of
 from ttnn_emulator import DataType
 
 
@@ -28,14 +28,14 @@ def as_patches(
     bias: Value | None,
     activation: str | None,
 ) -> Handle:
-    """All pixels under the kernel side by side, times the weights: any convolution, with weights from anywhere."""
+    """The pixels under the kernel, concatenated, times the weights: any convolution, with any weights."""
     source = image_layout.videos(ttnn, builder, x, ROW_MAJOR, given.dtype)
     if given.transposed:
         source, windows = transposed_source(ttnn, builder, source, given)
         weight = forward_weight(ttnn, builder, given, weight)
     else:
         windows = given.windows
-        source = bordered(ttnn, source, windows.padding)
+        source = padded_images(ttnn, source, windows.padding)
     made = product(ttnn, builder, source, windows, weight, given)
     if bias is not None:
         made = ttnn.add(made, bias.view((1, given.out_channels)).tile(given.dtype))
@@ -43,33 +43,33 @@ def as_patches(
 
 
 def transposed_source(ttnn: Any, builder: ProgramBuilder, source: Handle, given: Convolution) -> tuple[Handle, Windows]:
-    """The input spread by the stride and bordered, over which a mirrored kernel moves step by step."""
+    """The input dilated by the stride and padded, for a flipped kernel with stride 1."""
     apart = spread_apart(ttnn, builder, source, given.stride)
-    # After the last pixel `spread_apart` leaves step - 1 zeros, which the border does not need again.
+    # `spread_apart` appends step - 1 zeros after the last pixel: subtract them from the padding.
     sides = [
         (reach - 1 - pad, reach - 1 - pad + more - (step - 1))
         for reach, pad, more, step in zip(given.reach, given.padding, given.output_padding, given.stride)
     ]
-    plain = bordered(ttnn, apart, sides)
+    plain = padded_images(ttnn, apart, sides)
     ones = (1,) * given.rank
     return plain, Windows.of(plain.shape[1:-1], given.kernel, ones, (0,) * given.rank, given.dilation)
 
 
 def forward_weight(ttnn: Any, builder: ProgramBuilder, given: Convolution, weight: Value) -> Value:
-    """[in, out / groups, *kernel] of a transposed convolution → [out, in / groups, *kernel], mirrored."""
+    """[in, out / groups, *kernel] of a transposed convolution → [out, in / groups, *kernel], flipped."""
     rank, groups = given.rank, given.groups
     kernel = tuple(range(2, 2 + rank))
     if weight.is_static:
         mirrored = weight.prepared(torch.flip, list(kernel))
     else:
-        mirrored = _mirrored(ttnn, builder, weight, rank)
+        mirrored = _flipped(ttnn, builder, weight, rank)
     split = mirrored.view((groups, given.in_channels // groups, given.out_channels // groups, *given.kernel))
     swapped = split.permute((0, 2, 1, *[dim + 1 for dim in kernel]))
     return swapped.view((given.out_channels, given.in_channels // groups, *given.kernel))
 
 
-def _mirrored(ttnn: Any, builder: ProgramBuilder, weight: Value, rank: int) -> Value:
-    """Taps in the opposite order, for weights on the device."""
+def _flipped(ttnn: Any, builder: ProgramBuilder, weight: Value, rank: int) -> Value:
+    """Reverses the order of taps, for weights on the device."""
     taps = math.prod(weight.shape[-rank:])
     if taps == 1:
         return weight
@@ -82,7 +82,7 @@ def _mirrored(ttnn: Any, builder: ProgramBuilder, weight: Value, rank: int) -> V
 def product(
     ttnn: Any, builder: ProgramBuilder, source: Handle, windows: Windows, weight: Value, given: Convolution
 ) -> Handle:
-    """[N × output pixels, out] of bordered images and weights [out, in / groups, *kernel]."""
+    """[N × output pixels, out] from padded images and weights [out, in / groups, *kernel]."""
     groups, dtype = given.groups, given.dtype
     taps, inner, outer = math.prod(given.kernel), given.in_channels // groups, given.out_channels // groups
     last = weight.view((given.out_channels, inner, taps))
@@ -92,7 +92,7 @@ def product(
             patches(ttnn, builder, source, windows), matrix.tile(dtype), compute_kernel_config=builder.accurate
         )
     if inner == outer == 1:
-        return _each_channel_alone(ttnn, builder, source, windows, last, dtype)
+        return _depthwise_product(ttnn, builder, source, windows, last, dtype)
     seen = taps_of(ttnn, source, windows)
     joined = ttnn.concat(seen, dim=-1) if len(seen) > 1 else seen[0]
     rows = math.prod(joined.shape[:-1])
@@ -106,7 +106,7 @@ def product(
     return builder.reshaped(ttnn.permute(made, [1, 0, 2]), (rows, given.out_channels))
 
 
-def _each_channel_alone(
+def _depthwise_product(
     ttnn: Any, builder: ProgramBuilder, source: Handle, windows: Windows, weight: Value, dtype: DataType
 ) -> Handle:
     channels = source.shape[-1]

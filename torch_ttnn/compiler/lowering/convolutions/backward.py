@@ -1,4 +1,4 @@
-"""Gradients of convolutions: for the input a convolution the other way round, for the weights a product of patches."""
+"""Gradients of convolutions: a transposed convolution for the input, a product of patches for the weights."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch_ttnn.compiler.lowering.convolutions.forward import convolution, no_co
 from torch_ttnn.compiler.lowering.convolutions.problem import Convolution
 from torch_ttnn.compiler.lowering.registry import lowers
 from torch_ttnn.compiler.lowering.support import image_layout
-from torch_ttnn.compiler.lowering.support.windows import Windows, bordered, side_by_side, taps_of
+from torch_ttnn.compiler.lowering.support.windows import Windows, padded_images, side_by_side, taps_of
 from ttnn_emulator import DataType
 
 aten = torch.ops.aten
@@ -45,10 +45,10 @@ def convolution_backward(
     if wanted[1] and not transposed:
         of_weight = weight_gradient(ttnn, builder, given, given.windows, x, gradient)
     elif wanted[1]:
-        # Without what output padding added, there are as many windows as the input has pixels.
+        # Without the output padding there are as many windows as input pixels.
         sides = tuple([(pad, pad - more) for pad, more in zip(given.padding, given.output_padding)])
         windows = Windows(given.output, given.kernel, given.stride, sides, given.dilation)
-        of_weight = weight_gradient(ttnn, builder, other_way(given), windows, gradient, x)
+        of_weight = weight_gradient(ttnn, builder, forward_problem(given), windows, gradient, x)
     if wanted[2]:
         rows = builder.cast(image_layout.stored(ttnn, builder, gradient, TILE), DataType.FLOAT32)
         total = ttnn.sum(rows, dim=2, keepdim=True, compute_kernel_config=builder.accurate)
@@ -56,8 +56,8 @@ def convolution_backward(
     return of_input, of_weight, of_bias
 
 
-def other_way(given: Convolution) -> Convolution:
-    """Of a transposed convolution the plain one from its output to its input."""
+def forward_problem(given: Convolution) -> Convolution:
+    """The forward convolution from the output of a transposed convolution to its input."""
     return Convolution(
         given.batch,
         given.out_channels,
@@ -75,7 +75,7 @@ def other_way(given: Convolution) -> Convolution:
 
 
 def input_gradient(ttnn: Any, builder: ProgramBuilder, given: Convolution, gradient: Value, weight: Value) -> Value:
-    """The convolution the other way round; pixels that no window reached are what output padding adds."""
+    """The transposed convolution of the gradient; its output padding covers pixels that no window reached."""
     more = [0] * given.rank
     if not given.transposed:
         rows = zip(given.sizes, given.output, given.stride, given.padding, given.reach)
@@ -95,7 +95,7 @@ def input_gradient(ttnn: Any, builder: ProgramBuilder, given: Convolution, gradi
     )
     if made.shape[2:] == given.sizes:
         return made
-    # Output padding of a whole stride makes room for windows that there were not.
+    # Output padding of a whole stride adds windows that the forward pass did not have.
     pixels = image_layout.videos(ttnn, builder, made, ROW_MAJOR)
     cut = ttnn.slice(pixels, [0] * made.ndim, [given.batch, *given.sizes, given.in_channels])
     return image_layout.value(builder, cut, given.batch, given.sizes, gradient.dtype)
@@ -104,13 +104,13 @@ def input_gradient(ttnn: Any, builder: ProgramBuilder, given: Convolution, gradi
 def weight_gradient(
     ttnn: Any, builder: ProgramBuilder, given: Convolution, windows: Windows, x: Value, gradient: Value
 ) -> Value:
-    """[out, in / groups, *kernel] of a plain convolution: what its taps saw, times what came of it."""
+    """[out, in / groups, *kernel] of a forward convolution: the pixels under each tap times the output gradient."""
     groups, taps = given.groups, math.prod(given.kernel)
     inner, outer = given.in_channels // groups, given.out_channels // groups
-    source = bordered(ttnn, image_layout.videos(ttnn, builder, x, ROW_MAJOR, given.dtype), windows.padding)
+    source = padded_images(ttnn, image_layout.videos(ttnn, builder, x, ROW_MAJOR, given.dtype), windows.padding)
     pixels = image_layout.stored(ttnn, builder, gradient, TILE, given.dtype)
     if groups > 1 and inner == outer == 1:
-        made = each_channel_alone(ttnn, builder, taps_of(ttnn, source, windows), pixels)
+        made = depthwise_gradient(ttnn, builder, taps_of(ttnn, source, windows), pixels)
         return builder.value(made, (taps, groups), x.dtype).permute((1, 0)).view((groups, 1, *given.kernel))
     joined = side_by_side(ttnn, builder, source, windows)
     rows = joined.shape[0]
@@ -121,8 +121,8 @@ def weight_gradient(
     return held.permute((0, 3, 2, 1)).view((given.out_channels, inner, *given.kernel))
 
 
-def each_channel_alone(ttnn: Any, builder: ProgramBuilder, seen: Sequence[Handle], pixels: Handle) -> Handle:
-    """[taps, C]: a channel's taps times its own gradient, summed over pixels; products of matrices would be padding."""
+def depthwise_gradient(ttnn: Any, builder: ProgramBuilder, seen: Sequence[Handle], pixels: Handle) -> Handle:
+    """[taps, C]: each channel's taps times its own gradient, summed over pixels. A matmul would be mostly padding."""
     rows, channels = pixels.shape[-2:]
     gradient = builder.reshaped(pixels, (rows, channels))
     totals = []

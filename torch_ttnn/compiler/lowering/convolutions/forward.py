@@ -1,4 +1,4 @@
-"""Convolutions: 1D, 2D and 3D, transposed, grouped; as the library's own, as a linear, or as patches times a matrix."""
+"""Convolutions in 1D, 2D and 3D, transposed, grouped: as library calls, as a linear, or as patches times a matrix."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ttnn_emulator import TILE_SIZE, DataType
 
 aten = torch.ops.aten
 
-# Functions that a convolution applies to its result, as the library calls them.
+# Activations that a convolution applies to its result, by their library names.
 ACTIVATIONS: dict[str, tuple[str, list[float]]] = {
     "relu": ("RELU", []),
     "relu6": ("RELU6", []),
@@ -39,11 +39,11 @@ ACTIVATIONS: dict[str, tuple[str, list[float]]] = {
     "hardswish": ("HARDSWISH", []),
     "hardsigmoid": ("HARDSIGMOID", []),
 }
-LEFT_OUT = ("hardswish",)  # by the library's kernel, without a word: these are operations of their own after it
+LEFT_OUT = ("hardswish",)  # silently ignored by the library's kernel: applied as a separate operation
 
 
 def no_convolution(ttnn: Any, x: Value, weight: Value, *rest: Any, **options: Any) -> str | None:
-    """Why a convolution is left to torch."""
+    """The reason why a convolution falls back to torch, or None."""
     if not x.is_float:
         return "convolutions of integers are not offered by the device"
     return None if x.ndim in (3, 4, 5) else f"a convolution of rank {x.ndim - 2} is not offered by the device"
@@ -64,7 +64,7 @@ def convolution(
     groups: int,
     activation: str | None = None,
 ) -> Value:
-    """`activation` is applied to the result; fusions give it, torch does not."""
+    """`activation` is applied to the result; only fusions pass it."""
     dtype = builder.device_dtype(x.dtype)
     given = Convolution.of(x.shape, weight.shape, stride, padding, dilation, transposed, output_padding, groups, dtype)
     reasons: list[str] = []
@@ -82,7 +82,7 @@ Way = Callable[..., Handle]
 
 
 def ways(given: Convolution, weight: Value, bias: Value | None) -> list[Way]:
-    """How this convolution can be done, best first."""
+    """The applicable strategies for this convolution, best first."""
     if given.is_linear:
         return [as_linear]
     found: list[Way] = []
@@ -96,7 +96,7 @@ def ways(given: Convolution, weight: Value, bias: Value | None) -> list[Way]:
     return [*found, as_patches]
 
 
-# -- the library's own ------------------------------------------------------------------------------------------------
+# -- library operations -----------------------------------------------------------------------------------------------
 
 
 def as_linear(
@@ -157,10 +157,10 @@ def in_plane(
 
 
 def _no_bias(weight: Value) -> Value:
-    """Zeros, one a channel.
+    """Zeros, one per channel.
 
-    A depthwise convolution along a line without a bias has a kernel of its own, which does not fetch index tables from
-    DRAM and has no place for an activation; with a bias it runs as any other.
+    A 1D depthwise convolution without a bias runs a special kernel, which does not fetch index tables from DRAM and
+    does not apply an activation. With a bias it runs the general kernel.
     """
     row = weight.view((weight.shape[0], -1)).prepared(aten.select.int, 1, 0)
     return row.prepared(aten.zeros_like.default)
@@ -175,9 +175,10 @@ def transposed_in_plane(
     bias: Value | None,
     activation: str | None,
 ) -> Handle:
-    """The plain convolution, with a mirrored kernel, of the input spread by the stride.
+    """A forward convolution with a flipped kernel over the input dilated by the stride.
 
-    `ttnn.conv_transpose2d` is not used: of weights for inputs in DRAM, it does not read what its preparation writes.
+    `ttnn.conv_transpose2d` is not used: for inputs in DRAM it does not read weights in the form in which they are
+    prepared.
     """
     source = image_layout.videos(ttnn, builder, x, ROW_MAJOR, given.dtype)
     apart, windows = transposed_source(ttnn, builder, source, given)
@@ -199,7 +200,7 @@ def as_blocks(
     bias: Value | None,
     activation: str | None,
 ) -> Handle:
-    """A transposed convolution whose kernel is its stride: every pixel becomes a block of pixels by itself."""
+    """A transposed convolution whose kernel equals its stride: each pixel becomes an independent block of pixels."""
     (high, wide), (rows, columns), out = given.sizes, given.kernel, given.out_channels
     matrix = weight.permute((0, 2, 3, 1)).view((given.in_channels, rows * columns * out))
     row = None
@@ -217,7 +218,7 @@ def as_blocks(
 
 
 def _sizes(plane: Convolution) -> dict[str, Any]:
-    """The arguments that a convolution and the preparation of its weights share."""
+    """The arguments shared by a convolution and the preparation of its weights."""
     return {
         "in_channels": plane.in_channels,
         "out_channels": plane.out_channels,
@@ -234,9 +235,10 @@ def _sizes(plane: Convolution) -> dict[str, Any]:
 def _is_read_as_prepared(
     ttnn: Any, builder: ProgramBuilder, source: Handle, plane: Convolution, has_bias: bool, config: Any
 ) -> bool:
-    """Whether the convolution reads weights in the form that the library's preparation gives them.
+    """Whether the convolution reads weights in the form in which the library prepares them.
 
-    Of channels that are no whole tiles it does not where it slices tiles: it slices rows then, which are not padded.
+    It does not where it slices tiles and the channels are not a multiple of the tile size: it then slices rows, which
+    are not padded.
     """
     if plane.in_channels % TILE_SIZE == 0:
         return True
@@ -257,7 +259,7 @@ def _is_read_as_prepared(
             dtype=plane.dtype, return_weights_and_bias=True, **settings,
         )  # fmt: skip
     except ttnn_emulator.EmulatorError:
-        return True  # what is wrong with it is told when it is recorded
+        return True  # recording the call reports the error
     return prepared.padded_shape == read.padded_shape
 
 
@@ -271,7 +273,7 @@ def _prepared(
     sizes: dict[str, Any],
     config: Any,
 ) -> tuple[Handle, Handle | None]:
-    """Weights and bias in the form that the convolution takes, made once."""
+    """Weights and bias in the form that the convolution takes, prepared once."""
     common = {
         "input_memory_config": ttnn.DRAM_MEMORY_CONFIG,
         "input_layout": source.layout,
@@ -296,7 +298,7 @@ def _prepared(
 
 
 def on_host(builder: ProgramBuilder, value: Value, dtype: DataType) -> Handle:
-    """A static value as a tensor of the library that stays on the host: preparations take those."""
+    """A static value as a host tensor of the library, which preparations take."""
     node = value.host()
     options: dict[str, Any] = {"dtype": dtype, "layout": ROW_MAJOR}
     made = call_node(node.graph, ttnn_emulator.from_torch, (node,), options)
@@ -306,22 +308,22 @@ def on_host(builder: ProgramBuilder, value: Value, dtype: DataType) -> Handle:
 
 
 def config_of(ttnn: Any, dtype: DataType, activation: str | None) -> Any:
-    """Index tables in DRAM: in L1 there is little room for them, and every program of a model keeps its own."""
+    """Puts index tables in DRAM: L1 is small, and every program of a model keeps its own tables."""
     function = function_of(ttnn, activation)
     return ttnn.Conv2dConfig(weights_dtype=dtype, activation=function, config_tensors_in_dram=True)
 
 
 def function_of(ttnn: Any, activation: str | None) -> Any:
-    """An activation as the library's operations take it, in its accurate form."""
+    """An activation as an argument of library operations, in its accurate variant."""
     if activation is None:
         return None
     name, parameters = ACTIVATIONS[activation]
     return ttnn.UnaryWithParam(getattr(ttnn.UnaryOpType, name), *parameters)
 
 
-# -- in space ---------------------------------------------------------------------------------------------------------
+# -- 3D ---------------------------------------------------------------------------------------------------------------
 
-CHANNEL_STEP = 32  # what input channels of a 3D convolution are padded to
+CHANNEL_STEP = 32  # input channels of a 3D convolution are padded to a multiple of this
 L1_STEP = 16
 
 
@@ -334,7 +336,7 @@ def in_space(
     bias: Value | None,
     activation: str | None,
 ) -> Handle:
-    """`ttnn.experimental.conv3d` on [N, T, H, W, C], channels padded to whole tiles."""
+    """`ttnn.experimental.conv3d` on [N, T, H, W, C], with channels padded to whole tiles."""
     source = image_layout.videos(ttnn, builder, x, ROW_MAJOR, given.dtype)
     missing = -given.in_channels % CHANNEL_STEP
     if missing:

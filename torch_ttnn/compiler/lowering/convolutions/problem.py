@@ -1,4 +1,4 @@
-"""One convolution of torch: its sizes, how its kernel moves, and what comes out."""
+"""The parameters of one torch convolution: sizes, strides, padding, and output shape."""
 
 from __future__ import annotations
 
@@ -75,13 +75,13 @@ class Convolution:
 
     @property
     def is_linear(self) -> bool:
-        """Every pixel by itself: a matrix product."""
+        """Whether each pixel is independent: a matrix product."""
         plain = set(self.kernel) | set(self.stride) == {1} and not any(self.padding) and not any(self.output_padding)
         return plain and self.groups == 1 and not self.transposed
 
     @property
     def is_depthwise_line(self) -> bool:
-        """Every channel by itself, along the width of images one pixel high."""
+        """Whether it is depthwise, along the width of images of height 1."""
         alone = self.groups == self.in_channels == self.out_channels
         return alone and self.sizes[0] == 1 and self.kernel[0] == 1
 
@@ -97,7 +97,7 @@ class Convolution:
         return Windows.of(self.sizes, self.kernel, self.stride, self.padding, self.dilation)
 
     def in_plane(self) -> Convolution:
-        """A convolution along one dimension as one over images of one row."""
+        """A 1D convolution as a 2D one over images of height 1."""
 
         def rowed(values: Sizes, fill: int) -> Sizes:
             return (fill, *values)

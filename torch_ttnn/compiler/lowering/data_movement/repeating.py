@@ -1,4 +1,4 @@
-"""Values repeated: expand, repeat, repeat_interleave. Done on what is stored, in the order in which it lies there."""
+"""Repeats values in storage order: expand, repeat, repeat_interleave."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BATCH_NORMS = (aten._native_batch_norm_legit_functional.default, aten._native_ba
 
 
 def repeated(ttnn: Any, builder: ProgramBuilder, x: Value, times: Sequence[int]) -> Value:
-    """So many times over along each of torch's dimensions."""
+    """Repeats along each of torch's dimensions."""
     if all(each == 1 for each in times):
         return x
     if x.is_static:
@@ -38,7 +38,7 @@ def expanded(ttnn: Any, builder: ProgramBuilder, x: Value, shape: Sequence[int])
 
 
 def interleaved(ttnn: Any, builder: ProgramBuilder, x: Value, times: int, dim: int) -> Value:
-    """Each slice along `dim` so many times over, next to itself."""
+    """Repeats each slice along `dim`, next to itself."""
     if times == 1:
         return x
     if x.is_static:
@@ -69,8 +69,10 @@ def repeat(ttnn: Any, builder: ProgramBuilder, x: Value, repeats: Sequence[int])
 
 
 def _are_statistics(node: torch.fx.Node) -> bool:
-    """Whether they are running statistics, which an instance norm repeats for every image: each call moves them a bit,
-    and what is rounded off would be lost on every call."""
+    """Whether they are running statistics, which an instance norm repeats for every image.
+
+    Each call moves them slightly, and rounding would lose the change every time.
+    """
     return any(user.target in BATCH_NORMS and node in user.args[3:5] for user in node.users)
 
 

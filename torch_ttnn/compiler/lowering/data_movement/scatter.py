@@ -1,6 +1,6 @@
-"""Writing by index: scatter, index_put and their kin. Values are written where the index says, in order.
+"""Writes by index: scatter, index_put and related operations, in index order.
 
-An index out of range, for which torch raises an error, is skipped by the device if it comes with a call.
+Torch raises an error for an index out of range; the device skips it if the index is only known at run time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Indices = Sequence[Value | None]
 def scattered(
     ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, index: Value, source: Value, reduce: str | None = None
 ) -> Value:
-    """The library's scatter on rows, which take every dtype and width."""
+    """The library's scatter in row-major layout, which supports every dtype and width."""
     if index.is_static:
         constant_places(index, x.shape[dim] if x.ndim else 1)
     shape = x.shape
@@ -157,7 +157,7 @@ def _put(
     *,
     signed: bool = True,
 ) -> Any:
-    """`values` broadcast to [before, *shape, after]; the indexed dimensions of `x` are written as rows."""
+    """Writes `values`, broadcast to [before, *shape, after], to `x` with its indexed dimensions as rows."""
     if math.prod(shape) == 1 and len(given) == 1:
         (dim, index), *_ = given.items()
         at = before if before else dim if values.ndim == x.ndim else 0
@@ -195,7 +195,7 @@ def put_one(
     *,
     signed: bool = True,
 ) -> Any:
-    """One slice along `dim`, [.., 1, ..] or broadcast against it, written where a single index says."""
+    """Writes one slice along `dim`, [.., 1, ..] or broadcastable to it, at a single index."""
     known = constant_places(index, x.shape[dim])
     size = x.shape[dim]
     if known is not None and not accumulate:
@@ -210,7 +210,7 @@ def put_one(
 def _chosen(
     ttnn: Any, builder: ProgramBuilder, x: Value, mask: Handle, source: Value, accumulate: bool = False
 ) -> Handle:
-    """`source` where the mask is set, or added there; both broadcast against `x`."""
+    """Writes or adds `source` where the mask is set; both are broadcast to `x`."""
     handle = x.tile()
     mask = builder.cast(mask, handle.dtype)
     if not accumulate:
@@ -221,7 +221,7 @@ def _chosen(
 
 
 def _masked(ttnn: Any, builder: ProgramBuilder, x: Value, indices: Indices, values: Value, accumulate: bool) -> Any:
-    """x[mask] = one value: chosen, not written."""
+    """x[mask] = one value: selects with `where` instead of writing by index."""
     masks = [each for each in indices if each is not None]
     if values.numel != 1 or len(masks) != 1:
         refuse("which value a mask takes depends on its values")

@@ -1,4 +1,4 @@
-"""Operations that only see a value in another shape or order."""
+"""Views: operations that only change shape or dimension order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ aten = torch.ops.aten
 
 
 def viewed(ttnn: Any, builder: ProgramBuilder, x: Value, shape: Sequence[int]) -> Value:
-    """torch's view. Where an image has to move for it, it stays channels last."""
+    """Torch's view. If an image has to be moved for it, it stays channels last."""
     shape = tuple(shape)
     if not x.is_static and x.is_on_device and shape != x.shape and x.form.viewed(shape) is None:
         moved = x.form.gathered(shape)

@@ -1,4 +1,4 @@
-"""Pools: largest values and means of windows, of whole images, and of as many windows as the output has pixels."""
+"""Max and average pools: over windows, adaptive, and over whole images."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from torch_ttnn.compiler.ir.value import ROW_MAJOR, TILE, Handle, Value
 from torch_ttnn.compiler.lowering.registry import lowers
 from torch_ttnn.compiler.lowering.support import image_layout
 from torch_ttnn.compiler.lowering.support.linear_maps import LinearMap, along_images, averaging
-from torch_ttnn.compiler.lowering.support.windows import MOST_TAPS, Windows, bordered, spread, taps_of
+from torch_ttnn.compiler.lowering.support.windows import MOST_TAPS, Windows, padded_images, spread, taps_of
 from ttnn_emulator import DataType
 
 aten = torch.ops.aten
 
-# What lies around images whose largest values are wanted; minus infinity in float32 would come back as no number.
+# Padding value of max pools; -inf in float32 would become NaN.
 LEAST = {DataType.BFLOAT16: float("-inf"), DataType.FLOAT32: torch.finfo(torch.float32).min}
-# Results and index tables in DRAM: in L1 they would be in the way of others.
+# Results and index tables in DRAM: L1 is needed for other tensors.
 PLACED = {"memory_config": ttnn_emulator.DRAM_MEMORY_CONFIG, "config_tensor_in_dram": True}
 
-# Dimensions of what is pooled.
+# Number of spatial dimensions.
 RANKS = {
     aten.max_pool2d_with_indices.default: 2,
     aten.max_pool3d_with_indices.default: 3,
@@ -43,7 +43,7 @@ def no_pool(ttnn: Any, x: Value, *rest: Any, **options: Any) -> str | None:
 
 
 def output_of(builder: ProgramBuilder) -> Any:
-    """What torch says comes out: sizes in ceil mode are worked out once, by it."""
+    """The output sizes that torch inferred, so that ceil mode is not computed twice."""
     val = builder.origin.meta["val"]
     return val[0] if isinstance(val, tuple | list) else val
 
@@ -57,10 +57,10 @@ def unbatched(value: Value, like: Sequence[int]) -> Value:
     return value if value.ndim == len(like) else value.view(like)
 
 
-def _windows_of_images(
+def _pool_arguments(
     ttnn: Any, builder: ProgramBuilder, x: Value, windows: Windows, padding: Sequence[int], ceil_mode: bool
 ) -> dict[str, Any]:
-    """What every pool of the library is told: the images, the windows on them, and where the result goes."""
+    """The arguments shared by the library's pools: images, windows, and the memory of the result."""
     batch, channels, height, width = x.shape
     source = image_layout.stored(ttnn, builder, x, None, DataType.BFLOAT16)
     return {
@@ -74,11 +74,11 @@ def _windows_of_images(
         "padding": list(spread(padding, 2)),
         "ceil_mode": ceil_mode,
         **PLACED,
-        "output_layout": source.layout,  # tiles of rows narrower than they are would come out wrong
+        "output_layout": source.layout,  # tiles of narrower rows would be wrong
     }
 
 
-# -- largest values ---------------------------------------------------------------------------------------------------
+# -- max pools --------------------------------------------------------------------------------------------------------
 
 
 @lowers(aten.max_pool2d_with_indices.default, aten.max_pool3d_with_indices.default, when=no_pool)
@@ -92,17 +92,17 @@ def largest(
     dilation: Sequence[int] = (1,),
     ceil_mode: bool = False,
 ) -> tuple[Value, Value | None]:
-    """The library's pool, or the largest of slices: in float32, in three dimensions, or where indices are used."""
+    """The library's pool, or a maximum of slices in float32, in 3D, or where indices are used."""
     shape, rank = tuple(output_of(builder).shape), RANKS[builder.origin.target]
     source = batched(x, rank)
     windows = Windows.of(source.shape[2:], kernel, stride or kernel, padding, dilation, shape[-rank:])
     dtype = builder.device_dtype(x.dtype)
     if 1 not in builder.used and rank == 2 and dtype is DataType.BFLOAT16:
-        with contextlib.suppress(StaysOnHost):  # where it does not fit L1, slices do
-            given = _windows_of_images(ttnn, builder, source, windows, padding, ceil_mode)
+        with contextlib.suppress(StaysOnHost):  # slices always fit L1
+            given = _pool_arguments(ttnn, builder, source, windows, padding, ceil_mode)
             made = ttnn.max_pool2d(**given, dilation=list(windows.dilation))
             return unbatched(image_layout.value(builder, made, source.shape[0], windows.output, x.dtype), shape), None
-    values, places = largest_of_slices(ttnn, builder, source, windows, dtype, with_places=1 in builder.used)
+    values, places = max_of_slices(ttnn, builder, source, windows, dtype, with_places=1 in builder.used)
     batch, sizes = source.shape[0], windows.output
     found = unbatched(image_layout.value(builder, values, batch, sizes, x.dtype), shape)
     if places is None:
@@ -110,13 +110,13 @@ def largest(
     return found, unbatched(image_layout.value(builder, places, batch, sizes, torch.int64), shape)
 
 
-def largest_of_slices(
+def max_of_slices(
     ttnn: Any, builder: ProgramBuilder, x: Value, windows: Windows, dtype: DataType, *, with_places: bool
 ) -> tuple[Handle, Handle | None]:
-    """Tap by tap; the first of equals wins, as torch has it."""
-    if dtype is DataType.FLOAT32 and windows.see_nothing:
+    """A running maximum over taps; the first of equal values wins, as in torch."""
+    if dtype is DataType.FLOAT32 and windows.has_empty_window:
         refuse("a window that sees nothing but border is minus infinity, which the device does not give in float32")
-    source = bordered(ttnn, image_layout.videos(ttnn, builder, x, ROW_MAJOR, dtype), windows.padding, LEAST[dtype])
+    source = padded_images(ttnn, image_layout.videos(ttnn, builder, x, ROW_MAJOR, dtype), windows.padding, LEAST[dtype])
     best: Handle | None = None
     places: Handle | None = None
     for seen, place in zip(taps_of(ttnn, source, windows), tap_places(builder, windows)):
@@ -133,7 +133,7 @@ def largest_of_slices(
 
 
 def tap_places(builder: ProgramBuilder, windows: Windows) -> list[Value]:
-    """For every tap, where in its image the pixel lies that each window sees with it: [1, *output, 1]."""
+    """For every tap, the image index of the pixel that each window reads with it: [1, *output, 1]."""
     starts = [[start - pad[0] for start, pad in zip(windows.start(tap), windows.padding)] for tap in windows.taps]
     return [
         builder.static(_places(windows, [rows_of(windows, axis, at) for axis, at in enumerate(at_tap)]))
@@ -142,7 +142,7 @@ def tap_places(builder: ProgramBuilder, windows: Windows) -> list[Value]:
 
 
 def first_places(builder: ProgramBuilder, windows: Windows, shape: Sequence[int]) -> Value:
-    """Where each window sees its first pixel within the image: what torch answers when no value is larger."""
+    """The index of each window's first pixel within the image: torch's result if no value is larger."""
     rows = []
     for axis, (pad, apart) in enumerate(zip(windows.padding, windows.dilation)):
         row = rows_of(windows, axis, -pad[0])
@@ -151,12 +151,12 @@ def first_places(builder: ProgramBuilder, windows: Windows, shape: Sequence[int]
 
 
 def rows_of(windows: Windows, axis: int, start: int) -> torch.Tensor:
-    """Along one dimension, the pixel at which each window's tap is."""
+    """Along one dimension, the pixel index of each window's tap."""
     return torch.arange(windows.output[axis], dtype=torch.int32) * windows.stride[axis] + start
 
 
 def _places(windows: Windows, rows: Sequence[torch.Tensor]) -> torch.Tensor:
-    """Numbers of pixels in an image, from their place along each dimension."""
+    """Linear pixel indices in an image, from the index along each dimension."""
     rank = len(rows)
     place = torch.zeros((1,) * rank, dtype=torch.int32)
     for axis, row in enumerate(rows):
@@ -166,7 +166,7 @@ def _places(windows: Windows, rows: Sequence[torch.Tensor]) -> torch.Tensor:
     return place.view(1, *place.shape, 1)
 
 
-# -- means ------------------------------------------------------------------------------------------------------------
+# -- average pools ----------------------------------------------------------------------------------------------------
 
 
 @lowers(aten.avg_pool2d.default, aten.avg_pool3d.default, when=no_pool)
@@ -181,16 +181,16 @@ def mean(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Value:
-    """The library's pool, or the sum of slices: in float32, and in three dimensions. Many slices are products."""
+    """The library's pool, or a sum of slices in float32 and in 3D; matrix products replace many slices."""
     shape, rank = tuple(output_of(builder).shape), RANKS[builder.origin.target]
     source = batched(x, rank)
     windows = Windows.of(source.shape[2:], kernel, stride or kernel, padding, (1,), shape[-rank:])
     dtype = builder.device_dtype(x.dtype)
     made: Handle | None = None
     if rank == 2 and dtype is DataType.BFLOAT16:
-        with contextlib.suppress(StaysOnHost):  # where it does not fit L1, slices do
+        with contextlib.suppress(StaysOnHost):  # slices always fit L1
             made = ttnn.avg_pool2d(
-                **_windows_of_images(ttnn, builder, source, windows, padding, ceil_mode),
+                **_pool_arguments(ttnn, builder, source, windows, padding, ceil_mode),
                 count_include_pad=count_include_pad,
                 divisor_override=divisor_override,
                 compute_kernel_config=builder.accurate,
@@ -207,7 +207,7 @@ def mean(
 
 
 def sum_of_slices(ttnn: Any, builder: ProgramBuilder, x: Value, windows: Windows, dtype: DataType) -> Handle:
-    source = bordered(ttnn, image_layout.videos(ttnn, builder, x, ROW_MAJOR, dtype), windows.padding)
+    source = padded_images(ttnn, image_layout.videos(ttnn, builder, x, ROW_MAJOR, dtype), windows.padding)
     total: Handle | None = None
     for seen in taps_of(ttnn, source, windows):
         seen = builder.tiled(seen)
@@ -217,7 +217,7 @@ def sum_of_slices(ttnn: Any, builder: ProgramBuilder, x: Value, windows: Windows
 
 
 def shares_of(windows: Windows, padding: Sequence[int], count_include_pad: bool, divisor: int | None) -> torch.Tensor:
-    """What one pixel counts in each window: [1, *output, 1]."""
+    """The weight of one pixel in each window: [1, *output, 1]."""
     rank = len(windows.sizes)
     counts = torch.ones((1,) * rank)
     for axis, pad in enumerate(padding):
@@ -228,7 +228,7 @@ def shares_of(windows: Windows, padding: Sequence[int], count_include_pad: bool,
 
 
 def counts_along(windows: Windows, axis: int, pad: int, count_include_pad: bool) -> torch.Tensor:
-    """How many pixels of one dimension each window has."""
+    """The number of pixels of each window along one dimension."""
     start = rows_of(windows, axis, -pad)
     end = (start + windows.kernel[axis]).clamp(max=windows.sizes[axis] + pad)
     if not count_include_pad:
@@ -239,7 +239,7 @@ def counts_along(windows: Windows, axis: int, pad: int, count_include_pad: bool)
 def means_of(
     windows: Windows, padding: Sequence[int], count_include_pad: bool, divisor: int | None
 ) -> list[torch.Tensor]:
-    """For each dimension a matrix [output, size]: a mean over windows is one over each of their dimensions in turn."""
+    """A matrix [output, size] per dimension: a mean over windows is separable."""
     matrices = []
     for axis, pad in enumerate(padding):
         start = rows_of(windows, axis, -pad)[:, None]
@@ -278,7 +278,7 @@ def adaptive_max_pool2d(
 
 
 def mean_over_image(ttnn: Any, builder: ProgramBuilder, x: Value, dims: Sequence[int], keepdim: bool) -> Value:
-    """The mean of [N, C, *sizes] over all of its pixels, as they lie."""
+    """The mean of [N, C, *sizes] over all pixels, in storage order."""
     batch, channels, *sizes = x.shape
     assert sorted(dim % x.ndim for dim in dims) == list(range(2, x.ndim))
     pixels = math.prod(sizes)

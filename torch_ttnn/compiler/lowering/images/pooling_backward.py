@@ -1,4 +1,4 @@
-"""Gradients of pools: each goes back to the pixels that its window saw, or to the largest of them."""
+"""Gradients of pools: distributed over the pixels of each window, or passed to the largest of them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def max_pool2d_backward(
     ceil_mode: bool,
     indices: Value,
 ) -> Value:
-    """Each gradient goes to the pixel that was largest: tap by tap, where its place is the one remembered."""
+    """Passes each gradient to the pixel that was largest: tap by tap, where the saved index matches."""
     shape = x.shape
     source = batched(x, 2)
     windows = Windows.of(source.shape[2:], kernel, stride or kernel, padding, dilation, gradient.shape[-2:])
@@ -59,7 +59,7 @@ def avg_pool2d_backward(
     count_include_pad: bool,
     divisor_override: int | None,
 ) -> Value:
-    """The same share of the gradient for every pixel that the window saw."""
+    """An equal share of the gradient for every pixel of the window."""
     source = batched(x, 2)
     windows = Windows.of(source.shape[2:], kernel, stride or kernel, padding, (1,), gradient.shape[-2:])
     dtype = builder.device_dtype(x.dtype)

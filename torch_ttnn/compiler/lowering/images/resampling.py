@@ -1,7 +1,7 @@
-"""Images in another size or at other points: nearest, bilinear, bicubic, and grids of points.
+"""Resampling of images: nearest, bilinear, bicubic, and grid_sample.
 
-What torch's upsampling does along one dimension is a matrix. It is not worked out here from formulas: torch itself,
-asked to upsample an identity, gives it, whatever the mode, the alignment and the scales.
+Torch's upsampling along one dimension is a matrix. It is not derived from formulas here: torch upsamples an identity
+matrix, which yields it for any mode, alignment and scales.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def no_resampling(ttnn: Any, x: Value, *rest: Any, **options: Any) -> str | None
     return None if x.is_float else "integers are not resampled on the device"
 
 
-# -- in another size --------------------------------------------------------------------------------------------------
+# -- upsampling -------------------------------------------------------------------------------------------------------
 
 
 @lowers(*[packet.default for packet in NEAREST], when=no_resampling)
@@ -73,7 +73,7 @@ def nearest_vec(
 def copied(
     ttnn: Any, builder: ProgramBuilder, x: Value, operation: Any, size: Sequence[int], scales: Sequence[float | None]
 ) -> Value:
-    """Every pixel a copy of one."""
+    """Nearest: every pixel is a copy of one input pixel."""
     factor = whole_factor(x, size)
     if factor is not None and x.ndim == 4 and _plain(factor, scales):
         with contextlib.suppress(StaysOnHost):
@@ -115,7 +115,7 @@ def interpolated(
     align_corners: bool,
     scales: Sequence[float | None],
 ) -> Value:
-    """Every pixel from those around it."""
+    """Every pixel is a weighted sum of its neighbours."""
     factor = whole_factor(x, size)
     bilinear = operation is aten.upsample_bilinear2d.default and not align_corners
     if bilinear and factor is not None and _plain(factor, scales):
@@ -125,7 +125,7 @@ def interpolated(
 
 
 def whole_factor(x: Value, output_size: Sequence[int]) -> list[int] | None:
-    """By which whole numbers the image grows, or None."""
+    """The integer factors by which the image grows, or None."""
     if any(new % old for new, old in zip(output_size, x.shape[2:])):
         return None
     factor = [new // old for new, old in zip(output_size, x.shape[2:])]
@@ -137,7 +137,7 @@ def _plain(factor: Sequence[int], scales: Sequence[float | None]) -> bool:
 
 
 def repeated(ttnn: Any, builder: ProgramBuilder, x: Value, factor: Sequence[int], mode: str) -> Value:
-    """The library's upsampling, by whole factors."""
+    """The library's upsampling, by integer factors."""
     dtype = builder.device_dtype(x.dtype)
     if mode == "bilinear" and dtype is not DataType.BFLOAT16:
         refuse("bilinear upsampling takes bfloat16 only")
@@ -154,12 +154,12 @@ def matrices_of(
     options: Sequence[Any],
     scales: Sequence[float | None],
 ) -> list[LinearMap | None]:
-    """For each dimension what torch's operation does to it; None where it changes nothing."""
+    """The linear map of torch's operation for each dimension; None where it is the identity."""
     rank = len(sizes)
     scales = tuple(scales) + (None,) * (rank - len(scales))
     found: list[LinearMap | None] = []
     for axis, (old, new) in enumerate(zip(sizes, output_size)):
-        # Unit vectors lie along the dimension, their number along a neighbour (of a size that stays), or the channels.
+        # Unit vectors lie along the dimension, and are enumerated along another (of unchanged size), or the channels.
         beside = 1 if rank == 1 else 2 + (axis + 1) % rank
         shape = [1] * (rank + 2)
         shape[beside], shape[axis + 2] = old, old
@@ -186,13 +186,13 @@ def _reach(
     options: Sequence[Any],
     scales: Sequence[float | None],
 ) -> torch.Tensor:
-    """What comes of infinite pixels along a dimension; torch multiplies some by zero, which gives NaN.
+    """The effect of infinite pixels along a dimension; torch multiplies some by zero, which yields NaN.
 
-    Along the others, 4 pixels become 5: that in the middle is made of all of them, and none is multiplied by zero.
+    Along the other dimensions, 4 pixels become 5: the middle one depends on all of them, with no weight of zero.
     """
     sizes, size, middle = [4] * rank, [5] * rank, [2] * rank
     sizes[axis], size[axis] = old, new
-    x = torch.zeros(1, old, *sizes)  # every pixel in a channel of its own
+    x = torch.zeros(1, old, *sizes)  # one channel per pixel
     place: list[Any] = [1] * rank
     place[axis] = slice(None)
     x[(0, slice(None), *place)] = torch.where(torch.eye(old) > 0, torch.inf, 0.0)
@@ -218,7 +218,7 @@ def backward(
     return along_images(ttnn, builder, gradient, [None if each is None else each.transposed() for each in matrices])
 
 
-# -- at the points of a grid ------------------------------------------------------------------------------------------
+# -- grid_sample ------------------------------------------------------------------------------------------------------
 
 
 def no_points(
@@ -252,7 +252,7 @@ def grid_sampler_2d(
     missing = -channels % POINT_CHANNELS
     if missing:
         source = ttnn.pad(source, [(0, 0), (0, 0), (0, 0), (0, missing)], value=0.0)
-    # Points are kept in float32: in bfloat16 they would be pixels off.
+    # Points stay float32: in bfloat16 they would be off by whole pixels.
     points = grid.row_major(DataType.FLOAT32)
     made: Handle = ttnn.grid_sample(source, points, mode="bilinear", padding_mode="zeros", align_corners=align_corners)
     if missing:

@@ -1,4 +1,4 @@
-"""Windows of a value beside each other: unfold, im2col, and their sum back into an image, col2im."""
+"""Sliding windows: unfold, im2col, and their adjoint, col2im."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from ttnn_emulator import DataType
 aten = torch.ops.aten
 Pair = Sequence[int]
 
-MOST_SLICES = 16  # up to which windows are made of slices; beyond, they are read row by row
+MOST_SLICES = 16  # limit on slices for windows; beyond it rows are read by index
 
 
 def windows(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, size: int, step: int, dilation: int = 1) -> Value:
-    """[.., n, ..] → [.., places of the window, its elements, ..]."""
+    """[.., n, ..] → [.., window positions, elements of a window, ..]."""
     reach = (size - 1) * dilation + 1
     count = (x.shape[dim] - reach) // step + 1
     before, after = x.shape[:dim], x.shape[dim + 1 :]
@@ -56,7 +56,7 @@ def unfold(ttnn: Any, builder: ProgramBuilder, x: Value, dimension: int, size: i
 def im2col(
     ttnn: Any, builder: ProgramBuilder, x: Value, kernel_size: Pair, dilation: Pair, padding: Pair, stride: Pair
 ) -> Value:
-    """[N, C, H, W] → [N, C × taps, places], one dimension after the other."""
+    """[N, C, H, W] → [N, C × taps, positions], one dimension at a time."""
     *batch, channels, _, _ = x.shape
     x = constant_pad(ttnn, builder, x, [padding[1], padding[1], padding[0], padding[0]])
     rank = len(batch)
@@ -78,7 +78,7 @@ def col2im(
     padding: Pair,
     stride: Pair,
 ) -> Value:
-    """Patches that do not overlap only move; others are summed, in float32."""
+    """Patches without overlap are only moved; others are summed, in float32."""
     *batch, rows, _ = x.shape
     channels, rank = rows // math.prod(kernel_size), len(batch)
     height, width = output_size

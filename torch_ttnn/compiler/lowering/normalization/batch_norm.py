@@ -1,4 +1,4 @@
-"""Batch norms: with running statistics two numbers a channel, in training the statistics of the batch itself."""
+"""Batch norms: a scale and shift per channel with running statistics; batch statistics in training."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def inference(
     variance: Value,
     eps: float,
 ) -> Value:
-    """x × scale + shift, both of one number a channel."""
+    """x × scale + shift, with one of each per channel."""
     given = [each for each in (weight, bias, mean, variance) if each is not None]
     if all(each.is_static for each in given):
         scale, shift = prepared_scale(weight, bias, mean, variance, eps)
@@ -58,7 +58,7 @@ def inference(
 def prepared_scale(
     weight: Value | None, bias: Value | None, mean: Value, variance: Value, eps: float
 ) -> tuple[Value, Value]:
-    """Made once, in float32."""
+    """Scale and shift, prepared once, in float32."""
     scale = variance.prepared(torch.add, eps).prepared(torch.rsqrt)
     if weight is not None:
         scale = scale.prepared(torch.mul, weight)
@@ -75,7 +75,7 @@ def device_scale(
     variance: Value,
     eps: float,
 ) -> tuple[Value, Value]:
-    """Made on every call, in float32 as well."""
+    """Scale and shift, computed on every call, also in float32."""
     scale = ttnn.rsqrt(ttnn.add(row(variance), eps))
     if weight is not None:
         scale = ttnn.multiply(scale, row(weight))
@@ -86,18 +86,18 @@ def device_scale(
 
 
 def row(per_channel: Value) -> Handle:
-    """[C] as tiles of float32, [1, C]."""
+    """[C] as float32 tiles, [1, C]."""
     return per_channel.view((1, per_channel.numel)).tile(FLOAT32)
 
 
 def vector(builder: ProgramBuilder, handle: Handle) -> Value:
-    """One number a channel, of torch's shape [C]."""
+    """One number per channel, with torch's shape [C]."""
     channels = math.prod(handle.shape)
     return builder.value(handle, (channels,), torch.float32)
 
 
 def scaled(ttnn: Any, builder: ProgramBuilder, x: Value, scale: Value, shift: Value) -> Value:
-    """x × scale + shift in one operation, in whatever order x lies."""
+    """x × scale + shift in one operation, in the storage order of x."""
     dtype = builder.device_dtype(x.dtype)
     factors = [image_layout.per_channel(each, x.ndim) for each in (scale, shift)]
     (source, scale_here, shift_here), form = builder.aligned([x, *factors], x.shape)
@@ -106,7 +106,7 @@ def scaled(ttnn: Any, builder: ProgramBuilder, x: Value, scale: Value, shift: Va
     return builder.value(made, x.shape, x.dtype, form=form)
 
 
-# -- with the batch's own --------------------------------------------------------------------------------------------
+# -- with batch statistics -------------------------------------------------------------------------------------------
 
 
 @lowers(aten._native_batch_norm_legit_functional.default)
@@ -151,7 +151,7 @@ def batch_norm_no_stats(
 def training_norm(
     ttnn: Any, builder: ProgramBuilder, x: Value, weight: Value | None, bias: Value | None, eps: float
 ) -> tuple[Value, Handle, Handle, Handle]:
-    """The norm by the batch's own statistics; with it mean, 1 ÷ standard deviation and variance, [1, C] in float32."""
+    """The norm with batch statistics; also mean, 1 ÷ standard deviation and variance, [1, C] in float32."""
     batch, channels, *sizes = x.shape
     dtype = builder.device_dtype(x.dtype)
     pixels = builder.reshaped(image_layout.stored(ttnn, builder, x, TILE), (x.numel // channels, channels))
@@ -173,6 +173,6 @@ def column_mean(ttnn: Any, builder: ProgramBuilder, rows: Handle) -> Handle:
 
 
 def moved(ttnn: Any, builder: ProgramBuilder, running: Value, batch: Handle, momentum: float) -> Value:
-    """A running statistic moved towards the batch's."""
+    """A running statistic, updated with that of the batch."""
     kept = ttnn.multiply(row(running), 1 - momentum)
     return vector(builder, ttnn.add(kept, ttnn.multiply(batch, momentum)))

@@ -36,7 +36,7 @@ def softmax(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, half_to_floa
 
 @lowers(aten._safe_softmax.default)
 def safe_softmax(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, dtype: torch.dtype | None = None) -> Value:
-    """A softmax that gives 0 where all is -inf, in place of what is not a number."""
+    """A softmax that returns 0 instead of NaN where all inputs are -inf."""
     handle, form = in_storage(builder, x, FLOAT32 if dtype is torch.float32 and x.device_dtype is FLOAT32 else None)
     return builder.value(
         softmax_of_visible(ttnn, builder, handle, form.axes[dim] if x.ndim else 0), x.shape, x.dtype, form=form
@@ -53,7 +53,7 @@ def softmax_of_visible(ttnn: Any, builder: ProgramBuilder, handle: Handle, axis:
 
 @lowers(aten._log_softmax.default)
 def log_softmax(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, half_to_float: bool) -> Value:
-    """In float32: the difference of large numbers is what counts."""
+    """In float32: the result is a difference of large numbers."""
     handle, form = in_storage(builder, x, FLOAT32)
     axis = form.axes[dim] if x.ndim else 0
     if not x.ndim:
@@ -97,7 +97,7 @@ def log_softmax_backward(
 
 
 def _flat(x: Value, shape: Sequence[int]) -> Value:
-    """With the dimensions that are normalised as one, the last."""
+    """`x` with the normalised dimensions merged into the last."""
     return x if len(shape) == 1 else x.view((*x.shape[: x.ndim - len(shape)], math.prod(shape)))
 
 
@@ -127,7 +127,7 @@ def layer_norm(
 
 
 def _normed(builder: ProgramBuilder, norm: Any, x: Value, flat: Value, **options: Any) -> Value:
-    """A norm of the library over the last dimension; if that is of a sum of its own, the norm adds its parts itself."""
+    """A library norm over the last dimension. If only it reads a sum, the norm adds the summands itself."""
     tiles = flat.tile()
     parts = summands(builder.origin.args[0], tiles)
     if parts is not None:
@@ -191,6 +191,6 @@ def _total(ttnn: Any, builder: ProgramBuilder, handle: Handle) -> Handle:
 
 
 def _cast_to(builder: ProgramBuilder, handle: Handle, like: Value, shape: tuple[int, int]) -> Value:
-    """As a gradient of `like`."""
+    """Cast to the type of a gradient of `like`."""
     made = builder.value(builder.cast(handle, builder.device_dtype(like.dtype)), shape, like.dtype)
     return made.view(like.shape)

@@ -1,8 +1,8 @@
-"""Recurrent layers: one product for the inputs of all time steps, then a loop that is unrolled in the program.
+"""Recurrent layers: one product for the inputs of all time steps, then a loop unrolled in the program.
 
-Gates lie side by side in the columns of one matrix, each padded to whole tiles, so that a step multiplies once and cuts
-gates out without moving anything within tiles. Padding stays zero in all states: rows and columns of zeros are all that
-meets it. Sums and cells are float32, for a cell adds up over the whole sequence; hidden states are what the matrix unit
+Gates are concatenated in the columns of one matrix, each padded to whole tiles, so that a step needs one product and
+slices gates at tile boundaries. Padding stays zero in all states: it only meets rows and columns of zeros. Sums and
+cells are float32, since a cell accumulates over the whole sequence; hidden states are in the dtype that the matrix unit
 multiplies.
 """
 
@@ -27,10 +27,10 @@ from ttnn_emulator import TILE_SIZE, DataType
 operators = torch.ops.torch_ttnn
 
 FLOAT32 = DataType.FLOAT32
-MOST_JOINED = 32  # tensors in one `ttnn.concat`; a kernel's arguments grow with them
+MOST_JOINED = 32  # tensors per `ttnn.concat`; kernel arguments grow with them
 
 
-MOST_STEPS = 4096  # of a loop that is unrolled: some 45,000 calls of an LSTM, and a quarter of a minute to write them
+MOST_STEPS = 4096  # of an unrolled loop: some 45,000 calls for an LSTM, which take 15 s to record
 
 
 def require_few_steps(count: int) -> None:
@@ -60,13 +60,13 @@ def gate_row(bias: torch.Tensor, gates: int) -> torch.Tensor:
 
 @prepares
 def recurrent_bias_of_new_gate(bias: torch.Tensor) -> torch.Tensor:
-    """Of a GRU: r multiplies it, so it cannot be added to the bias of the inputs as those of r and z are."""
+    """Of a GRU: r multiplies it, so it cannot be merged into the input bias, as those of r and z can."""
     return torch.cat([torch.zeros_like(bias[: 2 * len(bias) // 3]), bias[2 * len(bias) // 3 :]])
 
 
 @prepares
 def joint_bias_of_gru(given: torch.Tensor, recurrent: torch.Tensor) -> torch.Tensor:
-    """What is added to the inputs' sums: both biases of r and z, the first of n."""
+    """The bias of the input projection: both biases of r and z, the input bias of n."""
     return given + recurrent - recurrent_bias_of_new_gate(recurrent)
 
 
@@ -109,7 +109,7 @@ def _state(ttnn: Any, builder: ProgramBuilder, state: Value, dtype: DataType) ->
 
 
 def joined(ttnn: Any, handles: Sequence[Handle], dim: int = 0) -> Handle:
-    """One after the other, some at a time."""
+    """Concatenates in batches of limited size."""
     while len(handles) > 1:
         groups = [handles[start : start + MOST_JOINED] for start in range(0, len(handles), MOST_JOINED)]
         handles = [ttnn.concat(group, dim=dim) if len(group) > 1 else group[0] for group in groups]
@@ -135,19 +135,19 @@ def columns_from(ttnn: Any, handle: Handle, start: int, end: int) -> Handle:
 
 
 class Layer:
-    """What layers of all kinds share: the sums of the inputs, and how results leave."""
+    """Shared by all layer types: the input projection, and the conversion of results."""
 
     def __init__(self, ttnn: Any, builder: ProgramBuilder, x: Value, w_hh: Value, gates: int, reverse: bool) -> None:
         require_few_steps(x.shape[0])
         self.ttnn, self.builder, self.gates = ttnn, builder, gates
         self.count, self.batch = x.shape[:2]
-        self.hidden = w_hh.shape[0] // gates  # features of a gate
+        self.hidden = w_hh.shape[0] // gates  # features per gate
         self.width = in_tiles(self.hidden)
         self.order = steps(self.count, reverse)
         self.x = x
 
     def of_inputs(self, w_ih: Value, bias: Value | None) -> Handle:
-        """What the inputs add to the gates in all steps, [T, B, gates]."""
+        """The input projection of all steps, [T, B, gates]."""
         columns = _columns(self.ttnn, self.builder, w_ih, self.gates, w_ih.shape[1])
         return product(
             self.ttnn, self.builder, self.x, columns, _row(self.ttnn, self.builder, bias, self.gates), dtype=FLOAT32
@@ -166,7 +166,7 @@ class Layer:
         return columns_from(self.ttnn, sums, number * self.width, (number + 1) * self.width)
 
     def sequence(self, made: Sequence[Handle], size: int) -> Handle:
-        """States of all steps, in the order in which they were made, as [T, B, size]."""
+        """States of all steps, in the order of computation, as [T, B, size]."""
         ordered = [made[place] for place in self.order] if self.order[0] else list(made)
         return columns_from(self.ttnn, joined(self.ttnn, ordered), 0, size)
 
@@ -268,7 +268,7 @@ def gru_layer(
 def _gru_biases(
     ttnn: Any, builder: ProgramBuilder, b_ih: Value | None, b_hh: Value | None
 ) -> tuple[Value | None, Value | None]:
-    """What is added to the recurrent sums (a row of gates), and what to those of the inputs."""
+    """The bias of the recurrent projection (a row of gates), and that of the input projection."""
     if b_ih is None or b_hh is None:
         return None, b_ih
     if b_ih.is_static and b_hh.is_static:

@@ -1,4 +1,4 @@
-"""The negative log-likelihood of classes, and its gradient; other losses decompose into what is lowered."""
+"""Negative log-likelihood loss, and its gradient; other losses are decomposed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NONE, MEAN, SUM = range(3)
 
 
 class _Targets:
-    """Which class each place has, as a tensor of ones and zeros beside the scores; ignored places have none."""
+    """The target classes as a one-hot tensor of the scores' shape; all zero at ignored positions."""
 
     def __init__(
         self, ttnn: Any, builder: ProgramBuilder, scores: Value, target: Value, weight: Value | None, ignored: int
@@ -57,7 +57,7 @@ def nll_loss(
     if scores.shape[1 if scores.ndim > 1 else 0] == 1:
         refuse("a loss over a single class")
     targets = _Targets(ttnn, builder, scores, target, weight, ignore_index)
-    # Scores of other classes may be -inf, so they are left out and not multiplied by 0.
+    # Scores of other classes may be -inf, so they are masked with `where`, not multiplied by 0.
     own = ttnn.where(targets.chosen, scores.tile(FLOAT32), 0.0)
     loss = ttnn.neg(own if weight is None else ttnn.multiply(own, targets.weighted))
     dtype = builder.device_dtype(scores.dtype)

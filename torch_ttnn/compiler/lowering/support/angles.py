@@ -1,7 +1,7 @@
-"""Sines, cosines and tangents: right up to some angle on the device, so larger ones must be noticed.
+"""Sines, cosines and tangents, which the device computes up to a largest angle.
 
-An angle that is known to be small (`compiler/angles.py`) is taken as it is. Of any other the device finds out whether
-all of it is small enough; that is downloaded with the results, and where it is not, torch runs the call.
+Angles that are proven small (`compiler/analysis/angles.py`) are lowered directly. For others the program computes
+whether all of them are small enough. The flag is downloaded with the results; if it is false, torch runs the call.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Attention heads taken apart and put together by the library's own operations, where they apply.
+"""Splits and merges attention heads with the library's operations, where they apply.
 
-A head is [.., S, D] in tiles only if D is a whole number of tiles; others go the general way of reshape and permute.
+They need a head width D that is a multiple of the tile size; other heads use reshape and permute.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DTYPES = (DataType.BFLOAT16, DataType.FLOAT32, DataType.BFLOAT8_B)
 
 
 def split_heads(ttnn: Any, builder: ProgramBuilder, handle: Handle, form: Form) -> Handle | None:
-    """[B, S, H * D] stored, seen as [B, H, S, D]."""
+    """[B, S, H * D] in storage, viewed as [B, H, S, D]."""
     if form.axes != (0, 2, 1, 3) or not _is_split(handle, form.held):
         return None
     found = _apart(ttnn, builder, handle, form.held, key_heads=0)
@@ -27,7 +27,7 @@ def split_heads(ttnn: Any, builder: ProgramBuilder, handle: Handle, form: Form) 
 
 
 def split_qkv(ttnn: Any, builder: ProgramBuilder, handle: Handle, form: Form) -> tuple[Handle, Handle, Handle] | None:
-    """[B, S, 3 * H * D] stored, seen as [3, B, H, S, D]: query, key and value."""
+    """[B, S, 3 * H * D] in storage, viewed as [3, B, H, S, D]: query, key and value."""
     if form.axes != (2, 0, 3, 1, 4) or form.held[2] != 3:
         return None
     batch, length, _, heads, width = form.held
@@ -38,18 +38,18 @@ def split_qkv(ttnn: Any, builder: ProgramBuilder, handle: Handle, form: Form) ->
 
 
 def joined_heads(ttnn: Any, builder: ProgramBuilder, handle: Handle, form: Form, shape: Shape) -> Handle | None:
-    """[B, H, S, D] stored, seen as [B, S, H, D], wanted as [B, S, H * D] or [B * S, H * D]."""
+    """[B, H, S, D] in storage, viewed as [B, S, H, D], to become [B, S, H * D] or [B * S, H * D]."""
     if form.axes != (0, 2, 1, 3) or handle.shape[-2:] != form.held[-2:] or handle.dtype not in DTYPES:
         return None
     batch, heads, length, width = form.held
     if shape not in ((batch, length, heads * width), (batch * length, heads * width)) or width % TILE_SIZE:
         return None
-    side_by_side = builder.tiled(builder.reshaped(handle, form.held))  # leading dimensions merge at no cost
+    side_by_side = builder.tiled(builder.reshaped(handle, form.held))  # merging leading dimensions is free
     return builder.reshaped(ttnn.transformer.concatenate_heads(side_by_side), shape)
 
 
 def _is_split(handle: Handle, held: Shape) -> bool:
-    """Whether heads of whole tiles stand side by side in the last stored dimension."""
+    """Whether the last stored dimension is merged heads, each of whole tiles."""
     heads, width = held[2:]
     wide = handle.shape and handle.shape[-1] == heads * width and width % TILE_SIZE == 0
     return bool(wide) and handle.layout is TILE and handle.dtype in DTYPES
@@ -64,5 +64,5 @@ def _apart(
         return ttnn.experimental.nlp_create_qkv_heads(
             wide, num_heads=heads, num_kv_heads=key_heads, transpose_k_heads=False
         )
-    except StaysOnHost:  # refused for its L1: reshape and permute always do
+    except StaysOnHost:  # does not fit L1: reshape and permute always work
         return None

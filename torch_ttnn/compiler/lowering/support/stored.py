@@ -1,4 +1,4 @@
-"""What lowerings need to work on a value as it is stored, in whatever order that is."""
+"""Helpers for lowerings that work on a value in its storage order."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def tile_volume(shape: Sequence[int]) -> int:
 
 
 def spread(ttnn: Any, builder: ProgramBuilder, x: Value, *, rows: bool = False) -> Handle:
-    """What holds it, with the dimensions of its form (storage order): in tiles, or in rows if most would be padding."""
+    """Its tensor, with the dimensions of its form (storage order): in tiles, or in rows if tiles are mostly padding."""
     return reshaped(ttnn, builder, x.base(), x.form.held, rows=rows)
 
 
 def reshaped(ttnn: Any, builder: ProgramBuilder, handle: Handle, shape: Sequence[int], *, rows: bool = False) -> Handle:
-    """A reshape that goes through rows where tiles of the new shape would be mostly padding."""
+    """A reshape, in row-major layout if tiles of the new shape would be mostly padding."""
     shape = tuple(shape)
     if handle.layout is TILE and (rows or is_wasteful(handle, shape)):
         handle = ttnn.to_layout(handle, ROW_MAJOR)
@@ -38,7 +38,7 @@ def is_wasteful(handle: Handle, shape: Sequence[int]) -> bool:
 
 
 def held_by(builder: ProgramBuilder, x: Value, handle: Handle, form: Form) -> Value:
-    """A value of `x`'s dtype, held by another tensor."""
+    """A value of `x`'s dtype, stored in another tensor."""
     return builder.value(handle, form.shape, x.dtype, form)
 
 
