@@ -9,10 +9,11 @@ import torch
 
 from torch_ttnn.compiler.ir.builder import ProgramBuilder
 from torch_ttnn.compiler.ir.storage_order import Form
+from torch_ttnn.compiler.ir.tile_padding import is_mostly_padding
 from torch_ttnn.compiler.ir.value import ROW_MAJOR, Value
 from torch_ttnn.compiler.lowering.data_movement.slicing import bounds, cut
 from torch_ttnn.compiler.lowering.registry import lowers
-from torch_ttnn.compiler.lowering.support.stored import common_dtype, is_wasteful, spread
+from torch_ttnn.compiler.lowering.support.stored import common_dtype, spread
 
 aten = torch.ops.aten
 
@@ -36,7 +37,7 @@ def join(
     axis = form.axes[dim]
     wanted = common_dtype(builder, dtype, values)
     rows = all(each.is_on_device and each.base().layout is ROW_MAJOR for each in values)
-    rows = rows or is_wasteful(leader.base(), stored)
+    rows = rows or is_mostly_padding(stored, leader.base().shape)
     handles = []
     for value in values:
         ordered = value.permute(form.order) if value.ndim else value
