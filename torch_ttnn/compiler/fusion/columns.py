@@ -97,11 +97,11 @@ def _branch(rewriter: Rewriter, operand: Node) -> Branch | None:
     found = rewriter.memoised((*shape_of(run[0]), *calls), lambda: _find_heads(run))
     if found is None:
         return None
-    place, heads = found
-    if any(projected_from(each) is None for each in path[place:]):
+    position, heads = found
+    if any(projected_from(each) is None for each in path[position:]):
         return None  # the products could not be merged again
-    is_normed = any(source_of(each).target in NORMS for each in path[place:])
-    return Branch(product, tuple(run[:place]), run[place], heads, is_normed)
+    is_normed = any(source_of(each).target in NORMS for each in path[position:])
+    return Branch(product, tuple(run[:position]), run[position], heads, is_normed)
 
 
 def _moves(node: Node) -> bool:
@@ -133,11 +133,11 @@ def _find_heads(run: list[Node]) -> tuple[int, Heads] | None:
     with _disable_current_modes():  # fake tensors of the tracer have no values
         row: Any = _indices(rows)[:, None].expand(rows, width)
         column: Any = _indices(width).expand(rows, width)
-        for place, node in enumerate(run[1:], 1):
+        for position, node in enumerate(run[1:], 1):
             row, column = _apply_move(node, row), _apply_move(node, column)
             heads = _heads(row, column, rows)
             if heads is not None and (found is None or found[1] != heads):
-                found = place, heads
+                found = position, heads
     return found
 
 

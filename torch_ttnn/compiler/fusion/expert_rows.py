@@ -189,10 +189,10 @@ class RowReader:
         if not isinstance(item, Node):
             return None
         if item.target in (aten.index_put.default, aten._unsafe_index_put.default) and len(item.args) == 3:
-            places: Any = item.args[1]
+            indices: Any = item.args[1]
             count = skip_no_ops(item.args[2])
             is_range = getattr(count, "target", None) in _ARANGES and _is_arange(count, self.tokens * self.k)
-            return self._sort_of(places[0], 1) if len(places) == 1 and is_range else None
+            return self._sort_of(indices[0], 1) if len(indices) == 1 and is_range else None
         if item.target is operator.getitem and item.args[1] == 1:
             again: Any = item.args[0]
             return self._sort_of(again.args[0], 1) if again.target in SORTS else None

@@ -226,10 +226,10 @@ class _Writer:
 
     def _columns(self, what: Columns) -> Node:
         rows = self._rows(what.rows)
-        apart = self.rewriter.view(rows, [self.tokens, self.experts, shape_of(rows)[1] // self.experts])
+        by_expert = self.rewriter.view(rows, [self.tokens, self.experts, shape_of(rows)[1] // self.experts])
         wide = len(range(*what.columns))
         shape = [self.tokens, self.experts, wide]
-        part = self.rewriter.call(aten.slice.Tensor, apart, 2, *what.columns, val=(shape, dtype_of(rows)))
+        part = self.rewriter.call(aten.slice.Tensor, by_expert, 2, *what.columns, val=(shape, dtype_of(rows)))
         return self.rewriter.view(part, [self.tokens, self.experts * wide])
 
     def _mm(self, x: Node, weight: Node) -> Node:

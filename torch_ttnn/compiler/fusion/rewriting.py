@@ -29,7 +29,7 @@ class Rewriter:
     def __init__(self, graph_module: torch.fx.GraphModule, static: Iterable[Node] | Callable[[Node], bool]) -> None:
         self.graph = graph_module.graph
         self.graph_module = graph_module
-        is_given = static if callable(static) else frozenset(static).__contains__
+        is_static_input = static if callable(static) else frozenset(static).__contains__
         self._static: set[Node] = set()
         self._fake_mode: FakeTensorMode | None = None
         self._vals: dict[Any, torch.Tensor] = {}
@@ -38,7 +38,7 @@ class Rewriter:
         for node in self.graph.nodes:
             if self._fake_mode is None:
                 self._fake_mode = getattr(node.meta.get("val"), "fake_mode", None)
-            if node.op == "get_attr" or (node.op == "placeholder" and is_given(node)):
+            if node.op == "get_attr" or (node.op == "placeholder" and is_static_input(node)):
                 self._static.add(node)
             elif node.op == "call_function":
                 self._note_static(node)
@@ -146,13 +146,13 @@ class Rewriter:
         shape = torch.broadcast_shapes(*[shape_of(each) for each in tensors])
         return self.call(target, *args, val=(shape, dtype_of(tensors[0])))
 
-    def hoist_before(self, node: Any, place: Node) -> None:
-        """Move a static node, with its dependencies, before `place`."""
-        if isinstance(node, Node) and place < node:
+    def hoist_before(self, node: Any, target: Node) -> None:
+        """Move a static node, with its dependencies, before `target`."""
+        if isinstance(node, Node) and target < node:
             assert node in self._static
             for each in node.all_input_nodes:
-                self.hoist_before(each, place)
-            place.prepend(node)
+                self.hoist_before(each, target)
+            target.prepend(node)
 
     # -- replacing --------------------------------------------------------------------------------------------------
 

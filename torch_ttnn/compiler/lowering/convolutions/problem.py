@@ -64,7 +64,7 @@ class Convolution:
     @property
     def reach(self) -> Sizes:
         """Pixels that the dilated kernel spans."""
-        return tuple([apart * (taps - 1) + 1 for taps, apart in zip(self.kernel, self.dilation)])
+        return tuple([dilation * (taps - 1) + 1 for taps, dilation in zip(self.kernel, self.dilation)])
 
     @property
     def output(self) -> Sizes:
@@ -88,9 +88,9 @@ class Convolution:
     @property
     def is_blocks(self) -> bool:
         """A transposed convolution in the plane whose windows neither overlap nor leave gaps."""
-        beside = self.kernel == self.stride and set(self.dilation) == {1}
-        whole = not any(self.padding) and not any(self.output_padding)
-        return self.transposed and self.rank == 2 and self.groups == 1 and beside and whole
+        are_adjacent = self.kernel == self.stride and set(self.dilation) == {1}
+        is_unpadded = not any(self.padding) and not any(self.output_padding)
+        return self.transposed and self.rank == 2 and self.groups == 1 and are_adjacent and is_unpadded
 
     @property
     def windows(self) -> Windows:

@@ -10,7 +10,7 @@ import torch.fx
 from torch_ttnn.compiler.errors import refuse
 from torch_ttnn.compiler.ir.builder import ProgramBuilder
 from torch_ttnn.compiler.ir.value import TILE, Handle, Value
-from torch_ttnn.compiler.lowering.data_movement.gather import across, constant_places
+from torch_ttnn.compiler.lowering.data_movement.gather import across, constant_positions
 from torch_ttnn.compiler.lowering.data_movement.scatter import scattered
 from torch_ttnn.compiler.lowering.registry import lowers
 from ttnn_emulator import DataType
@@ -28,7 +28,7 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Value:
-    constant_places(indices, weight.shape[0])
+    constant_positions(indices, weight.shape[0])
     shape, width = indices.shape, weight.shape[1]
     if weight.device_dtype is DataType.FLOAT32:
         flat = indices.view((indices.numel,))
@@ -67,7 +67,7 @@ def embedding_dense_backward(
     """Sums gradient rows by token. The library's own operation accumulates in bfloat16; scatter does not."""
     if scale_grad_by_freq:
         refuse("gradients are not scaled by how often a token occurs")
-    constant_places(indices, num_weights)
+    constant_positions(indices, num_weights)
     width, count = grad.shape[-1], indices.numel
     rows = grad.view((count, width))
     flat = indices.view((count, 1))

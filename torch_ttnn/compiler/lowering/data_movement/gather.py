@@ -34,7 +34,7 @@ Indices = Sequence[Value | None]
 # -- indices known at compile time ------------------------------------------------------------------------------------
 
 
-def constant_places(index: Value, size: int) -> torch.Tensor | None:
+def constant_positions(index: Value, size: int) -> torch.Tensor | None:
     """The index, if known at compile time, as non-negative positions in a dimension of this size."""
     found = index.constant()
     if found is None:
@@ -44,16 +44,16 @@ def constant_places(index: Value, size: int) -> torch.Tensor | None:
     return torch.where(found < 0, found + size, found)
 
 
-def picked(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, places: Sequence[int]) -> Value:
+def picked(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, positions: Sequence[int]) -> Value:
     """Selects known positions along a dimension: by slicing if they are regular, else by index."""
-    runs = _runs(places)
-    times = _interleaving(places)
+    runs = _runs(positions)
+    times = _interleaving(positions)
     if times > 1:
-        return interleaved(ttnn, builder, picked(ttnn, builder, x, dim, places[::times]), times, dim)
+        return interleaved(ttnn, builder, picked(ttnn, builder, x, dim, positions[::times]), times, dim)
     if len(runs) <= MOST_RUNS:
         return join(ttnn, builder, [_run(ttnn, builder, x, dim, *run) for run in runs], dim)
-    index = builder.static(torch.tensor(list(places), dtype=torch.int32))
-    return _read(ttnn, builder, x, [dim], [index], (len(places),))
+    index = builder.static(torch.tensor(list(positions), dtype=torch.int32))
+    return _read(ttnn, builder, x, [dim], [index], (len(positions),))
 
 
 def _run(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, start: int, step: int, count: int) -> Value:
@@ -63,28 +63,28 @@ def _run(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, start: int, ste
     return repeated(ttnn, builder, cut(ttnn, builder, x, dim, start, start + 1), times)
 
 
-def _runs(places: Sequence[int]) -> list[tuple[int, int, int]]:
+def _runs(positions: Sequence[int]) -> list[tuple[int, int, int]]:
     """Start, step and count of the runs with a constant, non-negative step."""
     runs = []
     at = 0
-    while at < len(places):
+    while at < len(positions):
         count, step = 1, 1
-        if at + 1 < len(places) and places[at + 1] >= places[at]:
-            step = places[at + 1] - places[at]
-            while at + count < len(places) and places[at + count] - places[at + count - 1] == step:
+        if at + 1 < len(positions) and positions[at + 1] >= positions[at]:
+            step = positions[at + 1] - positions[at]
+            while at + count < len(positions) and positions[at + count] - positions[at + count - 1] == step:
                 count += 1
-        runs.append((places[at], step, count))
+        runs.append((positions[at], step, count))
         at += count
     return runs
 
 
-def _interleaving(places: Sequence[int]) -> int:
+def _interleaving(positions: Sequence[int]) -> int:
     """How often each position of an ascending range is repeated, or 1."""
-    times = next((at for at, place in enumerate(places) if place != places[0]), 1)
-    if times == 1 or len(places) % times:
+    times = next((at for at, position in enumerate(positions) if position != positions[0]), 1)
+    if times == 1 or len(positions) % times:
         return 1
-    expected = [places[0] + at // times for at in range(len(places))]
-    return times if list(places) == expected else 1
+    expected = [positions[0] + at // times for at in range(len(positions))]
+    return times if list(positions) == expected else 1
 
 
 # -- reading rows by index --------------------------------------------------------------------------------------------
@@ -123,8 +123,8 @@ def linear_index(
     total: Handle | None = None
     for each, size in zip(indices, sizes):
         wide = expanded(ttnn, builder, each, shape).view((math.prod(shape),)).tile(DataType.INT32)
-        place = ttnn.where(ttnn.lt(wide, 0), ttnn.add(wide, size), wide) if signed else wide
-        total = place if total is None else ttnn.add(ttnn.multiply(total, size), place)
+        position = ttnn.where(ttnn.lt(wide, 0), ttnn.add(wide, size), wide) if signed else wide
+        total = position if total is None else ttnn.add(ttnn.multiply(total, size), position)
     assert total is not None
     return builder.value(total, (math.prod(shape),), torch.int32)
 
@@ -155,22 +155,22 @@ def _read(
     """Gathers `x` at the indices along `dims`, broadcast to `shape`, which replaces these dimensions."""
     sizes = [x.shape[dim] for dim in dims]
     if x.device_dtype is DataType.FLOAT32:  # the library reads only rows of 16-bit floats and of integers
-        place = linear_index(ttnn, builder, indices, sizes, shape)
+        linear = linear_index(ttnn, builder, indices, sizes, shape)
         table = rows_of(x, dims, [math.prod(sizes)])
-        wide = across(ttnn, builder, place, table.shape[-1]).tile(DataType.INT32)
+        wide = across(ttnn, builder, linear, table.shape[-1]).tile(DataType.INT32)
         found = ttnn.gather(table.tile(), 0, builder.cast(wide, DataType.UINT32))
     elif len(dims) > MOST_DIMS:
         refuse(f"at most {MOST_DIMS} dimensions are indexed at once")
     else:
         table = rows_of(x, dims, sizes)
-        given = [flat_index(ttnn, builder, index, shape) for index in indices]
-        found = ttnn.moreh_getitem(table.row_major(), given, list(range(len(dims))))
+        flat = [flat_index(ttnn, builder, index, shape) for index in indices]
+        found = ttnn.moreh_getitem(table.row_major(), flat, list(range(len(dims))))
     rest = [x.shape[dim] for dim in range(x.ndim) if dim not in dims]
     result = builder.value(found, (math.prod(shape), table.shape[-1]), x.dtype).view((*shape, *rest))
-    return _in_place(result, dims, len(shape))
+    return _restore_dims(result, dims, len(shape))
 
 
-def _in_place(result: Value, dims: Sequence[int], count: int) -> Value:
+def _restore_dims(result: Value, dims: Sequence[int], count: int) -> Value:
     """Moves the indexed dimensions from the front back to their position, if they were adjacent, as torch does."""
     before = dims[0] if list(dims) == list(range(dims[0], dims[0] + len(dims))) else 0
     front = [count + dim for dim in range(before)]
@@ -183,30 +183,30 @@ def _in_place(result: Value, dims: Sequence[int], count: int) -> Value:
 
 @lowers(aten.index.Tensor, aten._unsafe_index.Tensor)
 def index(ttnn: Any, builder: ProgramBuilder, x: Value, indices: Indices) -> Value:
-    given = {dim: each for dim, each in enumerate(indices) if each is not None}
-    if not given:
+    indexed = {dim: each for dim, each in enumerate(indices) if each is not None}
+    if not indexed:
         return x
-    if any(each.dtype in (torch.bool, torch.uint8) for each in given.values()):
+    if any(each.dtype in (torch.bool, torch.uint8) for each in indexed.values()):
         refuse("how many elements a mask picks depends on its values")
-    dims = list(given)
-    places = {dim: constant_places(each, x.shape[dim]) for dim, each in given.items()}
-    shape = torch.broadcast_shapes(*[each.shape for each in given.values()])
-    if len(shape) + x.ndim - len(given) != builder.origin.meta["val"].dim():
+    dims = list(indexed)
+    positions = {dim: constant_positions(each, x.shape[dim]) for dim, each in indexed.items()}
+    shape = torch.broadcast_shapes(*[each.shape for each in indexed.values()])
+    if len(shape) + x.ndim - len(indexed) != builder.origin.meta["val"].dim():
         refuse("torch does not foresee the shape of what scalars and other indices pick together")
-    apart = _separate_axes(places, shape)
-    if apart is not None:
-        return _one_by_one(ttnn, builder, x, places, apart, shape)  # type: ignore[arg-type]
-    return _read(ttnn, builder, x, dims, list(given.values()), shape)
+    axes = _separate_axes(positions, shape)
+    if axes is not None:
+        return _one_by_one(ttnn, builder, x, positions, axes, shape)  # type: ignore[arg-type]
+    return _read(ttnn, builder, x, dims, list(indexed.values()), shape)
 
 
-def _separate_axes(places: dict[int, torch.Tensor | None], shape: Sequence[int]) -> dict[int, int | None] | None:
+def _separate_axes(positions: dict[int, torch.Tensor | None], shape: Sequence[int]) -> dict[int, int | None] | None:
     """If each index varies along a separate dimension: that dimension of the broadcast shape for each, else None."""
     axes: dict[int, int | None] = {}
-    for dim, each in places.items():
+    for dim, each in positions.items():
         if each is None:
             return None
         wide = [axis + len(shape) - each.dim() for axis, size in enumerate(each.shape) if size != 1]
-        if len(wide) > 1 and len(places) > 1:
+        if len(wide) > 1 and len(positions) > 1:
             return None
         axes[dim] = wide[0] if wide else None
     used = [axis for axis in axes.values() if axis is not None]
@@ -217,17 +217,17 @@ def _one_by_one(
     ttnn: Any,
     builder: ProgramBuilder,
     x: Value,
-    places: dict[int, torch.Tensor],
+    positions: dict[int, torch.Tensor],
     axes: dict[int, int | None],
     shape: Sequence[int],
 ) -> Value:
     """Applies known indices, one dimension at a time."""
-    for dim, each in places.items():
+    for dim, each in positions.items():
         x = picked(ttnn, builder, x, dim, each.reshape(-1).tolist())
-    dims = sorted(places, key=lambda dim: -1 if axes[dim] is None else axes[dim])  # type: ignore[arg-type, return-value]
-    rest = [dim for dim in range(x.ndim) if dim not in places]
+    dims = sorted(positions, key=lambda dim: -1 if axes[dim] is None else axes[dim])  # type: ignore[arg-type, return-value]
+    rest = [dim for dim in range(x.ndim) if dim not in positions]
     first = x.permute([*dims, *rest]).view((*shape, *[x.shape[dim] for dim in rest]))
-    return _in_place(first, list(places), len(shape))
+    return _restore_dims(first, list(positions), len(shape))
 
 
 @lowers(aten.index_select.default)
@@ -235,7 +235,7 @@ def index_select(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, index: 
     if not x.ndim:
         return x
     dim %= x.ndim
-    found = constant_places(index, x.shape[dim])
+    found = constant_positions(index, x.shape[dim])
     if found is not None:
         return picked(ttnn, builder, x, dim, found.reshape(-1).tolist())
     return _read(ttnn, builder, x, [dim], [index.view((index.numel,))], (index.numel,))
@@ -259,12 +259,12 @@ def gather(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, index: Value,
         return _read(
             ttnn, builder, x.view((1,)) if not x.ndim else x, [0], [index.view((index.numel,))], (index.numel,)
         ).view(index.shape)
-    constant_places(index, x.shape[dim])
+    constant_positions(index, x.shape[dim])
     shape, dim = index.shape, dim % x.ndim
     if x.ndim == 1:
         x, index, dim = x.view((1, *x.shape)), index.view((1, *index.shape)), 1
-    places = index.prepared(torch.Tensor.to, torch.int32) if index.is_static else index
-    found = ttnn.gather(x.tile(), dim, builder.cast(places.tile(), DataType.UINT32))
+    positions = index.prepared(torch.Tensor.to, torch.int32) if index.is_static else index
+    found = ttnn.gather(x.tile(), dim, builder.cast(positions.tile(), DataType.UINT32))
     return builder.value(found, index.shape, x.dtype).view(shape)
 
 
@@ -316,8 +316,8 @@ def as_strided(
     if same:
         block = cut(ttnn, builder, flat, 0, start, start + count).view([size[dim] for dim in order])
         return block.permute([order.index(dim) for dim in range(len(size))])
-    places = torch.arange(x.numel, dtype=torch.int32).as_strided(list(size), list(stride), start)
-    return _read(ttnn, builder, flat, [0], [builder.static(places.contiguous())], tuple(size))
+    positions = torch.arange(x.numel, dtype=torch.int32).as_strided(list(size), list(stride), start)
+    return _read(ttnn, builder, flat, [0], [builder.static(positions.contiguous())], tuple(size))
 
 
 @lowers(aten.tril.default)

@@ -67,14 +67,14 @@ def _slab(builder: ProgramBuilder, x: Value, dim: int, size: int, value: float) 
 def reflection_pad(ttnn: Any, builder: ProgramBuilder, x: Value, padding: Sequence[int]) -> Value:
     for dim, (before, after) in enumerate(sides_of(x, padding)):
         last = x.shape[dim] - 1
-        places = [last - abs(last - abs(place)) for place in range(-before, x.shape[dim] + after)]
-        x = picked(ttnn, builder, x, dim, places)
+        positions = [last - abs(last - abs(position)) for position in range(-before, x.shape[dim] + after)]
+        x = picked(ttnn, builder, x, dim, positions)
     return x
 
 
 @lowers(aten.replication_pad1d.default, aten.replication_pad2d.default, aten.replication_pad3d.default)
 def replication_pad(ttnn: Any, builder: ProgramBuilder, x: Value, padding: Sequence[int]) -> Value:
     for dim, (before, after) in enumerate(sides_of(x, padding)):
-        places = [min(max(place, 0), x.shape[dim] - 1) for place in range(-before, x.shape[dim] + after)]
-        x = picked(ttnn, builder, x, dim, places)
+        positions = [min(max(position, 0), x.shape[dim] - 1) for position in range(-before, x.shape[dim] + after)]
+        x = picked(ttnn, builder, x, dim, positions)
     return x

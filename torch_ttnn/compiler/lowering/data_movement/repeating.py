@@ -63,8 +63,8 @@ def expand_as(ttnn: Any, builder: ProgramBuilder, x: Value, other: Value) -> Val
 def repeat(ttnn: Any, builder: ProgramBuilder, x: Value, repeats: Sequence[int]) -> Value:
     x = x.with_rank(len(repeats))
     if _are_statistics(builder.origin) and not x.is_static:
-        made = ttnn.repeat(x.tile(DataType.FLOAT32), list(repeats))
-        return builder.value(made, [size * each for size, each in zip(x.shape, repeats)], x.dtype)
+        result = ttnn.repeat(x.tile(DataType.FLOAT32), list(repeats))
+        return builder.value(result, [size * each for size, each in zip(x.shape, repeats)], x.dtype)
     return repeated(ttnn, builder, x, repeats)
 
 

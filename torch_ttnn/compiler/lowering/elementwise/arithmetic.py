@@ -123,20 +123,20 @@ def floor_divide(ttnn: Any, builder: ProgramBuilder, x: Handle, y: Operand) -> H
 
 def _rounded_quotient(ttnn: Any, builder: ProgramBuilder, x: Handle, y: Operand, rounding_mode: str) -> Handle:
     """Always in float32: bfloat16 would round 2.999 up before truncation."""
-    held = x.dtype
+    original_dtype = x.dtype
     x, y = builder.cast(x, FLOAT32), y if is_number(y) else builder.cast(y, FLOAT32)
     quotient = ttnn.divide(x, float(y) if is_number(y) else y)
     if rounding_mode == "trunc":
-        return builder.cast(ttnn.trunc(quotient), held)
+        return builder.cast(ttnn.trunc(quotient), original_dtype)
     # The quotient may have been rounded up to an integer; the remainder shows it. Larger floats have no fractions.
-    whole, rest = _exact_division(ttnn, builder, x, y, quotient)
-    apart = _other_sign(ttnn, rest, y)
-    exact = ttnn.subtract(whole, builder.cast(apart, FLOAT32))
+    integer, rest = _exact_division(ttnn, builder, x, y, quotient)
+    opposite = _other_sign(ttnn, rest, y)
+    exact = ttnn.subtract(integer, builder.cast(opposite, FLOAT32))
     known = ttnn.le(ttnn.abs(_in_reach(ttnn, quotient, y)), LARGEST_QUOTIENT)
     cut = ttnn.where(known, exact, ttnn.floor(quotient))
     # A negative number divided by infinity is floored to -1.
     vanished = ttnn.logical_and(ttnn.ne(x, 0.0), ttnn.eq(cut, 0.0))
-    return builder.cast(ttnn.where(ttnn.logical_and(vanished, _other_sign(ttnn, x, y)), -1.0, cut), held)
+    return builder.cast(ttnn.where(ttnn.logical_and(vanished, _other_sign(ttnn, x, y)), -1.0, cut), original_dtype)
 
 
 def _other_sign(ttnn: Any, x: Handle, y: Operand) -> Handle:
@@ -185,9 +185,9 @@ def remainder(ttnn: Any, builder: ProgramBuilder, x: Handle, y: Operand) -> Hand
         if is_number(y) and is_power_of_two(y):
             return ttnn.bitwise_and(x, y - 1)
         return ttnn.remainder(x, y)
-    held = x.dtype
+    original_dtype = x.dtype
     x, y, rest = _rest(ttnn, builder, x, y)
-    return builder.cast(ttnn.where(_other_sign(ttnn, rest, y), ttnn.add(rest, y), rest), held)
+    return builder.cast(ttnn.where(_other_sign(ttnn, rest, y), ttnn.add(rest, y), rest), original_dtype)
 
 
 @elementwise(aten.fmod.Tensor, aten.fmod.Scalar)
@@ -232,17 +232,17 @@ def _exact_division(
     """
     if is_number(y) and abs(y) < SMALLEST_DIVISOR:
         refuse(f"the last bits of the divisor {y} are denormal numbers, which the device does not have")
-    whole = ttnn.trunc(quotient)
+    integer = ttnn.trunc(quotient)
     rest = x
     for part in _parts_of_8_bits(ttnn, builder, y):
-        rest = ttnn.subtract(rest, ttnn.multiply(whole, part))
-    rest = ttnn.where(ttnn.eq(whole, 0.0), x, rest)  # infinity cannot be split
+        rest = ttnn.subtract(rest, ttnn.multiply(integer, part))
+    rest = ttnn.where(ttnn.eq(integer, 0.0), x, rest)  # infinity cannot be split
     # Correct a quotient that was rounded up to the next integer.
     one = ttnn.where(_other_sign(ttnn, x, y), -1.0, 1.0)
     step = ttnn.multiply(one, y)  # with the sign of x
     over = _other_sign(ttnn, rest, step)
     rest = ttnn.where(over, ttnn.add(rest, step), rest)
-    return ttnn.where(over, ttnn.subtract(whole, one), whole), rest
+    return ttnn.where(over, ttnn.subtract(integer, one), integer), rest
 
 
 def _parts_of_8_bits(ttnn: Any, builder: ProgramBuilder, y: Operand) -> list[Operand]:
@@ -285,34 +285,34 @@ def power(ttnn: Any, builder: ProgramBuilder, x: Handle, exponent: Operand) -> A
         return getattr(ttnn, named)(x)
     if x.dtype is BFLOAT16 and abs(exponent) > LARGEST_POWER:
         return builder.cast(power(ttnn, builder, builder.cast(x, FLOAT32), exponent), BFLOAT16)
-    made = ttnn.pow(x, float(exponent))
+    result = ttnn.pow(x, float(exponent))
     if x.dtype is FLOAT32:
-        made = _at_the_ends(ttnn, x, float(exponent), made)
+        result = _at_the_ends(ttnn, x, float(exponent), result)
     if float(exponent).is_integer():
-        return made
+        return result
     # The kernel treats infinity as the largest number.
     infinite = builder.cast(ttnn.isinf(x), x.dtype)
-    return ttnn.where(infinite, math.inf if exponent > 0 else 0.0, made)
+    return ttnn.where(infinite, math.inf if exponent > 0 else 0.0, result)
 
 
 LARGEST_POWER = 8  # up to which the bfloat16 kernel is accurate within 2 %
 SMALLEST_EXPONENT = -126  # of a float32 that is not denormal
 
 
-def _at_the_ends(ttnn: Any, x: Handle, exponent: float, made: Handle) -> Handle:
+def _at_the_ends(ttnn: Any, x: Handle, exponent: float, result: Handle) -> Handle:
     """Underflow yields 0, and negative powers of 0 infinity, where the float32 kernel yields NaN."""
     if exponent < 0:
-        made = ttnn.where(ttnn.eq(x, 0.0), math.inf, made)
+        result = ttnn.where(ttnn.eq(x, 0.0), math.inf, result)
     bound = SMALLEST_EXPONENT / exponent
     if not SMALLEST_EXPONENT < bound < -SMALLEST_EXPONENT:  # no number is that small or large
-        return made
+        return result
     if exponent.is_integer():  # negative bases are valid, too
         x = ttnn.abs(x)
     if exponent > 0:
         below = ttnn.logical_and(ttnn.ge(x, 0.0), ttnn.lt(x, 2.0**bound))
     else:
         below = ttnn.gt(x, 2.0**bound)
-    return ttnn.where(below, 0.0, made)
+    return ttnn.where(below, 0.0, result)
 
 
 LARGEST_EXPONENT = 160  # of 2, well beyond the range of float32
@@ -328,10 +328,12 @@ def power_of_number(ttnn: Any, builder: ProgramBuilder, base: Operand, exponent:
         refuse(f"powers of {base} are not computed on the device")
     if base == 1:
         return all_over(builder, 1)
-    held = exponent.dtype
+    original_dtype = exponent.dtype
     # In float32: the bfloat16 kernel has an error of 2.5 % at large exponents, and fails beyond 2^128.
     reach = LARGEST_EXPONENT / abs(math.log2(base))
-    return builder.cast(ttnn.rpow(ttnn.clamp(builder.cast(exponent, FLOAT32), -reach, reach), float(base)), held)
+    return builder.cast(
+        ttnn.rpow(ttnn.clamp(builder.cast(exponent, FLOAT32), -reach, reach), float(base)), original_dtype
+    )
 
 
 # -- other binary functions -------------------------------------------------------------------------------------------

@@ -57,8 +57,8 @@ def cast(ttnn: Any, builder: ProgramBuilder, x: Value, dtype: torch.dtype) -> Va
     if x.is_static:
         return x.prepared(torch.Tensor.to, dtype)
     (handle,), form = builder.aligned([x], x.shape)
-    made = _cast_handle(ttnn, builder, handle, x, dtype)
-    return builder.value(made, x.shape, dtype, form)
+    result = _cast_handle(ttnn, builder, handle, x, dtype)
+    return builder.value(result, x.shape, dtype, form)
 
 
 def _cast_handle(ttnn: Any, builder: ProgramBuilder, handle: Handle, x: Value, dtype: torch.dtype) -> Handle:

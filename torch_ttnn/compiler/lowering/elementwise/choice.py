@@ -119,9 +119,9 @@ def nan_to_num(
     if x.dtype is INT32 or result_dtype(builder) is torch.bool:
         return x
     largest = torch.finfo(torch.float32 if x.dtype is FLOAT32 else torch.bfloat16).max
-    made = ttnn.where(ttnn.isnan(x), fitted(nan or 0.0, x.dtype), x)
-    made = ttnn.where(ttnn.isposinf(x), fitted(largest if posinf is None else posinf, x.dtype), made)
-    return ttnn.where(ttnn.isneginf(x), fitted(-largest if neginf is None else neginf, x.dtype), made)
+    result = ttnn.where(ttnn.isnan(x), fitted(nan or 0.0, x.dtype), x)
+    result = ttnn.where(ttnn.isposinf(x), fitted(largest if posinf is None else posinf, x.dtype), result)
+    return ttnn.where(ttnn.isneginf(x), fitted(-largest if neginf is None else neginf, x.dtype), result)
 
 
 @elementwise(aten.heaviside.default)

@@ -35,23 +35,23 @@ def native_dropout(ttnn: Any, builder: ProgramBuilder, x: Value, p: float, train
     """x / (1 - p) where the mask is true, else 0; and the mask."""
     handle, form = in_storage(builder, x)
     if train is False or p == 0:
-        whole = builder.static(torch.ones(x.shape, dtype=torch.bool))
-        return x, whole
+        all_kept = builder.static(torch.ones(x.shape, dtype=torch.bool))
+        return x, all_kept
     if p == 1:
         nothing = builder.static(torch.zeros(x.shape, dtype=x.dtype))
         return nothing, builder.static(torch.zeros(x.shape, dtype=torch.bool))
     mask = ttnn.ge(_uniform(ttnn, builder, handle.shape), p, dtype=DataType.BFLOAT16)
     kept = ttnn.multiply(handle, builder.cast(mask, handle.dtype))
-    made = ttnn.multiply(kept, 1.0 / (1.0 - p))
-    return builder.value(made, x.shape, x.dtype, form), builder.value(mask, x.shape, torch.bool, form)
+    result = ttnn.multiply(kept, 1.0 / (1.0 - p))
+    return builder.value(result, x.shape, x.dtype, form), builder.value(mask, x.shape, torch.bool, form)
 
 
 @lowers(aten.native_dropout_backward.default)
 def native_dropout_backward(ttnn: Any, builder: ProgramBuilder, grad: Value, mask: Value, scale: float) -> Value:
     """Multiplies in one step: rounding 1 / (1 - p) times the mask would bias all gradients."""
-    (held, kept), form = builder.aligned([grad, mask], grad.shape)
-    made = ttnn.multiply(ttnn.multiply(held, builder.cast(kept, held.dtype)), scale)
-    return builder.value(made, grad.shape, grad.dtype, form)
+    (gradient, kept), form = builder.aligned([grad, mask], grad.shape)
+    result = ttnn.multiply(ttnn.multiply(gradient, builder.cast(kept, gradient.dtype)), scale)
+    return builder.value(result, grad.shape, grad.dtype, form)
 
 
 @lowers(aten.bernoulli.p)
@@ -62,5 +62,5 @@ def bernoulli(ttnn: Any, builder: ProgramBuilder, x: Value, p: float = 0.5, *, g
     dtype = builder.device_dtype(x.dtype)
     if not x.is_float:
         refuse("random integers and booleans are torch's")
-    made = ttnn.lt(_uniform(ttnn, builder, x.shape or (1,)), p, dtype=dtype)
-    return builder.value(builder.reshaped(made, x.shape), x.shape, x.dtype, Form.plain(x.shape))
+    result = ttnn.lt(_uniform(ttnn, builder, x.shape or (1,)), p, dtype=dtype)
+    return builder.value(builder.reshaped(result, x.shape), x.shape, x.dtype, Form.plain(x.shape))

@@ -51,9 +51,9 @@ WHOLE = {
 }
 
 
-def _of_the_library(name: str, *, whole: bool = False) -> Callable[..., Handle]:
+def _of_the_library(name: str, *, keeps_integers: bool = False) -> Callable[..., Handle]:
     def function(ttnn: Any, x: Handle) -> Handle:
-        return x if whole and x.dtype is INT32 else getattr(ttnn, name)(x)
+        return x if keeps_integers and x.dtype is INT32 else getattr(ttnn, name)(x)
 
     function.__name__ = name
     return function
@@ -62,7 +62,7 @@ def _of_the_library(name: str, *, whole: bool = False) -> Callable[..., Handle]:
 for _overload, _name in PLAIN.items():
     elementwise(_overload)(_of_the_library(_name))
 for _overload, _name in WHOLE.items():
-    elementwise(_overload)(_of_the_library(_name, whole=True))
+    elementwise(_overload)(_of_the_library(_name, keeps_integers=True))
 
 
 # -- accurate in a limited domain only --------------------------------------------------------------------------------
@@ -157,8 +157,8 @@ def erfinv(ttnn: Any, x: Handle) -> Handle:
 @elementwise(aten.logit.default)
 def logit(ttnn: Any, builder: ProgramBuilder, x: Handle, eps: float | None = None) -> Handle:
     """In float32: bfloat16 cannot represent 0.999, and the quotient is near 1 where the logarithm is small."""
-    held = x.dtype
+    original_dtype = x.dtype
     x = builder.cast(x, FLOAT32)
     if eps is not None:
         x = ttnn.clamp(x, float(eps), 1 - float(eps))
-    return builder.cast(ttnn.log(ttnn.divide(x, ttnn.rsub(x, 1.0))), held)
+    return builder.cast(ttnn.log(ttnn.divide(x, ttnn.rsub(x, 1.0))), original_dtype)

@@ -99,55 +99,55 @@ def largest(
     dtype = builder.device_dtype(x.dtype)
     if 1 not in builder.used and rank == 2 and dtype is DataType.BFLOAT16:
         with contextlib.suppress(StaysOnHost):  # slices always fit L1
-            given = _pool_arguments(ttnn, builder, source, windows, padding, ceil_mode)
-            made = ttnn.max_pool2d(**given, dilation=list(windows.dilation))
-            return unbatched(image_layout.value(builder, made, source.shape[0], windows.output, x.dtype), shape), None
-    values, places = max_of_slices(ttnn, builder, source, windows, dtype, with_places=1 in builder.used)
+            arguments = _pool_arguments(ttnn, builder, source, windows, padding, ceil_mode)
+            result = ttnn.max_pool2d(**arguments, dilation=list(windows.dilation))
+            return unbatched(image_layout.value(builder, result, source.shape[0], windows.output, x.dtype), shape), None
+    values, indices = max_of_slices(ttnn, builder, source, windows, dtype, with_indices=1 in builder.used)
     batch, sizes = source.shape[0], windows.output
     found = unbatched(image_layout.value(builder, values, batch, sizes, x.dtype), shape)
-    if places is None:
+    if indices is None:
         return found, None
-    return found, unbatched(image_layout.value(builder, places, batch, sizes, torch.int64), shape)
+    return found, unbatched(image_layout.value(builder, indices, batch, sizes, torch.int64), shape)
 
 
 def max_of_slices(
-    ttnn: Any, builder: ProgramBuilder, x: Value, windows: Windows, dtype: DataType, *, with_places: bool
+    ttnn: Any, builder: ProgramBuilder, x: Value, windows: Windows, dtype: DataType, *, with_indices: bool
 ) -> tuple[Handle, Handle | None]:
     """A running maximum over taps; the first of equal values wins, as in torch."""
     if dtype is DataType.FLOAT32 and windows.has_empty_window:
         refuse("a window that sees nothing but border is minus infinity, which the device does not give in float32")
     source = padded_images(ttnn, image_layout.videos(ttnn, builder, x, ROW_MAJOR, dtype), windows.padding, LEAST[dtype])
     best: Handle | None = None
-    places: Handle | None = None
-    for seen, place in zip(taps_of(ttnn, source, windows), tap_places(builder, windows)):
+    indices: Handle | None = None
+    for seen, index in zip(taps_of(ttnn, source, windows), tap_indices(builder, windows)):
         seen = builder.tiled(seen)
         if best is None:
             best = seen
-            places = first_places(builder, windows, seen.shape).tile() if with_places else None
+            indices = first_indices(builder, windows, seen.shape).tile() if with_indices else None
             continue
-        if with_places:
-            places = ttnn.where(ttnn.gt(seen, best), place, places)
+        if with_indices:
+            indices = ttnn.where(ttnn.gt(seen, best), index, indices)
         best = ttnn.maximum(best, seen)
     assert best is not None
-    return best, places
+    return best, indices
 
 
-def tap_places(builder: ProgramBuilder, windows: Windows) -> list[Value]:
+def tap_indices(builder: ProgramBuilder, windows: Windows) -> list[Value]:
     """For every tap, the image index of the pixel that each window reads with it: [1, *output, 1]."""
     starts = [[start - pad[0] for start, pad in zip(windows.start(tap), windows.padding)] for tap in windows.taps]
     return [
-        builder.static(_places(windows, [rows_of(windows, axis, at) for axis, at in enumerate(at_tap)]))
+        builder.static(_pixel_indices(windows, [rows_of(windows, axis, at) for axis, at in enumerate(at_tap)]))
         for at_tap in starts
     ]
 
 
-def first_places(builder: ProgramBuilder, windows: Windows, shape: Sequence[int]) -> Value:
+def first_indices(builder: ProgramBuilder, windows: Windows, shape: Sequence[int]) -> Value:
     """The index of each window's first pixel within the image: torch's result if no value is larger."""
     rows = []
-    for axis, (pad, apart) in enumerate(zip(windows.padding, windows.dilation)):
+    for axis, (pad, dilation) in enumerate(zip(windows.padding, windows.dilation)):
         row = rows_of(windows, axis, -pad[0])
-        rows.append(torch.where(row < 0, row % apart, row))
-    return builder.static(_places(windows, rows).expand(shape).contiguous())
+        rows.append(torch.where(row < 0, row % dilation, row))
+    return builder.static(_pixel_indices(windows, rows).expand(shape).contiguous())
 
 
 def rows_of(windows: Windows, axis: int, start: int) -> torch.Tensor:
@@ -155,15 +155,15 @@ def rows_of(windows: Windows, axis: int, start: int) -> torch.Tensor:
     return torch.arange(windows.output[axis], dtype=torch.int32) * windows.stride[axis] + start
 
 
-def _places(windows: Windows, rows: Sequence[torch.Tensor]) -> torch.Tensor:
+def _pixel_indices(windows: Windows, rows: Sequence[torch.Tensor]) -> torch.Tensor:
     """Linear pixel indices in an image, from the index along each dimension."""
     rank = len(rows)
-    place = torch.zeros((1,) * rank, dtype=torch.int32)
+    index = torch.zeros((1,) * rank, dtype=torch.int32)
     for axis, row in enumerate(rows):
-        place = place + row.view([-1 if each == axis else 1 for each in range(rank)]) * math.prod(
+        index = index + row.view([-1 if each == axis else 1 for each in range(rank)]) * math.prod(
             windows.sizes[axis + 1 :]
         )
-    return place.view(1, *place.shape, 1)
+    return index.view(1, *index.shape, 1)
 
 
 # -- average pools ----------------------------------------------------------------------------------------------------
@@ -186,24 +186,24 @@ def mean(
     source = batched(x, rank)
     windows = Windows.of(source.shape[2:], kernel, stride or kernel, padding, (1,), shape[-rank:])
     dtype = builder.device_dtype(x.dtype)
-    made: Handle | None = None
+    result: Handle | None = None
     if rank == 2 and dtype is DataType.BFLOAT16:
         with contextlib.suppress(StaysOnHost):  # slices always fit L1
-            made = ttnn.avg_pool2d(
+            result = ttnn.avg_pool2d(
                 **_pool_arguments(ttnn, builder, source, windows, padding, ceil_mode),
                 count_include_pad=count_include_pad,
                 divisor_override=divisor_override,
                 compute_kernel_config=builder.accurate,
             )
-    if made is None and len(windows.taps) > MOST_TAPS:
+    if result is None and len(windows.taps) > MOST_TAPS:
         matrices = means_of(windows, spread(padding, rank), count_include_pad, divisor_override)
         maps = [None if each is None else LinearMap(each, each.sign()) for each in matrices]
         return unbatched(along_images(ttnn, builder, source, maps), shape)
-    if made is None:
-        made = sum_of_slices(ttnn, builder, source, windows, dtype)
+    if result is None:
+        result = sum_of_slices(ttnn, builder, source, windows, dtype)
         shares = shares_of(windows, spread(padding, rank), count_include_pad, divisor_override)
-        made = ttnn.multiply(made, builder.static(shares).tile(dtype))
-    return unbatched(image_layout.value(builder, made, source.shape[0], windows.output, x.dtype), shape)
+        result = ttnn.multiply(result, builder.static(shares).tile(dtype))
+    return unbatched(image_layout.value(builder, result, source.shape[0], windows.output, x.dtype), shape)
 
 
 def sum_of_slices(ttnn: Any, builder: ProgramBuilder, x: Value, windows: Windows, dtype: DataType) -> Handle:
@@ -283,6 +283,6 @@ def mean_over_image(ttnn: Any, builder: ProgramBuilder, x: Value, dims: Sequence
     assert sorted(dim % x.ndim for dim in dims) == list(range(2, x.ndim))
     pixels = math.prod(sizes)
     source = image_layout.arranged(ttnn, builder, x, (batch, 1, pixels, channels), TILE, None)
-    made = ttnn.mean(source, dim=2, keepdim=True, compute_kernel_config=builder.accurate)
+    result = ttnn.mean(source, dim=2, keepdim=True, compute_kernel_config=builder.accurate)
     shape = (batch, channels, *(1,) * len(sizes)) if keepdim else (batch, channels)
-    return builder.value(builder.reshaped(made, (1, 1, batch, channels)), (batch, channels), x.dtype).view(shape)
+    return builder.value(builder.reshaped(result, (1, 1, batch, channels)), (batch, channels), x.dtype).view(shape)

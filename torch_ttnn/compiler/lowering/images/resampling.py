@@ -143,8 +143,8 @@ def repeated(ttnn: Any, builder: ProgramBuilder, x: Value, factor: Sequence[int]
         refuse("bilinear upsampling takes bfloat16 only")
     batch, _, *sizes = x.shape
     source = image_layout.videos(ttnn, builder, x, ROW_MAJOR, dtype)
-    made = ttnn.upsample(source, list(factor), mode=mode, memory_config=ttnn.DRAM_MEMORY_CONFIG)
-    return image_layout.value(builder, made, batch, [size * each for size, each in zip(sizes, factor)], x.dtype)
+    result = ttnn.upsample(source, list(factor), mode=mode, memory_config=ttnn.DRAM_MEMORY_CONFIG)
+    return image_layout.value(builder, result, batch, [size * each for size, each in zip(sizes, factor)], x.dtype)
 
 
 def matrices_of(
@@ -160,20 +160,20 @@ def matrices_of(
     found: list[LinearMap | None] = []
     for axis, (old, new) in enumerate(zip(sizes, output_size)):
         # Unit vectors lie along the dimension, and are enumerated along another (of unchanged size), or the channels.
-        beside = 1 if rank == 1 else 2 + (axis + 1) % rank
+        other_axis = 1 if rank == 1 else 2 + (axis + 1) % rank
         shape = [1] * (rank + 2)
-        shape[beside], shape[axis + 2] = old, old
+        shape[other_axis], shape[axis + 2] = old, old
         size = [new if each == axis + 2 else shape[each] for each in range(2, rank + 2)]
         only = [scale if each == axis else None for each, scale in enumerate(scales)]
         with torch.utils._python_dispatch._disable_current_modes():
             same = torch.eye(old)
-            made = operation(same.view(shape), size, *options, *only).movedim(axis + 2, 0).reshape(new, old)
-            if old == new and torch.equal(made, same):
+            result = operation(same.view(shape), size, *options, *only).movedim(axis + 2, 0).reshape(new, old)
+            if old == new and torch.equal(result, same):
                 found.append(None)
                 continue
             is_smooth = operation.overloadpacket in SMOOTH
-            reach = _reach(operation, rank, axis, old, new, options, only) if is_smooth else made.sign()
-            found.append(LinearMap(made.contiguous(), reach))
+            reach = _reach(operation, rank, axis, old, new, options, only) if is_smooth else result.sign()
+            found.append(LinearMap(result.contiguous(), reach))
     return found
 
 
@@ -193,13 +193,13 @@ def _reach(
     sizes, size, middle = [4] * rank, [5] * rank, [2] * rank
     sizes[axis], size[axis] = old, new
     x = torch.zeros(1, old, *sizes)  # one channel per pixel
-    place: list[Any] = [1] * rank
-    place[axis] = slice(None)
-    x[(0, slice(None), *place)] = torch.where(torch.eye(old) > 0, torch.inf, 0.0)
-    taken: list[Any] = [*middle]
-    taken[axis] = slice(None)
-    made = operation(x, size, *options, *scales)[(0, slice(None), *taken)].t()
-    return (made.clamp(-1, 1) * ~made.isfinite()).contiguous()
+    source: list[Any] = [1] * rank
+    source[axis] = slice(None)
+    x[(0, slice(None), *source)] = torch.where(torch.eye(old) > 0, torch.inf, 0.0)
+    index: list[Any] = [*middle]
+    index[axis] = slice(None)
+    result = operation(x, size, *options, *scales)[(0, slice(None), *index)].t()
+    return (result.clamp(-1, 1) * ~result.isfinite()).contiguous()
 
 
 @lowers(*BACKWARD, when=no_resampling)
@@ -254,7 +254,9 @@ def grid_sampler_2d(
         source = ttnn.pad(source, [(0, 0), (0, 0), (0, 0), (0, missing)], value=0.0)
     # Points stay float32: in bfloat16 they would be off by whole pixels.
     points = grid.row_major(DataType.FLOAT32)
-    made: Handle = ttnn.grid_sample(source, points, mode="bilinear", padding_mode="zeros", align_corners=align_corners)
+    result: Handle = ttnn.grid_sample(
+        source, points, mode="bilinear", padding_mode="zeros", align_corners=align_corners
+    )
     if missing:
-        made = ttnn.slice(made, [0, 0, 0, 0], [*made.shape[:3], channels])
-    return image_layout.value(builder, made, batch, grid.shape[1:3], x.dtype)
+        result = ttnn.slice(result, [0, 0, 0, 0], [*result.shape[:3], channels])
+    return image_layout.value(builder, result, batch, grid.shape[1:3], x.dtype)

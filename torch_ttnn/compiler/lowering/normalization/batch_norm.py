@@ -47,8 +47,8 @@ def inference(
     eps: float,
 ) -> Value:
     """x × scale + shift, with one of each per channel."""
-    given = [each for each in (weight, bias, mean, variance) if each is not None]
-    if all(each.is_static for each in given):
+    parameters = [each for each in (weight, bias, mean, variance) if each is not None]
+    if all(each.is_static for each in parameters):
         scale, shift = prepared_scale(weight, bias, mean, variance, eps)
     else:
         scale, shift = device_scale(ttnn, builder, weight, bias, mean, variance, eps)
@@ -102,8 +102,8 @@ def scaled(ttnn: Any, builder: ProgramBuilder, x: Value, scale: Value, shift: Va
     factors = [image_layout.per_channel(each, x.ndim) for each in (scale, shift)]
     (source, scale_here, shift_here), form = builder.aligned([x, *factors], x.shape)
     source, scale_here, shift_here = (builder.cast(each, dtype) for each in (source, scale_here, shift_here))
-    made = ttnn.addcmul(shift_here, source, scale_here, value=1.0)
-    return builder.value(made, x.shape, x.dtype, form=form)
+    result = ttnn.addcmul(shift_here, source, scale_here, value=1.0)
+    return builder.value(result, x.shape, x.dtype, form=form)
 
 
 # -- with batch statistics -------------------------------------------------------------------------------------------
@@ -123,14 +123,14 @@ def batch_norm_functional(
     eps: float,
 ) -> tuple[Any, ...]:
     if not training:
-        made = inference(ttnn, builder, x, weight, bias, running_mean, running_var, eps)
-        return made, None, None, running_mean, running_var
-    made, mean, rstd, variance = training_norm(ttnn, builder, x, weight, bias, eps)
+        result = inference(ttnn, builder, x, weight, bias, running_mean, running_var, eps)
+        return result, None, None, running_mean, running_var
+    result, mean, rstd, variance = training_norm(ttnn, builder, x, weight, bias, eps)
     count = x.numel // x.shape[1]
     spread = ttnn.multiply(variance, count / (count - 1)) if count > 1 else variance
     moved_mean = moved(ttnn, builder, running_mean, mean, momentum)
     moved_var = moved(ttnn, builder, running_var, spread, momentum)
-    return made, vector(builder, mean), vector(builder, rstd), moved_mean, moved_var
+    return result, vector(builder, mean), vector(builder, rstd), moved_mean, moved_var
 
 
 @lowers(aten._native_batch_norm_legit.no_stats)
@@ -144,8 +144,8 @@ def batch_norm_no_stats(
     momentum: float,
     eps: float,
 ) -> tuple[Any, ...]:
-    made, mean, rstd, _ = training_norm(ttnn, builder, x, weight, bias, eps)
-    return made, vector(builder, mean), vector(builder, rstd)
+    result, mean, rstd, _ = training_norm(ttnn, builder, x, weight, bias, eps)
+    return result, vector(builder, mean), vector(builder, rstd)
 
 
 def training_norm(
@@ -160,11 +160,11 @@ def training_norm(
     variance = column_mean(ttnn, builder, ttnn.multiply(centred, centred))
     rstd = ttnn.rsqrt(ttnn.add(variance, eps))
     scale = rstd if weight is None else ttnn.multiply(rstd, row(weight))
-    made = ttnn.multiply(centred, scale)
+    result = ttnn.multiply(centred, scale)
     if bias is not None:
-        made = ttnn.add(made, row(bias))
-    made = builder.reshaped(builder.cast(made, dtype), (1, 1, x.numel // channels, channels))
-    return image_layout.value(builder, made, batch, sizes, x.dtype), mean, rstd, variance
+        result = ttnn.add(result, row(bias))
+    result = builder.reshaped(builder.cast(result, dtype), (1, 1, x.numel // channels, channels))
+    return image_layout.value(builder, result, batch, sizes, x.dtype), mean, rstd, variance
 
 
 def column_mean(ttnn: Any, builder: ProgramBuilder, rows: Handle) -> Handle:

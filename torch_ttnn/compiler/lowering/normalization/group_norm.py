@@ -39,11 +39,11 @@ def group_norm(
     variance = group_mean(ttnn, builder, ttnn.multiply(centred, centred), share)
     rstd = ttnn.rsqrt(ttnn.add(variance, eps))
     scale = rstd if weight is None else ttnn.multiply(rstd, channel_row(weight))
-    made = ttnn.multiply(centred, scale)
+    normed = ttnn.multiply(centred, scale)
     if bias is not None:
-        made = ttnn.add(made, channel_row(bias))
-    made = builder.reshaped(builder.cast(made, builder.device_dtype(x.dtype)), (1, 1, batch * pixels, channels))
-    result = image_layout.value(builder, made, batch, x.shape[2:], x.dtype)
+        normed = ttnn.add(normed, channel_row(bias))
+    normed = builder.reshaped(builder.cast(normed, builder.device_dtype(x.dtype)), (1, 1, batch * pixels, channels))
+    result = image_layout.value(builder, normed, batch, x.shape[2:], x.dtype)
     return result, per_group(ttnn, builder, mean, batch, groups), per_group(ttnn, builder, rstd, batch, groups)
 
 

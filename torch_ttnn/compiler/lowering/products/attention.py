@@ -123,15 +123,15 @@ def attend(ttnn: Any, builder: ProgramBuilder, q: Value, k: Value, v: Value, mas
     """Attention of [batch, heads, length, width]; queries may share key heads (GQA)."""
     fits = q.shape[0] == k.shape[0] and k.shape[3] == v.shape[3] and q.shape[3] <= WIDEST
     if builder.float_dtype is FLOAT32 or not fits:
-        made, _ = _by_products(ttnn, builder, q, k, v, mask, scale, with_sums=False)
-        return made
+        result, _ = _by_products(ttnn, builder, q, k, v, mask, scale, with_sums=False)
+        return result
     width = q.shape[3]
     missing = -width % TILE_SIZE
     operands = [builder.cast(each.tile(), BFLOAT16) for each in (q, k, v)]
     if missing:
         operands = [ttnn.pad(each, [(0, 0), (0, 0), (0, 0), (0, missing)], 0.0) for each in operands]
     options: dict[str, Any] = {} if mask.added is None else {"attn_mask": mask.added}
-    made = ttnn.transformer.scaled_dot_product_attention(
+    result = ttnn.transformer.scaled_dot_product_attention(
         *operands,
         is_causal=mask.is_causal,
         scale=scale,
@@ -140,10 +140,10 @@ def attend(ttnn: Any, builder: ProgramBuilder, q: Value, k: Value, v: Value, mas
         **options,
     )
     if missing:
-        made = ttnn.slice(made, [0, 0, 0, 0], list(q.shape), [1, 1, 1, 1])
+        result = ttnn.slice(result, [0, 0, 0, 0], list(q.shape), [1, 1, 1, 1])
     if mask.seeing is not None:
-        made = ttnn.multiply(made, mask.seeing)
-    return builder.value(made, q.shape, q.dtype)
+        result = ttnn.multiply(result, mask.seeing)
+    return builder.value(result, q.shape, q.dtype)
 
 
 def _scores(ttnn: Any, builder: ProgramBuilder, q: Handle, k: Handle, mask: Mask, scale: float) -> Handle:
@@ -173,8 +173,8 @@ def _by_products(
     keys, values = _shared_heads(ttnn, k, q.shape[1]), _shared_heads(ttnn, v, q.shape[1])
     scores = _scores(ttnn, builder, q.tile(), keys, mask, scale)
     weights = _weights(ttnn, builder, scores, mask)
-    made = ttnn.matmul(weights, values, dtype=builder.device_dtype(q.dtype), compute_kernel_config=builder.accurate)
-    result = builder.value(made, (*q.shape[:3], v.shape[3]), q.dtype)
+    output = ttnn.matmul(weights, values, dtype=builder.device_dtype(q.dtype), compute_kernel_config=builder.accurate)
+    result = builder.value(output, (*q.shape[:3], v.shape[3]), q.dtype)
     if not with_sums:
         return result, None
     options = {"dim": -1, "keepdim": True, "compute_kernel_config": builder.accurate}

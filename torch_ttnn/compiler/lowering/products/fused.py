@@ -58,14 +58,14 @@ def _sliced_heads(
     """For heads that the library's operation does not support: three slices, each viewed as heads."""
     batch, length, total = x.shape
     width = total // (heads + 2 * kv_heads)
-    handle, start, made = x.tile(), 0, []
+    handle, start, result = x.tile(), 0, []
     for count in (heads, kv_heads, kv_heads):
         end = start + count * width
         piece = ttnn.slice(handle, [0, 0, start], [batch, length, end], [1, 1, 1])
         seen = builder.value(piece, (batch, length, count * width), x.dtype).view((batch, length, count, width))
-        made.append(seen.permute((0, 2, 1, 3)))
+        result.append(seen.permute((0, 2, 1, 3)))
         start = end
-    return made[0], made[1], made[2]
+    return result[0], result[1], result[2]
 
 
 # -- softmax ----------------------------------------------------------------------------------------------------------
@@ -101,8 +101,8 @@ def rotary_embedding(
     if x.ndim == 4 and cos.shape[2] == sin.shape[2] == 1 and x.shape[2] > 1:
         # [B, S, H, D]: move positions next to the width, as attention needs them and as fills tiles.
         swapped = [each.permute((0, 2, 1, 3)) for each in (x, cos, sin)]
-        made = rotary_embedding(ttnn, builder, *swapped, interleaved, width)
-        return builder.value(made, swapped[0].shape, x.dtype).permute((0, 2, 1, 3))
+        result = rotary_embedding(ttnn, builder, *swapped, interleaved, width)
+        return builder.value(result, swapped[0].shape, x.dtype).permute((0, 2, 1, 3))
     if not interleaved and _is_whole(ttnn, x, cos, sin, width):
         handle = ttnn.experimental.rotary_embedding(x.tile(), cos.tile(BFLOAT16), sin.tile(BFLOAT16))
         if handle.shape == x.shape:
@@ -110,8 +110,8 @@ def rotary_embedding(
         return ttnn.slice(handle, [0] * x.ndim, list(x.shape), [1] * x.ndim)
     missing = x.shape[-1] - width
     cosines, sines = [_widened(ttnn, each, missing, fill) for each, fill in ((cos, 1.0), (sin, 0.0))]
-    turned = _rotated(ttnn, builder, x, builder.static(rotation_matrix(x.shape[-1], width, interleaved)))
-    return ttnn.add(ttnn.multiply(x, cosines), ttnn.multiply(turned, sines))
+    rotated = _rotated(ttnn, builder, x, builder.static(rotation_matrix(x.shape[-1], width, interleaved)))
+    return ttnn.add(ttnn.multiply(x, cosines), ttnn.multiply(rotated, sines))
 
 
 def _is_whole(ttnn: Any, x: Value, cos: Value, sin: Value, width: int) -> bool:
@@ -149,7 +149,7 @@ def _rotated(ttnn: Any, builder: ProgramBuilder, x: Value, matrix: Value) -> Han
     for _ in range(3):
         part = builder.cast(handle, BFLOAT16)
         handle = ttnn.subtract(handle, builder.cast(part, FLOAT32))
-        turned = ttnn.matmul(part, matrix.tile(BFLOAT16), dtype=FLOAT32, compute_kernel_config=builder.accurate)
-        total = turned if total is None else ttnn.add(total, turned)
+        term = ttnn.matmul(part, matrix.tile(BFLOAT16), dtype=FLOAT32, compute_kernel_config=builder.accurate)
+        total = term if total is None else ttnn.add(total, term)
     assert total is not None
     return total

@@ -69,8 +69,8 @@ def _flattened(builder: ProgramBuilder, x: Value, y: Value) -> tuple[Value, Valu
     if order[0] != 0 or shape[0] != x.shape[0]:
         return x, y
     stored = sorted(range(1, len(order)), key=order.__getitem__)  # torch's dimensions in storage order
-    apart = y.view((*shape[1:], y.shape[1]))
-    rows = apart.permute((*[dim - 1 for dim in stored], len(stored))).view(y.shape)
+    as_image = y.view((*shape[1:], y.shape[1]))
+    rows = as_image.permute((*[dim - 1 for dim in stored], len(stored))).view(y.shape)
     image = Handle(source, SPEC[source])
     return builder.value(builder.reshaped(image, x.shape), x.shape, x.dtype), rows
 
@@ -102,20 +102,20 @@ def _plus(
     ttnn: Any,
     builder: ProgramBuilder,
     bias: Value,
-    made: Handle,
+    result: Handle,
     shape: tuple[int, ...],
     beta: float,
     alpha: float,
     activation: str | None,
 ) -> Any:
-    """beta × bias + alpha × made, then an activation; with beta = 0 the bias is ignored, as in torch."""
+    """beta × bias + alpha × result, then an activation; with beta = 0 the bias is ignored, as in torch."""
     if alpha != 1:
-        made = ttnn.multiply(made, alpha)
+        result = ttnn.multiply(result, alpha)
     if beta != 0:
-        made = builder.reshaped(made, shape)
-        term = builder.cast(bias.tile(), made.dtype)
-        made = ttnn.add(made, term if beta == 1 else ttnn.multiply(term, beta))
-    return made if activation is None else getattr(ttnn, activation)(made)
+        result = builder.reshaped(result, shape)
+        term = builder.cast(bias.tile(), result.dtype)
+        result = ttnn.add(result, term if beta == 1 else ttnn.multiply(term, beta))
+    return result if activation is None else getattr(ttnn, activation)(result)
 
 
 @lowers(aten.mm.default, aten.bmm.default)
@@ -152,8 +152,8 @@ def baddbmm(
 def addbmm(
     ttnn: Any, builder: ProgramBuilder, bias: Value, x: Value, y: Value, *, beta: float = 1, alpha: float = 1
 ) -> Handle:
-    made = ttnn.sum(product(ttnn, builder, x, y), dim=0, compute_kernel_config=builder.accurate)
-    return _plus(ttnn, builder, bias, made, (x.shape[1], y.shape[2]), beta, alpha, None)
+    result = ttnn.sum(product(ttnn, builder, x, y), dim=0, compute_kernel_config=builder.accurate)
+    return _plus(ttnn, builder, bias, result, (x.shape[1], y.shape[2]), beta, alpha, None)
 
 
 @lowers(aten.mv.default)
@@ -178,5 +178,5 @@ def linear(ttnn: Any, builder: ProgramBuilder, x: Value, weight: Value, bias: Va
     if weight.ndim != 2 or x.ndim == 0:
         refuse("a linear layer whose weight is no matrix")
     rows = x.view((x.numel // x.shape[-1], x.shape[-1]))
-    made = product(ttnn, builder, rows, weight.permute((1, 0)), bias)
-    return builder.reshaped(made, (*x.shape[:-1], weight.shape[0]))
+    result = product(ttnn, builder, rows, weight.permute((1, 0)), bias)
+    return builder.reshaped(result, (*x.shape[:-1], weight.shape[0]))

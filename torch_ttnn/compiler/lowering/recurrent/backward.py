@@ -40,12 +40,12 @@ class _Loop:
     def through_gates(self, gates: Handle) -> Handle:
         """The gradient of the previous hidden state from those of the gates, [1, gates, B, H]."""
         options = {"compute_kernel_config": self.builder.accurate}
-        made = self.ttnn.matmul(gates, self.weight, **options)
-        return made if gates.shape[1] == 1 else self.ttnn.sum(made, dim=1, keepdim=True, **options)
+        result = self.ttnn.matmul(gates, self.weight, **options)
+        return result if gates.shape[1] == 1 else self.ttnn.sum(result, dim=1, keepdim=True, **options)
 
-    def sequence(self, made: Sequence[Handle]) -> Handle:
+    def sequence(self, result: Sequence[Handle]) -> Handle:
         """All steps, concatenated, [T, B, size]."""
-        ordered = [made[place] for place in self.order] if self.order[0] else list(made)
+        ordered = [result[step] for step in self.order] if self.order[0] else list(result)
         whole = joined(self.ttnn, ordered)
         return self.builder.reshaped(whole, (self.count, *whole.shape[2:]))
 

@@ -46,16 +46,16 @@ def in_tiles(size: int) -> int:
 @prepares
 def gate_columns(weight: torch.Tensor, gates: int, rows: int) -> torch.Tensor:
     """[gates x H, K] as [rows, gates x columns]: transposed, and each gate padded to whole tiles."""
-    size, given = weight.shape[0] // gates, weight.shape[1]
-    apart = F.pad(weight.view(gates, size, given), (0, rows - given, 0, in_tiles(size) - size))
-    return apart.flatten(0, 1).T
+    size, inputs = weight.shape[0] // gates, weight.shape[1]
+    by_gate = F.pad(weight.view(gates, size, inputs), (0, rows - inputs, 0, in_tiles(size) - size))
+    return by_gate.flatten(0, 1).T
 
 
 @prepares
 def gate_row(bias: torch.Tensor, gates: int) -> torch.Tensor:
     """[gates x H] as one row, each gate padded to whole tiles."""
-    apart = bias.view(gates, -1)
-    return F.pad(apart, (0, in_tiles(apart.shape[1]) - apart.shape[1])).reshape(1, -1)
+    by_gate = bias.view(gates, -1)
+    return F.pad(by_gate, (0, in_tiles(by_gate.shape[1]) - by_gate.shape[1])).reshape(1, -1)
 
 
 @prepares
@@ -65,19 +65,19 @@ def recurrent_bias_of_new_gate(bias: torch.Tensor) -> torch.Tensor:
 
 
 @prepares
-def joint_bias_of_gru(given: torch.Tensor, recurrent: torch.Tensor) -> torch.Tensor:
+def joint_bias_of_gru(input_bias: torch.Tensor, recurrent: torch.Tensor) -> torch.Tensor:
     """The bias of the input projection: both biases of r and z, the input bias of n."""
-    return given + recurrent - recurrent_bias_of_new_gate(recurrent)
+    return input_bias + recurrent - recurrent_bias_of_new_gate(recurrent)
 
 
 def _columns(ttnn: Any, builder: ProgramBuilder, weight: Value, gates: int, rows: int) -> Value:
     if weight.is_static:
         return weight.prepared(gate_columns, gates, rows)
-    size, given = weight.shape[0] // gates, weight.shape[1]
-    apart = padded(
-        ttnn, builder, weight.view((gates, size, given)), [(0, 0), (0, in_tiles(size) - size), (0, rows - given)], 0.0
+    size, inputs = weight.shape[0] // gates, weight.shape[1]
+    by_gate = padded(
+        ttnn, builder, weight.view((gates, size, inputs)), [(0, 0), (0, in_tiles(size) - size), (0, rows - inputs)], 0.0
     )
-    return apart.view((gates * in_tiles(size), rows)).permute((1, 0))
+    return by_gate.view((gates * in_tiles(size), rows)).permute((1, 0))
 
 
 def _row(ttnn: Any, builder: ProgramBuilder, bias: Value | None, gates: int) -> Value | None:
@@ -165,9 +165,9 @@ class Layer:
     def gate(self, sums: Handle, number: int) -> Handle:
         return columns_from(self.ttnn, sums, number * self.width, (number + 1) * self.width)
 
-    def sequence(self, made: Sequence[Handle], size: int) -> Handle:
+    def sequence(self, result: Sequence[Handle], size: int) -> Handle:
         """States of all steps, in the order of computation, as [T, B, size]."""
-        ordered = [made[place] for place in self.order] if self.order[0] else list(made)
+        ordered = [result[step] for step in self.order] if self.order[0] else list(result)
         return columns_from(self.ttnn, joined(self.ttnn, ordered), 0, size)
 
     def stacked(self, sums: Sequence[Handle], gates: int) -> Handle:
@@ -198,7 +198,7 @@ def lstm_layer(
     reverse: bool,
 ) -> tuple[Any, ...]:
     layer = Layer(ttnn, builder, x, w_hh, 4, reverse)
-    given = layer.of_inputs(w_ih, _sum(ttnn, builder, b_ih, b_hh))
+    projected = layer.of_inputs(w_ih, _sum(ttnn, builder, b_ih, b_hh))
     weight = layer.recurrent(w_hh)
     projection = None if w_hr is None else _columns(ttnn, builder, w_hr, 1, layer.width).tile()
     hidden, cell = _state(ttnn, builder, h, builder.float_dtype), _state(ttnn, builder, c, FLOAT32)
@@ -207,7 +207,7 @@ def lstm_layer(
     cells: list[Handle] = []
     gates: list[Handle] = []
     for step in layer.order:
-        sums = ttnn.add(layer.times(hidden, weight), at(ttnn, given, step))
+        sums = ttnn.add(layer.times(hidden, weight), at(ttnn, projected, step))
         i, f, g, o = [layer.gate(sums, number) for number in range(4)]
         new = ttnn.multiply(i, g, input_tensor_a_activations=sigmoid, input_tensor_b_activations=tanh)
         cell = ttnn.add(ttnn.multiply(f, cell, input_tensor_a_activations=sigmoid), new)
@@ -241,7 +241,7 @@ def gru_layer(
 ) -> tuple[Any, ...]:
     layer = Layer(ttnn, builder, x, w_hh, 3, reverse)
     of_new, joint = _gru_biases(ttnn, builder, b_ih, b_hh)
-    given = layer.of_inputs(w_ih, joint)
+    projected = layer.of_inputs(w_ih, joint)
     weight = layer.recurrent(w_hh)
     bias = None if of_new is None else of_new.tile()
     hidden = _state(ttnn, builder, h, builder.float_dtype)
@@ -251,10 +251,10 @@ def gru_layer(
     gates: list[Handle] = []
     for step in layer.order:
         of_hidden = layer.times(hidden, weight, bias)
-        sums = ttnn.add(columns_at(ttnn, given, step, 0, 2 * width), columns_from(ttnn, of_hidden, 0, 2 * width))
+        sums = ttnn.add(columns_at(ttnn, projected, step, 0, 2 * width), columns_from(ttnn, of_hidden, 0, 2 * width))
         r, z, kept = layer.gate(sums, 0), layer.gate(sums, 1), layer.gate(of_hidden, 2)
         part = ttnn.multiply(r, kept, input_tensor_a_activations=sigmoid)
-        n = ttnn.add(columns_at(ttnn, given, step, 2 * width, 3 * width), part)
+        n = ttnn.add(columns_at(ttnn, projected, step, 2 * width, 3 * width), part)
         # tanh(n) + sigmoid(z) (h - tanh(n))
         change = ttnn.subtract(hidden, n, input_tensor_b_activations=tanh, dtype=FLOAT32)
         part = ttnn.multiply(z, change, input_tensor_a_activations=sigmoid)
@@ -290,12 +290,12 @@ def rnn_layer(
     reverse: bool,
 ) -> Handle:
     layer = Layer(ttnn, builder, x, w_hh, 1, reverse)
-    given = layer.of_inputs(w_ih, _sum(ttnn, builder, b_ih, b_hh))
+    projected = layer.of_inputs(w_ih, _sum(ttnn, builder, b_ih, b_hh))
     weight, hidden = layer.recurrent(w_hh), _state(ttnn, builder, h, builder.float_dtype)
     function = _function(ttnn, activation.upper())
     states: list[Handle] = []
     for step in layer.order:
         sums = layer.times(hidden, weight)
-        hidden = ttnn.add(sums, at(ttnn, given, step), activations=function, dtype=builder.float_dtype)
+        hidden = ttnn.add(sums, at(ttnn, projected, step), activations=function, dtype=builder.float_dtype)
         states.append(hidden)
     return layer.sequence(states, layer.hidden)

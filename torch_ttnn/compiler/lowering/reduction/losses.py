@@ -26,15 +26,17 @@ class _Targets:
     ) -> None:
         self.ttnn, self.builder = ttnn, builder
         self.axis = 1 if scores.ndim > 1 else 0
-        beside = [1] * scores.ndim
-        beside[self.axis] = scores.shape[self.axis]
+        broadcast = [1] * scores.ndim
+        broadcast[self.axis] = scores.shape[self.axis]
         numbers = torch.arange(scores.shape[self.axis], dtype=torch.int32)
         if 0 <= ignored < len(numbers):
             numbers[ignored] = -1
-        places = target.view((*target.shape[: self.axis], 1, *target.shape[self.axis :]))
-        classes = builder.static(numbers.reshape(beside))
-        chosen = builder.cast(ttnn.eq(places.tile(), classes.tile()), FLOAT32)
-        self.weighted: Handle = chosen if weight is None else ttnn.multiply(chosen, weight.view(beside).tile(FLOAT32))
+        expanded = target.view((*target.shape[: self.axis], 1, *target.shape[self.axis :]))
+        classes = builder.static(numbers.reshape(broadcast))
+        chosen = builder.cast(ttnn.eq(expanded.tile(), classes.tile()), FLOAT32)
+        self.weighted: Handle = (
+            chosen if weight is None else ttnn.multiply(chosen, weight.view(broadcast).tile(FLOAT32))
+        )
         self.chosen = chosen
 
     def over_classes(self, handle: Handle) -> Handle:
@@ -84,10 +86,10 @@ def nll_loss_backward(
     total_weight: Value,
 ) -> Handle:
     targets = _Targets(ttnn, builder, scores, target, weight, ignore_index)
-    given = grad.tile(FLOAT32)
+    upstream = grad.tile(FLOAT32)
     if reduction == MEAN:
-        given = ttnn.divide(given, total_weight.tile(FLOAT32))
+        upstream = ttnn.divide(upstream, total_weight.tile(FLOAT32))
     elif reduction == NONE:
         axis = targets.axis
-        given = builder.reshaped(given, (*grad.shape[:axis], 1, *grad.shape[axis:]))
-    return builder.cast(ttnn.neg(ttnn.multiply(targets.weighted, given)), builder.device_dtype(scores.dtype))
+        upstream = builder.reshaped(upstream, (*grad.shape[:axis], 1, *grad.shape[axis:]))
+    return builder.cast(ttnn.neg(ttnn.multiply(targets.weighted, upstream)), builder.device_dtype(scores.dtype))

@@ -80,8 +80,8 @@ def _with_index(
     operation: Callable[..., Handle],
     negated: bool,
 ) -> tuple[Any, Any]:
-    place = _index_of_largest(ttnn, builder, x, dim, keepdim, negated) if 1 in builder.used else None
-    return extreme(ttnn, builder, x, dim, keepdim, operation), place
+    index = _index_of_largest(ttnn, builder, x, dim, keepdim, negated) if 1 in builder.used else None
+    return extreme(ttnn, builder, x, dim, keepdim, operation), index
 
 
 @lowers(aten.max.dim)
@@ -112,20 +112,20 @@ def topk(
     if x.ndim == 0:
         return x, builder.static(torch.zeros((), dtype=torch.int64))
     handle, form = _comparable(builder, x)
-    values, places = ttnn.topk(handle, k, dim=form.axes[dim], largest=largest)
-    return _values_and_indices(builder, x, values, places, form.resized(dim % x.ndim, k))
+    values, indices = ttnn.topk(handle, k, dim=form.axes[dim], largest=largest)
+    return _values_and_indices(builder, x, values, indices, form.resized(dim % x.ndim, k))
 
 
 def _values_and_indices(
-    builder: ProgramBuilder, x: Value, values: Handle, places: Handle, form: Form
+    builder: ProgramBuilder, x: Value, values: Handle, indices: Handle, form: Form
 ) -> tuple[Any, Any]:
     """Values in the dtype that their users expect, and indices as integers."""
     is_wide = x.is_on_device and x.base().dtype is FLOAT32  # like the value that they may be compared with
     dtype = values.dtype if is_wide else builder.device_dtype(x.dtype)
-    made = builder.value(builder.cast(values, dtype), form.shape, x.dtype, form=form)
+    result = builder.value(builder.cast(values, dtype), form.shape, x.dtype, form=form)
     if 1 not in builder.used:
-        return made, None
-    return made, builder.value(builder.cast(places, INT32), form.shape, torch.int64, form=form)
+        return result, None
+    return result, builder.value(builder.cast(indices, INT32), form.shape, torch.int64, form=form)
 
 
 @lowers(aten.sort.default)
@@ -142,8 +142,8 @@ def stable_sort(
     if x.ndim == 0:
         return x, builder.static(torch.zeros((), dtype=torch.int64))
     handle, form = _comparable(builder, x)
-    values, places = ttnn.sort(handle, dim=form.axes[dim], descending=descending, stable=True)
-    return _values_and_indices(builder, x, values, places, form)
+    values, indices = ttnn.sort(handle, dim=form.axes[dim], descending=descending, stable=True)
+    return _values_and_indices(builder, x, values, indices, form)
 
 
 # -- cumulative ---------------------------------------------------------------------------------------------------

@@ -28,8 +28,8 @@ def dims_of(dim: Dims, rank: int) -> list[int]:
     """The dimensions to reduce, non-negative; none given means all."""
     if dim is None or (not isinstance(dim, int) and not dim):
         return list(range(rank))
-    given = [dim] if isinstance(dim, int) else list(dim)
-    return sorted({each % rank for each in given}) if rank else []
+    dims = [dim] if isinstance(dim, int) else list(dim)
+    return sorted({each % rank for each in dims}) if rank else []
 
 
 def in_storage(builder: ProgramBuilder, x: Value, dtype: DataType | None = None) -> tuple[Handle, Form]:
@@ -54,21 +54,21 @@ class Reduction:
         self.count = math.prod([x.shape[each] for each in self.dims])
         handle, self.form = (x.tile(), Form.plain(x.shape)) if x.is_static else x.stored()
         axes = {self.form.axes[each] for each in self.dims}
-        places = _places(self.form.held, axes, handle.shape)
-        if places is None:
-            grouped, places = _grouped(self.form.held, axes)
+        positions = _places(self.form.held, axes, handle.shape)
+        if positions is None:
+            grouped, positions = _grouped(self.form.held, axes)
             handle = builder.reshaped(handle, grouped)
         handle = builder.tiled(handle)
         self.handle: Handle = handle if dtype is None else builder.cast(handle, dtype)
-        self.places = places
+        self.positions = positions
 
     def over(self, operation: Callable[..., Handle], handle: Handle | None = None, **options: Any) -> Handle:
         """Apply a library reduction to the prepared tiles, or to a tensor of their shape; reduced sizes become 1."""
         handle = self.handle if handle is None else handle
-        if not self.places:
+        if not self.positions:
             return handle
         options = {"compute_kernel_config": self.builder.accurate, **options}
-        return operation(handle, dim=self.places, keepdim=True, **options)
+        return operation(handle, dim=self.positions, keepdim=True, **options)
 
     def result(self, handle: Handle, keepdim: bool, dtype: torch.dtype) -> Value:
         """The result as a value with torch's shape."""
@@ -89,20 +89,20 @@ def _places(held: Shape, axes: set[int], actual: Shape) -> list[int] | None:
     ranges = [(strides[axis], strides[axis] * held[axis]) for axis in axes if held[axis] != 1]
     ranges = _joined(sorted(ranges))
     found = []
-    for place, (size, stride) in enumerate(zip(actual, _strides(actual))):
+    for position, (size, stride) in enumerate(zip(actual, _strides(actual))):
         if size == 1:
             continue
         low, high = stride, stride * size
         if any(start <= low and high <= end for start, end in ranges):
-            found.append(place)
+            found.append(position)
         elif any(low < end and start < high for start, end in ranges):
             return None
-    covered = math.prod([actual[place] for place in found])
+    covered = math.prod([actual[position] for position in found])
     return found if covered == math.prod([held[axis] for axis in axes]) else None
 
 
 def _strides(shape: Shape) -> list[int]:
-    return [math.prod(shape[place + 1 :]) for place in range(len(shape))]
+    return [math.prod(shape[position + 1 :]) for position in range(len(shape))]
 
 
 def _joined(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -118,16 +118,16 @@ def _joined(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
 def _grouped(held: Shape, axes: set[int]) -> tuple[Shape, list[int]]:
     """The shape with adjacent dimensions merged where both or neither are reduced, and the reduced positions."""
     sizes: list[int] = []
-    goes: list[bool] = []
+    is_reduced: list[bool] = []
     for axis, size in enumerate(held):
         if size == 1:
             continue
-        if goes and goes[-1] == (axis in axes):
+        if is_reduced and is_reduced[-1] == (axis in axes):
             sizes[-1] *= size
         else:
             sizes.append(size)
-            goes.append(axis in axes)
-    return tuple(sizes), [place for place, each in enumerate(goes) if each]
+            is_reduced.append(axis in axes)
+    return tuple(sizes), [position for position, each in enumerate(is_reduced) if each]
 
 
 # -- sums and means -----------------------------------------------------------------------------------------------
@@ -174,15 +174,15 @@ def trilinear(
     unroll_dim: int = 1,
 ) -> Value:
     """The sum of products of three operands, each unsqueezed first."""
-    made = None
-    for factor, places in zip((x, y, z), (expand1, expand2, expand3)):
+    result = None
+    for factor, positions in zip((x, y, z), (expand1, expand2, expand3)):
         shape = list(factor.shape)
-        for place in sorted(places):
-            shape.insert(place, 1)
+        for position in sorted(positions):
+            shape.insert(position, 1)
         handle = factor.view(shape).tile()
-        made = handle if made is None else ttnn.multiply(made, handle)
-    assert made is not None
-    return _summed(ttnn, builder, builder.value(made, made.shape, x.dtype), list(sumdim), False, None)
+        result = handle if result is None else ttnn.multiply(result, handle)
+    assert result is not None
+    return _summed(ttnn, builder, builder.value(result, result.shape, x.dtype), list(sumdim), False, None)
 
 
 @lowers(aten.mean.default)
@@ -290,8 +290,8 @@ def _product(
         refuse("products of integers soon exceed 32 bits")
     reduction = Reduction(ttnn, builder, x, dim, FLOAT32)
     handle = reduction.handle
-    for place in reduction.places:
-        handle = ttnn.prod(handle, dim=place, keepdim=True)
+    for position in reduction.positions:
+        handle = ttnn.prod(handle, dim=position, keepdim=True)
     return reduction.result(builder.cast(handle, builder.device_dtype(out)), keepdim, out)
 
 
@@ -319,8 +319,8 @@ def _variance(
     if freedom <= 0:
         refuse(f"a variance of {reduction.count} values with correction {correction} is not a number")
     mean = reduction.over(ttnn.mean)
-    apart = ttnn.subtract(reduction.handle, mean)
-    total = reduction.over(ttnn.sum, ttnn.multiply(apart, apart))
+    centred = ttnn.subtract(reduction.handle, mean)
+    total = reduction.over(ttnn.sum, ttnn.multiply(centred, centred))
     return reduction, mean, ttnn.multiply(total, 1 / freedom)
 
 

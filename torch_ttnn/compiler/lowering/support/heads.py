@@ -22,7 +22,7 @@ def split_heads(ttnn: Any, builder: ProgramBuilder, handle: Handle, form: Form) 
     """[B, S, H * D] in storage, viewed as [B, H, S, D]."""
     if form.axes != (0, 2, 1, 3) or not _is_split(handle, form.held):
         return None
-    found = _apart(ttnn, builder, handle, form.held, key_heads=0)
+    found = _split_merged(ttnn, builder, handle, form.held, key_heads=0)
     return None if found is None else found[0]
 
 
@@ -31,10 +31,10 @@ def split_qkv(ttnn: Any, builder: ProgramBuilder, handle: Handle, form: Form) ->
     if form.axes != (2, 0, 3, 1, 4) or form.held[2] != 3:
         return None
     batch, length, _, heads, width = form.held
-    held = (batch, length, heads, width)
+    stored = (batch, length, heads, width)
     if not _is_split(handle, (batch, length, 3 * heads, width)):
         return None
-    return _apart(ttnn, builder, handle, held, key_heads=heads)
+    return _split_merged(ttnn, builder, handle, stored, key_heads=heads)
 
 
 def joined_heads(ttnn: Any, builder: ProgramBuilder, handle: Handle, form: Form, shape: Shape) -> Handle | None:
@@ -44,21 +44,21 @@ def joined_heads(ttnn: Any, builder: ProgramBuilder, handle: Handle, form: Form,
     batch, heads, length, width = form.held
     if shape not in ((batch, length, heads * width), (batch * length, heads * width)) or width % TILE_SIZE:
         return None
-    side_by_side = builder.tiled(builder.reshaped(handle, form.held))  # merging leading dimensions is free
-    return builder.reshaped(ttnn.transformer.concatenate_heads(side_by_side), shape)
+    merged = builder.tiled(builder.reshaped(handle, form.held))  # merging leading dimensions is free
+    return builder.reshaped(ttnn.transformer.concatenate_heads(merged), shape)
 
 
-def _is_split(handle: Handle, held: Shape) -> bool:
+def _is_split(handle: Handle, stored: Shape) -> bool:
     """Whether the last stored dimension is merged heads, each of whole tiles."""
-    heads, width = held[2:]
+    heads, width = stored[2:]
     wide = handle.shape and handle.shape[-1] == heads * width and width % TILE_SIZE == 0
     return bool(wide) and handle.layout is TILE and handle.dtype in DTYPES
 
 
-def _apart(
-    ttnn: Any, builder: ProgramBuilder, handle: Handle, held: Shape, key_heads: int
+def _split_merged(
+    ttnn: Any, builder: ProgramBuilder, handle: Handle, stored: Shape, key_heads: int
 ) -> tuple[Handle, Handle, Handle] | None:
-    batch, length, heads, _ = held
+    batch, length, heads, _ = stored
     wide = builder.reshaped(handle, (batch, 1, length, handle.shape[-1]))
     try:
         return ttnn.experimental.nlp_create_qkv_heads(

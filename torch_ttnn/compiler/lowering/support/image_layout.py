@@ -53,8 +53,8 @@ def arranged(ttnn: Any, builder: ProgramBuilder, x: Value, shape: Sequence[int],
         x.row_major()  # a host value is uploaded in rows; the permutation works on rows
         x = x if x.base().layout is ROW_MAJOR else builder.value(x.row_major(), x.shape, x.dtype)
         if math.prod(x.shape[2:]) > WIDEST:
-            turned = ttnn.permute(x.row_major(), list(channels_last(x.ndim)))
-            x = value(builder, turned, x.shape[0], x.shape[2:], x.dtype)
+            permuted = ttnn.permute(x.row_major(), list(channels_last(x.ndim)))
+            x = value(builder, permuted, x.shape[0], x.shape[2:], x.dtype)
     seen = x.permute(channels_last(x.ndim)).view(shape)
     layout = layout or (seen.base().layout if is_stored(x) else ROW_MAJOR if narrow else TILE)
     return seen.tile(dtype) if layout is TILE else seen.row_major(dtype)

@@ -64,15 +64,15 @@ def _along(ttnn: Any, builder: ProgramBuilder, x: Value, axis: int, here: Linear
             factor = builder.static(matrix.t().contiguous()).tile(dtype)
             return ttnn.matmul(source, factor, compute_kernel_config=builder.accurate)
 
-        made = _mapped(ttnn, builder, x.permute(order).tile(dtype), here, from_the_right)
+        result = _mapped(ttnn, builder, x.permute(order).tile(dtype), here, from_the_right)
         back = [order.index(dim) for dim in range(x.ndim)]
-        return builder.value(made, made.shape, x.dtype).permute(back)
+        return builder.value(result, result.shape, x.dtype).permute(back)
 
     def from_the_left(source: Handle, matrix: torch.Tensor) -> Handle:
         stack = builder.static(matrix.expand(rows, new, old).contiguous()).tile(dtype)
         return ttnn.matmul(stack, source, compute_kernel_config=builder.accurate)
 
-    made = _mapped(
+    result = _mapped(
         ttnn,
         builder,
         image_layout.arranged(ttnn, builder, x, (rows, old, inner), image_layout.TILE, dtype),
@@ -80,7 +80,7 @@ def _along(ttnn: Any, builder: ProgramBuilder, x: Value, axis: int, here: Linear
         from_the_left,
     )
     return image_layout.value(
-        builder, builder.reshaped(made, (1, 1, rows * new * inner // channels, channels)), batch, sizes, x.dtype
+        builder, builder.reshaped(result, (1, 1, rows * new * inner // channels, channels)), batch, sizes, x.dtype
     )
 
 

@@ -38,13 +38,13 @@ def summands(node: torch.fx.Node, tiles: Handle) -> tuple[Handle, Handle] | None
         node = node.args[0]  # type: ignore[assignment]
     if not _is_sum(node) or len(node.users) != 1:
         return None
-    made = tiles.node
-    while PATH.get(made) == "ttnn.reshape":
-        made = made.args[0]  # type: ignore[assignment]
-    if PATH.get(made) != "ttnn.add":
+    result = tiles.node
+    while PATH.get(result) == "ttnn.reshape":
+        result = result.args[0]  # type: ignore[assignment]
+    if PATH.get(result) != "ttnn.add":
         return None
-    parts = [Handle(each, SPEC[each]) for each in made.args if isinstance(each, torch.fx.Node)]
-    whole = SPEC[made].spec
+    parts = [Handle(each, SPEC[each]) for each in result.args if isinstance(each, torch.fx.Node)]
+    whole = SPEC[result].spec
     if len(parts) != 2 or any(each.shape != whole.shape or each.dtype not in FLOATS for each in parts):
         return None
     # The first summand determines the dtype of the result.

@@ -66,8 +66,8 @@ def device_dtype_for(
     if wanted is not BFLOAT16 or dtype is torch.bfloat16 or not dtype.is_floating_point:
         return wanted
     deciding = [item for item in operands if isinstance(item, Value) and not item.is_bool and not item.is_static]
-    held = {item.device_dtype for item in deciding}
-    wide = bool(held - {BFLOAT16}) if exact else bool(held) and BFLOAT16 not in held
+    found = {item.device_dtype for item in deciding}
+    wide = bool(found - {BFLOAT16}) if exact else bool(found) and BFLOAT16 not in found
     return FLOAT32 if wide else BFLOAT16
 
 
@@ -80,17 +80,22 @@ def _like(item: Any) -> Any:
 
 
 def cast_operand(
-    ttnn: Any, builder: ProgramBuilder, value: Value, handle: Handle, dtype: torch.dtype, held: DataType
+    ttnn: Any, builder: ProgramBuilder, value: Value, handle: Handle, dtype: torch.dtype, device_dtype: DataType
 ) -> Handle:
     """Cast an aligned operand to torch's compute dtype, stored in the device's dtype.
 
     A value from the host is compared in full precision if the other side has it.
     """
-    if value.is_static and value.is_float and held is FLOAT32 is not handle.dtype and _is_same_order(value, handle):
+    if (
+        value.is_static
+        and value.is_float
+        and device_dtype is FLOAT32 is not handle.dtype
+        and _is_same_order(value, handle)
+    ):
         return builder.upload(value, dtype=FLOAT32)  # again, from the unrounded host value
-    if value.dtype is torch.float32 and held is FLOAT32 is not handle.dtype and _is_in_order(value, handle):
+    if value.dtype is torch.float32 and device_dtype is FLOAT32 is not handle.dtype and _is_in_order(value, handle):
         return value.tile(FLOAT32)
-    handle = builder.cast(handle, held)
+    handle = builder.cast(handle, device_dtype)
     narrower = value.is_integer and value.dtype is not dtype
     return wrapped(ttnn, handle, dtype) if narrower else handle
 
@@ -190,29 +195,32 @@ def elementwise(
         @functools.wraps(function)
         def lowering(ttnn: Any, builder: ProgramBuilder, *args: Any, **kwargs: Any) -> Any:
             result = builder.origin.meta["val"]
-            given = [*args, *kwargs.values()]
-            operands = [item for item in given if isinstance(item, Value) or is_number(item)]
-            for place in constants:
-                if place < len(args) and isinstance(args[place], Value):
-                    others = [item for item in (*given[:place], *given[place + 1 :]) if isinstance(item, Value)]
-                    given[place] = as_number(args[place], others, result.shape)
-            values = [item for item in given if isinstance(item, Value)]
+            arguments = [*args, *kwargs.values()]
+            operands = [item for item in arguments if isinstance(item, Value) or is_number(item)]
+            for position in constants:
+                if position < len(args) and isinstance(args[position], Value):
+                    others = [
+                        item for item in (*arguments[:position], *arguments[position + 1 :]) if isinstance(item, Value)
+                    ]
+                    arguments[position] = as_number(args[position], others, result.shape)
+            values = [item for item in arguments if isinstance(item, Value)]
             handles, form = builder.aligned(values, result.shape)
             dtype = computes(operands, result.dtype)
             if dtype is not None:
-                held = device_dtype_for(builder, operands, dtype, exact=result.dtype is torch.bool)
+                device_dtype = device_dtype_for(builder, operands, dtype, exact=result.dtype is torch.bool)
                 handles = [
-                    cast_operand(ttnn, builder, value, handle, dtype, held) for value, handle in zip(values, handles)
+                    cast_operand(ttnn, builder, value, handle, dtype, device_dtype)
+                    for value, handle in zip(values, handles)
                 ]
-                given = [converted(item, dtype) for item in given]
+                arguments = [converted(item, dtype) for item in arguments]
             rest = iter(handles)
-            taken = [next(rest) if isinstance(item, Value) else item for item in given]
-            made = compute(ttnn, builder, *taken[: len(args)], **dict(zip(kwargs, taken[len(args) :])))
-            if isinstance(made, Value):
-                return made
-            if wraps and made.dtype is INT32:
-                made = wrapped(ttnn, made, result.dtype)
-            return builder.value(made, result.shape, result.dtype, form)
+            inputs = [next(rest) if isinstance(item, Value) else item for item in arguments]
+            output = compute(ttnn, builder, *inputs[: len(args)], **dict(zip(kwargs, inputs[len(args) :])))
+            if isinstance(output, Value):
+                return output
+            if wraps and output.dtype is INT32:
+                output = wrapped(ttnn, output, result.dtype)
+            return builder.value(output, result.shape, result.dtype, form)
 
         lowers(*overloads, when=when)(lowering)
         return function

@@ -134,8 +134,8 @@ def _may_stay_on_host(node: torch.fx.Node) -> bool:
     """Whether a selection with indices may fall back to the host: unsupported on the device, or with other ties."""
     if node.target not in (aten.topk.default, aten.sort.default, aten.sort.stable):
         return node.target not in (aten.max.dim, aten.min.dim)
-    reads_places = any(user.target is operator.getitem and user.args[1] == 1 for user in node.users)
-    return reads_places and not (node.target is aten.topk.default and routes(node))
+    reads_indices = any(user.target is operator.getitem and user.args[1] == 1 for user in node.users)
+    return reads_indices and not (node.target is aten.topk.default and routes(node))
 
 
 def _is_selection(node: torch.fx.Node) -> bool:

@@ -54,7 +54,9 @@ class Windows:
     @property
     def output(self) -> tuple[int, ...]:
         rows = zip(self.sizes, self.kernel, self.stride, self.padding, self.dilation)
-        return tuple([(size + sum(pad) - apart * (taps - 1) - 1) // step + 1 for size, taps, step, pad, apart in rows])
+        return tuple(
+            [(size + sum(pad) - dilation * (taps - 1) - 1) // step + 1 for size, taps, step, pad, dilation in rows]
+        )
 
     @property
     def taps(self) -> list[tuple[int, ...]]:
@@ -71,15 +73,15 @@ class Windows:
     def has_empty_window(self) -> bool:
         """Whether some window lies entirely in the padding."""
         for axis, (size, taps) in enumerate(zip(self.sizes, self.kernel)):
-            for place in range(self.output[axis]):
-                start = place * self.stride[axis] - self.padding[axis][0]
+            for position in range(self.output[axis]):
+                start = position * self.stride[axis] - self.padding[axis][0]
                 if not any(0 <= start + tap * self.dilation[axis] < size for tap in range(taps)):
                     return True
         return False
 
     def start(self, tap: Sequence[int]) -> list[int]:
         """The position of a tap's first pixel in the padded images."""
-        return [place * apart for place, apart in zip(tap, self.dilation)]
+        return [position * dilation for position, dilation in zip(tap, self.dilation)]
 
 
 def spread(values: int | Sequence[int], rank: int) -> tuple[int, ...]:
@@ -144,7 +146,7 @@ def patches(ttnn: Any, builder: ProgramBuilder, images: Handle, windows: Windows
     return builder.tiled(side_by_side(ttnn, builder, images, windows))
 
 
-def spread_apart(ttnn: Any, builder: ProgramBuilder, x: Handle, steps: Sequence[int]) -> Handle:
+def dilate(ttnn: Any, builder: ProgramBuilder, x: Handle, steps: Sequence[int]) -> Handle:
     """Inserts zeros between pixels, and after the last: [N, *sizes, C] → [N, *(size × step), C]."""
     for axis, step in enumerate(steps, start=1):
         if step == 1:
@@ -165,12 +167,12 @@ def sum_of_taps(ttnn: Any, builder: ProgramBuilder, parts: Sequence[Handle], win
         extents = [(count - 1) * step + 1 for count, step in zip(windows.output, windows.stride)]
         if any(start + extent <= 0 or start >= size for start, extent, size in zip(starts, extents, windows.sizes)):
             continue  # it reads only padding
-        apart = spread_apart(ttnn, builder, part, windows.stride)
-        rows = zip(starts, windows.sizes, apart.shape[1:-1])
-        placed = builder.tiled(
-            padded_images(ttnn, apart, [(start, size - start - extent) for start, size, extent in rows])
+        dilated = dilate(ttnn, builder, part, windows.stride)
+        rows = zip(starts, windows.sizes, dilated.shape[1:-1])
+        padded = builder.tiled(
+            padded_images(ttnn, dilated, [(start, size - start - extent) for start, size, extent in rows])
         )
-        total = placed if total is None else ttnn.add(total, placed)
+        total = padded if total is None else ttnn.add(total, padded)
     if total is None:
         refuse("no tap of the kernel sees any pixel")
     return total
