@@ -106,12 +106,12 @@ torch.manual_seed(0)
 X = torch.randn(BATCH, LENGTH, 64)
 
 
-def calls_per_run(made: Fused) -> list[str]:
+def calls_per_run(result: Fused) -> list[str]:
     """The calls that depend on more than weights, without views."""
-    placeholders = [node for node in made.after.graph.nodes if node.op == "placeholder"]
-    changing = {node for number, node in enumerate(placeholders) if number not in made.statics}
+    placeholders = [node for node in result.after.graph.nodes if node.op == "placeholder"]
+    changing = {node for number, node in enumerate(placeholders) if number not in result.statics}
     found = []
-    for node in made.after.graph.nodes:
+    for node in result.after.graph.nodes:
         if node.op == "call_function" and any(each in changing for each in node.all_input_nodes):
             changing.add(node)
             found.append(target_name(node.target))
@@ -124,14 +124,14 @@ def calls_per_run(made: Fused) -> list[str]:
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize("layout", COLUMNS_OF)
 def test_one_product_and_its_heads_remain(layout, bias):
-    made = fused_model(Attention(layout, bias), X)
-    assert made.names == ALL
-    assert calls_per_run(made) == ["addmm" if bias else "mm", "qkv_heads", ATTENTION]
+    result = fused_model(Attention(layout, bias), X)
+    assert result.names == ALL
+    assert calls_per_run(result) == ["addmm" if bias else "mm", "qkv_heads", ATTENTION]
 
 
 def test_the_columns_themselves():
-    made = fused_model(Attention(three_of_a_head), X)
-    chosen = [number.tolist() for name, number in made.after.named_buffers() if name.startswith("fusion_numbers")]
+    result = fused_model(Attention(three_of_a_head), X)
+    chosen = [number.tolist() for name, number in result.after.named_buffers() if name.startswith("fusion_numbers")]
     assert chosen == [[96 * head + 32 * part + n for head in range(4) for n in range(32)] for part in range(3)]
 
 
@@ -148,15 +148,15 @@ def test_layers_share_indices_and_are_analysed_once(monkeypatch):
         def forward(self, x):
             return [layer(x) for layer in self.layers]
 
-    made = fused_model(Layers(), X)
-    assert made.names == dict.fromkeys(ALL, 3)
+    result = fused_model(Layers(), X)
+    assert result.names == dict.fromkeys(ALL, 3)
     assert len(analysed) == 3
-    assert len([name for name, _ in made.after.named_buffers() if name.startswith("fusion_numbers")]) == 3
+    assert len([name for name, _ in result.after.named_buffers() if name.startswith("fusion_numbers")]) == 3
 
 
 def test_the_result_of_a_bfloat16_model():
-    made = fused_model(Attention().bfloat16(), X.bfloat16())
-    assert made.names == ALL
+    result = fused_model(Attention().bfloat16(), X.bfloat16())
+    assert result.names == ALL
 
 
 @pytest.mark.parametrize("layout", [partitions_untransposed, three_untransposed])
@@ -170,9 +170,9 @@ def test_rotary_embedding_of_heads_transposed_afterwards(layout):
             return attend(*[each.transpose(1, 2) for each in (q, k, v)])
 
     angle = torch.randn(1, LENGTH, 1, WIDTH)
-    made = fused_model(Rotary(), X, angle.cos(), angle.sin())
-    assert made.names == {"rotary embedding": 2, **ALL}
-    assert calls_per_run(made) == ["addmm", "qkv_heads", *2 * ["rotary_embedding"], ATTENTION]
+    result = fused_model(Rotary(), X, angle.cos(), angle.sin())
+    assert result.names == {"rotary embedding": 2, **ALL}
+    assert calls_per_run(result) == ["addmm", "qkv_heads", *2 * ["rotary_embedding"], ATTENTION]
 
 
 def test_rotary_embedding_of_separate_projections_transposed_afterwards():
@@ -189,9 +189,9 @@ def test_rotary_embedding_of_separate_projections_transposed_afterwards():
             return attend(*[each.transpose(1, 2) for each in (q, k, v)])
 
     angle = torch.randn(1, LENGTH, 1, WIDTH)
-    made = fused_model(Rotary(), X, angle.cos(), angle.sin())
-    assert made.names == {"rotary embedding": 2, **ALL}
-    assert "index_select" not in made.calls
+    result = fused_model(Rotary(), X, angle.cos(), angle.sin())
+    assert result.names == {"rotary embedding": 2, **ALL}
+    assert "index_select" not in result.calls
 
 
 def test_a_factor_of_the_queries_goes_into_their_columns():
@@ -200,9 +200,9 @@ def test_a_factor_of_the_queries_goes_into_their_columns():
             q, k, v = self.heads(self.qkv(x))
             return attend(q * 0.3, k, v)
 
-    made = fused_model(Scaled(), X)
-    assert made.names == {"factor in the weights of a linear": 1, **ALL}
-    assert calls_per_run(made) == ["addmm", "qkv_heads", ATTENTION]
+    result = fused_model(Scaled(), X)
+    assert result.names == {"factor in the weights of a linear": 1, **ALL}
+    assert calls_per_run(result) == ["addmm", "qkv_heads", ATTENTION]
 
 
 def test_norms_of_heads_transposed_afterwards():
@@ -214,14 +214,14 @@ def test_norms_of_heads_transposed_afterwards():
             q, k = nn.functional.layer_norm(q, (WIDTH,)), nn.functional.layer_norm(k, (WIDTH,))
             return attend(*[each.transpose(1, 2) for each in (q, k, v)])
 
-    made = fused_model(Normed(), X)
-    assert made.names == {COLUMNS: 1, ONE_PRODUCT: 1}
-    assert "select" not in made.calls and "unbind" not in made.calls
+    result = fused_model(Normed(), X)
+    assert result.names == {COLUMNS: 1, ONE_PRODUCT: 1}
+    assert "select" not in result.calls and "unbind" not in result.calls
 
 
 def test_heads_not_split_by_the_library_get_columns_in_order():
-    made = fused_model(Attention(width=24), X)
-    assert made.names == {COLUMNS: 1, ONE_PRODUCT: 1}
+    result = fused_model(Attention(width=24), X)
+    assert result.names == {COLUMNS: 1, ONE_PRODUCT: 1}
 
 
 class Cross(nn.Module):
@@ -253,9 +253,9 @@ def test_keys_and_values_in_a_product_beside_that_of_the_queries(mixed):
         def forward(self, x):
             return super().forward(x, x)
 
-    made = fused_model(Two(mixed), X)
-    assert made.names == ALL
-    assert calls_per_run(made) == ["addmm", "qkv_heads", ATTENTION]
+    result = fused_model(Two(mixed), X)
+    assert result.names == ALL
+    assert calls_per_run(result) == ["addmm", "qkv_heads", ATTENTION]
 
 
 def test_heads_may_be_used_elsewhere():
@@ -309,23 +309,23 @@ def test_rows_that_are_mixed():
 def test_rows_in_another_order():
     """The sequence before the batch."""
 
-    class Turned(Attention):
+    class Permuted(Attention):
         def forward(self, x):
             y = self.qkv(x).view(LENGTH, BATCH, 4, 3, WIDTH).permute(3, 1, 2, 0, 4)
             return attend(*y.unbind(0))
 
-    assert fused_model(Turned(), X.transpose(0, 1).contiguous()).names == {}
+    assert fused_model(Permuted(), X.transpose(0, 1).contiguous()).names == {}
 
 
 def test_heads_that_are_not_a_selection_of_columns():
     """The heads of the keys in another order for each batch."""
 
-    class Turned(Attention):
+    class Permuted(Attention):
         def forward(self, x):
             q, k, v = self.heads(self.qkv(x))
             return attend(q, k[[[0], [1]], [[3, 2, 1, 0], [0, 1, 2, 3]]], v)
 
-    assert fused_model(Turned(), X).names == {}
+    assert fused_model(Permuted(), X).names == {}
 
 
 def test_keys_that_are_the_values():

@@ -52,8 +52,8 @@ def test_in_the_source_of_a_graph(name):
     graph.output(graph.call_function(function, tuple(nodes)))
     module = torch.fx.GraphModule(torch.nn.Module(), graph)
     assert f"composites_{name}" in module.code.replace(".", "_")
-    made = module(*[arg for arg in args if isinstance(arg, torch.Tensor)])
-    torch.testing.assert_close(made, function(*args))
+    result = module(*[arg for arg in args if isinstance(arg, torch.Tensor)])
+    torch.testing.assert_close(result, function(*args))
     assert function.name == name and composites.is_composite(function)
 
 

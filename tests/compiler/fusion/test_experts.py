@@ -26,9 +26,9 @@ def inference():
 def run(function, *args) -> tuple[object, list[str], list[str]]:
     """The results of the compiled function, the operations left on the host, and the fusions."""
     options = TorchTtnnOption(cache_dir="", warn=False)
-    made = torch.compile(function, backend="ttnn", options=options)(*args)
+    result = torch.compile(function, backend="ttnn", options=options)(*args)
     host = [str(node.target) for program in options.programs for node in program.graph.nodes if REASON.on(node)]
-    return made, host, [each["name"] for program in options.programs for each in program.fusions]
+    return result, host, [each["name"] for program in options.programs for each in program.fusions]
 
 
 def assert_close(got: torch.Tensor, want: torch.Tensor) -> None:
@@ -63,10 +63,10 @@ class Experts(nn.Module):
         hidden = torch.bmm(rows.unsqueeze(1), self.up[flat]).squeeze(1)
         if self.up_bias is not None:
             hidden = hidden + self.up_bias[flat]
-        made = torch.bmm(self.down[flat], self.activated(hidden).unsqueeze(-1)).squeeze(-1)
+        result = torch.bmm(self.down[flat], self.activated(hidden).unsqueeze(-1)).squeeze(-1)
         if self.down_bias is not None:
-            made = made + self.down_bias[flat]
-        return (made * factors.reshape(-1, 1)).view(-1, self.k, WIDTH).sum(1)
+            result = result + self.down_bias[flat]
+        return (result * factors.reshape(-1, 1)).view(-1, self.k, WIDTH).sum(1)
 
     def sorted_rows(self, x: torch.Tensor, factors: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
         by_expert, order = torch.sort(ids.reshape(-1))
@@ -76,13 +76,13 @@ class Experts(nn.Module):
         hidden = multiply(x[order // self.k], self.up, ends)
         if self.up_bias is not None:
             hidden = hidden + self.up_bias[by_expert]
-        made = multiply(self.activated(hidden), self.down.transpose(1, 2), ends)
+        result = multiply(self.activated(hidden), self.down.transpose(1, 2), ends)
         if self.down_bias is not None:
-            made = made + self.down_bias[by_expert]
-        made = made * factors.reshape(-1)[order].unsqueeze(-1)
+            result = result + self.down_bias[by_expert]
+        result = result * factors.reshape(-1)[order].unsqueeze(-1)
         back = torch.empty_like(order)
         back[order] = torch.arange(order.size(0))
-        return made[back].view(-1, self.k, WIDTH).sum(1)
+        return result[back].view(-1, self.k, WIDTH).sum(1)
 
 
 @pytest.fixture(scope="module")
@@ -111,8 +111,8 @@ def test_rows_that_others_read_stay(grouped_product):
         def looked_up(self, x, factors, ids):
             flat = ids.reshape(-1)
             hidden = torch.bmm(x.repeat_interleave(self.k, dim=0).unsqueeze(1), self.up[flat]).squeeze(1)
-            made = torch.bmm(self.down[flat], self.activated(hidden).unsqueeze(-1)).squeeze(-1)
-            return (made * factors.reshape(-1, 1)).view(-1, self.k, WIDTH).sum(1), made
+            result = torch.bmm(self.down[flat], self.activated(hidden).unsqueeze(-1)).squeeze(-1)
+            return (result * factors.reshape(-1, 1)).view(-1, self.k, WIDTH).sum(1), result
 
     model, x = Both("looked up"), torch.randn(TOKENS, WIDTH)
     got, _, fusions = run(model, x)
@@ -130,8 +130,8 @@ def test_lookalikes_of_experts_are_left(wrong: str, grouped_product):
             ends = torch.histc(by_expert.float(), bins=EXPERTS, min=0, max=most).cumsum(0, dtype=torch.int32)
             multiply = torch.ops.transformers.grouped_mm_fallback
             hidden = self.activated(multiply(x[order // self.k], self.up, ends))
-            made = multiply(hidden, self.down.transpose(1, 2), ends) * factors.reshape(-1)[order].unsqueeze(-1)
-            return (made if wrong == "another order" else made[torch.argsort(order)]).view(-1, self.k, WIDTH).sum(1)
+            result = multiply(hidden, self.down.transpose(1, 2), ends) * factors.reshape(-1)[order].unsqueeze(-1)
+            return (result if wrong == "another order" else result[torch.argsort(order)]).view(-1, self.k, WIDTH).sum(1)
 
     model, x = Other("grouped"), torch.randn(TOKENS, WIDTH)
     got, _, fusions = run(model, x)
@@ -155,18 +155,18 @@ class ByMask(Own):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         factors, ids = self.router(x).softmax(-1).topk(K)
         factors = factors / factors.sum(-1, keepdim=True)
-        made = torch.zeros_like(x)
+        result = torch.zeros_like(x)
         for number, expert in enumerate(self.experts):
-            made = made + (factors * (ids == number)).sum(-1, keepdim=True) * expert(x)
-        return made
+            result = result + (factors * (ids == number)).sum(-1, keepdim=True) * expert(x)
+        return result
 
 
 class ByOneHot(Own):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         factors, ids = self.router(x).softmax(-1).topk(K)
         choice = (F.one_hot(ids, EXPERTS).to(x.dtype) * factors.unsqueeze(-1)).sum(-2)
-        made = torch.stack([expert(x) for expert in self.experts], dim=-1)
-        return (made * choice.unsqueeze(-2)).sum(-1)
+        result = torch.stack([expert(x) for expert in self.experts], dim=-1)
+        return (result * choice.unsqueeze(-2)).sum(-1)
 
 
 class ByScatter(Own):

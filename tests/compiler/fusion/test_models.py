@@ -80,16 +80,16 @@ def test_after_decompositions(name):
 
 @pytest.mark.slow
 def test_llama_with_the_library_function_keeps_its_few_heads():
-    made = fused_transformer("llama", attention="sdpa")
-    assert made.names["attention of shared heads"] == 1
-    assert ONE_PRODUCT in made.names
+    result = fused_transformer("llama", attention="sdpa")
+    assert result.names["attention of shared heads"] == 1
+    assert ONE_PRODUCT in result.names
 
 
 def test_cross_attention_stays_cross_attention():
     """Each attention of torch's decoder layer keeps its inputs."""
     layer = torch.nn.TransformerDecoderLayer(64, 2, 96, batch_first=True)
-    made = fused_model(layer, torch.randn(2, 6, 64), torch.randn(2, 9, 64))
-    attentions = [node for node in made.after.graph.nodes if "attention" in str(node.target)]
+    result = fused_model(layer, torch.randn(2, 6, 64), torch.randn(2, 9, 64))
+    attentions = [node for node in result.after.graph.nodes if "attention" in str(node.target)]
     assert [node.args[1].meta["val"].shape[2] for node in attentions] == [6, 9]
 
 
@@ -118,9 +118,9 @@ def test_time_grows_with_the_depth_and_no_faster():
                 x = (torch.softmax(y[None] @ y.mT[None] / 4, -1) @ y[None])[0]
             return x
 
-        made = fused(function, torch.randn(8, 16), torch.randn(16, 16), torch.randn(16), statics=(1, 2))
-        assert made.names == {"gelu (erf)": depth, "linear + gelu": depth, "attention": depth}
-        graph_module = normalise(made.before)
+        result = fused(function, torch.randn(8, 16), torch.randn(16, 16), torch.randn(16), statics=(1, 2))
+        assert result.names == {"gelu (erf)": depth, "linear + gelu": depth, "attention": depth}
+        graph_module = normalise(result.before)
         placeholders = [node for node in graph_module.graph.nodes if node.op == "placeholder"]
         profile = cProfile.Profile()
         profile.runcall(fuse, graph_module, placeholders[1:])

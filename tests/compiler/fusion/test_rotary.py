@@ -31,15 +31,15 @@ def rotated(rotate):
 
 @pytest.mark.parametrize("rotate", [halves, chunks])
 def test_halves(rotate):
-    made = fused(rotated(rotate), X, COS, SIN)
-    assert made.names == {"rotary embedding": 1}
-    assert made.calls == ["rotary_embedding"]
+    result = fused(rotated(rotate), X, COS, SIN)
+    assert result.names == {"rotary embedding": 1}
+    assert result.calls == ["rotary_embedding"]
 
 
 @pytest.mark.parametrize("decompose", [False, True])
 def test_neighbours(decompose):
-    made = fused(rotated(neighbours), X, COS, SIN, decompose=decompose)
-    assert made.names == {"rotary embedding (interleaved)": 1}
+    result = fused(rotated(neighbours), X, COS, SIN, decompose=decompose)
+    assert result.names == {"rotary embedding (interleaved)": 1}
 
 
 @pytest.mark.parametrize("rotate", [halves, neighbours])
@@ -47,13 +47,13 @@ def test_a_part_of_each_head(rotate):
     def function(x, cos, sin):
         return torch.cat((rotated(rotate)(x[..., :32], cos, sin), x[..., 32:]), dim=-1)
 
-    made = fused(function, torch.randn(2, 4, 7, 80), COS, SIN)
-    assert made.calls == ["rotary_embedding"]
+    result = fused(function, torch.randn(2, 4, 7, 80), COS, SIN)
+    assert result.calls == ["rotary_embedding"]
 
 
 def test_positions_before_heads():
-    made = fused(rotated(neighbours), X.transpose(1, 2), COS.transpose(1, 2), SIN.transpose(1, 2))
-    assert made.calls == ["rotary_embedding"]
+    result = fused(rotated(neighbours), X.transpose(1, 2), COS.transpose(1, 2), SIN.transpose(1, 2))
+    assert result.calls == ["rotary_embedding"]
 
 
 OTHERS = {

@@ -1,4 +1,4 @@
-"""Gradients of convolutions: a transposed convolution for the input, a product of patches for the weights."""
+"""Gradients of convolutions: the opposite convolution for the input, a product of patches for the weights."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def forward_problem(problem: Convolution) -> Convolution:
 
 
 def input_gradient(ttnn: Any, builder: ProgramBuilder, problem: Convolution, gradient: Value, weight: Value) -> Value:
-    """The transposed convolution of the gradient; its output padding covers pixels that no window reached."""
+    """The opposite convolution (transposed or forward); output padding covers pixels that no window reached."""
     more = [0] * problem.rank
     if not problem.transposed:
         rows = zip(problem.sizes, problem.output, problem.stride, problem.padding, problem.reach)

@@ -239,8 +239,8 @@ def _is_read_as_prepared(
 ) -> bool:
     """Whether the convolution reads weights in the form in which the library prepares them.
 
-    It does not where it slices tiles and the channels are not a multiple of the tile size: it then slices rows, which
-    are not padded.
+    With channels that are not a multiple of the tile size it does not if it slices a tiled input. A row-major input is
+    sliced in rows, which are not padded.
     """
     if plane.in_channels % TILE_SIZE == 0:
         return True

@@ -37,7 +37,7 @@ def constant_pad(ttnn: Any, builder: ProgramBuilder, x: Value, pad: Sequence[int
 
 
 def padded(ttnn: Any, builder: ProgramBuilder, x: Value, sides: Sides, value: float) -> Value:
-    """Pads in storage order. The library pads tiles only at the end, and float32 rows not with every value."""
+    """Pads in storage order. The library pads tiles only at the end, and float32 rows not with an arbitrary value."""
     if not any(before or after for before, after in sides):
         return x
     in_front = any(before for before, _ in sides)

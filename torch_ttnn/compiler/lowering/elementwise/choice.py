@@ -41,7 +41,7 @@ def masked_fill(ttnn: Any, builder: ProgramBuilder, x: Operand, mask: Handle, va
 
 
 def chosen(ttnn: Any, builder: ProgramBuilder, condition: Handle, x: Operand, y: Operand) -> Handle:
-    """x where the condition holds, else y; the condition is cast to the dtype of the operands."""
+    """x where the condition holds, else y; the condition must have the dtype of the operands."""
     dtype = condition.dtype
     if is_number(x) and is_number(y):
         return _of_numbers(ttnn, builder, condition, fitted(x, dtype), fitted(y, dtype))

@@ -48,7 +48,7 @@ def native_dropout(ttnn: Any, builder: ProgramBuilder, x: Value, p: float, train
 
 @lowers(aten.native_dropout_backward.default)
 def native_dropout_backward(ttnn: Any, builder: ProgramBuilder, grad: Value, mask: Value, scale: float) -> Value:
-    """Multiplies in one step: rounding 1 / (1 - p) times the mask would bias all gradients."""
+    """Lowered as one operation: decomposed, mask × 1 / (1 - p) would be rounded, and with it all gradients."""
     (gradient, kept), form = builder.aligned([grad, mask], grad.shape)
     result = ttnn.multiply(ttnn.multiply(gradient, builder.cast(kept, gradient.dtype)), scale)
     return builder.value(result, grad.shape, grad.dtype, form)

@@ -24,7 +24,7 @@ aten = torch.ops.aten
 # Padding value of max pools; -inf in float32 would become NaN.
 LEAST = {DataType.BFLOAT16: float("-inf"), DataType.FLOAT32: torch.finfo(torch.float32).min}
 # Results and index tables in DRAM: L1 is needed for other tensors.
-PLACED = {"memory_config": ttnn_emulator.DRAM_MEMORY_CONFIG, "config_tensor_in_dram": True}
+IN_DRAM = {"memory_config": ttnn_emulator.DRAM_MEMORY_CONFIG, "config_tensor_in_dram": True}
 
 # Number of spatial dimensions.
 RANKS = {
@@ -73,7 +73,7 @@ def _pool_arguments(
         "stride": list(windows.stride),
         "padding": list(spread(padding, 2)),
         "ceil_mode": ceil_mode,
-        **PLACED,
+        **IN_DRAM,
         "output_layout": source.layout,  # tiles of narrower rows would be wrong
     }
 
@@ -98,7 +98,7 @@ def largest(
     windows = Windows.of(source.shape[2:], kernel, stride or kernel, padding, dilation, shape[-rank:])
     dtype = builder.device_dtype(x.dtype)
     if 1 not in builder.used and rank == 2 and dtype is DataType.BFLOAT16:
-        with contextlib.suppress(StaysOnHost):  # slices always fit L1
+        with contextlib.suppress(StaysOnHost):  # does not fit L1: use slices
             arguments = _pool_arguments(ttnn, builder, source, windows, padding, ceil_mode)
             result = ttnn.max_pool2d(**arguments, dilation=list(windows.dilation))
             return unbatched(image_layout.value(builder, result, source.shape[0], windows.output, x.dtype), shape), None
@@ -188,7 +188,7 @@ def mean(
     dtype = builder.device_dtype(x.dtype)
     result: Handle | None = None
     if rank == 2 and dtype is DataType.BFLOAT16:
-        with contextlib.suppress(StaysOnHost):  # slices always fit L1
+        with contextlib.suppress(StaysOnHost):  # does not fit L1: use slices
             result = ttnn.avg_pool2d(
                 **_pool_arguments(ttnn, builder, source, windows, padding, ceil_mode),
                 count_include_pad=count_include_pad,

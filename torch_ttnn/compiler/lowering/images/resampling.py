@@ -252,7 +252,7 @@ def grid_sampler_2d(
     missing = -channels % POINT_CHANNELS
     if missing:
         source = ttnn.pad(source, [(0, 0), (0, 0), (0, 0), (0, missing)], value=0.0)
-    # Points stay float32: in bfloat16 they would be off by whole pixels.
+    # Points stay float32: in bfloat16 they would be pixels off.
     points = grid.row_major(DataType.FLOAT32)
     result: Handle = ttnn.grid_sample(
         source, points, mode="bilinear", padding_mode="zeros", align_corners=align_corners

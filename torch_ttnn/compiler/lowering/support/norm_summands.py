@@ -19,11 +19,11 @@ NORMS = (aten.native_layer_norm.default, aten._fused_rms_norm.default)
 
 def is_read_by_norm_only(node: torch.fx.Node) -> bool:
     """Whether a node is a summand of a sum that only a norm reads."""
-    node = _seen_by_one(node)
+    node = _end_of_views(node)
     user = _only_user(node)
     if user is None or not _is_sum(user):
         return False
-    total = _seen_by_one(user)
+    total = _end_of_views(user)
     norm = _only_user(total)
     return norm is not None and norm.target in NORMS and norm.args[0] is total
 
@@ -76,7 +76,7 @@ def _only_user(node: torch.fx.Node) -> torch.fx.Node | None:
     return next(iter(node.users)) if len(node.users) == 1 else None
 
 
-def _seen_by_one(node: torch.fx.Node) -> torch.fx.Node:
+def _end_of_views(node: torch.fx.Node) -> torch.fx.Node:
     """The end of a chain of views and copies in which each node has one user."""
     user = _only_user(node)
     while user is not None and user.target in SAME:

@@ -101,7 +101,7 @@ def cast_operand(
 
 
 def _is_in_order(value: Value, handle: Handle) -> bool:
-    """Whether an aligned operand is the value's own tiles, so that casting the value also casts the operand."""
+    """Whether an aligned operand is the value's own tiles, so that its tiles in another dtype can replace it."""
     return value.form.is_plain and handle.node is value.tile().node
 
 

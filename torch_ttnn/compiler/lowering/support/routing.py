@@ -25,23 +25,23 @@ _SCORES = frozenset(
      aten._log_softmax.default, aten.sigmoid.default, composites.scale_mask_softmax}
 )  # fmt: skip
 _SCORED_BY = frozenset({*SOFTMAXES, aten._log_softmax.default, aten.sigmoid.default, composites.scale_mask_softmax})
-_KEEPS_APART = frozenset(
+_KEEPS_DISTINCT = frozenset(
     {*ADD, *SUB, *MUL, *DIV, *CASTS, *VIEWS, *SQUEEZES, aten.clone.default, aten.masked_fill.Scalar,
      aten.masked_fill.Tensor, aten.where.self, aten.where.ScalarSelf, aten.where.ScalarOther, aten.sum.dim_IntList,
      aten.tanh.default, aten.slice.Tensor, aten.transpose.int, aten.permute.default, aten.amax.default}
 )  # fmt: skip
-_SEEN_OTHERWISE = frozenset({*VIEWS, *SQUEEZES, *CASTS, aten.clone.default, aten.expand.default, aten.slice.Tensor,
-                             aten.select.int, aten.transpose.int, aten.permute.default, aten.t.default,
-                             aten.split.Tensor, operator.getitem})  # fmt: skip
+_REARRANGED = frozenset({*VIEWS, *SQUEEZES, *CASTS, aten.clone.default, aten.expand.default, aten.slice.Tensor,
+                         aten.select.int, aten.transpose.int, aten.permute.default, aten.t.default,
+                         aten.split.Tensor, operator.getitem})  # fmt: skip
 _COMPARISONS = frozenset({aten.eq.Tensor, aten.eq.Scalar, aten.ne.Tensor, aten.ne.Scalar, aten.one_hot.default})
 _ORDERS = frozenset({getattr(aten, name).Tensor for name in ("ge", "gt", "le", "lt")})
 # Operations that select elements of a value, with or without their indices. The device keeps their full precision.
-_PICKED = frozenset({*VIEWS, *SQUEEZES, aten.clone.default, aten.expand.default, aten.slice.Tensor, aten.select.int,
-                     aten.transpose.int, aten.permute.default, aten.t.default, aten.amax.default, aten.amin.default,
-                     aten.max.default, aten.min.default, aten.gather.default, aten.index.Tensor,
-                     aten.index_select.default, aten.median.default})  # fmt: skip
-_PICKED_WITH_PLACES = frozenset({aten.topk.default, aten.sort.default, aten.sort.stable, aten.max.dim, aten.min.dim,
-                                 aten.kthvalue.default, aten.median.dim, aten.mode.default})  # fmt: skip
+_SELECTED = frozenset({*VIEWS, *SQUEEZES, aten.clone.default, aten.expand.default, aten.slice.Tensor, aten.select.int,
+                       aten.transpose.int, aten.permute.default, aten.t.default, aten.amax.default, aten.amin.default,
+                       aten.max.default, aten.min.default, aten.gather.default, aten.index.Tensor,
+                       aten.index_select.default, aten.median.default})  # fmt: skip
+_SELECTED_WITH_INDICES = frozenset({aten.topk.default, aten.sort.default, aten.sort.stable, aten.max.dim, aten.min.dim,
+                                    aten.kthvalue.default, aten.median.dim, aten.mode.default})  # fmt: skip
 _MAY_STAY_ON_HOST = frozenset({aten.gather.default, aten.index.Tensor, aten.index_select.default, aten.median.default})
 _LARGEST = (aten.topk.default, aten.max.dim)
 
@@ -99,8 +99,8 @@ def is_score(node: torch.fx.Node) -> bool:
                     return False
                 chooses = True
             chooses |= user.target is aten.topk.default and routes(user)
-            goes_on = user.target in _KEEPS_APART or user.target in _SCORED_BY or _is_largest(user)
-            if user not in seen and (goes_on or user.target is aten.topk.default):
+            continues = user.target in _KEEPS_DISTINCT or user.target in _SCORED_BY or _is_largest(user)
+            if user not in seen and (continues or user.target is aten.topk.default):
                 seen.add(user)
                 stack.append(user)
     return chooses
@@ -121,7 +121,7 @@ def _selected_from(node: Any) -> torch.fx.Node:
     part sliced on the device is rounded, and so no longer counts as selected.
     """
     is_cut = False
-    while node.target in _PICKED or _is_selection(node):
+    while node.target in _SELECTED or _is_selection(node):
         source = node.args[0]
         if is_cut and (node.target in _MAY_STAY_ON_HOST or (_is_selection(node) and _may_stay_on_host(source))):
             break
@@ -143,7 +143,7 @@ def _is_selection(node: torch.fx.Node) -> bool:
     if node.target is not operator.getitem or node.args[1] != 0:
         return False
     source: Any = node.args[0]
-    return source.target in _PICKED_WITH_PLACES
+    return source.target in _SELECTED_WITH_INDICES
 
 
 def _is_largest(node: torch.fx.Node) -> bool:
@@ -162,7 +162,7 @@ def _are_scores(node: Any) -> bool:
             return node.args[3] in ("sigmoid", "tanh")
         if _is_largest(node):
             node = node.args[0].args[0]  # type: ignore[union-attr]
-        elif node.target in _KEEPS_APART:
+        elif node.target in _KEEPS_DISTINCT:
             node = next((each for each in node.args if _is_float(each)), None)
         else:
             return False
@@ -177,7 +177,7 @@ def _is_float(item: Any) -> bool:
 def _only_routes(indices: torch.fx.Node, scored: torch.fx.Node) -> bool:
     for user in indices.users:
         target = user.target
-        if target in _SEEN_OTHERWISE:
+        if target in _REARRANGED:
             if not _only_routes(user, scored):
                 return False
         elif target in _BY_INDEX:

@@ -16,7 +16,7 @@ from torch_ttnn.compiler.errors import refuse
 from torch_ttnn.compiler.ir.builder import ProgramBuilder
 from torch_ttnn.compiler.ir.value import Handle
 
-MOST_TAPS = 64  # limit on slices per program
+MOST_TAPS = 64  # limit on the slices into which one operation is unrolled
 
 
 @dataclass(frozen=True)
