@@ -108,7 +108,7 @@ def _build_mask(rewriter: Rewriter, mask: Mask, scores: tuple[int, ...], dtype: 
 def _regrouped(
     mask: tuple[int, ...], shape: tuple[int, ...], scores: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Reshape a mask for scores of `shape` to match the view `scores`: its expanded shape, and its final shape.
+    """How a mask for scores of `shape` fits their view `scores`: its expanded shape, and its final shape.
 
     >>> _regrouped((1, 8, 1, 49, 49), (2, 8, 3, 49, 49), (16, 3, 49, 49))
     ((2, 8, 1, 49, 49), (16, 1, 49, 49))
