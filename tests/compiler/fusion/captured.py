@@ -1,4 +1,4 @@
-"""Captures models and functions as the compiler sees them, and fuses what was captured."""
+"""Captures models and functions as the compiler does, and fuses the captured graphs."""
 
 from __future__ import annotations
 
@@ -23,8 +23,19 @@ from torch_ttnn.compiler.stages.fuse import FusionRecord, fuse
 from torch_ttnn.compiler.stages.normalise import normalise
 from torch_ttnn.options import TorchTtnnOption
 
-RELATIVE = 1e-5  # of the largest magnitude: what a fusion may change in float32
-QUIET = ("view", "_unsafe_view", "reshape", "clone", "t", "transpose", "permute", "expand", "unsqueeze", "getitem")
+RELATIVE = 1e-5  # error that a fusion may add in float32, relative to the largest magnitude
+VIEWS_AND_COPIES = (
+    "view",
+    "_unsafe_view",
+    "reshape",
+    "clone",
+    "t",
+    "transpose",
+    "permute",
+    "expand",
+    "unsqueeze",
+    "getitem",
+)
 
 
 @dataclass
@@ -39,19 +50,19 @@ class Fused:
 
     @property
     def names(self) -> dict[str, int]:
-        """How often each fusion was done."""
+        """How often each fusion was applied."""
         return dict(Counter(record.name for record in self.records))
 
     @property
     def calls(self) -> list[str]:
-        """The calls that are left, by name, views and copies left out."""
+        """The remaining calls, by name, without views and copies."""
         names = [target_name(node.target) for node in self.after.graph.nodes if node.op == "call_function"]
-        return [name for name in names if name not in QUIET]
+        return [name for name in names if name not in VIEWS_AND_COPIES]
 
     def on_device(self, bound: float | None = None, precision: str = "bfloat16") -> list[str]:
-        """Compile the fused graph, compare with torch, and give the `ttnn` calls of the program.
+        """Compile the fused graph, compare with torch, and return the `ttnn` calls of the program.
 
-        With a bound every element must be that close; without, the correlation must be 0.999.
+        With a bound, every element must be within it; without, the correlation must exceed 0.999.
         """
         options = TorchTtnnOption(precision=precision)
         mode = next(node.meta["val"].fake_mode for node in self.after.graph.nodes if node.op == "placeholder")
@@ -75,7 +86,7 @@ def target_name(target: Any) -> str:
 
 
 def fused(function: Callable[..., Any], *args: Any, statics: tuple[int, ...] = (), decompose: bool = False) -> Fused:
-    """Trace a function, fuse its graph, and make sure that this changes nothing."""
+    """Trace a function, fuse its graph, and check that results are unchanged."""
     table = core_aten_decompositions() if decompose else {}
     with torch.no_grad():
         captured = make_fx(function, decomposition_table=table, tracing_mode="fake")(*args)
@@ -86,7 +97,7 @@ def fused(function: Callable[..., Any], *args: Any, statics: tuple[int, ...] = (
 
 
 def fused_model(model: torch.nn.Module, *args: Any, decompose: bool = False, **kwargs: Any) -> Fused:
-    """The same for a module in inference, captured by torch.compile; its parameters and buffers are static."""
+    """The same for a module in eval mode, captured by torch.compile; its parameters and buffers are static."""
     found: list[Fused] = []
 
     def compiler(graph_module: torch.fx.GraphModule, example: Any) -> Any:
@@ -119,14 +130,14 @@ def _fused(captured: torch.fx.GraphModule, inputs: list[Any], statics: tuple[int
     records = fuse(after, static)
     after.graph.lint()
     _verify_types(after)
-    made = Fused(before, after, records, inputs, statics)
-    _changes_nothing(made)
-    assert fuse(after, static) == [], "a second run finds nothing more"
-    return made
+    fused_graph = Fused(before, after, records, inputs, statics)
+    _assert_results_unchanged(fused_graph)
+    assert fuse(after, static) == [], "a second run must find nothing more"
+    return fused_graph
 
 
 def _verify_types(graph_module: torch.fx.GraphModule) -> None:
-    """Every call gives what the graph says that it gives."""
+    """Check that every call has the shape and dtype that its metadata records."""
     for node in graph_module.graph.nodes:
         if node.op != "call_function":
             continue
@@ -138,16 +149,18 @@ def _verify_types(graph_module: torch.fx.GraphModule) -> None:
             continue
         with modes[0], torch.no_grad():
             vals = pytree.tree_leaves(node.target(*args, **kwargs))
-        for val, said in zip(vals, pytree.tree_leaves(node.meta["val"])):
+        for val, recorded in zip(vals, pytree.tree_leaves(node.meta["val"])):
             if isinstance(val, torch.Tensor):
-                assert (val.shape, val.dtype) == (said.shape, said.dtype), f"{node.format_node()}: {val}, said {said}"
+                assert (val.shape, val.dtype) == (recorded.shape, recorded.dtype), (
+                    f"{node.format_node()}: {val}, recorded as {recorded}"
+                )
         if is_composite(node.target):
             assert node.target.name == node.target.__name__
 
 
-def _changes_nothing(made: Fused) -> None:
+def _assert_results_unchanged(fused_graph: Fused) -> None:
     with torch.no_grad():
-        expected, got = made.before(*made.inputs), made.after(*made.inputs)
+        expected, got = fused_graph.before(*fused_graph.inputs), fused_graph.after(*fused_graph.inputs)
     for one, other in zip(expected, got):
         if isinstance(one, torch.Tensor) and one.is_floating_point():
             bound = RELATIVE if one.dtype is torch.float32 else 2 * torch.finfo(one.dtype).eps

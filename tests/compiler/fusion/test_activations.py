@@ -41,17 +41,17 @@ CASES = [pytest.param(name, form, id=f"{name} {k}") for name, forms in FORMS.ite
 
 @pytest.mark.parametrize(("name", "function"), CASES)
 def test_forms(name, function):
-    made = fused(function, X)
-    assert made.names == {name: 1}
-    assert len(made.calls) == 1
+    result = fused(function, X)
+    assert result.names == {name: 1}
+    assert len(result.calls) == 1
 
 
 @pytest.mark.parametrize("name", ["silu", "hardswish", "hardsigmoid"])
-def test_decompositions_are_put_together_again(name):
+def test_decomposed_activations_are_fused_again(name):
     function = getattr(torch.nn.functional, name)
-    made = fused(lambda x: function(x), X, decompose=True)
-    assert made.names == {name: 1}
-    assert made.calls == [name]
+    result = fused(lambda x: function(x), X, decompose=True)
+    assert result.names == {name: 1}
+    assert result.calls == [name]
 
 
 LOOK_ALIKES = [

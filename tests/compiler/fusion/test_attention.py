@@ -1,4 +1,4 @@
-"""Attention written out by hand becomes one call, whatever stands between its two products."""
+"""Attention written out by hand becomes one call, with any scale and masks between its two products."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def attend(scores, v):
     return torch.softmax(scores, dim=-1) @ v
 
 
-def arguments(made: Fused):
-    (node,) = [node for node in made.after.graph.nodes if "scaled_dot_product_attention" in str(node.target)]
+def arguments(result: Fused):
+    (node,) = [node for node in result.after.graph.nodes if "scaled_dot_product_attention" in str(node.target)]
     return node
 
 
@@ -40,10 +40,10 @@ FORMS = {
 @pytest.mark.parametrize("decompose", [False, True], ids=["whole", "decomposed"])
 @pytest.mark.parametrize("function", FORMS.values(), ids=FORMS)
 def test_forms(function, decompose):
-    made = fused(function, Q, K, V, decompose=decompose)
-    assert made.names == {"attention": 1}
-    assert made.calls == ["scaled_dot_product_attention"]
-    assert arguments(made).kwargs == {"scale": 0.25}
+    result = fused(function, Q, K, V, decompose=decompose)
+    assert result.names == {"attention": 1}
+    assert result.calls == ["scaled_dot_product_attention"]
+    assert arguments(result).kwargs == {"scale": 0.25}
 
 
 def test_without_a_scale():
@@ -68,13 +68,13 @@ RANDOM = torch.randn(1, H, S, S).clamp(max=0) * (1 - torch.eye(S))
 @pytest.mark.parametrize("mask", [HIDDEN * LOWEST, CAUSAL, CAUSAL[None, None], RANDOM])
 @pytest.mark.parametrize("form", MASKS.values(), ids=MASKS)
 def test_masks(form, mask):
-    made = fused(lambda q, k, v, mask: attend(form(q @ k.mT, mask), v), Q, K, V, mask)
-    assert made.names == {"attention": 1}
-    assert arguments(made).args[3] is not None
+    result = fused(lambda q, k, v, mask: attend(form(q @ k.mT, mask), v), Q, K, V, mask)
+    assert result.names == {"attention": 1}
+    assert arguments(result).args[3] is not None
 
 
 def test_a_query_that_sees_no_key_gives_zero():
-    """As torch's own attention has it. By hand it is 0 ÷ 0, which the device does not keep either."""
+    """As in torch's own attention. Written out it is 0 ÷ 0, which the device does not yield either."""
     hidden = torch.zeros(S, S, dtype=torch.bool)
     hidden[2] = True
 
@@ -89,9 +89,9 @@ def test_layers_share_their_mask():
         once = attend((q @ k.mT / 4).masked_fill(hidden, LOWEST), v)
         return attend((once @ k.mT / 4).masked_fill(hidden, LOWEST), v)
 
-    made = fused(function, Q, K, V, HIDDEN)
-    assert made.names == {"attention": 2}
-    assert made.calls.count("where") == 1
+    result = fused(function, Q, K, V, HIDDEN)
+    assert result.names == {"attention": 2}
+    assert result.calls.count("where") == 1
 
 
 def test_alibi_in_a_product_that_adds():
@@ -100,12 +100,12 @@ def test_alibi_in_a_product_that_adds():
         scores = alibi.baddbmm(q, k.transpose(-1, -2), beta=1.0, alpha=0.25).view(B, H, S, S)
         return (torch.softmax(scores + mask, -1).view(B * H, S, S) @ v).view(B, H, S, D)
 
-    made = fused(function, torch.randn(B * H, 1, S), Q, K, V, CAUSAL)
-    assert made.names == {"attention": 1}
+    result = fused(function, torch.randn(B * H, 1, S), Q, K, V, CAUSAL)
+    assert result.names == {"attention": 1}
 
 
 def test_windows_with_a_mask_for_each():
-    """Swin: a bias for each head, then a mask for each window, batch and windows being one dimension before."""
+    """Swin: a bias per head, then a mask per window; batch and windows were one dimension before."""
     windows = 3
 
     def function(q, k, v, bias, mask):
@@ -114,8 +114,8 @@ def test_windows_with_a_mask_for_each():
         return attend(scores, v)
 
     given = [torch.randn(B * windows, H, S, D) for _ in range(3)]
-    made = fused(function, *given, torch.randn(1, H, S, S), torch.randn(windows, S, S))
-    assert made.names == {"attention": 1}
+    result = fused(function, *given, torch.randn(1, H, S, S), torch.randn(windows, S, S))
+    assert result.names == {"attention": 1}
 
 
 # -- shared heads -----------------------------------------------------------------------------------------------------
@@ -132,23 +132,23 @@ def test_repeated_keys_and_values_are_not_repeated(kv_heads):
         k, v = repeated(k, H // kv_heads), repeated(v, H // kv_heads)
         return attend(q @ k.mT / 4, v)
 
-    made = fused(function, Q, K[:, :kv_heads].clone(), V[:, :kv_heads].clone())
-    node = arguments(made)
+    result = fused(function, Q, K[:, :kv_heads].clone(), V[:, :kv_heads].clone())
+    node = arguments(result)
     assert node.kwargs["enable_gqa"] and node.args[1].meta["val"].shape[1] == kv_heads
-    assert made.calls == ["scaled_dot_product_attention"]
+    assert result.calls == ["scaled_dot_product_attention"]
 
 
-def test_one_head_shown_to_all():
-    made = fused(lambda q, k, v: attend(q @ k.mT / 4, v), Q, K[:, :1].clone(), V[:, :1].clone())
-    assert arguments(made).kwargs["enable_gqa"]
+def test_one_head_broadcast_to_all():
+    result = fused(lambda q, k, v: attend(q @ k.mT / 4, v), Q, K[:, :1].clone(), V[:, :1].clone())
+    assert arguments(result).kwargs["enable_gqa"]
 
 
 def test_repeated_heads_of_the_library_function():
     def function(q, k, v):
         return torch.nn.functional.scaled_dot_product_attention(q, repeated(k, 2), repeated(v, 2))
 
-    made = fused(function, Q, K[:, :2].clone(), V[:, :2].clone())
-    assert made.names == {"attention of shared heads": 1}
+    result = fused(function, Q, K[:, :2].clone(), V[:, :2].clone())
+    assert result.names == {"attention of shared heads": 1}
 
 
 def test_heads_that_are_tiled_are_not_shared():
@@ -157,22 +157,22 @@ def test_heads_that_are_tiled_are_not_shared():
     def function(q, k, v):
         return attend(q @ k.repeat(1, 2, 1, 1).mT / 4, v.repeat(1, 2, 1, 1))
 
-    made = fused(function, Q, K[:, :2].clone(), V[:, :2].clone())
-    assert "enable_gqa" not in arguments(made).kwargs
+    result = fused(function, Q, K[:, :2].clone(), V[:, :2].clone())
+    assert "enable_gqa" not in arguments(result).kwargs
 
 
 # -- what must stay ---------------------------------------------------------------------------------------------------
 
 
 def test_keys_and_values_of_another_source():
-    made = fused(lambda q, k, v: attend(q @ k.mT / 4, v), Q, torch.randn(B, H, 9, D), torch.randn(B, H, 9, D))
-    q, k, v = arguments(made).args[:3]
+    result = fused(lambda q, k, v: attend(q @ k.mT / 4, v), Q, torch.randn(B, H, 9, D), torch.randn(B, H, 9, D))
+    q, k, v = arguments(result).args[:3]
     assert [node.name for node in (q, k, v)] == ["q_1", "k_1", "v_1"]
 
 
 def test_keys_that_are_not_values():
-    made = fused(lambda q, k: attend(q @ k.mT / 4, k + 1), Q, K)
-    assert arguments(made).args[1] is not arguments(made).args[2]
+    result = fused(lambda q, k: attend(q @ k.mT / 4, k + 1), Q, K)
+    assert arguments(result).args[1] is not arguments(result).args[2]
 
 
 OTHERS = {
@@ -196,5 +196,5 @@ def test_weights_that_are_used_elsewhere_are_left():
         weights = torch.softmax(q @ k.mT / 4, -1)
         return weights @ v, weights
 
-    made = fused(function, Q, K, V)
-    assert made.names == {"softmax with scale": 1}
+    result = fused(function, Q, K, V)
+    assert result.names == {"softmax with scale": 1}

@@ -1,4 +1,4 @@
-"""Queries, keys and values that lie mixed in one product: their columns in the order of heads."""
+"""Queries, keys and values interleaved in one product: their columns are reordered by head."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ FREE = ("view", "_unsafe_view", "reshape", "clone", "transpose", "permute", "get
 # -- layouts: how a product [B, S, columns] becomes queries, keys and values [B, heads, S, D] -------------------------
 
 
-def partitions_unturned(y, heads, width=WIDTH):
-    """CodeGen: two parts of the heads, each with its queries, values and keys. The heads are turned later."""
+def partitions_untransposed(y, heads, width=WIDTH):
+    """CodeGen: two parts of the heads, each with its queries, values and keys. The heads are transposed later."""
     q, v, k = y.view(BATCH, LENGTH, 2, -1).split(heads // 2 * width, dim=-1)
     return [each.reshape(BATCH, LENGTH, heads, width) for each in (q, k, v)]
 
 
 def partitions(y, heads, width=WIDTH):
-    return [each.transpose(1, 2) for each in partitions_unturned(y, heads, width)]
+    return [each.transpose(1, 2) for each in partitions_untransposed(y, heads, width)]
 
 
-def three_unturned(y, heads, width=WIDTH):
+def three_untransposed(y, heads, width=WIDTH):
     """BLOOM."""
     y = y.view(BATCH, LENGTH, heads, 3, width)
     return [y[..., number, :] for number in range(3)]
 
 
 def three_of_a_head(y, heads, width=WIDTH):
-    return [each.transpose(1, 2) for each in three_unturned(y, heads, width)]
+    return [each.transpose(1, 2) for each in three_untransposed(y, heads, width)]
 
 
 def wide_heads(y, heads, width=WIDTH):
-    """GPT-NeoX: the same columns, turned before they are split."""
+    """GPT-NeoX: the same columns, transposed before they are split."""
     return y.view(BATCH, LENGTH, heads, 3 * width).transpose(1, 2).chunk(3, dim=-1)
 
 
@@ -52,21 +52,21 @@ def unbound(y, heads, width=WIDTH):
 
 
 def groups(y, heads, width=WIDTH):
-    """Two heads of queries with their head of keys and values."""
+    """Two heads of queries per head of keys and values."""
     y = y.view(BATCH, LENGTH, heads // 2, 4, width)
     q, k, v = y[..., :-2, :].reshape(BATCH, LENGTH, heads, width), y[..., -2, :], y[..., -1, :]
     return [each.transpose(1, 2) for each in (q, k, v)]
 
 
 def listed_groups(y, heads, width=WIDTH):
-    """Falcon: picked by a list of numbers."""
+    """Falcon: selected by a list of indices."""
     y = y.view(BATCH, LENGTH, heads // 2, 4, width)
     pieces = y[..., :-2, :], y[:, :, :, [-2]], y[:, :, :, [-1]]
     return [each.flatten(2, 3).transpose(1, 2) for each in pieces]
 
 
 def shared_head(y, heads, width=WIDTH):
-    """Falcon with one head of keys and values: in order, but cut by slices of heads."""
+    """Falcon with one head of keys and values: in order, but split by slices of heads."""
     y = y.view(BATCH, LENGTH, heads + 2, width)
     return [each.transpose(1, 2) for each in (y[..., :-2, :], y[..., [-2], :], y[..., [-1], :])]
 
@@ -83,7 +83,7 @@ COLUMNS_OF = {  # by layout, in heads
 
 
 class Attention(nn.Module):
-    """Four heads of queries; what becomes of them before the attention, and of the result, is for others to say."""
+    """Four heads of queries; subclasses define the operations before and after the attention."""
 
     def __init__(self, layout=three_of_a_head, bias=True, width=WIDTH):
         super().__init__()
@@ -106,39 +106,39 @@ torch.manual_seed(0)
 X = torch.randn(BATCH, LENGTH, 64)
 
 
-def done_on_every_call(made: Fused) -> list[str]:
-    """The calls that do not depend on weights alone, those that only look differently at their input left out."""
-    placeholders = [node for node in made.after.graph.nodes if node.op == "placeholder"]
-    changing = {node for number, node in enumerate(placeholders) if number not in made.statics}
+def calls_per_run(result: Fused) -> list[str]:
+    """The calls that depend on more than weights, without views."""
+    placeholders = [node for node in result.after.graph.nodes if node.op == "placeholder"]
+    changing = {node for number, node in enumerate(placeholders) if number not in result.statics}
     found = []
-    for node in made.after.graph.nodes:
+    for node in result.after.graph.nodes:
         if node.op == "call_function" and any(each in changing for each in node.all_input_nodes):
             changing.add(node)
             found.append(target_name(node.target))
     return [name for name in found if name not in FREE]
 
 
-# -- what is put into order -------------------------------------------------------------------------------------------
+# -- reordered columns ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize("layout", COLUMNS_OF)
-def test_one_product_and_its_heads_are_left(layout, bias):
-    made = fused_model(Attention(layout, bias), X)
-    assert made.names == ALL
-    assert done_on_every_call(made) == ["addmm" if bias else "mm", "qkv_heads", ATTENTION]
+def test_one_product_and_its_heads_remain(layout, bias):
+    result = fused_model(Attention(layout, bias), X)
+    assert result.names == ALL
+    assert calls_per_run(result) == ["addmm" if bias else "mm", "qkv_heads", ATTENTION]
 
 
 def test_the_columns_themselves():
-    made = fused_model(Attention(three_of_a_head), X)
-    chosen = [number.tolist() for name, number in made.after.named_buffers() if name.startswith("fusion_numbers")]
+    result = fused_model(Attention(three_of_a_head), X)
+    chosen = [number.tolist() for name, number in result.after.named_buffers() if name.startswith("fusion_numbers")]
     assert chosen == [[96 * head + 32 * part + n for head in range(4) for n in range(32)] for part in range(3)]
 
 
-def test_layers_share_their_numbers_and_are_looked_at_once(monkeypatch):
-    looked_at = []
-    heads_in = columns._heads_in
-    monkeypatch.setattr(columns, "_heads_in", lambda run: looked_at.append(run) or heads_in(run))
+def test_layers_share_indices_and_are_analysed_once(monkeypatch):
+    analysed = []
+    find_heads = columns._find_heads
+    monkeypatch.setattr(columns, "_find_heads", lambda run: analysed.append(run) or find_heads(run))
 
     class Layers(nn.Module):
         def __init__(self):
@@ -148,20 +148,20 @@ def test_layers_share_their_numbers_and_are_looked_at_once(monkeypatch):
         def forward(self, x):
             return [layer(x) for layer in self.layers]
 
-    made = fused_model(Layers(), X)
-    assert made.names == dict.fromkeys(ALL, 3)
-    assert len(looked_at) == 3
-    assert len([name for name, _ in made.after.named_buffers() if name.startswith("fusion_numbers")]) == 3
+    result = fused_model(Layers(), X)
+    assert result.names == dict.fromkeys(ALL, 3)
+    assert len(analysed) == 3
+    assert len([name for name, _ in result.after.named_buffers() if name.startswith("fusion_numbers")]) == 3
 
 
 def test_the_result_of_a_bfloat16_model():
-    made = fused_model(Attention().bfloat16(), X.bfloat16())
-    assert made.names == ALL
+    result = fused_model(Attention().bfloat16(), X.bfloat16())
+    assert result.names == ALL
 
 
-@pytest.mark.parametrize("layout", [partitions_unturned, three_unturned])
-def test_rotary_embedding_of_heads_that_are_turned_afterwards(layout):
-    """As CodeGen does; the heads are split first, and turned back for it."""
+@pytest.mark.parametrize("layout", [partitions_untransposed, three_untransposed])
+def test_rotary_embedding_of_heads_transposed_afterwards(layout):
+    """As in CodeGen; the heads are split first, and transposed back for the embedding."""
 
     class Rotary(Attention):
         def forward(self, x, cos, sin):
@@ -170,13 +170,13 @@ def test_rotary_embedding_of_heads_that_are_turned_afterwards(layout):
             return attend(*[each.transpose(1, 2) for each in (q, k, v)])
 
     angle = torch.randn(1, LENGTH, 1, WIDTH)
-    made = fused_model(Rotary(), X, angle.cos(), angle.sin())
-    assert made.names == {"rotary embedding": 2, **ALL}
-    assert done_on_every_call(made) == ["addmm", "qkv_heads", *2 * ["rotary_embedding"], ATTENTION]
+    result = fused_model(Rotary(), X, angle.cos(), angle.sin())
+    assert result.names == {"rotary embedding": 2, **ALL}
+    assert calls_per_run(result) == ["addmm", "qkv_heads", *2 * ["rotary_embedding"], ATTENTION]
 
 
-def test_rotary_embedding_of_projections_of_their_own_that_are_turned_afterwards():
-    """As GPT-J does: nothing lies mixed, but the heads can be split at once all the same."""
+def test_rotary_embedding_of_separate_projections_transposed_afterwards():
+    """As in GPT-J: nothing is interleaved, but the heads can still be split in one operation."""
 
     class Rotary(nn.Module):
         def __init__(self):
@@ -189,9 +189,9 @@ def test_rotary_embedding_of_projections_of_their_own_that_are_turned_afterwards
             return attend(*[each.transpose(1, 2) for each in (q, k, v)])
 
     angle = torch.randn(1, LENGTH, 1, WIDTH)
-    made = fused_model(Rotary(), X, angle.cos(), angle.sin())
-    assert made.names == {"rotary embedding": 2, **ALL}
-    assert "index_select" not in made.calls
+    result = fused_model(Rotary(), X, angle.cos(), angle.sin())
+    assert result.names == {"rotary embedding": 2, **ALL}
+    assert "index_select" not in result.calls
 
 
 def test_a_factor_of_the_queries_goes_into_their_columns():
@@ -200,13 +200,13 @@ def test_a_factor_of_the_queries_goes_into_their_columns():
             q, k, v = self.heads(self.qkv(x))
             return attend(q * 0.3, k, v)
 
-    made = fused_model(Scaled(), X)
-    assert made.names == {"factor in the weights of a linear": 1, **ALL}
-    assert done_on_every_call(made) == ["addmm", "qkv_heads", ATTENTION]
+    result = fused_model(Scaled(), X)
+    assert result.names == {"factor in the weights of a linear": 1, **ALL}
+    assert calls_per_run(result) == ["addmm", "qkv_heads", ATTENTION]
 
 
-def test_norms_of_heads_that_are_turned_afterwards():
-    """As Persimmon does; splitting heads would only have to be undone for the norms."""
+def test_norms_of_heads_transposed_afterwards():
+    """As in Persimmon; a split into heads would have to be undone for the norms."""
 
     class Normed(Attention):
         def forward(self, x):
@@ -214,18 +214,18 @@ def test_norms_of_heads_that_are_turned_afterwards():
             q, k = nn.functional.layer_norm(q, (WIDTH,)), nn.functional.layer_norm(k, (WIDTH,))
             return attend(*[each.transpose(1, 2) for each in (q, k, v)])
 
-    made = fused_model(Normed(), X)
-    assert made.names == {COLUMNS: 1, ONE_PRODUCT: 1}
-    assert "select" not in made.calls and "unbind" not in made.calls
+    result = fused_model(Normed(), X)
+    assert result.names == {COLUMNS: 1, ONE_PRODUCT: 1}
+    assert "select" not in result.calls and "unbind" not in result.calls
 
 
-def test_heads_that_the_library_does_not_split_get_columns_in_order():
-    made = fused_model(Attention(width=24), X)
-    assert made.names == {COLUMNS: 1, ONE_PRODUCT: 1}
+def test_heads_not_split_by_the_library_get_columns_in_order():
+    result = fused_model(Attention(width=24), X)
+    assert result.names == {COLUMNS: 1, ONE_PRODUCT: 1}
 
 
 class Cross(nn.Module):
-    """Queries of one input; keys and values of another, side by side or head by head."""
+    """Queries of one input; keys and values of another, concatenated or interleaved by head."""
 
     def __init__(self, mixed):
         super().__init__()
@@ -253,13 +253,13 @@ def test_keys_and_values_in_a_product_beside_that_of_the_queries(mixed):
         def forward(self, x):
             return super().forward(x, x)
 
-    made = fused_model(Two(mixed), X)
-    assert made.names == ALL
-    assert done_on_every_call(made) == ["addmm", "qkv_heads", ATTENTION]
+    result = fused_model(Two(mixed), X)
+    assert result.names == ALL
+    assert calls_per_run(result) == ["addmm", "qkv_heads", ATTENTION]
 
 
 def test_heads_may_be_used_elsewhere():
-    """Keys and values go into a cache as well."""
+    """Keys and values are also stored in a cache."""
 
     class Caching(Attention):
         def forward(self, x):
@@ -269,7 +269,7 @@ def test_heads_may_be_used_elsewhere():
     assert fused_model(Caching(), X).names == ALL
 
 
-# -- what is left as it is --------------------------------------------------------------------------------------------
+# -- left unchanged ---------------------------------------------------------------------------------------------------
 
 
 def test_a_product_that_is_used_elsewhere():
@@ -309,23 +309,23 @@ def test_rows_that_are_mixed():
 def test_rows_in_another_order():
     """The sequence before the batch."""
 
-    class Turned(Attention):
+    class Permuted(Attention):
         def forward(self, x):
             y = self.qkv(x).view(LENGTH, BATCH, 4, 3, WIDTH).permute(3, 1, 2, 0, 4)
             return attend(*y.unbind(0))
 
-    assert fused_model(Turned(), X.transpose(0, 1).contiguous()).names == {}
+    assert fused_model(Permuted(), X.transpose(0, 1).contiguous()).names == {}
 
 
-def test_pieces_of_heads_that_columns_cannot_tell():
+def test_heads_that_are_not_a_selection_of_columns():
     """The heads of the keys in another order for each batch."""
 
-    class Turned(Attention):
+    class Permuted(Attention):
         def forward(self, x):
             q, k, v = self.heads(self.qkv(x))
             return attend(q, k[[[0], [1]], [[3, 2, 1, 0], [0, 1, 2, 3]]], v)
 
-    assert fused_model(Turned(), X).names == {}
+    assert fused_model(Permuted(), X).names == {}
 
 
 def test_keys_that_are_the_values():
@@ -355,7 +355,7 @@ def test_columns_that_are_in_order():
 @pytest.mark.parametrize(
     "detour", [torch.Tensor.contiguous, lambda x: x.reshape(8, LENGTH, WIDTH).view(2, 4, -1, WIDTH)]
 )
-def test_projections_of_their_own_that_make_detours(detour):
+def test_separate_projections_with_redundant_moves(detour):
     class Three(nn.Module):
         def __init__(self):
             super().__init__()

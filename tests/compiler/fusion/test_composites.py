@@ -1,4 +1,4 @@
-"""Composites: their own reference in torch, on real and on fake tensors, and by a name that source can call."""
+"""Composites: their own reference in torch, on real and fake tensors, callable by name from generated source."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_every_composite_is_tested_and_has_a_lowering():
     # Parts of moves: tests/compiler/complex_numbers/test_pairs.py. Of a check: lowering/elementwise/test_domains.py.
     parts = {composites.real_part, composites.imaginary_part, composites.put_together, composites.require}
     assert set(CALLS) | {each.__name__ for each in random | parts} == set(composites.COMPOSITES)
-    on_the_host = {composites.restrided, *random, *parts}  # strides are the host's, too
+    on_the_host = {composites.restrided, *random, *parts}  # so are strides
     assert all(function in LOWERINGS for function in set(composites.COMPOSITES.values()) - on_the_host)
 
 
@@ -52,8 +52,8 @@ def test_in_the_source_of_a_graph(name):
     graph.output(graph.call_function(function, tuple(nodes)))
     module = torch.fx.GraphModule(torch.nn.Module(), graph)
     assert f"composites_{name}" in module.code.replace(".", "_")
-    made = module(*[arg for arg in args if isinstance(arg, torch.Tensor)])
-    torch.testing.assert_close(made, function(*args))
+    result = module(*[arg for arg in args if isinstance(arg, torch.Tensor)])
+    torch.testing.assert_close(result, function(*args))
     assert function.name == name and composites.is_composite(function)
 
 

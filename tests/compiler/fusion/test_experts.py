@@ -1,4 +1,4 @@
-"""Mixtures of experts: on the device as a whole, right, and with the experts that torch chooses."""
+"""Mixtures of experts: entirely on the device, correct, and with the experts that torch chooses."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def inference():
 
 
 def run(function, *args) -> tuple[object, list[str], list[str]]:
-    """What the compiled function gives, the operations that stay on the host, and the fusions."""
+    """The results of the compiled function, the operations left on the host, and the fusions."""
     options = TorchTtnnOption(cache_dir="", warn=False)
-    made = torch.compile(function, backend="ttnn", options=options)(*args)
+    result = torch.compile(function, backend="ttnn", options=options)(*args)
     host = [str(node.target) for program in options.programs for node in program.graph.nodes if REASON.on(node)]
-    return made, host, [each["name"] for program in options.programs for each in program.fusions]
+    return result, host, [each["name"] for program in options.programs for each in program.fusions]
 
 
 def assert_close(got: torch.Tensor, want: torch.Tensor) -> None:
@@ -44,7 +44,7 @@ class Experts(nn.Module):
         self.way, self.k, self.gated = way, k, gated
         self.router = nn.Linear(WIDTH, EXPERTS, bias=False)
         self.up = nn.Parameter(torch.randn(EXPERTS, WIDTH, HIDDEN * (2 if gated else 1)) / 8)
-        self.down = nn.Parameter(torch.randn(EXPERTS, WIDTH, HIDDEN) / 8)  # turned
+        self.down = nn.Parameter(torch.randn(EXPERTS, WIDTH, HIDDEN) / 8)  # transposed
         self.up_bias = nn.Parameter(torch.randn(EXPERTS, HIDDEN * (2 if gated else 1)) / 8) if biased else None
         self.down_bias = nn.Parameter(torch.randn(EXPERTS, WIDTH) / 8) if biased else None
 
@@ -63,10 +63,10 @@ class Experts(nn.Module):
         hidden = torch.bmm(rows.unsqueeze(1), self.up[flat]).squeeze(1)
         if self.up_bias is not None:
             hidden = hidden + self.up_bias[flat]
-        made = torch.bmm(self.down[flat], self.activated(hidden).unsqueeze(-1)).squeeze(-1)
+        result = torch.bmm(self.down[flat], self.activated(hidden).unsqueeze(-1)).squeeze(-1)
         if self.down_bias is not None:
-            made = made + self.down_bias[flat]
-        return (made * factors.reshape(-1, 1)).view(-1, self.k, WIDTH).sum(1)
+            result = result + self.down_bias[flat]
+        return (result * factors.reshape(-1, 1)).view(-1, self.k, WIDTH).sum(1)
 
     def sorted_rows(self, x: torch.Tensor, factors: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
         by_expert, order = torch.sort(ids.reshape(-1))
@@ -76,13 +76,13 @@ class Experts(nn.Module):
         hidden = multiply(x[order // self.k], self.up, ends)
         if self.up_bias is not None:
             hidden = hidden + self.up_bias[by_expert]
-        made = multiply(self.activated(hidden), self.down.transpose(1, 2), ends)
+        result = multiply(self.activated(hidden), self.down.transpose(1, 2), ends)
         if self.down_bias is not None:
-            made = made + self.down_bias[by_expert]
-        made = made * factors.reshape(-1)[order].unsqueeze(-1)
+            result = result + self.down_bias[by_expert]
+        result = result * factors.reshape(-1)[order].unsqueeze(-1)
         back = torch.empty_like(order)
         back[order] = torch.arange(order.size(0))
-        return made[back].view(-1, self.k, WIDTH).sum(1)
+        return result[back].view(-1, self.k, WIDTH).sum(1)
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def test_experts(way: str, k: int, gated: bool, biased: bool, tokens: int, group
     model, x = Experts(way, k, gated, biased), torch.randn(tokens, WIDTH)
     got, host, fusions = run(model, x)
     assert host == []
-    assert "mixture of experts" in fusions or k == 1  # one weight a token is looked up
+    assert "mixture of experts" in fusions or k == 1  # one weight per token is looked up
     assert_close(got, model(x))
 
 
@@ -111,8 +111,8 @@ def test_rows_that_others_read_stay(grouped_product):
         def looked_up(self, x, factors, ids):
             flat = ids.reshape(-1)
             hidden = torch.bmm(x.repeat_interleave(self.k, dim=0).unsqueeze(1), self.up[flat]).squeeze(1)
-            made = torch.bmm(self.down[flat], self.activated(hidden).unsqueeze(-1)).squeeze(-1)
-            return (made * factors.reshape(-1, 1)).view(-1, self.k, WIDTH).sum(1), made
+            result = torch.bmm(self.down[flat], self.activated(hidden).unsqueeze(-1)).squeeze(-1)
+            return (result * factors.reshape(-1, 1)).view(-1, self.k, WIDTH).sum(1), result
 
     model, x = Both("looked up"), torch.randn(TOKENS, WIDTH)
     got, _, fusions = run(model, x)
@@ -122,7 +122,7 @@ def test_rows_that_others_read_stay(grouped_product):
 
 
 @pytest.mark.parametrize("wrong", ["another order", "another count"])
-def test_what_only_looks_like_experts_is_left_alone(wrong: str, grouped_product):
+def test_lookalikes_of_experts_are_left(wrong: str, grouped_product):
     class Other(Experts):
         def sorted_rows(self, x, factors, ids):
             by_expert, order = torch.sort(ids.reshape(-1))
@@ -130,8 +130,8 @@ def test_what_only_looks_like_experts_is_left_alone(wrong: str, grouped_product)
             ends = torch.histc(by_expert.float(), bins=EXPERTS, min=0, max=most).cumsum(0, dtype=torch.int32)
             multiply = torch.ops.transformers.grouped_mm_fallback
             hidden = self.activated(multiply(x[order // self.k], self.up, ends))
-            made = multiply(hidden, self.down.transpose(1, 2), ends) * factors.reshape(-1)[order].unsqueeze(-1)
-            return (made if wrong == "another order" else made[torch.argsort(order)]).view(-1, self.k, WIDTH).sum(1)
+            result = multiply(hidden, self.down.transpose(1, 2), ends) * factors.reshape(-1)[order].unsqueeze(-1)
+            return (result if wrong == "another order" else result[torch.argsort(order)]).view(-1, self.k, WIDTH).sum(1)
 
     model, x = Other("grouped"), torch.randn(TOKENS, WIDTH)
     got, _, fusions = run(model, x)
@@ -139,7 +139,7 @@ def test_what_only_looks_like_experts_is_left_alone(wrong: str, grouped_product)
     assert_close(got, model(x))
 
 
-# -- experts of one's own ---------------------------------------------------------------------------------------------
+# -- hand-written experts ---------------------------------------------------------------------------------------------
 
 
 class Own(nn.Module):
@@ -155,18 +155,18 @@ class ByMask(Own):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         factors, ids = self.router(x).softmax(-1).topk(K)
         factors = factors / factors.sum(-1, keepdim=True)
-        made = torch.zeros_like(x)
+        result = torch.zeros_like(x)
         for number, expert in enumerate(self.experts):
-            made = made + (factors * (ids == number)).sum(-1, keepdim=True) * expert(x)
-        return made
+            result = result + (factors * (ids == number)).sum(-1, keepdim=True) * expert(x)
+        return result
 
 
 class ByOneHot(Own):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         factors, ids = self.router(x).softmax(-1).topk(K)
         choice = (F.one_hot(ids, EXPERTS).to(x.dtype) * factors.unsqueeze(-1)).sum(-2)
-        made = torch.stack([expert(x) for expert in self.experts], dim=-1)
-        return (made * choice.unsqueeze(-2)).sum(-1)
+        result = torch.stack([expert(x) for expert in self.experts], dim=-1)
+        return (result * choice.unsqueeze(-2)).sum(-1)
 
 
 class ByScatter(Own):
@@ -178,7 +178,7 @@ class ByScatter(Own):
 
 
 @pytest.mark.parametrize("kind", [ByMask, ByOneHot, ByScatter])
-def test_experts_of_ones_own(kind: type[Own]):
+def test_hand_written_experts(kind: type[Own]):
     model, x = kind(), torch.randn(2, TOKENS, WIDTH)
     got, host, _ = run(model, x)
     assert host == []
@@ -212,7 +212,7 @@ def test_the_same_experts_are_chosen(scored):
     assert not (differs & ~is_tie).any()
 
 
-def test_choices_that_can_be_seen_stay_on_the_host():
+def test_observable_choices_stay_on_the_host():
     x = torch.randn(TOKENS, WIDTH)
     for function in (
         lambda x: (x @ x.t()).topk(3).indices,  # a result
@@ -296,7 +296,7 @@ OWN_ELEMENTS = {
 @pytest.mark.parametrize("score", ["linear", "softmax", "sigmoid"])
 @pytest.mark.parametrize("name", OWN_ELEMENTS)
 def test_a_value_compared_with_its_own_elements(name: str, score: str):
-    """Both sides have the same digits, and as many as sums have: few different values become equal."""
+    """Both sides have the same precision, that of the accumulated sums: few different values become equal."""
     router, compare = nn.Linear(WIDTH, 16), OWN_ELEMENTS[name]
     function = {"linear": lambda y: y, "softmax": lambda y: y.softmax(-1), "sigmoid": torch.sigmoid}[score]
 
@@ -308,7 +308,7 @@ def test_a_value_compared_with_its_own_elements(name: str, score: str):
     (chosen, p), _, _ = run(choose, x)
     assert torch.equal(chosen, compare(p))
     assert (chosen != choose(x)[0]).sum() <= 20
-    # Where the host sorts both sides are bfloat16; a column is below or above others by the error of the logits.
+    # Where the host sorts, both sides are bfloat16; the error of the logits may swap a column with others.
     if name not in ("sort with places", "column", "looked up"):
         counts, wanted = chosen.sum(-1), choose(x)[0].sum(-1)
         assert (counts != wanted).float().mean() < 0.01

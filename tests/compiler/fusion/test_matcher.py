@@ -1,4 +1,4 @@
-"""Patterns: what they find, and what they leave."""
+"""Patterns: what they match, and what they do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which fusions are done in small models of the libraries that people use, attention written out."""
+"""Which fusions apply in small models of common libraries, with attention written out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WHISPER = {
 BLOOM = {"vocab_size": 64, "hidden_size": 64, "n_layer": 1, "n_head": 4}
 NEO = {"vocab_size": 64, "hidden_size": 64, "num_layers": 1, "attention_types": [[["global"], 1]], "num_heads": 4}
 
-# Name of the model and of its configuration, what is configured, the inputs; and how often each fusion is done.
+# Names of the model and its configuration, settings, inputs, and how often each fusion applies.
 MODELS = {
     "bert": ("BertModel", "BertConfig", SMALL, {"input_ids": IDS, "attention_mask": torch.ones_like(IDS)},
              {"attention": 1, ONE_PRODUCT: 1, "linear + gelu": 1, "linear + tanh": 1}),
@@ -38,7 +38,7 @@ MODELS = {
     "codegen": ("CodeGenModel", "CodeGenConfig", {**SMALL_GPT, "rotary_dim": 8}, {"input_ids": IDS},
                 {"gelu (tanh)": 1, "rotary embedding (interleaved)": 2, "rotary embedding (part of a head)": 2,
                  "attention": 1, COLUMNS: 1, ONE_PRODUCT: 1, "linear + gelu_tanh": 1}),
-    # The encoder's attention, the decoder's, and the one across: there only keys and values have one input.
+    # The encoder's attention, the decoder's, and the one across: there only keys and values share an input.
     "whisper": ("WhisperModel", "WhisperConfig", WHISPER, FEATURES,
                 {"attention": 3, "factor in the weights of a linear": 3, ONE_PRODUCT: 3, "convolution + gelu": 2,
                  "linear + gelu": 2}),
@@ -80,16 +80,16 @@ def test_after_decompositions(name):
 
 @pytest.mark.slow
 def test_llama_with_the_library_function_keeps_its_few_heads():
-    made = fused_transformer("llama", attention="sdpa")
-    assert made.names["attention of shared heads"] == 1
-    assert ONE_PRODUCT in made.names
+    result = fused_transformer("llama", attention="sdpa")
+    assert result.names["attention of shared heads"] == 1
+    assert ONE_PRODUCT in result.names
 
 
 def test_cross_attention_stays_cross_attention():
-    """Each attention of the decoder layer of torch reads what it read before."""
+    """Each attention of torch's decoder layer keeps its inputs."""
     layer = torch.nn.TransformerDecoderLayer(64, 2, 96, batch_first=True)
-    made = fused_model(layer, torch.randn(2, 6, 64), torch.randn(2, 9, 64))
-    attentions = [node for node in made.after.graph.nodes if "attention" in str(node.target)]
+    result = fused_model(layer, torch.randn(2, 6, 64), torch.randn(2, 9, 64))
+    attentions = [node for node in result.after.graph.nodes if "attention" in str(node.target)]
     assert [node.args[1].meta["val"].shape[2] for node in attentions] == [6, 9]
 
 
@@ -108,7 +108,7 @@ def test_records_tell_the_line_of_the_model():
 
 
 def test_time_grows_with_the_depth_and_no_faster():
-    """Counted in calls, not in seconds."""
+    """Counts calls, not seconds."""
 
     def steps(depth):
         def function(x, w, b):
@@ -118,9 +118,9 @@ def test_time_grows_with_the_depth_and_no_faster():
                 x = (torch.softmax(y[None] @ y.mT[None] / 4, -1) @ y[None])[0]
             return x
 
-        made = fused(function, torch.randn(8, 16), torch.randn(16, 16), torch.randn(16), statics=(1, 2))
-        assert made.names == {"gelu (erf)": depth, "linear + gelu": depth, "attention": depth}
-        graph_module = normalise(made.before)
+        result = fused(function, torch.randn(8, 16), torch.randn(16, 16), torch.randn(16), statics=(1, 2))
+        assert result.names == {"gelu (erf)": depth, "linear + gelu": depth, "attention": depth}
+        graph_module = normalise(result.before)
         placeholders = [node for node in graph_module.graph.nodes if node.op == "placeholder"]
         profile = cProfile.Profile()
         profile.runcall(fuse, graph_module, placeholders[1:])

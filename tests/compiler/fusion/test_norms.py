@@ -24,14 +24,14 @@ RMS = {
 
 @pytest.mark.parametrize("function", RMS.values(), ids=RMS)
 def test_rms_norm(function):
-    made = fused(function, X, W)
-    assert made.names == {"rms norm": 1}
-    assert made.calls == ["_fused_rms_norm"]
+    result = fused(function, X, W)
+    assert result.names == {"rms norm": 1}
+    assert result.calls == ["_fused_rms_norm"]
 
 
 def test_rms_norm_without_a_weight():
-    made = fused(lambda x: x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5), X)
-    assert made.calls == ["_fused_rms_norm"]
+    result = fused(lambda x: x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5), X)
+    assert result.calls == ["_fused_rms_norm"]
 
 
 def test_two_weights_of_one_norm_share_it():
@@ -48,20 +48,20 @@ def test_rms_norm_computed_in_float32_between_conversions():
         wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-6)
         return w * wide.to(x.dtype)
 
-    made = fused(function, X.bfloat16(), W.bfloat16())
-    assert made.calls == ["_fused_rms_norm"]
+    result = fused(function, X.bfloat16(), W.bfloat16())
+    assert result.calls == ["_fused_rms_norm"]
 
 
 def test_a_weight_of_another_dtype_keeps_its_conversions():
-    """Gemma weighs in float32 and converts afterwards."""
+    """Gemma applies the weight in float32 and converts afterwards."""
 
     def function(x, w):
         wide = x.to(torch.float32)
         return (wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-6) * (1 + w.float())).to(x.dtype)
 
-    made = fused(function, X.bfloat16(), W.bfloat16())
-    assert made.names == {"rms norm": 1}
-    assert made.calls.count("_to_copy") == 3
+    result = fused(function, X.bfloat16(), W.bfloat16())
+    assert result.names == {"rms norm": 1}
+    assert result.calls.count("_to_copy") == 3
 
 
 def by_hand(x, w, b):
@@ -77,15 +77,15 @@ def by_both(x, w, b):
 
 @pytest.mark.parametrize("function", [by_hand, by_both])
 def test_layer_norm(function):
-    made = fused(function, X, W, B)
-    assert made.names == {"layer norm": 1}
-    assert made.calls == ["native_layer_norm"]
+    result = fused(function, X, W, B)
+    assert result.names == {"layer norm": 1}
+    assert result.calls == ["native_layer_norm"]
 
 
 def test_layer_norm_without_weights():
     assert fused(lambda x: by_hand(x, 1.0, 0.0), X).names == {"layer norm": 1}
-    made = fused(lambda x: (x - x.mean(-1, True)) / (x.var(-1, keepdim=True, correction=0) + 1e-5).sqrt(), X)
-    assert made.calls == ["native_layer_norm"]
+    result = fused(lambda x: (x - x.mean(-1, True)) / (x.var(-1, keepdim=True, correction=0) + 1e-5).sqrt(), X)
+    assert result.calls == ["native_layer_norm"]
 
 
 def test_the_modules_of_torch_stay_whole():
@@ -111,8 +111,8 @@ def test_look_alikes_are_left(function):
 
 
 def test_a_weight_of_another_shape_is_no_weight():
-    made = fused(llama, X, torch.randn(5, 48))
-    assert made.calls == ["_fused_rms_norm", "mul"]
+    result = fused(llama, X, torch.randn(5, 48))
+    assert result.calls == ["_fused_rms_norm", "mul"]
 
 
 def test_statistics_that_are_used_elsewhere_are_left():

@@ -1,4 +1,4 @@
-"""Fused graphs on the device: the library's fused operations where they take a case, and right answers where not."""
+"""Fused graphs on the device: the library's fused operations where they apply, and correct results where not."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ def test_quick_gelu():
 
 @pytest.mark.parametrize("length", [32, 7])
 @pytest.mark.parametrize("width", [32, 64, 48])
-@pytest.mark.parametrize("turn", [halves, neighbours])
-def test_rotary_embedding(turn, width, length):
+@pytest.mark.parametrize("rotate", [halves, neighbours])
+def test_rotary_embedding(rotate, width, length):
     angle = torch.randn(1, 1, length, width)
-    made = fused(rotated(turn), torch.randn(2, 3, length, width), angle.cos(), angle.sin(), statics=(1, 2))
-    calls = made.on_device(bound=0.02)
-    assert ("ttnn.experimental.rotary_embedding" in calls) == (turn is halves and width != 48)
+    result = fused(rotated(rotate), torch.randn(2, 3, length, width), angle.cos(), angle.sin(), statics=(1, 2))
+    calls = result.on_device(bound=0.02)
+    assert ("ttnn.experimental.rotary_embedding" in calls) == (rotate is halves and width != 48)
     assert "ttnn.concat" not in calls
 
 
-@pytest.mark.parametrize("turn", [halves, neighbours])
-def test_rotary_embedding_in_float32(turn):
+@pytest.mark.parametrize("rotate", [halves, neighbours])
+def test_rotary_embedding_in_float32(rotate):
     angle = torch.randn(1, 1, 5, 64)
-    made = fused(rotated(turn), torch.randn(2, 3, 5, 64), angle.cos(), angle.sin(), statics=(1, 2))
-    made.on_device(bound=1e-5, precision="float32")
+    result = fused(rotated(rotate), torch.randn(2, 3, 5, 64), angle.cos(), angle.sin(), statics=(1, 2))
+    result.on_device(bound=1e-5, precision="float32")
 
 
 @pytest.mark.parametrize("statics", [(1, 2), ()])
@@ -52,16 +52,16 @@ def test_rotary_embedding_of_a_part_with_positions_before_heads(statics):
         return torch.cat((rotated(neighbours)(x[..., :32], cos, sin), x[..., 32:]), dim=-1).permute(0, 2, 1, 3)
 
     angle = torch.randn(1, 7, 1, 32)
-    made = fused(function, torch.randn(2, 7, 3, 64), angle.cos(), angle.sin(), statics=statics)
-    calls = made.on_device(bound=0.02)
+    result = fused(function, torch.randn(2, 7, 3, 64), angle.cos(), angle.sin(), statics=statics)
+    calls = result.on_device(bound=0.02)
     assert calls.count("ttnn.permute") == 1
     assert "ttnn.concat" not in calls
 
 
 @pytest.mark.parametrize("shape", [(2, 1, 1, 40), (2, 1, 6, 40), (40,), (1, 3, 6, 40)])
 def test_softmax_with_scale_and_mask(shape):
-    made = fused(lambda x, mask: torch.softmax(x * 0.3 + mask, -1), torch.randn(2, 3, 6, 40), torch.randn(shape))
-    calls = made.on_device(bound=0.05)
+    result = fused(lambda x, mask: torch.softmax(x * 0.3 + mask, -1), torch.randn(2, 3, 6, 40), torch.randn(shape))
+    calls = result.on_device(bound=0.05)
     assert ("ttnn.scale_mask_softmax" in calls) == (shape == (2, 1, 1, 40))
 
 

@@ -22,7 +22,7 @@ ACTIVATIONS = {
 
 
 def batch_norm(norm: nn.Module) -> nn.Module:
-    """With statistics as after training."""
+    """With statistics as they are after training."""
     torch.manual_seed(1)
     for name, tensor in norm.state_dict().items():
         if tensor.is_floating_point():
@@ -35,25 +35,25 @@ def batch_norm(norm: nn.Module) -> nn.Module:
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_linear_with_an_activation(name):
-    made = fused_model(nn.Sequential(nn.Linear(16, 24), ACTIVATIONS[name]), torch.randn(2, 3, 16))
-    assert made.names == {f"linear + {name}": 1}
-    assert made.calls == ["linear"]
+    result = fused_model(nn.Sequential(nn.Linear(16, 24), ACTIVATIONS[name]), torch.randn(2, 3, 16))
+    assert result.names == {f"linear + {name}": 1}
+    assert result.calls == ["linear"]
 
 
 def test_linear_without_a_bias():
-    made = fused_model(nn.Sequential(nn.Linear(16, 24, bias=False), nn.ReLU()), torch.randn(2, 3, 16))
-    assert made.calls == ["linear"]
+    result = fused_model(nn.Sequential(nn.Linear(16, 24, bias=False), nn.ReLU()), torch.randn(2, 3, 16))
+    assert result.calls == ["linear"]
 
 
 def test_a_gelu_by_hand_after_a_linear():
-    made = fused(lambda x, w, b: 0.5 * (y := torch.addmm(b, x, w)) * (1 + torch.erf(y / 2**0.5)), X, W, B)
-    assert made.names == {"gelu (erf)": 1, "linear + gelu": 1}
+    result = fused(lambda x, w, b: 0.5 * (y := torch.addmm(b, x, w)) * (1 + torch.erf(y / 2**0.5)), X, W, B)
+    assert result.names == {"gelu (erf)": 1, "linear + gelu": 1}
 
 
 def test_a_bias_added_afterwards():
-    made = fused(lambda x, w, b: ((x @ w).view(2, 3, 24) + b).relu(), X, W, B, statics=(1, 2))
-    assert made.names == {"linear + bias": 1, "linear + relu": 1}
-    assert made.calls == ["linear"]
+    result = fused(lambda x, w, b: ((x @ w).view(2, 3, 24) + b).relu(), X, W, B, statics=(1, 2))
+    assert result.names == {"linear + bias": 1, "linear + relu": 1}
+    assert result.calls == ["linear"]
 
 
 def test_what_is_added_but_no_weight_is_no_bias():
@@ -64,8 +64,8 @@ def test_what_is_added_but_no_weight_is_no_bias():
 
 def test_a_product_that_is_used_elsewhere_is_left():
     def function(x, w, b):
-        made = torch.addmm(b, x, w)
-        return made.relu(), made
+        result = torch.addmm(b, x, w)
+        return result.relu(), result
 
     assert fused(function, X, W, B, statics=(1, 2)).names == {}
 
@@ -75,9 +75,9 @@ def test_an_addmm_with_factors_is_left():
 
 
 def test_a_factor_goes_into_the_weights():
-    made = fused(lambda x, w, b: torch.addmm(b, x, w).view(2, 3, 4, 6).transpose(1, 2) / 8, X, W, B, statics=(1, 2))
-    assert made.names == {"factor in the weights of a linear": 1}
-    assert made.calls == ["mul", "mul", "addmm"]
+    result = fused(lambda x, w, b: torch.addmm(b, x, w).view(2, 3, 4, 6).transpose(1, 2) / 8, X, W, B, statics=(1, 2))
+    assert result.names == {"factor in the weights of a linear": 1}
+    assert result.calls == ["mul", "mul", "addmm"]
 
 
 @pytest.mark.parametrize("statics", [(), (1,), (2,)])
@@ -102,10 +102,10 @@ FOLDED = {
 @pytest.mark.parametrize("name", FOLDED)
 def test_a_batch_norm_is_folded(name):
     layer, norm, shape = FOLDED[name]
-    made = fused_model(nn.Sequential(layer, batch_norm(norm), nn.ReLU()), torch.randn(shape))
+    result = fused_model(nn.Sequential(layer, batch_norm(norm), nn.ReLU()), torch.randn(shape))
     kind = "linear" if "linear" in name else "convolution"
-    assert made.names == {f"{kind} + batch norm": 1, f"{kind} + relu": 1}
-    changing = [node for node in made.after.graph.nodes if node.name.startswith(("linear", "convolution", "_native"))]
+    assert result.names == {f"{kind} + batch norm": 1, f"{kind} + relu": 1}
+    changing = [node for node in result.after.graph.nodes if node.name.startswith(("linear", "convolution", "_native"))]
     assert len(changing) == 1
 
 
@@ -116,8 +116,8 @@ def test_grouped_transposed_convolutions_keep_their_norm():
 
 def test_weights_in_bfloat16_are_folded_in_float32():
     layers = nn.Conv2d(8, 12, 3), batch_norm(nn.BatchNorm2d(12))
-    made = fused_model(nn.Sequential(*layers).bfloat16(), torch.randn(1, 8, 6, 6).bfloat16())
-    assert made.names == {"convolution + batch norm": 1}
+    result = fused_model(nn.Sequential(*layers).bfloat16(), torch.randn(1, 8, 6, 6).bfloat16())
+    assert result.names == {"convolution + batch norm": 1}
 
 
 def test_a_norm_stays_if_the_weights_are_not_static():
@@ -159,9 +159,9 @@ def test_a_norm_before_a_convolution_stays():
     [(name, module) for name, module in ACTIVATIONS.items() if name != "gelu_tanh"] + [("hardswish", nn.Hardswish())],
 )
 def test_convolution_with_an_activation(name, module):
-    made = fused_model(nn.Sequential(nn.Conv2d(3, 4, 3), module), torch.randn(1, 3, 6, 6))
-    assert made.names == {f"convolution + {name}": 1}
-    assert made.calls == ["convolution"]
+    result = fused_model(nn.Sequential(nn.Conv2d(3, 4, 3), module), torch.randn(1, 3, 6, 6))
+    assert result.names == {f"convolution + {name}": 1}
+    assert result.calls == ["convolution"]
 
 
 def test_a_clamp_to_other_bounds_is_no_relu6():

@@ -1,4 +1,4 @@
-"""One product for queries, keys and values of one attention, and their heads split at once."""
+"""One product for queries, keys and values of one attention, and their heads split in one operation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WIDTH = 32
 
 
 class Attention(nn.Module):
-    """Heads of 32; `fused` makes queries, keys and values by one linear, as GPT-2 or a vision transformer do."""
+    """Heads of 32; `fused` computes queries, keys and values in one linear, as GPT-2 and vision transformers do."""
 
     def __init__(self, heads=2, kv_heads=2, bias=True, key_bias=True, form="three"):
         super().__init__()
@@ -36,15 +36,15 @@ class Attention(nn.Module):
             else:
                 pieces = self.qkv(x).split([self.heads * WIDTH] + 2 * [self.kv_heads * WIDTH], dim=-1)
             q, k, v = [each.view(batch, each.shape[1], -1, WIDTH).transpose(1, 2) for each in pieces]
-        made = nn.functional.scaled_dot_product_attention(q, k, v, enable_gqa=True)
-        return made.transpose(1, 2).reshape(batch, length, -1)
+        result = nn.functional.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+        return result.transpose(1, 2).reshape(batch, length, -1)
 
 
 X = torch.randn(2, 5, 64)
 
 
-def products(made: Fused) -> int:
-    return sum(name in ("mm", "addmm", "linear") for name in made.calls)
+def products(result: Fused) -> int:
+    return sum(name in ("mm", "addmm", "linear") for name in result.calls)
 
 
 @pytest.mark.parametrize(
@@ -53,18 +53,18 @@ def products(made: Fused) -> int:
     ids=["bias", "no bias", "keys without bias", "shared heads"],
 )
 def test_three_projections_of_one_input(model):
-    made = fused_model(model, X)
-    assert made.names == {ONE_PRODUCT: 1, HEADS: 1}
-    assert products(made) == 1
-    assert "qkv_heads" in made.calls
+    result = fused_model(model, X)
+    assert result.names == {ONE_PRODUCT: 1, HEADS: 1}
+    assert products(result) == 1
+    assert "qkv_heads" in result.calls
 
 
-def test_weights_are_put_together_once_and_not_on_every_call():
-    made = fused_model(Attention(), X)
-    placeholders = [node for node in made.after.graph.nodes if node.op == "placeholder"]
-    given = placeholders[next(iter(set(range(len(placeholders))) - set(made.statics)))]
+def test_weights_are_concatenated_once_and_not_per_call():
+    result = fused_model(Attention(), X)
+    placeholders = [node for node in result.after.graph.nodes if node.op == "placeholder"]
+    given = placeholders[next(iter(set(range(len(placeholders))) - set(result.statics)))]
     changing = {given}
-    for node in made.after.graph.nodes:
+    for node in result.after.graph.nodes:
         if any(each in changing for each in node.all_input_nodes):
             changing.add(node)
     assert not [node for node in changing if node.target is torch.ops.aten.cat.default]
@@ -72,15 +72,15 @@ def test_weights_are_put_together_once_and_not_on_every_call():
 
 @pytest.mark.parametrize("form", ["split", "axis"])
 def test_a_projection_that_is_one_already(form):
-    made = fused_model(Attention(form=form), X)
-    assert made.names == {HEADS: 1}
-    assert made.calls == ["addmm", "qkv_heads", "_scaled_dot_product_flash_attention_for_cpu"]
+    result = fused_model(Attention(form=form), X)
+    assert result.names == {HEADS: 1}
+    assert result.calls == ["addmm", "qkv_heads", "_scaled_dot_product_flash_attention_for_cpu"]
 
 
 def test_cross_attention_shares_only_keys_and_values():
-    made = fused_model(Attention(), X, torch.randn(2, 7, 64))
-    assert made.names == {ONE_PRODUCT: 1}
-    assert products(made) == 2
+    result = fused_model(Attention(), X, torch.randn(2, 7, 64))
+    assert result.names == {ONE_PRODUCT: 1}
+    assert products(result) == 2
 
 
 def test_queries_keys_and_values_of_three_inputs():
@@ -94,8 +94,8 @@ def test_queries_keys_and_values_of_three_inputs():
             q, k, v = [layer(x).view(2, -1, 2, WIDTH).transpose(1, 2) for layer, x in given]
             return nn.functional.scaled_dot_product_attention(q, k, v)
 
-    made = fused_model(Three(), X, torch.randn(2, 7, 64), torch.randn(2, 7, 64))
-    assert made.names == {}
+    result = fused_model(Three(), X, torch.randn(2, 7, 64), torch.randn(2, 7, 64))
+    assert result.names == {}
 
 
 def test_weights_that_are_not_static_are_left():
@@ -118,13 +118,13 @@ def test_pieces_that_are_used_elsewhere_are_not_split_into_heads():
 
 
 def test_pieces_in_another_order_are_not_split_into_heads():
-    class Turned(nn.Module):
-        def forward(self, x, weight):  # its columns cannot be put into order beforehand
+    class Reordered(nn.Module):
+        def forward(self, x, weight):  # its columns cannot be reordered in advance
             v, k, q = (x @ weight).split(64, dim=-1)
             heads = [each.view(2, 5, 2, WIDTH).transpose(1, 2) for each in (q, k, v)]
             return nn.functional.scaled_dot_product_attention(*heads)
 
-    assert fused_model(Turned(), X, torch.randn(64, 192)).names == {}
+    assert fused_model(Reordered(), X, torch.randn(64, 192)).names == {}
 
 
 def test_heads_that_the_library_does_not_split_are_left():

@@ -1,4 +1,4 @@
-"""Rotary embedding: halves as Llama turns them, neighbours as GPT-J does, and a part of each head."""
+"""Rotary embedding: halves as in Llama, neighbours as in GPT-J, and a part of each head."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ def neighbours(x):
     return torch.stack((-x[..., 1::2], x[..., ::2]), dim=-1).flatten(-2)
 
 
-def rotated(turn):
-    return lambda x, cos, sin: x * cos + turn(x) * sin
+def rotated(rotate):
+    return lambda x, cos, sin: x * cos + rotate(x) * sin
 
 
-@pytest.mark.parametrize("turn", [halves, chunks])
-def test_halves(turn):
-    made = fused(rotated(turn), X, COS, SIN)
-    assert made.names == {"rotary embedding": 1}
-    assert made.calls == ["rotary_embedding"]
+@pytest.mark.parametrize("rotate", [halves, chunks])
+def test_halves(rotate):
+    result = fused(rotated(rotate), X, COS, SIN)
+    assert result.names == {"rotary embedding": 1}
+    assert result.calls == ["rotary_embedding"]
 
 
 @pytest.mark.parametrize("decompose", [False, True])
 def test_neighbours(decompose):
-    made = fused(rotated(neighbours), X, COS, SIN, decompose=decompose)
-    assert made.names == {"rotary embedding (interleaved)": 1}
+    result = fused(rotated(neighbours), X, COS, SIN, decompose=decompose)
+    assert result.names == {"rotary embedding (interleaved)": 1}
 
 
-@pytest.mark.parametrize("turn", [halves, neighbours])
-def test_a_part_of_each_head(turn):
+@pytest.mark.parametrize("rotate", [halves, neighbours])
+def test_a_part_of_each_head(rotate):
     def function(x, cos, sin):
-        return torch.cat((rotated(turn)(x[..., :32], cos, sin), x[..., 32:]), dim=-1)
+        return torch.cat((rotated(rotate)(x[..., :32], cos, sin), x[..., 32:]), dim=-1)
 
-    made = fused(function, torch.randn(2, 4, 7, 80), COS, SIN)
-    assert made.calls == ["rotary_embedding"]
+    result = fused(function, torch.randn(2, 4, 7, 80), COS, SIN)
+    assert result.calls == ["rotary_embedding"]
 
 
 def test_positions_before_heads():
-    made = fused(rotated(neighbours), X.transpose(1, 2), COS.transpose(1, 2), SIN.transpose(1, 2))
-    assert made.calls == ["rotary_embedding"]
+    result = fused(rotated(neighbours), X.transpose(1, 2), COS.transpose(1, 2), SIN.transpose(1, 2))
+    assert result.calls == ["rotary_embedding"]
 
 
 OTHERS = {
@@ -66,12 +66,12 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("turn", OTHERS.values(), ids=OTHERS)
-def test_other_turns_are_left(turn):
-    assert fused(rotated(turn), X, COS, SIN).names == {}
+@pytest.mark.parametrize("rotate", OTHERS.values(), ids=OTHERS)
+def test_other_rotations_are_left(rotate):
+    assert fused(rotated(rotate), X, COS, SIN).names == {}
 
 
-def test_one_value_times_cos_and_another_turned_is_left():
+def test_one_value_times_cos_and_another_rotated_is_left():
     assert fused(lambda x, y, cos, sin: y * cos + halves(x) * sin, X, X + 1, COS, SIN).names == {}
 
 

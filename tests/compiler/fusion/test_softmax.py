@@ -18,9 +18,9 @@ X, MASK = torch.randn(2, 4, 6, 10), torch.randn(2, 1, 1, 10)
     ],
 )
 def test_scale_and_mask(function):
-    made = fused(function, X, MASK)
-    assert made.names == {"softmax with scale and mask": 1}
-    assert made.calls == ["scale_mask_softmax"]
+    result = fused(function, X, MASK)
+    assert result.names == {"softmax with scale and mask": 1}
+    assert result.calls == ["scale_mask_softmax"]
 
 
 def test_scale_alone():
@@ -39,8 +39,8 @@ OTHERS = {
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_others_are_left(name):
-    made = fused(OTHERS[name], X, MASK)
-    assert made.names == {}
+    result = fused(OTHERS[name], X, MASK)
+    assert result.names == {}
 
 
 def test_scores_that_are_used_elsewhere_are_left():

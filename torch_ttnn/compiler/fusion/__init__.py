@@ -1,4 +1,4 @@
-"""Fusions of ATen operations: patterns in a graph, and what replaces them."""
+"""Fusions of ATen operations: patterns in a graph, and their replacements."""
 
 from torch_ttnn.compiler.fusion.rule import Fusion
 

@@ -1,4 +1,4 @@
-"""Activation functions written out by hand, or taken apart by a decomposition."""
+"""Activation functions written out by hand, or decomposed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def plus(one: Pattern, other: Pattern) -> Op:
 
 
 def halved_product(factor: Pattern) -> Pattern:
-    """x × factor ÷ 2, however the three are put together."""
+    """x × factor ÷ 2, in any order of multiplication."""
     half = Constant(0.5)
     whole = times(X, factor)
     return Either(
@@ -40,16 +40,16 @@ def halved_product(factor: Pattern) -> Pattern:
 SQUARE = Either(times(X, X), Op(aten.pow.Tensor_Scalar, X, Constant(2)))
 CUBE = Either(Op(aten.pow.Tensor_Scalar, X, Constant(3)), times(SQUARE, X))
 ROOT = Constant(math.sqrt(2 / math.pi))
-BEND = Constant(0.044715)
-BENT_SQUARE = Either(times(times(X, BEND), X), times(SQUARE, BEND))
+CUBIC = Constant(0.044715)
+CUBIC_SQUARE = Either(times(times(X, CUBIC), X), times(SQUARE, CUBIC))
 TANH_ARGUMENT = Either(
-    times(plus(X, Either(times(CUBE, BEND), times(BENT_SQUARE, X))), ROOT),
-    times(times(X, ROOT), plus(BENT_SQUARE, Constant(1))),
+    times(plus(X, Either(times(CUBE, CUBIC), times(CUBIC_SQUARE, X))), ROOT),
+    times(times(X, ROOT), plus(CUBIC_SQUARE, Constant(1))),
 )
 ERF_ARGUMENT = Either(Op(DIV, X, Constant(math.sqrt(2))), times(X, Constant(math.sqrt(0.5))))
 
 SHIFTED = plus(X, Constant(3))
-CLIPPED = Either(  # x + 3 between 0 and 6
+CLIPPED = Either(  # x + 3, clamped to [0, 6]
     Op(aten.hardtanh.default, SHIFTED, Constant(0), Constant(6)),
     Op(aten.clamp.default, SHIFTED, Constant(0), Constant(6)),
     Op(aten.clamp.default, Op(aten.clamp.default, SHIFTED, Constant(0)), None, Constant(6)),
@@ -113,7 +113,7 @@ FUSIONS = (
         when=_floats,
     ),
 )
-# Once no hardswish is left whose part it could be.
+# After hardswish, which contains this pattern.
 LATER = (
     Fusion("hardsigmoid", Either(Op(DIV, CLIPPED, Constant(6)), times(CLIPPED, SIXTH)), _hardsigmoid, when=_floats),
 )

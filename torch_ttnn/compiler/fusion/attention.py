@@ -1,4 +1,4 @@
-"""Attention written out: a product, scale and masks in any order, a softmax, a product."""
+"""Attention written out by hand: a product, scale and masks in any order, a softmax, a product."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from torch_ttnn.compiler.fusion.nodes import (
     SQUEEZES,
     VIEWS,
     Node,
-    behind,
     dtype_of,
     is_float,
     shape_of,
+    skip_no_ops,
 )
 from torch_ttnn.compiler.fusion.rewriting import Rewriter
 from torch_ttnn.compiler.fusion.rule import Fusion
@@ -63,7 +63,7 @@ def _softmax_node(match: Match) -> Node:
 
 def _is_attention(rewriter: Rewriter, match: Match) -> bool:
     softmax, root = _softmax_node(match), match.root
-    weights, scores = behind(root.args[0]), match.nodes[-1]
+    weights, scores = skip_no_ops(root.args[0]), match.nodes[-1]
     shape = shape_of(softmax)
     if not (is_float(match["q"]) and dtype_of(match["q"]) is dtype_of(match["v"]) is dtype_of(root)):
         return False
@@ -86,17 +86,17 @@ def _attention(rewriter: Rewriter, match: Match) -> Node | None:
     assert masks is not None and scores is not None
     batch, heads, queries, keys = scores
     width, value_width = shape_of(match["q"])[-1], shape_of(match["v"])[-1]
-    q = resolve(rewriter, match["q"], (batch, heads, queries, width), turned=False)
-    k = resolve(rewriter, match["k"], (batch, heads, keys, width), turned=True)
-    v = resolve(rewriter, match["v"], (batch, heads, keys, value_width), turned=False)
+    q = resolve(rewriter, match["q"], (batch, heads, queries, width), transposed=False)
+    k = resolve(rewriter, match["k"], (batch, heads, keys, width), transposed=True)
+    v = resolve(rewriter, match["v"], (batch, heads, keys, value_width), transposed=False)
     dtype = dtype_of(root)
     mask = mask_node(rewriter, masks, scores, dtype)
     shape = (batch, heads, queries, value_width)
-    made = attention_call(rewriter, q.node, k.node, v.node, mask, masks.scale * q.factor * k.factor, (shape, dtype))
+    result = attention_call(rewriter, q.node, k.node, v.node, mask, masks.scale * q.factor * k.factor, (shape, dtype))
     if v.factor != 1:
-        made = rewriter.scaled(made, v.factor)
-    rewriter.replace_seen_as(root, made, shape_of(root))
-    return made
+        result = rewriter.scaled(result, v.factor)
+    rewriter.replace_reshaped(root, result, shape_of(root))
+    return result
 
 
 def attention_call(rewriter: Rewriter, q: Node, k: Node, v: Node, mask: Node | None, scale: float, val: Any) -> Node:
@@ -114,7 +114,7 @@ FLASH_PATTERN = Op(FLASH, Tensor("q"), Tensor("k"), Tensor("v"), rest="settings"
 
 
 def _is_repeated(rewriter: Rewriter, match: Match) -> bool:
-    """Only the result is used, not the sums that training keeps; and keys and values are repeated heads."""
+    """Whether keys and values are repeated heads, and only the output is used, not the logsumexp kept for training."""
     used = [user.args[1] for user in match.root.users]
     return used == [0] and shared_pair(match["k"], match["v"])[0] is not match["k"]
 

@@ -1,4 +1,4 @@
-"""Batch norms of inference folded into the weights before them: computed once, when weights are prepared."""
+"""Folds inference batch norms into the preceding weights, once, when weights are prepared."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PARAMETERS = ("scale", "shift", "mean", "variance")
 
 
 def batch_norm(inner: Pattern) -> Op:
-    """The normalised output of a batch norm with statistics that are given."""
+    """The normalised output of a batch norm with running statistics."""
     given = [Anything(name) for name in PARAMETERS]
     forms = Either(
         Op(aten._native_batch_norm_legit_no_training.default, inner, *given, Anything("momentum"), Number("eps")),
@@ -39,7 +39,7 @@ def batch_norm(inner: Pattern) -> Op:
 
 
 def _is_static(rewriter: Rewriter, match: Match) -> bool:
-    """Whether weights and statistics are known before the first call, so that folding costs nothing on a call."""
+    """Whether weights and statistics are known before the first call, so that folding adds no work per call."""
     parts = [match.get(name) for name in ("weight", "bias", *PARAMETERS)]
     return is_float(match["x"]) and match["mean"] is not None and all(rewriter.is_static(each) for each in parts)
 
@@ -56,7 +56,7 @@ def _is_foldable_product(rewriter: Rewriter, match: Match) -> bool:
 
 
 def _folded(rewriter: Rewriter, match: Match, axis: int) -> tuple[Node, Node]:
-    """Weight and bias with the norm in them; `axis` of the weight is the output channel. All in float32."""
+    """Weight and bias with the norm folded in, computed in float32. `axis` of the weight is the output channel."""
     dtype = dtype_of(match["weight"])
     call = rewriter.elementwise
 
@@ -67,11 +67,11 @@ def _folded(rewriter: Rewriter, match: Match, axis: int) -> tuple[Node, Node]:
     factor = call(aten.rsqrt.default, call(aten.add.Tensor, variance, match["eps"]))
     if scale is not None:
         factor = call(aten.mul.Tensor, factor, scale)
-    along = [1] * len(shape_of(weight))
-    along[axis] = shape_of(factor)[0]
-    new_weight = call(aten.mul.Tensor, weight, rewriter.view(factor, along))
-    apart = call(aten.neg.default, mean) if bias is None else call(aten.sub.Tensor, bias, mean)
-    new_bias = call(aten.mul.Tensor, apart, factor)
+    broadcast = [1] * len(shape_of(weight))
+    broadcast[axis] = shape_of(factor)[0]
+    new_weight = call(aten.mul.Tensor, weight, rewriter.view(factor, broadcast))
+    centred = call(aten.neg.default, mean) if bias is None else call(aten.sub.Tensor, bias, mean)
+    new_bias = call(aten.mul.Tensor, centred, factor)
     if shift is not None:
         new_bias = call(aten.add.Tensor, new_bias, shift)
     return rewriter.cast(new_weight, dtype), rewriter.cast(new_bias, dtype)

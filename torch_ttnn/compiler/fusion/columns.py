@@ -1,7 +1,7 @@
-"""Queries, keys and values that lie mixed in one product: a product for each, its columns in the order of its heads.
+"""Splits a product with interleaved queries, keys and values into one product each, with columns in head order.
 
-The weights are static, so their columns are put into order once. The fusions that follow join the products again, with
-the columns as the library splits heads.
+The weights are static, so their columns are reordered once. Later fusions merge the products again, with the column
+order in which the library splits heads.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-from torch_ttnn.compiler.fusion.heads import fit_together, side_by_side, splits
+from torch_ttnn.compiler.fusion.heads import can_split_together, merged_heads, splits
 from torch_ttnn.compiler.fusion.matcher import Match
 from torch_ttnn.compiler.fusion.nodes import (
     SQUEEZES,
     TRANSPOSES,
     VIEWS,
     Node,
-    behind,
-    changes_nothing,
     dtype_of,
+    is_no_op,
     shape_of,
+    skip_no_ops,
     source_of,
 )
-from torch_ttnn.compiler.fusion.projections import NORMS, PATTERN, PRODUCTS, Projection, one_before, projection_of
+from torch_ttnn.compiler.fusion.projections import NORMS, PATTERN, PRODUCTS, Projection, projected_from, projection_of
 from torch_ttnn.compiler.fusion.rewriting import Rewriter
 from torch_ttnn.compiler.fusion.rule import Fusion
 from torch_ttnn.compiler.ir.arguments import call_with, frozen
@@ -42,26 +42,26 @@ _MOVES = frozenset({*VIEWS, *SQUEEZES, *TRANSPOSES, *_PIECES})
 
 @dataclass(frozen=True)
 class Heads:
-    """The columns of a product, seen as heads."""
+    """The columns of a product, viewed as heads."""
 
-    is_turned: bool  # [B, H, S, D], else [B, S, H, D]
-    shape: tuple[int, ...]  # [B, H, S, D] in any case
+    is_transposed: bool  # [B, H, S, D], else [B, S, H, D]
+    shape: tuple[int, ...]  # always [B, H, S, D]
     columns: tuple[int, ...]  # H × D of them
 
 
 @dataclass(frozen=True)
 class Branch:
-    """Queries, keys or values on their way from a product to the attention."""
+    """The path of queries, keys or values from a product to the attention."""
 
     product: Projection
-    inside: tuple[Node, ...]  # from the product on, without the end
+    inside: tuple[Node, ...]  # from the product up to `end`, exclusive
     end: Node
-    heads: Heads  # what the end is
+    heads: Heads  # of `end`
     is_normed: bool  # a norm follows before the attention
 
     @property
     def is_mixed(self) -> bool:
-        """Whether other columns lie between these."""
+        """Whether the columns are not one ascending contiguous range."""
         columns = self.heads.columns
         return columns != tuple(range(columns[0], columns[0] + len(columns)))
 
@@ -71,12 +71,12 @@ class Branch:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is a product of its own already, seen as the heads' split wants it."""
-        found = side_by_side(self.end)
+        """Whether it already is a separate product, viewed as the split into heads requires."""
+        found = merged_heads(self.end)
         return self.is_all and found is not None and found[0] is self.product.node
 
 
-# -- where columns go -------------------------------------------------------------------------------------------------
+# -- tracking columns --------------------------------------------------------------------------------------------------
 
 
 def _branch(rewriter: Rewriter, operand: Node) -> Branch | None:
@@ -84,7 +84,7 @@ def _branch(rewriter: Rewriter, operand: Node) -> Branch | None:
     node: Node | None = operand
     while node is not None and node.target not in PRODUCTS:
         path.insert(0, node)
-        node = one_before(node) or (source_of(node) if node.target in _PIECES else None)
+        node = projected_from(node) or (source_of(node) if node.target in _PIECES else None)
     product = projection_of(rewriter, node)
     if product is None:
         return None
@@ -93,59 +93,60 @@ def _branch(rewriter: Rewriter, operand: Node) -> Branch | None:
         if source_of(node) is not run[-1] or not _moves(node):
             break
         run.append(node)
-    calls = [(each.target, frozen((each.args[1:], each.kwargs), _constant_numbers)) for each in run[1:]]
-    found = rewriter.worked_out((*shape_of(run[0]), *calls), lambda: _heads_in(run))
+    calls = [(each.target, frozen((each.args[1:], each.kwargs), _constant_key)) for each in run[1:]]
+    found = rewriter.memoised((*shape_of(run[0]), *calls), lambda: _find_heads(run))
     if found is None:
         return None
-    place, heads = found
-    if any(one_before(each) is None for each in path[place:]):
-        return None  # the products could not be joined again
-    is_normed = any(source_of(each).target in NORMS for each in path[place:])
-    return Branch(product, tuple(run[:place]), run[place], heads, is_normed)
+    position, heads = found
+    if any(projected_from(each) is None for each in path[position:]):
+        return None  # the products could not be merged again
+    is_normed = any(source_of(each).target in NORMS for each in path[position:])
+    return Branch(product, tuple(run[:position]), run[position], heads, is_normed)
 
 
 def _moves(node: Node) -> bool:
-    """Whether a call moves numbers about and does nothing else, and it is known where to."""
+    """Whether a call only moves elements, to positions known at compile time."""
     if node.target not in _MOVES:
-        return changes_nothing(node)
+        return is_no_op(node)
     return all(_constant(each) is not None for each in node.all_input_nodes[1:])
 
 
 def _constant(node: Node) -> torch.Tensor | None:
-    node = behind(node)
+    node = skip_no_ops(node)
     if node.op != "get_attr":
         return None
     return operator.attrgetter(str(node.target))(node.graph.owning_module)
 
 
-def _constant_numbers(node: Node) -> Any:
+def _constant_key(node: Node) -> Any:
     return str(_constant(node).tolist())  # type: ignore[union-attr]
 
 
-def _heads_in(run: list[Node]) -> tuple[int, Heads] | None:
-    """The heads that come of a product at last, and the place of the first call that gives them so.
+def _find_heads(run: list[Node]) -> tuple[int, Heads] | None:
+    """The heads that a product finally becomes, and the index of the first call that yields them.
 
-    The numbers of rows and columns are sent along the calls. They take no room until a call has to copy them.
+    Row and column indices are passed through the calls. They are expanded views, and take no memory until a call has
+    to copy them.
     """
     rows, width = shape_of(run[0])
     found = None
-    with _disable_current_modes():  # the tracer's fake tensors hold no numbers
-        row: Any = _numbers(rows)[:, None].expand(rows, width)
-        column: Any = _numbers(width).expand(rows, width)
-        for place, node in enumerate(run[1:], 1):
-            row, column = _moved(node, row), _moved(node, column)
+    with _disable_current_modes():  # fake tensors of the tracer have no values
+        row: Any = _indices(rows)[:, None].expand(rows, width)
+        column: Any = _indices(width).expand(rows, width)
+        for position, node in enumerate(run[1:], 1):
+            row, column = _apply_move(node, row), _apply_move(node, column)
             heads = _heads(row, column, rows)
             if heads is not None and (found is None or found[1] != heads):
-                found = place, heads
+                found = position, heads
     return found
 
 
-def _numbers(count: int) -> torch.Tensor:
+def _indices(count: int) -> torch.Tensor:
     return torch.arange(count, dtype=torch.int32, device="cpu")
 
 
-def _moved(node: Node, value: Any) -> Any:
-    if changes_nothing(node):
+def _apply_move(node: Node, value: Any) -> Any:
+    if is_no_op(node):
         return value
     if node.target in VIEWS:
         return value.reshape(shape_of(node))
@@ -158,24 +159,24 @@ def _moved(node: Node, value: Any) -> Any:
 
 
 def _heads(row: Any, column: Any, rows: int) -> Heads | None:
-    """What these are, if every token has the same columns of its own row."""
+    """The heads, if every token has the same columns of its own row."""
     if not isinstance(row, torch.Tensor) or row.dim() != 4 or row.numel() == 0:
         return None
-    turned = True, row.transpose(1, 2), column.transpose(1, 2)
-    for is_turned, tokens, columns in (turned, (False, row, column)):
+    transposed = True, row.transpose(1, 2), column.transpose(1, 2)
+    for is_transposed, tokens, columns in (transposed, (False, row, column)):
         batch, length, heads, width = tokens.shape
         if batch * length != rows or not torch.equal(columns, columns[:1, :1].expand_as(columns)):
             continue
-        if torch.equal(tokens, _numbers(rows).reshape(batch, length, 1, 1).expand_as(tokens)):
-            return Heads(is_turned, (batch, heads, length, width), tuple(columns[0, 0].flatten().tolist()))
+        if torch.equal(tokens, _indices(rows).reshape(batch, length, 1, 1).expand_as(tokens)):
+            return Heads(is_transposed, (batch, heads, length, width), tuple(columns[0, 0].flatten().tolist()))
     return None
 
 
-# -- which are separated ----------------------------------------------------------------------------------------------
+# -- what to separate -------------------------------------------------------------------------------------------------
 
 
 def _groups(rewriter: Rewriter, match: Match) -> list[list[Branch]]:
-    """The branches of each product that is used for nothing else."""
+    """The branches of each product without other uses."""
     groups: dict[Node, dict[Node, Branch]] = {}
     for name in ("q", "k", "v"):
         found = _branch(rewriter, match[name])
@@ -191,23 +192,23 @@ def _is_closed(group: list[Branch]) -> bool:
     return once and all(user in inside or user in ends for node in inside for user in node.users)
 
 
-def _become_heads(branches: list[Branch]) -> bool:
-    """Whether products of their own, joined, are what the library splits into heads.
+def _can_become_heads(branches: list[Branch]) -> bool:
+    """Whether separate products, merged again, have the columns that the library splits into heads.
 
-    A norm of [B, S, H, D] is better off without: it would have to turn what is split, and turn it back.
+    Not for a norm of [B, S, H, D]: the split would have to be transposed for it, and transposed back.
     """
     if len(branches) != 3 or len({each.product.x for each in branches}) > 1:
         return False
-    if any(each.is_normed and not each.heads.is_turned for each in branches):
+    if any(each.is_normed and not each.heads.is_transposed for each in branches):
         return False
-    return fit_together([each.heads.shape for each in branches])
+    return can_split_together([each.heads.shape for each in branches])
 
 
 def _separate(rewriter: Rewriter, match: Match) -> Node | None:
     if splits(match) is not None:
         return None
     groups = _groups(rewriter, match)
-    as_heads = _become_heads([each for group in groups for each in group])
+    as_heads = _can_become_heads([each for group in groups for each in group])
     wanted = [
         group
         for group in groups
@@ -215,22 +216,22 @@ def _separate(rewriter: Rewriter, match: Match) -> Node | None:
     ]
     for group in wanted:
         for each in group:
-            _write(rewriter, each, as_heads)
+            _write_branch(rewriter, each, as_heads)
     return match.root if wanted else None
 
 
 # -- the products -----------------------------------------------------------------------------------------------------
 
 
-def _write(rewriter: Rewriter, branch: Branch, as_heads: bool) -> None:
-    end, is_turned = branch.end, branch.heads.is_turned
+def _write_branch(rewriter: Rewriter, branch: Branch, as_heads: bool) -> None:
+    end, is_transposed = branch.end, branch.heads.is_transposed
     batch, heads, length, width = branch.heads.shape
     seen = branch.product.node if branch.is_all else _product(rewriter, branch)
     rewriter.anchor = end
     seen = rewriter.view(seen, (batch, length, heads, width))
-    if is_turned or as_heads:
+    if is_transposed or as_heads:
         seen = rewriter.call(aten.transpose.int, seen, 1, 2, val=(branch.heads.shape, dtype_of(end)))
-    if as_heads and not is_turned:  # heads are split off, and turned back to what is expected here
+    if as_heads and not is_transposed:  # `end` is [B, S, H, D]: transpose the split heads back
         seen = rewriter.call(aten.transpose.int, seen, 1, 2, val=end)
     rewriter.replace(end, seen)
 

@@ -1,6 +1,6 @@
-"""Operations that ATen has no name for: plain functions, each its own reference in torch.
+"""Operations without an ATen operator: plain functions, each its own reference implementation in torch.
 
-They stand in a graph as any other call. One that stays on the host runs as it is written here.
+A graph calls them like operators. One that stays on the host runs as written here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ COMPOSITES: dict[str, Callable[..., Any]] = {}
 
 
 def composite(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a function the name under which a program's source calls it."""
+    """Register a function under the name by which a program's source calls it."""
     function.name = function.__name__  # type: ignore[attr-defined]
     COMPOSITES[function.__name__] = function
     return function
@@ -25,7 +25,7 @@ def is_composite(target: Any) -> bool:
     return COMPOSITES.get(getattr(target, "__name__", "")) is target
 
 
-# What can be applied to the result of a product or a convolution, by the name that it has there.
+# Activations of products and convolutions, by the name used in `linear` and `convolution`.
 ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "relu": F.relu,
     "relu6": F.relu6,
@@ -41,9 +41,9 @@ ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 
 @composite
 def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, activation: str) -> torch.Tensor:
-    """activation(x @ weight + bias) of matrices."""
-    made = torch.mm(x, weight) if bias is None else torch.addmm(bias, x, weight)
-    return ACTIVATIONS[activation](made)
+    """activation(x @ weight + bias) for matrices."""
+    result = torch.mm(x, weight) if bias is None else torch.addmm(bias, x, weight)
+    return ACTIVATIONS[activation](result)
 
 
 @composite
@@ -59,19 +59,19 @@ def convolution(
     groups: int,
     activation: str,
 ) -> torch.Tensor:
-    """activation(convolution(x, …)), arguments as ATen's."""
-    made = torch.ops.aten.convolution.default(
+    """activation(convolution(x, …)), with ATen's arguments."""
+    result = torch.ops.aten.convolution.default(
         x, weight, bias, stride, padding, dilation, transposed, output_padding, groups
     )
-    return ACTIVATIONS[activation](made)
+    return ACTIVATIONS[activation](result)
 
 
-MOST_CORES = 1 << 10  # more than any chip has: `ttnn.rand` adds the number of a core to its seed
+MOST_CORES = 1 << 10  # more than any chip has: `ttnn.rand` adds the core index to its seed
 
 
 @composite
 def drawn_seed() -> int:
-    """A seed for random numbers of the device, from torch's generator: `torch.manual_seed` decides it."""
+    """A seed for the device's random numbers, drawn from torch's generator: `torch.manual_seed` determines it."""
     return int(torch.randint(1, (1 << 31) - MOST_CORES, ()))
 
 
@@ -83,19 +83,19 @@ def rng_state() -> torch.Tensor:
 
 @composite
 def exchanged_rng_state(state: torch.Tensor) -> torch.Tensor:
-    """Give torch's generator this state; the one that it had."""
+    """Set the state of torch's generator and return the previous one."""
     before = torch.get_rng_state()
     torch.set_rng_state(state)
     return before
 
 
 class BeyondDomain(ValueError):
-    """A program computed with numbers for which the device's results are wrong."""
+    """A program computed with values for which the device's results are wrong."""
 
 
 @composite
 def require(holds: torch.Tensor, what: str) -> None:
-    """Raise unless what the device found out holds everywhere."""
+    """Raise unless the condition that the device checked holds everywhere."""
     if not bool(holds.all()):
         raise BeyondDomain(what)
 
@@ -107,10 +107,11 @@ def restrided(x: torch.Tensor, stride: Sequence[int]) -> torch.Tensor:
 
 
 def copied_to_strides(x: torch.Tensor, stride: Sequence[int]) -> torch.Tensor:
-    """A copy with these strides, also if they are the same."""
-    once = [1 if step == 0 else size for size, step in zip(x.shape, stride)]  # what an expanded view holds
-    made = torch.empty_strided(once, stride, dtype=x.dtype, device=x.device)
-    return made.copy_(x[tuple([slice(size) for size in once])]).expand(x.shape)
+    """A copy with these strides, even if `x` has them already."""
+    # Dimensions of stride 0 are expanded views of one element.
+    stored = [1 if step == 0 else size for size, step in zip(x.shape, stride)]
+    result = torch.empty_strided(stored, stride, dtype=x.dtype, device=x.device)
+    return result.copy_(x[tuple([slice(size) for size in stored])]).expand(x.shape)
 
 
 @composite
@@ -125,9 +126,9 @@ def imaginary_part(z: torch.Tensor) -> torch.Tensor:
 
 @composite
 def put_together(real: torch.Tensor, imag: torch.Tensor, stride: Sequence[int], is_conj: bool) -> torch.Tensor:
-    """real + i imag with these strides; `is_conj`: with the bit that tells that memory holds the conjugate."""
-    made = restrided(torch.complex(real, -imag if is_conj else imag), stride)
-    return made.conj() if is_conj else made
+    """real + i imag with these strides; `is_conj`: with the conjugate bit set, and the conjugate in memory."""
+    result = restrided(torch.complex(real, -imag if is_conj else imag), stride)
+    return result.conj() if is_conj else result
 
 
 @composite
@@ -146,17 +147,17 @@ def scale_mask_softmax(x: torch.Tensor, scale: float, mask: torch.Tensor | None)
 def rotary_embedding(
     x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, interleaved: bool, width: int
 ) -> torch.Tensor:
-    """x × cos + turned(x) × sin on the first `width` of the last dimension; what is beyond stays as it is.
+    """x × cos + rotate(x) × sin on the first `width` of the last dimension; the rest is unchanged.
 
-    Turned, pairs (a, b) become (-b, a). The pairs are neighbours if interleaved, else halves of the width apart.
+    `rotate` maps pairs (a, b) to (-b, a). Pairs are neighbours if interleaved, else half the width apart.
     """
-    turning, rest = x[..., :width], x[..., width:]
+    rotated_part, rest = x[..., :width], x[..., width:]
     if interleaved:
-        turned = torch.stack((-turning[..., 1::2], turning[..., ::2]), dim=-1).flatten(-2)
+        rotated = torch.stack((-rotated_part[..., 1::2], rotated_part[..., ::2]), dim=-1).flatten(-2)
     else:
-        turned = torch.cat((-turning[..., width // 2 :], turning[..., : width // 2]), dim=-1)
-    made = turning * cos + turned * sin
-    return made if rest.shape[-1] == 0 else torch.cat((made, rest), dim=-1)
+        rotated = torch.cat((-rotated_part[..., width // 2 :], rotated_part[..., : width // 2]), dim=-1)
+    result = rotated_part * cos + rotated * sin
+    return result if rest.shape[-1] == 0 else torch.cat((result, rest), dim=-1)
 
 
 @composite

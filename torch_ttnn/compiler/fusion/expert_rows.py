@@ -1,9 +1,9 @@
-"""Reads a mixture of experts out of a graph: what each row of a tensor of chosen experts is made of.
+"""Recognises a mixture of experts in a graph: how each row of the chosen experts' tensors is computed.
 
-A token is given to `k` experts, so there are `tokens × k` rows. They stand in the order of tokens, or sorted by expert,
-which is undone at the end. Between the two every call works on single rows: a product with the weight of the row's
-expert, a pointwise function, a part of the columns. Such calls give the same whichever experts were chosen, so they can
-be computed for all experts, and the choice applied to the result (`experts.py`).
+A token is routed to `k` experts, so there are `tokens × k` rows, in token order, or sorted by expert and restored to
+token order at the end. Every call in between works on single rows: a product with the weight of the row's expert, a
+pointwise function, a slice of the columns. The results of such calls do not depend on which other experts were chosen,
+so they can be computed for all experts, and the choice applied to the result (`experts.py`).
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from torch_ttnn.compiler.fusion.nodes import (
     SQUEEZES,
     VIEWS,
     Node,
-    behind,
     dtype_of,
     is_float,
     is_tensor,
     number_of,
     shape_of,
+    skip_no_ops,
     transposition,
 )
 from torch_ttnn.compiler.fusion.rewriting import Rewriter
 
 aten = torch.ops.aten
 
-GROUPED = ("aten::_grouped_mm", "transformers::grouped_mm_fallback")  # x, weights, where each expert's rows end
+GROUPED = ("aten::_grouped_mm", "transformers::grouped_mm_fallback")  # x, weights, end of each expert's rows
 SORTS = (aten.sort.default, aten.sort.stable)
 FLOOR_DIVIDES = (aten.floor_divide.default, aten.div.Tensor_mode)
-# Functions of single elements; of numbers and of rows of the same columns.
+# Elementwise functions, of numbers and of rows with the same columns.
 POINTWISE = frozenset(
     {*MUL, *DIV, *CASTS, aten.add.Tensor, aten.sub.Tensor, aten.rsub.Scalar, aten.neg.default, aten.silu.default,
      aten.gelu.default, aten.relu.default, aten.sigmoid.default, aten.tanh.default, aten.exp.default,
@@ -45,19 +45,19 @@ POINTWISE = frozenset(
 )  # fmt: skip
 
 
-# -- what rows are made of ------------------------------------------------------------------------------------------
+# -- how rows are computed ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """The row of its token: [tokens, columns]."""
+    """The row of the token: [tokens, columns]."""
 
     node: Node
 
 
 @dataclass(frozen=True)
 class Factors:
-    """One number a row: [tokens, k]."""
+    """One number per row: [tokens, k]."""
 
     node: Node
 
@@ -71,17 +71,17 @@ class Table:
 
 @dataclass(frozen=True)
 class Product:
-    """A row times the weight of its expert, [experts, in, out], of which it has some columns; perhaps plus a bias."""
+    """A row times the weight of its expert, [experts, in, out], or some columns of that; optionally plus a bias."""
 
     x: Any
-    weight: Any  # a node, or a node that is `Turned`
+    weight: Any  # a node, or a `Transposed` one
     bias: Node | None = None
     columns: tuple[int, int, int] | None = None
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Some columns of rows: from, to, step."""
+    """Some columns of rows: start, stop, step."""
 
     rows: Any
     columns: tuple[int, int, int]
@@ -89,7 +89,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Pointwise:
-    """A function of elements: the call in the graph, with rows in the place of its tensors."""
+    """An elementwise function: the call in the graph, with rows in place of its tensors."""
 
     node: Node
     args: tuple
@@ -97,7 +97,7 @@ class Pointwise:
 
 @dataclass(frozen=True)
 class Weighted:
-    """Rows times numbers of rows."""
+    """Rows times one factor per row."""
 
     rows: Any
     factors: Node
@@ -105,14 +105,14 @@ class Weighted:
 
 @dataclass(frozen=True)
 class Rows:
-    """What rows are, and in which order: that of tokens, or sorted as a call of `sort` says."""
+    """How rows are computed, and their order: token order (None), or that of a `sort` call."""
 
     what: Any
     order: Node | None
 
 
 class NotExperts(Exception):
-    """The graph does something else with its rows."""
+    """The graph is not a mixture of experts that can be rewritten."""
 
 
 class RowReader:
@@ -121,13 +121,13 @@ class RowReader:
     def __init__(self, rewriter: Rewriter, tokens: int, k: int) -> None:
         self.is_static = rewriter.is_static
         self.tokens, self.k = tokens, k
-        self.ids: Node | None = None  # the experts of all rows, in the order of tokens
+        self.ids: Node | None = None  # the experts of all rows, in token order
         self.experts = 0
         self.covered: set[Node] = set()
         self._read: dict[Node, Rows] = {}
 
     def read(self, node: Any) -> Rows:
-        node = self._behind(node)
+        node = self._skip_no_ops(node)
         if not isinstance(node, Node) or node.op != "call_function":
             raise NotExperts
         if node not in self._read:
@@ -135,8 +135,8 @@ class RowReader:
             self._read[node] = self._rows(node)
         return self._read[node]
 
-    def _behind(self, node: Any) -> Any:
-        found = behind(node)
+    def _skip_no_ops(self, node: Any) -> Any:
+        found = skip_no_ops(node)
         while node is not found:
             self.covered.add(node)
             node = node.args[0]
@@ -145,7 +145,7 @@ class RowReader:
     def _rows(self, node: Node) -> Rows:
         target = node.target
         if target is aten.index.Tensor:
-            return self._picked(node)
+            return self._indexed(node)
         if isinstance(target, torch._ops.OpOverload) and target._schema.name in GROUPED:
             return self._grouped(node)
         if target in (*VIEWS, *SQUEEZES):
@@ -159,8 +159,8 @@ class RowReader:
     # -- orders ------------------------------------------------------------------------------------------------------
 
     def _sort_of(self, item: Any, output: int) -> Node | None:
-        """The sort by experts that this is an output of."""
-        item = behind(item)
+        """The sort by expert whose output `item` is."""
+        item = skip_no_ops(item)
         if not isinstance(item, Node) or item.target is not operator.getitem or item.args[1] != output:
             return None
         sort: Any = item.args[0]
@@ -174,8 +174,8 @@ class RowReader:
         return sort
 
     def _require_ids(self, item: Any) -> None:
-        """All calls go by the same experts of the rows."""
-        item = behind(item)
+        """Require that all calls use the same expert ids."""
+        item = skip_no_ops(item)
         if not is_tensor(item) or shape_of(item) != (self.tokens * self.k,) or dtype_of(item).is_floating_point:
             raise NotExperts
         if self.ids is None:
@@ -184,15 +184,15 @@ class RowReader:
             raise NotExperts
 
     def _inverse_of(self, item: Any) -> Node | None:
-        """The sort whose order this undoes: `inverse[order] = arange`, or the order of the order."""
-        item = behind(item)
+        """The sort whose permutation `item` inverts: `inverse[order] = arange`, or `argsort(order)`."""
+        item = skip_no_ops(item)
         if not isinstance(item, Node):
             return None
         if item.target in (aten.index_put.default, aten._unsafe_index_put.default) and len(item.args) == 3:
-            places: Any = item.args[1]
-            count = behind(item.args[2])
-            is_range = getattr(count, "target", None) in _ARANGES and _counts(count, self.tokens * self.k)
-            return self._sort_of(places[0], 1) if len(places) == 1 and is_range else None
+            indices: Any = item.args[1]
+            count = skip_no_ops(item.args[2])
+            is_range = getattr(count, "target", None) in _ARANGES and _is_arange(count, self.tokens * self.k)
+            return self._sort_of(indices[0], 1) if len(indices) == 1 and is_range else None
         if item.target is operator.getitem and item.args[1] == 1:
             again: Any = item.args[0]
             return self._sort_of(again.args[0], 1) if again.target in SORTS else None
@@ -200,22 +200,22 @@ class RowReader:
 
     # -- calls -------------------------------------------------------------------------------------------------------
 
-    def _picked(self, node: Node) -> Rows:
+    def _indexed(self, node: Node) -> Rows:
         x: Any = node.args[0]
         indices: Any = node.args[1]
         if len(indices) != 1:
             raise NotExperts
-        index = behind(indices[0])
-        undone = self._inverse_of(index)
-        if undone is not None:
+        index = skip_no_ops(indices[0])
+        restored = self._inverse_of(index)
+        if restored is not None:
             inner = self.read(x)
-            if inner.order is not undone:
+            if inner.order is not restored:
                 raise NotExperts
             return Rows(inner.what, None)
         order = self._sort_of(index, 1)
         if order is not None:
             if self.k == 1 and len(shape_of(x)) == 2:
-                return Rows(Tokens(behind(x)), order)
+                return Rows(Tokens(skip_no_ops(x)), order)
             inner = self.read(x)
             if inner.order is not None:
                 raise NotExperts
@@ -224,11 +224,11 @@ class RowReader:
             mode = index.kwargs.get("rounding_mode", "floor")
             order = self._sort_of(index.args[0], 1)
             if order is not None and mode in ("floor", "trunc") and len(shape_of(x)) == 2:
-                return Rows(Tokens(behind(x)), order)
+                return Rows(Tokens(skip_no_ops(x)), order)
         return Rows(Table(x), self._by_expert(index, x))
 
     def _by_expert(self, index: Any, table: Node) -> Node | None:
-        """In which order an index names the experts of rows; what it looks up in has something for each expert."""
+        """The order in which an index lists the experts of rows. The table has one entry per expert."""
         if not self.is_static(table):
             raise NotExperts
         self._require_experts(shape_of(table)[0])
@@ -253,7 +253,7 @@ class RowReader:
         return Rows(Product(inner.what, weight), inner.order)  # type: ignore[arg-type]
 
     def _are_ends(self, node: Any, order: Node) -> bool:
-        """Whether these are running totals of how many rows each expert has."""
+        """Whether these are the cumulative row counts of the experts."""
         node = _without_casts(node)
         if node.target is not aten.cumsum.default or node.args[1] not in (0, -1):
             return False
@@ -268,9 +268,9 @@ class RowReader:
 
     def _viewed(self, node: Node) -> Rows:
         rows = self.tokens * self.k
-        shape, before = shape_of(node), self._behind(node.args[0])
-        while before.target in (*VIEWS, *SQUEEZES) and shape_of(before) != shape:  # there and back again
-            inner = behind(before.args[0])
+        shape, before = shape_of(node), self._skip_no_ops(node.args[0])
+        while before.target in (*VIEWS, *SQUEEZES) and shape_of(before) != shape:  # views that cancel out
+            inner = skip_no_ops(before.args[0])
             if shape_of(inner) != shape and inner.target not in (*VIEWS, *SQUEEZES):
                 break
             self.covered.add(before)
@@ -280,22 +280,22 @@ class RowReader:
         if before.target is aten.bmm.default and len(shape) == 2:
             return self._batched(before)
         if shape in ((rows,), (rows, 1)):
-            held = shape_of(before)
-            if held == (self.tokens, self.k) and is_float(before):
+            before_shape = shape_of(before)
+            if before_shape == (self.tokens, self.k) and is_float(before):
                 return Rows(Factors(before), None)
-            if held in ((rows,), (rows, 1)):
+            if before_shape in ((rows,), (rows, 1)):
                 return self.read(before)
         if len(shape) == 2 and shape[0] == rows and before.target is aten.expand.default:
-            token = behind(before.args[0])
+            token = skip_no_ops(before.args[0])
             is_repeated = shape_of(before) == (self.tokens, self.k, shape[1])
             if is_repeated and shape_of(token) == (self.tokens, 1, shape[1]) and token.target is aten.unsqueeze.default:
-                return Rows(Tokens(behind(token.args[0])), None)
+                return Rows(Tokens(skip_no_ops(token.args[0])), None)
         raise NotExperts
 
     def _batched(self, node: Node) -> Rows:
-        """Each row times a weight that was looked up for it."""
+        """Each row times the weight looked up for it."""
         self.covered.add(node)
-        left, right = (self._behind(each) for each in node.args)
+        left, right = (self._skip_no_ops(each) for each in node.args)
         rows = self.tokens * self.k
         if shape_of(left)[0] != rows:
             raise NotExperts
@@ -303,22 +303,22 @@ class RowReader:
         row, weight = (left, right) if row_first else (right, left)
         if not row_first and (shape_of(right)[2] != 1 or not self._is_lookup(left)):
             raise NotExperts
-        is_turned = transposition(weight) == (0, 2, 1)
-        looked_up = self._behind(weight.args[0]) if is_turned else weight
+        is_transposed = transposition(weight) == (0, 2, 1)
+        looked_up = self._skip_no_ops(weight.args[0]) if is_transposed else weight
         self.covered.update((weight, looked_up, row))
         table: Any = looked_up.args[0]
-        order = self._by_expert(behind(looked_up.args[1][0]), table)
+        order = self._by_expert(skip_no_ops(looked_up.args[1][0]), table)
         if row.target not in (*VIEWS, aten.unsqueeze.default) or len(shape_of(row.args[0])) != 2:
             raise NotExperts
         inner = self.read(row.args[0])
         if inner.order is not order:
             raise NotExperts
-        wants_in_out = row_first != is_turned
-        return Rows(Product(inner.what, table) if wants_in_out else Product(inner.what, Turned(table)), order)  # type: ignore[arg-type]
+        wants_in_out = row_first != is_transposed
+        return Rows(Product(inner.what, table) if wants_in_out else Product(inner.what, Transposed(table)), order)  # type: ignore[arg-type]
 
     def _is_lookup(self, node: Node) -> bool:
         if transposition(node) == (0, 2, 1):
-            node = behind(node.args[0])
+            node = skip_no_ops(node.args[0])
         return node.target is aten.index.Tensor and len(node.args[1]) == 1 and self.is_static(node.args[0])  # type: ignore[arg-type]
 
     def _some_columns(self, node: Node) -> Rows:
@@ -374,8 +374,8 @@ class RowReader:
 
 
 @dataclass(frozen=True)
-class Turned:
-    """A weight of experts as [experts, out, in]."""
+class Transposed:
+    """Expert weights stored as [experts, out, in]."""
 
     node: Node
 
@@ -383,17 +383,17 @@ class Turned:
 _ARANGES = (aten.arange.start_step, aten.arange.start, aten.arange.default)
 
 
-def _counts(node: Node, count: int) -> bool:
-    """Whether a call of arange gives 0, 1, ... up to this many."""
+def _is_arange(node: Node, count: int) -> bool:
+    """Whether an arange call yields 0, 1, ..., count - 1."""
     given = list(node.args)
     start, stop, step = (0, *given, 1)[:3] if len(given) == 1 else (*given, 1)[:3]
     return (start, stop, step) == (0, count, 1)
 
 
 def _without_casts(node: Any) -> Node:
-    node = behind(node)
+    node = skip_no_ops(node)
     while isinstance(node, Node) and node.target in CASTS:
-        node = behind(node.args[0])
+        node = skip_no_ops(node.args[0])
     if not isinstance(node, Node):
         raise NotExperts
     return node

@@ -1,12 +1,12 @@
-"""A mixture of experts as plain products: all experts of all tokens, and the choice as factors.
+"""Rewrites a mixture of experts as dense products: all experts for all tokens, and the choice as factors.
 
     sum over the chosen experts j of factor[t, j] · f(x[t] · up[e]) · down[e],  with e = ids[t, j]
   = (f(x · [up[0] | up[1] | ...]) · factors of each expert's columns) · [down[0]; down[1]; ...]
 
-The weights of all experts stand side by side, so that a layer is two or three large products, and the sum over experts
-is the accumulation of the last one. Nothing depends on how many tokens an expert gets, so nothing is sorted, gathered
-or counted, and shapes are known. It computes `experts ÷ k` times what is needed: for 8 experts of which 2 are chosen,
-4 times. Where the columns of all experts would take too much memory, the graph is left as it is.
+The weights of all experts are concatenated, so that a layer is two or three large products. The last one accumulates
+the sum over experts. Nothing depends on the number of tokens per expert, so zeros is sorted, gathered or counted, and
+shapes are static. The cost is `experts ÷ k` times the necessary work: 4 times for 2 of 8 experts. If the columns of all
+experts would take too much memory, the graph is left unchanged.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from torch_ttnn.compiler.fusion.expert_rows import (
     Rows,
     Table,
     Tokens,
-    Turned,
+    Transposed,
     Weighted,
 )
 from torch_ttnn.compiler.fusion.matcher import Match, Op, Tensor
-from torch_ttnn.compiler.fusion.nodes import VIEWS, Node, behind, dtype_of, shape_of
+from torch_ttnn.compiler.fusion.nodes import VIEWS, Node, dtype_of, shape_of, skip_no_ops
 from torch_ttnn.compiler.fusion.rewriting import Rewriter
 from torch_ttnn.compiler.fusion.rule import Fusion
 
 aten = torch.ops.aten
 
-MOST_ELEMENTS = 1 << 29  # of one tensor with the columns of all experts: 1 GiB in bfloat16
+MOST_ELEMENTS = 1 << 29  # limit for a tensor with the columns of all experts: 1 GiB in bfloat16
 
 
 def _build(rewriter: Rewriter, match: Match) -> Node | None:
@@ -59,7 +59,7 @@ def _build(rewriter: Rewriter, match: Match) -> Node | None:
 
 
 def _rows_of(reader: RowReader, slots: Node) -> Rows:
-    slots = behind(slots)
+    slots = skip_no_ops(slots)
     if slots.target not in VIEWS:
         raise NotExperts
     reader.covered.add(slots)
@@ -67,7 +67,7 @@ def _rows_of(reader: RowReader, slots: Node) -> Rows:
 
 
 def _weighted(rows: Rows) -> tuple[Product, list[Node]]:
-    """The last product, of rows that are one already, and the factors of its results."""
+    """The last product, which consumes computed rows, and the factors of its results."""
     what, factors = rows.what, []
     while isinstance(what, Weighted):
         factors.append(what.factors)
@@ -79,7 +79,7 @@ def _weighted(rows: Rows) -> tuple[Product, list[Node]]:
 
 
 def _width(what: Any) -> int:
-    """How many columns rows have for each expert, if they can be written for all experts side by side."""
+    """Columns per expert, if the rows can be computed for all experts with their columns concatenated."""
     if isinstance(what, Product) and isinstance(what.x, Tokens):
         return len(range(*what.columns)) if what.columns is not None else _weight_shape(what)[2]
     if isinstance(what, Table) and len(shape_of(what.node)) == 2:
@@ -95,7 +95,7 @@ def _width(what: Any) -> int:
 
 
 def _is_closed(reader: RowReader, root: Node) -> bool:
-    """Whether nobody else needs the products, or what is made of them, so that they go."""
+    """Whether the products and their dependents have no other users, so that they become dead code."""
     stack = [node for node in reader.covered if _is_product(node)]
     seen = set(stack)
     while stack:
@@ -119,7 +119,7 @@ def _fits(reader: RowReader, product: Product) -> bool:
 
 def _weight_shape(product: Product) -> tuple[int, int, int]:
     """Experts, in, out."""
-    if isinstance(product.weight, Turned):
+    if isinstance(product.weight, Transposed):
         experts, wide, narrow = shape_of(product.weight.node)
         return experts, narrow, wide
     return shape_of(product.weight)  # type: ignore[return-value]
@@ -140,7 +140,7 @@ class _Writer:
         dtype = dtype_of(hidden)
         _, width, out = _weight_shape(product)
         choice = self.rewriter.cast(self._choice(factors), dtype)
-        chosen = self.rewriter.elementwise(aten.mul.Tensor, hidden, self._over_columns(choice, width))
+        chosen = self.rewriter.elementwise(aten.mul.Tensor, hidden, self._broadcast_over_columns(choice, width))
         down = self._static_view(self._in_out(product), [self.experts * width, out])
         result = self._mm(chosen, self.rewriter.cast(down, dtype))
         if product.bias is not None:
@@ -151,7 +151,7 @@ class _Writer:
     # -- the choice ----------------------------------------------------------------------------------------------
 
     def _choice(self, factors: Sequence[Node]) -> Node:
-        """What each expert counts for a token: [tokens, experts], nothing for those that were not chosen."""
+        """The weight of each expert for a token: [tokens, experts], zero for experts that were not chosen."""
         call, shape = self.rewriter.call, [self.tokens, self.k]
         given = [self.rewriter.view(each, shape) for each in factors]
         dtype = dtype_of(given[0]) if given else dtype_of(self.root)
@@ -161,13 +161,13 @@ class _Writer:
                 weights = self.rewriter.elementwise(aten.mul.Tensor, weights, each)
         else:
             weights = call(aten.full.default, shape, 1.0, dtype=dtype, val=(shape, dtype))
-        held = [self.tokens, self.experts]
-        nothing = call(aten.full.default, held, 0.0, dtype=dtype, val=(held, dtype))
+        choice_shape = [self.tokens, self.experts]
+        zeros = call(aten.full.default, choice_shape, 0.0, dtype=dtype, val=(choice_shape, dtype))
         ids = self.rewriter.view(self.ids, shape)
-        return call(aten.scatter_add.default, nothing, 1, ids, weights, val=(held, dtype))
+        return call(aten.scatter_add.default, zeros, 1, ids, weights, val=(choice_shape, dtype))
 
-    def _over_columns(self, choice: Node, width: int) -> Node:
-        """Each expert's number over all of its columns: a product with ones where they belong, which is exact."""
+    def _broadcast_over_columns(self, choice: Node, width: int) -> Node:
+        """Broadcasts each expert's weight over its columns: an exact product with a block matrix of ones."""
         call, dtype, count = self.rewriter.call, dtype_of(choice), self.experts
 
         def make() -> Node:
@@ -187,7 +187,7 @@ class _Writer:
 
     def _write_rows(self, what: Any) -> Node:
         if isinstance(what, Product):
-            return self._side_by_side(what)
+            return self._merged_product(what)
         if isinstance(what, Table):
             return self._static_view(what.node, [1, self.experts * shape_of(what.node)[1]])
         if isinstance(what, Columns):
@@ -198,8 +198,8 @@ class _Writer:
             return self.rewriter.call(what.node.target, *rows, val=(shape, dtype_of(what.node)), **what.node.kwargs)
         raise NotExperts
 
-    def _side_by_side(self, product: Product) -> Node:
-        """x times the weights of all experts, side by side."""
+    def _merged_product(self, product: Product) -> Node:
+        """x times the concatenated weights of all experts."""
         if not isinstance(product.x, Tokens):
             raise NotExperts
         call, weight, bias = self.rewriter.call, self._in_out(product), product.bias
@@ -219,17 +219,17 @@ class _Writer:
         return call(aten.addmm.default, bias, x, weight, val=((self.tokens, experts * wide), dtype))
 
     def _in_out(self, product: Product) -> Node:
-        if not isinstance(product.weight, Turned):
+        if not isinstance(product.weight, Transposed):
             return product.weight
         node = product.weight.node
         return self.rewriter.call(aten.transpose.int, node, 1, 2, val=(_weight_shape(product), dtype_of(node)))
 
     def _columns(self, what: Columns) -> Node:
         rows = self._rows(what.rows)
-        apart = self.rewriter.view(rows, [self.tokens, self.experts, shape_of(rows)[1] // self.experts])
+        by_expert = self.rewriter.view(rows, [self.tokens, self.experts, shape_of(rows)[1] // self.experts])
         wide = len(range(*what.columns))
         shape = [self.tokens, self.experts, wide]
-        part = self.rewriter.call(aten.slice.Tensor, apart, 2, *what.columns, val=(shape, dtype_of(rows)))
+        part = self.rewriter.call(aten.slice.Tensor, by_expert, 2, *what.columns, val=(shape, dtype_of(rows)))
         return self.rewriter.view(part, [self.tokens, self.experts * wide])
 
     def _mm(self, x: Node, weight: Node) -> Node:

@@ -1,4 +1,4 @@
-"""The families of fusions, in the order in which they run, and what each must run after."""
+"""The families of fusions, in the order in which they run, with the families that must run before each."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ FAMILIES: tuple[Family, ...] = (
     Family("weighted norms", norms.WEIGHTED, after=("shifted norms",)),
     Family("norms", norms.PLAIN, after=("weighted norms",)),
     Family("rotary embedding", rotary.FUSIONS),
-    # It looks for a rotary embedding of the front of a head.
+    # Its pattern contains a rotary embedding of the front of a head.
     Family("partial rotary embedding", rotary.PARTIAL, after=("rotary embedding",)),
     Family("biases", batch_norm.FUSIONS + products.BIASES),
     Family("attention", attention.FUSIONS, after=("biases", "partial rotary embedding")),
-    # These look at the operands of an attention.
+    # Its pattern is an attention, whose operands it inspects.
     Family("columns of heads", columns.FUSIONS, after=("attention",)),
-    # A factor of queries belongs to the attention, if it can.
+    # A factor of the queries is first offered to the attention, as its scale.
     Family("factors", products.FACTORS, after=("attention", "columns of heads")),
-    # Products that have taken in their factor are joined.
+    # Merges products after factors are folded into their weights.
     Family("projections", projections.FUSIONS, after=("attention", "columns of heads", "factors")),
     Family("heads", heads.FUSIONS, after=("projections",)),
     # A softmax with scale and mask is part of an attention.
     Family("softmax", softmax.FUSIONS, after=("attention",)),
-    # Others match plain products, so activations go into these last.
+    # Other families match plain products, so activations are fused into them last.
     Family("activations of products", products.ACTIVATIONS, after=("activations", "biases", "factors", "projections")),
 )

@@ -1,4 +1,4 @@
-"""Heads of queries, keys and values split off one value in one operation."""
+"""Splits the heads of queries, keys and values of one tensor in one operation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from torch_ttnn.compiler.fusion import composites
 from torch_ttnn.compiler.fusion.matcher import Match
 from torch_ttnn.compiler.fusion.nodes import VIEWS, Node, dtype_of, shape_of, source_of, transposition
-from torch_ttnn.compiler.fusion.projections import PATTERN, one_before
+from torch_ttnn.compiler.fusion.projections import PATTERN, projected_from
 from torch_ttnn.compiler.fusion.rewriting import Rewriter
 from torch_ttnn.compiler.fusion.rule import Fusion
 from ttnn_emulator import TILE_SIZE
@@ -21,12 +21,12 @@ aten = torch.ops.aten
 
 @dataclass(frozen=True)
 class Split:
-    """A value [B, heads, S, D] that is one of three pieces of a value with all heads side by side."""
+    """A value [B, heads, S, D] that is one of three pieces of a value with all heads in its last dimension."""
 
     node: Node
     whole: Node
     index: Any
-    through: tuple[Node, ...]  # what is between the whole and the node
+    through: tuple[Node, ...]  # the nodes between `whole` and `node`
 
 
 def split_of(node: Node | None) -> Split | None:
@@ -34,12 +34,12 @@ def split_of(node: Node | None) -> Split | None:
         found = _by_pieces(node) or _by_axis(node)
         if found is not None:
             return found
-        node = one_before(node)
+        node = projected_from(node)
     return None
 
 
-def side_by_side(node: Node) -> tuple[Node, tuple[Node, ...]] | None:
-    """The value with all heads side by side that is seen as [B, heads, S, D] here, and what is between."""
+def merged_heads(node: Node) -> tuple[Node, tuple[Node, ...]] | None:
+    """The value with heads merged into its columns that `node` views as [B, heads, S, D], and the nodes in between."""
     if transposition(node) != (0, 2, 1, 3):
         return None
     through = [node]
@@ -56,7 +56,7 @@ def side_by_side(node: Node) -> tuple[Node, tuple[Node, ...]] | None:
 
 def _by_pieces(node: Node) -> Split | None:
     """split → view [B, S, heads, D] → [B, heads, S, D]."""
-    found = side_by_side(node)
+    found = merged_heads(node)
     if found is None or found[0].target is not operator.getitem:
         return None
     here, through = found
@@ -74,15 +74,15 @@ def _by_axis(node: Node) -> Split | None:
     before = source_of(node)
     through: tuple[Node, ...]
     if node.target is aten.select.int and node.args[1] == 0:
-        index, turned, through = node.args[2], before, (node, before)
+        index, transposed, through = node.args[2], before, (node, before)
     elif node.target is operator.getitem and before.target is aten.unbind.int and before.args[1:] in ((), (0,)):
-        index, turned = node.args[1], source_of(before)
-        through = (node, before, turned)
+        index, transposed = node.args[1], source_of(before)
+        through = (node, before, transposed)
     else:
         return None
-    if not isinstance(turned, Node) or transposition(turned) != (2, 0, 3, 1, 4):
+    if not isinstance(transposed, Node) or transposition(transposed) != (2, 0, 3, 1, 4):
         return None
-    seen = source_of(turned)
+    seen = source_of(transposed)
     if seen.target not in VIEWS or shape_of(seen)[2] != 3:
         return None
     batch, length, _, heads, width = shape_of(seen)
@@ -93,7 +93,7 @@ def _by_axis(node: Node) -> Split | None:
 
 
 def splits(match: Match) -> list[Split] | None:
-    """The three pieces, if they are all of one value, in order, and used for nothing else."""
+    """The three pieces, if they come from one value, in order, and have no other users."""
     found = [split_of(match[name]) for name in ("q", "k", "v")]
     known = [each for each in found if each is not None]
     if len(known) != 3 or [each.index for each in known] != [0, 1, 2] or len({each.whole for each in known}) != 1:
@@ -102,13 +102,13 @@ def splits(match: Match) -> list[Split] | None:
     ends = {each.node for each in known}
     if any(user not in inside for node in inside - ends for user in node.users):
         return None
-    return known if fit_together([shape_of(each.node) for each in known]) else None
+    return known if can_split_together([shape_of(each.node) for each in known]) else None
 
 
-def fit_together(shapes: list[tuple[int, ...]]) -> bool:
-    """Whether queries, keys and values [B, heads, S, D] of these shapes can be split off one value."""
+def can_split_together(shapes: list[tuple[int, ...]]) -> bool:
+    """Whether queries, keys and values [B, heads, S, D] of these shapes can be split from one value."""
     same = len({(batch, length, width) for batch, _, length, width in shapes}) == 1
-    # The library splits heads whose width is whole tiles.
+    # The library splits heads whose width is a multiple of the tile size.
     return same and shapes[1] == shapes[2] and shapes[0][3] % TILE_SIZE == 0
 
 
@@ -121,10 +121,10 @@ def _split(rewriter: Rewriter, match: Match) -> Node | None:
     batch, heads, length, width = shape_of(q)
     kv_heads = shape_of(k)[1]
     whole = rewriter.view(found[0].whole, (batch, length, (heads + 2 * kv_heads) * width))
-    made = rewriter.call(
+    qkv = rewriter.call(
         composites.qkv_heads, whole, heads, kv_heads, val=[(shape_of(each.node), dtype_of(q)) for each in found]
     )
-    items = [rewriter.item(made, each.index) for each in found]
+    items = [rewriter.item(qkv, each.index) for each in found]
     for each, item in zip(found, items):
         rewriter.replace(each.node, item)
     return match.root

@@ -1,4 +1,4 @@
-"""Scale and masks of attention scores, in whatever order they are applied: one factor and one mask to add."""
+"""Merges scale and masks of attention scores, applied in any order, into one factor and one additive mask."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from torch_ttnn.compiler.ir.storage_order import matched_groups
 
 aten = torch.ops.aten
 
-# A fill at or below this hides a score whatever it was: adding it gives what replacing by it gives.
+# A fill at or below this hides any score: adding it has the effect of replacing the score with it.
 HIDES = -1e20
 
 
@@ -25,7 +25,7 @@ class Mask:
 
     kind: str
     node: Node
-    shape: tuple[int, ...]  # of the scores when it was applied
+    shape: tuple[int, ...]  # of the scores at that point
     fill: float = 0.0
     factor: float = 1.0
 
@@ -39,7 +39,7 @@ class Masks:
 
 
 def masks_of(match: Match) -> Masks | None:
-    """What the steps between the product and the softmax come to, or None if they are something else."""
+    """The scale and masks that the steps between product and softmax amount to, or None for any other steps."""
     scale = 1.0
     added: list[Mask] = []
     product = match.nodes[-1]
@@ -73,9 +73,9 @@ def masks_of(match: Match) -> Masks | None:
 
 
 def mask_node(rewriter: Rewriter, masks: Masks, scores: tuple[int, ...], dtype: torch.dtype) -> Node | None:
-    """All masks as one, broadcast against scores of four dimensions; all layers of a model share it."""
+    """The sum of all masks, broadcastable to 4D scores; the layers of a model share it."""
     parts = [
-        rewriter.once(("mask", mask, scores, dtype), partial(_made_mask, rewriter, mask, scores, dtype))
+        rewriter.once(("mask", mask, scores, dtype), partial(_build_mask, rewriter, mask, scores, dtype))
         for mask in masks.added
     ]
     if not parts:
@@ -86,29 +86,29 @@ def mask_node(rewriter: Rewriter, masks: Masks, scores: tuple[int, ...], dtype: 
     return total
 
 
-def _made_mask(rewriter: Rewriter, mask: Mask, scores: tuple[int, ...], dtype: torch.dtype) -> Node:
-    """One mask as numbers to add to scores of this shape."""
+def _build_mask(rewriter: Rewriter, mask: Mask, scores: tuple[int, ...], dtype: torch.dtype) -> Node:
+    """One mask as a term to add to scores of this shape."""
     if mask.kind == "plus":
-        made = rewriter.scaled(rewriter.cast(mask.node, dtype), mask.factor)
+        term = rewriter.scaled(rewriter.cast(mask.node, dtype), mask.factor)
     else:
         bottom, zero = [
             rewriter.call(aten.full.default, [], number, dtype=dtype, val=((), dtype)) for number in (mask.fill, 0.0)
         ]
         choices = (zero, bottom) if mask.kind == "shown" else (bottom, zero)
-        made = rewriter.call(aten.where.self, mask.node, *choices, val=(shape_of(mask.node), dtype))
-    made = rewriter.view(made, (1,) * (len(mask.shape) - len(shape_of(made))) + shape_of(made))
-    expanded, final = _regrouped(shape_of(made), mask.shape, scores)
-    if expanded != shape_of(made):
-        made = rewriter.call(aten.expand.default, made, list(expanded), val=(expanded, dtype))
+        term = rewriter.call(aten.where.self, mask.node, *choices, val=(shape_of(mask.node), dtype))
+    term = rewriter.view(term, (1,) * (len(mask.shape) - len(shape_of(term))) + shape_of(term))
+    expanded, final = _regrouped(shape_of(term), mask.shape, scores)
+    if expanded != shape_of(term):
+        term = rewriter.call(aten.expand.default, term, list(expanded), val=(expanded, dtype))
         if final != expanded:
-            made = rewriter.call(aten.clone.default, made, memory_format=torch.contiguous_format, val=made)
-    return rewriter.view(made, final)
+            term = rewriter.call(aten.clone.default, term, memory_format=torch.contiguous_format, val=term)
+    return rewriter.view(term, final)
 
 
 def _regrouped(
     mask: tuple[int, ...], shape: tuple[int, ...], scores: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """A mask for scores of `shape` as one for the same scores seen as `scores`: how to expand it, and its new shape.
+    """How a mask for scores of `shape` fits their view `scores`: its expanded shape, and its final shape.
 
     >>> _regrouped((1, 8, 1, 49, 49), (2, 8, 3, 49, 49), (16, 3, 49, 49))
     ((2, 8, 1, 49, 49), (16, 1, 49, 49))

@@ -1,10 +1,10 @@
-"""Patterns of ATen calls, as small trees of data, and how they are found in a graph.
+"""Patterns of ATen calls, as small trees of data, and the matcher that finds them in a graph.
 
     x = Tensor("x")
     silu = Op(MUL, x, Op(SIGMOID, x), commutative=True)
 
-A name that occurs twice must be the same value both times. Between the calls of a pattern there may be calls that
-change nothing (a clone, a view to the same shape); everything within a match must have no user outside of it.
+A name that occurs twice must be bound to the same value both times. No-ops (a clone, a view to the same shape) may
+stand between the calls of a pattern. Nodes inside a match must have no users outside of it.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from torch_ttnn.compiler.fusion.nodes import CASTS, Node, behind, changes_nothing, is_tensor, number_of
+from torch_ttnn.compiler.fusion.nodes import CASTS, Node, is_no_op, is_tensor, number_of, skip_no_ops
 
 # -- matches ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Match:
-    """What the names of a pattern stand for, and the calls that it covers, the root first."""
+    """The values bound to the names of a pattern, and the calls that it covers, root first."""
 
     bound: dict[str, Any] = field(default_factory=dict)
     nodes: tuple[Node, ...] = ()
-    steps: tuple[tuple[str, Node, dict[str, Any]], ...] = ()  # of a chain: name, node, names bound within
+    steps: tuple[tuple[str, Node, dict[str, Any]], ...] = ()  # of a chain: step name, node, names bound in the step
 
     def __getitem__(self, name: str) -> Any:
         return self.bound[name]
@@ -53,29 +53,29 @@ _UNKNOWN = object()
 
 
 class Pattern:
-    """Something to be found; `matches` gives every way in which an argument can be it."""
+    """A pattern; `matches` yields every way in which it matches an argument."""
 
     def matches(self, item: Any, so_far: Match) -> Iterator[Match]:
         raise NotImplementedError
 
     def may_match(self, item: Any) -> bool:
-        """A quick look, before anything is tried; most arguments are told apart by it."""
+        """A cheap check before matching, which rejects most arguments."""
         return True
 
     @property
     def roots(self) -> frozenset[Any]:
-        """The targets that a node matching this can have."""
+        """The targets that a matching node can have."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Tensor(Pattern):
-    """Any tensor, under a name."""
+    """Any tensor, bound to a name."""
 
     name: str
 
     def matches(self, item: Any, so_far: Match) -> Iterator[Match]:
-        item = behind(item)
+        item = skip_no_ops(item)
         if is_tensor(item):
             found = so_far.binding(self.name, item)
             if found is not None:
@@ -88,7 +88,7 @@ def _may_be_number(item: Any) -> bool:
 
 @dataclass(frozen=True)
 class Number(Pattern):
-    """Any number, under a name."""
+    """Any number, bound to a name."""
 
     name: str
 
@@ -105,7 +105,7 @@ class Number(Pattern):
 
 @dataclass(frozen=True)
 class Constant(Pattern):
-    """This very number, as exact as people write down constants."""
+    """This number, within the precision to which constants are usually written."""
 
     value: float
     tolerance: float = 1e-6
@@ -121,7 +121,7 @@ class Constant(Pattern):
 
 @dataclass(frozen=True)
 class Anything(Pattern):
-    """An argument as it is, under a name."""
+    """Any argument, bound to a name as it is."""
 
     name: str
 
@@ -135,10 +135,10 @@ class Anything(Pattern):
 class Op(Pattern):
     """A call of one of these overloads with exactly these arguments.
 
-    targets      overloads that are the same for this purpose
-    commutative  whether the first two arguments may change places
-    optional     names of keyword arguments that may be left out; they are bound if given
-    rest         name for positional arguments after the listed ones; None: there are none
+    targets      overloads that are equivalent here
+    commutative  whether the first two arguments may be swapped
+    optional     names of keyword arguments that may be omitted; bound if present
+    rest         name for positional arguments after the listed ones; None: no more are allowed
     """
 
     targets: tuple[Any, ...]
@@ -166,14 +166,14 @@ class Op(Pattern):
         return frozenset(self.targets)
 
     def may_match(self, item: Any) -> bool:
-        return isinstance(item, Node) and (item.target in self.targets or changes_nothing(item))
+        return isinstance(item, Node) and (item.target in self.targets or is_no_op(item))
 
     def matches(self, item: Any, so_far: Match) -> Iterator[Match]:
         if not isinstance(item, Node):
             return
         skipped: tuple[Node, ...] = ()
         while item.target not in self.targets:
-            if item.op != "call_function" or not changes_nothing(item):
+            if item.op != "call_function" or not is_no_op(item):
                 return
             skipped, item = (*skipped, item), item.args[0]
         if len(item.args) < len(self.args) or (len(item.args) > len(self.args) and self.rest is None):
@@ -217,7 +217,7 @@ def _all(pairs: list[tuple[Any, Any]], so_far: Match) -> Iterator[Match]:
 
 @dataclass(frozen=True, init=False)
 class Each(Pattern):
-    """A list of arguments, each its own pattern."""
+    """A list of arguments, with a pattern for each."""
 
     patterns: tuple[Pattern, ...]
 
@@ -231,7 +231,7 @@ class Each(Pattern):
 
 @dataclass(frozen=True, init=False)
 class Either(Pattern):
-    """One of several forms."""
+    """One of several alternatives."""
 
     forms: tuple[Pattern, ...]
 
@@ -253,7 +253,7 @@ class Either(Pattern):
 
 @dataclass(frozen=True, init=False)
 class Through(Pattern):
-    """A pattern behind any number of calls of these overloads, whatever their other arguments."""
+    """A pattern behind any number of calls of these overloads, with any other arguments."""
 
     targets: tuple[Any, ...]
     inner: Pattern
@@ -268,14 +268,14 @@ class Through(Pattern):
 
     def matches(self, item: Any, so_far: Match) -> Iterator[Match]:
         yield from self.inner.matches(item, so_far)
-        while isinstance(item, Node) and (item.target in self.targets or changes_nothing(item)):
+        while isinstance(item, Node) and (item.target in self.targets or is_no_op(item)):
             so_far = so_far.covering(item)
             item = item.args[0]
             yield from self.inner.matches(item, so_far)
 
 
 def Casts(inner: Pattern) -> Through:
-    """A pattern, perhaps converted between dtypes."""
+    """A pattern behind any number of dtype conversions."""
     return Through(CASTS, inner)
 
 
@@ -284,10 +284,10 @@ BEFORE = Anything("before")
 
 @dataclass(frozen=True, init=False)
 class Chain(Pattern):
-    """Any number of steps, in any order, down to an end.
+    """Any number of steps, in any order, back to an end.
 
-    A step is a pattern in which `BEFORE` stands for what comes before it. The steps of a match are listed
-    from the end to the root, in the order in which they are computed, each with what it bound.
+    A step is a pattern in which `BEFORE` stands for the preceding value. The steps of a match are listed in the order
+    of computation, from the end to the root, each with the names that it bound.
     """
 
     steps: dict[str, Pattern]
@@ -302,27 +302,27 @@ class Chain(Pattern):
         if not isinstance(item, Node):
             return
         for name, step in self.steps.items():
-            if item.target not in step.roots and not changes_nothing(item):
+            if item.target not in step.roots and not is_no_op(item):
                 continue
             for found in step.matches(item, Match({}, so_far.nodes, so_far.steps)):
                 bound = dict(found.bound)
                 before = bound.pop("before")
                 taken = found.nodes[len(so_far.nodes)]
-                onward = Match(so_far.bound, found.nodes, ((name, behind(taken), bound), *so_far.steps))
+                onward = Match(so_far.bound, found.nodes, ((name, skip_no_ops(taken), bound), *so_far.steps))
                 yield from self.matches(before, onward)
 
 
-# -- finding ----------------------------------------------------------------------------------------------------------
+# -- matching ---------------------------------------------------------------------------------------------------------
 
 
 def is_closed(match: Match) -> bool:
-    """Whether nothing within the match is used outside of it."""
+    """Whether no node of the match but the root has users outside of it."""
     covered = set(match.nodes)
     return all(user in covered for node in match.nodes if node is not match.root for user in node.users)
 
 
 def closed_matches(pattern: Pattern, root: Node) -> Iterator[Match]:
-    """Every way in which the pattern is found at this node, nothing within it being used elsewhere."""
+    """Every closed match of the pattern at this node."""
     for found in pattern.matches(root, Match()):
         if found.nodes and found.nodes[0] is root and is_closed(found):
             yield found

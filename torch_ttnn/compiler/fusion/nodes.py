@@ -1,4 +1,4 @@
-"""What is known of a call in a captured graph: groups of overloads that mean the same, shapes, what changes nothing."""
+"""Queries about nodes of a captured graph: equivalent overloads, shapes and dtypes, no-ops, known numbers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CASTS = (aten._to_copy.default,)
 SOFTMAXES = (aten._softmax.default, aten._safe_softmax.default)
 
 _COPIES = frozenset({aten.clone.default, aten.alias.default, aten.detach.default, aten.lift_fresh_copy.default})
-_SAME_IF_ALIKE = frozenset({*VIEWS, *CASTS, aten.expand.default})
+_NO_OPS_IF_SAME_TYPE = frozenset({*VIEWS, *CASTS, aten.expand.default})
 _SCALARS = {aten.full.default: 1, aten.scalar_tensor.default: 0}
 _ZEROS_ONES = {aten.zeros.default: 0.0, aten.ones.default: 1.0}
 
@@ -45,30 +45,30 @@ def is_float(node: Node) -> bool:
 
 
 def source_of(node: Node) -> Any:
-    """What a call is given first."""
+    """The first argument of a call."""
     return node.args[0] if node.args else None
 
 
-def changes_nothing(node: Node) -> bool:
-    """Whether a call gives what it is given, shape and dtype included."""
+def is_no_op(node: Node) -> bool:
+    """Whether a call returns its input, with the same shape and dtype."""
     if node.target in _COPIES:
         return True
-    if node.target not in _SAME_IF_ALIKE:
+    if node.target not in _NO_OPS_IF_SAME_TYPE:
         return False
     before = source_of(node).meta["val"]
     after = node.meta["val"]
     return before.shape == after.shape and before.dtype == after.dtype
 
 
-def behind(item: Any) -> Any:
-    """The value itself, without the calls that change nothing."""
-    while isinstance(item, Node) and item.op == "call_function" and changes_nothing(item):
+def skip_no_ops(item: Any) -> Any:
+    """The value before any no-op calls."""
+    while isinstance(item, Node) and item.op == "call_function" and is_no_op(item):
         item = item.args[0]
     return item
 
 
 def transposition(node: Node) -> tuple[int, ...] | None:
-    """The order of dimensions that a transposing call gives, or None for any other call."""
+    """The permutation that a transposing call applies, or None for any other call."""
     if node.target not in TRANSPOSES:
         return None
     rank = len(shape_of(node))
@@ -85,17 +85,17 @@ def transposition(node: Node) -> tuple[int, ...] | None:
 
 
 def number_of(item: Any) -> float | None:
-    """A Python number, or the number that a tensor of no dimensions is known to hold."""
+    """A Python number, or the known value of a 0-d tensor."""
     if isinstance(item, bool):
         return None
     if isinstance(item, int | float):
         return item
-    node = behind(item)
+    node = skip_no_ops(item)
     if not is_tensor(node) or node.meta["val"].dim() != 0:
         return None
     if node.op == "get_attr":
         held = operator.attrgetter(node.target)(node.graph.owning_module)
-        with _disable_current_modes():  # the tracer's fake tensors do not mix with a real one
+        with _disable_current_modes():  # fake tensors of the tracer do not mix with real ones
             return held.item()
     if node.target in _ZEROS_ONES:
         return _ZEROS_ONES[node.target]

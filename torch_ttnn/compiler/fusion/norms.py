@@ -7,7 +7,7 @@ import operator
 import torch
 
 from torch_ttnn.compiler.fusion.matcher import Anything, Casts, Constant, Either, Match, Number, Op, Pattern, Tensor
-from torch_ttnn.compiler.fusion.nodes import ADD, CASTS, DIV, MUL, SUB, Node, behind, dtype_of, is_float, shape_of
+from torch_ttnn.compiler.fusion.nodes import ADD, CASTS, DIV, MUL, SUB, Node, dtype_of, is_float, shape_of, skip_no_ops
 from torch_ttnn.compiler.fusion.rewriting import Rewriter
 from torch_ttnn.compiler.fusion.rule import Fusion
 
@@ -57,10 +57,10 @@ LAYER = over_root(CENTRED, VARIANCE)
 
 
 def _operands(match: Match) -> tuple[Node, Node | None, Node | None] | None:
-    """Input, weight and bias in the dtype of the result, or None if there are no such.
+    """Input, weight and bias in the dtype of the result, or None if they do not form a norm over the last dimension.
 
-    A norm computed in float32 between two conversions is the norm of what was converted: the device computes within a
-    norm in float32 anyway.
+    A norm computed in float32 between two conversions becomes a norm of the unconverted input: the device computes
+    norms in float32 internally.
     """
     x: Node = match["x"]
     weight, bias = match.get("weight"), match.get("bias")
@@ -71,7 +71,7 @@ def _operands(match: Match) -> tuple[Node, Node | None, Node | None] | None:
     if dims[0] % len(shape) != len(shape) - 1 or not 0 <= match["eps"] < 1:
         return None
     if dtype_of(x) is not dtype and x.target in CASTS:
-        x = behind(x.args[0])
+        x = skip_no_ops(x.args[0])
     if any(dtype_of(each) is not dtype for each in (x, weight, bias) if each is not None):
         return None
     if any(shape_of(each) != shape[-1:] for each in (weight, bias) if each is not None):
@@ -104,7 +104,7 @@ def _layer_norm(rewriter: Rewriter, match: Match) -> Node:
     return rewriter.item(norm, 0)
 
 
-# The widest first: what is normalised, weighted and shifted in one is taken in one.
+# The largest pattern first: each of these contains the next.
 SHIFTED = (
     Fusion(
         "layer norm",

@@ -1,4 +1,4 @@
-"""Products with what is done to their result: a bias, a factor, an activation; and the same of convolutions."""
+"""Fuses bias, factor and activation into products, and activations into convolutions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def reshaped(inner: Pattern) -> Through:
 
 
 def _is_bias(rewriter: Rewriter, match: Match) -> bool:
-    """A static row that is added to every row of the product."""
+    """Whether a static row is added to every row of the product."""
     bias, product = match["bias"], match.nodes[-1]
     columns = shape_of(product)[-1]
     shape = shape_of(bias)
@@ -48,8 +48,8 @@ def _is_bias(rewriter: Rewriter, match: Match) -> bool:
 def _with_bias(rewriter: Rewriter, match: Match) -> Node:
     product = match.nodes[-1]
     bias = rewriter.view(match["bias"], shape_of(product)[-1:])
-    made = rewriter.call(aten.addmm.default, bias, match["x"], match["weight"], val=product)
-    return rewriter.view(made, shape_of(match.root))
+    result = rewriter.call(aten.addmm.default, bias, match["x"], match["weight"], val=product)
+    return rewriter.view(result, shape_of(match.root))
 
 
 BIASES = (
@@ -84,16 +84,16 @@ def _factor(match: Match) -> float:
 
 
 def _scaled(rewriter: Rewriter, match: Match) -> Node:
-    """The factor goes into weight and bias, and what is between the product and the factor stays as it is."""
+    """Folds the factor into weight and bias; calls between product and factor stay unchanged."""
     product, factor = match.nodes[-1], _factor(match)
     rewriter.anchor = product
     weight = rewriter.scaled(match["weight"], factor)
     bias = match.get("bias")
     if bias is None:
-        made = rewriter.call(aten.mm.default, match["x"], weight, val=product)
+        result = rewriter.call(aten.mm.default, match["x"], weight, val=product)
     else:
-        made = rewriter.call(aten.addmm.default, rewriter.scaled(bias, factor), match["x"], weight, val=product)
-    rewriter.replace(product, made)
+        result = rewriter.call(aten.addmm.default, rewriter.scaled(bias, factor), match["x"], weight, val=product)
+    rewriter.replace(product, result)
     return match.root.args[0]  # type: ignore[return-value]
 
 
@@ -104,7 +104,7 @@ FACTORS = (Fusion("factor in the weights of a linear", SCALED, _scaled, when=_is
 
 
 def activation_patterns(inner: Pattern) -> dict[str, Pattern]:
-    """What each activation looks like when it is applied to something."""
+    """The pattern of each activation applied to `inner`."""
     zero, six = Constant(0), Constant(6)
     return {
         "relu": Op(aten.relu.default, inner),
@@ -135,8 +135,8 @@ def _is_float(rewriter: Rewriter, match: Match) -> bool:
 def _linear(activation: str, rewriter: Rewriter, match: Match) -> Node:
     product = match.nodes[-1]
     arguments = (match["x"], match["weight"], match.get("bias"), activation)
-    made = rewriter.call(composites.linear, *arguments, val=product)
-    return rewriter.view(made, shape_of(match.root))
+    result = rewriter.call(composites.linear, *arguments, val=product)
+    return rewriter.view(result, shape_of(match.root))
 
 
 def _convolution(activation: str, rewriter: Rewriter, match: Match) -> Node:

@@ -1,4 +1,4 @@
-"""Queries, keys and values of one attention: one product in place of several of the same input."""
+"""Merges the products for queries, keys and values of one attention, where they have the same input."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from torch_ttnn.compiler.fusion.nodes import (
     TRANSPOSES,
     VIEWS,
     Node,
-    behind,
     dtype_of,
     number_of,
     shape_of,
+    skip_no_ops,
     source_of,
 )
 from torch_ttnn.compiler.fusion.rewriting import Rewriter
@@ -33,14 +33,14 @@ aten = torch.ops.aten
 PATTERN = Op((ATTENTION, FLASH), Tensor("q"), Tensor("k"), Tensor("v"), rest="settings",
              optional=("attn_mask", "scale", "enable_gqa"))  # fmt: skip
 
-# What may lie between a projection and its attention, besides factors and norms of each head.
+# Calls allowed between a projection and its attention, besides factors and per-head norms.
 _MOVES = frozenset({*VIEWS, *SQUEEZES, *TRANSPOSES, *CASTS, aten.clone.default, aten.expand.default})
 PRODUCTS = (aten.mm.default, aten.addmm.default)
 NORMS = frozenset({aten.native_layer_norm.default, aten._fused_rms_norm.default})
 
 
-def one_before(node: Node) -> Node | None:
-    """What a value was made of, if it is still the same projection afterwards."""
+def projected_from(node: Node) -> Node | None:
+    """The input of a call that only moves, scales, normalises or rotates a projection."""
     before = source_of(node) if node.op == "call_function" else None
     if not isinstance(before, Node):
         return None
@@ -55,7 +55,7 @@ def one_before(node: Node) -> Node | None:
 
 @dataclass(frozen=True)
 class Projection:
-    """x @ weight + bias, of static weights."""
+    """x @ weight + bias, with static weights."""
 
     node: Node
     x: Node
@@ -65,7 +65,7 @@ class Projection:
 
 def projection_of(rewriter: Rewriter, node: Node | None) -> Projection | None:
     while node is not None and node.target not in PRODUCTS:
-        node = one_before(node)
+        node = projected_from(node)
     if node is None or node.kwargs:
         return None
     bias: Any
@@ -76,7 +76,7 @@ def projection_of(rewriter: Rewriter, node: Node | None) -> Projection | None:
         return None
     if bias is not None and shape_of(bias) != shape_of(weight)[1:]:
         return None
-    return Projection(node, behind(x), weight, bias)
+    return Projection(node, skip_no_ops(x), weight, bias)
 
 
 def siblings(rewriter: Rewriter, match: Match) -> list[Projection]:
@@ -97,8 +97,8 @@ def _project(rewriter: Rewriter, match: Match) -> Node | None:
         return None
     first = rewriter.anchor = min([each.node for each in group])
     for each in group:
-        rewriter.bring_before(each.weight, first)
-        rewriter.bring_before(each.bias, first)
+        rewriter.hoist_before(each.weight, first)
+        rewriter.hoist_before(each.bias, first)
     x, dtype = group[0].node.args[-2], dtype_of(group[0].weight)
     rows, _ = shape_of(group[0].weight)
     widths = [shape_of(each.weight)[1] for each in group]
@@ -106,13 +106,13 @@ def _project(rewriter: Rewriter, match: Match) -> Node | None:
     weight = rewriter.call(aten.cat.default, [each.weight for each in group], 1, val=((rows, total), dtype))
     result = (shape_of(group[0].node)[0], total), dtype
     if all(each.bias is None for each in group):
-        made = rewriter.call(aten.mm.default, x, weight, val=result)
+        merged = rewriter.call(aten.mm.default, x, weight, val=result)
     else:
         biases = [each.bias or _zeros(rewriter, width, dtype) for each, width in zip(group, widths)]
         bias = rewriter.call(aten.cat.default, biases, 0, val=((total,), dtype))
-        made = rewriter.call(aten.addmm.default, bias, x, weight, val=result)
+        merged = rewriter.call(aten.addmm.default, bias, x, weight, val=result)
     pieces = rewriter.call(
-        aten.split_with_sizes.default, made, widths, 1, val=[((result[0][0], width), dtype) for width in widths]
+        aten.split_with_sizes.default, merged, widths, 1, val=[((result[0][0], width), dtype) for width in widths]
     )
     items = [rewriter.item(pieces, index) for index in range(len(group))]
     for each, item in zip(group, items):

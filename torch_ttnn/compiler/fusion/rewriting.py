@@ -1,4 +1,4 @@
-"""Writes the calls that a fusion puts in the place of others, and keeps what is known of the graph up to date."""
+"""Inserts the calls that replace a fused pattern, and tracks which values are static."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ from torch_ttnn.compiler.lowering.registry import is_random
 aten = torch.ops.aten
 Node = torch.fx.Node
 
-SOURCE_KEYS = ("stack_trace", "nn_module_stack", "source_fn_stack", POSITION.name)  # what tells the line of the model
+SOURCE_KEYS = ("stack_trace", "nn_module_stack", "source_fn_stack", POSITION.name)  # the source line in the model
 
 
 class Rewriter:
-    """A graph being rewritten: new calls go before `anchor`, and take their origin from it."""
+    """A graph being rewritten. New calls are inserted before `anchor` and inherit its origin."""
 
     def __init__(self, graph_module: torch.fx.GraphModule, static: Iterable[Node] | Callable[[Node], bool]) -> None:
         self.graph = graph_module.graph
         self.graph_module = graph_module
-        is_given = static if callable(static) else frozenset(static).__contains__
+        is_static_input = static if callable(static) else frozenset(static).__contains__
         self._static: set[Node] = set()
         self._fake_mode: FakeTensorMode | None = None
         self._vals: dict[Any, torch.Tensor] = {}
-        self._made: dict[Any, Node] = {}
-        self._known: dict[Any, Any] = {}
+        self._shared: dict[Any, Node] = {}
+        self._memo: dict[Any, Any] = {}
         for node in self.graph.nodes:
             if self._fake_mode is None:
                 self._fake_mode = getattr(node.meta.get("val"), "fake_mode", None)
-            if node.op == "get_attr" or (node.op == "placeholder" and is_given(node)):
+            if node.op == "get_attr" or (node.op == "placeholder" and is_static_input(node)):
                 self._static.add(node)
             elif node.op == "call_function":
                 self._note_static(node)
         self.anchor: Node = next(iter(self.graph.nodes))
 
-    # -- what is static ---------------------------------------------------------------------------------------------
+    # -- static values ----------------------------------------------------------------------------------------------
 
     def is_static(self, item: Any) -> bool:
-        """Whether it depends on weights and constants only; numbers and None do."""
+        """Whether it depends on weights and constants only, as numbers and None do."""
         return not isinstance(item, Node) or item in self._static
 
     def _note_static(self, node: Node) -> None:
@@ -57,7 +57,7 @@ class Rewriter:
     # -- new calls --------------------------------------------------------------------------------------------------
 
     def call(self, target: Any, *args: Any, val: Any, **kwargs: Any) -> Node:
-        """A call before `anchor`; `val` is what it gives: a node like it, (shape, dtype), or a list of these."""
+        """Insert a call before `anchor`. `val` is its type: a node of that type, (shape, dtype), or a list."""
         with self.graph.inserting_before(self.anchor):
             node = call_node(self.graph, target, args, kwargs)
         for name in SOURCE_KEYS:
@@ -68,18 +68,18 @@ class Rewriter:
         return node
 
     def item(self, node: Node, index: int) -> Node:
-        """One result of a call that gives several."""
-        made = self.call(operator.getitem, node, index, val=None)
-        made.meta["val"] = node.meta["val"][index]
-        return made
+        """One result of a call with several."""
+        result = self.call(operator.getitem, node, index, val=None)
+        result.meta["val"] = node.meta["val"][index]
+        return result
 
     def numbers(self, given: Sequence[int]) -> Node:
-        """A tensor of these numbers, one for all who want the same."""
+        """A constant tensor of these integers; equal ones are shared."""
 
         def make() -> Node:
             names = (f"fusion_numbers_{number}" for number in itertools.count())
             name = next(name for name in names if not hasattr(self.graph_module, name))
-            with _disable_current_modes():  # the tracer's fake tensors hold no numbers
+            with _disable_current_modes():  # fake tensors of the tracer have no values
                 self.graph_module.register_buffer(name, torch.tensor(given, device="cpu"), persistent=False)
             with self.graph.inserting_before(self.anchor):
                 node = self.graph.get_attr(name)
@@ -90,21 +90,21 @@ class Rewriter:
         return self.once(("numbers", *given), make)
 
     def once(self, key: Any, make: Callable[[], Node]) -> Node:
-        """A call that several sites share, made at the first of them."""
-        found = self._made.get(key)
+        """A call shared by several sites, inserted at the first of them."""
+        found = self._shared.get(key)
         if found is None or found._erased:
-            found = self._made[key] = make()
+            found = self._shared[key] = make()
         elif found in self._static:
-            self.bring_before(found, self.anchor)
+            self.hoist_before(found, self.anchor)
         elif self.anchor < found:
             return make()
         return found
 
-    def worked_out(self, key: Any, work_out: Callable[[], Any]) -> Any:
-        """What is the same for all sites that are alike, as the layers of a model are."""
-        if key not in self._known:
-            self._known[key] = work_out()
-        return self._known[key]
+    def memoised(self, key: Any, compute: Callable[[], Any]) -> Any:
+        """A result shared by equal sites, such as the layers of a model."""
+        if key not in self._memo:
+            self._memo[key] = compute()
+        return self._memo[key]
 
     def _val(self, given: Any) -> Any:
         if isinstance(given, Node):
@@ -123,7 +123,7 @@ class Rewriter:
     # -- common calls -----------------------------------------------------------------------------------------------
 
     def view(self, node: Node, shape: Sequence[int]) -> Node:
-        """It in another shape; nothing if it has that shape."""
+        """A reshape; the node itself if it has that shape."""
         shape = list(shape)
         if list(shape_of(node)) == shape:
             return node
@@ -141,23 +141,23 @@ class Rewriter:
         return self.call(aten._to_copy.default, node, dtype=dtype, val=(shape_of(node), dtype))
 
     def elementwise(self, target: Any, *args: Any) -> Node:
-        """A call of broadcast operands, in the dtype of the first of them that is a tensor."""
+        """A call with broadcast operands. The result has the dtype of the first tensor."""
         tensors = [each for each in args if isinstance(each, Node)]
         shape = torch.broadcast_shapes(*[shape_of(each) for each in tensors])
         return self.call(target, *args, val=(shape, dtype_of(tensors[0])))
 
-    def bring_before(self, node: Any, place: Node) -> None:
-        """Move something static, with all it depends on, before a place."""
-        if isinstance(node, Node) and place < node:
+    def hoist_before(self, node: Any, target: Node) -> None:
+        """Move a static node, with its dependencies, before `target`."""
+        if isinstance(node, Node) and target < node:
             assert node in self._static
             for each in node.all_input_nodes:
-                self.bring_before(each, place)
-            place.prepend(node)
+                self.hoist_before(each, target)
+            target.prepend(node)
 
     # -- replacing --------------------------------------------------------------------------------------------------
 
     def replace(self, old: Node, new: Node) -> None:
-        """Give everybody the new value in place of the old one; what nobody needs any more is removed."""
+        """Replace all uses of the old value, and remove nodes that become dead."""
         old.replace_all_uses_with(new)
         self.remove(old)
 
@@ -171,8 +171,8 @@ class Rewriter:
             self.graph.erase_node(node)
             stack.extend(inputs)
 
-    def replace_seen_as(self, old: Node, new: Node, shape: Sequence[int]) -> None:
-        """Replace `old` by `new`, which has another shape: views of it to that shape become `new` itself."""
+    def replace_reshaped(self, old: Node, new: Node, shape: Sequence[int]) -> None:
+        """Replace `old` by `new`, which has another shape: views of `old` to that shape become `new` itself."""
         shape = tuple(shape)
         for user in list(old.users):
             if user.target in VIEWS and shape_of(user) == shape_of(new):

@@ -1,4 +1,4 @@
-"""Rotary position embedding: pairs of neighbours, or of halves, turned by an angle."""
+"""Rotary position embedding: rotates pairs by an angle, neighbours or elements half the width apart."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ X, COS, SIN = Tensor("x"), Tensor("cos"), Tensor("sin")
 
 
 def part(name: str) -> Op:
-    """A piece of the last dimension; its arguments are looked at afterwards."""
+    """A piece of the last dimension; its arguments are checked after the match."""
     return Op(aten.slice.Tensor, X, rest=name)
 
 
@@ -40,22 +40,22 @@ HALVES = Either(
 )
 
 
-def _apart(inner: Pattern) -> Op:
-    return Op(aten.unsqueeze.default, inner, Anything("apart"))
+def _unsqueezed(inner: Pattern) -> Op:
+    return Op(aten.unsqueeze.default, inner, Anything("unsqueeze_dim"))
 
 
 NEIGHBOURS = Op(
     VIEWS,
     Either(
         Op(aten.stack.default, Each(negated(part("second")), part("first")), Anything("dim")),
-        Op(aten.cat.default, Each(_apart(negated(part("second"))), _apart(part("first"))), Anything("dim")),
+        Op(aten.cat.default, Each(_unsqueezed(negated(part("second"))), _unsqueezed(part("first"))), Anything("dim")),
     ),
     Anything("shape"),
 )
 
 
-def turned_by(turned: Pattern) -> Op:
-    return Op(ADD, Op(MUL, X, COS, commutative=True), Op(MUL, turned, SIN, commutative=True), commutative=True)
+def rotated_by(rotated: Pattern) -> Op:
+    return Op(ADD, Op(MUL, X, COS, commutative=True), Op(MUL, rotated, SIN, commutative=True), commutative=True)
 
 
 def slice_of(args: Any, shape: tuple[int, ...]) -> tuple[int, int, int] | None:
@@ -97,7 +97,7 @@ def _are_neighbours(rewriter: Rewriter, match: Match) -> bool:
     size = shape[-1]
     if not _fits(match) or not _is_last(match["dim"], len(shape) + 1):
         return False
-    if "apart" in match.bound and not _is_last(match["apart"], len(shape) + 1):
+    if "unsqueeze_dim" in match.bound and not _is_last(match["unsqueeze_dim"], len(shape) + 1):
         return False
     first, second = slice_of(match["first"], shape), slice_of(match["second"], shape)
     return first == (0, size, 2) and second == (1, size, 2)
@@ -118,14 +118,14 @@ def _rotary(rewriter: Rewriter, match: Match, interleaved: bool) -> Node:
 
 
 FUSIONS = (
-    Fusion("rotary embedding", turned_by(HALVES), _halves, when=_are_halves),
-    Fusion("rotary embedding (interleaved)", turned_by(NEIGHBOURS), _neighbours, when=_are_neighbours),
+    Fusion("rotary embedding", rotated_by(HALVES), _halves, when=_are_halves),
+    Fusion("rotary embedding (interleaved)", rotated_by(NEIGHBOURS), _neighbours, when=_are_neighbours),
 )
 
 
 # -- a part of each head ----------------------------------------------------------------------------------------------
 
-TURNED_PART = Op(
+ROTATED_PART = Op(
     aten.cat.default,
     Each(
         Op(composites.rotary_embedding, part("first"), COS, SIN, Anything("interleaved"), Number("width")),
@@ -147,4 +147,4 @@ def _front(rewriter: Rewriter, match: Match) -> Node:
     return rewriter.call(composites.rotary_embedding, *arguments, val=match.root)
 
 
-PARTIAL = (Fusion("rotary embedding (part of a head)", TURNED_PART, _front, when=_is_front),)
+PARTIAL = (Fusion("rotary embedding (part of a head)", ROTATED_PART, _front, when=_is_front),)

@@ -1,4 +1,4 @@
-"""What a fusion is: data, for the tables of the families."""
+"""The definition of a fusion, as data for the families' tables."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from torch_ttnn.compiler.fusion.rewriting import Rewriter
 
 @dataclass(frozen=True)
 class Fusion:
-    """Where `pattern` is found and `when` holds, `build` writes what takes the place of its root.
+    """Where `pattern` matches and `when` holds, `build` inserts the replacement of its root.
 
-    `build` returns the new value, or None if it turns out that there is nothing to gain, or if it has replaced what it
-    wanted itself (it then returns the node that shows for it).
+    `build` returns the new value. It returns None if there is nothing to gain. If it has replaced nodes itself, it
+    returns the node that stands for the result in the record.
     """
 
     name: str

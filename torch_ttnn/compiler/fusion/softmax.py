@@ -18,7 +18,7 @@ MASKED = Op(ADD, SCALED, Tensor("mask"), commutative=True)
 
 
 def _is_last(rewriter: Rewriter, match: Match) -> bool:
-    """Over the last dimension, in one dtype; a mask only makes scores, it does not widen them."""
+    """Over the last dimension, in one dtype; the mask must not broadcast the scores to a larger shape."""
     shape, mask = shape_of(match["x"]), match.get("mask")
     parts = [match["x"], match.root, *([] if mask is None else [mask])]
     if shape != shape_of(match.root) or not shape or match["dim"] % len(shape) != len(shape) - 1:

@@ -11,7 +11,6 @@ weights that changed; all others go into `main`, which runs on every call.
 from __future__ import annotations
 
 import functools
-import math
 import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import ModuleType
@@ -31,10 +30,11 @@ from torch_ttnn.compiler.ir.describe import dtype_name
 from torch_ttnn.compiler.ir.metadata import CONSTANT, MOVE, ORIGIN, OWN_STRIDES, PATH, SPEC, Move, annotate
 from torch_ttnn.compiler.ir.nodes import call_node
 from torch_ttnn.compiler.ir.storage_order import Form, Shape
+from torch_ttnn.compiler.ir.tile_padding import is_mostly_padding
 from torch_ttnn.compiler.ir.value import ROW_MAJOR, TILE, Handle, Value, align
 from torch_ttnn.compiler.lowering.support import heads, preparation
 from torch_ttnn.options import TorchTtnnOption
-from ttnn_emulator import TILE_SIZE, DataType, EmulatorError, Layout
+from ttnn_emulator import DataType, EmulatorError, Layout
 
 if TYPE_CHECKING:
     from torch_ttnn.devices import Target
@@ -53,8 +53,6 @@ DOWNLOADED = {
     DataType.BFLOAT4_B: torch.float32,
 }
 ATTENTION_CHUNK = 32  # rows; the library's default
-MUCH_PADDING = 8  # padded elements per element of the tensor
-PADDED_LIMIT = 1 << 20  # padded elements, below which padding does not matter
 CONSTANT_LIMIT = 1 << 22  # elements up to which a constant is evaluated while compiling, for lowerings to inspect
 
 BEYOND = "an angle of sin, cos or tan, or a quotient of a remainder, is too large for the device"
@@ -268,7 +266,7 @@ class ProgramBuilder:
         elif value.is_static and value.dtype is torch.int64:
             value = value.prepared(preparation.within_32_bits)
         host = value.host()
-        layout = layout or (ROW_MAJOR if mostly_padding(value.shape) else TILE)
+        layout = layout or (ROW_MAJOR if is_mostly_padding(value.shape) else TILE)
         graph = host.graph
         if value.is_bool or value.dtype in (torch.int16, torch.int8, torch.uint8, torch.float16):
             host_dtype = torch.bfloat16 if value.is_bool else torch.float32 if value.is_float else torch.int32
@@ -499,14 +497,6 @@ class ProgramBuilder:
 
     def aligned(self, values: Sequence[Any], shape: Sequence[int]) -> tuple[list[Any], Form]:
         return align(values, shape)
-
-
-def mostly_padding(shape: Sequence[int]) -> bool:
-    """Whether tiles of it would be large and mostly padding: convolution weights, [out, in, 3, 3], grow 113 times."""
-    if len(shape) < 2:
-        return False
-    padded = math.prod(shape[:-2]) * math.prod([-(-size // TILE_SIZE) * TILE_SIZE for size in shape[-2:]])
-    return padded > PADDED_LIMIT and padded > MUCH_PADDING * math.prod(shape)
 
 
 def _is_saved(node: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Lowerings by family. Importing this package fills the table; a new family is one file here."""
+"""Lowerings by family. Importing this package fills the registry; a new family is one file here."""
 
 from __future__ import annotations
 

@@ -1,17 +1,18 @@
-"""The table of lowerings: which function writes the TT-NN program of an ATen overload.
+"""The registry of lowerings: which function emits the TT-NN calls for an ATen overload.
 
     @lowers(aten.addmm.default)
     def addmm(ttnn, bias, x, weight, *, beta=1, alpha=1):
         ...
 
-The function gets `ttnn`, which has the library's names and writes their calls into the program, then the ATen arguments
-with values in place of tensors. If its second parameter is named `builder`, it gets the `ProgramBuilder`, too. It
-returns what the overload returns: a handle or a value, or a tuple of them (None for an unused output). A case it does
-not handle is refused with a reason, by `when=` or `refuse(...)`: the operation then stays on the host, alone.
+The function receives `ttnn`, which has the library's names and records their calls in the program, then the ATen
+arguments with values in place of tensors. If its second parameter is named `builder`, it also receives the
+`ProgramBuilder`. It returns what the overload returns: a handle or a value, or a tuple of them (None for an unused
+output). An unsupported case is refused with a reason, by `when=` or `refuse(...)`: only that operation then falls back
+to the host.
 
 `torch_ttnn.lowers` is the same for lowerings that users write in their own packages (docs/compiler.md).
 
-A pointwise function sees aligned handles in place of values, so it works in whatever order they are stored:
+A pointwise function receives aligned handles in place of values, so it works in any storage order:
 
     @pointwise(aten.relu.default)
     def relu(ttnn, x):
@@ -33,7 +34,7 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Lowering:
-    """How one overload is lowered, and whether: `when` takes the same arguments and gives a reason not to, or None."""
+    """How one overload is lowered. `when` takes the same arguments and returns a reason not to lower it, or None."""
 
     function: Function
     when: Function | None
@@ -48,10 +49,10 @@ PACKAGE = __name__.partition(".")[0]
 def lowers(*overloads: Any, when: Function | None = None, override: bool = False) -> Callable[[Function], Function]:
     """Register the function as the lowering of these overloads of ATen or custom operators.
 
-    when      takes the same arguments as the function and returns a reason to leave the operation on the host, or None
-    override  replace the lowering that an overload has already
+    when      takes the arguments of the function and returns a reason to leave the operation on the host, or None
+    override  replace an existing lowering of an overload
 
-    It applies to what is compiled from then on.
+    It applies to later compilations.
     """
     for overload in overloads:
         if not isinstance(overload, torch._ops.OpOverload) and not getattr(overload, "__module__", "").startswith(
@@ -62,7 +63,7 @@ def lowers(*overloads: Any, when: Function | None = None, override: bool = False
 
 
 def pointwise(*overloads: Any, when: Function | None = None) -> Callable[[Function], Function]:
-    """Register a function of aligned operands; one result of the broadcast shape."""
+    """Register a function of aligned operands with one result of the broadcast shape."""
     return functools.partial(_register, overloads, when, True, False)
 
 
@@ -79,7 +80,7 @@ def _register(
 
 
 def with_builder(function: Function) -> Function:
-    """The function called with `ttnn` and `builder`, whether it takes the second or not."""
+    """Adapt a function so that it can be called with `ttnn` and `builder`, even if it does not take `builder`."""
     if list(inspect.signature(function, follow_wrapped=False).parameters)[1:2] == ["builder"]:
         return function
 
@@ -95,7 +96,7 @@ def find(overload: Any) -> Lowering | None:
 
 
 def users_sources() -> list[str]:
-    """The source of lowerings from outside of this package: it is part of the key of programs on disk."""
+    """The sources of lowerings from outside of this package, as a part of the cache key of programs."""
     found = []
     for overload, lowering in LOWERINGS.items():
         if lowering.is_users:
@@ -105,7 +106,7 @@ def users_sources() -> list[str]:
 
 
 def _source(function: Function) -> str:
-    """The text of the module that defines it, which holds what it calls; its code where there is no text."""
+    """The source of the module that defines it, which includes its helpers; its bytecode if there is no source."""
     module = inspect.getmodule(function)
     try:
         return inspect.getsource(module if module is not None else function)
@@ -115,5 +116,5 @@ def _source(function: Function) -> str:
 
 
 def is_random(overload: Any) -> bool:
-    """Whether two calls give different values: such a call is never prepared once."""
+    """Whether two calls return different values, so that the result must not be computed once and reused."""
     return isinstance(overload, torch._ops.OpOverload) and torch.Tag.nondeterministic_seeded in overload.tags

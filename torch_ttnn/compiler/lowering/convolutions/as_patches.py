@@ -1,4 +1,4 @@
-"""Convolutions as patches times a matrix: any convolution, with weights from anywhere."""
+"""Convolutions as patches times a matrix (im2col): any convolution, with static or computed weights."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch_ttnn.compiler.ir.builder import ProgramBuilder
 from torch_ttnn.compiler.ir.value import ROW_MAJOR, Handle, Value
 from torch_ttnn.compiler.lowering.convolutions.problem import Convolution
 from torch_ttnn.compiler.lowering.support import image_layout
-from torch_ttnn.compiler.lowering.support.windows import Windows, bordered, patches, spread_apart, taps_of
+from torch_ttnn.compiler.lowering.support.windows import Windows, dilate, padded_images, patches, taps_of
 from ttnn_emulator import DataType
 
 
@@ -22,54 +22,56 @@ def activated(ttnn: Any, handle: Handle, activation: str | None) -> Handle:
 def as_patches(
     ttnn: Any,
     builder: ProgramBuilder,
-    given: Convolution,
+    problem: Convolution,
     x: Value,
     weight: Value,
     bias: Value | None,
     activation: str | None,
 ) -> Handle:
-    """All pixels under the kernel side by side, times the weights: any convolution, with weights from anywhere."""
-    source = image_layout.videos(ttnn, builder, x, ROW_MAJOR, given.dtype)
-    if given.transposed:
-        source, windows = transposed_source(ttnn, builder, source, given)
-        weight = forward_weight(ttnn, builder, given, weight)
+    """The pixels under the kernel, concatenated, times the weights: any convolution, with any weights."""
+    source = image_layout.videos(ttnn, builder, x, ROW_MAJOR, problem.dtype)
+    if problem.transposed:
+        source, windows = transposed_source(ttnn, builder, source, problem)
+        weight = forward_weight(ttnn, builder, problem, weight)
     else:
-        windows = given.windows
-        source = bordered(ttnn, source, windows.padding)
-    made = product(ttnn, builder, source, windows, weight, given)
+        windows = problem.windows
+        source = padded_images(ttnn, source, windows.padding)
+    result = product(ttnn, builder, source, windows, weight, problem)
     if bias is not None:
-        made = ttnn.add(made, bias.view((1, given.out_channels)).tile(given.dtype))
-    return activated(ttnn, made, activation)
+        result = ttnn.add(result, bias.view((1, problem.out_channels)).tile(problem.dtype))
+    return activated(ttnn, result, activation)
 
 
-def transposed_source(ttnn: Any, builder: ProgramBuilder, source: Handle, given: Convolution) -> tuple[Handle, Windows]:
-    """The input spread by the stride and bordered, over which a mirrored kernel moves step by step."""
-    apart = spread_apart(ttnn, builder, source, given.stride)
-    # After the last pixel `spread_apart` leaves step - 1 zeros, which the border does not need again.
+def transposed_source(
+    ttnn: Any, builder: ProgramBuilder, source: Handle, problem: Convolution
+) -> tuple[Handle, Windows]:
+    """The input dilated by the stride and padded, for a flipped kernel with stride 1."""
+    dilated = dilate(ttnn, builder, source, problem.stride)
+    # `dilate` appends step - 1 zeros after the last pixel: subtract them from the padding.
     sides = [
         (reach - 1 - pad, reach - 1 - pad + more - (step - 1))
-        for reach, pad, more, step in zip(given.reach, given.padding, given.output_padding, given.stride)
+        for reach, pad, more, step in zip(problem.reach, problem.padding, problem.output_padding, problem.stride)
     ]
-    plain = bordered(ttnn, apart, sides)
-    ones = (1,) * given.rank
-    return plain, Windows.of(plain.shape[1:-1], given.kernel, ones, (0,) * given.rank, given.dilation)
+    plain = padded_images(ttnn, dilated, sides)
+    ones = (1,) * problem.rank
+    return plain, Windows.of(plain.shape[1:-1], problem.kernel, ones, (0,) * problem.rank, problem.dilation)
 
 
-def forward_weight(ttnn: Any, builder: ProgramBuilder, given: Convolution, weight: Value) -> Value:
-    """[in, out / groups, *kernel] of a transposed convolution → [out, in / groups, *kernel], mirrored."""
-    rank, groups = given.rank, given.groups
+def forward_weight(ttnn: Any, builder: ProgramBuilder, problem: Convolution, weight: Value) -> Value:
+    """[in, out / groups, *kernel] of a transposed convolution → [out, in / groups, *kernel], flipped."""
+    rank, groups = problem.rank, problem.groups
     kernel = tuple(range(2, 2 + rank))
     if weight.is_static:
         mirrored = weight.prepared(torch.flip, list(kernel))
     else:
-        mirrored = _mirrored(ttnn, builder, weight, rank)
-    split = mirrored.view((groups, given.in_channels // groups, given.out_channels // groups, *given.kernel))
+        mirrored = _flipped(ttnn, builder, weight, rank)
+    split = mirrored.view((groups, problem.in_channels // groups, problem.out_channels // groups, *problem.kernel))
     swapped = split.permute((0, 2, 1, *[dim + 1 for dim in kernel]))
-    return swapped.view((given.out_channels, given.in_channels // groups, *given.kernel))
+    return swapped.view((problem.out_channels, problem.in_channels // groups, *problem.kernel))
 
 
-def _mirrored(ttnn: Any, builder: ProgramBuilder, weight: Value, rank: int) -> Value:
-    """Taps in the opposite order, for weights on the device."""
+def _flipped(ttnn: Any, builder: ProgramBuilder, weight: Value, rank: int) -> Value:
+    """Reverses the order of taps, for weights on the device."""
     taps = math.prod(weight.shape[-rank:])
     if taps == 1:
         return weight
@@ -80,33 +82,33 @@ def _mirrored(ttnn: Any, builder: ProgramBuilder, weight: Value, rank: int) -> V
 
 
 def product(
-    ttnn: Any, builder: ProgramBuilder, source: Handle, windows: Windows, weight: Value, given: Convolution
+    ttnn: Any, builder: ProgramBuilder, source: Handle, windows: Windows, weight: Value, problem: Convolution
 ) -> Handle:
-    """[N × output pixels, out] of bordered images and weights [out, in / groups, *kernel]."""
-    groups, dtype = given.groups, given.dtype
-    taps, inner, outer = math.prod(given.kernel), given.in_channels // groups, given.out_channels // groups
-    last = weight.view((given.out_channels, inner, taps))
+    """[N × output pixels, out] from padded images and weights [out, in / groups, *kernel]."""
+    groups, dtype = problem.groups, problem.dtype
+    taps, inner, outer = math.prod(problem.kernel), problem.in_channels // groups, problem.out_channels // groups
+    last = weight.view((problem.out_channels, inner, taps))
     if groups == 1:
         matrix = last.permute((2, 1, 0)).view((taps * inner, outer))
         return ttnn.matmul(
             patches(ttnn, builder, source, windows), matrix.tile(dtype), compute_kernel_config=builder.accurate
         )
     if inner == outer == 1:
-        return _each_channel_alone(ttnn, builder, source, windows, last, dtype)
+        return _depthwise_product(ttnn, builder, source, windows, last, dtype)
     seen = taps_of(ttnn, source, windows)
     joined = ttnn.concat(seen, dim=-1) if len(seen) > 1 else seen[0]
     rows = math.prod(joined.shape[:-1])
     split = ttnn.permute(builder.reshaped(joined, (rows, taps, groups, inner)), [2, 0, 1, 3])
     matrices = last.view((groups, outer, inner, taps)).permute((0, 3, 2, 1)).view((groups, taps * inner, outer))
-    made = ttnn.matmul(
+    result = ttnn.matmul(
         builder.tiled(builder.reshaped(split, (groups, rows, taps * inner))),
         matrices.tile(dtype),
         compute_kernel_config=builder.accurate,
     )
-    return builder.reshaped(ttnn.permute(made, [1, 0, 2]), (rows, given.out_channels))
+    return builder.reshaped(ttnn.permute(result, [1, 0, 2]), (rows, problem.out_channels))
 
 
-def _each_channel_alone(
+def _depthwise_product(
     ttnn: Any, builder: ProgramBuilder, source: Handle, windows: Windows, weight: Value, dtype: DataType
 ) -> Handle:
     channels = source.shape[-1]

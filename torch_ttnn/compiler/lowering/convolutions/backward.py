@@ -1,4 +1,4 @@
-"""Gradients of convolutions: for the input a convolution the other way round, for the weights a product of patches."""
+"""Gradients of convolutions: the opposite convolution for the input, a product of patches for the weights."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch_ttnn.compiler.lowering.convolutions.forward import convolution, no_co
 from torch_ttnn.compiler.lowering.convolutions.problem import Convolution
 from torch_ttnn.compiler.lowering.registry import lowers
 from torch_ttnn.compiler.lowering.support import image_layout
-from torch_ttnn.compiler.lowering.support.windows import Windows, bordered, side_by_side, taps_of
+from torch_ttnn.compiler.lowering.support.windows import Windows, padded_images, side_by_side, taps_of
 from ttnn_emulator import DataType
 
 aten = torch.ops.aten
@@ -38,91 +38,93 @@ def convolution_backward(
 ) -> tuple[Value | None, Value | None, Value | None]:
     wanted = [mask and number in builder.used for number, mask in enumerate(output_mask)]
     dtype = builder.device_dtype(x.dtype)
-    given = Convolution.of(x.shape, weight.shape, stride, padding, dilation, transposed, output_padding, groups, dtype)
+    problem = Convolution.of(
+        x.shape, weight.shape, stride, padding, dilation, transposed, output_padding, groups, dtype
+    )
     of_input = of_weight = of_bias = None
     if wanted[0]:
-        of_input = input_gradient(ttnn, builder, given, gradient, weight)
+        of_input = input_gradient(ttnn, builder, problem, gradient, weight)
     if wanted[1] and not transposed:
-        of_weight = weight_gradient(ttnn, builder, given, given.windows, x, gradient)
+        of_weight = weight_gradient(ttnn, builder, problem, problem.windows, x, gradient)
     elif wanted[1]:
-        # Without what output padding added, there are as many windows as the input has pixels.
-        sides = tuple([(pad, pad - more) for pad, more in zip(given.padding, given.output_padding)])
-        windows = Windows(given.output, given.kernel, given.stride, sides, given.dilation)
-        of_weight = weight_gradient(ttnn, builder, other_way(given), windows, gradient, x)
+        # Without the output padding there are as many windows as input pixels.
+        sides = tuple([(pad, pad - more) for pad, more in zip(problem.padding, problem.output_padding)])
+        windows = Windows(problem.output, problem.kernel, problem.stride, sides, problem.dilation)
+        of_weight = weight_gradient(ttnn, builder, forward_problem(problem), windows, gradient, x)
     if wanted[2]:
         rows = builder.cast(image_layout.stored(ttnn, builder, gradient, TILE), DataType.FLOAT32)
         total = ttnn.sum(rows, dim=2, keepdim=True, compute_kernel_config=builder.accurate)
-        of_bias = builder.value(total, (given.out_channels,), x.dtype)
+        of_bias = builder.value(total, (problem.out_channels,), x.dtype)
     return of_input, of_weight, of_bias
 
 
-def other_way(given: Convolution) -> Convolution:
-    """Of a transposed convolution the plain one from its output to its input."""
+def forward_problem(problem: Convolution) -> Convolution:
+    """The forward convolution from the output of a transposed convolution to its input."""
     return Convolution(
-        given.batch,
-        given.out_channels,
-        given.in_channels,
-        given.output,
-        given.kernel,
-        given.stride,
-        given.padding,
-        given.dilation,
-        (0,) * given.rank,
+        problem.batch,
+        problem.out_channels,
+        problem.in_channels,
+        problem.output,
+        problem.kernel,
+        problem.stride,
+        problem.padding,
+        problem.dilation,
+        (0,) * problem.rank,
         False,
-        given.groups,
-        given.dtype,
+        problem.groups,
+        problem.dtype,
     )
 
 
-def input_gradient(ttnn: Any, builder: ProgramBuilder, given: Convolution, gradient: Value, weight: Value) -> Value:
-    """The convolution the other way round; pixels that no window reached are what output padding adds."""
-    more = [0] * given.rank
-    if not given.transposed:
-        rows = zip(given.sizes, given.output, given.stride, given.padding, given.reach)
+def input_gradient(ttnn: Any, builder: ProgramBuilder, problem: Convolution, gradient: Value, weight: Value) -> Value:
+    """The opposite convolution (transposed or forward); output padding covers pixels that no window reached."""
+    more = [0] * problem.rank
+    if not problem.transposed:
+        rows = zip(problem.sizes, problem.output, problem.stride, problem.padding, problem.reach)
         more = [size - ((count - 1) * step - 2 * pad + reach) for size, count, step, pad, reach in rows]
-    made = convolution(
+    result = convolution(
         ttnn,
         builder,
         gradient,
         weight,
         None,
-        given.stride,
-        given.padding,
-        given.dilation,
-        not given.transposed,
+        problem.stride,
+        problem.padding,
+        problem.dilation,
+        not problem.transposed,
         more,
-        given.groups,
+        problem.groups,
     )
-    if made.shape[2:] == given.sizes:
-        return made
-    # Output padding of a whole stride makes room for windows that there were not.
-    pixels = image_layout.videos(ttnn, builder, made, ROW_MAJOR)
-    cut = ttnn.slice(pixels, [0] * made.ndim, [given.batch, *given.sizes, given.in_channels])
-    return image_layout.value(builder, cut, given.batch, given.sizes, gradient.dtype)
+    if result.shape[2:] == problem.sizes:
+        return result
+    # Output padding of a whole stride adds windows that the forward pass did not have.
+    pixels = image_layout.videos(ttnn, builder, result, ROW_MAJOR)
+    cut = ttnn.slice(pixels, [0] * result.ndim, [problem.batch, *problem.sizes, problem.in_channels])
+    return image_layout.value(builder, cut, problem.batch, problem.sizes, gradient.dtype)
 
 
 def weight_gradient(
-    ttnn: Any, builder: ProgramBuilder, given: Convolution, windows: Windows, x: Value, gradient: Value
+    ttnn: Any, builder: ProgramBuilder, problem: Convolution, windows: Windows, x: Value, gradient: Value
 ) -> Value:
-    """[out, in / groups, *kernel] of a plain convolution: what its taps saw, times what came of it."""
-    groups, taps = given.groups, math.prod(given.kernel)
-    inner, outer = given.in_channels // groups, given.out_channels // groups
-    source = bordered(ttnn, image_layout.videos(ttnn, builder, x, ROW_MAJOR, given.dtype), windows.padding)
-    pixels = image_layout.stored(ttnn, builder, gradient, TILE, given.dtype)
+    """[out, in / groups, *kernel] of a forward convolution: the pixels under each tap times the output gradient."""
+    groups, taps = problem.groups, math.prod(problem.kernel)
+    inner, outer = problem.in_channels // groups, problem.out_channels // groups
+    source = padded_images(ttnn, image_layout.videos(ttnn, builder, x, ROW_MAJOR, problem.dtype), windows.padding)
+    pixels = image_layout.stored(ttnn, builder, gradient, TILE, problem.dtype)
     if groups > 1 and inner == outer == 1:
-        made = each_channel_alone(ttnn, builder, taps_of(ttnn, source, windows), pixels)
-        return builder.value(made, (taps, groups), x.dtype).permute((1, 0)).view((groups, 1, *given.kernel))
+        result = depthwise_gradient(ttnn, builder, taps_of(ttnn, source, windows), pixels)
+        return builder.value(result, (taps, groups), x.dtype).permute((1, 0)).view((groups, 1, *problem.kernel))
     joined = side_by_side(ttnn, builder, source, windows)
     rows = joined.shape[0]
     left = by_group(ttnn, builder, builder.reshaped(joined, (rows, taps, groups, inner)), groups, rows, taps * inner)
     right = by_group(ttnn, builder, builder.reshaped(pixels, (rows, 1, groups, outer)), groups, rows, outer)
-    made = ttnn.matmul(left, right, transpose_a=True, compute_kernel_config=builder.accurate)
-    held = builder.value(made, (groups, taps, inner, outer), x.dtype)
-    return held.permute((0, 3, 2, 1)).view((given.out_channels, inner, *given.kernel))
+    result = ttnn.matmul(left, right, transpose_a=True, compute_kernel_config=builder.accurate)
+    held = builder.value(result, (groups, taps, inner, outer), x.dtype)
+    return held.permute((0, 3, 2, 1)).view((problem.out_channels, inner, *problem.kernel))
 
 
-def each_channel_alone(ttnn: Any, builder: ProgramBuilder, seen: Sequence[Handle], pixels: Handle) -> Handle:
-    """[taps, C]: a channel's taps times its own gradient, summed over pixels; products of matrices would be padding."""
+def depthwise_gradient(ttnn: Any, builder: ProgramBuilder, seen: Sequence[Handle], pixels: Handle) -> Handle:
+    """[taps, C]: each channel's taps times its own gradient, summed over pixels. A matmul would be mostly padding."""
     rows, channels = pixels.shape[-2:]
     gradient = builder.reshaped(pixels, (rows, channels))
     totals = []

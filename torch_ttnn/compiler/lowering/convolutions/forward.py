@@ -1,4 +1,4 @@
-"""Convolutions: 1D, 2D and 3D, transposed, grouped; as the library's own, as a linear, or as patches times a matrix."""
+"""Convolutions in 1D, 2D and 3D, transposed, grouped: as library calls, as a linear, or as patches times a matrix."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ttnn_emulator import TILE_SIZE, DataType
 
 aten = torch.ops.aten
 
-# Functions that a convolution applies to its result, as the library calls them.
+# Activations that a convolution applies to its result, by their library names.
 ACTIVATIONS: dict[str, tuple[str, list[float]]] = {
     "relu": ("RELU", []),
     "relu6": ("RELU6", []),
@@ -39,11 +39,11 @@ ACTIVATIONS: dict[str, tuple[str, list[float]]] = {
     "hardswish": ("HARDSWISH", []),
     "hardsigmoid": ("HARDSIGMOID", []),
 }
-LEFT_OUT = ("hardswish",)  # by the library's kernel, without a word: these are operations of their own after it
+LEFT_OUT = ("hardswish",)  # silently ignored by the library's kernel: applied as a separate operation
 
 
 def no_convolution(ttnn: Any, x: Value, weight: Value, *rest: Any, **options: Any) -> str | None:
-    """Why a convolution is left to torch."""
+    """The reason why a convolution falls back to torch, or None."""
     if not x.is_float:
         return "convolutions of integers are not offered by the device"
     return None if x.ndim in (3, 4, 5) else f"a convolution of rank {x.ndim - 2} is not offered by the device"
@@ -64,55 +64,57 @@ def convolution(
     groups: int,
     activation: str | None = None,
 ) -> Value:
-    """`activation` is applied to the result; fusions give it, torch does not."""
+    """`activation` is applied to the result; only fusions pass it."""
     dtype = builder.device_dtype(x.dtype)
-    given = Convolution.of(x.shape, weight.shape, stride, padding, dilation, transposed, output_padding, groups, dtype)
+    problem = Convolution.of(
+        x.shape, weight.shape, stride, padding, dilation, transposed, output_padding, groups, dtype
+    )
     reasons: list[str] = []
-    for way in ways(given, weight, bias):
+    for way in ways(problem, weight, bias):
         try:
-            made = way(ttnn, builder, given, x, weight, bias, activation)
+            result = way(ttnn, builder, problem, x, weight, bias, activation)
         except StaysOnHost as reason:
             reasons.append(str(reason))
             continue
-        return image_layout.value(builder, made, given.batch, given.output, x.dtype)
+        return image_layout.value(builder, result, problem.batch, problem.output, x.dtype)
     return refuse(reasons[0])
 
 
 Way = Callable[..., Handle]
 
 
-def ways(given: Convolution, weight: Value, bias: Value | None) -> list[Way]:
-    """How this convolution can be done, best first."""
-    if given.is_linear:
+def ways(problem: Convolution, weight: Value, bias: Value | None) -> list[Way]:
+    """The applicable strategies for this convolution, best first."""
+    if problem.is_linear:
         return [as_linear]
     found: list[Way] = []
     if weight.is_static and (bias is None or bias.is_static):
-        if given.rank == 3:
-            found = [] if given.transposed or given.groups > 1 else [in_space]
-        elif given.transposed:
-            found = [as_blocks if given.is_blocks else transposed_in_plane]
+        if problem.rank == 3:
+            found = [] if problem.transposed or problem.groups > 1 else [in_space]
+        elif problem.transposed:
+            found = [as_blocks if problem.is_blocks else transposed_in_plane]
         else:
             found = [in_plane]
     return [*found, as_patches]
 
 
-# -- the library's own ------------------------------------------------------------------------------------------------
+# -- library operations -----------------------------------------------------------------------------------------------
 
 
 def as_linear(
     ttnn: Any,
     builder: ProgramBuilder,
-    given: Convolution,
+    problem: Convolution,
     x: Value,
     weight: Value,
     bias: Value | None,
     activation: str | None,
 ) -> Handle:
-    matrix = weight.view((given.out_channels, given.in_channels)).permute((1, 0))
-    row = bias.view((1, given.out_channels)).tile(given.dtype) if bias is not None else None
+    matrix = weight.view((problem.out_channels, problem.in_channels)).permute((1, 0))
+    row = bias.view((1, problem.out_channels)).tile(problem.dtype) if bias is not None else None
     return ttnn.linear(
-        image_layout.stored(ttnn, builder, x, TILE, given.dtype),
-        matrix.tile(given.dtype),
+        image_layout.stored(ttnn, builder, x, TILE, problem.dtype),
+        matrix.tile(problem.dtype),
         bias=row,
         activation=function_of(ttnn, activation),
         compute_kernel_config=builder.accurate,
@@ -122,27 +124,27 @@ def as_linear(
 def in_plane(
     ttnn: Any,
     builder: ProgramBuilder,
-    given: Convolution,
+    problem: Convolution,
     x: Value,
     weight: Value,
     bias: Value | None,
     activation: str | None,
 ) -> Handle:
     """`ttnn.conv2d` with weights prepared once."""
-    plane = given if given.rank == 2 else given.in_plane()
-    source = image_layout.stored(ttnn, builder, x, None, given.dtype)
+    plane = problem if problem.rank == 2 else problem.in_plane()
+    source = image_layout.stored(ttnn, builder, x, None, problem.dtype)
     after = activation if activation in LEFT_OUT else None
-    config = config_of(ttnn, given.dtype, None if after else activation)
+    config = config_of(ttnn, problem.dtype, None if after else activation)
     if bias is None and plane.is_depthwise_line:
         bias = _no_bias(weight)
     sizes = _sizes(plane)
     if not _is_read_as_prepared(ttnn, builder, source, plane, bias is not None, config):
-        source = image_layout.stored(ttnn, builder, x, ROW_MAJOR, given.dtype)
+        source = image_layout.stored(ttnn, builder, x, ROW_MAJOR, problem.dtype)
         if not _is_read_as_prepared(ttnn, builder, source, plane, bias is not None, config):
             refuse("weights prepared for this convolution are not in the form in which it reads them")
     taps = weight.view((*weight.shape[:2], *plane.kernel))
     prepared, row = _prepared(ttnn, builder, source, taps, bias, plane, sizes, config)
-    made = ttnn.conv2d(
+    result = ttnn.conv2d(
         input_tensor=source,
         weight_tensor=prepared,
         bias_tensor=row,
@@ -153,14 +155,14 @@ def in_plane(
         conv_config=config,
         compute_config=builder.accurate,
     )
-    return activated(ttnn, made, after)
+    return activated(ttnn, result, after)
 
 
 def _no_bias(weight: Value) -> Value:
-    """Zeros, one a channel.
+    """Zeros, one per channel.
 
-    A depthwise convolution along a line without a bias has a kernel of its own, which does not fetch index tables from
-    DRAM and has no place for an activation; with a bias it runs as any other.
+    A 1D depthwise convolution without a bias runs a special kernel, which does not fetch index tables from DRAM and
+    does not apply an activation. With a bias it runs the general kernel.
     """
     row = weight.view((weight.shape[0], -1)).prepared(aten.select.int, 1, 0)
     return row.prepared(aten.zeros_like.default)
@@ -169,55 +171,56 @@ def _no_bias(weight: Value) -> Value:
 def transposed_in_plane(
     ttnn: Any,
     builder: ProgramBuilder,
-    given: Convolution,
+    problem: Convolution,
     x: Value,
     weight: Value,
     bias: Value | None,
     activation: str | None,
 ) -> Handle:
-    """The plain convolution, with a mirrored kernel, of the input spread by the stride.
+    """A forward convolution with a flipped kernel over the input dilated by the stride.
 
-    `ttnn.conv_transpose2d` is not used: of weights for inputs in DRAM, it does not read what its preparation writes.
+    `ttnn.conv_transpose2d` is not used: for inputs in DRAM it does not read weights in the form in which they are
+    prepared.
     """
-    source = image_layout.videos(ttnn, builder, x, ROW_MAJOR, given.dtype)
-    apart, windows = transposed_source(ttnn, builder, source, given)
-    none = (0,) * given.rank
+    source = image_layout.videos(ttnn, builder, x, ROW_MAJOR, problem.dtype)
+    dilated, windows = transposed_source(ttnn, builder, source, problem)
+    none = (0,) * problem.rank
     plain = replace(
-        given, sizes=windows.sizes, stride=windows.stride, padding=none, output_padding=none, transposed=False
+        problem, sizes=windows.sizes, stride=windows.stride, padding=none, output_padding=none, transposed=False
     )
-    spread_value = image_layout.value(builder, apart, given.batch, windows.sizes, x.dtype)
+    dilated_value = image_layout.value(builder, dilated, problem.batch, windows.sizes, x.dtype)
     way = as_linear if plain.is_linear else in_plane
-    return way(ttnn, builder, plain, spread_value, forward_weight(ttnn, builder, given, weight), bias, activation)
+    return way(ttnn, builder, plain, dilated_value, forward_weight(ttnn, builder, problem, weight), bias, activation)
 
 
 def as_blocks(
     ttnn: Any,
     builder: ProgramBuilder,
-    given: Convolution,
+    problem: Convolution,
     x: Value,
     weight: Value,
     bias: Value | None,
     activation: str | None,
 ) -> Handle:
-    """A transposed convolution whose kernel is its stride: every pixel becomes a block of pixels by itself."""
-    (high, wide), (rows, columns), out = given.sizes, given.kernel, given.out_channels
-    matrix = weight.permute((0, 2, 3, 1)).view((given.in_channels, rows * columns * out))
+    """A transposed convolution whose kernel equals its stride: each pixel becomes an independent block of pixels."""
+    (high, wide), (rows, columns), out = problem.sizes, problem.kernel, problem.out_channels
+    matrix = weight.permute((0, 2, 3, 1)).view((problem.in_channels, rows * columns * out))
     row = None
     if bias is not None:
-        row = bias.prepared(torch.tile, [rows * columns]).view((1, rows * columns * out)).tile(given.dtype)
-    made = ttnn.linear(
-        image_layout.stored(ttnn, builder, x, TILE, given.dtype),
-        matrix.tile(given.dtype),
+        row = bias.prepared(torch.tile, [rows * columns]).view((1, rows * columns * out)).tile(problem.dtype)
+    result = ttnn.linear(
+        image_layout.stored(ttnn, builder, x, TILE, problem.dtype),
+        matrix.tile(problem.dtype),
         bias=row,
         activation=function_of(ttnn, activation),
         compute_kernel_config=builder.accurate,
     )
-    lines = builder.reshaped(ttnn.to_layout(made, ROW_MAJOR), (given.batch * high, wide, rows, columns * out))
-    return builder.reshaped(ttnn.permute(lines, [0, 2, 1, 3]), (given.batch, high * rows, wide * columns, out))
+    lines = builder.reshaped(ttnn.to_layout(result, ROW_MAJOR), (problem.batch * high, wide, rows, columns * out))
+    return builder.reshaped(ttnn.permute(lines, [0, 2, 1, 3]), (problem.batch, high * rows, wide * columns, out))
 
 
 def _sizes(plane: Convolution) -> dict[str, Any]:
-    """The arguments that a convolution and the preparation of its weights share."""
+    """The arguments shared by a convolution and the preparation of its weights."""
     return {
         "in_channels": plane.in_channels,
         "out_channels": plane.out_channels,
@@ -234,9 +237,10 @@ def _sizes(plane: Convolution) -> dict[str, Any]:
 def _is_read_as_prepared(
     ttnn: Any, builder: ProgramBuilder, source: Handle, plane: Convolution, has_bias: bool, config: Any
 ) -> bool:
-    """Whether the convolution reads weights in the form that the library's preparation gives them.
+    """Whether the convolution reads weights in the form in which the library prepares them.
 
-    Of channels that are no whole tiles it does not where it slices tiles: it slices rows then, which are not padded.
+    With channels that are not a multiple of the tile size it does not if it slices a tiled input. A row-major input is
+    sliced in rows, which are not padded.
     """
     if plane.in_channels % TILE_SIZE == 0:
         return True
@@ -257,7 +261,7 @@ def _is_read_as_prepared(
             dtype=plane.dtype, return_weights_and_bias=True, **settings,
         )  # fmt: skip
     except ttnn_emulator.EmulatorError:
-        return True  # what is wrong with it is told when it is recorded
+        return True  # recording the call reports the error
     return prepared.padded_shape == read.padded_shape
 
 
@@ -271,7 +275,7 @@ def _prepared(
     sizes: dict[str, Any],
     config: Any,
 ) -> tuple[Handle, Handle | None]:
-    """Weights and bias in the form that the convolution takes, made once."""
+    """Weights and bias in the form that the convolution takes, prepared once."""
     common = {
         "input_memory_config": ttnn.DRAM_MEMORY_CONFIG,
         "input_layout": source.layout,
@@ -296,74 +300,74 @@ def _prepared(
 
 
 def on_host(builder: ProgramBuilder, value: Value, dtype: DataType) -> Handle:
-    """A static value as a tensor of the library that stays on the host: preparations take those."""
+    """A static value as a host tensor of the library, which preparations take."""
     node = value.host()
     options: dict[str, Any] = {"dtype": dtype, "layout": ROW_MAJOR}
-    made = call_node(node.graph, ttnn_emulator.from_torch, (node,), options)
+    result = call_node(node.graph, ttnn_emulator.from_torch, (node,), options)
     typed = ttnn_emulator.spec_tensor(value.shape, dtype, ROW_MAJOR)
-    annotate(made, path="ttnn.from_torch", origin=builder.origin, spec=typed)
-    return Handle(made, typed)
+    annotate(result, path="ttnn.from_torch", origin=builder.origin, spec=typed)
+    return Handle(result, typed)
 
 
 def config_of(ttnn: Any, dtype: DataType, activation: str | None) -> Any:
-    """Index tables in DRAM: in L1 there is little room for them, and every program of a model keeps its own."""
+    """Puts index tables in DRAM: L1 is small, and every program of a model keeps its own tables."""
     function = function_of(ttnn, activation)
     return ttnn.Conv2dConfig(weights_dtype=dtype, activation=function, config_tensors_in_dram=True)
 
 
 def function_of(ttnn: Any, activation: str | None) -> Any:
-    """An activation as the library's operations take it, in its accurate form."""
+    """An activation as an argument of library operations, in its accurate variant."""
     if activation is None:
         return None
     name, parameters = ACTIVATIONS[activation]
     return ttnn.UnaryWithParam(getattr(ttnn.UnaryOpType, name), *parameters)
 
 
-# -- in space ---------------------------------------------------------------------------------------------------------
+# -- 3D ---------------------------------------------------------------------------------------------------------------
 
-CHANNEL_STEP = 32  # what input channels of a 3D convolution are padded to
+CHANNEL_STEP = 32  # input channels of a 3D convolution are padded to a multiple of this
 L1_STEP = 16
 
 
 def in_space(
     ttnn: Any,
     builder: ProgramBuilder,
-    given: Convolution,
+    problem: Convolution,
     x: Value,
     weight: Value,
     bias: Value | None,
     activation: str | None,
 ) -> Handle:
-    """`ttnn.experimental.conv3d` on [N, T, H, W, C], channels padded to whole tiles."""
-    source = image_layout.videos(ttnn, builder, x, ROW_MAJOR, given.dtype)
-    missing = -given.in_channels % CHANNEL_STEP
+    """`ttnn.experimental.conv3d` on [N, T, H, W, C], with channels padded to whole tiles."""
+    source = image_layout.videos(ttnn, builder, x, ROW_MAJOR, problem.dtype)
+    missing = -problem.in_channels % CHANNEL_STEP
     if missing:
         source = ttnn.pad(source, [(0, 0)] * 4 + [(0, missing)], value=0.0)
-    matrix = space_matrix(weight, given, missing)
-    row = bias.view((1, given.out_channels)).tile(given.dtype) if bias is not None else None
-    made = ttnn.experimental.conv3d(
+    matrix = space_matrix(weight, problem, missing)
+    row = bias.view((1, problem.out_channels)).tile(problem.dtype) if bias is not None else None
+    result = ttnn.experimental.conv3d(
         input_tensor=source,
-        weight_tensor=matrix.tile(given.dtype),
+        weight_tensor=matrix.tile(problem.dtype),
         bias_tensor=row,
         device=builder.device,
-        dtype=given.dtype,
-        output_channels=given.out_channels,
-        kernel_size=given.kernel,
-        stride=given.stride,
-        padding=given.padding,
-        dilation=given.dilation,
+        dtype=problem.dtype,
+        output_channels=problem.out_channels,
+        kernel_size=problem.kernel,
+        stride=problem.stride,
+        padding=problem.padding,
+        dilation=problem.dilation,
         padding_mode="zeros",
         compute_kernel_config=builder.accurate,
     )
-    return activated(ttnn, made if activation is None else builder.tiled(made), activation)
+    return activated(ttnn, result if activation is None else builder.tiled(result), activation)
 
 
-def space_matrix(weight: Value, given: Convolution, missing: int) -> Value:
+def space_matrix(weight: Value, problem: Convolution, missing: int) -> Value:
     """[out, in, T, H, W] → [blocks of channels × taps × channels of a block, out], as the 3D convolution reads it."""
-    taps, channels = math.prod(given.kernel), given.in_channels + missing
+    taps, channels = math.prod(problem.kernel), problem.in_channels + missing
     block = math.lcm(L1_STEP, CHANNEL_STEP // math.gcd(taps, CHANNEL_STEP))  # the library's own choice
-    flat = weight.view((given.out_channels, given.in_channels, taps))
+    flat = weight.view((problem.out_channels, problem.in_channels, taps))
     if missing:
         flat = flat.prepared(torch.constant_pad_nd, [0, 0, 0, missing])
-    blocks = flat.view((given.out_channels, channels // block, block, taps))
-    return blocks.permute((1, 3, 2, 0)).view((taps * channels, given.out_channels))
+    blocks = flat.view((problem.out_channels, channels // block, block, taps))
+    return blocks.permute((1, 3, 2, 0)).view((taps * channels, problem.out_channels))

@@ -1,4 +1,4 @@
-"""One convolution of torch: its sizes, how its kernel moves, and what comes out."""
+"""The parameters of one torch convolution: sizes, strides, padding, and output shape."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Convolution:
     @property
     def reach(self) -> Sizes:
         """Pixels that the dilated kernel spans."""
-        return tuple([apart * (taps - 1) + 1 for taps, apart in zip(self.kernel, self.dilation)])
+        return tuple([dilation * (taps - 1) + 1 for taps, dilation in zip(self.kernel, self.dilation)])
 
     @property
     def output(self) -> Sizes:
@@ -75,29 +75,29 @@ class Convolution:
 
     @property
     def is_linear(self) -> bool:
-        """Every pixel by itself: a matrix product."""
+        """Whether each pixel is independent: a matrix product."""
         plain = set(self.kernel) | set(self.stride) == {1} and not any(self.padding) and not any(self.output_padding)
         return plain and self.groups == 1 and not self.transposed
 
     @property
     def is_depthwise_line(self) -> bool:
-        """Every channel by itself, along the width of images one pixel high."""
+        """Whether it is depthwise, along the width of images of height 1."""
         alone = self.groups == self.in_channels == self.out_channels
         return alone and self.sizes[0] == 1 and self.kernel[0] == 1
 
     @property
     def is_blocks(self) -> bool:
         """A transposed convolution in the plane whose windows neither overlap nor leave gaps."""
-        beside = self.kernel == self.stride and set(self.dilation) == {1}
-        whole = not any(self.padding) and not any(self.output_padding)
-        return self.transposed and self.rank == 2 and self.groups == 1 and beside and whole
+        are_adjacent = self.kernel == self.stride and set(self.dilation) == {1}
+        is_unpadded = not any(self.padding) and not any(self.output_padding)
+        return self.transposed and self.rank == 2 and self.groups == 1 and are_adjacent and is_unpadded
 
     @property
     def windows(self) -> Windows:
         return Windows.of(self.sizes, self.kernel, self.stride, self.padding, self.dilation)
 
     def in_plane(self) -> Convolution:
-        """A convolution along one dimension as one over images of one row."""
+        """A 1D convolution as a 2D one over images of height 1."""
 
         def rowed(values: Sizes, fill: int) -> Sizes:
             return (fill, *values)

@@ -1,4 +1,4 @@
-"""Tensors filled with a number: their values do not depend on the run, so they are constants of the program."""
+"""Tensors filled with a number. Their values do not depend on inputs, so they are constants of the program."""
 
 from __future__ import annotations
 

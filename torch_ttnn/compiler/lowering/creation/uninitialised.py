@@ -1,4 +1,4 @@
-"""Tensors whose values torch leaves undefined: here they are zeros, so that runs can be repeated."""
+"""Tensors whose values torch leaves undefined. Here they are zeros, so that runs are reproducible."""
 
 from __future__ import annotations
 

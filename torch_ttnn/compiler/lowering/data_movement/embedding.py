@@ -1,4 +1,4 @@
-"""Embeddings: rows of a table by token, and the gradient of the table."""
+"""Embedding lookup, and the gradient of its table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch.fx
 from torch_ttnn.compiler.errors import refuse
 from torch_ttnn.compiler.ir.builder import ProgramBuilder
 from torch_ttnn.compiler.ir.value import TILE, Handle, Value
-from torch_ttnn.compiler.lowering.data_movement.gather import across, constant_places
+from torch_ttnn.compiler.lowering.data_movement.gather import across, constant_positions
 from torch_ttnn.compiler.lowering.data_movement.scatter import scattered
 from torch_ttnn.compiler.lowering.registry import lowers
 from ttnn_emulator import DataType
@@ -28,7 +28,7 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Value:
-    constant_places(indices, weight.shape[0])
+    constant_positions(indices, weight.shape[0])
     shape, width = indices.shape, weight.shape[1]
     if weight.device_dtype is DataType.FLOAT32:
         flat = indices.view((indices.numel,))
@@ -40,7 +40,7 @@ def embedding(
 
 
 def _tokens(ttnn: Any, builder: ProgramBuilder, indices: Value) -> Handle:
-    """Tokens as the library takes them: rows of uint32, of rank 1 or 2."""
+    """Tokens as the library takes them: row-major uint32, of rank 1 or 2."""
     shape = indices.shape if indices.ndim == 2 else (1, indices.numel)
     if indices.is_static:
         return indices.prepared(torch.reshape, list(shape)).row_major(DataType.UINT32)
@@ -50,7 +50,7 @@ def _tokens(ttnn: Any, builder: ProgramBuilder, indices: Value) -> Handle:
 
 
 def _only_looked_up(tokens: torch.fx.Node) -> bool:
-    """Whether nobody needs the tokens as signed integers."""
+    """Whether the tokens have no use as signed integers."""
     return all(user.target is aten.embedding.default and user.args[1] is tokens for user in tokens.users)
 
 
@@ -64,10 +64,10 @@ def embedding_dense_backward(
     padding_idx: int,
     scale_grad_by_freq: bool,
 ) -> Value:
-    """Rows of the gradient added up by token. The library's own operation sums in bfloat16; scattering does not."""
+    """Sums gradient rows by token. The library's own operation accumulates in bfloat16; scatter does not."""
     if scale_grad_by_freq:
         refuse("gradients are not scaled by how often a token occurs")
-    constant_places(indices, num_weights)
+    constant_positions(indices, num_weights)
     width, count = grad.shape[-1], indices.numel
     rows = grad.view((count, width))
     flat = indices.view((count, 1))

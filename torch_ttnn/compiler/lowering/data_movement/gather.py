@@ -1,8 +1,8 @@
-"""Reading by index: index, index_select, gather, flip, and what is made of them.
+"""Reads by index: index, index_select, gather, flip, and operations composed of them.
 
-Indices known while compiling become slices where they are regular. An index out of range: torch raises an error. Known
-while compiling, it is left to torch to do so; in an index that comes with a call it is not seen, and what the device
-then reads is undefined.
+Indices known at compile time become slices where they are regular. For an index out of range torch raises an error. If
+it is known at compile time, the operation falls back to torch, which raises. A runtime index is not checked: the device
+then reads undefined values.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from ttnn_emulator import DataType
 
 aten = torch.ops.aten
 
-MOST_RUNS = 8  # slices up to which they are preferred to reading row by row
-MOST_DIMS = 4  # dimensions that the library indexes at once
+MOST_RUNS = 8  # limit on slices; beyond it rows are read by index
+MOST_DIMS = 4  # limit on dimensions that the library indexes in one call
 Indices = Sequence[Value | None]
 
 
-# -- places known while compiling --------------------------------------------------------------------------------------
+# -- indices known at compile time ------------------------------------------------------------------------------------
 
 
-def constant_places(index: Value, size: int) -> torch.Tensor | None:
-    """The index, if it is known while compiling, counted from the start of a dimension of this size."""
+def constant_positions(index: Value, size: int) -> torch.Tensor | None:
+    """The index, if known at compile time, as non-negative positions in a dimension of this size."""
     found = index.constant()
     if found is None:
         return None
@@ -44,16 +44,16 @@ def constant_places(index: Value, size: int) -> torch.Tensor | None:
     return torch.where(found < 0, found + size, found)
 
 
-def picked(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, places: Sequence[int]) -> Value:
-    """Slices along a dimension at known places: by cutting if they are regular, else by reading row by row."""
-    runs = _runs(places)
-    times = _interleaving(places)
+def picked(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, positions: Sequence[int]) -> Value:
+    """Selects known positions along a dimension: by slicing if they are regular, else by index."""
+    runs = _runs(positions)
+    times = _interleaving(positions)
     if times > 1:
-        return interleaved(ttnn, builder, picked(ttnn, builder, x, dim, places[::times]), times, dim)
+        return interleaved(ttnn, builder, picked(ttnn, builder, x, dim, positions[::times]), times, dim)
     if len(runs) <= MOST_RUNS:
         return join(ttnn, builder, [_run(ttnn, builder, x, dim, *run) for run in runs], dim)
-    index = builder.static(torch.tensor(list(places), dtype=torch.int32))
-    return _read(ttnn, builder, x, [dim], [index], (len(places),))
+    index = builder.static(torch.tensor(list(positions), dtype=torch.int32))
+    return _read(ttnn, builder, x, [dim], [index], (len(positions),))
 
 
 def _run(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, start: int, step: int, count: int) -> Value:
@@ -63,35 +63,35 @@ def _run(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, start: int, ste
     return repeated(ttnn, builder, cut(ttnn, builder, x, dim, start, start + 1), times)
 
 
-def _runs(places: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Start, step and count of stretches at equal distances that do not go backwards."""
+def _runs(positions: Sequence[int]) -> list[tuple[int, int, int]]:
+    """Start, step and count of the runs with a constant, non-negative step."""
     runs = []
     at = 0
-    while at < len(places):
+    while at < len(positions):
         count, step = 1, 1
-        if at + 1 < len(places) and places[at + 1] >= places[at]:
-            step = places[at + 1] - places[at]
-            while at + count < len(places) and places[at + count] - places[at + count - 1] == step:
+        if at + 1 < len(positions) and positions[at + 1] >= positions[at]:
+            step = positions[at + 1] - positions[at]
+            while at + count < len(positions) and positions[at + count] - positions[at + count - 1] == step:
                 count += 1
-        runs.append((places[at], step, count))
+        runs.append((positions[at], step, count))
         at += count
     return runs
 
 
-def _interleaving(places: Sequence[int]) -> int:
-    """How often each place of a rising range is repeated, or 1."""
-    times = next((at for at, place in enumerate(places) if place != places[0]), 1)
-    if times == 1 or len(places) % times:
+def _interleaving(positions: Sequence[int]) -> int:
+    """How often each position of an ascending range is repeated, or 1."""
+    times = next((at for at, position in enumerate(positions) if position != positions[0]), 1)
+    if times == 1 or len(positions) % times:
         return 1
-    expected = [places[0] + at // times for at in range(len(places))]
-    return times if list(places) == expected else 1
+    expected = [positions[0] + at // times for at in range(len(positions))]
+    return times if list(positions) == expected else 1
 
 
-# -- reading row by row ------------------------------------------------------------------------------------------------
+# -- reading rows by index --------------------------------------------------------------------------------------------
 
 
 def flat_index(ttnn: Any, builder: ProgramBuilder, index: Value, shape: Sequence[int]) -> Handle:
-    """An index, broadcast to a shape, as one row of int32."""
+    """An index, broadcast to a shape and flattened, as int32."""
     count = math.prod(shape)
     if index.is_static:
         index = index.prepared(_flattened, list(shape))
@@ -114,17 +114,17 @@ def linear_index(
     *,
     signed: bool = True,
 ) -> Value:
-    """Indices along several dimensions as one along all of them together, from 0 on, broadcast to `shape` and flat.
+    """Combines indices along several dimensions into one linear index, broadcast to `shape` and flattened.
 
-    `signed`: negative ones count from the end.
+    `signed`: negative indices count from the end.
     """
     if all(each.is_static for each in indices):
         return builder.prepare(_linear, list(indices), list(sizes), list(shape))
     total: Handle | None = None
     for each, size in zip(indices, sizes):
         wide = expanded(ttnn, builder, each, shape).view((math.prod(shape),)).tile(DataType.INT32)
-        place = ttnn.where(ttnn.lt(wide, 0), ttnn.add(wide, size), wide) if signed else wide
-        total = place if total is None else ttnn.add(ttnn.multiply(total, size), place)
+        position = ttnn.where(ttnn.lt(wide, 0), ttnn.add(wide, size), wide) if signed else wide
+        total = position if total is None else ttnn.add(ttnn.multiply(total, size), position)
     assert total is not None
     return builder.value(total, (math.prod(shape),), torch.int32)
 
@@ -138,12 +138,12 @@ def _linear(indices: list[torch.Tensor], sizes: list[int], shape: list[int]) -> 
 
 
 def across(ttnn: Any, builder: ProgramBuilder, index: Value, width: int) -> Value:
-    """A flat index for every column of so many."""
+    """A flat index, repeated for `width` columns."""
     return expanded(ttnn, builder, index.view((index.numel, 1)), (index.numel, width))
 
 
 def rows_of(x: Value, dims: Sequence[int], sizes: Sequence[int]) -> Value:
-    """`x` with these dimensions first, in these sizes, and all others as one."""
+    """`x` with these dimensions first, in these sizes, and the others merged."""
     rest = [dim for dim in range(x.ndim) if dim not in dims]
     width = math.prod([x.shape[dim] for dim in rest])
     return x.permute([*dims, *rest]).view((*sizes, width))
@@ -152,26 +152,26 @@ def rows_of(x: Value, dims: Sequence[int], sizes: Sequence[int]) -> Value:
 def _read(
     ttnn: Any, builder: ProgramBuilder, x: Value, dims: Sequence[int], indices: Sequence[Value], shape: Sequence[int]
 ) -> Value:
-    """The slices of `x` at the indices along `dims`, broadcast to `shape`, which takes the place of the dimensions."""
+    """Gathers `x` at the indices along `dims`, broadcast to `shape`, which replaces these dimensions."""
     sizes = [x.shape[dim] for dim in dims]
-    if x.device_dtype is DataType.FLOAT32:  # the library reads rows of 16-bit floats and of integers only
-        place = linear_index(ttnn, builder, indices, sizes, shape)
+    if x.device_dtype is DataType.FLOAT32:  # the library reads only rows of 16-bit floats and of integers
+        linear = linear_index(ttnn, builder, indices, sizes, shape)
         table = rows_of(x, dims, [math.prod(sizes)])
-        wide = across(ttnn, builder, place, table.shape[-1]).tile(DataType.INT32)
+        wide = across(ttnn, builder, linear, table.shape[-1]).tile(DataType.INT32)
         found = ttnn.gather(table.tile(), 0, builder.cast(wide, DataType.UINT32))
     elif len(dims) > MOST_DIMS:
         refuse(f"at most {MOST_DIMS} dimensions are indexed at once")
     else:
         table = rows_of(x, dims, sizes)
-        given = [flat_index(ttnn, builder, index, shape) for index in indices]
-        found = ttnn.moreh_getitem(table.row_major(), given, list(range(len(dims))))
+        flat = [flat_index(ttnn, builder, index, shape) for index in indices]
+        found = ttnn.moreh_getitem(table.row_major(), flat, list(range(len(dims))))
     rest = [x.shape[dim] for dim in range(x.ndim) if dim not in dims]
     result = builder.value(found, (math.prod(shape), table.shape[-1]), x.dtype).view((*shape, *rest))
-    return _in_place(result, dims, len(shape))
+    return _restore_dims(result, dims, len(shape))
 
 
-def _in_place(result: Value, dims: Sequence[int], count: int) -> Value:
-    """Indexed dimensions come first; if they stood side by side, they return to their place."""
+def _restore_dims(result: Value, dims: Sequence[int], count: int) -> Value:
+    """Moves the indexed dimensions from the front back to their position, if they were adjacent, as torch does."""
     before = dims[0] if list(dims) == list(range(dims[0], dims[0] + len(dims))) else 0
     front = [count + dim for dim in range(before)]
     back = [dim for dim in range(count, result.ndim) if dim not in front]
@@ -183,30 +183,30 @@ def _in_place(result: Value, dims: Sequence[int], count: int) -> Value:
 
 @lowers(aten.index.Tensor, aten._unsafe_index.Tensor)
 def index(ttnn: Any, builder: ProgramBuilder, x: Value, indices: Indices) -> Value:
-    given = {dim: each for dim, each in enumerate(indices) if each is not None}
-    if not given:
+    indexed = {dim: each for dim, each in enumerate(indices) if each is not None}
+    if not indexed:
         return x
-    if any(each.dtype in (torch.bool, torch.uint8) for each in given.values()):
+    if any(each.dtype in (torch.bool, torch.uint8) for each in indexed.values()):
         refuse("how many elements a mask picks depends on its values")
-    dims = list(given)
-    places = {dim: constant_places(each, x.shape[dim]) for dim, each in given.items()}
-    shape = torch.broadcast_shapes(*[each.shape for each in given.values()])
-    if len(shape) + x.ndim - len(given) != builder.origin.meta["val"].dim():
+    dims = list(indexed)
+    positions = {dim: constant_positions(each, x.shape[dim]) for dim, each in indexed.items()}
+    shape = torch.broadcast_shapes(*[each.shape for each in indexed.values()])
+    if len(shape) + x.ndim - len(indexed) != builder.origin.meta["val"].dim():
         refuse("torch does not foresee the shape of what scalars and other indices pick together")
-    apart = _apart(places, shape)
-    if apart is not None:
-        return _one_by_one(ttnn, builder, x, places, apart, shape)  # type: ignore[arg-type]
-    return _read(ttnn, builder, x, dims, list(given.values()), shape)
+    axes = _separate_axes(positions, shape)
+    if axes is not None:
+        return _one_by_one(ttnn, builder, x, positions, axes, shape)  # type: ignore[arg-type]
+    return _read(ttnn, builder, x, dims, list(indexed.values()), shape)
 
 
-def _apart(places: dict[int, torch.Tensor | None], shape: Sequence[int]) -> dict[int, int | None] | None:
-    """If each index varies along a dimension of its own: for each the dimension of the broadcast shape, or None."""
+def _separate_axes(positions: dict[int, torch.Tensor | None], shape: Sequence[int]) -> dict[int, int | None] | None:
+    """If each index varies along a separate dimension: that dimension of the broadcast shape for each, else None."""
     axes: dict[int, int | None] = {}
-    for dim, each in places.items():
+    for dim, each in positions.items():
         if each is None:
             return None
         wide = [axis + len(shape) - each.dim() for axis, size in enumerate(each.shape) if size != 1]
-        if len(wide) > 1 and len(places) > 1:
+        if len(wide) > 1 and len(positions) > 1:
             return None
         axes[dim] = wide[0] if wide else None
     used = [axis for axis in axes.values() if axis is not None]
@@ -217,17 +217,17 @@ def _one_by_one(
     ttnn: Any,
     builder: ProgramBuilder,
     x: Value,
-    places: dict[int, torch.Tensor],
+    positions: dict[int, torch.Tensor],
     axes: dict[int, int | None],
     shape: Sequence[int],
 ) -> Value:
-    """Known indices along one dimension after the other."""
-    for dim, each in places.items():
+    """Applies known indices, one dimension at a time."""
+    for dim, each in positions.items():
         x = picked(ttnn, builder, x, dim, each.reshape(-1).tolist())
-    dims = sorted(places, key=lambda dim: -1 if axes[dim] is None else axes[dim])  # type: ignore[arg-type, return-value]
-    rest = [dim for dim in range(x.ndim) if dim not in places]
+    dims = sorted(positions, key=lambda dim: -1 if axes[dim] is None else axes[dim])  # type: ignore[arg-type, return-value]
+    rest = [dim for dim in range(x.ndim) if dim not in positions]
     first = x.permute([*dims, *rest]).view((*shape, *[x.shape[dim] for dim in rest]))
-    return _in_place(first, list(places), len(shape))
+    return _restore_dims(first, list(positions), len(shape))
 
 
 @lowers(aten.index_select.default)
@@ -235,7 +235,7 @@ def index_select(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, index: 
     if not x.ndim:
         return x
     dim %= x.ndim
-    found = constant_places(index, x.shape[dim])
+    found = constant_positions(index, x.shape[dim])
     if found is not None:
         return picked(ttnn, builder, x, dim, found.reshape(-1).tolist())
     return _read(ttnn, builder, x, [dim], [index.view((index.numel,))], (index.numel,))
@@ -259,21 +259,21 @@ def gather(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, index: Value,
         return _read(
             ttnn, builder, x.view((1,)) if not x.ndim else x, [0], [index.view((index.numel,))], (index.numel,)
         ).view(index.shape)
-    constant_places(index, x.shape[dim])
+    constant_positions(index, x.shape[dim])
     shape, dim = index.shape, dim % x.ndim
     if x.ndim == 1:
         x, index, dim = x.view((1, *x.shape)), index.view((1, *index.shape)), 1
-    places = index.prepared(torch.Tensor.to, torch.int32) if index.is_static else index
-    found = ttnn.gather(x.tile(), dim, builder.cast(places.tile(), DataType.UINT32))
+    positions = index.prepared(torch.Tensor.to, torch.int32) if index.is_static else index
+    found = ttnn.gather(x.tile(), dim, builder.cast(positions.tile(), DataType.UINT32))
     return builder.value(found, index.shape, x.dtype).view(shape)
 
 
-# -- by position -------------------------------------------------------------------------------------------------------
+# -- diagonals, triangles and strided views ---------------------------------------------------------------------------
 
 
 @lowers(aten.diagonal.default, aten.diagonal_copy.default)
 def diagonal(ttnn: Any, builder: ProgramBuilder, x: Value, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Value:
-    """On the flattened matrix the diagonal is every (width + 1)-th element."""
+    """The diagonal is every (width + 1)-th element of the flattened matrix."""
     dim1, dim2 = dim1 % x.ndim, dim2 % x.ndim
     rest = [dim for dim in range(x.ndim) if dim not in (dim1, dim2)]
     outer = [x.shape[dim] for dim in rest]
@@ -284,7 +284,7 @@ def diagonal(ttnn: Any, builder: ProgramBuilder, x: Value, offset: int = 0, dim1
 
 
 def diagonal_of(height: int, width: int, offset: int) -> tuple[int, int]:
-    """Where a diagonal starts in the flattened matrix, and how long it is."""
+    """The start of a diagonal in the flattened matrix, and its length."""
     if offset >= 0:
         return offset, min(height, width - offset)
     return -offset * width, min(height + offset, width)
@@ -299,7 +299,7 @@ def as_strided(
     stride: Sequence[int],
     storage_offset: int | None = None,
 ) -> Value:
-    """A view of torch's memory: as slices and permutations where it is one, else read element by element."""
+    """A strided view of memory: by slices and permutations where possible, else element by element."""
     val = captured_val(builder.origin.args[0])
     memory = sorted(range(x.ndim), key=lambda dim: (-val.stride(dim), -x.shape[dim]))
     if not val.permute(memory).is_contiguous():
@@ -316,8 +316,8 @@ def as_strided(
     if same:
         block = cut(ttnn, builder, flat, 0, start, start + count).view([size[dim] for dim in order])
         return block.permute([order.index(dim) for dim in range(len(size))])
-    places = torch.arange(x.numel, dtype=torch.int32).as_strided(list(size), list(stride), start)
-    return _read(ttnn, builder, flat, [0], [builder.static(places.contiguous())], tuple(size))
+    positions = torch.arange(x.numel, dtype=torch.int32).as_strided(list(size), list(stride), start)
+    return _read(ttnn, builder, flat, [0], [builder.static(positions.contiguous())], tuple(size))
 
 
 @lowers(aten.tril.default)
@@ -331,7 +331,7 @@ def triu(ttnn: Any, builder: ProgramBuilder, x: Value, diagonal: int = 0) -> Han
 
 
 def _triangle(ttnn: Any, builder: ProgramBuilder, x: Value, kept: torch.Tensor) -> Handle:
-    """Chosen, not multiplied: what is left out may be infinite."""
+    """Selects with `where` instead of multiplying: masked elements may be infinite."""
     handle = x.tile()
     mask = builder.static(kept).tile(handle.dtype)
     zero = 0 if handle.dtype is DataType.INT32 else 0.0

@@ -1,4 +1,4 @@
-"""Values put together: concatenation, stacking, parts replaced. Joined in the order in which the first is stored."""
+"""Concatenation, stacking, and replacement of slices, in the storage order of the first operand."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import torch
 
 from torch_ttnn.compiler.ir.builder import ProgramBuilder
 from torch_ttnn.compiler.ir.storage_order import Form
+from torch_ttnn.compiler.ir.tile_padding import is_mostly_padding
 from torch_ttnn.compiler.ir.value import ROW_MAJOR, Value
 from torch_ttnn.compiler.lowering.data_movement.slicing import bounds, cut
 from torch_ttnn.compiler.lowering.registry import lowers
-from torch_ttnn.compiler.lowering.support.stored import common_dtype, is_wasteful, spread
+from torch_ttnn.compiler.lowering.support.stored import common_dtype, spread
 
 aten = torch.ops.aten
 
@@ -20,7 +21,7 @@ aten = torch.ops.aten
 def join(
     ttnn: Any, builder: ProgramBuilder, values: Sequence[Value], dim: int, dtype: torch.dtype | None = None
 ) -> Value:
-    """Values of equal sizes beside `dim`, one after the other along it. The first that is stored otherwise leads."""
+    """Concatenates values along `dim`. The first operand stored in a permuted order determines the result's."""
     if len(values) == 1:
         return values[0]
     dtype = dtype or values[0].dtype
@@ -36,7 +37,7 @@ def join(
     axis = form.axes[dim]
     wanted = common_dtype(builder, dtype, values)
     rows = all(each.is_on_device and each.base().layout is ROW_MAJOR for each in values)
-    rows = rows or is_wasteful(leader.base(), stored)
+    rows = rows or is_mostly_padding(stored, leader.base().shape)
     handles = []
     for value in values:
         ordered = value.permute(form.order) if value.ndim else value
@@ -65,7 +66,7 @@ def stack(ttnn: Any, builder: ProgramBuilder, tensors: Sequence[Value], dim: int
 
 
 def replace(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, start: int, source: Value) -> Value:
-    """`x` with the slices along `dim` from `start` on replaced by those of `source`."""
+    """`x` with slices along `dim`, from `start`, replaced by those of `source`."""
     end, size = start + source.shape[dim], x.shape[dim]
     parts = [source]
     if start > 0:
@@ -102,10 +103,10 @@ def slice_scatter(
 def _replace_every(
     ttnn: Any, builder: ProgramBuilder, x: Value, source: Value, dim: int, first: int, step: int
 ) -> Value:
-    """Every `step`-th slice: `x` cut into rows of `step`, of which one column is replaced."""
+    """Replaces every `step`-th slice: views `x` as rows of `step` slices and replaces one column."""
     count, size = source.shape[dim], x.shape[dim]
     end = min(size, first + count * step)
-    if end - first < count * step:  # the last row is not complete: it goes by itself
+    if end - first < count * step:  # the last row is incomplete: handle it separately
         last = first + (count - 1) * step
         x = replace(ttnn, builder, x, dim, last, cut(ttnn, builder, source, dim, count - 1, count))
         if count == 1:

@@ -1,4 +1,4 @@
-"""Padding with a constant, with the mirrored border, or with the border itself."""
+"""Constant, reflection and replication padding."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from torch_ttnn.compiler.lowering.support.stored import held_by, spread
 from ttnn_emulator import DataType
 
 aten = torch.ops.aten
-Sides = list[tuple[int, int]]  # before and after, one pair a dimension
+Sides = list[tuple[int, int]]  # (before, after) per dimension
 
 
 def sides_of(x: Value, pad: Sequence[int]) -> Sides:
-    """torch names the last dimension first."""
+    """Torch lists the last dimension first."""
     pairs = list(zip(pad[::2], pad[1::2]))[::-1]
     return [(0, 0)] * (x.ndim - len(pairs)) + pairs
 
@@ -37,7 +37,7 @@ def constant_pad(ttnn: Any, builder: ProgramBuilder, x: Value, pad: Sequence[int
 
 
 def padded(ttnn: Any, builder: ProgramBuilder, x: Value, sides: Sides, value: float) -> Value:
-    """Around what is stored. The library pads tiles behind only, and cannot fill rows of float32 with any value."""
+    """Pads in storage order. The library pads tiles only at the end, and float32 rows not with an arbitrary value."""
     if not any(before or after for before, after in sides):
         return x
     in_front = any(before for before, _ in sides)
@@ -67,14 +67,14 @@ def _slab(builder: ProgramBuilder, x: Value, dim: int, size: int, value: float) 
 def reflection_pad(ttnn: Any, builder: ProgramBuilder, x: Value, padding: Sequence[int]) -> Value:
     for dim, (before, after) in enumerate(sides_of(x, padding)):
         last = x.shape[dim] - 1
-        places = [last - abs(last - abs(place)) for place in range(-before, x.shape[dim] + after)]
-        x = picked(ttnn, builder, x, dim, places)
+        positions = [last - abs(last - abs(position)) for position in range(-before, x.shape[dim] + after)]
+        x = picked(ttnn, builder, x, dim, positions)
     return x
 
 
 @lowers(aten.replication_pad1d.default, aten.replication_pad2d.default, aten.replication_pad3d.default)
 def replication_pad(ttnn: Any, builder: ProgramBuilder, x: Value, padding: Sequence[int]) -> Value:
     for dim, (before, after) in enumerate(sides_of(x, padding)):
-        places = [min(max(place, 0), x.shape[dim] - 1) for place in range(-before, x.shape[dim] + after)]
-        x = picked(ttnn, builder, x, dim, places)
+        positions = [min(max(position, 0), x.shape[dim] - 1) for position in range(-before, x.shape[dim] + after)]
+        x = picked(ttnn, builder, x, dim, positions)
     return x

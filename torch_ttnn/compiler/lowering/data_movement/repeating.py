@@ -1,4 +1,4 @@
-"""Values repeated: expand, repeat, repeat_interleave. Done on what is stored, in the order in which it lies there."""
+"""Repeats values in storage order: expand, repeat, repeat_interleave."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BATCH_NORMS = (aten._native_batch_norm_legit_functional.default, aten._native_ba
 
 
 def repeated(ttnn: Any, builder: ProgramBuilder, x: Value, times: Sequence[int]) -> Value:
-    """So many times over along each of torch's dimensions."""
+    """Repeats along each of torch's dimensions."""
     if all(each == 1 for each in times):
         return x
     if x.is_static:
@@ -38,7 +38,7 @@ def expanded(ttnn: Any, builder: ProgramBuilder, x: Value, shape: Sequence[int])
 
 
 def interleaved(ttnn: Any, builder: ProgramBuilder, x: Value, times: int, dim: int) -> Value:
-    """Each slice along `dim` so many times over, next to itself."""
+    """Repeats each slice along `dim`, next to itself."""
     if times == 1:
         return x
     if x.is_static:
@@ -63,14 +63,16 @@ def expand_as(ttnn: Any, builder: ProgramBuilder, x: Value, other: Value) -> Val
 def repeat(ttnn: Any, builder: ProgramBuilder, x: Value, repeats: Sequence[int]) -> Value:
     x = x.with_rank(len(repeats))
     if _are_statistics(builder.origin) and not x.is_static:
-        made = ttnn.repeat(x.tile(DataType.FLOAT32), list(repeats))
-        return builder.value(made, [size * each for size, each in zip(x.shape, repeats)], x.dtype)
+        result = ttnn.repeat(x.tile(DataType.FLOAT32), list(repeats))
+        return builder.value(result, [size * each for size, each in zip(x.shape, repeats)], x.dtype)
     return repeated(ttnn, builder, x, repeats)
 
 
 def _are_statistics(node: torch.fx.Node) -> bool:
-    """Whether they are running statistics, which an instance norm repeats for every image: each call moves them a bit,
-    and what is rounded off would be lost on every call."""
+    """Whether they are running statistics, which an instance norm repeats for every image.
+
+    Each call moves them slightly, and rounding would lose the change every time.
+    """
     return any(user.target in BATCH_NORMS and node in user.args[3:5] for user in node.users)
 
 

@@ -1,6 +1,6 @@
-"""Writing by index: scatter, index_put and their kin. Values are written where the index says, in order.
+"""Writes by index: scatter, index_put and related operations, in index order.
 
-An index out of range, for which torch raises an error, is skipped by the device if it comes with a call.
+Torch raises an error for an index out of range; the device skips it if the index is only known at run time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch_ttnn.compiler.ir.describe import dtype_name
 from torch_ttnn.compiler.ir.value import Handle, Value
 from torch_ttnn.compiler.lowering.data_movement.gather import (
     across,
-    constant_places,
+    constant_positions,
     diagonal_of,
     linear_index,
     rows_of,
@@ -37,9 +37,9 @@ Indices = Sequence[Value | None]
 def scattered(
     ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, index: Value, source: Value, reduce: str | None = None
 ) -> Value:
-    """The library's scatter on rows, which take every dtype and width."""
+    """The library's scatter in row-major layout, which supports every dtype and width."""
     if index.is_static:
-        constant_places(index, x.shape[dim] if x.ndim else 1)
+        constant_positions(index, x.shape[dim] if x.ndim else 1)
     shape = x.shape
     if x.ndim < 2:
         count = index.numel
@@ -128,28 +128,28 @@ def scatter_reduce(
 def index_put(
     ttnn: Any, builder: ProgramBuilder, x: Value, indices: Indices, values: Value, accumulate: bool = False
 ) -> Any:
-    given = {dim: each for dim, each in enumerate(indices) if each is not None}
-    if any(each.dtype in (torch.bool, torch.uint8) for each in given.values()):
+    indexed = {dim: each for dim, each in enumerate(indices) if each is not None}
+    if any(each.dtype in (torch.bool, torch.uint8) for each in indexed.values()):
         return _masked(ttnn, builder, x, indices, values, accumulate)
-    if not given:
+    if not indexed:
         refuse("there is no index")
-    shape = torch.broadcast_shapes(*[each.shape for each in given.values()])
-    dims = list(given)
-    for dim, each in given.items():
-        constant_places(each, x.shape[dim])
+    shape = torch.broadcast_shapes(*[each.shape for each in indexed.values()])
+    dims = list(indexed)
+    for dim, each in indexed.items():
+        constant_positions(each, x.shape[dim])
     adjacent = dims == list(range(dims[0], dims[0] + len(dims)))
-    rest = [dim for dim in range(x.ndim) if dim not in given]
+    rest = [dim for dim in range(x.ndim) if dim not in indexed]
     before = [x.shape[dim] for dim in rest if dim < dims[0]] if adjacent else []
     after = [x.shape[dim] for dim in rest][len(before) :]
     wide = values.with_rank(len(before) + len(shape) + len(after))
-    return _put(ttnn, builder, x, given, shape, wide, len(before), accumulate)
+    return _put(ttnn, builder, x, indexed, shape, wide, len(before), accumulate)
 
 
 def _put(
     ttnn: Any,
     builder: ProgramBuilder,
     x: Value,
-    given: dict[int, Value],
+    indexed: dict[int, Value],
     shape: Sequence[int],
     values: Value,
     before: int,
@@ -157,15 +157,15 @@ def _put(
     *,
     signed: bool = True,
 ) -> Any:
-    """`values` broadcast to [before, *shape, after]; the indexed dimensions of `x` are written as rows."""
-    if math.prod(shape) == 1 and len(given) == 1:
-        (dim, index), *_ = given.items()
+    """Writes `values`, broadcast to [before, *shape, after], to `x` with its indexed dimensions as rows."""
+    if math.prod(shape) == 1 and len(indexed) == 1:
+        (dim, index), *_ = indexed.items()
         at = before if before else dim if values.ndim == x.ndim else 0
         slab = values.view((*values.shape[:before], 1, *values.shape[before + len(shape) :]))
         if slab.ndim == x.ndim and at == dim:
             return put_one(ttnn, builder, x, dim, index, slab, accumulate, signed=signed)
-    dims, count = list(given), math.prod(shape)
-    rest = [dim for dim in range(x.ndim) if dim not in given]
+    dims, count = list(indexed), math.prod(shape)
+    rest = [dim for dim in range(x.ndim) if dim not in indexed]
     sizes = [x.shape[dim] for dim in dims]
     others = [x.shape[dim] for dim in rest]
     full = expanded(ttnn, builder, values, (*others[:before], *shape, *others[before:]))
@@ -174,11 +174,13 @@ def _put(
     table = rows_of(x, dims, [math.prod(sizes)])
     width = table.shape[-1]
     source = full.permute([*middle, *outer]).view((count, width))
-    place = across(ttnn, builder, linear_index(ttnn, builder, list(given.values()), sizes, shape, signed=signed), width)
+    linear = across(
+        ttnn, builder, linear_index(ttnn, builder, list(indexed.values()), sizes, shape, signed=signed), width
+    )
     written = (
-        _added(ttnn, builder, table, 0, place, source, "add")
+        _added(ttnn, builder, table, 0, linear, source, "add")
         if accumulate
-        else scattered(ttnn, builder, table, 0, place, source)
+        else scattered(ttnn, builder, table, 0, linear, source)
     )
     order = [*dims, *rest]
     return written.view((*sizes, *others)).permute([order.index(dim) for dim in range(x.ndim)])
@@ -195,22 +197,22 @@ def put_one(
     *,
     signed: bool = True,
 ) -> Any:
-    """One slice along `dim`, [.., 1, ..] or broadcast against it, written where a single index says."""
-    known = constant_places(index, x.shape[dim])
+    """Writes one slice along `dim`, [.., 1, ..] or broadcastable to it, at a single index."""
+    known = constant_positions(index, x.shape[dim])
     size = x.shape[dim]
     if known is not None and not accumulate:
         whole = expanded(ttnn, builder, slab, (*x.shape[:dim], 1, *x.shape[dim + 1 :]))
         return replace(ttnn, builder, x, dim, int(known.item()), whole)
     shape = [size if each == dim else 1 for each in range(x.ndim)]
-    places = builder.static(torch.arange(size, dtype=torch.int32).view(shape))
+    positions = builder.static(torch.arange(size, dtype=torch.int32).view(shape))
     at = linear_index(ttnn, builder, [index], [size], (1,), signed=signed).view((1,) * x.ndim)
-    return _chosen(ttnn, builder, x, ttnn.eq(places.tile(), at.tile()), slab, accumulate)
+    return _chosen(ttnn, builder, x, ttnn.eq(positions.tile(), at.tile()), slab, accumulate)
 
 
 def _chosen(
     ttnn: Any, builder: ProgramBuilder, x: Value, mask: Handle, source: Value, accumulate: bool = False
 ) -> Handle:
-    """`source` where the mask is set, or added there; both broadcast against `x`."""
+    """Writes or adds `source` where the mask is set; both are broadcast to `x`."""
     handle = x.tile()
     mask = builder.cast(mask, handle.dtype)
     if not accumulate:
@@ -221,7 +223,7 @@ def _chosen(
 
 
 def _masked(ttnn: Any, builder: ProgramBuilder, x: Value, indices: Indices, values: Value, accumulate: bool) -> Any:
-    """x[mask] = one value: chosen, not written."""
+    """x[mask] = one value: selects with `where` instead of writing by index."""
     masks = [each for each in indices if each is not None]
     if values.numel != 1 or len(masks) != 1:
         refuse("which value a mask takes depends on its values")
@@ -255,7 +257,7 @@ def _along(
     dim %= x.ndim
     if source.shape != (*x.shape[:dim], index.numel, *x.shape[dim + 1 :]):
         refuse("torch does not broadcast its source")  # and raises
-    constant_places(index, x.shape[dim])
+    constant_positions(index, x.shape[dim])
     return _put(
         ttnn, builder, x, {dim: index.view((index.numel,))}, (index.numel,), source, dim, accumulate, signed=False
     )
@@ -276,7 +278,7 @@ def _fill(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, index: Value, 
         return expanded(ttnn, builder, value, ())
     dim %= x.ndim
     flat = index.view((index.numel,))
-    constant_places(flat, x.shape[dim])
+    constant_positions(flat, x.shape[dim])
     return _put(ttnn, builder, x, {dim: flat}, flat.shape, value.with_rank(x.ndim), dim, False)
 
 
@@ -291,7 +293,7 @@ def diagonal_scatter(
     start, count = diagonal_of(height, width, offset)
     outer = math.prod([x.shape[dim] for dim in rest])
     flat = x.permute(order).view((outer, height * width))
-    places = torch.arange(start, start + count * (width + 1), width + 1, dtype=torch.int32)[:count]
-    index = builder.static(places.expand(outer, count).contiguous())
+    positions = torch.arange(start, start + count * (width + 1), width + 1, dtype=torch.int32)[:count]
+    index = builder.static(positions.expand(outer, count).contiguous())
     written = scattered(ttnn, builder, flat, 1, index, source.view((outer, count)))
     return written.view([x.shape[dim] for dim in order]).permute([order.index(dim) for dim in range(x.ndim)])

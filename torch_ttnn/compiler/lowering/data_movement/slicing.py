@@ -1,4 +1,4 @@
-"""Parts of a value: slices, selections, splits. Cut from what is stored, in the order in which it lies there."""
+"""Slices, selections and splits, in storage order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ aten = torch.ops.aten
 
 
 def cut(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, start: int, end: int, step: int = 1) -> Value:
-    """Elements from `start` up to `end` along a dimension; bounds within it, and at least one element."""
+    """Elements from `start` to `end` along a dimension; both within bounds, and at least one element."""
     size = len(range(start, end, step))
     if size == x.shape[dim]:
         return x
@@ -37,12 +37,12 @@ def cut(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, start: int, end:
 
 
 def part(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, index: int) -> Value:
-    """One element along a dimension, which is then gone."""
+    """Selects one index along a dimension, and removes the dimension."""
     return cut(ttnn, builder, x, dim, index, index + 1).view(x.shape[:dim] + x.shape[dim + 1 :])
 
 
 def bounds(size: int, start: int | None, end: int | None) -> tuple[int, int]:
-    """Bounds of a slice as torch takes them: from the end if negative, cut off if too far."""
+    """Slice bounds normalised as in torch: negative ones count from the end, others are clamped."""
     start, end, _ = slice(start, end).indices(size)
     return start, max(start, end)
 

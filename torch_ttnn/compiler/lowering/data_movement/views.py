@@ -1,4 +1,4 @@
-"""Operations that only see a value in another shape or order."""
+"""Views: operations that only change shape or dimension order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ aten = torch.ops.aten
 
 
 def viewed(ttnn: Any, builder: ProgramBuilder, x: Value, shape: Sequence[int]) -> Value:
-    """torch's view. Where an image has to move for it, it stays channels last."""
+    """Torch's view. If an image has to be moved for it, it stays channels last."""
     shape = tuple(shape)
     if not x.is_static and x.is_on_device and shape != x.shape and x.form.viewed(shape) is None:
         moved = x.form.gathered(shape)
@@ -74,9 +74,9 @@ def unsqueeze(ttnn: Any, x: Value, dim: int) -> Value:
     aten.squeeze_copy.dims,
 )
 def squeeze(ttnn: Any, x: Value, dims: int | Sequence[int] | None = None) -> Value:
-    given = range(x.ndim) if dims is None else [dims] if isinstance(dims, int) else dims
-    gone = {dim % x.ndim for dim in given} if x.ndim else set()
-    return x.view([size for dim, size in enumerate(x.shape) if dim not in gone or size != 1])
+    chosen = range(x.ndim) if dims is None else [dims] if isinstance(dims, int) else dims
+    removed = {dim % x.ndim for dim in chosen} if x.ndim else set()
+    return x.view([size for dim, size in enumerate(x.shape) if dim not in removed or size != 1])
 
 
 # -- pixels and channels ----------------------------------------------------------------------------------------------
@@ -87,9 +87,9 @@ def pixel_shuffle(ttnn: Any, builder: ProgramBuilder, x: Value, upscale_factor: 
     *outer, channels, height, width = x.shape
     factor, rank = upscale_factor, len(outer)
     channels //= factor * factor
-    apart = viewed(ttnn, builder, x, (*outer, channels, factor, factor, height, width))
-    mixed = apart.permute([*range(rank + 1), rank + 3, rank + 1, rank + 4, rank + 2])
-    return viewed(ttnn, builder, mixed, (*outer, channels, height * factor, width * factor))
+    unmerged = viewed(ttnn, builder, x, (*outer, channels, factor, factor, height, width))
+    permuted = unmerged.permute([*range(rank + 1), rank + 3, rank + 1, rank + 4, rank + 2])
+    return viewed(ttnn, builder, permuted, (*outer, channels, height * factor, width * factor))
 
 
 @lowers(aten.pixel_unshuffle.default)
@@ -97,14 +97,14 @@ def pixel_unshuffle(ttnn: Any, builder: ProgramBuilder, x: Value, downscale_fact
     *outer, channels, height, width = x.shape
     factor, rank = downscale_factor, len(outer)
     height, width = height // factor, width // factor
-    apart = viewed(ttnn, builder, x, (*outer, channels, height, factor, width, factor))
-    mixed = apart.permute([*range(rank + 1), rank + 2, rank + 4, rank + 1, rank + 3])
-    return viewed(ttnn, builder, mixed, (*outer, channels * factor * factor, height, width))
+    unmerged = viewed(ttnn, builder, x, (*outer, channels, height, factor, width, factor))
+    permuted = unmerged.permute([*range(rank + 1), rank + 2, rank + 4, rank + 1, rank + 3])
+    return viewed(ttnn, builder, permuted, (*outer, channels * factor * factor, height, width))
 
 
 @lowers(aten.channel_shuffle.default, aten.native_channel_shuffle.default)
 def channel_shuffle(ttnn: Any, builder: ProgramBuilder, x: Value, groups: int) -> Value:
     batch, channels, *sizes = x.shape
-    apart = viewed(ttnn, builder, x, (batch, groups, channels // groups, *sizes))
-    mixed = apart.permute([0, 2, 1, *range(3, x.ndim + 1)])
-    return viewed(ttnn, builder, mixed, x.shape)
+    unmerged = viewed(ttnn, builder, x, (batch, groups, channels // groups, *sizes))
+    permuted = unmerged.permute([0, 2, 1, *range(3, x.ndim + 1)])
+    return viewed(ttnn, builder, permuted, x.shape)

@@ -14,7 +14,7 @@ from torch_ttnn.compiler.lowering.support.promotion import BFLOAT16, INT32, elem
 
 aten = torch.ops.aten
 
-# One operation of the library each.
+# One library operation each.
 PLAIN = {
     aten.hardsigmoid.default: "hardsigmoid",
     aten.hardswish.default: "hardswish",
@@ -62,8 +62,8 @@ def elu(ttnn: Any, x: Handle, alpha: float = 1, scale: float = 1, input_scale: f
     if input_scale == 1:
         return ttnn.elu(x, alpha=float(alpha)) if scale == 1 else ttnn.selu(x, scale=float(scale), alpha=float(alpha))
     below = ttnn.multiply(ttnn.expm1(ttnn.multiply(x, float(input_scale))), float(alpha))
-    made = ttnn.where(ttnn.gt(x, 0.0), x, below)
-    return made if scale == 1 else ttnn.multiply(made, float(scale))
+    result = ttnn.where(ttnn.gt(x, 0.0), x, below)
+    return result if scale == 1 else ttnn.multiply(result, float(scale))
 
 
 @elementwise(aten.celu.default)
@@ -81,19 +81,19 @@ def softshrink(ttnn: Any, x: Handle, lambd: float = 0.5) -> Handle:
     return ttnn.softshrink(x, lambd=float(lambd))
 
 
-SOFTPLUS_TAIL = -4.96875  # the last number above -5 in bfloat16
+SOFTPLUS_TAIL = -4.96875  # the smallest bfloat16 number above -5
 
 
 @elementwise(aten.softplus.default)
 def softplus(ttnn: Any, x: Handle, beta: float = 1, threshold: float = 20) -> Handle:
-    """The library's is 0 where β x is below -5; there log(1 + e^z) is e^z within 0.4 %, e^z - e^2z ÷ 2 within 2e-5."""
-    made = ttnn.softplus(x, beta=float(beta), threshold=float(threshold))
+    """The library returns 0 where β x < -5; there log(1 + e^z) is e^z within 0.4 %, e^z - e^2z ÷ 2 within 2e-5."""
+    result = ttnn.softplus(x, beta=float(beta), threshold=float(threshold))
     power = ttnn.exp(ttnn.multiply(x, float(beta)))
     if x.dtype is not BFLOAT16:
         power = ttnn.subtract(power, ttnn.multiply(ttnn.square(power), 0.5))
     small = ttnn.multiply(power, 1 / beta)
     below = ttnn.lt(x, SOFTPLUS_TAIL / beta) if beta > 0 else ttnn.gt(x, SOFTPLUS_TAIL / beta)
-    return ttnn.where(below, small, made)
+    return ttnn.where(below, small, result)
 
 
 @elementwise(aten.threshold.default)
@@ -110,12 +110,12 @@ def log_sigmoid(ttnn: Any, x: Handle) -> Handle:
 
 @lowers(aten.log_sigmoid_forward.default)
 def log_sigmoid_forward(ttnn: Any, builder: ProgramBuilder, x: Value) -> tuple[Value, Value]:
-    """Also gives exp(-|x|), which the backward pass wants."""
+    """Also returns exp(-|x|), for the backward pass."""
     (handle,), form = builder.aligned([x], x.shape)
-    return tuple([builder.value(made, x.shape, x.dtype, form) for made in _log_sigmoid(ttnn, handle)])  # type: ignore[return-value]
+    return tuple([builder.value(result, x.shape, x.dtype, form) for result in _log_sigmoid(ttnn, handle)])  # type: ignore[return-value]
 
 
 def _log_sigmoid(ttnn: Any, x: Handle) -> tuple[Handle, Handle]:
-    """min(x, 0) - log(1 + exp(-|x|)); the library's own is off by 3 % where it is small."""
+    """min(x, 0) - log(1 + exp(-|x|)); the library's own has an error of 3 % for small results."""
     small = ttnn.exp(ttnn.neg(ttnn.abs(x)))
     return ttnn.subtract(ttnn.minimum(x, 0.0), ttnn.log1p(small)), small

@@ -1,4 +1,4 @@
-"""Backward operations of activations, where torch's decomposition is missing or several operations longer.
+"""Gradients of activations for which torch has no decomposition, or one of several more operations.
 
 All others (threshold, silu, hardswish, elu …) are decomposed into operations that have lowerings.
 """
@@ -22,7 +22,7 @@ def gelu_backward(ttnn: Any, grad: Handle, x: Handle, *, approximate: str = "non
         return ttnn.gelu_bw(grad, x, variant=ttnn.GeluVariant.Tanh)[0]
     if x.dtype is BFLOAT16:
         return ttnn.gelu_bw(grad, x)[0]
-    # The library's is no better in float32 than in bfloat16.
+    # The library's operation is no more accurate in float32 than in bfloat16.
     distribution = ttnn.multiply(ttnn.add(ttnn.erf(ttnn.multiply(x, math.sqrt(0.5))), 1.0), 0.5)
     density = ttnn.multiply(ttnn.exp(ttnn.multiply(ttnn.square(x), -0.5)), 1 / math.sqrt(2 * math.pi))
     return ttnn.multiply(grad, ttnn.addcmul(distribution, x, density))

@@ -57,7 +57,7 @@ def rsub(ttnn: Any, x: Handle, y: Operand, alpha: float = 1) -> Handle:
 
 
 def _scaled(ttnn: Any, x: Handle, y: Operand, alpha: float) -> Operand:
-    """alpha × y, as an operand beside x or in its place."""
+    """alpha × y, as an operand next to x or in its place."""
     if is_number(y):
         return fitted(y * alpha, x.dtype)
     if alpha == 1:
@@ -89,7 +89,7 @@ def addcdiv(ttnn: Any, x: Handle, y: Handle, z: Handle, value: float = 1) -> Han
 
 @elementwise(aten.lerp.Scalar, aten.lerp.Tensor, constants=(2,))
 def lerp(ttnn: Any, x: Handle, end: Handle, weight: Operand) -> Handle:
-    """From the nearer end, as torch does: from the other one, what is small beside it would be lost."""
+    """Interpolates from the nearer end, as torch does: from the other one, small values would be lost to rounding."""
     way = ttnn.subtract(end, x)
     if is_number(weight):
         start, share = (x, weight) if abs(weight) < 0.5 else (end, weight - 1)
@@ -122,25 +122,25 @@ def floor_divide(ttnn: Any, builder: ProgramBuilder, x: Handle, y: Operand) -> H
 
 
 def _rounded_quotient(ttnn: Any, builder: ProgramBuilder, x: Handle, y: Operand, rounding_mode: str) -> Handle:
-    """In float32 whatever the operands are: bfloat16 would round 2.999 up before it is cut."""
-    held = x.dtype
+    """Always in float32: bfloat16 would round 2.999 up before truncation."""
+    original_dtype = x.dtype
     x, y = builder.cast(x, FLOAT32), y if is_number(y) else builder.cast(y, FLOAT32)
     quotient = ttnn.divide(x, float(y) if is_number(y) else y)
     if rounding_mode == "trunc":
-        return builder.cast(ttnn.trunc(quotient), held)
-    # The quotient may be rounded up to a whole number; what is left tells. Beyond these, floats have no fractions.
-    whole, rest = _exact_division(ttnn, builder, x, y, quotient)
-    apart = _other_sign(ttnn, rest, y)
-    exact = ttnn.subtract(whole, builder.cast(apart, FLOAT32))
+        return builder.cast(ttnn.trunc(quotient), original_dtype)
+    # The quotient may have been rounded up to an integer; the remainder shows it. Larger floats have no fractions.
+    integer, rest = _exact_division(ttnn, builder, x, y, quotient)
+    opposite = _other_sign(ttnn, rest, y)
+    exact = ttnn.subtract(integer, builder.cast(opposite, FLOAT32))
     known = ttnn.le(ttnn.abs(_in_reach(ttnn, quotient, y)), LARGEST_QUOTIENT)
     cut = ttnn.where(known, exact, ttnn.floor(quotient))
-    # Divided by infinity, what is below zero is -1.
+    # A negative number divided by infinity is floored to -1.
     vanished = ttnn.logical_and(ttnn.ne(x, 0.0), ttnn.eq(cut, 0.0))
-    return builder.cast(ttnn.where(ttnn.logical_and(vanished, _other_sign(ttnn, x, y)), -1.0, cut), held)
+    return builder.cast(ttnn.where(ttnn.logical_and(vanished, _other_sign(ttnn, x, y)), -1.0, cut), original_dtype)
 
 
 def _other_sign(ttnn: Any, x: Handle, y: Operand) -> Handle:
-    """Where x and y, which is not zero, are on different sides of zero."""
+    """Where x and the non-zero y have opposite signs."""
     if is_number(y):
         return ttnn.lt(x, 0.0) if y > 0 else ttnn.gt(x, 0.0)
     return ttnn.logical_and(ttnn.ne(x, 0.0), ttnn.ne(ttnn.lt(x, 0.0), ttnn.lt(y, 0.0)))
@@ -155,7 +155,7 @@ def _divisor(y: Operand) -> Operand:
 
 
 def floor_quotient(ttnn: Any, builder: ProgramBuilder, x: Handle, y: Operand) -> Handle:
-    """Of integers, towards minus infinity. The chip's kernel is exact for all divisors but zero."""
+    """Integer division rounded towards minus infinity. The chip's kernel is exact for all non-zero divisors."""
     y = _divisor(y)
     if is_number(y) and is_power_of_two(y):
         return ttnn.bitwise_right_shift(x, y.bit_length() - 1) if y > 1 else x
@@ -163,7 +163,7 @@ def floor_quotient(ttnn: Any, builder: ProgramBuilder, x: Handle, y: Operand) ->
 
 
 def trunc_quotient(ttnn: Any, builder: ProgramBuilder, x: Handle, y: Operand) -> Handle:
-    """Of integers, towards zero: what is left after the remainder is taken away divides evenly."""
+    """Integer division rounded towards zero: subtracts the remainder first, so that the division is exact."""
     y = _divisor(y)
     return ttnn.divide(ttnn.subtract(x, ttnn.fmod(x, y)), y, rounding_mode="floor")
 
@@ -185,9 +185,9 @@ def remainder(ttnn: Any, builder: ProgramBuilder, x: Handle, y: Operand) -> Hand
         if is_number(y) and is_power_of_two(y):
             return ttnn.bitwise_and(x, y - 1)
         return ttnn.remainder(x, y)
-    held = x.dtype
+    original_dtype = x.dtype
     x, y, rest = _rest(ttnn, builder, x, y)
-    return builder.cast(ttnn.where(_other_sign(ttnn, rest, y), ttnn.add(rest, y), rest), held)
+    return builder.cast(ttnn.where(_other_sign(ttnn, rest, y), ttnn.add(rest, y), rest), original_dtype)
 
 
 @elementwise(aten.fmod.Tensor, aten.fmod.Scalar)
@@ -198,20 +198,20 @@ def fmod(ttnn: Any, builder: ProgramBuilder, x: Handle, y: Operand) -> Handle:
     return builder.cast(_rest(ttnn, builder, x, y)[2], x.dtype)
 
 
-LARGEST_QUOTIENT = 2.0**16  # whose product with 8 bits is exact in float32
+LARGEST_QUOTIENT = 2.0**16  # its product with an 8-bit number is exact in float32
 SMALL_QUOTIENTS = Range(-LARGEST_QUOTIENT, LARGEST_QUOTIENT)
-SMALLEST_DIVISOR = 2.0**-100  # whose last bits are no denormal numbers
+SMALLEST_DIVISOR = 2.0**-100  # its last bits are not denormal
 
 
 def _in_reach(ttnn: Any, quotient: Handle, y: Operand) -> Handle:
-    """The quotient, or infinity where the divisor is too small to be taken apart."""
+    """The quotient, or infinity where the divisor is too small to be split."""
     if is_number(y):
         return quotient
     return ttnn.where(ttnn.lt(ttnn.abs(y), SMALLEST_DIVISOR), math.inf, quotient)
 
 
 def _rest(ttnn: Any, builder: ProgramBuilder, x: Handle, y: Operand) -> tuple[Handle, Operand, Handle]:
-    """Dividend, divisor and remainder in float32. A call with larger quotients is left to torch."""
+    """Dividend, divisor and remainder in float32. A call with larger quotients falls back to torch."""
     if is_number(y) and (y == 0 or not math.isfinite(y)):
         refuse(f"the remainder of a division by {y} is infinite on the device")
     key = "quotient", x.node, y if is_number(y) else y.node
@@ -225,28 +225,28 @@ def _rest(ttnn: Any, builder: ProgramBuilder, x: Handle, y: Operand) -> tuple[Ha
 def _exact_division(
     ttnn: Any, builder: ProgramBuilder, x: Handle, y: Operand, quotient: Handle
 ) -> tuple[Handle, Handle]:
-    """The quotient towards zero and the remainder with the sign of x, both exact up to the largest quotient.
+    """The quotient rounded towards zero and the remainder with the sign of x, both exact up to the largest quotient.
 
-    The kernel of `ttnn.fmod` rounds the product of divisor and quotient. The divisor in three parts of 8 bits has
-    exact ones, and so has what is left after each of them is taken away.
+    The kernel of `ttnn.fmod` rounds the product of divisor and quotient. With the divisor split into three parts of 8
+    bits, each product is exact, and so is each difference.
     """
     if is_number(y) and abs(y) < SMALLEST_DIVISOR:
         refuse(f"the last bits of the divisor {y} are denormal numbers, which the device does not have")
-    whole = ttnn.trunc(quotient)
+    integer = ttnn.trunc(quotient)
     rest = x
     for part in _parts_of_8_bits(ttnn, builder, y):
-        rest = ttnn.subtract(rest, ttnn.multiply(whole, part))
-    rest = ttnn.where(ttnn.eq(whole, 0.0), x, rest)  # infinity cannot be taken apart
-    # A quotient that was rounded to the next whole number.
+        rest = ttnn.subtract(rest, ttnn.multiply(integer, part))
+    rest = ttnn.where(ttnn.eq(integer, 0.0), x, rest)  # infinity cannot be split
+    # Correct a quotient that was rounded up to the next integer.
     one = ttnn.where(_other_sign(ttnn, x, y), -1.0, 1.0)
-    step = ttnn.multiply(one, y)  # of the sign of x
+    step = ttnn.multiply(one, y)  # with the sign of x
     over = _other_sign(ttnn, rest, step)
     rest = ttnn.where(over, ttnn.add(rest, step), rest)
-    return ttnn.where(over, ttnn.subtract(whole, one), whole), rest
+    return ttnn.where(over, ttnn.subtract(integer, one), integer), rest
 
 
 def _parts_of_8_bits(ttnn: Any, builder: ProgramBuilder, y: Operand) -> list[Operand]:
-    """Three numbers that bfloat16 holds, whose sum is a float32."""
+    """Splits a float32 into three bfloat16 numbers with the same sum."""
     parts: list[Operand] = []
     if is_number(y):
         left = torch.tensor(y, dtype=torch.float32)
@@ -262,7 +262,7 @@ def _parts_of_8_bits(ttnn: Any, builder: ProgramBuilder, y: Operand) -> list[Ope
 
 # -- powers -----------------------------------------------------------------------------------------------------------
 
-# Exponents with an operation of their own.
+# Exponents with a dedicated operation.
 POWERS = {2: "square", 0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"}
 
 
@@ -285,37 +285,37 @@ def power(ttnn: Any, builder: ProgramBuilder, x: Handle, exponent: Operand) -> A
         return getattr(ttnn, named)(x)
     if x.dtype is BFLOAT16 and abs(exponent) > LARGEST_POWER:
         return builder.cast(power(ttnn, builder, builder.cast(x, FLOAT32), exponent), BFLOAT16)
-    made = ttnn.pow(x, float(exponent))
+    result = ttnn.pow(x, float(exponent))
     if x.dtype is FLOAT32:
-        made = _at_the_ends(ttnn, x, float(exponent), made)
+        result = _at_the_ends(ttnn, x, float(exponent), result)
     if float(exponent).is_integer():
-        return made
-    # The kernel takes infinity for the largest number.
+        return result
+    # The kernel treats infinity as the largest number.
     infinite = builder.cast(ttnn.isinf(x), x.dtype)
-    return ttnn.where(infinite, math.inf if exponent > 0 else 0.0, made)
+    return ttnn.where(infinite, math.inf if exponent > 0 else 0.0, result)
 
 
-LARGEST_POWER = 8  # up to which the kernel for bfloat16 is right within 2 %
+LARGEST_POWER = 8  # up to which the bfloat16 kernel is accurate within 2 %
 SMALLEST_EXPONENT = -126  # of a float32 that is not denormal
 
 
-def _at_the_ends(ttnn: Any, x: Handle, exponent: float, made: Handle) -> Handle:
-    """Powers below the smallest number are 0, negative ones of 0 infinite; in float32 the kernel's are NaN."""
+def _at_the_ends(ttnn: Any, x: Handle, exponent: float, result: Handle) -> Handle:
+    """Underflow yields 0, and negative powers of 0 infinity, where the float32 kernel yields NaN."""
     if exponent < 0:
-        made = ttnn.where(ttnn.eq(x, 0.0), math.inf, made)
+        result = ttnn.where(ttnn.eq(x, 0.0), math.inf, result)
     bound = SMALLEST_EXPONENT / exponent
-    if not SMALLEST_EXPONENT < bound < -SMALLEST_EXPONENT:  # no number is so small or so large
-        return made
-    if exponent.is_integer():  # of negative numbers, too
+    if not SMALLEST_EXPONENT < bound < -SMALLEST_EXPONENT:  # no number is that small or large
+        return result
+    if exponent.is_integer():  # negative bases are valid, too
         x = ttnn.abs(x)
     if exponent > 0:
         below = ttnn.logical_and(ttnn.ge(x, 0.0), ttnn.lt(x, 2.0**bound))
     else:
         below = ttnn.gt(x, 2.0**bound)
-    return ttnn.where(below, 0.0, made)
+    return ttnn.where(below, 0.0, result)
 
 
-LARGEST_EXPONENT = 160  # of 2, well beyond what a float holds
+LARGEST_EXPONENT = 160  # of 2, well beyond the range of float32
 
 
 @elementwise(aten.pow.Scalar)
@@ -328,13 +328,15 @@ def power_of_number(ttnn: Any, builder: ProgramBuilder, base: Operand, exponent:
         refuse(f"powers of {base} are not computed on the device")
     if base == 1:
         return all_over(builder, 1)
-    held = exponent.dtype
-    # In float32, as the kernel for bfloat16 is off by 2.5 % at large exponents; it loses its way beyond 2^128.
+    original_dtype = exponent.dtype
+    # In float32: the bfloat16 kernel has an error of 2.5 % at large exponents, and fails beyond 2^128.
     reach = LARGEST_EXPONENT / abs(math.log2(base))
-    return builder.cast(ttnn.rpow(ttnn.clamp(builder.cast(exponent, FLOAT32), -reach, reach), float(base)), held)
+    return builder.cast(
+        ttnn.rpow(ttnn.clamp(builder.cast(exponent, FLOAT32), -reach, reach), float(base)), original_dtype
+    )
 
 
-# -- of two operands, by one operation --------------------------------------------------------------------------------
+# -- other binary functions -------------------------------------------------------------------------------------------
 
 
 @elementwise(aten.atan2.default, constants=())
@@ -344,7 +346,7 @@ def atan2(ttnn: Any, x: Handle, y: Handle) -> Handle:
 
 @elementwise(aten.hypot.default, constants=())
 def hypot(ttnn: Any, x: Handle, y: Handle) -> Handle:
-    """The larger one times the length of (1, smaller ÷ larger): the kernel's squares overflow from 2^64 on."""
+    """larger × hypot(1, smaller ÷ larger): the kernel's squares overflow from 2^64 on."""
     x, y = ttnn.abs(x), ttnn.abs(y)
     larger, smaller = ttnn.maximum(x, y), ttnn.minimum(x, y)
     share = ttnn.divide(smaller, larger)
@@ -364,7 +366,7 @@ def logaddexp2(ttnn: Any, x: Handle, y: Handle) -> Handle:
 
 @elementwise(aten.xlogy.Tensor, aten.xlogy.Scalar_Other)
 def xlogy(ttnn: Any, x: Handle, y: Operand) -> Handle:
-    """x × log(y), and 0 where x is 0 whatever y is (infinity times 0 is 0 on the chip, but not in float32)."""
+    """x × log(y), and 0 where x is 0 for any y (infinity times 0 is 0 on the chip, but not in float32)."""
     if is_number(y):
         if y <= 0:
             refuse(f"the logarithm of {y} is not a finite number")

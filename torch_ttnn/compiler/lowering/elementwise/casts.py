@@ -1,4 +1,4 @@
-"""Changes of dtype, and copies."""
+"""Dtype conversions and copies."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def convert(ttnn: Any, builder: ProgramBuilder, x: Value, dtype: torch.dtype, *o
 
 @lowers(aten._to_copy.default)
 def to_copy(ttnn: Any, builder: ProgramBuilder, x: Value, *, dtype: torch.dtype | None = None, **where: Any) -> Value:
-    """Layout, memory format and the host's device mean nothing here."""
+    """Layout, memory format and torch device do not apply here."""
     return cast(ttnn, builder, x, dtype or x.dtype)
 
 
 @lowers(aten.copy.default)
 def copy(ttnn: Any, builder: ProgramBuilder, x: Value, source: Value, non_blocking: bool = False) -> Value:
-    """The source in the dtype and shape of another tensor."""
+    """The source, converted and broadcast to the dtype and shape of `x`."""
     return spread(ttnn, builder, cast(ttnn, builder, source, x.dtype), x.shape)
 
 
@@ -51,14 +51,14 @@ def spread(ttnn: Any, builder: ProgramBuilder, x: Value, shape: tuple[int, ...])
 
 
 def cast(ttnn: Any, builder: ProgramBuilder, x: Value, dtype: torch.dtype) -> Value:
-    """The value in another of torch's dtypes, in whatever order it is stored."""
+    """The value in another of torch's dtypes, in its storage order."""
     if x.dtype is dtype:
         return x
     if x.is_static:
         return x.prepared(torch.Tensor.to, dtype)
     (handle,), form = builder.aligned([x], x.shape)
-    made = _cast_handle(ttnn, builder, handle, x, dtype)
-    return builder.value(made, x.shape, dtype, form)
+    result = _cast_handle(ttnn, builder, handle, x, dtype)
+    return builder.value(result, x.shape, dtype, form)
 
 
 def _cast_handle(ttnn: Any, builder: ProgramBuilder, handle: Handle, x: Value, dtype: torch.dtype) -> Handle:
@@ -72,7 +72,7 @@ def _cast_handle(ttnn: Any, builder: ProgramBuilder, handle: Handle, x: Value, d
 
 
 def _float_for(builder: ProgramBuilder, handle: Handle, x: Value, dtype: torch.dtype) -> DataType:
-    """Floats made from integers stay float32 on the device, as bfloat16 cannot hold 257."""
+    """Floats converted from integers stay float32 on the device, as bfloat16 cannot represent 257."""
     if dtype is torch.bfloat16 or x.is_bool:
         return builder.device_dtype(dtype)
     return BFLOAT16 if handle.dtype is BFLOAT16 and builder.float_dtype is BFLOAT16 else FLOAT32

@@ -1,4 +1,4 @@
-"""Choosing between values: where, masks, limits, the larger and the smaller."""
+"""Selection: where, masked_fill, clamp, maximum and minimum."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from torch_ttnn.compiler.lowering.support.promotion import (
 )
 
 aten = torch.ops.aten
-EXACT_IN_FLOAT32 = 1 << 24  # integers up to here
+EXACT_IN_FLOAT32 = 1 << 24  # magnitude up to which integers are exact in float32
 
 
 # -- where ------------------------------------------------------------------------------------------------------------
@@ -36,12 +36,12 @@ def where(ttnn: Any, builder: ProgramBuilder, condition: Handle, x: Operand, y: 
 
 @elementwise(aten.masked_fill.Scalar, aten.masked_fill.Tensor, constants=(0, 2))
 def masked_fill(ttnn: Any, builder: ProgramBuilder, x: Operand, mask: Handle, value: Operand) -> Handle:
-    """By choice and not by arithmetic, so that minus infinity is what it is."""
+    """By selection, not by arithmetic, so that -inf is exact."""
     return chosen(ttnn, builder, mask, value, x)
 
 
 def chosen(ttnn: Any, builder: ProgramBuilder, condition: Handle, x: Operand, y: Operand) -> Handle:
-    """x where the condition holds, else y; the condition has the dtype of what is chosen."""
+    """x where the condition holds, else y; the condition must have the dtype of the operands."""
     dtype = condition.dtype
     if is_number(x) and is_number(y):
         return _of_numbers(ttnn, builder, condition, fitted(x, dtype), fitted(y, dtype))
@@ -49,7 +49,7 @@ def chosen(ttnn: Any, builder: ProgramBuilder, condition: Handle, x: Operand, y:
 
 
 def _of_numbers(ttnn: Any, builder: ProgramBuilder, condition: Handle, x: Number, y: Number) -> Handle:
-    """Between two numbers the library answers in float32 for integers, and cuts numbers to bfloat16 unrounded."""
+    """Of two numbers. The library returns float32 for integers, and truncates numbers to bfloat16 without rounding."""
     if condition.dtype is INT32:
         if max(abs(x), abs(y)) > EXACT_IN_FLOAT32:
             refuse(f"a choice between {x} and {y} is not exact on the device")
@@ -59,7 +59,7 @@ def _of_numbers(ttnn: Any, builder: ProgramBuilder, condition: Handle, x: Number
     return ttnn.where(condition, x, y)
 
 
-# -- limits -----------------------------------------------------------------------------------------------------------
+# -- clamp ------------------------------------------------------------------------------------------------------------
 
 
 @elementwise(aten.clamp.default, aten.clamp.Tensor, aten.clamp_min.default, aten.clamp_min.Tensor, constants=(1, 2))
@@ -78,7 +78,7 @@ def hardtanh(ttnn: Any, x: Handle, min_val: Number = -1, max_val: Number = 1) ->
 
 
 def limited(ttnn: Any, x: Handle, low: Operand, high: Operand) -> Handle:
-    """min(max(x, low), high). The library's clamp is for two finite numbers: it puts its own for missing ones."""
+    """min(max(x, low), high). The library's clamp needs two finite bounds: it substitutes its own for missing ones."""
     low = fitted(low, x.dtype) if is_number(low) else low
     high = fitted(high, x.dtype) if is_number(high) else high
     bound = EXACT_IN_FLOAT32 if x.dtype is INT32 else math.inf
@@ -91,7 +91,7 @@ def limited(ttnn: Any, x: Handle, low: Operand, high: Operand) -> Handle:
     return x
 
 
-# -- the larger and the smaller ---------------------------------------------------------------------------------------
+# -- maximum and minimum ----------------------------------------------------------------------------------------------
 
 
 def _register_extreme(overload: Any, name: str, of_booleans: str) -> None:
@@ -119,9 +119,9 @@ def nan_to_num(
     if x.dtype is INT32 or result_dtype(builder) is torch.bool:
         return x
     largest = torch.finfo(torch.float32 if x.dtype is FLOAT32 else torch.bfloat16).max
-    made = ttnn.where(ttnn.isnan(x), fitted(nan or 0.0, x.dtype), x)
-    made = ttnn.where(ttnn.isposinf(x), fitted(largest if posinf is None else posinf, x.dtype), made)
-    return ttnn.where(ttnn.isneginf(x), fitted(-largest if neginf is None else neginf, x.dtype), made)
+    result = ttnn.where(ttnn.isnan(x), fitted(nan or 0.0, x.dtype), x)
+    result = ttnn.where(ttnn.isposinf(x), fitted(largest if posinf is None else posinf, x.dtype), result)
+    return ttnn.where(ttnn.isneginf(x), fitted(-largest if neginf is None else neginf, x.dtype), result)
 
 
 @elementwise(aten.heaviside.default)

@@ -1,4 +1,4 @@
-"""Comparisons and tests of numbers: the results are booleans, 0 and 1 in bfloat16."""
+"""Comparisons and numeric predicates. Results are booleans, 0 and 1 in bfloat16."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ aten = torch.ops.aten
 
 
 def compared(ttnn: Any, name: str, x: Handle, y: Operand) -> Handle:
-    """A comparison of the library, with 0 and 1 in bfloat16 for its result."""
+    """A library comparison, with result 0 or 1 in bfloat16."""
     y = fitted(y, x.dtype) if is_number(y) else y
     function = getattr(ttnn, name)
     return function(x, y) if x.dtype is BFLOAT16 else function(x, y, dtype=BFLOAT16)
@@ -41,10 +41,10 @@ for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     _register(_name)
 
 
-# -- what kind of number ----------------------------------------------------------------------------------------------
+# -- numeric predicates -----------------------------------------------------------------------------------------------
 
 
-# Of a number that is no float the answer is known.
+# For integers the answer is a constant.
 TESTS = {
     aten.isfinite.default: ("isfinite", True),
     aten.isinf.default: ("isinf", False),

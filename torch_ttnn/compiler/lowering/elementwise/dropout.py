@@ -1,10 +1,10 @@
-"""Dropout: random numbers of the device, with a seed that torch's generator draws in each call.
+"""Dropout with the device's random numbers, seeded from torch's generator in each call.
 
-The mask is not the one that torch would draw on a CPU; it is the same for the same `torch.manual_seed`. It goes to the
-backward graph as torch's would. `ttnn.rand` draws it in float32, so that the rate is exact to 2^-23.
+The mask differs from the one that torch draws on a CPU, but is reproducible with `torch.manual_seed`. It is passed to
+the backward graph like torch's. `ttnn.rand` draws it in float32, so that the rate is exact to 2^-23.
 
 `ttnn.experimental.dropout` gives all cores the same seed (`assign_per_core_runtime_args` in dropout_program_factory.cpp
-of tt-metal), so what lies on different cores would be dropped alike. `ttnn.rand` gives each its own
+of tt-metal), so all cores would drop the same pattern. `ttnn.rand` gives each core its own
 (`rand_seed_for_core` in rand_program_factory.cpp).
 """
 
@@ -26,7 +26,7 @@ aten = torch.ops.aten
 
 
 def _uniform(ttnn: Any, builder: ProgramBuilder, shape: Shape) -> Handle:
-    """Numbers from 0 to below 1, others in each call."""
+    """Random numbers in [0, 1), new in each call."""
     return ttnn.rand(list(shape), device=builder.device, dtype=DataType.FLOAT32, layout=TILE, seed=builder.seed())
 
 
@@ -35,23 +35,23 @@ def native_dropout(ttnn: Any, builder: ProgramBuilder, x: Value, p: float, train
     """x / (1 - p) where the mask is true, else 0; and the mask."""
     handle, form = in_storage(builder, x)
     if train is False or p == 0:
-        whole = builder.static(torch.ones(x.shape, dtype=torch.bool))
-        return x, whole
+        all_kept = builder.static(torch.ones(x.shape, dtype=torch.bool))
+        return x, all_kept
     if p == 1:
         nothing = builder.static(torch.zeros(x.shape, dtype=x.dtype))
         return nothing, builder.static(torch.zeros(x.shape, dtype=torch.bool))
     mask = ttnn.ge(_uniform(ttnn, builder, handle.shape), p, dtype=DataType.BFLOAT16)
     kept = ttnn.multiply(handle, builder.cast(mask, handle.dtype))
-    made = ttnn.multiply(kept, 1.0 / (1.0 - p))
-    return builder.value(made, x.shape, x.dtype, form), builder.value(mask, x.shape, torch.bool, form)
+    result = ttnn.multiply(kept, 1.0 / (1.0 - p))
+    return builder.value(result, x.shape, x.dtype, form), builder.value(mask, x.shape, torch.bool, form)
 
 
 @lowers(aten.native_dropout_backward.default)
 def native_dropout_backward(ttnn: Any, builder: ProgramBuilder, grad: Value, mask: Value, scale: float) -> Value:
-    """Whole: 1 / (1 - p) times the mask would be rounded, and all gradients with it."""
-    (held, kept), form = builder.aligned([grad, mask], grad.shape)
-    made = ttnn.multiply(ttnn.multiply(held, builder.cast(kept, held.dtype)), scale)
-    return builder.value(made, grad.shape, grad.dtype, form)
+    """Lowered as one operation: decomposed, mask × 1 / (1 - p) would be rounded, and with it all gradients."""
+    (gradient, kept), form = builder.aligned([grad, mask], grad.shape)
+    result = ttnn.multiply(ttnn.multiply(gradient, builder.cast(kept, gradient.dtype)), scale)
+    return builder.value(result, grad.shape, grad.dtype, form)
 
 
 @lowers(aten.bernoulli.p)
@@ -62,5 +62,5 @@ def bernoulli(ttnn: Any, builder: ProgramBuilder, x: Value, p: float = 0.5, *, g
     dtype = builder.device_dtype(x.dtype)
     if not x.is_float:
         refuse("random integers and booleans are torch's")
-    made = ttnn.lt(_uniform(ttnn, builder, x.shape or (1,)), p, dtype=dtype)
-    return builder.value(builder.reshaped(made, x.shape), x.shape, x.dtype, Form.plain(x.shape))
+    result = ttnn.lt(_uniform(ttnn, builder, x.shape or (1,)), p, dtype=dtype)
+    return builder.value(builder.reshaped(result, x.shape), x.shape, x.dtype, Form.plain(x.shape))

@@ -1,4 +1,4 @@
-"""Functions of one tensor: roots, exponentials, inverses of angles, rounding."""
+"""Unary functions: roots, exponentials, inverse trigonometric functions, rounding."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from torch_ttnn.compiler.lowering.support.promotion import BFLOAT16, FLOAT32, IN
 
 aten = torch.ops.aten
 
-# -- one operation of the library each: floats, or integers taken as floats -------------------------------------------
+# -- one library operation each: floats, or integers converted to floats ----------------------------------------------
 
 PLAIN = {
     aten.acos.default: "acos",
@@ -41,7 +41,7 @@ PLAIN = {
     aten.sqrt.default: "sqrt",
     aten.tanh.default: "tanh",
 }
-# Integers are whole already.
+# Identities for integers.
 WHOLE = {
     aten.ceil.default: "ceil",
     aten.floor.default: "floor",
@@ -51,9 +51,9 @@ WHOLE = {
 }
 
 
-def _of_the_library(name: str, *, whole: bool = False) -> Callable[..., Handle]:
+def _of_the_library(name: str, *, keeps_integers: bool = False) -> Callable[..., Handle]:
     def function(ttnn: Any, x: Handle) -> Handle:
-        return x if whole and x.dtype is INT32 else getattr(ttnn, name)(x)
+        return x if keeps_integers and x.dtype is INT32 else getattr(ttnn, name)(x)
 
     function.__name__ = name
     return function
@@ -62,10 +62,10 @@ def _of_the_library(name: str, *, whole: bool = False) -> Callable[..., Handle]:
 for _overload, _name in PLAIN.items():
     elementwise(_overload)(_of_the_library(_name))
 for _overload, _name in WHOLE.items():
-    elementwise(_overload)(_of_the_library(_name, whole=True))
+    elementwise(_overload)(_of_the_library(_name, keeps_integers=True))
 
 
-# -- right in a part of the numbers only ------------------------------------------------------------------------------
+# -- accurate in a limited domain only --------------------------------------------------------------------------------
 
 # Found by comparing all of bfloat16 with torch (tests/compiler/lowering/elementwise/test_domains.py).
 DOMAINS = {
@@ -87,7 +87,7 @@ for _overload, (_name, _domain) in DOMAINS.items():
     elementwise(_overload, when=_lies_in(_name, _domain))(_of_the_library(_name))
 
 
-# -- with integers of their own ---------------------------------------------------------------------------------------
+# -- with separate integer paths --------------------------------------------------------------------------------------
 
 
 @elementwise(aten.abs.default, wraps=True)
@@ -136,29 +136,29 @@ def frac(ttnn: Any, x: Handle) -> Handle:
     return ttnn.frac(x)
 
 
-# -- made of others ---------------------------------------------------------------------------------------------------
+# -- composite --------------------------------------------------------------------------------------------------------
 
 
-NEARLY_LINEAR = 0.03125  # below, erfinv(x) is x √π ÷ 2 within 0.03 %
+NEARLY_LINEAR = 0.03125  # below this, erfinv(x) is x √π ÷ 2 within 0.03 %
 
 
 @elementwise(aten.erfinv.default)
 def erfinv(ttnn: Any, x: Handle) -> Handle:
-    """The library's is right to two digits, and loses small numbers; one step of Newton's doubles the digits."""
+    """The library's is accurate to two digits, and loses small numbers; one Newton step doubles the digits."""
     near_zero = ttnn.lt(ttnn.abs(x), NEARLY_LINEAR)
     guess = ttnn.where(near_zero, ttnn.multiply(x, math.sqrt(math.pi) / 2), ttnn.erfinv(x))
     if x.dtype is BFLOAT16:
         return guess
     slope = ttnn.multiply(ttnn.exp(ttnn.neg(ttnn.square(guess))), 2 / math.sqrt(math.pi))
     better = ttnn.subtract(guess, ttnn.divide(ttnn.subtract(ttnn.erf(guess), x), slope))
-    return ttnn.where(ttnn.ge(ttnn.abs(x), 1.0), guess, better)  # infinity has no slope
+    return ttnn.where(ttnn.ge(ttnn.abs(x), 1.0), guess, better)  # the slope is undefined at infinity
 
 
 @elementwise(aten.logit.default)
 def logit(ttnn: Any, builder: ProgramBuilder, x: Handle, eps: float | None = None) -> Handle:
-    """In float32: bfloat16 has no 0.999, and the quotient is near 1 where the logarithm is small."""
-    held = x.dtype
+    """In float32: bfloat16 cannot represent 0.999, and the quotient is near 1 where the logarithm is small."""
+    original_dtype = x.dtype
     x = builder.cast(x, FLOAT32)
     if eps is not None:
         x = ttnn.clamp(x, float(eps), 1 - float(eps))
-    return builder.cast(ttnn.log(ttnn.divide(x, ttnn.rsub(x, 1.0))), held)
+    return builder.cast(ttnn.log(ttnn.divide(x, ttnn.rsub(x, 1.0))), original_dtype)

@@ -27,7 +27,7 @@ aten = torch.ops.aten
 
 
 def truth(ttnn: Any, builder: ProgramBuilder, x: Handle, node: torch.fx.Node) -> Handle:
-    """0 and 1 in bfloat16 for whatever `node` holds; every number but zero is true."""
+    """The truth value of `node` as 0 or 1 in bfloat16; every non-zero number is true."""
     if node.meta["val"].dtype is torch.bool:
         return builder.cast(x, BFLOAT16)
     return compared(ttnn, "ne", x, 0)
@@ -74,7 +74,7 @@ def bitwise_not(ttnn: Any, builder: ProgramBuilder, x: Handle) -> Handle:
 
 # -- shifts -----------------------------------------------------------------------------------------------------------
 
-LARGEST_LEFT_SHIFT = 16  # of int64: a longer one is likely to need more than 32 bits
+LARGEST_LEFT_SHIFT = 16  # of int64: a longer shift is likely to need more than 32 bits
 LEFT = (
     aten.bitwise_left_shift.Tensor,
     aten.bitwise_left_shift.Tensor_Scalar,

@@ -1,4 +1,4 @@
-"""Pools: largest values and means of windows, of whole images, and of as many windows as the output has pixels."""
+"""Max and average pools: over windows, adaptive, and over whole images."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from torch_ttnn.compiler.ir.value import ROW_MAJOR, TILE, Handle, Value
 from torch_ttnn.compiler.lowering.registry import lowers
 from torch_ttnn.compiler.lowering.support import image_layout
 from torch_ttnn.compiler.lowering.support.linear_maps import LinearMap, along_images, averaging
-from torch_ttnn.compiler.lowering.support.windows import MOST_TAPS, Windows, bordered, spread, taps_of
+from torch_ttnn.compiler.lowering.support.windows import MOST_TAPS, Windows, padded_images, spread, taps_of
 from ttnn_emulator import DataType
 
 aten = torch.ops.aten
 
-# What lies around images whose largest values are wanted; minus infinity in float32 would come back as no number.
+# Padding value of max pools; -inf in float32 would become NaN.
 LEAST = {DataType.BFLOAT16: float("-inf"), DataType.FLOAT32: torch.finfo(torch.float32).min}
-# Results and index tables in DRAM: in L1 they would be in the way of others.
-PLACED = {"memory_config": ttnn_emulator.DRAM_MEMORY_CONFIG, "config_tensor_in_dram": True}
+# Results and index tables in DRAM: L1 is needed for other tensors.
+IN_DRAM = {"memory_config": ttnn_emulator.DRAM_MEMORY_CONFIG, "config_tensor_in_dram": True}
 
-# Dimensions of what is pooled.
+# Number of spatial dimensions.
 RANKS = {
     aten.max_pool2d_with_indices.default: 2,
     aten.max_pool3d_with_indices.default: 3,
@@ -43,7 +43,7 @@ def no_pool(ttnn: Any, x: Value, *rest: Any, **options: Any) -> str | None:
 
 
 def output_of(builder: ProgramBuilder) -> Any:
-    """What torch says comes out: sizes in ceil mode are worked out once, by it."""
+    """The output sizes that torch inferred, so that ceil mode is not computed twice."""
     val = builder.origin.meta["val"]
     return val[0] if isinstance(val, tuple | list) else val
 
@@ -57,10 +57,10 @@ def unbatched(value: Value, like: Sequence[int]) -> Value:
     return value if value.ndim == len(like) else value.view(like)
 
 
-def _windows_of_images(
+def _pool_arguments(
     ttnn: Any, builder: ProgramBuilder, x: Value, windows: Windows, padding: Sequence[int], ceil_mode: bool
 ) -> dict[str, Any]:
-    """What every pool of the library is told: the images, the windows on them, and where the result goes."""
+    """The arguments shared by the library's pools: images, windows, and the memory of the result."""
     batch, channels, height, width = x.shape
     source = image_layout.stored(ttnn, builder, x, None, DataType.BFLOAT16)
     return {
@@ -73,12 +73,12 @@ def _windows_of_images(
         "stride": list(windows.stride),
         "padding": list(spread(padding, 2)),
         "ceil_mode": ceil_mode,
-        **PLACED,
-        "output_layout": source.layout,  # tiles of rows narrower than they are would come out wrong
+        **IN_DRAM,
+        "output_layout": source.layout,  # tiles of narrower rows would be wrong
     }
 
 
-# -- largest values ---------------------------------------------------------------------------------------------------
+# -- max pools --------------------------------------------------------------------------------------------------------
 
 
 @lowers(aten.max_pool2d_with_indices.default, aten.max_pool3d_with_indices.default, when=no_pool)
@@ -92,81 +92,81 @@ def largest(
     dilation: Sequence[int] = (1,),
     ceil_mode: bool = False,
 ) -> tuple[Value, Value | None]:
-    """The library's pool, or the largest of slices: in float32, in three dimensions, or where indices are used."""
+    """The library's pool, or a maximum of slices in float32, in 3D, or where indices are used."""
     shape, rank = tuple(output_of(builder).shape), RANKS[builder.origin.target]
     source = batched(x, rank)
     windows = Windows.of(source.shape[2:], kernel, stride or kernel, padding, dilation, shape[-rank:])
     dtype = builder.device_dtype(x.dtype)
     if 1 not in builder.used and rank == 2 and dtype is DataType.BFLOAT16:
-        with contextlib.suppress(StaysOnHost):  # where it does not fit L1, slices do
-            given = _windows_of_images(ttnn, builder, source, windows, padding, ceil_mode)
-            made = ttnn.max_pool2d(**given, dilation=list(windows.dilation))
-            return unbatched(image_layout.value(builder, made, source.shape[0], windows.output, x.dtype), shape), None
-    values, places = largest_of_slices(ttnn, builder, source, windows, dtype, with_places=1 in builder.used)
+        with contextlib.suppress(StaysOnHost):  # does not fit L1: use slices
+            arguments = _pool_arguments(ttnn, builder, source, windows, padding, ceil_mode)
+            result = ttnn.max_pool2d(**arguments, dilation=list(windows.dilation))
+            return unbatched(image_layout.value(builder, result, source.shape[0], windows.output, x.dtype), shape), None
+    values, indices = max_of_slices(ttnn, builder, source, windows, dtype, with_indices=1 in builder.used)
     batch, sizes = source.shape[0], windows.output
     found = unbatched(image_layout.value(builder, values, batch, sizes, x.dtype), shape)
-    if places is None:
+    if indices is None:
         return found, None
-    return found, unbatched(image_layout.value(builder, places, batch, sizes, torch.int64), shape)
+    return found, unbatched(image_layout.value(builder, indices, batch, sizes, torch.int64), shape)
 
 
-def largest_of_slices(
-    ttnn: Any, builder: ProgramBuilder, x: Value, windows: Windows, dtype: DataType, *, with_places: bool
+def max_of_slices(
+    ttnn: Any, builder: ProgramBuilder, x: Value, windows: Windows, dtype: DataType, *, with_indices: bool
 ) -> tuple[Handle, Handle | None]:
-    """Tap by tap; the first of equals wins, as torch has it."""
-    if dtype is DataType.FLOAT32 and windows.see_nothing:
+    """A running maximum over taps; the first of equal values wins, as in torch."""
+    if dtype is DataType.FLOAT32 and windows.has_empty_window:
         refuse("a window that sees nothing but border is minus infinity, which the device does not give in float32")
-    source = bordered(ttnn, image_layout.videos(ttnn, builder, x, ROW_MAJOR, dtype), windows.padding, LEAST[dtype])
+    source = padded_images(ttnn, image_layout.videos(ttnn, builder, x, ROW_MAJOR, dtype), windows.padding, LEAST[dtype])
     best: Handle | None = None
-    places: Handle | None = None
-    for seen, place in zip(taps_of(ttnn, source, windows), tap_places(builder, windows)):
+    indices: Handle | None = None
+    for seen, index in zip(taps_of(ttnn, source, windows), tap_indices(builder, windows)):
         seen = builder.tiled(seen)
         if best is None:
             best = seen
-            places = first_places(builder, windows, seen.shape).tile() if with_places else None
+            indices = first_indices(builder, windows, seen.shape).tile() if with_indices else None
             continue
-        if with_places:
-            places = ttnn.where(ttnn.gt(seen, best), place, places)
+        if with_indices:
+            indices = ttnn.where(ttnn.gt(seen, best), index, indices)
         best = ttnn.maximum(best, seen)
     assert best is not None
-    return best, places
+    return best, indices
 
 
-def tap_places(builder: ProgramBuilder, windows: Windows) -> list[Value]:
-    """For every tap, where in its image the pixel lies that each window sees with it: [1, *output, 1]."""
+def tap_indices(builder: ProgramBuilder, windows: Windows) -> list[Value]:
+    """For every tap, the image index of the pixel that each window reads with it: [1, *output, 1]."""
     starts = [[start - pad[0] for start, pad in zip(windows.start(tap), windows.padding)] for tap in windows.taps]
     return [
-        builder.static(_places(windows, [rows_of(windows, axis, at) for axis, at in enumerate(at_tap)]))
+        builder.static(_pixel_indices(windows, [rows_of(windows, axis, at) for axis, at in enumerate(at_tap)]))
         for at_tap in starts
     ]
 
 
-def first_places(builder: ProgramBuilder, windows: Windows, shape: Sequence[int]) -> Value:
-    """Where each window sees its first pixel within the image: what torch answers when no value is larger."""
+def first_indices(builder: ProgramBuilder, windows: Windows, shape: Sequence[int]) -> Value:
+    """The index of each window's first pixel within the image: torch's result if no value is larger."""
     rows = []
-    for axis, (pad, apart) in enumerate(zip(windows.padding, windows.dilation)):
+    for axis, (pad, dilation) in enumerate(zip(windows.padding, windows.dilation)):
         row = rows_of(windows, axis, -pad[0])
-        rows.append(torch.where(row < 0, row % apart, row))
-    return builder.static(_places(windows, rows).expand(shape).contiguous())
+        rows.append(torch.where(row < 0, row % dilation, row))
+    return builder.static(_pixel_indices(windows, rows).expand(shape).contiguous())
 
 
 def rows_of(windows: Windows, axis: int, start: int) -> torch.Tensor:
-    """Along one dimension, the pixel at which each window's tap is."""
+    """Along one dimension, the pixel index of each window's tap."""
     return torch.arange(windows.output[axis], dtype=torch.int32) * windows.stride[axis] + start
 
 
-def _places(windows: Windows, rows: Sequence[torch.Tensor]) -> torch.Tensor:
-    """Numbers of pixels in an image, from their place along each dimension."""
+def _pixel_indices(windows: Windows, rows: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Linear pixel indices in an image, from the index along each dimension."""
     rank = len(rows)
-    place = torch.zeros((1,) * rank, dtype=torch.int32)
+    index = torch.zeros((1,) * rank, dtype=torch.int32)
     for axis, row in enumerate(rows):
-        place = place + row.view([-1 if each == axis else 1 for each in range(rank)]) * math.prod(
+        index = index + row.view([-1 if each == axis else 1 for each in range(rank)]) * math.prod(
             windows.sizes[axis + 1 :]
         )
-    return place.view(1, *place.shape, 1)
+    return index.view(1, *index.shape, 1)
 
 
-# -- means ------------------------------------------------------------------------------------------------------------
+# -- average pools ----------------------------------------------------------------------------------------------------
 
 
 @lowers(aten.avg_pool2d.default, aten.avg_pool3d.default, when=no_pool)
@@ -181,33 +181,33 @@ def mean(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Value:
-    """The library's pool, or the sum of slices: in float32, and in three dimensions. Many slices are products."""
+    """The library's pool, or a sum of slices in float32 and in 3D; matrix products replace many slices."""
     shape, rank = tuple(output_of(builder).shape), RANKS[builder.origin.target]
     source = batched(x, rank)
     windows = Windows.of(source.shape[2:], kernel, stride or kernel, padding, (1,), shape[-rank:])
     dtype = builder.device_dtype(x.dtype)
-    made: Handle | None = None
+    result: Handle | None = None
     if rank == 2 and dtype is DataType.BFLOAT16:
-        with contextlib.suppress(StaysOnHost):  # where it does not fit L1, slices do
-            made = ttnn.avg_pool2d(
-                **_windows_of_images(ttnn, builder, source, windows, padding, ceil_mode),
+        with contextlib.suppress(StaysOnHost):  # does not fit L1: use slices
+            result = ttnn.avg_pool2d(
+                **_pool_arguments(ttnn, builder, source, windows, padding, ceil_mode),
                 count_include_pad=count_include_pad,
                 divisor_override=divisor_override,
                 compute_kernel_config=builder.accurate,
             )
-    if made is None and len(windows.taps) > MOST_TAPS:
+    if result is None and len(windows.taps) > MOST_TAPS:
         matrices = means_of(windows, spread(padding, rank), count_include_pad, divisor_override)
         maps = [None if each is None else LinearMap(each, each.sign()) for each in matrices]
         return unbatched(along_images(ttnn, builder, source, maps), shape)
-    if made is None:
-        made = sum_of_slices(ttnn, builder, source, windows, dtype)
+    if result is None:
+        result = sum_of_slices(ttnn, builder, source, windows, dtype)
         shares = shares_of(windows, spread(padding, rank), count_include_pad, divisor_override)
-        made = ttnn.multiply(made, builder.static(shares).tile(dtype))
-    return unbatched(image_layout.value(builder, made, source.shape[0], windows.output, x.dtype), shape)
+        result = ttnn.multiply(result, builder.static(shares).tile(dtype))
+    return unbatched(image_layout.value(builder, result, source.shape[0], windows.output, x.dtype), shape)
 
 
 def sum_of_slices(ttnn: Any, builder: ProgramBuilder, x: Value, windows: Windows, dtype: DataType) -> Handle:
-    source = bordered(ttnn, image_layout.videos(ttnn, builder, x, ROW_MAJOR, dtype), windows.padding)
+    source = padded_images(ttnn, image_layout.videos(ttnn, builder, x, ROW_MAJOR, dtype), windows.padding)
     total: Handle | None = None
     for seen in taps_of(ttnn, source, windows):
         seen = builder.tiled(seen)
@@ -217,7 +217,7 @@ def sum_of_slices(ttnn: Any, builder: ProgramBuilder, x: Value, windows: Windows
 
 
 def shares_of(windows: Windows, padding: Sequence[int], count_include_pad: bool, divisor: int | None) -> torch.Tensor:
-    """What one pixel counts in each window: [1, *output, 1]."""
+    """The weight of one pixel in each window: [1, *output, 1]."""
     rank = len(windows.sizes)
     counts = torch.ones((1,) * rank)
     for axis, pad in enumerate(padding):
@@ -228,7 +228,7 @@ def shares_of(windows: Windows, padding: Sequence[int], count_include_pad: bool,
 
 
 def counts_along(windows: Windows, axis: int, pad: int, count_include_pad: bool) -> torch.Tensor:
-    """How many pixels of one dimension each window has."""
+    """The number of pixels of each window along one dimension."""
     start = rows_of(windows, axis, -pad)
     end = (start + windows.kernel[axis]).clamp(max=windows.sizes[axis] + pad)
     if not count_include_pad:
@@ -239,7 +239,7 @@ def counts_along(windows: Windows, axis: int, pad: int, count_include_pad: bool)
 def means_of(
     windows: Windows, padding: Sequence[int], count_include_pad: bool, divisor: int | None
 ) -> list[torch.Tensor]:
-    """For each dimension a matrix [output, size]: a mean over windows is one over each of their dimensions in turn."""
+    """A matrix [output, size] per dimension: a mean over windows is separable."""
     matrices = []
     for axis, pad in enumerate(padding):
         start = rows_of(windows, axis, -pad)[:, None]
@@ -278,11 +278,11 @@ def adaptive_max_pool2d(
 
 
 def mean_over_image(ttnn: Any, builder: ProgramBuilder, x: Value, dims: Sequence[int], keepdim: bool) -> Value:
-    """The mean of [N, C, *sizes] over all of its pixels, as they lie."""
+    """The mean of [N, C, *sizes] over all pixels, in storage order."""
     batch, channels, *sizes = x.shape
     assert sorted(dim % x.ndim for dim in dims) == list(range(2, x.ndim))
     pixels = math.prod(sizes)
     source = image_layout.arranged(ttnn, builder, x, (batch, 1, pixels, channels), TILE, None)
-    made = ttnn.mean(source, dim=2, keepdim=True, compute_kernel_config=builder.accurate)
+    result = ttnn.mean(source, dim=2, keepdim=True, compute_kernel_config=builder.accurate)
     shape = (batch, channels, *(1,) * len(sizes)) if keepdim else (batch, channels)
-    return builder.value(builder.reshaped(made, (1, 1, batch, channels)), (batch, channels), x.dtype).view(shape)
+    return builder.value(builder.reshaped(result, (1, 1, batch, channels)), (batch, channels), x.dtype).view(shape)

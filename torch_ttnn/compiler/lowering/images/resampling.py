@@ -1,7 +1,7 @@
-"""Images in another size or at other points: nearest, bilinear, bicubic, and grids of points.
+"""Resampling of images: nearest, bilinear, bicubic, and grid_sample.
 
-What torch's upsampling does along one dimension is a matrix. It is not worked out here from formulas: torch itself,
-asked to upsample an identity, gives it, whatever the mode, the alignment and the scales.
+Torch's upsampling along one dimension is a matrix. It is not derived from formulas here: torch upsamples an identity
+matrix, which yields it for any mode, alignment and scales.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def no_resampling(ttnn: Any, x: Value, *rest: Any, **options: Any) -> str | None
     return None if x.is_float else "integers are not resampled on the device"
 
 
-# -- in another size --------------------------------------------------------------------------------------------------
+# -- upsampling -------------------------------------------------------------------------------------------------------
 
 
 @lowers(*[packet.default for packet in NEAREST], when=no_resampling)
@@ -73,7 +73,7 @@ def nearest_vec(
 def copied(
     ttnn: Any, builder: ProgramBuilder, x: Value, operation: Any, size: Sequence[int], scales: Sequence[float | None]
 ) -> Value:
-    """Every pixel a copy of one."""
+    """Nearest: every pixel is a copy of one input pixel."""
     factor = whole_factor(x, size)
     if factor is not None and x.ndim == 4 and _plain(factor, scales):
         with contextlib.suppress(StaysOnHost):
@@ -115,7 +115,7 @@ def interpolated(
     align_corners: bool,
     scales: Sequence[float | None],
 ) -> Value:
-    """Every pixel from those around it."""
+    """Every pixel is a weighted sum of its neighbours."""
     factor = whole_factor(x, size)
     bilinear = operation is aten.upsample_bilinear2d.default and not align_corners
     if bilinear and factor is not None and _plain(factor, scales):
@@ -125,7 +125,7 @@ def interpolated(
 
 
 def whole_factor(x: Value, output_size: Sequence[int]) -> list[int] | None:
-    """By which whole numbers the image grows, or None."""
+    """The integer factors by which the image grows, or None."""
     if any(new % old for new, old in zip(output_size, x.shape[2:])):
         return None
     factor = [new // old for new, old in zip(output_size, x.shape[2:])]
@@ -137,14 +137,14 @@ def _plain(factor: Sequence[int], scales: Sequence[float | None]) -> bool:
 
 
 def repeated(ttnn: Any, builder: ProgramBuilder, x: Value, factor: Sequence[int], mode: str) -> Value:
-    """The library's upsampling, by whole factors."""
+    """The library's upsampling, by integer factors."""
     dtype = builder.device_dtype(x.dtype)
     if mode == "bilinear" and dtype is not DataType.BFLOAT16:
         refuse("bilinear upsampling takes bfloat16 only")
     batch, _, *sizes = x.shape
     source = image_layout.videos(ttnn, builder, x, ROW_MAJOR, dtype)
-    made = ttnn.upsample(source, list(factor), mode=mode, memory_config=ttnn.DRAM_MEMORY_CONFIG)
-    return image_layout.value(builder, made, batch, [size * each for size, each in zip(sizes, factor)], x.dtype)
+    result = ttnn.upsample(source, list(factor), mode=mode, memory_config=ttnn.DRAM_MEMORY_CONFIG)
+    return image_layout.value(builder, result, batch, [size * each for size, each in zip(sizes, factor)], x.dtype)
 
 
 def matrices_of(
@@ -154,26 +154,26 @@ def matrices_of(
     options: Sequence[Any],
     scales: Sequence[float | None],
 ) -> list[LinearMap | None]:
-    """For each dimension what torch's operation does to it; None where it changes nothing."""
+    """The linear map of torch's operation for each dimension; None where it is the identity."""
     rank = len(sizes)
     scales = tuple(scales) + (None,) * (rank - len(scales))
     found: list[LinearMap | None] = []
     for axis, (old, new) in enumerate(zip(sizes, output_size)):
-        # Unit vectors lie along the dimension, their number along a neighbour (of a size that stays), or the channels.
-        beside = 1 if rank == 1 else 2 + (axis + 1) % rank
+        # Unit vectors lie along the dimension, and are enumerated along another (of unchanged size), or the channels.
+        other_axis = 1 if rank == 1 else 2 + (axis + 1) % rank
         shape = [1] * (rank + 2)
-        shape[beside], shape[axis + 2] = old, old
+        shape[other_axis], shape[axis + 2] = old, old
         size = [new if each == axis + 2 else shape[each] for each in range(2, rank + 2)]
         only = [scale if each == axis else None for each, scale in enumerate(scales)]
         with torch.utils._python_dispatch._disable_current_modes():
             same = torch.eye(old)
-            made = operation(same.view(shape), size, *options, *only).movedim(axis + 2, 0).reshape(new, old)
-            if old == new and torch.equal(made, same):
+            result = operation(same.view(shape), size, *options, *only).movedim(axis + 2, 0).reshape(new, old)
+            if old == new and torch.equal(result, same):
                 found.append(None)
                 continue
             is_smooth = operation.overloadpacket in SMOOTH
-            reach = _reach(operation, rank, axis, old, new, options, only) if is_smooth else made.sign()
-            found.append(LinearMap(made.contiguous(), reach))
+            reach = _reach(operation, rank, axis, old, new, options, only) if is_smooth else result.sign()
+            found.append(LinearMap(result.contiguous(), reach))
     return found
 
 
@@ -186,20 +186,20 @@ def _reach(
     options: Sequence[Any],
     scales: Sequence[float | None],
 ) -> torch.Tensor:
-    """What comes of infinite pixels along a dimension; torch multiplies some by zero, which gives NaN.
+    """The effect of infinite pixels along a dimension; torch multiplies some by zero, which yields NaN.
 
-    Along the others, 4 pixels become 5: that in the middle is made of all of them, and none is multiplied by zero.
+    Along the other dimensions, 4 pixels become 5: the middle one depends on all of them, with no weight of zero.
     """
     sizes, size, middle = [4] * rank, [5] * rank, [2] * rank
     sizes[axis], size[axis] = old, new
-    x = torch.zeros(1, old, *sizes)  # every pixel in a channel of its own
-    place: list[Any] = [1] * rank
-    place[axis] = slice(None)
-    x[(0, slice(None), *place)] = torch.where(torch.eye(old) > 0, torch.inf, 0.0)
-    taken: list[Any] = [*middle]
-    taken[axis] = slice(None)
-    made = operation(x, size, *options, *scales)[(0, slice(None), *taken)].t()
-    return (made.clamp(-1, 1) * ~made.isfinite()).contiguous()
+    x = torch.zeros(1, old, *sizes)  # one channel per pixel
+    source: list[Any] = [1] * rank
+    source[axis] = slice(None)
+    x[(0, slice(None), *source)] = torch.where(torch.eye(old) > 0, torch.inf, 0.0)
+    index: list[Any] = [*middle]
+    index[axis] = slice(None)
+    result = operation(x, size, *options, *scales)[(0, slice(None), *index)].t()
+    return (result.clamp(-1, 1) * ~result.isfinite()).contiguous()
 
 
 @lowers(*BACKWARD, when=no_resampling)
@@ -218,7 +218,7 @@ def backward(
     return along_images(ttnn, builder, gradient, [None if each is None else each.transposed() for each in matrices])
 
 
-# -- at the points of a grid ------------------------------------------------------------------------------------------
+# -- grid_sample ------------------------------------------------------------------------------------------------------
 
 
 def no_points(
@@ -252,9 +252,11 @@ def grid_sampler_2d(
     missing = -channels % POINT_CHANNELS
     if missing:
         source = ttnn.pad(source, [(0, 0), (0, 0), (0, 0), (0, missing)], value=0.0)
-    # Points are kept in float32: in bfloat16 they would be pixels off.
+    # Points stay float32: in bfloat16 they would be pixels off.
     points = grid.row_major(DataType.FLOAT32)
-    made: Handle = ttnn.grid_sample(source, points, mode="bilinear", padding_mode="zeros", align_corners=align_corners)
+    result: Handle = ttnn.grid_sample(
+        source, points, mode="bilinear", padding_mode="zeros", align_corners=align_corners
+    )
     if missing:
-        made = ttnn.slice(made, [0, 0, 0, 0], [*made.shape[:3], channels])
-    return image_layout.value(builder, made, batch, grid.shape[1:3], x.dtype)
+        result = ttnn.slice(result, [0, 0, 0, 0], [*result.shape[:3], channels])
+    return image_layout.value(builder, result, batch, grid.shape[1:3], x.dtype)

@@ -1,4 +1,4 @@
-"""Windows of a value beside each other: unfold, im2col, and their sum back into an image, col2im."""
+"""Sliding windows: unfold, im2col, and their adjoint, col2im."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from ttnn_emulator import DataType
 aten = torch.ops.aten
 Pair = Sequence[int]
 
-MOST_SLICES = 16  # up to which windows are made of slices; beyond, they are read row by row
+MOST_SLICES = 16  # limit on slices for windows; beyond it rows are read by index
 
 
 def windows(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, size: int, step: int, dilation: int = 1) -> Value:
-    """[.., n, ..] → [.., places of the window, its elements, ..]."""
+    """[.., n, ..] → [.., window positions, elements of a window, ..]."""
     reach = (size - 1) * dilation + 1
     count = (x.shape[dim] - reach) // step + 1
     before, after = x.shape[:dim], x.shape[dim + 1 :]
@@ -36,11 +36,11 @@ def windows(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, size: int, s
         taps = [cut(ttnn, builder, x, dim, start, start + (count - 1) * step + 1, step) for start in starts]
         return join(ttnn, builder, [each.view((*before, count, 1, *after)) for each in taps], dim + 1)
     if count <= MOST_SLICES:
-        starts = [place * step for place in range(count)]
+        starts = [position * step for position in range(count)]
         parts = [cut(ttnn, builder, x, dim, start, start + reach, dilation) for start in starts]
         return join(ttnn, builder, [each.view((*before, 1, size, *after)) for each in parts], dim)
-    places = [place * step + tap * dilation for place in range(count) for tap in range(size)]
-    return picked(ttnn, builder, x, dim, places).view((*before, count, size, *after))
+    positions = [position * step + tap * dilation for position in range(count) for tap in range(size)]
+    return picked(ttnn, builder, x, dim, positions).view((*before, count, size, *after))
 
 
 @lowers(aten.unfold.default)
@@ -48,23 +48,23 @@ def unfold(ttnn: Any, builder: ProgramBuilder, x: Value, dimension: int, size: i
     if not x.ndim:
         return x.view((1,))
     dim = dimension % x.ndim
-    made = windows(ttnn, builder, x, dim, size, step)
-    return made.permute([each for each in range(made.ndim) if each != dim + 1] + [dim + 1])
+    result = windows(ttnn, builder, x, dim, size, step)
+    return result.permute([each for each in range(result.ndim) if each != dim + 1] + [dim + 1])
 
 
 @lowers(aten.im2col.default)
 def im2col(
     ttnn: Any, builder: ProgramBuilder, x: Value, kernel_size: Pair, dilation: Pair, padding: Pair, stride: Pair
 ) -> Value:
-    """[N, C, H, W] → [N, C × taps, places], one dimension after the other."""
+    """[N, C, H, W] → [N, C × taps, positions], one dimension at a time."""
     *batch, channels, _, _ = x.shape
     x = constant_pad(ttnn, builder, x, [padding[1], padding[1], padding[0], padding[0]])
     rank = len(batch)
     tall = windows(ttnn, builder, x, rank + 1, kernel_size[0], stride[0], dilation[0])  # [N, C, h, kh, W]
     wide = windows(ttnn, builder, tall, rank + 3, kernel_size[1], stride[1], dilation[1])  # [N, C, h, kh, w, kw]
     mixed = wide.permute([*range(rank + 1), rank + 2, rank + 4, rank + 1, rank + 3])
-    places = wide.shape[rank + 1] * wide.shape[rank + 3]
-    return mixed.view((*batch, channels * math.prod(kernel_size), places))
+    positions = wide.shape[rank + 1] * wide.shape[rank + 3]
+    return mixed.view((*batch, channels * math.prod(kernel_size), positions))
 
 
 @lowers(aten.col2im.default)
@@ -78,12 +78,12 @@ def col2im(
     padding: Pair,
     stride: Pair,
 ) -> Value:
-    """Patches that do not overlap only move; others are summed, in float32."""
+    """Patches without overlap are only moved; others are summed, in float32."""
     *batch, rows, _ = x.shape
     channels, rank = rows // math.prod(kernel_size), len(batch)
     height, width = output_size
-    apart = list(stride) == list(kernel_size) and list(dilation) == [1, 1] and list(padding) == [0, 0]
-    if apart and height % kernel_size[0] == 0 and width % kernel_size[1] == 0:
+    is_disjoint = list(stride) == list(kernel_size) and list(dilation) == [1, 1] and list(padding) == [0, 0]
+    if is_disjoint and height % kernel_size[0] == 0 and width % kernel_size[1] == 0:
         tall, wide = height // kernel_size[0], width // kernel_size[1]
         patches = x.view((*batch, channels, *kernel_size, tall, wide))
         mixed = patches.permute([*range(rank + 1), rank + 3, rank + 1, rank + 4, rank + 2])

@@ -1,4 +1,4 @@
-"""Batch norms: with running statistics two numbers a channel, in training the statistics of the batch itself."""
+"""Batch norms: a scale and shift per channel with running statistics; batch statistics in training."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def inference(
     variance: Value,
     eps: float,
 ) -> Value:
-    """x × scale + shift, both of one number a channel."""
-    given = [each for each in (weight, bias, mean, variance) if each is not None]
-    if all(each.is_static for each in given):
+    """x × scale + shift, with one of each per channel."""
+    parameters = [each for each in (weight, bias, mean, variance) if each is not None]
+    if all(each.is_static for each in parameters):
         scale, shift = prepared_scale(weight, bias, mean, variance, eps)
     else:
         scale, shift = device_scale(ttnn, builder, weight, bias, mean, variance, eps)
@@ -58,7 +58,7 @@ def inference(
 def prepared_scale(
     weight: Value | None, bias: Value | None, mean: Value, variance: Value, eps: float
 ) -> tuple[Value, Value]:
-    """Made once, in float32."""
+    """Scale and shift, prepared once, in float32."""
     scale = variance.prepared(torch.add, eps).prepared(torch.rsqrt)
     if weight is not None:
         scale = scale.prepared(torch.mul, weight)
@@ -75,7 +75,7 @@ def device_scale(
     variance: Value,
     eps: float,
 ) -> tuple[Value, Value]:
-    """Made on every call, in float32 as well."""
+    """Scale and shift, computed on every call, also in float32."""
     scale = ttnn.rsqrt(ttnn.add(row(variance), eps))
     if weight is not None:
         scale = ttnn.multiply(scale, row(weight))
@@ -86,27 +86,27 @@ def device_scale(
 
 
 def row(per_channel: Value) -> Handle:
-    """[C] as tiles of float32, [1, C]."""
+    """[C] as float32 tiles, [1, C]."""
     return per_channel.view((1, per_channel.numel)).tile(FLOAT32)
 
 
 def vector(builder: ProgramBuilder, handle: Handle) -> Value:
-    """One number a channel, of torch's shape [C]."""
+    """One number per channel, with torch's shape [C]."""
     channels = math.prod(handle.shape)
     return builder.value(handle, (channels,), torch.float32)
 
 
 def scaled(ttnn: Any, builder: ProgramBuilder, x: Value, scale: Value, shift: Value) -> Value:
-    """x × scale + shift in one operation, in whatever order x lies."""
+    """x × scale + shift in one operation, in the storage order of x."""
     dtype = builder.device_dtype(x.dtype)
     factors = [image_layout.per_channel(each, x.ndim) for each in (scale, shift)]
     (source, scale_here, shift_here), form = builder.aligned([x, *factors], x.shape)
     source, scale_here, shift_here = (builder.cast(each, dtype) for each in (source, scale_here, shift_here))
-    made = ttnn.addcmul(shift_here, source, scale_here, value=1.0)
-    return builder.value(made, x.shape, x.dtype, form=form)
+    result = ttnn.addcmul(shift_here, source, scale_here, value=1.0)
+    return builder.value(result, x.shape, x.dtype, form=form)
 
 
-# -- with the batch's own --------------------------------------------------------------------------------------------
+# -- with batch statistics -------------------------------------------------------------------------------------------
 
 
 @lowers(aten._native_batch_norm_legit_functional.default)
@@ -123,14 +123,14 @@ def batch_norm_functional(
     eps: float,
 ) -> tuple[Any, ...]:
     if not training:
-        made = inference(ttnn, builder, x, weight, bias, running_mean, running_var, eps)
-        return made, None, None, running_mean, running_var
-    made, mean, rstd, variance = training_norm(ttnn, builder, x, weight, bias, eps)
+        result = inference(ttnn, builder, x, weight, bias, running_mean, running_var, eps)
+        return result, None, None, running_mean, running_var
+    result, mean, rstd, variance = training_norm(ttnn, builder, x, weight, bias, eps)
     count = x.numel // x.shape[1]
     spread = ttnn.multiply(variance, count / (count - 1)) if count > 1 else variance
     moved_mean = moved(ttnn, builder, running_mean, mean, momentum)
     moved_var = moved(ttnn, builder, running_var, spread, momentum)
-    return made, vector(builder, mean), vector(builder, rstd), moved_mean, moved_var
+    return result, vector(builder, mean), vector(builder, rstd), moved_mean, moved_var
 
 
 @lowers(aten._native_batch_norm_legit.no_stats)
@@ -144,14 +144,14 @@ def batch_norm_no_stats(
     momentum: float,
     eps: float,
 ) -> tuple[Any, ...]:
-    made, mean, rstd, _ = training_norm(ttnn, builder, x, weight, bias, eps)
-    return made, vector(builder, mean), vector(builder, rstd)
+    result, mean, rstd, _ = training_norm(ttnn, builder, x, weight, bias, eps)
+    return result, vector(builder, mean), vector(builder, rstd)
 
 
 def training_norm(
     ttnn: Any, builder: ProgramBuilder, x: Value, weight: Value | None, bias: Value | None, eps: float
 ) -> tuple[Value, Handle, Handle, Handle]:
-    """The norm by the batch's own statistics; with it mean, 1 ÷ standard deviation and variance, [1, C] in float32."""
+    """The norm with batch statistics; also mean, 1 ÷ standard deviation and variance, [1, C] in float32."""
     batch, channels, *sizes = x.shape
     dtype = builder.device_dtype(x.dtype)
     pixels = builder.reshaped(image_layout.stored(ttnn, builder, x, TILE), (x.numel // channels, channels))
@@ -160,11 +160,11 @@ def training_norm(
     variance = column_mean(ttnn, builder, ttnn.multiply(centred, centred))
     rstd = ttnn.rsqrt(ttnn.add(variance, eps))
     scale = rstd if weight is None else ttnn.multiply(rstd, row(weight))
-    made = ttnn.multiply(centred, scale)
+    result = ttnn.multiply(centred, scale)
     if bias is not None:
-        made = ttnn.add(made, row(bias))
-    made = builder.reshaped(builder.cast(made, dtype), (1, 1, x.numel // channels, channels))
-    return image_layout.value(builder, made, batch, sizes, x.dtype), mean, rstd, variance
+        result = ttnn.add(result, row(bias))
+    result = builder.reshaped(builder.cast(result, dtype), (1, 1, x.numel // channels, channels))
+    return image_layout.value(builder, result, batch, sizes, x.dtype), mean, rstd, variance
 
 
 def column_mean(ttnn: Any, builder: ProgramBuilder, rows: Handle) -> Handle:
@@ -173,6 +173,6 @@ def column_mean(ttnn: Any, builder: ProgramBuilder, rows: Handle) -> Handle:
 
 
 def moved(ttnn: Any, builder: ProgramBuilder, running: Value, batch: Handle, momentum: float) -> Value:
-    """A running statistic moved towards the batch's."""
+    """A running statistic, updated with that of the batch."""
     kept = ttnn.multiply(row(running), 1 - momentum)
     return vector(builder, ttnn.add(kept, ttnn.multiply(batch, momentum)))

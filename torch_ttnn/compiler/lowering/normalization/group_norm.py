@@ -1,4 +1,4 @@
-"""Group norms, in the order of images: statistics of channels, averaged over groups by a small matrix."""
+"""Group norms, channels last: per-channel statistics, averaged over groups by a small matrix."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def group_norm(
     groups: int,
     eps: float,
 ) -> tuple[Value, Value, Value]:
-    """In float32: in bfloat16 the difference from a rounded mean would be lost."""
+    """In float32: in bfloat16 differences from a rounded mean would be lost."""
     pixel_rows = image_layout.arranged(ttnn, builder, x, (batch, 1, pixels, channels), TILE, None)
     rows = builder.cast(pixel_rows, FLOAT32)
     share = averages(builder, channels, groups)
@@ -39,22 +39,22 @@ def group_norm(
     variance = group_mean(ttnn, builder, ttnn.multiply(centred, centred), share)
     rstd = ttnn.rsqrt(ttnn.add(variance, eps))
     scale = rstd if weight is None else ttnn.multiply(rstd, channel_row(weight))
-    made = ttnn.multiply(centred, scale)
+    normed = ttnn.multiply(centred, scale)
     if bias is not None:
-        made = ttnn.add(made, channel_row(bias))
-    made = builder.reshaped(builder.cast(made, builder.device_dtype(x.dtype)), (1, 1, batch * pixels, channels))
-    result = image_layout.value(builder, made, batch, x.shape[2:], x.dtype)
+        normed = ttnn.add(normed, channel_row(bias))
+    normed = builder.reshaped(builder.cast(normed, builder.device_dtype(x.dtype)), (1, 1, batch * pixels, channels))
+    result = image_layout.value(builder, normed, batch, x.shape[2:], x.dtype)
     return result, per_group(ttnn, builder, mean, batch, groups), per_group(ttnn, builder, rstd, batch, groups)
 
 
 def averages(builder: ProgramBuilder, channels: int, groups: int) -> Value:
-    """[C, C]: what each channel's group makes of all channels."""
+    """[C, C]: averages all channels over the group of each channel."""
     size = channels // groups
     return builder.static(torch.block_diag(*[torch.full((size, size), 1 / size)] * groups))
 
 
 def group_mean(ttnn: Any, builder: ProgramBuilder, rows: Handle, share: Value) -> Handle:
-    """[N, 1, pixels, C] → [N, 1, 1, C], the mean of its group at every channel."""
+    """[N, 1, pixels, C] → [N, 1, 1, C], the group mean for every channel."""
     means = ttnn.mean(rows, dim=2, keepdim=True, compute_kernel_config=builder.accurate)
     return ttnn.matmul(means, share.tile(FLOAT32), compute_kernel_config=builder.accurate)
 
@@ -64,7 +64,7 @@ def channel_row(vector: Value) -> Handle:
 
 
 def per_group(ttnn: Any, builder: ProgramBuilder, statistic: Handle, batch: int, groups: int) -> Value:
-    """[N, 1, 1, C] → [N, groups]: that of each group's first channel."""
+    """[N, 1, 1, C] → [N, groups]: takes each group's first channel."""
     channels = statistic.shape[-1]
     rows = ttnn.to_layout(statistic, ttnn.ROW_MAJOR_LAYOUT)
     firsts = ttnn.slice(rows, [0, 0, 0, 0], [batch, 1, 1, channels], [1, 1, 1, channels // groups])

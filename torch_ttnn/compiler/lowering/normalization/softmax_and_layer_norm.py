@@ -30,13 +30,13 @@ def _normalised(ttnn: Any, builder: ProgramBuilder, handle: Handle, axis: int) -
 @lowers(aten._softmax.default)
 def softmax(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, half_to_float: bool) -> Value:
     handle, form = in_storage(builder, x)
-    made = _normalised(ttnn, builder, handle, form.axes[dim] if x.ndim else 0)
-    return builder.value(made, x.shape, x.dtype, form=form)
+    result = _normalised(ttnn, builder, handle, form.axes[dim] if x.ndim else 0)
+    return builder.value(result, x.shape, x.dtype, form=form)
 
 
 @lowers(aten._safe_softmax.default)
 def safe_softmax(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, dtype: torch.dtype | None = None) -> Value:
-    """A softmax that gives 0 where all is -inf, in place of what is not a number."""
+    """A softmax that returns 0 instead of NaN where all inputs are -inf."""
     handle, form = in_storage(builder, x, FLOAT32 if dtype is torch.float32 and x.device_dtype is FLOAT32 else None)
     return builder.value(
         softmax_of_visible(ttnn, builder, handle, form.axes[dim] if x.ndim else 0), x.shape, x.dtype, form=form
@@ -44,16 +44,16 @@ def safe_softmax(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, dtype: 
 
 
 def softmax_of_visible(ttnn: Any, builder: ProgramBuilder, handle: Handle, axis: int) -> Handle:
-    made = _normalised(ttnn, builder, handle, axis)
+    result = _normalised(ttnn, builder, handle, axis)
     largest = (
         ttnn.max(handle, dim=axis, keepdim=True, compute_kernel_config=builder.accurate) if handle.shape else handle
     )
-    return ttnn.where(ttnn.eq(largest, -math.inf), 0.0, made)
+    return ttnn.where(ttnn.eq(largest, -math.inf), 0.0, result)
 
 
 @lowers(aten._log_softmax.default)
 def log_softmax(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, half_to_float: bool) -> Value:
-    """In float32: the difference of large numbers is what counts."""
+    """In float32: the result is a difference of large numbers."""
     handle, form = in_storage(builder, x, FLOAT32)
     axis = form.axes[dim] if x.ndim else 0
     if not x.ndim:
@@ -63,8 +63,8 @@ def log_softmax(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, half_to_
     powers = ttnn.subtract(handle, largest, activations=[ttnn.UnaryWithParam(ttnn.UnaryOpType.EXP)])
     logarithm = [ttnn.UnaryWithParam(ttnn.UnaryOpType.LOG)]
     total = ttnn.add(largest, ttnn.sum(powers, **options), input_tensor_b_activations=logarithm)
-    made = ttnn.subtract(handle, total)
-    return builder.value(builder.cast(made, x.device_dtype), x.shape, x.dtype, form=form)
+    result = ttnn.subtract(handle, total)
+    return builder.value(builder.cast(result, x.device_dtype), x.shape, x.dtype, form=form)
 
 
 @lowers(aten._softmax_backward_data.default)
@@ -76,8 +76,8 @@ def softmax_backward(
     if not grad.ndim:
         return ttnn.multiply(weighted, 0.0)
     total = ttnn.sum(weighted, dim=dim, keepdim=True, compute_kernel_config=builder.accurate)
-    made = ttnn.subtract(weighted, ttnn.multiply(output.tile(FLOAT32), total))
-    return builder.cast(made, builder.device_dtype(input_dtype))
+    result = ttnn.subtract(weighted, ttnn.multiply(output.tile(FLOAT32), total))
+    return builder.cast(result, builder.device_dtype(input_dtype))
 
 
 @lowers(aten._log_softmax_backward_data.default)
@@ -89,15 +89,15 @@ def log_softmax_backward(
     if not grad.ndim:
         return ttnn.multiply(wide, 0.0)
     total = ttnn.sum(wide, dim=dim, keepdim=True, compute_kernel_config=builder.accurate)
-    made = ttnn.subtract(wide, ttnn.multiply(ttnn.exp(output.tile(FLOAT32)), total))
-    return builder.cast(made, builder.device_dtype(input_dtype))
+    result = ttnn.subtract(wide, ttnn.multiply(ttnn.exp(output.tile(FLOAT32)), total))
+    return builder.cast(result, builder.device_dtype(input_dtype))
 
 
 # -- norms over the last dimensions -------------------------------------------------------------------------------
 
 
 def _flat(x: Value, shape: Sequence[int]) -> Value:
-    """With the dimensions that are normalised as one, the last."""
+    """`x` with the normalised dimensions merged into the last."""
     return x if len(shape) == 1 else x.view((*x.shape[: x.ndim - len(shape)], math.prod(shape)))
 
 
@@ -121,13 +121,13 @@ def layer_norm(
         return result, None, None
     handle = flat.tile(FLOAT32)
     mean = _mean(ttnn, builder, handle)
-    apart = ttnn.subtract(handle, mean)
-    variance = _mean(ttnn, builder, ttnn.multiply(apart, apart))
+    centred = ttnn.subtract(handle, mean)
+    variance = _mean(ttnn, builder, ttnn.multiply(centred, centred))
     return result, mean, ttnn.rsqrt(ttnn.add(variance, eps))
 
 
 def _normed(builder: ProgramBuilder, norm: Any, x: Value, flat: Value, **options: Any) -> Value:
-    """A norm of the library over the last dimension; if that is of a sum of its own, the norm adds its parts itself."""
+    """A library norm over the last dimension. If only it reads a sum, the norm adds the summands itself."""
     tiles = flat.tile()
     parts = summands(builder.origin.args[0], tiles)
     if parts is not None:
@@ -171,18 +171,18 @@ def layer_norm_backward(
     def as_rows(value: Value, columns: int) -> Handle:
         return value.view((value.numel // columns, columns)).tile(FLOAT32)
 
-    given, scale = as_rows(grad, width), as_rows(rstd, 1)
+    gradients, scale = as_rows(grad, width), as_rows(rstd, 1)
     normal = ttnn.multiply(ttnn.subtract(as_rows(x, width), as_rows(mean, 1)), scale)
     results: list[Any] = [None, None, None]
     if output_mask[0]:
-        h = given if weight is None else ttnn.multiply(given, as_rows(weight, width))
+        h = gradients if weight is None else ttnn.multiply(gradients, as_rows(weight, width))
         along = _mean(ttnn, builder, ttnn.multiply(h, normal))
-        apart = ttnn.subtract(ttnn.subtract(h, _mean(ttnn, builder, h)), ttnn.multiply(normal, along))
-        results[0] = _cast_to(builder, ttnn.multiply(apart, scale), x, (rows, width))
+        difference = ttnn.subtract(ttnn.subtract(h, _mean(ttnn, builder, h)), ttnn.multiply(normal, along))
+        results[0] = _cast_to(builder, ttnn.multiply(difference, scale), x, (rows, width))
     if output_mask[1] and weight is not None:
-        results[1] = _cast_to(builder, _total(ttnn, builder, ttnn.multiply(given, normal)), weight, (1, width))
+        results[1] = _cast_to(builder, _total(ttnn, builder, ttnn.multiply(gradients, normal)), weight, (1, width))
     if output_mask[2] and bias is not None:
-        results[2] = _cast_to(builder, _total(ttnn, builder, given), bias, (1, width))
+        results[2] = _cast_to(builder, _total(ttnn, builder, gradients), bias, (1, width))
     return results[0], results[1], results[2]
 
 
@@ -191,6 +191,6 @@ def _total(ttnn: Any, builder: ProgramBuilder, handle: Handle) -> Handle:
 
 
 def _cast_to(builder: ProgramBuilder, handle: Handle, like: Value, shape: tuple[int, int]) -> Value:
-    """As a gradient of `like`."""
-    made = builder.value(builder.cast(handle, builder.device_dtype(like.dtype)), shape, like.dtype)
-    return made.view(like.shape)
+    """Cast to the type of a gradient of `like`."""
+    result = builder.value(builder.cast(handle, builder.device_dtype(like.dtype)), shape, like.dtype)
+    return result.view(like.shape)

@@ -1,4 +1,4 @@
-"""Attention: the library's kernel where it takes a case, else two products and a softmax."""
+"""Attention: the library's fused kernel where it applies, else two products and a softmax."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from ttnn_emulator import TILE_SIZE, DataType
 aten = torch.ops.aten
 
 BFLOAT16, FLOAT32 = DataType.BFLOAT16, DataType.FLOAT32
-# What stands for -inf in a mask. The kernel takes the padding of tiles for the lowest float of all, so that must be
-# lower; whoever sees nothing else weighs all keys alike, as torch does for a row of its lowest floats.
+# Replaces -inf in a mask. The kernel fills tile padding with the lowest float, which must be lower. A query that sees
+# no key weighs all keys equally, as torch does for a row of lowest floats.
 HIDDEN = -1e30
-# The kernel keeps rows of queries, keys, values and results in L1, 520 bytes a core for each number of their width:
-# beyond this it does not fit (attention over channels has as many numbers in a row as an image has pixels).
+# The kernel keeps rows of queries, keys, values and results in L1, 520 bytes per core and element of their width:
+# beyond this they do not fit (attention over channels has rows as wide as an image has pixels).
 WIDEST = 2560
 LOWEST_BIAS = -1e9  # at or below this an entry of an additive mask hides its key
 
 
 @dataclass(frozen=True)
 class Mask:
-    """What is added to scores, and which queries see any key at all (None: all of them)."""
+    """The additive mask, and which queries see any key at all (None: all of them)."""
 
     added: Handle | None = None
     seeing: Handle | None = None
@@ -41,7 +41,7 @@ _masks: weakref.WeakKeyDictionary[Value, dict[tuple[int, int], Mask]] = weakref.
 
 
 def mask_of(ttnn: Any, builder: ProgramBuilder, mask: Value | None, queries: int, keys: int, is_causal: bool) -> Mask:
-    """A mask as the kernel takes it; all layers of a model that share one share what is made of it."""
+    """A mask as the kernel takes it. Layers that share a mask share the converted one."""
     if mask is None and not is_causal:
         return Mask()
     if mask is None:
@@ -77,7 +77,7 @@ def _made(ttnn: Any, builder: ProgramBuilder, mask: Value, queries: int, keys: i
         seeing = ttnn.max(handle, **options)
         added = ttnn.where(handle, 0.0, HIDDEN)
     else:
-        # The lowest float32 is not -inf, but rounds to it: what comes from the host keeps its bits.
+        # The lowest float32 is not -inf, but rounds to it: a mask from the host is uploaded unrounded.
         handle = mask.tile() if mask.is_on_device else builder.upload(mask, TILE, FLOAT32)
         seeing = builder.cast(ttnn.ne(ttnn.max(handle, **options), -math.inf), BFLOAT16)
         added = builder.cast(ttnn.maximum(handle, HIDDEN), BFLOAT16)
@@ -116,22 +116,22 @@ def _is_causal(hidden: torch.Tensor, queries: int, keys: int) -> bool:
     return bool((hidden == later).all())
 
 
-# -- the two ways -------------------------------------------------------------------------------------------------
+# -- computation --------------------------------------------------------------------------------------------------
 
 
 def attend(ttnn: Any, builder: ProgramBuilder, q: Value, k: Value, v: Value, mask: Mask, scale: float) -> Value:
-    """Attention of [batch, heads, length, width]; fewer heads of keys than of queries are shared."""
+    """Attention of [batch, heads, length, width]; queries may share key heads (GQA)."""
     fits = q.shape[0] == k.shape[0] and k.shape[3] == v.shape[3] and q.shape[3] <= WIDEST
     if builder.float_dtype is FLOAT32 or not fits:
-        made, _ = _by_products(ttnn, builder, q, k, v, mask, scale, with_sums=False)
-        return made
+        result, _ = _by_products(ttnn, builder, q, k, v, mask, scale, with_sums=False)
+        return result
     width = q.shape[3]
     missing = -width % TILE_SIZE
     operands = [builder.cast(each.tile(), BFLOAT16) for each in (q, k, v)]
     if missing:
         operands = [ttnn.pad(each, [(0, 0), (0, 0), (0, 0), (0, missing)], 0.0) for each in operands]
     options: dict[str, Any] = {} if mask.added is None else {"attn_mask": mask.added}
-    made = ttnn.transformer.scaled_dot_product_attention(
+    result = ttnn.transformer.scaled_dot_product_attention(
         *operands,
         is_causal=mask.is_causal,
         scale=scale,
@@ -140,10 +140,10 @@ def attend(ttnn: Any, builder: ProgramBuilder, q: Value, k: Value, v: Value, mas
         **options,
     )
     if missing:
-        made = ttnn.slice(made, [0, 0, 0, 0], list(q.shape), [1, 1, 1, 1])
+        result = ttnn.slice(result, [0, 0, 0, 0], list(q.shape), [1, 1, 1, 1])
     if mask.seeing is not None:
-        made = ttnn.multiply(made, mask.seeing)
-    return builder.value(made, q.shape, q.dtype)
+        result = ttnn.multiply(result, mask.seeing)
+    return builder.value(result, q.shape, q.dtype)
 
 
 def _scores(ttnn: Any, builder: ProgramBuilder, q: Handle, k: Handle, mask: Mask, scale: float) -> Handle:
@@ -169,19 +169,19 @@ def _shared_heads(ttnn: Any, x: Value, heads: int) -> Handle:
 def _by_products(
     ttnn: Any, builder: ProgramBuilder, q: Value, k: Value, v: Value, mask: Mask, scale: float, with_sums: bool
 ) -> tuple[Value, Handle | None]:
-    """Also the logarithm of the sum over each row, which training keeps."""
+    """With two products and a softmax; also the logsumexp of each row, which training saves."""
     keys, values = _shared_heads(ttnn, k, q.shape[1]), _shared_heads(ttnn, v, q.shape[1])
     scores = _scores(ttnn, builder, q.tile(), keys, mask, scale)
     weights = _weights(ttnn, builder, scores, mask)
-    made = ttnn.matmul(weights, values, dtype=builder.device_dtype(q.dtype), compute_kernel_config=builder.accurate)
-    result = builder.value(made, (*q.shape[:3], v.shape[3]), q.dtype)
+    output = ttnn.matmul(weights, values, dtype=builder.device_dtype(q.dtype), compute_kernel_config=builder.accurate)
+    result = builder.value(output, (*q.shape[:3], v.shape[3]), q.dtype)
     if not with_sums:
         return result, None
     options = {"dim": -1, "keepdim": True, "compute_kernel_config": builder.accurate}
     largest = ttnn.max(scores, **options)
     sums = ttnn.add(ttnn.log(ttnn.sum(ttnn.exp(ttnn.subtract(scores, largest)), **options)), largest)
     if mask.seeing is not None:
-        sums = ttnn.multiply(sums, builder.cast(mask.seeing, FLOAT32))  # torch's sum for a row that sees nothing is 0
+        sums = ttnn.multiply(sums, builder.cast(mask.seeing, FLOAT32))  # torch returns 0 for a query that sees no key
     return result, sums
 
 
@@ -257,7 +257,7 @@ def flash_attention_backward(
     attn_mask: Value | None = None,
     scale: float | None = None,
 ) -> tuple[Any, Any, Any]:
-    """The weights are computed anew, then the gradients of the two products and of the softmax between them."""
+    """Recomputes the weights, then the gradients of the two products and the softmax between them."""
     _no_dropout(dropout_p)
     if k.shape[1] != q.shape[1]:
         refuse("the gradient of shared heads of keys")

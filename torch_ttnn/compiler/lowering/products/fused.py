@@ -1,4 +1,4 @@
-"""What fusions put into a graph: activations within products, heads split at once, rotary embedding, masked softmax."""
+"""Lowerings of fusion composites: products with activations, split heads, rotary embedding, masked softmax."""
 
 from __future__ import annotations
 
@@ -55,17 +55,17 @@ def qkv_heads(ttnn: Any, builder: ProgramBuilder, x: Value, heads: int, kv_heads
 def _sliced_heads(
     ttnn: Any, builder: ProgramBuilder, x: Value, heads: int, kv_heads: int
 ) -> tuple[Value, Value, Value]:
-    """Heads that the library's operation does not take: three slices, each seen as heads."""
+    """For heads that the library's operation does not support: three slices, each viewed as heads."""
     batch, length, total = x.shape
     width = total // (heads + 2 * kv_heads)
-    handle, start, made = x.tile(), 0, []
+    handle, start, result = x.tile(), 0, []
     for count in (heads, kv_heads, kv_heads):
         end = start + count * width
         piece = ttnn.slice(handle, [0, 0, start], [batch, length, end], [1, 1, 1])
         seen = builder.value(piece, (batch, length, count * width), x.dtype).view((batch, length, count, width))
-        made.append(seen.permute((0, 2, 1, 3)))
+        result.append(seen.permute((0, 2, 1, 3)))
         start = end
-    return made[0], made[1], made[2]
+    return result[0], result[1], result[2]
 
 
 # -- softmax ----------------------------------------------------------------------------------------------------------
@@ -99,10 +99,10 @@ def rotary_embedding(
 ) -> Any:
     cos, sin = cos.with_rank(x.ndim), sin.with_rank(x.ndim)
     if x.ndim == 4 and cos.shape[2] == sin.shape[2] == 1 and x.shape[2] > 1:
-        # [B, S, H, D]: with the positions next to the width, as attention wants them and as fills tiles.
+        # [B, S, H, D]: move positions next to the width, as attention needs them and as fills tiles.
         swapped = [each.permute((0, 2, 1, 3)) for each in (x, cos, sin)]
-        made = rotary_embedding(ttnn, builder, *swapped, interleaved, width)
-        return builder.value(made, swapped[0].shape, x.dtype).permute((0, 2, 1, 3))
+        result = rotary_embedding(ttnn, builder, *swapped, interleaved, width)
+        return builder.value(result, swapped[0].shape, x.dtype).permute((0, 2, 1, 3))
     if not interleaved and _is_whole(ttnn, x, cos, sin, width):
         handle = ttnn.experimental.rotary_embedding(x.tile(), cos.tile(BFLOAT16), sin.tile(BFLOAT16))
         if handle.shape == x.shape:
@@ -110,12 +110,12 @@ def rotary_embedding(
         return ttnn.slice(handle, [0] * x.ndim, list(x.shape), [1] * x.ndim)
     missing = x.shape[-1] - width
     cosines, sines = [_widened(ttnn, each, missing, fill) for each, fill in ((cos, 1.0), (sin, 0.0))]
-    turned = _turned(ttnn, builder, x, builder.static(turning_matrix(x.shape[-1], width, interleaved)))
-    return ttnn.add(ttnn.multiply(x, cosines), ttnn.multiply(turned, sines))
+    rotated = _rotated(ttnn, builder, x, builder.static(rotation_matrix(x.shape[-1], width, interleaved)))
+    return ttnn.add(ttnn.multiply(x, cosines), ttnn.multiply(rotated, sines))
 
 
 def _is_whole(ttnn: Any, x: Value, cos: Value, sin: Value, width: int) -> bool:
-    """What the library's kernel takes: whole heads in bfloat16, one table of positions for all of them."""
+    """Whether the library's kernel applies: whole heads in bfloat16, one table of positions for all of them."""
     table = (1, 1, *x.shape[-2:])
     fits = x.ndim == 4 and cos.shape == sin.shape == table and width == x.shape[-1]
     return fits and (width == TILE_SIZE or width % (2 * TILE_SIZE) == 0) and x.device_dtype is BFLOAT16
@@ -129,8 +129,8 @@ def _widened(ttnn: Any, x: Value, missing: int, fill: float) -> Any:
     return ttnn.pad(x.tile(), [(0, 0)] * (x.ndim - 1) + [(0, missing)], fill)
 
 
-def turning_matrix(size: int, width: int, interleaved: bool) -> torch.Tensor:
-    """x @ matrix puts -b, a in the place of each pair a, b within the width, and 0 beyond it."""
+def rotation_matrix(size: int, width: int, interleaved: bool) -> torch.Tensor:
+    """x @ matrix maps each pair (a, b) within the width to (-b, a), and yields 0 beyond it."""
     matrix = torch.zeros(size, size)
     half = width // 2
     first = torch.arange(0, width, 2) if interleaved else torch.arange(half)
@@ -140,8 +140,8 @@ def turning_matrix(size: int, width: int, interleaved: bool) -> torch.Tensor:
     return matrix
 
 
-def _turned(ttnn: Any, builder: ProgramBuilder, x: Value, matrix: Value) -> Handle:
-    """Exact in bfloat16, as every sum has one term; float32 goes through the matrix unit in three such parts."""
+def _rotated(ttnn: Any, builder: ProgramBuilder, x: Value, matrix: Value) -> Handle:
+    """Exact in bfloat16, as every sum has one term; a float32 operand is multiplied in three bfloat16 parts."""
     handle = x.tile()
     if handle.dtype is not FLOAT32:
         return ttnn.matmul(handle, matrix.tile(handle.dtype), compute_kernel_config=builder.accurate)
@@ -149,7 +149,7 @@ def _turned(ttnn: Any, builder: ProgramBuilder, x: Value, matrix: Value) -> Hand
     for _ in range(3):
         part = builder.cast(handle, BFLOAT16)
         handle = ttnn.subtract(handle, builder.cast(part, FLOAT32))
-        turned = ttnn.matmul(part, matrix.tile(BFLOAT16), dtype=FLOAT32, compute_kernel_config=builder.accurate)
-        total = turned if total is None else ttnn.add(total, turned)
+        term = ttnn.matmul(part, matrix.tile(BFLOAT16), dtype=FLOAT32, compute_kernel_config=builder.accurate)
+        total = term if total is None else ttnn.add(total, term)
     assert total is not None
     return total

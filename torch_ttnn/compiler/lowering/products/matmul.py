@@ -31,7 +31,7 @@ def product(
 ) -> Handle:
     """x @ y + bias, then an activation, in one call; `bias` is one row.
 
-    An operand that is a transposition of what is stored goes in as it is stored.
+    An operand that is a transposed view is passed as stored.
     """
     for operand in (x, y):
         if not operand.is_float:
@@ -56,9 +56,9 @@ def product(
 
 
 def _flattened(builder: ProgramBuilder, x: Value, y: Value) -> tuple[Value, Value]:
-    """For rows that are flattened images: the image as it is stored, and the weight's rows in that order.
+    """For rows that are flattened images: the image in storage order, and the weight's rows in the same order.
 
-    So nothing is moved on a call to bring channels back to where torch has them.
+    So no call has to move channels back to torch's order.
     """
     node = x.base().node if x.is_on_device and not x.is_static else None
     if node is None or not y.is_static or (x.ndim, y.ndim) != (2, 2) or PATH.get(node) != "ttnn.permute":
@@ -68,15 +68,15 @@ def _flattened(builder: ProgramBuilder, x: Value, y: Value) -> tuple[Value, Valu
     shape = SPEC[node].spec.shape
     if order[0] != 0 or shape[0] != x.shape[0]:
         return x, y
-    stored = sorted(range(1, len(order)), key=order.__getitem__)  # torch's dimensions, as they are stored
-    apart = y.view((*shape[1:], y.shape[1]))
-    rows = apart.permute((*[dim - 1 for dim in stored], len(stored))).view(y.shape)
+    stored = sorted(range(1, len(order)), key=order.__getitem__)  # torch's dimensions in storage order
+    as_image = y.view((*shape[1:], y.shape[1]))
+    rows = as_image.permute((*[dim - 1 for dim in stored], len(stored))).view(y.shape)
     image = Handle(source, SPEC[source])
     return builder.value(builder.reshaped(image, x.shape), x.shape, x.dtype), rows
 
 
 def _as_stored(x: Value) -> tuple[Value, bool]:
-    """The operand, or its transposition if that is how it lies on the device."""
+    """The operand, or its transpose if that is how it is stored on the device."""
     if x.is_static or x.ndim < 2 or x.form.is_plain:
         return x, False
     swapped = x.permute([*range(x.ndim - 2), x.ndim - 1, x.ndim - 2])
@@ -84,16 +84,16 @@ def _as_stored(x: Value) -> tuple[Value, bool]:
 
 
 def _operand(builder: ProgramBuilder, x: Value) -> Handle:
-    """Weights take the format that the user chose for them."""
+    """Converts weights to the format that the user chose for them."""
     block_float = BLOCK_FLOATS.get(builder.options.weights)
     if not x.is_static or block_float is None or x.ndim < 2:
         return x.tile()
-    x.base()  # uploaded as it is, so that others who read this weight lose nothing
+    x.base()  # upload unconverted first: other readers of this weight keep full precision
     return x.tile(block_float)
 
 
 def _result_dtype(builder: ProgramBuilder) -> DataType:
-    """Sums are float32 anyway: they stay so for a norm that adds them to something, and for a router."""
+    """Accumulation is in float32; the result stays float32 for a norm that adds it to a residual, and for a router."""
     stays_wide = is_read_by_norm_only(builder.origin) or is_score(builder.origin)
     return DataType.FLOAT32 if stays_wide else builder.float_dtype
 
@@ -102,20 +102,20 @@ def _plus(
     ttnn: Any,
     builder: ProgramBuilder,
     bias: Value,
-    made: Handle,
+    result: Handle,
     shape: tuple[int, ...],
     beta: float,
     alpha: float,
     activation: str | None,
 ) -> Any:
-    """beta × bias + alpha × made, then an activation; with beta = 0 the bias is not looked at, as in torch."""
+    """beta × bias + alpha × result, then an activation; with beta = 0 the bias is ignored, as in torch."""
     if alpha != 1:
-        made = ttnn.multiply(made, alpha)
+        result = ttnn.multiply(result, alpha)
     if beta != 0:
-        made = builder.reshaped(made, shape)
-        term = builder.cast(bias.tile(), made.dtype)
-        made = ttnn.add(made, term if beta == 1 else ttnn.multiply(term, beta))
-    return made if activation is None else getattr(ttnn, activation)(made)
+        result = builder.reshaped(result, shape)
+        term = builder.cast(bias.tile(), result.dtype)
+        result = ttnn.add(result, term if beta == 1 else ttnn.multiply(term, beta))
+    return result if activation is None else getattr(ttnn, activation)(result)
 
 
 @lowers(aten.mm.default, aten.bmm.default)
@@ -152,8 +152,8 @@ def baddbmm(
 def addbmm(
     ttnn: Any, builder: ProgramBuilder, bias: Value, x: Value, y: Value, *, beta: float = 1, alpha: float = 1
 ) -> Handle:
-    made = ttnn.sum(product(ttnn, builder, x, y), dim=0, compute_kernel_config=builder.accurate)
-    return _plus(ttnn, builder, bias, made, (x.shape[1], y.shape[2]), beta, alpha, None)
+    result = ttnn.sum(product(ttnn, builder, x, y), dim=0, compute_kernel_config=builder.accurate)
+    return _plus(ttnn, builder, bias, result, (x.shape[1], y.shape[2]), beta, alpha, None)
 
 
 @lowers(aten.mv.default)
@@ -178,5 +178,5 @@ def linear(ttnn: Any, builder: ProgramBuilder, x: Value, weight: Value, bias: Va
     if weight.ndim != 2 or x.ndim == 0:
         refuse("a linear layer whose weight is no matrix")
     rows = x.view((x.numel // x.shape[-1], x.shape[-1]))
-    made = product(ttnn, builder, rows, weight.permute((1, 0)), bias)
-    return builder.reshaped(made, (*x.shape[:-1], weight.shape[0]))
+    result = product(ttnn, builder, rows, weight.permute((1, 0)), bias)
+    return builder.reshaped(result, (*x.shape[:-1], weight.shape[0]))

@@ -1,7 +1,7 @@
 """Gradients of recurrent layers: the loop over states, from the last step to the first, unrolled in the program.
 
-Gates are a dimension of their own here, [T, gates, B, H]: one multiplication gives the gradients of all gates, one
-product with the weights of each gate, [gates, H, H], and a sum over gates the gradient of the state before.
+Gates are a separate dimension here, [T, gates, B, H]. One multiplication yields the gradients of all gates. One batched
+product with the weights, [gates, H, H], and a sum over gates yield the gradient of the previous state.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ operators = torch.ops.torch_ttnn
 
 
 class _Loop:
-    """What both loops share."""
+    """State shared by both loops."""
 
     def __init__(self, ttnn: Any, builder: ProgramBuilder, grad: Value, w_hh: Value, gates: int, reverse: bool) -> None:
         require_few_steps(grad.shape[0])
@@ -30,7 +30,7 @@ class _Loop:
         self.order = steps(self.count, not reverse)
         self.grad = _apart(grad).tile()
         self.weight = w_hh.view((1, gates, w_hh.shape[0] // gates, w_hh.shape[1])).tile()
-        self.after: Handle | None = None  # what the step after adds to the gradient of a hidden state
+        self.after: Handle | None = None  # the contribution of the next step to the gradient of a hidden state
 
     def hidden(self, step: int) -> Handle:
         """The gradient of a hidden state, [1, 1, B, size]."""
@@ -38,14 +38,14 @@ class _Loop:
         return own if self.after is None else self.ttnn.add(own, self.after)
 
     def through_gates(self, gates: Handle) -> Handle:
-        """The gradient of the hidden state before from those of the gates, [1, gates, B, H]."""
+        """The gradient of the previous hidden state from those of the gates, [1, gates, B, H]."""
         options = {"compute_kernel_config": self.builder.accurate}
-        made = self.ttnn.matmul(gates, self.weight, **options)
-        return made if gates.shape[1] == 1 else self.ttnn.sum(made, dim=1, keepdim=True, **options)
+        result = self.ttnn.matmul(gates, self.weight, **options)
+        return result if gates.shape[1] == 1 else self.ttnn.sum(result, dim=1, keepdim=True, **options)
 
-    def sequence(self, made: Sequence[Handle]) -> Handle:
-        """Of all steps, [T, B, size]."""
-        ordered = [made[place] for place in self.order] if self.order[0] else list(made)
+    def sequence(self, result: Sequence[Handle]) -> Handle:
+        """All steps, concatenated, [T, B, size]."""
+        ordered = [result[step] for step in self.order] if self.order[0] else list(result)
         whole = joined(self.ttnn, ordered)
         return self.builder.reshaped(whole, (self.count, *whole.shape[2:]))
 

@@ -1,8 +1,8 @@
-"""Recurrent layers: one product for the inputs of all time steps, then a loop that is unrolled in the program.
+"""Recurrent layers: one product for the inputs of all time steps, then a loop unrolled in the program.
 
-Gates lie side by side in the columns of one matrix, each padded to whole tiles, so that a step multiplies once and cuts
-gates out without moving anything within tiles. Padding stays zero in all states: rows and columns of zeros are all that
-meets it. Sums and cells are float32, for a cell adds up over the whole sequence; hidden states are what the matrix unit
+Gates are concatenated in the columns of one matrix, each padded to whole tiles, so that a step needs one product and
+slices gates at tile boundaries. Padding stays zero in all states: it only meets rows and columns of zeros. Sums and
+cells are float32, since a cell accumulates over the whole sequence; hidden states are in the dtype that the matrix unit
 multiplies.
 """
 
@@ -27,10 +27,10 @@ from ttnn_emulator import TILE_SIZE, DataType
 operators = torch.ops.torch_ttnn
 
 FLOAT32 = DataType.FLOAT32
-MOST_JOINED = 32  # tensors in one `ttnn.concat`; a kernel's arguments grow with them
+MOST_JOINED = 32  # tensors per `ttnn.concat`; kernel arguments grow with them
 
 
-MOST_STEPS = 4096  # of a loop that is unrolled: some 45,000 calls of an LSTM, and a quarter of a minute to write them
+MOST_STEPS = 4096  # of an unrolled loop: some 45,000 calls for an LSTM, which take 15 s to record
 
 
 def require_few_steps(count: int) -> None:
@@ -46,38 +46,38 @@ def in_tiles(size: int) -> int:
 @prepares
 def gate_columns(weight: torch.Tensor, gates: int, rows: int) -> torch.Tensor:
     """[gates x H, K] as [rows, gates x columns]: transposed, and each gate padded to whole tiles."""
-    size, given = weight.shape[0] // gates, weight.shape[1]
-    apart = F.pad(weight.view(gates, size, given), (0, rows - given, 0, in_tiles(size) - size))
-    return apart.flatten(0, 1).T
+    size, inputs = weight.shape[0] // gates, weight.shape[1]
+    by_gate = F.pad(weight.view(gates, size, inputs), (0, rows - inputs, 0, in_tiles(size) - size))
+    return by_gate.flatten(0, 1).T
 
 
 @prepares
 def gate_row(bias: torch.Tensor, gates: int) -> torch.Tensor:
     """[gates x H] as one row, each gate padded to whole tiles."""
-    apart = bias.view(gates, -1)
-    return F.pad(apart, (0, in_tiles(apart.shape[1]) - apart.shape[1])).reshape(1, -1)
+    by_gate = bias.view(gates, -1)
+    return F.pad(by_gate, (0, in_tiles(by_gate.shape[1]) - by_gate.shape[1])).reshape(1, -1)
 
 
 @prepares
 def recurrent_bias_of_new_gate(bias: torch.Tensor) -> torch.Tensor:
-    """Of a GRU: r multiplies it, so it cannot be added to the bias of the inputs as those of r and z are."""
+    """Of a GRU: r multiplies it, so it cannot be merged into the input bias, as those of r and z can."""
     return torch.cat([torch.zeros_like(bias[: 2 * len(bias) // 3]), bias[2 * len(bias) // 3 :]])
 
 
 @prepares
-def joint_bias_of_gru(given: torch.Tensor, recurrent: torch.Tensor) -> torch.Tensor:
-    """What is added to the inputs' sums: both biases of r and z, the first of n."""
-    return given + recurrent - recurrent_bias_of_new_gate(recurrent)
+def joint_bias_of_gru(input_bias: torch.Tensor, recurrent: torch.Tensor) -> torch.Tensor:
+    """The bias of the input projection: both biases of r and z, the input bias of n."""
+    return input_bias + recurrent - recurrent_bias_of_new_gate(recurrent)
 
 
 def _columns(ttnn: Any, builder: ProgramBuilder, weight: Value, gates: int, rows: int) -> Value:
     if weight.is_static:
         return weight.prepared(gate_columns, gates, rows)
-    size, given = weight.shape[0] // gates, weight.shape[1]
-    apart = padded(
-        ttnn, builder, weight.view((gates, size, given)), [(0, 0), (0, in_tiles(size) - size), (0, rows - given)], 0.0
+    size, inputs = weight.shape[0] // gates, weight.shape[1]
+    by_gate = padded(
+        ttnn, builder, weight.view((gates, size, inputs)), [(0, 0), (0, in_tiles(size) - size), (0, rows - inputs)], 0.0
     )
-    return apart.view((gates * in_tiles(size), rows)).permute((1, 0))
+    return by_gate.view((gates * in_tiles(size), rows)).permute((1, 0))
 
 
 def _row(ttnn: Any, builder: ProgramBuilder, bias: Value | None, gates: int) -> Value | None:
@@ -109,7 +109,7 @@ def _state(ttnn: Any, builder: ProgramBuilder, state: Value, dtype: DataType) ->
 
 
 def joined(ttnn: Any, handles: Sequence[Handle], dim: int = 0) -> Handle:
-    """One after the other, some at a time."""
+    """Concatenates in batches of limited size."""
     while len(handles) > 1:
         groups = [handles[start : start + MOST_JOINED] for start in range(0, len(handles), MOST_JOINED)]
         handles = [ttnn.concat(group, dim=dim) if len(group) > 1 else group[0] for group in groups]
@@ -135,19 +135,19 @@ def columns_from(ttnn: Any, handle: Handle, start: int, end: int) -> Handle:
 
 
 class Layer:
-    """What layers of all kinds share: the sums of the inputs, and how results leave."""
+    """Shared by all layer types: the input projection, and the conversion of results."""
 
     def __init__(self, ttnn: Any, builder: ProgramBuilder, x: Value, w_hh: Value, gates: int, reverse: bool) -> None:
         require_few_steps(x.shape[0])
         self.ttnn, self.builder, self.gates = ttnn, builder, gates
         self.count, self.batch = x.shape[:2]
-        self.hidden = w_hh.shape[0] // gates  # features of a gate
+        self.hidden = w_hh.shape[0] // gates  # features per gate
         self.width = in_tiles(self.hidden)
         self.order = steps(self.count, reverse)
         self.x = x
 
     def of_inputs(self, w_ih: Value, bias: Value | None) -> Handle:
-        """What the inputs add to the gates in all steps, [T, B, gates]."""
+        """The input projection of all steps, [T, B, gates]."""
         columns = _columns(self.ttnn, self.builder, w_ih, self.gates, w_ih.shape[1])
         return product(
             self.ttnn, self.builder, self.x, columns, _row(self.ttnn, self.builder, bias, self.gates), dtype=FLOAT32
@@ -165,9 +165,9 @@ class Layer:
     def gate(self, sums: Handle, number: int) -> Handle:
         return columns_from(self.ttnn, sums, number * self.width, (number + 1) * self.width)
 
-    def sequence(self, made: Sequence[Handle], size: int) -> Handle:
-        """States of all steps, in the order in which they were made, as [T, B, size]."""
-        ordered = [made[place] for place in self.order] if self.order[0] else list(made)
+    def sequence(self, result: Sequence[Handle], size: int) -> Handle:
+        """States of all steps, in the order of computation, as [T, B, size]."""
+        ordered = [result[step] for step in self.order] if self.order[0] else list(result)
         return columns_from(self.ttnn, joined(self.ttnn, ordered), 0, size)
 
     def stacked(self, sums: Sequence[Handle], gates: int) -> Handle:
@@ -198,7 +198,7 @@ def lstm_layer(
     reverse: bool,
 ) -> tuple[Any, ...]:
     layer = Layer(ttnn, builder, x, w_hh, 4, reverse)
-    given = layer.of_inputs(w_ih, _sum(ttnn, builder, b_ih, b_hh))
+    projected = layer.of_inputs(w_ih, _sum(ttnn, builder, b_ih, b_hh))
     weight = layer.recurrent(w_hh)
     projection = None if w_hr is None else _columns(ttnn, builder, w_hr, 1, layer.width).tile()
     hidden, cell = _state(ttnn, builder, h, builder.float_dtype), _state(ttnn, builder, c, FLOAT32)
@@ -207,7 +207,7 @@ def lstm_layer(
     cells: list[Handle] = []
     gates: list[Handle] = []
     for step in layer.order:
-        sums = ttnn.add(layer.times(hidden, weight), at(ttnn, given, step))
+        sums = ttnn.add(layer.times(hidden, weight), at(ttnn, projected, step))
         i, f, g, o = [layer.gate(sums, number) for number in range(4)]
         new = ttnn.multiply(i, g, input_tensor_a_activations=sigmoid, input_tensor_b_activations=tanh)
         cell = ttnn.add(ttnn.multiply(f, cell, input_tensor_a_activations=sigmoid), new)
@@ -241,7 +241,7 @@ def gru_layer(
 ) -> tuple[Any, ...]:
     layer = Layer(ttnn, builder, x, w_hh, 3, reverse)
     of_new, joint = _gru_biases(ttnn, builder, b_ih, b_hh)
-    given = layer.of_inputs(w_ih, joint)
+    projected = layer.of_inputs(w_ih, joint)
     weight = layer.recurrent(w_hh)
     bias = None if of_new is None else of_new.tile()
     hidden = _state(ttnn, builder, h, builder.float_dtype)
@@ -251,10 +251,10 @@ def gru_layer(
     gates: list[Handle] = []
     for step in layer.order:
         of_hidden = layer.times(hidden, weight, bias)
-        sums = ttnn.add(columns_at(ttnn, given, step, 0, 2 * width), columns_from(ttnn, of_hidden, 0, 2 * width))
+        sums = ttnn.add(columns_at(ttnn, projected, step, 0, 2 * width), columns_from(ttnn, of_hidden, 0, 2 * width))
         r, z, kept = layer.gate(sums, 0), layer.gate(sums, 1), layer.gate(of_hidden, 2)
         part = ttnn.multiply(r, kept, input_tensor_a_activations=sigmoid)
-        n = ttnn.add(columns_at(ttnn, given, step, 2 * width, 3 * width), part)
+        n = ttnn.add(columns_at(ttnn, projected, step, 2 * width, 3 * width), part)
         # tanh(n) + sigmoid(z) (h - tanh(n))
         change = ttnn.subtract(hidden, n, input_tensor_b_activations=tanh, dtype=FLOAT32)
         part = ttnn.multiply(z, change, input_tensor_a_activations=sigmoid)
@@ -268,7 +268,7 @@ def gru_layer(
 def _gru_biases(
     ttnn: Any, builder: ProgramBuilder, b_ih: Value | None, b_hh: Value | None
 ) -> tuple[Value | None, Value | None]:
-    """What is added to the recurrent sums (a row of gates), and what to those of the inputs."""
+    """The bias of the recurrent projection (a row of gates), and that of the input projection."""
     if b_ih is None or b_hh is None:
         return None, b_ih
     if b_ih.is_static and b_hh.is_static:
@@ -290,12 +290,12 @@ def rnn_layer(
     reverse: bool,
 ) -> Handle:
     layer = Layer(ttnn, builder, x, w_hh, 1, reverse)
-    given = layer.of_inputs(w_ih, _sum(ttnn, builder, b_ih, b_hh))
+    projected = layer.of_inputs(w_ih, _sum(ttnn, builder, b_ih, b_hh))
     weight, hidden = layer.recurrent(w_hh), _state(ttnn, builder, h, builder.float_dtype)
     function = _function(ttnn, activation.upper())
     states: list[Handle] = []
     for step in layer.order:
         sums = layer.times(hidden, weight)
-        hidden = ttnn.add(sums, at(ttnn, given, step), activations=function, dtype=builder.float_dtype)
+        hidden = ttnn.add(sums, at(ttnn, projected, step), activations=function, dtype=builder.float_dtype)
         states.append(hidden)
     return layer.sequence(states, layer.hidden)

@@ -1,4 +1,4 @@
-"""The negative log-likelihood of classes, and its gradient; other losses decompose into what is lowered."""
+"""Negative log-likelihood loss, and its gradient; other losses are decomposed."""
 
 from __future__ import annotations
 
@@ -19,22 +19,24 @@ NONE, MEAN, SUM = range(3)
 
 
 class _Targets:
-    """Which class each place has, as a tensor of ones and zeros beside the scores; ignored places have none."""
+    """The target classes as a one-hot tensor of the scores' shape; all zero at ignored positions."""
 
     def __init__(
         self, ttnn: Any, builder: ProgramBuilder, scores: Value, target: Value, weight: Value | None, ignored: int
     ) -> None:
         self.ttnn, self.builder = ttnn, builder
         self.axis = 1 if scores.ndim > 1 else 0
-        beside = [1] * scores.ndim
-        beside[self.axis] = scores.shape[self.axis]
+        broadcast = [1] * scores.ndim
+        broadcast[self.axis] = scores.shape[self.axis]
         numbers = torch.arange(scores.shape[self.axis], dtype=torch.int32)
         if 0 <= ignored < len(numbers):
             numbers[ignored] = -1
-        places = target.view((*target.shape[: self.axis], 1, *target.shape[self.axis :]))
-        classes = builder.static(numbers.reshape(beside))
-        chosen = builder.cast(ttnn.eq(places.tile(), classes.tile()), FLOAT32)
-        self.weighted: Handle = chosen if weight is None else ttnn.multiply(chosen, weight.view(beside).tile(FLOAT32))
+        expanded = target.view((*target.shape[: self.axis], 1, *target.shape[self.axis :]))
+        classes = builder.static(numbers.reshape(broadcast))
+        chosen = builder.cast(ttnn.eq(expanded.tile(), classes.tile()), FLOAT32)
+        self.weighted: Handle = (
+            chosen if weight is None else ttnn.multiply(chosen, weight.view(broadcast).tile(FLOAT32))
+        )
         self.chosen = chosen
 
     def over_classes(self, handle: Handle) -> Handle:
@@ -57,7 +59,7 @@ def nll_loss(
     if scores.shape[1 if scores.ndim > 1 else 0] == 1:
         refuse("a loss over a single class")
     targets = _Targets(ttnn, builder, scores, target, weight, ignore_index)
-    # Scores of other classes may be -inf, so they are left out and not multiplied by 0.
+    # Scores of other classes may be -inf, so they are masked with `where`, not multiplied by 0.
     own = ttnn.where(targets.chosen, scores.tile(FLOAT32), 0.0)
     loss = ttnn.neg(own if weight is None else ttnn.multiply(own, targets.weighted))
     dtype = builder.device_dtype(scores.dtype)
@@ -84,10 +86,10 @@ def nll_loss_backward(
     total_weight: Value,
 ) -> Handle:
     targets = _Targets(ttnn, builder, scores, target, weight, ignore_index)
-    given = grad.tile(FLOAT32)
+    upstream = grad.tile(FLOAT32)
     if reduction == MEAN:
-        given = ttnn.divide(given, total_weight.tile(FLOAT32))
+        upstream = ttnn.divide(upstream, total_weight.tile(FLOAT32))
     elif reduction == NONE:
         axis = targets.axis
-        given = builder.reshaped(given, (*grad.shape[:axis], 1, *grad.shape[axis:]))
-    return builder.cast(ttnn.neg(ttnn.multiply(targets.weighted, given)), builder.device_dtype(scores.dtype))
+        upstream = builder.reshaped(upstream, (*grad.shape[:axis], 1, *grad.shape[axis:]))
+    return builder.cast(ttnn.neg(ttnn.multiply(targets.weighted, upstream)), builder.device_dtype(scores.dtype))

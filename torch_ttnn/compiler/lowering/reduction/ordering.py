@@ -1,4 +1,4 @@
-"""Where the largest is, the largest few, sorting, and running totals."""
+"""argmax, topk, sort, and cumulative sums and products."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ TIES = 'of equal values the device may choose others than torch does; accept="ti
 
 
 def _comparable(builder: ProgramBuilder, x: Value) -> tuple[Handle, Form]:
-    """Its tiles in storage order. What comes from the host keeps its bits: rounding would make equal what is not."""
+    """Its tiles in storage order. Host values are uploaded unrounded: rounding would make different values equal."""
     if x.dtype is torch.float32 and not x.is_on_device and not x.is_static:
         return builder.upload(x, TILE, FLOAT32), Form.plain(x.shape)
     return in_storage(builder, x)
 
 
-# -- the largest and the smallest ---------------------------------------------------------------------------------
+# -- argmax and argmin --------------------------------------------------------------------------------------------
 
 
-def _place_of_largest(
+def _index_of_largest(
     ttnn: Any, builder: ProgramBuilder, x: Value, dim: int | None, keepdim: bool, negated: bool
 ) -> Value:
-    """The first of equal values, as in torch."""
+    """The index of the first of equal values, as in torch."""
     shape = tuple([1] * x.ndim if keepdim else []) if dim is None else _without(x.shape, dim, keepdim)
     if dim is None:
         x, dim, keepdim = x.view((x.numel,)), 0, False
@@ -63,15 +63,15 @@ def _without(shape: tuple[int, ...], dim: int, keepdim: bool) -> tuple[int, ...]
 
 @lowers(aten.argmax.default)
 def argmax(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int | None = None, keepdim: bool = False) -> Value:
-    return _place_of_largest(ttnn, builder, x, dim, keepdim, negated=False)
+    return _index_of_largest(ttnn, builder, x, dim, keepdim, negated=False)
 
 
 @lowers(aten.argmin.default)
 def argmin(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int | None = None, keepdim: bool = False) -> Value:
-    return _place_of_largest(ttnn, builder, x, dim, keepdim, negated=True)
+    return _index_of_largest(ttnn, builder, x, dim, keepdim, negated=True)
 
 
-def _with_place(
+def _with_index(
     ttnn: Any,
     builder: ProgramBuilder,
     x: Value,
@@ -80,18 +80,18 @@ def _with_place(
     operation: Callable[..., Handle],
     negated: bool,
 ) -> tuple[Any, Any]:
-    place = _place_of_largest(ttnn, builder, x, dim, keepdim, negated) if 1 in builder.used else None
-    return extreme(ttnn, builder, x, dim, keepdim, operation), place
+    index = _index_of_largest(ttnn, builder, x, dim, keepdim, negated) if 1 in builder.used else None
+    return extreme(ttnn, builder, x, dim, keepdim, operation), index
 
 
 @lowers(aten.max.dim)
 def max_dim(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, keepdim: bool = False) -> tuple[Any, Any]:
-    return _with_place(ttnn, builder, x, dim, keepdim, ttnn.max, negated=False)
+    return _with_index(ttnn, builder, x, dim, keepdim, ttnn.max, negated=False)
 
 
 @lowers(aten.min.dim)
 def min_dim(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, keepdim: bool = False) -> tuple[Any, Any]:
-    return _with_place(ttnn, builder, x, dim, keepdim, ttnn.min, negated=True)
+    return _with_index(ttnn, builder, x, dim, keepdim, ttnn.min, negated=True)
 
 
 # -- topk and sort ------------------------------------------------------------------------------------------------
@@ -112,18 +112,20 @@ def topk(
     if x.ndim == 0:
         return x, builder.static(torch.zeros((), dtype=torch.int64))
     handle, form = _comparable(builder, x)
-    values, places = ttnn.topk(handle, k, dim=form.axes[dim], largest=largest)
-    return _both(builder, x, values, places, form.resized(dim % x.ndim, k))
+    values, indices = ttnn.topk(handle, k, dim=form.axes[dim], largest=largest)
+    return _values_and_indices(builder, x, values, indices, form.resized(dim % x.ndim, k))
 
 
-def _both(builder: ProgramBuilder, x: Value, values: Handle, places: Handle, form: Form) -> tuple[Any, Any]:
-    """Values of the dtype that others expect, and places as integers."""
-    is_wide = x.is_on_device and x.base().dtype is FLOAT32  # as what they may be compared with
+def _values_and_indices(
+    builder: ProgramBuilder, x: Value, values: Handle, indices: Handle, form: Form
+) -> tuple[Any, Any]:
+    """Values in the dtype that their users expect, and indices as integers."""
+    is_wide = x.is_on_device and x.base().dtype is FLOAT32  # like the value that they may be compared with
     dtype = values.dtype if is_wide else builder.device_dtype(x.dtype)
-    made = builder.value(builder.cast(values, dtype), form.shape, x.dtype, form=form)
+    result = builder.value(builder.cast(values, dtype), form.shape, x.dtype, form=form)
     if 1 not in builder.used:
-        return made, None
-    return made, builder.value(builder.cast(places, INT32), form.shape, torch.int64, form=form)
+        return result, None
+    return result, builder.value(builder.cast(indices, INT32), form.shape, torch.int64, form=form)
 
 
 @lowers(aten.sort.default)
@@ -135,22 +137,22 @@ def sort(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int = -1, descending
 def stable_sort(
     ttnn: Any, builder: ProgramBuilder, x: Value, *, stable: bool | None, dim: int = -1, descending: bool = False
 ) -> tuple[Any, Any]:
-    """Always stable on the device; torch's is not, unless that is asked for."""
+    """The device's sort is always stable; torch's only on request."""
     _require_ordered_floats(builder, x, keeps_ties=bool(stable))
     if x.ndim == 0:
         return x, builder.static(torch.zeros((), dtype=torch.int64))
     handle, form = _comparable(builder, x)
-    values, places = ttnn.sort(handle, dim=form.axes[dim], descending=descending, stable=True)
-    return _both(builder, x, values, places, form)
+    values, indices = ttnn.sort(handle, dim=form.axes[dim], descending=descending, stable=True)
+    return _values_and_indices(builder, x, values, indices, form)
 
 
-# -- running totals -----------------------------------------------------------------------------------------------
+# -- cumulative ---------------------------------------------------------------------------------------------------
 
 
 def _accumulated(
     builder: ProgramBuilder, x: Value, dim: int, dtype: torch.dtype | None, operation: Callable[..., Handle]
 ) -> Value:
-    """Floats in float32: in bfloat16 a running total would soon stand still."""
+    """Floats in float32: a bfloat16 sum would soon stop growing."""
     out = dtype or (x.dtype if x.is_float else torch.int64)
     if x.is_float and not out.is_floating_point:
         refuse("running totals of floats as integers")
@@ -172,7 +174,7 @@ def cumprod(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, *, dtype: to
     return _accumulated(builder, x, dim, dtype, ttnn.cumprod)
 
 
-# -- what stays on the host ---------------------------------------------------------------------------------------
+# -- host fallbacks ----------------------------------------------------------------------------------------------
 
 HOST_REASONS = {
     "how many results there are depends on values": (

@@ -1,4 +1,4 @@
-"""Sums, means, extremes, spreads and norms over dimensions, in the order in which a value is stored."""
+"""Reductions in storage order: sums, means, extremes, variances and norms."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ FLOAT32, INT32 = DataType.FLOAT32, DataType.INT32
 
 
 def dims_of(dim: Dims, rank: int) -> list[int]:
-    """The dimensions to reduce, counted from the front; none given means all."""
+    """The dimensions to reduce, non-negative; none given means all."""
     if dim is None or (not isinstance(dim, int) and not dim):
         return list(range(rank))
-    given = [dim] if isinstance(dim, int) else list(dim)
-    return sorted({each % rank for each in given}) if rank else []
+    dims = [dim] if isinstance(dim, int) else list(dim)
+    return sorted({each % rank for each in dims}) if rank else []
 
 
 def in_storage(builder: ProgramBuilder, x: Value, dtype: DataType | None = None) -> tuple[Handle, Form]:
-    """Tiles in the order in which the value lies, one dimension for each of torch's."""
+    """Tiles in storage order, with one dimension for each of torch's."""
     if x.is_static:
         return x.tile(dtype), Form.plain(x.shape)
     handle, form = x.stored()
@@ -42,10 +42,9 @@ def in_storage(builder: ProgramBuilder, x: Value, dtype: DataType | None = None)
 
 
 class Reduction:
-    """A value on its way to being reduced: its tiles as they lie, and which of their dimensions go.
+    """A value to reduce: its tiles in storage order, and the stored dimensions to reduce.
 
-    Dimensions that were merged in storage (a convolution's N × H × W) are reduced without being taken apart where that
-    is possible.
+    Dimensions merged in storage (a convolution's N × H × W) are reduced without being split where possible.
     """
 
     def __init__(self, ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims, dtype: DataType | None = None) -> None:
@@ -55,24 +54,24 @@ class Reduction:
         self.count = math.prod([x.shape[each] for each in self.dims])
         handle, self.form = (x.tile(), Form.plain(x.shape)) if x.is_static else x.stored()
         axes = {self.form.axes[each] for each in self.dims}
-        places = _places(self.form.held, axes, handle.shape)
-        if places is None:
-            grouped, places = _grouped(self.form.held, axes)
+        positions = _places(self.form.held, axes, handle.shape)
+        if positions is None:
+            grouped, positions = _grouped(self.form.held, axes)
             handle = builder.reshaped(handle, grouped)
         handle = builder.tiled(handle)
         self.handle: Handle = handle if dtype is None else builder.cast(handle, dtype)
-        self.places = places
+        self.positions = positions
 
     def over(self, operation: Callable[..., Handle], handle: Handle | None = None, **options: Any) -> Handle:
-        """One of the library's reductions, of what was prepared or of something of its shape; sizes become 1."""
+        """Apply a library reduction to the prepared tiles, or to a tensor of their shape; reduced sizes become 1."""
         handle = self.handle if handle is None else handle
-        if not self.places:
+        if not self.positions:
             return handle
         options = {"compute_kernel_config": self.builder.accurate, **options}
-        return operation(handle, dim=self.places, keepdim=True, **options)
+        return operation(handle, dim=self.positions, keepdim=True, **options)
 
     def result(self, handle: Handle, keepdim: bool, dtype: torch.dtype) -> Value:
-        """What came out, as torch sees it."""
+        """The result as a value with torch's shape."""
         axes = {self.form.axes[dim] for dim in self.dims}
         if keepdim:
             held = [1 if axis in axes else size for axis, size in enumerate(self.form.held)]
@@ -85,25 +84,25 @@ class Reduction:
 
 
 def _places(held: Shape, axes: set[int], actual: Shape) -> list[int] | None:
-    """Which dimensions of a tensor of shape `actual` are exactly the axes of `held`; None if one is only in part."""
+    """The dimensions of shape `actual` that are exactly the axes of `held`; None if one is only partly covered."""
     strides = _strides(held)
     ranges = [(strides[axis], strides[axis] * held[axis]) for axis in axes if held[axis] != 1]
     ranges = _joined(sorted(ranges))
     found = []
-    for place, (size, stride) in enumerate(zip(actual, _strides(actual))):
+    for position, (size, stride) in enumerate(zip(actual, _strides(actual))):
         if size == 1:
             continue
         low, high = stride, stride * size
         if any(start <= low and high <= end for start, end in ranges):
-            found.append(place)
+            found.append(position)
         elif any(low < end and start < high for start, end in ranges):
             return None
-    covered = math.prod([actual[place] for place in found])
+    covered = math.prod([actual[position] for position in found])
     return found if covered == math.prod([held[axis] for axis in axes]) else None
 
 
 def _strides(shape: Shape) -> list[int]:
-    return [math.prod(shape[place + 1 :]) for place in range(len(shape))]
+    return [math.prod(shape[position + 1 :]) for position in range(len(shape))]
 
 
 def _joined(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -117,18 +116,18 @@ def _joined(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _grouped(held: Shape, axes: set[int]) -> tuple[Shape, list[int]]:
-    """A shape with neighbours merged that go or stay together, and the places that go."""
+    """The shape with adjacent dimensions merged where both or neither are reduced, and the reduced positions."""
     sizes: list[int] = []
-    goes: list[bool] = []
+    is_reduced: list[bool] = []
     for axis, size in enumerate(held):
         if size == 1:
             continue
-        if goes and goes[-1] == (axis in axes):
+        if is_reduced and is_reduced[-1] == (axis in axes):
             sizes[-1] *= size
         else:
             sizes.append(size)
-            goes.append(axis in axes)
-    return tuple(sizes), [place for place, each in enumerate(goes) if each]
+            is_reduced.append(axis in axes)
+    return tuple(sizes), [position for position, each in enumerate(is_reduced) if each]
 
 
 # -- sums and means -----------------------------------------------------------------------------------------------
@@ -143,7 +142,7 @@ def _summed(ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims, keepdim: bo
 
 
 def _summing_dtype(builder: ProgramBuilder, x: Value, out: torch.dtype) -> DataType | None:
-    """Integers and booleans are counted in 32 bits; floats stay what they are, unless a wider result is asked for."""
+    """Integers and booleans are summed in 32 bits; floats keep their dtype, unless a wider result is requested."""
     if not x.is_float:
         return FLOAT32 if out.is_floating_point else INT32
     return None if out is x.dtype or x.device_dtype is FLOAT32 else builder.device_dtype(out)
@@ -174,16 +173,16 @@ def trilinear(
     sumdim: Sequence[int],
     unroll_dim: int = 1,
 ) -> Value:
-    """The sum of products of three, each with dimensions of size 1 put in first."""
-    made = None
-    for factor, places in zip((x, y, z), (expand1, expand2, expand3)):
+    """The sum of products of three operands, each unsqueezed first."""
+    result = None
+    for factor, positions in zip((x, y, z), (expand1, expand2, expand3)):
         shape = list(factor.shape)
-        for place in sorted(places):
-            shape.insert(place, 1)
+        for position in sorted(positions):
+            shape.insert(position, 1)
         handle = factor.view(shape).tile()
-        made = handle if made is None else ttnn.multiply(made, handle)
-    assert made is not None
-    return _summed(ttnn, builder, builder.value(made, made.shape, x.dtype), list(sumdim), False, None)
+        result = handle if result is None else ttnn.multiply(result, handle)
+    assert result is not None
+    return _summed(ttnn, builder, builder.value(result, result.shape, x.dtype), list(sumdim), False, None)
 
 
 @lowers(aten.mean.default)
@@ -202,15 +201,15 @@ def mean(
 
 @lowers(aten.count_nonzero.default)
 def count_nonzero(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int | None = None) -> Value:
-    return _counted(ttnn, builder, x, dim)
+    return _nonzero_count(ttnn, builder, x, dim)
 
 
 @lowers(aten.count_nonzero.dim_IntList)
 def count_nonzero_dims(ttnn: Any, builder: ProgramBuilder, x: Value, dim: Sequence[int]) -> Value:
-    return _counted(ttnn, builder, x, dim)
+    return _nonzero_count(ttnn, builder, x, dim)
 
 
-def _counted(ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims) -> Value:
+def _nonzero_count(ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims) -> Value:
     reduction = Reduction(ttnn, builder, x, dim)
     truth = builder.cast(_truth(ttnn, x, reduction.handle), INT32)
     return reduction.result(reduction.over(ttnn.sum, truth), False, torch.int64)
@@ -283,7 +282,7 @@ def all_dims(ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims = None, kee
 # -- products -----------------------------------------------------------------------------------------------------
 
 
-def _multiplied(
+def _product(
     ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims, keepdim: bool, dtype: torch.dtype | None
 ) -> Value:
     out = dtype or x.dtype
@@ -291,27 +290,27 @@ def _multiplied(
         refuse("products of integers soon exceed 32 bits")
     reduction = Reduction(ttnn, builder, x, dim, FLOAT32)
     handle = reduction.handle
-    for place in reduction.places:
-        handle = ttnn.prod(handle, dim=place, keepdim=True)
+    for position in reduction.positions:
+        handle = ttnn.prod(handle, dim=position, keepdim=True)
     return reduction.result(builder.cast(handle, builder.device_dtype(out)), keepdim, out)
 
 
 @lowers(aten.prod.default)
 def prod_all(ttnn: Any, builder: ProgramBuilder, x: Value, *, dtype: torch.dtype | None = None) -> Value:
-    return _multiplied(ttnn, builder, x, None, False, dtype)
+    return _product(ttnn, builder, x, None, False, dtype)
 
 
 @lowers(aten.prod.dim_int)
 def prod(
     ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, keepdim: bool = False, *, dtype: torch.dtype | None = None
 ) -> Value:
-    return _multiplied(ttnn, builder, x, dim, keepdim, dtype)
+    return _product(ttnn, builder, x, dim, keepdim, dtype)
 
 
-# -- spreads: in float32, as differences from a rounded mean would be lost ----------------------------------------
+# -- variances: in float32, as differences from a rounded mean would be lost --------------------------------------
 
 
-def _spread(
+def _variance(
     ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims, correction: float | None
 ) -> tuple[Reduction, Handle, Handle]:
     """The reduction, the mean and the variance."""
@@ -320,8 +319,8 @@ def _spread(
     if freedom <= 0:
         refuse(f"a variance of {reduction.count} values with correction {correction} is not a number")
     mean = reduction.over(ttnn.mean)
-    apart = ttnn.subtract(reduction.handle, mean)
-    total = reduction.over(ttnn.sum, ttnn.multiply(apart, apart))
+    centred = ttnn.subtract(reduction.handle, mean)
+    total = reduction.over(ttnn.sum, ttnn.multiply(centred, centred))
     return reduction, mean, ttnn.multiply(total, 1 / freedom)
 
 
@@ -339,7 +338,7 @@ def var(
     correction: float | None = None,
     keepdim: bool = False,
 ) -> Value:
-    reduction, _, variance = _spread(ttnn, builder, x, dim, correction)
+    reduction, _, variance = _variance(ttnn, builder, x, dim, correction)
     return _rounded(builder, reduction, variance, keepdim)
 
 
@@ -353,7 +352,7 @@ def std(
     correction: float | None = None,
     keepdim: bool = False,
 ) -> Value:
-    reduction, _, variance = _spread(ttnn, builder, x, dim, correction)
+    reduction, _, variance = _variance(ttnn, builder, x, dim, correction)
     return _rounded(builder, reduction, ttnn.sqrt(variance), keepdim)
 
 
@@ -367,7 +366,7 @@ def var_mean(
     correction: float | None = None,
     keepdim: bool = False,
 ) -> tuple[Value, Value]:
-    reduction, mean, variance = _spread(ttnn, builder, x, dim, correction)
+    reduction, mean, variance = _variance(ttnn, builder, x, dim, correction)
     return _rounded(builder, reduction, variance, keepdim), _rounded(builder, reduction, mean, keepdim)
 
 
@@ -383,7 +382,7 @@ def logsumexp(ttnn: Any, builder: ProgramBuilder, x: Value, dim: Dims, keepdim: 
 
 
 def log_sum(ttnn: Any, reduction: Reduction) -> Handle:
-    """log Σ exp x; the largest is taken out first, unless it is infinite."""
+    """log Σ exp x; the maximum is subtracted first, unless it is infinite."""
     largest = reduction.over(ttnn.max)
     shift = ttnn.where(ttnn.isinf(largest), 0.0, largest)
     total = reduction.over(ttnn.sum, ttnn.exp(ttnn.subtract(reduction.handle, shift)))
@@ -396,11 +395,11 @@ def _norm(
     out = dtype or x.dtype
     reduction = Reduction(ttnn, builder, x, dim, FLOAT32)
     return reduction.result(
-        builder.cast(_measured(ttnn, reduction, float(order)), builder.device_dtype(out)), keepdim, out
+        builder.cast(_norm_of(ttnn, reduction, float(order)), builder.device_dtype(out)), keepdim, out
     )
 
 
-def _measured(ttnn: Any, reduction: Reduction, order: float) -> Handle:
+def _norm_of(ttnn: Any, reduction: Reduction, order: float) -> Handle:
     handle = reduction.handle
     if order == 2:
         return ttnn.sqrt(reduction.over(ttnn.sum, ttnn.multiply(handle, handle)))

@@ -1,1 +1,1 @@
-"""What several lowerings share. Nothing here registers a lowering."""
+"""Helpers shared by several lowerings. Nothing here registers a lowering."""

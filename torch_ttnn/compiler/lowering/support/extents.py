@@ -1,4 +1,4 @@
-"""Whether values are small enough for what the device does with them."""
+"""Device-side checks that values are in the range where an operation is accurate."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from torch_ttnn.compiler.lowering.support.promotion import fitted, result_dtype
 
 
 def small_enough(ttnn: Any, builder: ProgramBuilder, x: Handle, largest: float) -> Handle:
-    """1 if no magnitude is above `largest`, else 0: a tensor of one element, for `ttnn.require`. NaN is not small."""
+    """1 if no magnitude exceeds `largest`, else 0: a tensor of one element, for `ttnn.require`. NaN is not small."""
     reduction = Reduction(ttnn, builder, builder.value(ttnn.abs(x), x.shape, result_dtype(builder)), None)
     return ttnn.le(reduction.over(ttnn.max), fitted(largest, x.dtype))

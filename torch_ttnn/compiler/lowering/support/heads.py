@@ -1,6 +1,6 @@
-"""Attention heads taken apart and put together by the library's own operations, where they apply.
+"""Splits and merges attention heads with the library's operations, where they apply.
 
-A head is [.., S, D] in tiles only if D is a whole number of tiles; others go the general way of reshape and permute.
+They need a head width D that is a multiple of the tile size; other heads use reshape and permute.
 """
 
 from __future__ import annotations
@@ -19,50 +19,50 @@ DTYPES = (DataType.BFLOAT16, DataType.FLOAT32, DataType.BFLOAT8_B)
 
 
 def split_heads(ttnn: Any, builder: ProgramBuilder, handle: Handle, form: Form) -> Handle | None:
-    """[B, S, H * D] stored, seen as [B, H, S, D]."""
+    """[B, S, H * D] in storage, viewed as [B, H, S, D]."""
     if form.axes != (0, 2, 1, 3) or not _is_split(handle, form.held):
         return None
-    found = _apart(ttnn, builder, handle, form.held, key_heads=0)
+    found = _split_merged(ttnn, builder, handle, form.held, key_heads=0)
     return None if found is None else found[0]
 
 
 def split_qkv(ttnn: Any, builder: ProgramBuilder, handle: Handle, form: Form) -> tuple[Handle, Handle, Handle] | None:
-    """[B, S, 3 * H * D] stored, seen as [3, B, H, S, D]: query, key and value."""
+    """[B, S, 3 * H * D] in storage, viewed as [3, B, H, S, D]: query, key and value."""
     if form.axes != (2, 0, 3, 1, 4) or form.held[2] != 3:
         return None
     batch, length, _, heads, width = form.held
-    held = (batch, length, heads, width)
+    stored = (batch, length, heads, width)
     if not _is_split(handle, (batch, length, 3 * heads, width)):
         return None
-    return _apart(ttnn, builder, handle, held, key_heads=heads)
+    return _split_merged(ttnn, builder, handle, stored, key_heads=heads)
 
 
 def joined_heads(ttnn: Any, builder: ProgramBuilder, handle: Handle, form: Form, shape: Shape) -> Handle | None:
-    """[B, H, S, D] stored, seen as [B, S, H, D], wanted as [B, S, H * D] or [B * S, H * D]."""
+    """[B, H, S, D] in storage, viewed as [B, S, H, D], to become [B, S, H * D] or [B * S, H * D]."""
     if form.axes != (0, 2, 1, 3) or handle.shape[-2:] != form.held[-2:] or handle.dtype not in DTYPES:
         return None
     batch, heads, length, width = form.held
     if shape not in ((batch, length, heads * width), (batch * length, heads * width)) or width % TILE_SIZE:
         return None
-    side_by_side = builder.tiled(builder.reshaped(handle, form.held))  # leading dimensions merge at no cost
-    return builder.reshaped(ttnn.transformer.concatenate_heads(side_by_side), shape)
+    merged = builder.tiled(builder.reshaped(handle, form.held))  # merging leading dimensions is free
+    return builder.reshaped(ttnn.transformer.concatenate_heads(merged), shape)
 
 
-def _is_split(handle: Handle, held: Shape) -> bool:
-    """Whether heads of whole tiles stand side by side in the last stored dimension."""
-    heads, width = held[2:]
+def _is_split(handle: Handle, stored: Shape) -> bool:
+    """Whether the last stored dimension is merged heads, each of whole tiles."""
+    heads, width = stored[2:]
     wide = handle.shape and handle.shape[-1] == heads * width and width % TILE_SIZE == 0
     return bool(wide) and handle.layout is TILE and handle.dtype in DTYPES
 
 
-def _apart(
-    ttnn: Any, builder: ProgramBuilder, handle: Handle, held: Shape, key_heads: int
+def _split_merged(
+    ttnn: Any, builder: ProgramBuilder, handle: Handle, stored: Shape, key_heads: int
 ) -> tuple[Handle, Handle, Handle] | None:
-    batch, length, heads, _ = held
+    batch, length, heads, _ = stored
     wide = builder.reshaped(handle, (batch, 1, length, handle.shape[-1]))
     try:
         return ttnn.experimental.nlp_create_qkv_heads(
             wide, num_heads=heads, num_kv_heads=key_heads, transpose_k_heads=False
         )
-    except StaysOnHost:  # refused for its L1: reshape and permute always do
+    except StaysOnHost:  # does not fit L1: reshape and permute always work
         return None

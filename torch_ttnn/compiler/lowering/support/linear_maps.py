@@ -1,7 +1,7 @@
-"""Images multiplied by a matrix along their height and width: how pools and resampling of any size are done.
+"""Multiplies images by a matrix along height and width, for pools and resampling of any size.
 
-A product adds nothing times every other pixel, and nothing times infinity is NaN: one infinite pixel would spread over
-its whole row. So finite pixels are multiplied alone, and products of zeros and ones tell where infinities go.
+A product also adds zero times every unrelated pixel, and zero times infinity is NaN: one infinite pixel would spread
+over its whole row. So only finite pixels are multiplied, and products of zeros and ones determine where infinities go.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from torch_ttnn.compiler.ir.builder import ProgramBuilder
 from torch_ttnn.compiler.ir.value import Handle, Value
 from torch_ttnn.compiler.lowering.support import image_layout
 
-LARGEST_STACK = 1 << 24  # elements up to which a matrix is repeated for every row of a batch
+LARGEST_STACK = 1 << 24  # elements up to which a matrix is repeated for every row of the batch
 
 
 @dataclass(frozen=True)
 class LinearMap:
-    """What torch does to the pixels along one dimension.
+    """A linear map of the pixels along one dimension.
 
-    weights  [new, old], by which they are multiplied and added
-    reach    [new, old], what comes of an infinite pixel: 1 or -1 where it is infinite with its sign or the other one,
-             0 where it does not come, NaN where torch has NaN
+    weights  [new, old], the matrix
+    reach    [new, old], the effect of an infinite pixel: 1 or -1 where the result is infinite with the same or the
+             opposite sign, 0 where it has no effect, NaN where torch yields NaN
     """
 
     weights: torch.Tensor
@@ -37,12 +37,12 @@ class LinearMap:
 
     @property
     def is_full(self) -> bool:
-        """Whether the product itself is right for infinite pixels: no weight is zero."""
+        """Whether the product itself is correct for infinite pixels: no weight is zero."""
         return bool((self.weights != 0).all())
 
 
 def along_images(ttnn: Any, builder: ProgramBuilder, x: Value, maps: Sequence[LinearMap | None]) -> Value:
-    """[N, C, *sizes] with each size mapped; None leaves it."""
+    """[N, C, *sizes] with each size mapped; None leaves a size unchanged."""
     for axis in reversed(range(len(maps))):
         here = maps[axis]
         if here is not None:
@@ -51,7 +51,7 @@ def along_images(ttnn: Any, builder: ProgramBuilder, x: Value, maps: Sequence[Li
 
 
 def _along(ttnn: Any, builder: ProgramBuilder, x: Value, axis: int, here: LinearMap) -> Value:
-    """The stored images seen as [rows, old, inner]: a matrix from the left for every row leaves channels last."""
+    """Views the stored images as [rows, old, inner]: multiplying each row from the left keeps channels last."""
     batch, channels, *sizes = x.shape
     new, old = here.weights.shape
     rows, inner = batch * math.prod(sizes[:axis]), math.prod(sizes[axis + 1 :]) * channels
@@ -64,15 +64,15 @@ def _along(ttnn: Any, builder: ProgramBuilder, x: Value, axis: int, here: Linear
             factor = builder.static(matrix.t().contiguous()).tile(dtype)
             return ttnn.matmul(source, factor, compute_kernel_config=builder.accurate)
 
-        made = _mapped(ttnn, builder, x.permute(order).tile(dtype), here, from_the_right)
+        result = _mapped(ttnn, builder, x.permute(order).tile(dtype), here, from_the_right)
         back = [order.index(dim) for dim in range(x.ndim)]
-        return builder.value(made, made.shape, x.dtype).permute(back)
+        return builder.value(result, result.shape, x.dtype).permute(back)
 
     def from_the_left(source: Handle, matrix: torch.Tensor) -> Handle:
         stack = builder.static(matrix.expand(rows, new, old).contiguous()).tile(dtype)
         return ttnn.matmul(stack, source, compute_kernel_config=builder.accurate)
 
-    made = _mapped(
+    result = _mapped(
         ttnn,
         builder,
         image_layout.arranged(ttnn, builder, x, (rows, old, inner), image_layout.TILE, dtype),
@@ -80,14 +80,14 @@ def _along(ttnn: Any, builder: ProgramBuilder, x: Value, axis: int, here: Linear
         from_the_left,
     )
     return image_layout.value(
-        builder, builder.reshaped(made, (1, 1, rows * new * inner // channels, channels)), batch, sizes, x.dtype
+        builder, builder.reshaped(result, (1, 1, rows * new * inner // channels, channels)), batch, sizes, x.dtype
     )
 
 
 def _mapped(
     ttnn: Any, builder: ProgramBuilder, x: Handle, here: LinearMap, product: Callable[[Handle, torch.Tensor], Handle]
 ) -> Handle:
-    """The product of the finite pixels, and infinity where an infinite one reaches."""
+    """The product of the finite pixels, and infinity where an infinite pixel has an effect."""
     if here.is_full:
         return product(x, here.weights)
     infinite = builder.cast(ttnn.isinf(x), x.dtype)
@@ -95,13 +95,13 @@ def _mapped(
     finite = ttnn.where(infinite, 0.0, x)
     reached = product(infinite, (here.reach != 0).float())
     signed = product(signs, here.reach.nan_to_num(0.0))
-    # Where both signs meet, torch has NaN, which is infinity on the device.
+    # Where both signs meet, torch yields NaN, which is infinity on the device.
     to_infinity = ttnn.where(ttnn.lt(signed, 0.0), -math.inf, math.inf)
     return ttnn.where(ttnn.gt(reached, 0.0), to_infinity, product(finite, here.weights))
 
 
 def averaging(old: int, new: int) -> LinearMap | None:
-    """Means over the windows that torch's adaptive pools take."""
+    """Means over the windows of torch's adaptive pools."""
     if old == new:
         return None
     matrix = torch.zeros(new, old)

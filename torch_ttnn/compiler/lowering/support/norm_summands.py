@@ -1,7 +1,6 @@
-"""Sums that only a norm reads. The norm adds their parts itself, in float32, so what makes a part need not round it.
+"""Sums that only a norm reads. The norm adds the summands itself, in float32, so their producers need not round them.
 
-In a transformer that normalises after each block such sums are what runs through the whole model, and what would be
-rounded twice a layer.
+In a post-norm transformer the residual stream consists of such sums, and would be rounded twice per layer.
 """
 
 from __future__ import annotations
@@ -14,41 +13,41 @@ from torch_ttnn.compiler.ir.value import Handle
 from ttnn_emulator import DataType
 
 aten = torch.ops.aten
-SAME = (aten.view.default, aten._unsafe_view.default, aten.reshape.default, aten.clone.default)  # the same values
+SAME = (aten.view.default, aten._unsafe_view.default, aten.reshape.default, aten.clone.default)  # value-preserving
 NORMS = (aten.native_layer_norm.default, aten._fused_rms_norm.default)
 
 
 def is_read_by_norm_only(node: torch.fx.Node) -> bool:
-    """Whether a node is part of a sum that nothing but a norm reads."""
-    node = _seen_by_one(node)
+    """Whether a node is a summand of a sum that only a norm reads."""
+    node = _end_of_views(node)
     user = _only_user(node)
     if user is None or not _is_sum(user):
         return False
-    total = _seen_by_one(user)
+    total = _end_of_views(user)
     norm = _only_user(total)
     return norm is not None and norm.target in NORMS and norm.args[0] is total
 
 
 def summands(node: torch.fx.Node, tiles: Handle) -> tuple[Handle, Handle] | None:
-    """The two parts of what is normalised, if it is such a sum: tensors with as many elements.
+    """The two summands of the norm's input, if it is such a sum, with equal element counts.
 
     node   the first argument of the norm, in the captured graph
-    tiles  what it was lowered to
+    tiles  its lowered value
     """
     while node.target in SAME and len(node.users) == 1:
         node = node.args[0]  # type: ignore[assignment]
     if not _is_sum(node) or len(node.users) != 1:
         return None
-    made = tiles.node
-    while PATH.get(made) == "ttnn.reshape":
-        made = made.args[0]  # type: ignore[assignment]
-    if PATH.get(made) != "ttnn.add":
+    result = tiles.node
+    while PATH.get(result) == "ttnn.reshape":
+        result = result.args[0]  # type: ignore[assignment]
+    if PATH.get(result) != "ttnn.add":
         return None
-    parts = [Handle(each, SPEC[each]) for each in made.args if isinstance(each, torch.fx.Node)]
-    whole = SPEC[made].spec
+    parts = [Handle(each, SPEC[each]) for each in result.args if isinstance(each, torch.fx.Node)]
+    whole = SPEC[result].spec
     if len(parts) != 2 or any(each.shape != whole.shape or each.dtype not in FLOATS for each in parts):
         return None
-    # The first part decides about the dtype of the result.
+    # The first summand determines the dtype of the result.
     one, other = sorted(map(_unrounded, parts), key=lambda each: each.dtype is not DataType.FLOAT32)
     return one, other
 
@@ -57,7 +56,7 @@ FLOATS = (DataType.BFLOAT16, DataType.FLOAT32)
 
 
 def _unrounded(part: Handle) -> Handle:
-    """What an operand was before it was made bfloat16 to be added."""
+    """The operand before it was cast to bfloat16 for the addition."""
     node = part.node
     while PATH.get(node) == "ttnn.reshape":
         node = node.args[0]  # type: ignore[assignment]
@@ -77,8 +76,8 @@ def _only_user(node: torch.fx.Node) -> torch.fx.Node | None:
     return next(iter(node.users)) if len(node.users) == 1 else None
 
 
-def _seen_by_one(node: torch.fx.Node) -> torch.fx.Node:
-    """The last of the views and copies that are made of a node, one of the other."""
+def _end_of_views(node: torch.fx.Node) -> torch.fx.Node:
+    """The end of a chain of views and copies in which each node has one user."""
     user = _only_user(node)
     while user is not None and user.target in SAME:
         node, user = user, _only_user(user)

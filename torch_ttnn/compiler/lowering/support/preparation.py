@@ -1,4 +1,4 @@
-"""Functions of torch that prepare weights and constants, once and not on every call."""
+"""Torch functions that prepare weights and constants, once and not per call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch_ttnn.compiler.errors import BeyondBounds
 from ttnn_emulator.numerics.native.large_pages import in_large_pages
 
-# By the names that a program on disk knows them by; ATen operators may prepare weights too, and need no entry.
+# By the names stored in cached programs. ATen operators may also prepare weights, and need no entry.
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "add": torch.add,
     "broadcast_to": torch.broadcast_to,
@@ -31,7 +31,7 @@ NAMES: dict[Callable[..., Any], str] = {function: name for name, function in FUN
 
 
 def prepares(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-    """Enter a function of ours that makes what a program keeps from weights and constants."""
+    """Register a function that computes a program's constants from weights and constants."""
     name = function.__name__
     if name in FUNCTIONS:
         raise ValueError(f"{name} is entered twice")
@@ -44,10 +44,10 @@ LARGEST = torch.finfo(torch.bfloat16).max
 
 @prepares
 def saturated(tensor: torch.Tensor) -> torch.Tensor:
-    """Finite values stay finite in bfloat16: masks are often filled with the least float32, which would become -inf."""
+    """Keeps finite values finite in bfloat16: masks are often filled with the lowest float32, which rounds to -inf."""
     if isinstance(tensor, FakeTensor) or tensor.is_meta or not tensor.numel():
         return tensor
-    # Not by absolute values: of a large weight those would be another large tensor.
+    # Not by `abs`, which would allocate a second tensor of the size of the weight.
     if float(tensor.amin()) >= -LARGEST and float(tensor.amax()) <= LARGEST:
         return tensor
     return torch.where(tensor.isinf(), tensor, tensor.clamp(-LARGEST, LARGEST))
@@ -55,7 +55,7 @@ def saturated(tensor: torch.Tensor) -> torch.Tensor:
 
 @prepares
 def within_32_bits(tensor: torch.Tensor) -> torch.Tensor:
-    """Integers that the device can hold, as they are; others are refused, and the program runs with torch."""
+    """Returns integers that fit into 32 bits unchanged; refuses others, and the program runs with torch."""
     if isinstance(tensor, FakeTensor) or tensor.is_meta or not tensor.numel():
         return tensor
     low, high = torch.aminmax(tensor)
@@ -65,20 +65,20 @@ def within_32_bits(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def selected(matrix: torch.Tensor, dim: int, index: torch.Tensor) -> torch.Tensor:
-    """`torch.index_select`; of a matrix that lies columns first, columns are taken whole."""
-    if _lies_columns_first(matrix):
+    """`torch.index_select`; of a column-major matrix, whole columns are copied."""
+    if _is_column_major(matrix):
         return matrix.mT.index_select(1 - dim % 2, index).mT
     return matrix.index_select(dim, index)
 
 
-def _lies_columns_first(tensor: torch.Tensor) -> bool:
+def _is_column_major(tensor: torch.Tensor) -> bool:
     return tensor.dim() == 2 and tensor.mT.is_contiguous() and not tensor.is_contiguous()
 
 
 class Room:
-    """Memory for weights that are joined on the way to one that is kept; the next one finds it again.
+    """Scratch memory for concatenating weights, reused from one weight to the next.
 
-    Memory that is touched for the first time takes longer than the copying.
+    The first touch of fresh memory takes longer than the copy.
     """
 
     def __init__(self) -> None:
@@ -86,12 +86,12 @@ class Room:
         self._used = 0
 
     def clear(self) -> None:
-        """What was joined so far is needed no more."""
+        """Release everything concatenated so far for reuse."""
         self._used = 0
 
     def joined(self, tensors: Sequence[torch.Tensor], dim: int = 0) -> torch.Tensor:
         """`torch.cat`."""
-        if all(_lies_columns_first(each) for each in tensors):
+        if all(_is_column_major(each) for each in tensors):
             return self.joined([each.mT for each in tensors], 1 - dim % 2).mT
         first = tensors[0]
         if any(each.dtype is not torch.float32 or each.dim() != first.dim() for each in tensors):
@@ -109,6 +109,6 @@ class Room:
         return self._held[self._used - count : self._used]
 
     def moved_out(self, tensor: torch.Tensor) -> torch.Tensor:
-        """The tensor, in memory of its own."""
+        """The tensor, copied out of the scratch memory."""
         inside = self._held.numel() and tensor.untyped_storage().data_ptr() == self._held.untyped_storage().data_ptr()
         return tensor.clone() if inside else tensor

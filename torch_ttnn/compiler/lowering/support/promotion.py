@@ -1,11 +1,11 @@
-"""Dtypes of elementwise operations: torch's type promotion, carried out on what the device holds.
+"""Dtypes of elementwise operations: torch's type promotion, applied to the device's dtypes.
 
     @elementwise(aten.mul.Tensor, wraps=True)
     def mul(ttnn, x, y):
         return ttnn.multiply(x, y)
 
-The function sees aligned handles that all have one dtype, the one to compute in; numbers stay Python numbers, and so
-does a constant operand that is one number all over. Whoever computes with numbers says `fitted(number, dtype)`.
+The function receives aligned handles that all have the dtype to compute in. Numbers stay Python numbers, and so does a
+uniform constant operand. To compute with a number, convert it with `fitted(number, dtype)`.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ def is_number(item: Any) -> bool:
 
 
 def in_result_dtype(operands: Sequence[Any], result: torch.dtype) -> torch.dtype:
-    """Operands become what the result is: `int + 0.5` is computed in float, `bool * int` in integers."""
+    """Operands are cast to the dtype of the result: `int + 0.5` is computed in float, `bool * int` in integers."""
     return result
 
 
 def in_common_dtype(operands: Sequence[Any], result: torch.dtype) -> torch.dtype:
-    """For comparisons: what torch promotes both sides to."""
+    """For comparisons: the dtype to which torch promotes both sides."""
     return torch.result_type(*[_like(item) for item in operands])
 
 
 def as_held(operands: Sequence[Any], result: torch.dtype) -> None:
-    """Operands stay as they are."""
+    """Operands keep their dtypes."""
 
 
 def device_dtype_for(
@@ -58,50 +58,55 @@ def device_dtype_for(
 ) -> DataType:
     """The device's dtype for a computation that torch does in `dtype`.
 
-    Floats made from integers are float32, as bfloat16 cannot hold 257. They meet a bfloat16 operand in bfloat16, since
-    the result is no more precise than that; but in float32 if they are compared (`exact`). Weights and constants follow
-    the others.
+    Floats converted from integers are float32, as bfloat16 cannot represent 257. With a bfloat16 operand the
+    computation is in bfloat16, since the result is no more precise; but in float32 for comparisons (`exact`). Weights
+    and constants follow the other operands.
     """
     wanted = builder.device_dtype(dtype)
     if wanted is not BFLOAT16 or dtype is torch.bfloat16 or not dtype.is_floating_point:
         return wanted
     deciding = [item for item in operands if isinstance(item, Value) and not item.is_bool and not item.is_static]
-    held = {item.device_dtype for item in deciding}
-    wide = bool(held - {BFLOAT16}) if exact else bool(held) and BFLOAT16 not in held
+    found = {item.device_dtype for item in deciding}
+    wide = bool(found - {BFLOAT16}) if exact else bool(found) and BFLOAT16 not in found
     return FLOAT32 if wide else BFLOAT16
 
 
 def _like(item: Any) -> Any:
-    """Something with the same say in type promotion: numbers and 0-d tensors give way to others."""
+    """A stand-in with the same priority in type promotion: numbers and 0-d tensors yield to other tensors."""
     return torch.empty((1,) * min(item.ndim, 1), dtype=item.dtype) if isinstance(item, Value) else item
 
 
-# -- bringing operands there ------------------------------------------------------------------------------------------
+# -- casting operands -------------------------------------------------------------------------------------------------
 
 
-def brought(
-    ttnn: Any, builder: ProgramBuilder, value: Value, handle: Handle, dtype: torch.dtype, held: DataType
+def cast_operand(
+    ttnn: Any, builder: ProgramBuilder, value: Value, handle: Handle, dtype: torch.dtype, device_dtype: DataType
 ) -> Handle:
-    """An aligned operand in torch's dtype to compute in, held in the device's.
+    """Cast an aligned operand to torch's compute dtype, stored in the device's dtype.
 
-    What the host computed is compared with all digits it has, if the other side has them.
+    A value from the host is compared in full precision if the other side has it.
     """
-    if value.is_static and value.is_float and held is FLOAT32 is not handle.dtype and _is_same_order(value, handle):
-        return builder.upload(value, dtype=FLOAT32)  # anew: it lost nothing yet
-    if value.dtype is torch.float32 and held is FLOAT32 is not handle.dtype and _is_in_order(value, handle):
+    if (
+        value.is_static
+        and value.is_float
+        and device_dtype is FLOAT32 is not handle.dtype
+        and _is_same_order(value, handle)
+    ):
+        return builder.upload(value, dtype=FLOAT32)  # again, from the unrounded host value
+    if value.dtype is torch.float32 and device_dtype is FLOAT32 is not handle.dtype and _is_in_order(value, handle):
         return value.tile(FLOAT32)
-    handle = builder.cast(handle, held)
+    handle = builder.cast(handle, device_dtype)
     narrower = value.is_integer and value.dtype is not dtype
     return wrapped(ttnn, handle, dtype) if narrower else handle
 
 
 def _is_in_order(value: Value, handle: Handle) -> bool:
-    """Whether an aligned operand is its own tiles: the same value asked for in another dtype is then the same again."""
+    """Whether an aligned operand is the value's own tiles, so that its tiles in another dtype can replace it."""
     return value.form.is_plain and handle.node is value.tile().node
 
 
 def _is_same_order(value: Value, handle: Handle) -> bool:
-    """Whether an aligned operand has its dimensions in torch's order: shapes show it, unless two sizes are equal."""
+    """Whether an aligned operand has its dimensions in torch's order. Shapes decide, unless two sizes are equal."""
     sizes = [size for size in value.shape if size > 1]
     return handle.shape == value.shape and (len(set(sizes)) == len(sizes) or _is_in_order(value, handle))
 
@@ -114,7 +119,7 @@ def converted(item: Any, dtype: torch.dtype) -> Any:
 
 
 def fitted(number: Number, dtype: DataType) -> Number:
-    """A Python number as an operand beside a tensor of `dtype`. What is finite in torch stays finite."""
+    """A Python number as an operand next to a tensor of `dtype`. Finite numbers stay finite."""
     if dtype is INT32:
         whole = int(number)
         if not -(2**31) <= whole < 2**31:
@@ -127,7 +132,7 @@ def fitted(number: Number, dtype: DataType) -> Number:
 
 
 def uniform(value: Value) -> Number | None:
-    """The one number that a constant is all over, if it is one."""
+    """The value of a uniform constant, or None."""
     if not value.is_static:
         return None
     constant = value.constant()
@@ -138,7 +143,7 @@ def uniform(value: Value) -> Number | None:
 
 
 def as_number(value: Value, others: Sequence[Value], shape: Sequence[int]) -> Any:
-    """A constant that is one number all over as that number, unless the result has its shape from it."""
+    """A uniform constant as a number, unless it determines the shape of the result."""
     number = uniform(value)
     if number is None or not others:
         return value
@@ -147,7 +152,7 @@ def as_number(value: Value, others: Sequence[Value], shape: Sequence[int]) -> An
 
 
 def wrapped(ttnn: Any, handle: Handle, dtype: torch.dtype) -> Handle:
-    """32-bit results of narrower integers, wrapped around as torch's are."""
+    """Wraps 32-bit results of narrower integers around, as torch does."""
     bits = NARROW_BITS.get(dtype)
     if bits is None:
         return handle
@@ -162,7 +167,7 @@ def result_dtype(builder: ProgramBuilder) -> torch.dtype:
 
 
 def all_over(builder: ProgramBuilder, number: Number) -> Value:
-    """A result that is one number everywhere: a constant, not an operation."""
+    """A uniform result: a constant, not an operation."""
     result = builder.origin.meta["val"]
     return builder.static(torch.full(tuple(result.shape), number, dtype=result.dtype))
 
@@ -180,8 +185,8 @@ def elementwise(
     """Register a pointwise function of operands in one dtype.
 
     computes   the rule that chooses the dtype
-    constants  places of arguments that become Python numbers if they are constants of one value
-    wraps      results of int8, int16 and uint8 may leave their range and wrap around
+    constants  positions of arguments that become Python numbers if they are uniform constants
+    wraps      results of int8, int16 and uint8 may overflow and wrap around
     """
 
     def register(function: Callable[..., Handle]) -> Callable[..., Handle]:
@@ -190,27 +195,32 @@ def elementwise(
         @functools.wraps(function)
         def lowering(ttnn: Any, builder: ProgramBuilder, *args: Any, **kwargs: Any) -> Any:
             result = builder.origin.meta["val"]
-            given = [*args, *kwargs.values()]
-            operands = [item for item in given if isinstance(item, Value) or is_number(item)]
-            for place in constants:
-                if place < len(args) and isinstance(args[place], Value):
-                    others = [item for item in (*given[:place], *given[place + 1 :]) if isinstance(item, Value)]
-                    given[place] = as_number(args[place], others, result.shape)
-            values = [item for item in given if isinstance(item, Value)]
+            arguments = [*args, *kwargs.values()]
+            operands = [item for item in arguments if isinstance(item, Value) or is_number(item)]
+            for position in constants:
+                if position < len(args) and isinstance(args[position], Value):
+                    others = [
+                        item for item in (*arguments[:position], *arguments[position + 1 :]) if isinstance(item, Value)
+                    ]
+                    arguments[position] = as_number(args[position], others, result.shape)
+            values = [item for item in arguments if isinstance(item, Value)]
             handles, form = builder.aligned(values, result.shape)
             dtype = computes(operands, result.dtype)
             if dtype is not None:
-                held = device_dtype_for(builder, operands, dtype, exact=result.dtype is torch.bool)
-                handles = [brought(ttnn, builder, value, handle, dtype, held) for value, handle in zip(values, handles)]
-                given = [converted(item, dtype) for item in given]
+                device_dtype = device_dtype_for(builder, operands, dtype, exact=result.dtype is torch.bool)
+                handles = [
+                    cast_operand(ttnn, builder, value, handle, dtype, device_dtype)
+                    for value, handle in zip(values, handles)
+                ]
+                arguments = [converted(item, dtype) for item in arguments]
             rest = iter(handles)
-            taken = [next(rest) if isinstance(item, Value) else item for item in given]
-            made = compute(ttnn, builder, *taken[: len(args)], **dict(zip(kwargs, taken[len(args) :])))
-            if isinstance(made, Value):
-                return made
-            if wraps and made.dtype is INT32:
-                made = wrapped(ttnn, made, result.dtype)
-            return builder.value(made, result.shape, result.dtype, form)
+            inputs = [next(rest) if isinstance(item, Value) else item for item in arguments]
+            output = compute(ttnn, builder, *inputs[: len(args)], **dict(zip(kwargs, inputs[len(args) :])))
+            if isinstance(output, Value):
+                return output
+            if wraps and output.dtype is INT32:
+                output = wrapped(ttnn, output, result.dtype)
+            return builder.value(output, result.shape, result.dtype, form)
 
         lowers(*overloads, when=when)(lowering)
         return function

@@ -1,9 +1,9 @@
-"""Which choices of the largest scores route: to experts, groups of experts, keys of an attention.
+"""Recognises `topk` calls that only route: to experts, groups of experts, or keys of an attention.
 
-Of equal values torch chooses any ("the indices of tied elements are not guaranteed to be stable", torch.topk), and the
-device chooses others. Where that can be seen in results, the choice stays on the host. A router's scores are sums of
-products and functions of them that rise or fall strictly, so that two are equal by chance only, or because they are as
-far apart as a rounding; either choice is then as good.
+Among equal values torch may choose any ("the indices of tied elements are not guaranteed to be stable", torch.topk),
+and the device may choose others. Where results expose the difference, the choice stays on the host. A router's scores
+are sums of products, or strictly monotonic functions of them, so two are equal only by chance, or if they differ by
+less than a rounding; either choice is then equally valid.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from torch_ttnn.compiler.fusion.nodes import ADD, CASTS, DIV, MUL, SOFTMAXES, SQ
 
 aten = torch.ops.aten
 
-# Where scores come from: products, and functions of them under which different values stay different.
+# Sources of scores: products, and functions of them that keep different values different.
 _SCORES = frozenset(
     {aten.mm.default, aten.addmm.default, aten.bmm.default, aten.baddbmm.default, *SOFTMAXES,
      aten._log_softmax.default, aten.sigmoid.default, composites.scale_mask_softmax}
 )  # fmt: skip
 _SCORED_BY = frozenset({*SOFTMAXES, aten._log_softmax.default, aten.sigmoid.default, composites.scale_mask_softmax})
-_KEEPS_APART = frozenset(
+_KEEPS_DISTINCT = frozenset(
     {*ADD, *SUB, *MUL, *DIV, *CASTS, *VIEWS, *SQUEEZES, aten.clone.default, aten.masked_fill.Scalar,
      aten.masked_fill.Tensor, aten.where.self, aten.where.ScalarSelf, aten.where.ScalarOther, aten.sum.dim_IntList,
      aten.tanh.default, aten.slice.Tensor, aten.transpose.int, aten.permute.default, aten.amax.default}
 )  # fmt: skip
-_SEEN_OTHERWISE = frozenset({*VIEWS, *SQUEEZES, *CASTS, aten.clone.default, aten.expand.default, aten.slice.Tensor,
-                             aten.select.int, aten.transpose.int, aten.permute.default, aten.t.default,
-                             aten.split.Tensor, operator.getitem})  # fmt: skip
+_REARRANGED = frozenset({*VIEWS, *SQUEEZES, *CASTS, aten.clone.default, aten.expand.default, aten.slice.Tensor,
+                         aten.select.int, aten.transpose.int, aten.permute.default, aten.t.default,
+                         aten.split.Tensor, operator.getitem})  # fmt: skip
 _COMPARISONS = frozenset({aten.eq.Tensor, aten.eq.Scalar, aten.ne.Tensor, aten.ne.Scalar, aten.one_hot.default})
 _ORDERS = frozenset({getattr(aten, name).Tensor for name in ("ge", "gt", "le", "lt")})
-# Elements of a value, with or without where they were. The device has them with the digits of the value.
-_PICKED = frozenset({*VIEWS, *SQUEEZES, aten.clone.default, aten.expand.default, aten.slice.Tensor, aten.select.int,
-                     aten.transpose.int, aten.permute.default, aten.t.default, aten.amax.default, aten.amin.default,
-                     aten.max.default, aten.min.default, aten.gather.default, aten.index.Tensor,
-                     aten.index_select.default, aten.median.default})  # fmt: skip
-_PICKED_WITH_PLACES = frozenset({aten.topk.default, aten.sort.default, aten.sort.stable, aten.max.dim, aten.min.dim,
-                                 aten.kthvalue.default, aten.median.dim, aten.mode.default})  # fmt: skip
+# Operations that select elements of a value, with or without their indices. The device keeps their full precision.
+_SELECTED = frozenset({*VIEWS, *SQUEEZES, aten.clone.default, aten.expand.default, aten.slice.Tensor, aten.select.int,
+                       aten.transpose.int, aten.permute.default, aten.t.default, aten.amax.default, aten.amin.default,
+                       aten.max.default, aten.min.default, aten.gather.default, aten.index.Tensor,
+                       aten.index_select.default, aten.median.default})  # fmt: skip
+_SELECTED_WITH_INDICES = frozenset({aten.topk.default, aten.sort.default, aten.sort.stable, aten.max.dim, aten.min.dim,
+                                    aten.kthvalue.default, aten.median.dim, aten.mode.default})  # fmt: skip
 _MAY_STAY_ON_HOST = frozenset({aten.gather.default, aten.index.Tensor, aten.index_select.default, aten.median.default})
 _LARGEST = (aten.topk.default, aten.max.dim)
 
@@ -51,12 +51,12 @@ def _index_of_scatter(node: torch.fx.Node, scored: torch.fx.Node) -> Any:
 
 
 def _index_of_gather(node: torch.fx.Node, scored: torch.fx.Node) -> Any:
-    """Of scores as many as were scored; what else is gathered has an order that can be seen."""
+    """From as many scores as were ranked; gathering anything else exposes the order."""
     return node.args[2] if _shape(node.args[0]) == _shape(scored) else None
 
 
 def _index_of_lookup(node: torch.fx.Node, scored: torch.fx.Node) -> Any:
-    """In weights, of which each place that was scored has its own."""
+    """Into weights, with one entry per ranked position."""
     table: Any = node.args[0]
     indices: Any = node.args[1]
     is_weight = table.op in ("placeholder", "get_attr") and len(_shape(table)) > 1
@@ -67,7 +67,7 @@ def _shape(node: Any) -> tuple[int, ...]:
     return tuple(node.meta["val"].shape)
 
 
-# The index by which these look up or write, if all it does is to route.
+# The index argument of lookups and writes, if it is only used for routing.
 _BY_INDEX = {
     aten.gather.default: _index_of_gather,
     aten.scatter.src: _index_of_scatter,
@@ -78,7 +78,7 @@ _BY_INDEX = {
 
 
 def routes(topk: torch.fx.Node) -> bool:
-    """Whether a choice of the largest scores only decides which of the places that were scored take part."""
+    """Whether a `topk` only decides which of the ranked positions take part."""
     scored: Any = topk.args[0]
     if not _are_scores(scored):
         return False
@@ -87,65 +87,67 @@ def routes(topk: torch.fx.Node) -> bool:
 
 
 def is_score(node: torch.fx.Node) -> bool:
-    """Whether a value, as it is or by a function of it, is what a router chooses by, with `topk` or by comparing it
-    with one of its own: digits that are rounded off would make equal what is not."""
+    """Whether a router ranks by a value or a function of it, with `topk` or by comparison with its own elements.
+
+    Rounding such a value would make different scores equal.
+    """
     seen, stack, chooses = {node}, [node], False
     while stack:
         for user in stack.pop().users:
             if user.target in _COMPARISONS or user.target in _ORDERS:
-                if not _compares_with_its_own(user):  # with something that is rounded
+                if not _compares_with_own_elements(user):  # the other side is rounded
                     return False
                 chooses = True
             chooses |= user.target is aten.topk.default and routes(user)
-            goes_on = user.target in _KEEPS_APART or user.target in _SCORED_BY or _is_largest(user)
-            if user not in seen and (goes_on or user.target is aten.topk.default):
+            continues = user.target in _KEEPS_DISTINCT or user.target in _SCORED_BY or _is_largest(user)
+            if user not in seen and (continues or user.target is aten.topk.default):
                 seen.add(user)
                 stack.append(user)
     return chooses
 
 
-def _compares_with_its_own(node: torch.fx.Node) -> bool:
-    """Whether a value is compared with some of its own elements, as in `p >= topk(p, k).values[..., -1:]`."""
+def _compares_with_own_elements(node: torch.fx.Node) -> bool:
+    """Whether a value is compared with elements of itself, as in `p >= topk(p, k).values[..., -1:]`."""
     if len(node.args) != 2 or not all(_is_float(each) for each in node.args):
         return False
-    one, other = [_picked_from(each) for each in node.args]
+    one, other = [_selected_from(each) for each in node.args]
     return one is other
 
 
-def _picked_from(node: Any) -> torch.fx.Node:
-    """The value whose elements these are, unchanged.
+def _selected_from(node: Any) -> torch.fx.Node:
+    """The value from which these elements were selected unchanged.
 
-    What the host picks is uploaded with all digits if it is compared as it is, or as a view; a part of it that the
-    device takes is rounded, and then picked from nothing.
+    Elements that the host selects are uploaded in full precision if they are compared directly or through a view. A
+    part sliced on the device is rounded, and so no longer counts as selected.
     """
     is_cut = False
-    while node.target in _PICKED or _is_picked(node):
+    while node.target in _SELECTED or _is_selection(node):
         source = node.args[0]
-        if is_cut and (node.target in _MAY_STAY_ON_HOST or (_is_picked(node) and _may_stay_on_host(source))):
+        if is_cut and (node.target in _MAY_STAY_ON_HOST or (_is_selection(node) and _may_stay_on_host(source))):
             break
-        is_cut |= node.target not in VIEWS and node.target not in SQUEEZES and not _is_picked(node)
-        node = source.args[0] if _is_picked(node) else source
+        is_cut |= node.target not in VIEWS and node.target not in SQUEEZES and not _is_selection(node)
+        node = source.args[0] if _is_selection(node) else source
     return node
 
 
 def _may_stay_on_host(node: torch.fx.Node) -> bool:
-    """Whether a choice with places may be the host's: one that the device has not, or would make otherwise."""
+    """Whether a selection with indices may fall back to the host: unsupported on the device, or with other ties."""
     if node.target not in (aten.topk.default, aten.sort.default, aten.sort.stable):
         return node.target not in (aten.max.dim, aten.min.dim)
-    reads_places = any(user.target is operator.getitem and user.args[1] == 1 for user in node.users)
-    return reads_places and not (node.target is aten.topk.default and routes(node))
+    reads_indices = any(user.target is operator.getitem and user.args[1] == 1 for user in node.users)
+    return reads_indices and not (node.target is aten.topk.default and routes(node))
 
 
-def _is_picked(node: torch.fx.Node) -> bool:
-    """Whether it is the first of two results, the second of which tells where its elements were."""
+def _is_selection(node: torch.fx.Node) -> bool:
+    """Whether it is the first of two results, the second being the indices of its elements."""
     if node.target is not operator.getitem or node.args[1] != 0:
         return False
     source: Any = node.args[0]
-    return source.target in _PICKED_WITH_PLACES
+    return source.target in _SELECTED_WITH_INDICES
 
 
 def _is_largest(node: torch.fx.Node) -> bool:
-    """Whether these are the largest values, and not where they are."""
+    """Whether these are the largest values, not their indices."""
     if node.target is not operator.getitem or node.args[1] != 0:
         return False
     source: Any = node.args[0]
@@ -160,7 +162,7 @@ def _are_scores(node: Any) -> bool:
             return node.args[3] in ("sigmoid", "tanh")
         if _is_largest(node):
             node = node.args[0].args[0]  # type: ignore[union-attr]
-        elif node.target in _KEEPS_APART:
+        elif node.target in _KEEPS_DISTINCT:
             node = next((each for each in node.args if _is_float(each)), None)
         else:
             return False
@@ -175,7 +177,7 @@ def _is_float(item: Any) -> bool:
 def _only_routes(indices: torch.fx.Node, scored: torch.fx.Node) -> bool:
     for user in indices.users:
         target = user.target
-        if target in _SEEN_OTHERWISE:
+        if target in _REARRANGED:
             if not _only_routes(user, scored):
                 return False
         elif target in _BY_INDEX:

@@ -1,7 +1,7 @@
-"""Windows over images out of slices, pads and concatenations: for what the library has no operation of its own.
+"""Windows over images from slices, pads and concatenations, for operations that the library lacks.
 
-Convolutions with weights that change from call to call, gradients of convolutions and pools, and pools with indices or
-in float32 see their input as one slice for each tap of the kernel. Tensors here are [N, *sizes, C], in rows.
+Convolutions with computed weights, gradients of convolutions and pools, and pools with indices or in float32 read their
+input as one slice per tap of the kernel. Tensors here are [N, *sizes, C], in rows.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from torch_ttnn.compiler.errors import refuse
 from torch_ttnn.compiler.ir.builder import ProgramBuilder
 from torch_ttnn.compiler.ir.value import Handle
 
-MOST_TAPS = 64  # slices that a program is written out for
+MOST_TAPS = 64  # limit on the slices into which one operation is unrolled
 
 
 @dataclass(frozen=True)
 class Windows:
-    """How a kernel moves over images; `padding` before and after, a pair for each dimension."""
+    """The windows of a kernel over images; `padding` is a (before, after) pair per dimension."""
 
     sizes: tuple[int, ...]
     kernel: tuple[int, ...]
@@ -39,7 +39,7 @@ class Windows:
         dilation: Sequence[int],
         output: Sequence[int] | None = None,
     ) -> Windows:
-        """The same padding on both sides; more behind if an output in ceil mode reaches further."""
+        """Equal padding on both sides; more at the end if ceil mode needs it."""
         rank = len(sizes)
         kernel, stride, padding, dilation = (spread(each, rank) for each in (kernel, stride, padding, dilation))
         sides = []
@@ -54,32 +54,34 @@ class Windows:
     @property
     def output(self) -> tuple[int, ...]:
         rows = zip(self.sizes, self.kernel, self.stride, self.padding, self.dilation)
-        return tuple([(size + sum(pad) - apart * (taps - 1) - 1) // step + 1 for size, taps, step, pad, apart in rows])
+        return tuple(
+            [(size + sum(pad) - dilation * (taps - 1) - 1) // step + 1 for size, taps, step, pad, dilation in rows]
+        )
 
     @property
     def taps(self) -> list[tuple[int, ...]]:
-        """Places in the kernel, row by row."""
+        """Positions in the kernel, in row-major order."""
         return list(itertools.product(*[range(size) for size in self.kernel]))
 
     @property
-    def lie_beside(self) -> bool:
-        """Whether windows neither overlap nor leave gaps, as those of patch embeddings."""
+    def are_adjacent(self) -> bool:
+        """Whether windows neither overlap nor leave gaps, as in patch embeddings."""
         dense = set(self.dilation) == {1} and not any(side for pair in self.padding for side in pair)
         return dense and self.kernel == self.stride and len(self.sizes) <= 2
 
     @property
-    def see_nothing(self) -> bool:
-        """Whether some window has all of its taps in the border."""
+    def has_empty_window(self) -> bool:
+        """Whether some window lies entirely in the padding."""
         for axis, (size, taps) in enumerate(zip(self.sizes, self.kernel)):
-            for place in range(self.output[axis]):
-                start = place * self.stride[axis] - self.padding[axis][0]
+            for position in range(self.output[axis]):
+                start = position * self.stride[axis] - self.padding[axis][0]
                 if not any(0 <= start + tap * self.dilation[axis] < size for tap in range(taps)):
                     return True
         return False
 
     def start(self, tap: Sequence[int]) -> list[int]:
-        """Where in the padded images a tap's first pixel is."""
-        return [place * apart for place, apart in zip(tap, self.dilation)]
+        """The position of a tap's first pixel in the padded images."""
+        return [position * dilation for position, dilation in zip(tap, self.dilation)]
 
 
 def spread(values: int | Sequence[int], rank: int) -> tuple[int, ...]:
@@ -88,8 +90,8 @@ def spread(values: int | Sequence[int], rank: int) -> tuple[int, ...]:
     return given * rank if len(given) == 1 else given
 
 
-def bordered(ttnn: Any, x: Handle, sides: Sequence[tuple[int, int]], value: float = 0.0) -> Handle:
-    """Pixels added around images, or cut off where a side is negative."""
+def padded_images(ttnn: Any, x: Handle, sides: Sequence[tuple[int, int]], value: float = 0.0) -> Handle:
+    """Pads images, or crops them where a side is negative."""
     if any(side < 0 for pair in sides for side in pair):
         starts = [max(-before, 0) for before, _ in sides]
         ends = [size - max(-after, 0) for size, (_, after) in zip(x.shape[1:-1], sides)]
@@ -101,7 +103,7 @@ def bordered(ttnn: Any, x: Handle, sides: Sequence[tuple[int, int]], value: floa
 
 
 def taps_of(ttnn: Any, images: Handle, windows: Windows) -> list[Handle]:
-    """What each tap of the kernel sees of padded images: as many [N, *output, C]."""
+    """The pixels of padded images under each tap of the kernel: one [N, *output, C] per tap."""
     taps = windows.taps
     if len(taps) > MOST_TAPS:
         refuse(f"a kernel of {len(taps)} taps is not written out as so many slices")
@@ -118,16 +120,16 @@ def taps_of(ttnn: Any, images: Handle, windows: Windows) -> list[Handle]:
 
 
 def side_by_side(ttnn: Any, builder: ProgramBuilder, images: Handle, windows: Windows) -> Handle:
-    """[N × output pixels, taps × C] of padded images, in rows."""
-    if windows.lie_beside and len(windows.taps) > 1:
-        return _cut_up(ttnn, builder, images, windows)
+    """[N × output pixels, taps × C] from padded images, in rows."""
+    if windows.are_adjacent and len(windows.taps) > 1:
+        return _adjacent_windows(ttnn, builder, images, windows)
     seen = taps_of(ttnn, images, windows)
     joined = ttnn.concat(seen, dim=-1) if len(seen) > 1 else seen[0]
     return builder.reshaped(joined, (math.prod(joined.shape[:-1]), joined.shape[-1]))
 
 
-def _cut_up(ttnn: Any, builder: ProgramBuilder, images: Handle, windows: Windows) -> Handle:
-    """Windows that lie beside each other need no slice for each tap: rows of pixels change places with rows of taps."""
+def _adjacent_windows(ttnn: Any, builder: ProgramBuilder, images: Handle, windows: Windows) -> Handle:
+    """Adjacent windows without overlap need no slices: a permutation swaps rows of pixels with rows of taps."""
     batch, channels = images.shape[0], images.shape[-1]
     used = [count * size for count, size in zip(windows.output, windows.kernel)]
     if used != list(images.shape[1:-1]):
@@ -140,17 +142,17 @@ def _cut_up(ttnn: Any, builder: ProgramBuilder, images: Handle, windows: Windows
 
 
 def patches(ttnn: Any, builder: ProgramBuilder, images: Handle, windows: Windows) -> Handle:
-    """[N × output pixels, taps × C] of padded images, in tiles."""
+    """[N × output pixels, taps × C] from padded images, in tiles."""
     return builder.tiled(side_by_side(ttnn, builder, images, windows))
 
 
-def spread_apart(ttnn: Any, builder: ProgramBuilder, x: Handle, steps: Sequence[int]) -> Handle:
-    """Zeros between pixels, and after the last: [N, *sizes, C] → [N, *(size × step), C]."""
+def dilate(ttnn: Any, builder: ProgramBuilder, x: Handle, steps: Sequence[int]) -> Handle:
+    """Inserts zeros between pixels, and after the last: [N, *sizes, C] → [N, *(size × step), C]."""
     for axis, step in enumerate(steps, start=1):
         if step == 1:
             continue
         shape = x.shape
-        # Behind every row of pixels come rows of zeros: with all that lies within a row as the last dimension.
+        # Append rows of zeros to every row of pixels, with the contents of a row merged into the last dimension.
         rows, inner = math.prod(shape[: axis + 1]), math.prod(shape[axis + 1 :])
         wide = ttnn.pad(builder.reshaped(x, (rows, 1, inner)), [(0, 0), (0, step - 1), (0, 0)], value=0.0)
         x = builder.reshaped(wide, (*shape[:axis], shape[axis] * step, *shape[axis + 1 :]))
@@ -158,17 +160,19 @@ def spread_apart(ttnn: Any, builder: ProgramBuilder, x: Handle, steps: Sequence[
 
 
 def sum_of_taps(ttnn: Any, builder: ProgramBuilder, parts: Sequence[Handle], windows: Windows) -> Handle:
-    """The adjoint of `taps_of` and the padding: what each tap gives goes back to the pixels that it saw, summed up."""
+    """The adjoint of `taps_of` and the padding: scatter-adds each tap to the pixels that it read."""
     total = None
     for part, tap in zip(parts, windows.taps):
         starts = [start - pad[0] for start, pad in zip(windows.start(tap), windows.padding)]
         extents = [(count - 1) * step + 1 for count, step in zip(windows.output, windows.stride)]
         if any(start + extent <= 0 or start >= size for start, extent, size in zip(starts, extents, windows.sizes)):
-            continue  # it sees nothing but border
-        apart = spread_apart(ttnn, builder, part, windows.stride)
-        rows = zip(starts, windows.sizes, apart.shape[1:-1])
-        placed = builder.tiled(bordered(ttnn, apart, [(start, size - start - extent) for start, size, extent in rows]))
-        total = placed if total is None else ttnn.add(total, placed)
+            continue  # it reads only padding
+        dilated = dilate(ttnn, builder, part, windows.stride)
+        rows = zip(starts, windows.sizes, dilated.shape[1:-1])
+        padded = builder.tiled(
+            padded_images(ttnn, dilated, [(start, size - start - extent) for start, size, extent in rows])
+        )
+        total = padded if total is None else ttnn.add(total, padded)
     if total is None:
         refuse("no tap of the kernel sees any pixel")
     return total
