@@ -1,4 +1,4 @@
-# Two commands do everything: `make run` shows it working, `make test` tests it. Both set up what they need.
+# `make run` is a demonstration, `make test` runs all tests. Both set up their environment.
 PYTHON ?= python3
 VENV ?= .venv
 TORCH_INDEX ?=
@@ -24,12 +24,12 @@ lint: setup  ## ruff and mypy
 sweep: setup  ## the slow tests and large property sweeps
 	$(PY) -m pytest -n auto -m "slow or not slow" --sweep
 
-conformance: setup  ## ask the real ttnn afresh (on a mock card), print the score per operation and the golden vectors
+conformance: setup  ## query the real ttnn again (on a mock card), print the score per operation and the golden vectors
 	$(PY) -m ttnn_emulator.conformance compare --fresh
 	$(PY) -m ttnn_emulator.conformance golden
 	$(PY) -m torch_ttnn.check
 
-# The environment of the real library: made once, shared with `conformance`. 7 GB, most of it torch.
+# The environment of the real library: created once, shared with `conformance`. 7 GB, most of it torch.
 ON_MOCK_CARD = TORCH_INDEX=$(TORCH_INDEX) $(PY) -m ttnn_emulator.conformance run --install ".[dev,models,reports]" --install "numpy<2"
 
 card: setup  ## run compiled programs on the real ttnn with mock cards: tests of the compiler, then every model of the zoo
@@ -47,14 +47,15 @@ bench: setup  ## speed, as ratios measured in one run
 	$(PY) benchmarks/models.py --kept --rounds 3
 	$(PY) benchmarks/tracer.py
 
-pictures: setup  ## draw the pictures of the documents anew
+pictures: setup  ## draw the pictures of the documents again
 	$(PIP) install -e ".[docs]"
 	$(PY) tools/draw_pictures.py
 
 setup: $(VENV)/.ready
 
-# torch and torchvision first and together: the operators of one build do not load beside another build, and no other
-# package may pull one. An index that has no torchvision leaves it to the usual one; the last line says if they differ.
+# torch and torchvision are installed first and together, because their operators load only if the builds match, and other
+# packages must not pull another build. If the index has no torchvision, the default one is used; the last line reports
+# a mismatch.
 FROM_INDEX = $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
 TORCH = "torch>=2.11,<2.14"
 TORCHVISION = "torchvision>=0.26,<0.29"

@@ -1,8 +1,8 @@
-"""How fast the emulated device is, as ratios and overheads measured in one run.
+"""Speed of the emulated device, as ratios and overheads measured in one run.
 
     python benchmarks/emulator.py [--json FILE] [--rounds N]
 
-Every number compares two things on the same machine, one right after the other, and is the median of many rounds;
+Every number compares two functions on the same machine in interleaved rounds, and is a median;
 absolute times of a shared machine mean little.
 """
 
@@ -28,9 +28,9 @@ from ttnn_emulator.atomic_files import replacing
 class Measurement:
     name: str
     ours: float  # seconds
-    peer: float  # seconds of the same thing in torch; 0 where there is no peer
-    bar: str = ""  # empty where none is set
-    holds: bool = True
+    peer: float  # seconds of the same computation in torch; 0 if there is none
+    limit: str = ""  # empty if there is none
+    is_met: bool = True
 
 
 most_rounds = 50
@@ -50,15 +50,15 @@ def median_seconds(function: Callable[[], object], *, rounds: int = 30, calls: i
 def interleaved(
     ours: Callable[[], object], peer: Callable[[], object], *, rounds: int, calls: int
 ) -> tuple[float, float]:
-    """Medians of two functions measured in turns, so that a change of the machine's speed meets both."""
+    """Medians of two interleaved functions, so that changes of the machine's speed affect both."""
     ours(), peer()
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(min(rounds, most_rounds)):
-        for function, kept in zip((ours, peer), times):
+        for function, seconds in zip((ours, peer), times):
             start = time.perf_counter()
             for _ in range(calls):
                 function()
-            kept.append((time.perf_counter() - start) / calls)
+            seconds.append((time.perf_counter() - start) / calls)
     return statistics.median(times[0]), statistics.median(times[1])
 
 
@@ -67,7 +67,7 @@ def upload(values: torch.Tensor, device: ttnn.MeshDevice, dtype: ttnn.DataType =
 
 
 def spec_only(device: ttnn.MeshDevice) -> list[Measurement]:
-    """A call on specs alone: with its plan in the program cache, and prepared from nothing."""
+    """A call on specs alone: with its plan in the program cache, and without."""
     x = upload(torch.randn(1, 1, 64, 64), device)
     weight = upload(torch.randn(64, 64), device)
     calls: dict[str, Callable[[], object]] = {
@@ -91,7 +91,7 @@ def spec_only(device: ttnn.MeshDevice) -> list[Measurement]:
 
             first = median_seconds(cold, rounds=50, calls=20)
             found.append(Measurement(f"spec of {name}, first call", first, 0.0))
-    median = statistics.median(item.ours for item in found if item.bar)
+    median = statistics.median(item.ours for item in found if item.limit)
     return [*found, Measurement("median of the specs", median, 0.0, "≤ 25 µs", median <= 25e-6)]
 
 
@@ -128,7 +128,7 @@ def large_calls(device: ttnn.MeshDevice) -> list[Measurement]:
 
 
 def layers_of_a_transformer(device: ttnn.MeshDevice) -> list[Measurement]:
-    """What a layer of BERT-Large does at 384 tokens, and GPT-2's last layer at 128, in the order of their time."""
+    """Operations of a layer of BERT-Large at 384 tokens, and of GPT-2's last layer at 128, slowest first."""
     functional = torch.nn.functional
     hidden, wide, scores = torch.randn(1, 384, 1024), torch.randn(1, 384, 4096), torch.randn(1, 16, 384, 384)
     heads, row = torch.randn(1, 16, 384, 64), torch.randn(1024)
@@ -175,8 +175,8 @@ def layers_of_a_transformer(device: ttnn.MeshDevice) -> list[Measurement]:
     found = []
     for name, (ours, peer) in pairs.items():
         a, b = interleaved(ours, peer, rounds=15, calls=1)
-        barred = name.startswith("linear")
-        found.append(Measurement(name, a, b, "≤ 1.05 × torch" if barred else "", a <= 1.05 * b or not barred))
+        is_limited = name.startswith("linear")
+        found.append(Measurement(name, a, b, "≤ 1.05 × torch" if is_limited else "", a <= 1.05 * b or not is_limited))
     return found
 
 
@@ -205,19 +205,21 @@ def convolution(device: ttnn.MeshDevice, channels: int, size: int, kernel: int) 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", type=pathlib.Path, help="write the measurements there too")
-    parser.add_argument("--rounds", type=int, default=50, help="rounds of each measurement, at most")
+    parser.add_argument("--json", type=pathlib.Path, help="also write the measurements to this file")
+    parser.add_argument("--rounds", type=int, default=50, help="maximum number of rounds per measurement")
     options = parser.parse_args()
     global most_rounds
     most_rounds = options.rounds
     with ttnn.open_device(device_id=0, l1_small_size=32768) as device:
         measured = spec_only(device) + small_calls(device) + large_calls(device) + layers_of_a_transformer(device)
-    table = Table("what", "emulator", "torch float32", "ratio", "bar", "", title="The emulated device on this machine")
+    table = Table(
+        "what", "emulator", "torch float32", "ratio", "limit", "", title="The emulated device on this machine"
+    )
     for item in measured:
         ratio = f"{item.ours / item.peer:.2f}" if item.peer else ""
         peer = f"{item.peer * 1e6:,.1f} µs" if item.peer else ""
-        mark = ("[green]holds[/]" if item.holds else "[red]missed[/]") if item.bar else ""
-        table.add_row(item.name, f"{item.ours * 1e6:,.1f} µs", peer, ratio, item.bar, mark)
+        mark = ("[green]met[/]" if item.is_met else "[red]exceeded[/]") if item.limit else ""
+        table.add_row(item.name, f"{item.ours * 1e6:,.1f} µs", peer, ratio, item.limit, mark)
     Console().print(table)
     if options.json:
         with replacing(options.json) as temporary:

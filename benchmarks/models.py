@@ -1,16 +1,15 @@
-"""How fast compiled models are, next to eager torch and to Inductor, measured in one run.
+"""Speed of compiled models compared with eager torch and Inductor in one run.
 
     python benchmarks/models.py [--models bert-large-qa,gpt2] [--rounds N] [--no-inductor] [--threads N] [--json FILE]
-    python benchmarks/models.py --layers [8,16]   how compile time grows with depth, next to aot_eager
-    python benchmarks/models.py --rss             peak memory of a warm BERT-Large run, each in a process of its own
-    python benchmarks/models.py --kept            our stages in a first process, and in a second that finds its programs
+    python benchmarks/models.py --layers [8,16]   compile time by depth, compared with aot_eager
+    python benchmarks/models.py --rss             peak memory of a warm BERT-Large run, in separate processes
+    python benchmarks/models.py --kept            our stages in a first process, and in later ones with its programs
 
-Every round runs all contenders, one after the other in a turning order and every second one backwards: a change of the
-machine's speed, or what the one before leaves in the caches, meets all of them. Times are medians of warm rounds. Each
-has a copy of the model to itself: Inductor asks for weights as if to write to them, which takes apart what ours shares
-with the model to notice changed weights, and then both would copy all weights in every round. Compile time is the first
-call less a warm one, the better of two, after one compile by aot_eager that is not counted: torch keeps what it learns
-about operators, and the first to compile would pay for all. Programs are not kept on disk meanwhile.
+Every round runs all backends in rotated order, every second round reversed, so that changes of the machine's speed and
+of its caches affect all alike. Times are medians of warm rounds. Each backend has its own copy of the model: Inductor
+requests writable weights, which breaks the copy-on-write sharing that detects changed weights, and both would copy all
+weights in every round. Compile time is the first call minus a warm one, the better of two, after one compile by
+aot_eager that is not counted, because torch caches information about operators. Programs are not cached on disk.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ import torch_ttnn
 from torch_ttnn import zoo
 from ttnn_emulator.atomic_files import replacing
 
-# The models measured, and what their inputs are made with.
+# The measured models, and the arguments of their inputs.
 CASES: dict[str, dict[str, int]] = {
     "bert-large-qa": {"length": 384},
     "gpt2": {"length": 128},
@@ -59,11 +58,11 @@ Call = Callable[[], Any]
 
 @dataclass
 class Timing:
-    """One contender on one model."""
+    """Times of one backend on one model."""
 
     warm: float  # seconds, median
     compiling: float = 0.0  # seconds; 0 for eager
-    pcc: float = 1.0  # the lowest over the outputs, against eager float32
+    pcc: float = 1.0  # lowest of all outputs, against eager float32
 
 
 @dataclass
@@ -102,7 +101,7 @@ def compiled_call(model: torch.nn.Module, backend: str, arguments: Sequence[Any]
 
 
 def warm_up_compilers(backends: Sequence[str]) -> None:
-    """What a compiler does once in a process (imports, a look for the C++ compiler) is no model's compile time."""
+    """Exclude what a compiler does once per process (imports, search for the C++ compiler) from compile times."""
     tiny = torch.nn.Sequential(torch.nn.Linear(32, 32), torch.nn.ReLU()).eval()
     for backend in backends:
         compiled_call(tiny, backend, (torch.zeros(32, 32),), {})()
@@ -110,7 +109,7 @@ def warm_up_compilers(backends: Sequence[str]) -> None:
 
 
 def warm_up_operators(model: torch.nn.Module, arguments: Sequence[Any], keywords: dict[str, Any]) -> None:
-    """One compile that is not counted, so that all that are find the same of torch's caches filled."""
+    """One compile that is not counted, so that torch's caches are equally filled for all others."""
     compiled_call(model, AOT_EAGER, arguments, keywords)()
     torch._dynamo.reset()
 
@@ -118,7 +117,7 @@ def warm_up_operators(model: torch.nn.Module, arguments: Sequence[Any], keywords
 def compile_seconds(
     model: torch.nn.Module, backends: Sequence[str], arguments: Sequence[Any], keywords: dict[str, Any]
 ) -> dict[str, Timing]:
-    """First calls less warm ones, in turns: the best of each, since what disturbs a compile only makes it longer."""
+    """First calls minus warm ones, interleaved; the best of each, since disturbances only add time."""
     warm_up_operators(model, arguments, keywords)
     found: dict[str, Timing] = {}
     for _ in range(COMPILES):
@@ -126,16 +125,16 @@ def compile_seconds(
             gc.collect()
             call = compiled_call(model, backend, arguments, keywords)
             first, _ = seconds_of(call)
-            call()  # the second call may still prepare something
+            call()  # the second call may still prepare values
             warm, _ = seconds_of(call)
             torch._dynamo.reset()
-            made = Timing(warm, max(0.0, first - warm))
-            found[backend] = min(made, found.get(backend, made), key=lambda timing: timing.compiling)
+            timing = Timing(warm, max(0.0, first - warm))
+            found[backend] = min(timing, found.get(backend, timing), key=lambda timing: timing.compiling)
     return found
 
 
 def interleaved(calls: dict[str, Call], rounds: int) -> dict[str, float]:
-    """Medians of all calls, in rounds that each start with another one and go the other way."""
+    """Medians of all calls, in rounds of rotated and alternately reversed order."""
     names = list(calls)
     times: dict[str, list[float]] = {name: [] for name in names}
     for turn in range(rounds):
@@ -143,11 +142,11 @@ def interleaved(calls: dict[str, Call], rounds: int) -> dict[str, float]:
         order = names[start:] + names[:start]
         for name in order if turn % 2 == 0 else reversed(order):
             times[name].append(seconds_of(calls[name])[0])
-    return {name: statistics.median(kept) for name, kept in times.items()}
+    return {name: statistics.median(seconds) for name, seconds in times.items()}
 
 
 def compare(name: str, backends: Sequence[str], rounds: int) -> Comparison:
-    """All contenders on one model; aot_eager, the yardstick of compile times, is run in the rounds as well."""
+    """All backends on one model, including aot_eager, the reference of compile times."""
     entry = zoo.find(name)
     model = entry.build()
     arguments, keywords = entry.inputs(seed=0, **CASES.get(name, {}))
@@ -171,7 +170,7 @@ def compare(name: str, backends: Sequence[str], rounds: int) -> Comparison:
 
 
 def compare_depths(depths: Sequence[int], backend: str) -> list[Comparison]:
-    """Compile times of a small BERT of several depths; each ratio should stay where it is as depth grows."""
+    """Compile times of a small BERT of several depths; the ratio should not depend on the depth."""
     found = []
     for layers in depths:
         entry = zoo.find("bert-large-qa").resized(
@@ -185,13 +184,13 @@ def compare_depths(depths: Sequence[int], backend: str) -> list[Comparison]:
 
 
 def peak_megabytes() -> float:
-    """The most memory this process has had at once."""
+    """Peak memory of this process."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 2**20 if sys.platform == "darwin" else peak / 2**10  # bytes there, kilobytes elsewhere
 
 
 def warm_run(contender: str) -> dict[str, float]:
-    """In a fresh process: peak memory after the model is made, and after some calls."""
+    """In a new process: peak memory after building the model, and after some calls."""
     entry = zoo.find(RSS_MODEL)
     model = entry.build()
     arguments, keywords = entry.inputs(seed=0, **CASES[RSS_MODEL])
@@ -203,11 +202,11 @@ def warm_run(contender: str) -> dict[str, float]:
 
 
 def compare_memory(contenders: Sequence[str]) -> dict[str, dict[str, float]]:
-    return {contender: in_a_fresh_process("--rss-of", contender) for contender in contenders}
+    return {contender: in_new_process("--rss-of", contender) for contender in contenders}
 
 
-def in_a_fresh_process(*arguments: str) -> Any:
-    """What this script prints last when it is run so."""
+def in_new_process(*arguments: str) -> Any:
+    """The last line that this script prints with these arguments, as JSON."""
     command = [sys.executable, __file__, *arguments, "--threads", str(torch.get_num_threads())]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
@@ -216,7 +215,7 @@ def in_a_fresh_process(*arguments: str) -> Any:
 
 
 def stage_seconds(name: str, folder: str) -> dict[str, float]:
-    """In a fresh process: how long our own stages took, over all graphs of a model."""
+    """In a new process: seconds of our own stages, over all graphs of a model."""
     entry = zoo.find(name)
     model = entry.build()
     arguments, keywords = entry.inputs(seed=0, **CASES.get(name, {}))
@@ -231,11 +230,11 @@ def stage_seconds(name: str, folder: str) -> dict[str, float]:
 
 
 def compare_processes(names: Sequence[str], rounds: int) -> dict[str, list[dict[str, float]]]:
-    """The stages of each model's first process, and of as many more as there are rounds."""
+    """Seconds of the stages in each model's first process, and in one more process per round."""
     found = {}
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
-            found[name] = [in_a_fresh_process("--stages-of", name, folder) for _ in range(1 + rounds)]
+            found[name] = [in_new_process("--stages-of", name, folder) for _ in range(1 + rounds)]
     return found
 
 
@@ -269,7 +268,7 @@ def compile_table(rows: Sequence[Comparison], backend: str) -> Table:
 
 
 def memory_table(found: dict[str, dict[str, float]]) -> Table:
-    table = Table("run", "model made", "peak", "/ eager", title=f"Peak memory of {RSS_MODEL}, {RSS_CALLS} calls")
+    table = Table("run", "model built", "peak", "/ eager", title=f"Peak memory of {RSS_MODEL}, {RSS_CALLS} calls")
     for contender, peaks in found.items():
         ratio = peaks["peak"] / found[EAGER]["peak"]
         table.add_row(contender, f"{peaks['built']:,.0f} MB", f"{peaks['peak']:,.0f} MB", f"{ratio:.2f}")
@@ -277,7 +276,7 @@ def memory_table(found: dict[str, dict[str, float]]) -> Table:
 
 
 def kept_table(found: dict[str, list[dict[str, float]]]) -> Table:
-    table = Table("model", "first process", "a later one", "/ first", title="Our own stages, programs kept on disk")
+    table = Table("model", "first process", "a later one", "/ first", title="Our own stages, programs cached on disk")
     for name, (first, *later) in found.items():
         before, after = sum(first.values()), statistics.median(sum(stages.values()) for stages in later)
         table.add_row(name, shown_seconds(before), shown_seconds(after), shown_ratio(after / before))
@@ -286,19 +285,22 @@ def kept_table(found: dict[str, list[dict[str, float]]]) -> Table:
 
 def arguments_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", default=",".join(CASES), help="names of the zoo, with commas between them")
+    parser.add_argument("--models", default=",".join(CASES), help="names of the zoo, separated by commas")
     parser.add_argument("--rounds", type=int, default=10, help="warm rounds of each model")
-    parser.add_argument("--no-inductor", action="store_true", help="leave Inductor out")
-    parser.add_argument("--threads", type=int, help="threads of torch; all cores if not given")
+    parser.add_argument("--no-inductor", action="store_true", help="omit Inductor")
+    parser.add_argument("--threads", type=int, help="threads of torch (default: all cores)")
     parser.add_argument(
-        "--layers", nargs="?", const=DEPTHS, help=f"measure compile times of a small BERT of so many layers ({DEPTHS})"
+        "--layers",
+        nargs="?",
+        const=DEPTHS,
+        help=f"measure compile times of a small BERT with these numbers of layers ({DEPTHS})",
     )
-    parser.add_argument("--rss", action="store_true", help="measure peak memory in fresh processes")
-    parser.add_argument("--kept", action="store_true", help="measure our stages in processes one after another")
-    parser.add_argument("--json", type=pathlib.Path, help="write the measurements there too")
-    parser.add_argument("--backend", default="ttnn", help=argparse.SUPPRESS)  # another one, to try this script
-    parser.add_argument("--rss-of", help=argparse.SUPPRESS)  # what the fresh processes of --rss run
-    parser.add_argument("--stages-of", nargs=2, help=argparse.SUPPRESS)  # and those of --kept
+    parser.add_argument("--rss", action="store_true", help="measure peak memory in new processes")
+    parser.add_argument("--kept", action="store_true", help="measure our stages in successive processes")
+    parser.add_argument("--json", type=pathlib.Path, help="also write the measurements to this file")
+    parser.add_argument("--backend", default="ttnn", help=argparse.SUPPRESS)  # for tests of this script
+    parser.add_argument("--rss-of", help=argparse.SUPPRESS)  # in the new processes of --rss
+    parser.add_argument("--stages-of", nargs=2, help=argparse.SUPPRESS)  # in those of --kept
     return parser
 
 
@@ -335,7 +337,7 @@ def main() -> int:
         if options.stages_of:
             print(json.dumps(stage_seconds(*options.stages_of)))
             return 0
-        with fresh_cache():  # what Inductor compiled in an earlier run is no help
+        with fresh_cache():  # nothing from earlier runs of Inductor
             measured = measure(options, Console())
     if options.json:
         with replacing(options.json) as temporary:

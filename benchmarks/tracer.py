@@ -1,10 +1,10 @@
-"""How long reports of many models take, in how much memory, and whether that grows in step with the records.
+"""Time and memory of reports on many models, and how they grow with the number of records.
 
     python benchmarks/tracer.py [--models 50,100,200,400] [--records N] [--folder DIR] [--json FILE]
 
-The traces are made up, from a seed, in the way of real ones: the operations of vision and text models, each with the
+The traces are generated from a seed and resemble real ones: the operations of vision and text models, each with the
 arguments of its schema, sizes that span five decades, source lines and facts; two thirds forward, one third backward.
-Every report is made in a process of its own, whose peak memory is measured, with torch loaded.
+Every report runs in a separate process, whose peak memory is measured, with torch loaded.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from torch_ttnn.tracer.records import BACKWARD, FORWARD, NOT_JSONABLE, Record, T
 from ttnn_emulator.atomic_files import replacing
 
 MODELS = "50,100,200,400"
-RECORDS = 1500  # a model, forward and backward together
+RECORDS = 1500  # per model, forward and backward together
 
 SIZES = (1, 3, 7, 12, 14, 16, 28, 32, 49, 56, 64, 77, 96, 112, 128, 197, 224, 256, 320, 384, 512, 768, 1024, 3072, 4096)
-BLOCKS = (8, 40)  # operations of a block, which a stage of a model repeats
+BLOCKS = (8, 40)  # operations per block, which a stage repeats
 STAGES = (1, 6)
 
 
 @dataclass(frozen=True)
 class Kind:
-    """Operations that look alike in a trace."""
+    """Operations with similar records."""
 
-    share: int  # of a hundred or so
+    share: int  # relative frequency
     names: str
     inputs: str = "self"
-    flops: int = 0  # an element that comes out
+    flops: int = 0  # per output element
     arguments: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # name -> values to draw from
 
 
@@ -134,7 +134,7 @@ FORWARD_KINDS = (
         0,
         {"size": ([1, 77], [], [1]), "dtype": (None, "torch.int64"), "device": ("cpu",), "pin_memory": (False,)},
     ),
-    Kind(2, "where.self masked_fill.Scalar index.Tensor gather.default scatter.src", "condition self other", 1, DIM),
+    Kind(2, "where.self moptions_fill.Scalar index.Tensor gather.default scatter.src", "condition self other", 1, DIM),
     Kind(1, "constant_pad_nd.default reflection_pad2d.default", "self", 0, {"pad": ([0, 1], [1, 1, 1, 1])}),
     Kind(1, "upsample_bilinear2d.vec upsample_nearest2d.vec", "input", 4, {"output_size": ([7, 7], None)}),
     Kind(1, "topk.default sort.default cumsum.default tril.default triu.default", "self", 8, DIM),
@@ -173,17 +173,17 @@ BACKWARD_KINDS = (
 
 
 def trace(model: str, phase: str, length: int, seed: int = 0) -> Trace:
-    """One made-up graph, of stages that repeat a block; the same for the same arguments, anywhere."""
+    """One generated graph of stages that repeat a block; deterministic."""
     draw = random.Random(f"{seed} {model} {phase}")
     stages = draw.randint(*STAGES)
-    made: list[Record] = []
+    generated: list[Record] = []
     for stage in range(stages):
         block = [record(draw, phase) for _ in range(draw.randint(*BLOCKS))]
         end = length * (stage + 1) // stages
-        while len(made) < end:
-            module = f"features.{stage}.{len(made) // len(block)}.layer"
-            made += [replace(each, module=module) for each in block[: end - len(made)]]
-    return Trace(model, phase, 0, tuple(made), {"python": "3.11.9", "torch": "2.13.0", "torch_ttnn": "0.2.0"})
+        while len(generated) < end:
+            module = f"features.{stage}.{len(generated) // len(block)}.layer"
+            generated += [replace(each, module=module) for each in block[: end - len(generated)]]
+    return Trace(model, phase, 0, tuple(generated), {"python": "3.11.9", "torch": "2.13.0", "torch_ttnn": "0.2.0"})
 
 
 def record(draw: random.Random, phase: str) -> Record:
@@ -227,11 +227,11 @@ class Measured:
     records: int
     mebibytes: float  # of raw traces
     seconds: float
-    cpu: float  # seconds that the process computed; on a busy machine it waits besides
+    cpu: float  # CPU seconds of the process
     peak: float  # MiB
 
 
-BAR = Measured(models=200, records=200 * RECORDS, mebibytes=0, seconds=30, cpu=30, peak=1024)
+LIMIT = Measured(models=200, records=200 * RECORDS, mebibytes=0, seconds=30, cpu=30, peak=1024)
 REPORT = """
 import resource, sys, time
 from torch_ttnn.tracer.reports import generation as reports
@@ -242,7 +242,7 @@ print(time.perf_counter() - begin, time.process_time() - computed, resource.getr
 
 
 def measure(folder: pathlib.Path, sizes: list[int], length: int) -> Iterator[Measured]:
-    """Report on more and more models, each time in a process of its own."""
+    """Report on increasing numbers of models, each in a separate process."""
     raw = folder / "raw"
     for before, models in zip([0, *sizes], sizes):
         fill(raw, range(before, models), length)
@@ -254,17 +254,17 @@ def measure(folder: pathlib.Path, sizes: list[int], length: int) -> Iterator[Mea
 
 
 def exponent(measured: list[Measured]) -> float:
-    """Of the power of the number of records with which computing grows: 1 is in step, 2 is its square."""
+    """The exponent of the growth of CPU time with the number of records: 1 is linear, 2 quadratic."""
     xs, ys = [math.log(each.records) for each in measured], [math.log(each.cpu) for each in measured]
     x, y = statistics.mean(xs), statistics.mean(ys)
     return sum((a - x) * (b - y) for a, b in zip(xs, ys)) / sum((a - x) ** 2 for a in xs)
 
 
-COLUMNS = ("models", "records", "raw MiB", "seconds", "CPU s", "µs a record", "µs a further one", "peak MiB")
+COLUMNS = ("models", "records", "raw MiB", "seconds", "CPU s", "µs per record", "µs per further record", "peak MiB")
 
 
 def show(measured: list[Measured], console: Console) -> None:
-    table = Table(box=box.SIMPLE, title="raw traces to all reports, each in a process of its own")
+    table = Table(box=box.SIMPLE, title="raw traces to all reports, each in a separate process")
     for column in COLUMNS:
         table.add_column(column, justify="right")
     for before, each in zip([None, *measured], measured):
@@ -274,27 +274,27 @@ def show(measured: list[Measured], console: Console) -> None:
         table.add_row(*map(str, counts), f"{each.seconds:.1f}", f"{each.cpu:.1f}", rate, further, f"{each.peak:.0f}")
     console.print(table)
     if len(measured) > 1:
-        console.print(f"computing grows with the records to the power of {exponent(measured):.2f}")
+        console.print(f"CPU time grows with the number of records to the power of {exponent(measured):.2f}")
     for each in measured:
-        if each.models == BAR.models:
-            held = each.seconds < BAR.seconds and each.peak < BAR.peak
-            bar = f"{BAR.models} models in {BAR.seconds:.0f} s and {BAR.peak:.0f} MiB"
-            console.print(f"bar of {bar}: {'held' if held else 'missed'}")
+        if each.models == LIMIT.models:
+            is_met = each.seconds < LIMIT.seconds and each.peak < LIMIT.peak
+            limit = f"{LIMIT.models} models in {LIMIT.seconds:.0f} s and {LIMIT.peak:.0f} MiB"
+            console.print(f"limit of {limit}: {'met' if is_met else 'exceeded'}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", default=MODELS, help=f"how many, separated by commas ({MODELS})")
-    parser.add_argument("--records", type=int, default=RECORDS, help=f"a model ({RECORDS})")
-    parser.add_argument("--folder", type=pathlib.Path, help="where traces and reports are kept; else they are removed")
-    parser.add_argument("--json", type=pathlib.Path, help="write what was measured to this file")
-    asked = parser.parse_args()
+    parser.add_argument("--models", default=MODELS, help=f"numbers of models, separated by commas ({MODELS})")
+    parser.add_argument("--records", type=int, default=RECORDS, help=f"records per model ({RECORDS})")
+    parser.add_argument("--folder", type=pathlib.Path, help="folder for traces and reports (default: temporary)")
+    parser.add_argument("--json", type=pathlib.Path, help="also write the measurements to this file")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        folder = asked.folder or pathlib.Path(temporary)
-        measured = list(measure(folder, sorted(map(int, asked.models.split(","))), asked.records))
+        folder = options.folder or pathlib.Path(temporary)
+        measured = list(measure(folder, sorted(map(int, options.models.split(","))), options.records))
     show(measured, Console())
-    if asked.json:
-        with replacing(asked.json) as path:
+    if options.json:
+        with replacing(options.json) as path:
             path.write_text(json.dumps([asdict(each) for each in measured], indent=1))
 
 

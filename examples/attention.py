@@ -1,4 +1,4 @@
-"""A TT-NN script as one writes it for a card. With no card: python -m ttnn_emulator examples/attention.py"""
+"""A TT-NN script written for a card. Without a card: python -m ttnn_emulator examples/attention.py"""
 
 import torch
 import ttnn

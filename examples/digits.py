@@ -1,4 +1,4 @@
-"""A trained network reads handwritten digits, by torch and compiled for the device.
+"""A trained network classifies handwritten digits, with torch and compiled for the device.
 
 python -m torch_ttnn.zoo.trained.fetch mnist
 python examples/digits.py
@@ -15,7 +15,7 @@ compiled = torch.compile(model, backend="ttnn")
 
 with torch.no_grad():
     inputs = networks.mnist_input(digits.pixels)
-    read, read_by_device = model(inputs).argmax(1), compiled(inputs).argmax(1)
+    by_torch, by_device = model(inputs).argmax(1), compiled(inputs).argmax(1)
 
-print(f"of {len(digits)} digits, torch reads {(read == digits.labels).sum()} right,", end=" ")
-print(f"the device {(read_by_device == digits.labels).sum()}; they agree on {(read == read_by_device).sum()}")
+print(f"of {len(digits)} digits, torch classifies {(by_torch == digits.labels).sum()} correctly,", end=" ")
+print(f"the device {(by_device == digits.labels).sum()}; they agree on {(by_torch == by_device).sum()}")

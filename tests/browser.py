@@ -40,9 +40,9 @@ def opened(browser: Any, path: pathlib.Path, link: str = "", **settings: Any) ->
     complaints: list[str] = []
     own = path.resolve().as_uri()
 
-    def asked(request: Any) -> None:
+    def requested(request: Any) -> None:
         if request.url.split("#")[0] != own and not request.url.startswith("blob:"):  # blobs are created by the page
-            complaints.append(f"asked for {request.url}")
+            complaints.append(f"requested {request.url}")
 
     context = browser.new_context(
         **{"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce", **settings}
@@ -50,7 +50,7 @@ def opened(browser: Any, path: pathlib.Path, link: str = "", **settings: Any) ->
     context.set_default_timeout(HANG_SECONDS * 1000)
     try:
         page = context.new_page()
-        page.on("request", asked)
+        page.on("request", requested)
         page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("dialog", lambda dialog: (complaints.append(f"dialog {dialog.message}"), dialog.dismiss()))

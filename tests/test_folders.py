@@ -1,4 +1,4 @@
-"""Folders of both packages: none too full to be read at a glance, each with a docstring, no test data among them."""
+"""Folders of both packages: few files each, a docstring each, no test data."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ LARGEST_FILE = 1 << 20  # bytes; recorded answers and golden vectors are test da
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.relative_to(ROOT).as_posix())
-def test_a_folder_is_small_and_says_what_it_holds(folder: pathlib.Path) -> None:
+def test_a_folder_is_small_and_has_a_docstring(folder: pathlib.Path) -> None:
     assert len(list(folder.glob("*.py"))) - 1 <= MOST_MODULES
     assert (folder / "__init__.py").read_text(encoding="utf-8").startswith('"""')
 
 
-def test_packages_hold_no_large_files() -> None:
+def test_packages_contain_no_large_files() -> None:
     files = (path for package in PACKAGES for path in package.rglob("*") if path.is_file())
     assert [path for path in files if path.stat().st_size > LARGEST_FILE] == []

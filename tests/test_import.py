@@ -14,7 +14,7 @@ from torch_ttnn.cli.command import COMMANDS
 NAMES = [module.__name__.rpartition(".")[2] for module in COMMANDS]
 
 
-def test_the_path_of_modules_stays_as_it_is() -> None:
+def test_sys_path_is_unchanged() -> None:
     code = (
         "import sys; before = list(sys.path)\n"
         "import torch_ttnn, torch_ttnn.check, ttnn_emulator.conformance.server\n"
@@ -50,7 +50,7 @@ def test_help_imports_neither_torch_nor_the_emulator(arguments: list[str]) -> No
 
 
 @pytest.mark.parametrize("name", torch_ttnn.__all__)
-def test_public_names_are_there_whatever_was_imported_before(name: str) -> None:
+def test_public_names_do_not_depend_on_earlier_imports(name: str) -> None:
     """`torch_ttnn.explain` is the function, also after the package of the same name, or a part of it, was imported."""
     code = (
         "import importlib, sys, torch_ttnn\n"
@@ -66,7 +66,7 @@ def test_public_names_are_there_whatever_was_imported_before(name: str) -> None:
     assert run(code).split() == [kind, kind]
 
 
-def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+def test_a_missing_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'explian'"):
         torch_ttnn.explian  # noqa: B018
 

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parents[1] / "torch_ttnn"
 
-# What each package may import of the others, besides itself. `backend` and `options` are modules.
+# The packages that each package may import, besides itself. `backend` and `options` are modules.
 COMPILER = {"backend", "compiler", "devices", "options", "errors", "system"}
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
@@ -34,7 +34,7 @@ ABOVE_ALL = ("__init__", "__main__", "cli")
 # Options of the compiler that need a package above it, which is imported only when they are used.
 ON_REQUEST = {
     ("backend", "tracer"): "tracer_option records the programs of a graph",
-    ("options", "tracer"): "tracer_option is given as a dict",
+    ("options", "tracer"): "tracer_option may be a dict",
     ("compiler", "explain"): "metrics_path writes reports of programs",
     ("compiler", "export"): "export_code writes programs as scripts",
 }
@@ -63,7 +63,7 @@ def package_of(path: pathlib.Path) -> str:
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
-def test_every_package_has_its_place() -> None:
+def test_every_package_has_a_rule() -> None:
     assert {package_of(path) for path in ROOT.rglob("*.py")} == {*ALLOWED, *ABOVE_ALL}
 
 

@@ -41,7 +41,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 def python(wheel: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The Python of a new environment with the wheel.
 
-    Its dependencies are not installed anew, which would be gigabytes of torch: a path file leads to those of this
+    Its dependencies are not installed again, which would be gigabytes of torch: a path file adds those of this
     environment. Path files there are not followed, so an editable install of this repository is not found by it.
     """
     folder = tmp_path_factory.mktemp("environment")
@@ -49,8 +49,8 @@ def python(wheel: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> str
     found = str(folder / ("Scripts" if os.name == "nt" else "bin") / "python")
     install = ["--python", found, "install", "--quiet", "--no-deps", "--no-index", str(wheel)]
     subprocess.run([sys.executable, "-m", "pip", *install], check=True)
-    asked = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    packages = pathlib.Path(subprocess.run([found, "-c", asked], capture_output=True, text=True).stdout.strip())
+    query = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    packages = pathlib.Path(subprocess.run([found, "-c", query], capture_output=True, text=True).stdout.strip())
     here = dict.fromkeys([sysconfig.get_path("purelib"), sysconfig.get_path("platlib")])
     (packages / "dependencies.pth").write_text("\n".join(here) + "\n")
     return found
@@ -68,7 +68,7 @@ def test_the_wheel_is_small(wheel: pathlib.Path) -> None:
     assert sum(parts.values()) <= LARGEST, sorted(parts, key=parts.__getitem__)[-10:]
 
 
-def test_the_wheel_holds_the_files_of_all_pages(wheel: pathlib.Path) -> None:
+def test_the_wheel_contains_the_files_of_all_pages(wheel: pathlib.Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     kept = [path for path in (ROOT / "torch_ttnn").rglob("*") if path.suffix in (".html", ".css", ".js", ".csv")]
@@ -92,5 +92,5 @@ def test_the_first_example_runs(python: str, tmp_path: pathlib.Path) -> None:
 def test_a_command_says_how_to_get_the_weights_it_lacks(python: str, tmp_path: pathlib.Path) -> None:
     done = run(python, "-m", "torch_ttnn.cli", "explain", "mnist-cnn-trained", cwd=tmp_path)
     assert done.returncode == 2, done.stderr
-    (told,) = [line for line in done.stderr.splitlines() if line.startswith("torch-ttnn explain:")]
-    assert "torch_ttnn_weights" in told and "pip install ./weights" in told
+    (error,) = [line for line in done.stderr.splitlines() if line.startswith("torch-ttnn explain:")]
+    assert "torch_ttnn_weights" in error and "pip install ./weights" in error

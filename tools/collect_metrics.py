@@ -1,4 +1,4 @@
-"""The results table of the zoo, by the name that users of the older compiler know: `torch-ttnn metrics --all`."""
+"""The results table of the zoo, under the name that the older compiler uses: `torch-ttnn metrics --all`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Draws the pictures of the documentation with our own tools: python tools/draw_pictures.py [folder]
 
-The picture of the tracer's page needs a browser (Chromium) and is left as it is where there is none.
+The picture of the tracer's page needs a browser (Chromium) and is kept if there is none.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def matmul_error(axes: Any, device: Any) -> None:
 
 
 class MemoryWatch(ttnn.Listener):
-    """Notes the DRAM in use after every operation."""
+    """Records the DRAM in use after every operation."""
 
     def __init__(self, device: Any) -> None:
         self.device = device
@@ -106,7 +106,7 @@ def tracer_page(path: pathlib.Path) -> None:
 
     browser_path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser_path is None:
-        print(f"none of {', '.join(BROWSERS)} is installed: {path} stays as it is")
+        print(f"none of {', '.join(BROWSERS)} is installed: {path} is kept")
         return
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         stat = f"{folder}/stat"
@@ -124,7 +124,7 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=pathlib.Path, default=pathlib.Path("docs/pictures"))
     folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
-    plt.rcParams["svg.hashsalt"] = "torch_ttnn"  # the same picture twice is the same file
+    plt.rcParams["svg.hashsalt"] = "torch_ttnn"  # deterministic output
     figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.6))
     with ttnn.open_device(device_id=0) as device, numerics("exact"):
         matmul_error(left, device)

@@ -1,4 +1,4 @@
-"""Reports on what was traced: `python3 tools/generate_report.py; ls stat/`.
+"""Reports on traces: `python3 tools/generate_report.py; ls stat/`.
 
 The arguments are those of `torch-ttnn report`.
 """

@@ -1,4 +1,4 @@
-"""Runs torchvision's models, all that classify images unless --model names others.
+"""Runs torchvision's models: --model, or all image classifiers.
 
     PYTHONPATH=$(pwd) python3 tools/run_torchvision.py --backend torch_stat --backward --profile
 

@@ -1,4 +1,4 @@
-"""Runs a model of transformers, as deep as published unless --layers says otherwise.
+"""Runs a model of transformers, by default with all its layers.
 
     PYTHONPATH=$(pwd) python3 tools/run_transformers.py --model phiyodr/bert-large-finetuned-squad2 --backend torch_ttnn
 

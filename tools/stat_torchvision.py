@@ -1,4 +1,4 @@
-"""Records the operations of torchvision's models, all that classify images unless others are named.
+"""Records the operations of torchvision's models: the named ones, or all image classifiers.
 
     PYTHONPATH=$(pwd) python3 tools/stat_torchvision.py; ls stat/raw
 

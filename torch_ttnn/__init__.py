@@ -36,7 +36,7 @@ __all__ = [
     "tracer",
 ]
 
-# In which module each public name is defined; `tracer` is a package itself.
+# The module that defines each public name; `tracer` is itself a package.
 _DEFINED_IN = {
     "GraphBreakWarning": "torch_ttnn.compiler.errors",
     "HostOperationWarning": "torch_ttnn.compiler.errors",

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch.fx
 
+from torch_ttnn.system.option_objects import options_of
+
 if TYPE_CHECKING:
     from torch_ttnn.compiler.runtime.program import Program
 
@@ -47,7 +49,7 @@ class TorchTtnnOption:
     cache_dir       folder of compiled programs; by default TORCH_TTNN_CACHE_DIR, else the user's cache; "" is none
     debug           stages whose graphs are written before and after, e.g. ("lower", "simplify"), or ("all",)
     debug_dir       where they are written
-    gen_graphviz    also draw those graphs (needs graphviz); with no `debug` given, the last stage's
+    gen_graphviz    also draw those graphs (needs graphviz); without `debug`, those of the last stage
     export_code     "accuracy" or "profiling": write the program of every graph as a script into `export_dir`
     verbose         log a line per compile at WARNING in place of INFO (logger `torch_ttnn`)
     warn            False silences the warning about operations that stay on the host
@@ -108,12 +110,12 @@ class TorchTtnnOption:
         if not isinstance(self.max_programs, int) or self.max_programs < 1:
             raise ValueError(f"max_programs must be a positive number, not {self.max_programs!r}")
         if self.tracer_option is not None:
-            from torch_ttnn.tracer.options import TracerOption  # it imports the compiler, and that this
+            from torch_ttnn.tracer.options import TracerOption  # it imports the compiler, which imports this module
 
             self.tracer_option = TracerOption.of(self.tracer_option)
         for name in ("data_parallel", "native_integration"):
             if getattr(self, name):
-                raise NotImplementedError(f"{name}=True is not offered; leave it False")
+                raise NotImplementedError(f"{name}=True is not supported; leave it False")
 
     @classmethod
     def of(cls, given: TorchTtnnOption | Mapping[str, Any] | None) -> TorchTtnnOption:
@@ -122,17 +124,7 @@ class TorchTtnnOption:
         >>> TorchTtnnOption.of({"precision": "float32"}).precision
         'float32'
         """
-        if given is None:
-            return cls()
-        if isinstance(given, cls):
-            return given
-        if not isinstance(given, Mapping):
-            raise TypeError(f"options must be a TorchTtnnOption, a dict or None, not {type(given).__name__}")
-        known = [each.name for each in dataclasses.fields(cls) if each.init]
-        unknown = sorted(set(given) - set(known))
-        if unknown:
-            raise TypeError(f"unknown option {', '.join(map(repr, unknown))}; known are {', '.join(known)}")
-        return cls(**given)
+        return options_of(cls, given)
 
     @property
     def _out_fx_graphs(self) -> list[torch.fx.Graph]:
@@ -167,7 +159,7 @@ def _names(option: str, given: Any) -> tuple[str, ...]:
 
 
 def _operator_names(given: Any) -> Any:
-    """Operators of torch by their names; whatever else is given stays."""
+    """Replace operators of torch by their names; leave anything else as it is."""
     operators = (torch._ops.OpOverload, torch._ops.OpOverloadPacket)
     several = [given] if isinstance(given, operators) else given
     if not isinstance(several, Iterable) or isinstance(several, str):
@@ -177,4 +169,4 @@ def _operator_names(given: Any) -> Any:
 
 def _one_of(name: str, value: Any, choices: tuple) -> None:
     if value not in choices:
-        raise ValueError(f"{name}={value!r} is not offered; choose one of {', '.join(map(repr, choices))}")
+        raise ValueError(f"{name}={value!r} is not supported; choose one of {', '.join(map(repr, choices))}")

@@ -1,10 +1,10 @@
-"""Trains ResNet-18 on CIFAR-10 at 32 × 32, and goes on where it was stopped.
+"""Trains ResNet-18 on CIFAR-10 at 32 × 32; resumes an interrupted run.
 
     python training/cifar10.py --state build/cifar10
 
-Images grow with the epochs: small ones cost little while the network learns what is coarse. What is kept is a running
-average of the weights. More than one worker are processes that share the work, on machines where that is faster than
-threads. A part of the test images is scored after every epoch for the log only; nothing is chosen by it.
+Image sizes grow with the epochs, because small images suffice for coarse features and cost less. The result is a
+running average of the weights. Several workers are data-parallel processes, for machines where these are faster than
+threads. A part of the test images is scored after every epoch for the log only; no choice depends on it.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from ttnn_emulator.atomic_files import replacing
 class Recipe:
     """Everything that the weights depend on besides the data."""
 
-    sizes: tuple[int, ...] = (16,) * 2 + (24,) * 6 + (32,) * 16  # the edge of the images, epoch by epoch
-    batch: int = 256  # of all workers together
-    # The learning rate goes in lines between these: when so many epochs are done, it is so much.
+    sizes: tuple[int, ...] = (16,) * 2 + (24,) * 6 + (32,) * 16  # image edge per epoch
+    batch: int = 256  # over all workers
+    # The learning rate is linear between these points: (epochs done, rate).
     rates: tuple[tuple[float, float], ...] = ((0, 0.0), (4, 0.2), (24, 0.0))
     momentum: float = 0.9
-    decay: float = 5e-4  # of weights, not of norms and biases
-    smoothing: float = 0.1  # of labels
-    shift: int = 3  # pixels that an image is moved at most
-    hidden: int = 8  # the edge of a square that is hidden in every image
-    narrow: bool = True  # whether products are of bfloat16: half of the time where the processor has them
-    averaging: float = 0.995  # how much of the running average a step keeps
+    decay: float = 5e-4  # weight decay; not for norms and biases
+    smoothing: float = 0.1  # label smoothing
+    shift: int = 3  # maximum shift of an image in pixels
+    hidden: int = 8  # edge of the square that is masked in every image
+    narrow: bool = True  # bfloat16 products, which take half of the time if the processor has them
+    averaging: float = 0.995  # decay of the running average per step
     seed: int = 0
 
     @property
@@ -51,15 +51,15 @@ class Recipe:
         return len(self.sizes)
 
 
-CALIBRATION = 5_000  # training images from which the norms' statistics are taken for the averaged weights
-WATCHED = 2_000  # test images that are scored after every epoch
-PATIENCE = datetime.timedelta(days=1)  # of a worker for the others: a paused machine is no reason to give up
-TOLD = 49  # steps between two lines of the log
+CALIBRATION = 5_000  # training images for the norms' statistics of the averaged weights
+SCORED = 2_000  # test images that are scored after every epoch
+TIMEOUT = datetime.timedelta(days=1)  # of collectives: the machine may be paused
+LOG_STEPS = 49  # steps between two lines of the log
 
 
 @dataclass
 class State:
-    """What one worker trains; a checkpoint is the same on disk."""
+    """The training state of one worker; checkpoints contain it."""
 
     model: nn.Module
     average: nn.Module
@@ -92,10 +92,10 @@ def fresh(recipe: Recipe) -> State:
 
 
 def by_products(model: nn.Module) -> None:
-    """Let the last convolutions, whose images are 2 × 2, be computed as products of matrices.
+    """Compute the last convolutions, whose images are 2 × 2, as matrix products.
 
-    Of the nine taps of a window only four meet the image, and gradients of weights are slow there: a step takes 0.8 of
-    the time at 32 × 32, and 0.5 at 16 × 16.
+    Only four of the nine taps of a window are inside the image, and gradients of weights are slow there: a step takes
+    0.8 of the time at 32 × 32, and 0.5 at 16 × 16.
     """
     for module in model.get_submodule("layer4").modules():
         if isinstance(module, nn.Conv2d) and module.kernel_size == (3, 3) and module.stride == (1, 1):
@@ -103,7 +103,7 @@ def by_products(model: nn.Module) -> None:
 
 
 def convolved(convolution: nn.Conv2d, signal: torch.Tensor) -> torch.Tensor:
-    """A 3 × 3 convolution that keeps the size: of up to four pixels, one product with all pairs of them."""
+    """A 3 × 3 convolution with padding 1; for up to four pixels, one product over all pairs of pixels."""
     number, _, height, width = signal.shape
     if height * width > 4:
         return functional.conv2d(signal, convolution.weight, padding=1)
@@ -117,7 +117,7 @@ def convolved(convolution: nn.Conv2d, signal: torch.Tensor) -> torch.Tensor:
 
 
 def rate_at(epochs: float, recipe: Recipe) -> float:
-    """The learning rate when so many epochs are done."""
+    """The learning rate after so many epochs."""
     for (begin, first), (end, last) in itertools.pairwise(recipe.rates):
         if begin < epochs <= end:
             return first + (last - first) * (epochs - begin) / (end - begin)
@@ -125,7 +125,7 @@ def rate_at(epochs: float, recipe: Recipe) -> float:
 
 
 def augmented(pixels: torch.Tensor, mirrored: torch.Tensor, size: int, recipe: Recipe, generator: torch.Generator):
-    """A batch moved by a few pixels, mirrored where told, with a square hidden, and of the wanted size."""
+    """A batch of this size: shifted by a few pixels, mirrored where `mirrored` is set, with a square masked."""
     number, edge, shift = len(pixels), pixels.shape[-1], recipe.shift
     wide = functional.pad(networks.cifar_input(pixels), [shift] * 4, mode="reflect")
     rows, columns = torch.randint(0, 2 * shift + 1, (2, number, 1), generator=generator)
@@ -146,7 +146,7 @@ def train_epoch(state: State, recipe: Recipe, data: images.Images, worker: int, 
     shared = torch.Generator().manual_seed(recipe.seed * 1000 + state.epoch)  # the same in every worker
     own = torch.Generator().manual_seed((recipe.seed * 1000 + state.epoch) * 100 + worker)
     flips = torch.Generator().manual_seed(recipe.seed)
-    # An image that is mirrored in one epoch is not in the next, so two epochs see all that mirroring can show.
+    # An image that is mirrored in one epoch is not in the next, so two epochs contain both forms of every image.
     mirrored = (torch.rand(len(data), generator=flips) < 0.5) ^ bool(state.epoch % 2)
     order = torch.randperm(len(data), generator=shared)
     steps = len(order) // recipe.batch
@@ -165,10 +165,10 @@ def train_epoch(state: State, recipe: Recipe, data: images.Images, worker: int, 
             group["lr"] = rate_at(state.epoch + (step + 1) / steps, recipe)
         state.optimizer.step()
         done = state.epoch * steps + step
-        keep = min(recipe.averaging, (1 + done) / (10 + done))  # the first weights are random and soon forgotten
+        keep = min(recipe.averaging, (1 + done) / (10 + done))  # the random initial weights decay quickly
         average_into(state.average, state.model, keep)
         total += loss.item()
-        if worker == 0 and (step + 1) % TOLD == 0:
+        if worker == 0 and (step + 1) % LOG_STEPS == 0:
             print(f"epoch {state.epoch + 1}, step {step + 1} of {steps}: loss {total / (step + 1):.4f}", flush=True)
     return total / steps
 
@@ -177,10 +177,10 @@ def share_gradients(model: nn.Module, workers: int) -> None:
     if workers == 1:
         return
     gradients = [weight.grad for weight in model.parameters() if weight.grad is not None]
-    together = torch.cat([gradient.flatten() for gradient in gradients])
-    torch.distributed.all_reduce(together)
-    together /= workers
-    for gradient, part in zip(gradients, together.split([gradient.numel() for gradient in gradients])):
+    joined = torch.cat([gradient.flatten() for gradient in gradients])
+    torch.distributed.all_reduce(joined)
+    joined /= workers
+    for gradient, part in zip(gradients, joined.split([gradient.numel() for gradient in gradients])):
         gradient.copy_(part.view_as(gradient))
 
 
@@ -198,7 +198,7 @@ def average_into(average: nn.Module, model: nn.Module, keep: float) -> None:
 
 @torch.no_grad()
 def calibrate(model: nn.Module, data: images.Images) -> None:
-    """Statistics of the norms from images as they are tested with: unmoved and of full size."""
+    """Compute the norms' statistics from images as in tests: not shifted and of full size."""
     norms = [module for module in model.modules() if isinstance(module, nn.BatchNorm2d)]
     for norm in norms:
         norm.reset_running_stats()
@@ -211,7 +211,7 @@ def calibrate(model: nn.Module, data: images.Images) -> None:
 
 @torch.no_grad()
 def accuracy(model: nn.Module, data: images.Images) -> float:
-    """Per cent of the images whose class is found."""
+    """Percent of the images that are classified correctly."""
     model.eval()
     right = 0
     for batch, labels in zip(data.pixels.split(250), data.labels.split(250)):
@@ -221,16 +221,16 @@ def accuracy(model: nn.Module, data: images.Images) -> float:
 
 
 def work(worker: int, workers: int, recipe: Recipe, folder: pathlib.Path) -> None:
-    """What each process does."""
+    """Train in one process."""
     if workers > 1:
         torch.set_num_threads(1)
-        meeting = torch.distributed.FileStore(str(folder / "meeting"), workers)
-        torch.distributed.init_process_group("gloo", store=meeting, rank=worker, world_size=workers, timeout=PATIENCE)
+        store = torch.distributed.FileStore(str(folder / "rendezvous"), workers)
+        torch.distributed.init_process_group("gloo", store=store, rank=worker, world_size=workers, timeout=TIMEOUT)
     data = images.cifar10("train")
     state, checkpoint = fresh(recipe), folder / "checkpoint.pt"
     if checkpoint.exists():
         state.restore(checkpoint)
-    watched = images.cifar10("test").first(WATCHED)
+    scored = images.cifar10("test").first(SCORED)
     while state.epoch < recipe.epochs:
         start, spent = time.time(), time.process_time()
         loss = train_epoch(state, recipe, data, worker, workers)
@@ -240,8 +240,8 @@ def work(worker: int, workers: int, recipe: Recipe, folder: pathlib.Path) -> Non
                 "epoch": state.epoch,
                 "size": recipe.sizes[state.epoch - 1],
                 "loss": round(loss, 4),
-                "accuracy": round(accuracy(state.model, watched), 2),
-                "averaged": round(accuracy(state.average, watched), 2),
+                "accuracy": round(accuracy(state.model, scored), 2),
+                "averaged": round(accuracy(state.average, scored), 2),
                 "seconds": round(time.time() - start),
                 "processor seconds": round(time.process_time() - spent),
             }
@@ -260,10 +260,10 @@ def work(worker: int, workers: int, recipe: Recipe, folder: pathlib.Path) -> Non
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--state", type=pathlib.Path, required=True, help="folder of checkpoint and log")
-    arguments.add_argument("--workers", type=int, default=1, help="processes; of one thread each if several")
+    arguments.add_argument("--workers", type=int, default=1, help="number of processes; several have one thread each")
     chosen = arguments.parse_args()
     chosen.state.mkdir(parents=True, exist_ok=True)
-    (chosen.state / "meeting").unlink(missing_ok=True)
+    (chosen.state / "rendezvous").unlink(missing_ok=True)
     torch.multiprocessing.spawn(work, (chosen.workers, Recipe(), chosen.state), nprocs=chosen.workers)
 
 

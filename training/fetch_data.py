@@ -1,4 +1,4 @@
-"""Fetches the data sets to train with and to test on: `python training/fetch_data.py mnist cifar10`."""
+"""Fetches the data sets for training and testing: `python training/fetch_data.py mnist cifar10`."""
 
 from torch_ttnn.zoo.trained.fetch import main
 

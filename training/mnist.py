@@ -1,4 +1,4 @@
-"""Trains the MNIST network on digits with a margin, 32 × 32: a few minutes on one core.
+"""Trains the MNIST network on padded digits, 32 × 32, in a few minutes on one core.
 
 python training/mnist.py
 """
@@ -24,14 +24,14 @@ class Recipe:
 
     epochs: int = 5
     batch: int = 128
-    rate: float = 2e-3  # the highest learning rate, of AdamW in one cycle
+    rate: float = 2e-3  # peak learning rate of AdamW, one cycle
     decay: float = 1e-2
-    shift: int = 2  # pixels that a digit is moved at most
+    shift: int = 2  # maximum shift of a digit in pixels
     seed: int = 0
 
 
 def moved(batch: torch.Tensor, shift: int, generator: torch.Generator) -> torch.Tensor:
-    """All digits of a batch moved alike; what leaves on one side is margin and comes in on the other."""
+    """Shift all digits of a batch by the same offset; only padding wraps around."""
     down, right = torch.randint(-shift, shift + 1, (2,), generator=generator).tolist()
     return batch.roll((down, right), dims=(2, 3))
 
@@ -60,7 +60,7 @@ def train(recipe: Recipe) -> nn.Module:
 
 @torch.no_grad()
 def accuracy(model: nn.Module, data: images.Images) -> float:
-    """Per cent of the digits that are read right."""
+    """Percent of the digits that are recognised."""
     model.eval()
     found = torch.cat([model(networks.mnist_input(batch)).argmax(1) for batch in data.pixels.split(250)])
     return 100 * (found == data.labels).float().mean().item()
@@ -68,7 +68,7 @@ def accuracy(model: nn.Module, data: images.Images) -> float:
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--output", type=pathlib.Path, help="file for the weights, in place of the package's own")
+    arguments.add_argument("--output", type=pathlib.Path, help="file for the weights (default: that of the package)")
     chosen = arguments.parse_args()
     recipe, test = Recipe(), images.mnist("test")
     print(

@@ -1,4 +1,4 @@
-"""Writes trained weights into `torch_ttnn_weights`: rounded to bfloat16, with their recipe and the accuracy reached."""
+"""Writes trained weights into `torch_ttnn_weights`: rounded to bfloat16, with their recipe and accuracy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def publish(
     recipe: Mapping[str, Any],
     path: pathlib.Path | None = None,
 ) -> dict[str, str]:
-    """Score the model as it is and rounded, and write the rounded one; the model itself is rounded, too."""
+    """Score the model before and after rounding its weights in place, and write the rounded weights."""
     exact = score(model)
     rounded = {
         key: value.to(torch.bfloat16).contiguous() if value.is_floating_point() else value

@@ -33,7 +33,7 @@ from ttnn_emulator.errors import (  # noqa: E402
     SignatureError,
     UseAfterFree,
 )
-from ttnn_emulator.execution.dispatch import specs_only  # noqa: E402
+from ttnn_emulator.execution.call_context import specs_only  # noqa: E402
 from ttnn_emulator.execution.listeners import (  # noqa: E402
     Listener,
     OperationEvent,
@@ -69,35 +69,34 @@ from ttnn_emulator.hardware.core_grid import (  # noqa: E402
     corerange_to_cores,
     num_cores_to_corerangeset,
 )
-from ttnn_emulator.hardware.device import (  # noqa: E402
+from ttnn_emulator.hardware.device import Device, MeshDevice  # noqa: E402
+from ttnn_emulator.hardware.device_opening import (  # noqa: E402
     CloseDevice,
     CloseDevices,
     CreateDevice,
     CreateDevices,
-    Device,
-    DispatchCoreConfig,
     GetDefaultDevice,
-    GetNumAvailableDevices,
-    GetNumPCIeDevices,
-    GetPCIeDeviceID,
-    MeshCoordinate,
-    MeshDevice,
-    MeshShape,
-    ReadDeviceProfiler,
     SetDefaultDevice,
     close_device,
     close_mesh_device,
     create_mesh_device,
-    get_arch_name,
-    get_dram_alignment,
-    get_l1_alignment,
-    get_max_worker_l1_unreserved_size,
-    get_memory_view,
     manage_device,
     open_device,
     open_mesh_device,
     synchronize_device,
 )
+from ttnn_emulator.hardware.device_queries import (  # noqa: E402
+    GetNumAvailableDevices,
+    GetNumPCIeDevices,
+    GetPCIeDeviceID,
+    ReadDeviceProfiler,
+    get_arch_name,
+    get_dram_alignment,
+    get_l1_alignment,
+    get_max_worker_l1_unreserved_size,
+    get_memory_view,
+)
+from ttnn_emulator.hardware.dispatch_cores import DispatchCoreConfig  # noqa: E402
 from ttnn_emulator.hardware.fabric import (  # noqa: E402
     create_global_semaphore,
     get_fabric_config,
@@ -109,6 +108,7 @@ from ttnn_emulator.hardware.fabric import (  # noqa: E402
     reset_global_semaphore_value,
     set_fabric_config,
 )
+from ttnn_emulator.hardware.mesh_coordinates import MeshCoordinate, MeshShape  # noqa: E402
 from ttnn_emulator.hardware.work_split import (  # noqa: E402
     get_optimal_dram_bank_to_logical_worker_assignment,
     get_optimal_worker_cores_for_sharded_tensor,
@@ -228,7 +228,7 @@ CppTensorToMesh = TensorToMesh = MeshMapper
 CppMeshToTensor = MeshToTensor = MeshComposer
 
 _known = _recorded_names()["modules"]["ttnn"]
-globals().update({name: made for name, made in (_ALL_ENUMS | _records).items() if name in _known})
+globals().update({name: value for name, value in (_ALL_ENUMS | _records).items() if name in _known})
 globals().update(_top_level_operations())
 _modules = _nested_namespaces()
 globals().update(_modules)
@@ -242,7 +242,7 @@ Conv2dDRAMSliceWidth = Op2DDRAMSliceWidth = _slice_types.DRAMSliceWidth
 Conv2dL1Full = Op2DL1Full = _slice_types.L1Full
 Conv2dL1FullSliceConfig = Op2DL1FullSliceConfig = _records["Op2DSliceConfig"](slice_type=_slice_types.L1Full)
 
-if CONFIG.enable_comparison_mode:  # by the environment or a file
+if CONFIG.enable_comparison_mode:  # set by the environment or a file
     from ttnn_emulator.library.comparison import mode as _comparison_mode
 
     _comparison_mode.follow(CONFIG)
@@ -251,12 +251,12 @@ if "--trace-params" in _sys.argv:  # the library's switch for writing every call
 
 
 def __getattr__(name: str) -> Any:
-    """What `ttnn` offers and we lack says so when it is called."""
+    """Names of `ttnn` that are not emulated resolve to objects that raise when called."""
     if name.startswith("__"):
         raise AttributeError(f"module 'ttnn_emulator' has no attribute {name!r}")
     return _look_up(f"ttnn.{name}")
 
 
 def install_as_ttnn() -> None:
-    """Make `import ttnn` give the emulator in this process, as `python -m ttnn_emulator` does for a script."""
+    """Make `import ttnn` import the emulator in this process, as `python -m ttnn_emulator` does for a script."""
     _register_as_ttnn(_sys.modules[__name__])

@@ -1,4 +1,4 @@
-"""`python -m ttnn_emulator script.py [arguments]`: run a script that says `import ttnn`, on the emulator."""
+"""`python -m ttnn_emulator script.py [arguments]`: run a script that imports `ttnn` on the emulator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `make run` shows: a transformer block on an emulated card, checked against torch, with its memory and calls."""
+"""`make run`: a transformer block on an emulated card, compared with torch, with its memory use and calls."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def device_block(x: ttnn.Tensor, weights: dict[str, ttnn.Tensor]) -> ttnn.Tensor
 
 
 def show() -> None:
-    """Run both and print what happened."""
+    """Run both and print results, memory use and calls."""
     console = Console()
     torch.manual_seed(0)
     sizes = {"qkv": (HIDDEN, 3 * HIDDEN), "out": (HIDDEN, HIDDEN), "up": (HIDDEN, 1024), "down": (1024, HIDDEN)}

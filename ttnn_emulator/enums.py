@@ -20,12 +20,12 @@ class ApiEnum(enum.Enum):
         text = f"{self.__class__.__name__}.{self._name_}"
         return format(text, spec) if spec else text
 
-    # Members are singletons: identity is the fastest hash there is, and specs are hashed on every call.
+    # Members are singletons: identity is the fastest hash, and specs are hashed on every call.
     __hash__ = object.__hash__
 
 
 class FabricType(enum.IntEnum):
-    """How chips are wired; a set of bits, which the library binds as numbers."""
+    """How chips are connected: bit flags, which the library binds as integers."""
 
     MESH = 1
     TORUS_X = 2
@@ -38,7 +38,7 @@ class FabricType(enum.IntEnum):
     __str__ = __repr__
 
     def is_integer(self) -> bool:
-        """As integers have it from Python 3.12 on."""
+        """`int.is_integer`, which Python has since 3.12."""
         return True
 
 
@@ -102,7 +102,7 @@ class MathFidelity(ApiEnum):
 
 
 class Arch(ApiEnum):
-    GRAYSKULL = 1  # e150 only; the library dropped the chip, so this member is ours
+    GRAYSKULL = 1  # e150 only: the library no longer has this member
     WORMHOLE_B0 = 2
     BLACKHOLE = 3
     QUASAR = 4
@@ -121,7 +121,7 @@ class MorehSoftmaxBackwardOp(ApiEnum):
 
 
 class MorehSoftmaxOpParallelizationStrategy(ApiEnum):
-    """Whether the kernel holds a whole line of tiles (small) or works in pieces (large), along which dimension."""
+    """Whether the kernel keeps a whole row of tiles in L1 (small) or streams it (large), and along which dimension."""
 
     NONE = 0
     SMALL_W = 1
@@ -155,7 +155,7 @@ WRITTEN_HERE: dict[str, type[enum.Enum]] = {
         FabricType,
     )
 }
-# Enums that the library binds under private names only, which the recorded API does not hold.
+# Enums that the library binds under private names only; the recorded API does not include them.
 PRIVATE: dict[str, type[enum.Enum]] = {
     cls.__name__: cls
     for cls in (
@@ -169,14 +169,14 @@ PRIVATE: dict[str, type[enum.Enum]] = {
 
 def _from_record() -> dict[str, Any]:
     """Every other enum of the library, by the last part of its name."""
-    made: dict[str, Any] = {}
+    enums: dict[str, Any] = {}
     for path, members in recorded_api()["enums"].items():
         name = path.rsplit(".", 1)[-1]
-        if name in WRITTEN_HERE or name in made or not members:
+        if name in WRITTEN_HERE or name in enums or not members:
             continue
-        made[name] = ApiEnum(name, {key: _member_value(value, key) for key, value in members.items()})  # type: ignore[call-arg]
-        made[name].__module__ = __name__
-    return made
+        enums[name] = ApiEnum(name, {key: _member_value(value, key) for key, value in members.items()})  # type: ignore[call-arg]
+        enums[name].__module__ = __name__
+    return enums
 
 
 def _member_value(value: Any, name: str) -> Any:

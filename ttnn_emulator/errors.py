@@ -18,7 +18,7 @@ __all__ = [
 
 
 class EmulatorError(RuntimeError):
-    """Base of everything the emulated device refuses; the real library raises RuntimeError in the same places."""
+    """Base class of all errors of the emulated device; the real library raises RuntimeError in the same places."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
@@ -51,7 +51,7 @@ class SignatureError(EmulatorError, TypeError):
 
 
 class OutOfMemory(EmulatorError):
-    """A buffer does not fit into what is free on the board."""
+    """A buffer does not fit into the free memory of the board."""
 
 
 class UseAfterFree(EmulatorError):
@@ -59,7 +59,7 @@ class UseAfterFree(EmulatorError):
 
 
 class DeviceMismatch(EmulatorError):
-    """Tensors of one call live on different devices, or on none where one is needed."""
+    """Tensors of one call are on different devices, or not on a device where one is needed."""
 
 
 class ChipFault(EmulatorError):
@@ -71,6 +71,6 @@ class NotEmulated(EmulatorError, NotImplementedError):
 
 
 def require(condition: Any, message: str, *, hint: str = "") -> None:
-    """Refuse the call with `message` unless `condition` holds."""
+    """Raise `InvalidArgument(message)` unless `condition` is true."""
     if not condition:
         raise InvalidArgument(message, hint=hint)

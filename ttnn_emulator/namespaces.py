@@ -37,35 +37,35 @@ class Namespace(types.ModuleType):
         """Scripts change some settings by assignment; `ON_SET` of the supplying module is notified."""
         super().__setattr__(name, value)
         for module in SUPPLIED.get(self.__name__, ()) if name.startswith("_") and name[1:2] != "_" else ():
-            told = vars(importlib.import_module(module)).get("ON_SET", {}).get(name)
-            if told is not None:
-                told(value)
+            on_set = vars(importlib.import_module(module)).get("ON_SET", {}).get(name)
+            if on_set is not None:
+                on_set(value)
 
     def __dir__(self) -> list[str]:
         return sorted({*vars(self), *recorded_names()["modules"].get(self.__name__, ())})
 
 
-_made: dict[str, Namespace] = {}
+_namespaces: dict[str, Namespace] = {}
 
 
 def namespace(full_name: str) -> Namespace:
     """The namespace of this full name, created on first use."""
-    if full_name not in _made:
-        _made[full_name] = Namespace(full_name)
-    return _made[full_name]
+    if full_name not in _namespaces:
+        _namespaces[full_name] = Namespace(full_name)
+    return _namespaces[full_name]
 
 
 def look_up(full_name: str) -> Any:
     """The object behind a name of the library; unknown names raise AttributeError."""
     home, _, name = full_name.rpartition(".")
     kind = public_names().get(full_name, "")
-    if kind[:2] == "= " and _is_here(kind[2:]):
+    if kind[:2] == "= " and _is_emulated(kind[2:]):
         return attribute(kind[2:])
     for module in SUPPLIED.get(home, ()):
-        given = vars(importlib.import_module(module))
-        if name in given and (full_name in public_names() or name in given.get("LIBRARY_PRIVATE", ())):
-            return given[name]
-    if full_name in recorded_names()["modules"] or _holds_operations(full_name):
+        supplied = vars(importlib.import_module(module))
+        if name in supplied and (full_name in public_names() or name in supplied.get("LIBRARY_PRIVATE", ())):
+            return supplied[name]
+    if full_name in recorded_names()["modules"] or _contains_operations(full_name):
         return namespace(full_name)
     if full_name in OPERATIONS or full_name in operation_names():
         return find(full_name)
@@ -74,20 +74,20 @@ def look_up(full_name: str) -> Any:
     if kind == "class" and name in TYPES.classes:
         return TYPES.classes[name]
     at_top = public_names().get(f"ttnn.{name}", "module")
-    if home != "ttnn" and kind and at_top != "module" and _is_here(f"ttnn.{name}"):
-        # A value, or the bound function behind one of ours: `ttnn.types.bfloat16`, `ttnn._ttnn.device.get_arch_name`.
+    if home != "ttnn" and kind and at_top != "module" and _is_emulated(f"ttnn.{name}"):
+        # A value or a bound function: `ttnn.types.bfloat16`, `ttnn._ttnn.device.get_arch_name`.
         return attribute(f"ttnn.{name}")
     return absent(full_name)
 
 
-def _is_here(full_name: str) -> bool:
+def _is_emulated(full_name: str) -> bool:
     try:
         return not isinstance(attribute(full_name), MissingOperation)
     except AbsentValue:
         return False
 
 
-def _holds_operations(full_name: str) -> bool:
+def _contains_operations(full_name: str) -> bool:
     return any(known.startswith(f"{full_name}.") for known in operation_names())
 
 
@@ -121,6 +121,6 @@ def register_as_ttnn(package: types.ModuleType) -> None:
     same = {name: name for name in recorded_names()["modules"]}
     for name, recorded in (recorded_names()["importable"] | same).items():
         sys.modules.setdefault(name, package if recorded == "ttnn" else namespace(recorded))
-    # The wheel brings its profiler along; scripts put signposts into their profiles.
+    # The wheel includes the profiler `tracy`; scripts use its signposts.
     if importlib.util.find_spec("tracy") is None:
         sys.modules["tracy"] = importlib.import_module("ttnn_emulator.library.tracy")

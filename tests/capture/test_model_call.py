@@ -1,4 +1,4 @@
-"""`explain`, `check` and `export_code` take a model and its arguments in the same ways."""
+"""`explain`, `check` and `export_code` accept a model and its arguments in the same ways."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def inference():
 
 @pytest.fixture(params=["explain", "check", "export_code"])
 def programs_of(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    """The programs as text, by each of the three; the real library is not asked."""
+    """The programs as text, by each of the three, without the real library."""
     if request.param == "explain":
         return lambda *args, **kwargs: [program.code for program in torch_ttnn.explain(*args, **kwargs).programs]
     if request.param == "export_code":
@@ -62,14 +62,14 @@ WAYS: dict[str, tuple[tuple, dict[str, Any]]] = {
     "a tuple": (((X, Y, 2.0),), {}),
     "as torch.export": (((X,), {"other": Y, "scale": 2.0}), {}),
     "a mapping": (({"x": X, "other": Y, "scale": 2.0},), {}),
-    "a mapping of one's own": ((collections.UserDict({"x": X, "other": Y, "scale": 2.0}),), {}),
+    "a custom mapping": ((collections.UserDict({"x": X, "other": Y, "scale": 2.0}),), {}),
     "args and kwargs": ((), {"args": (X,), "kwargs": {"other": Y, "scale": 2.0}}),
     "some of each": ((X,), {"kwargs": {"other": Y}, "scale": 2.0}),
 }
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_every_way_to_give_arguments(way: str, programs_of: Callable[..., Any]):
+def test_every_way_to_pass_arguments(way: str, programs_of: Callable[..., Any]):
     positional, named = WAYS[way]
     (code,) = programs_of(Weighted(), *positional, **named)
     assert "ttnn.tanh" in code
@@ -86,14 +86,14 @@ def test_options_and_device(programs_of: Callable[..., Any]):
     assert "float32" in code
 
 
-def test_the_device_is_that_which_is_named():
+def test_the_device_argument():
     assert torch_ttnn.explain(nn.ReLU(), X, device="emulator:p150").report.target == "emulated p150"
     options = torch_ttnn.TorchTtnnOption(device="emulator:n300")
     assert torch_ttnn.explain(nn.ReLU(), X, options=options).report.target == "emulated n300"
     assert torch_ttnn.explain(nn.ReLU(), X, options=options, device="emulator:p150").report.target == "emulated p150"
 
 
-def test_an_exported_program_brings_its_inputs(programs_of: Callable[..., Any]):
+def test_an_exported_program_has_its_inputs(programs_of: Callable[..., Any]):
     exported = torch.export.export(Weighted(), (X,), {"other": Y, "scale": 2.0})
     (code,) = programs_of(exported)
     assert "ttnn.tanh" in code
@@ -118,21 +118,21 @@ def test_graph_breaks(programs_of: Callable[..., Any]):
     assert "ttnn.tanh" in second
 
 
-def test_a_compiled_model_is_taken_too(programs_of: Callable[..., Any]):
+def test_a_compiled_model_is_accepted(programs_of: Callable[..., Any]):
     (code,) = programs_of(torch.compile(Weighted(), backend="ttnn"), X, Y)
     assert "ttnn.tanh" in code
 
 
-def test_contradictions_are_refused():
-    with pytest.raises(TypeError, match="both in order and as args="):
+def test_contradictions_are_rejected():
+    with pytest.raises(TypeError, match="either in order or as args="):
         torch_ttnn.explain(Weighted(), X, args=(X,))
-    with pytest.raises(TypeError, match="'other' of the model was given twice"):
+    with pytest.raises(TypeError, match="'other' of the model is passed twice"):
         torch_ttnn.explain(Weighted(), X, kwargs={"other": Y}, other=Y)
     with pytest.raises(TypeError, match="args must be a tuple"):
         torch_ttnn.explain(Weighted(), args=X)
     with pytest.raises(TypeError, match="needs a folder"):
         torch_ttnn.export_code(Weighted(), X)
-    with pytest.raises(TypeError, match="after the folder comes the mode"):
+    with pytest.raises(TypeError, match="only the mode may follow the folder"):
         torch_ttnn.export_code(Weighted(), X, "out", Y)
 
 

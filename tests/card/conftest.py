@@ -1,4 +1,4 @@
-"""Tests on the real library with a mock card. They need its Python: `make card` finds or makes one."""
+"""Tests on the real library with a mock card. They need its Python: `make card` finds or creates one."""
 
 from __future__ import annotations
 

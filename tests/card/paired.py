@@ -1,8 +1,8 @@
-"""Two libraries as one: every call is made on both, results are compared by their specs, values are the emulator's.
+"""Two libraries as one: every call runs on both, results are compared by their specs, values are the emulator's.
 
-With the real library on a mock card as the first, a program is checked call for call by the library itself, while tests
-compare values as usual. With the emulator as both, what is proved is that nothing but objects of the given library
-reaches it.
+With the real library on a mock card as the first, every call of a program is checked by the library itself, while tests
+compare values as usual. With the emulator as both, it proves that only objects of the device's library
+reach it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from torch_ttnn.devices import card
 from ttnn_emulator.conformance import exchange
 
 PLAIN = (str, int, float, bool, type(None), torch.dtype)
-OWN = ("id",)  # what each library decides for itself
+OWN = ("id",)  # chosen by each library itself
 
 
 class Paired:
@@ -70,11 +70,11 @@ class PairedModule(Paired):
 
 
 def paired(real: Any, emulated: Any, path: str) -> Any:
-    """Both results of one call, or what they have in common."""
+    """Both results of one call, or their common value."""
     if path.rpartition(".")[2] in OWN and isinstance(real, int):
         return real
     if isinstance(emulated, PLAIN):
-        assert real == emulated, f"{path} gives {real!r} by the library, {emulated!r} by the emulator"
+        assert real == emulated, f"{path} is {real!r} in the library, {emulated!r} in the emulator"
         return emulated
     if isinstance(emulated, torch.Tensor):
         assert (real.shape, real.dtype) == (emulated.shape, emulated.dtype), path
@@ -87,7 +87,7 @@ def paired(real: Any, emulated: Any, path: str) -> Any:
         return type(emulated)([paired(a, b, path) for a, b in zip(real, emulated)])
     if isinstance(emulated, ttnn_emulator.Tensor):
         theirs, ours = described(real), described(emulated)
-        assert theirs == ours, f"{path} gives {theirs} by the library, {ours} by the emulator"
+        assert theirs == ours, f"{path} is {theirs} in the library, {ours} in the emulator"
     for of, kind in ((type, PairedClass), (types.ModuleType, PairedModule)):
         if isinstance(emulated, of):
             return kind(real, emulated, path)
@@ -108,14 +108,14 @@ def side(item: Any, which: str, path: str) -> Any:
 
 def described(tensor: Any) -> Any:
     """Shape, padded shape, dtype, layout and memory of a tensor of either library."""
-    tensor = tensor.emulated if isinstance(tensor, Paired) else tensor  # both are alike: that was compared
+    tensor = tensor.emulated if isinstance(tensor, Paired) else tensor  # both were compared
     library = ttnn_emulator
     if not isinstance(tensor, ttnn_emulator.Tensor):
         import ttnn as library
     return exchange.describe(library, tensor)
 
 
-_open_card = card.open_card  # as it is before anybody puts another in its place
+_open_card = card.open_card  # before a test replaces it
 
 
 def open_paired(device_id: int, **sizes: Any) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""Programs reach a library through its own functions and objects only, whatever they do."""
+"""Programs reach a library through its own functions and objects only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ttnn_emulator.numerics.mode import numerics
 
 @pytest.fixture(autouse=True)
 def another_library(monkeypatch: pytest.MonkeyPatch):
-    """The device `ttnn` belongs to a library that takes no object but its own."""
+    """The device `ttnn` belongs to a library that accepts only its own objects."""
     monkeypatch.setattr(card, "open_card", opened_twice)
     monkeypatch.setattr("torch_ttnn.devices.target._opened", {})
     with numerics("fast"):
@@ -34,7 +34,7 @@ MODELS = {
     "transformer": (transformer, (2, 17, 64)),
     "depthwise": (depthwise, (1, 32, 14, 14)),
     "transposed": (lambda: nn.ConvTranspose2d(8, 16, 2, stride=2).eval(), (1, 8, 6, 6)),
-    "recurrent by hand": (lambda: nn.Sequential(nn.Linear(32, 32), nn.Tanh(), nn.Softmax(-1)).eval(), (3, 32)),
+    "linear, tanh, softmax": (lambda: nn.Sequential(nn.Linear(32, 32), nn.Tanh(), nn.Softmax(-1)).eval(), (3, 32)),
 }
 SETTINGS = ({}, {"precision": "float32"}, {"weights": "bfloat8_b"})
 
@@ -67,7 +67,7 @@ def test_training() -> None:
 
 
 @torch.no_grad()
-def test_an_object_of_the_emulator_is_noticed() -> None:
+def test_an_object_of_the_emulator_is_detected() -> None:
     """The test itself can fail."""
     target = devices.resolve("ttnn")
     with pytest.raises(AssertionError, match="the emulator's own"):
@@ -85,11 +85,11 @@ def test_the_graphs_that_users_see_call_the_library_of_the_device() -> None:
 
 
 @torch.no_grad()
-def test_listeners_hear_calls_while_they_listen() -> None:
+def test_listeners_receive_calls_while_they_are_registered() -> None:
     compiled = torch.compile(nn.Linear(32, 32), backend="ttnn", options={"device": "ttnn"})
-    heard: list[str] = []
-    with devices.resolve("ttnn").listening(lambda path, args, kwargs, result: heard.append(path)):
+    paths: list[str] = []
+    with devices.resolve("ttnn").listening(lambda path, args, kwargs, result: paths.append(path)):
         compiled(torch.ones(2, 32))
-        assert heard.count("ttnn.linear") == 1
+        assert paths.count("ttnn.linear") == 1
     compiled(torch.ones(2, 32))
-    assert heard.count("ttnn.linear") == 1
+    assert paths.count("ttnn.linear") == 1

@@ -1,4 +1,4 @@
-"""Opening a card: what is said when there is none, it is in use, or the library does not fit."""
+"""Opening a card: messages if there is none, it is in use, or the library does not match."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from torch_ttnn import devices
 from torch_ttnn.devices import card
 
-# What ttnn 0.81.1 and its driver say (strings of libtt-umd.so and libtt_metal.so), and what users are told.
+# Messages of ttnn 0.81.1 and its driver (strings of libtt-umd.so and libtt_metal.so), and parts of ours.
 SAID = {
     "TT_FATAL @ a.cpp:129: num_chips > 0\ninfo:\nNo chips detected in the cluster\nbacktrace:\n --- x": "no card",
     "Firmware bundle version 18.2.0 on device 0 is older than the minimum compatible version 18.10.0": "tt-flash",
@@ -25,7 +25,7 @@ SAID = {
     "Could not open /dev/tenstorrent/0: Permission denied": "may not open the card",
     "SiliconSysmemManager::init_hugepage: no huge page mount found for hugepage_size: 1G.": "huge pages",
     "Timed out waiting for ETH heartbeat on device ASIC ID: 3": "does not answer",
-    "something that nobody has seen": "could not open the card",
+    "an unknown error": "could not open the card",
 }
 
 
@@ -78,8 +78,8 @@ def test_names_that_mean_no_device(name: str) -> None:
         devices.resolve(name)
 
 
-def test_without_a_driver_the_library_is_not_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """It would log a page about a card that nobody asked for."""
+def test_without_a_driver_the_library_is_not_queried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It would log a page about a card that was not requested."""
     for name in (*card.STAND_INS, devices.VARIABLE):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(card, "DEVICE_FILES", tmp_path / "none")
@@ -105,7 +105,7 @@ def test_a_driver_with_a_card_that_fails_leads_to_the_emulator_and_says_so(
     assert "Update the driver" in caplog.text and "emulator runs instead" in caplog.text
 
 
-def test_a_process_that_holds_the_card_is_named(
+def test_a_process_that_uses_the_card_is_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "0").touch()
@@ -126,7 +126,7 @@ def test_a_process_that_holds_the_card_is_named(
     assert f"card 0 is in use by process {holder.pid}" in caplog.text
 
 
-def test_an_unknown_release_is_warned_of_and_a_known_one_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_an_unknown_release_causes_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     monkeypatch.setattr(card.metadata, "version", lambda name: "0.99.0")
     with pytest.warns(UserWarning, match=r"check --ttnn 0\.99\.0"):
@@ -147,7 +147,7 @@ def test_the_real_library_where_its_environment_exists() -> None:
     probe = "import torch, numba, pytest, hypothesis"
     if not python or subprocess.run([python, "-c", probe], capture_output=True).returncode:
         pytest.skip("no Python has the real ttnn with torch: `make card` makes one")
-    chosen = "one_line or changed_weights or changing_shapes or kept or twin"
+    chosen = "one_line or changed_weights or changing_shapes or kept or counterpart"
     command = [sys.executable, "-m", "ttnn_emulator.conformance", "run", "--", "-m", "pytest", "-q"]
     done = subprocess.run(
         [*command, "tests/card/test_paths.py", "-k", chosen],
@@ -159,9 +159,7 @@ def test_the_real_library_where_its_environment_exists() -> None:
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
 
 
-def test_what_can_be_no_card_is_told_without_asking_the_library(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_missing_card_is_reported_without_the_library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in card.STAND_INS:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(card, "DEVICE_FILES", tmp_path / "tenstorrent")

@@ -1,4 +1,4 @@
-"""What users do with a card, on the real library with a mock one: values are zeros there and are not compared."""
+"""Common uses of a card, on the real library with a mock one; its values are zeros and are not compared."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 import torch_ttnn
-from tests.card.heard import Heard, assert_alike
+from tests.card.received_calls import ReceivedCalls, assert_same
 from tests.compiler.small_models import cnn, transformer
 from torch_ttnn import TorchTtnnOption, devices
 from torch_ttnn.devices import card
@@ -37,7 +37,7 @@ def on_board(name: str):
     return pytest.mark.skipif(card.is_mock() and board() != name, reason=f"is about a {name}: run by `make card`")
 
 
-def test_the_twin_is_like_the_card(target: devices.Target) -> None:
+def test_the_counterpart_is_like_the_card(target: devices.Target) -> None:
     import ttnn
 
     import ttnn_emulator
@@ -47,8 +47,8 @@ def test_the_twin_is_like_the_card(target: devices.Target) -> None:
     assert (grid.x, grid.y) == target.typing.board.grid
     for kind in ("DRAM", "L1", "L1_SMALL", "TRACE"):
         real = ttnn.get_memory_view(target.device, getattr(ttnn.BufferType, kind))
-        twin = ttnn_emulator.get_memory_view(target.typing, getattr(ttnn_emulator.BufferType, kind))
-        assert (real.num_banks, real.total_bytes_per_bank) == (twin.num_banks, twin.total_bytes_per_bank), kind
+        emulated = ttnn_emulator.get_memory_view(target.typing, getattr(ttnn_emulator.BufferType, kind))
+        assert (real.num_banks, real.total_bytes_per_bank) == (emulated.num_banks, emulated.total_bytes_per_bank), kind
 
 
 @pytest.mark.parametrize("settings", [{}, {"precision": "float32"}, {"weights": "bfloat8_b"}], ids=str)
@@ -58,15 +58,15 @@ def test_inference_and_changed_weights(name: str, settings: dict, target: device
     make, shape = MODELS[name]
     model, x = make(), torch.randn(shape)
     compiled, want = on_card(model, **settings), model(x)
-    heard = [Heard(target) for _ in range(3)]
-    for number, each in enumerate(heard):
+    received = [ReceivedCalls(target) for _ in range(3)]
+    for number, each in enumerate(received):
         if number == 2:
             next(model.parameters()).mul_(2)
         with target.listening(each):
             got = compiled(x)
-        assert_alike(got, want if number < 2 else model(x))
+        assert_same(got, want if number < 2 else model(x))
         assert not each.foreign
-    first, warm, changed = (each.paths for each in heard)
+    first, warm, changed = (each.paths for each in received)
     assert len(first) > len(changed) > len(warm)
 
 
@@ -79,7 +79,7 @@ def test_the_environment_variable(monkeypatch: pytest.MonkeyPatch, target: devic
 
 
 @torch.no_grad()
-def test_a_card_that_is_there_is_used_without_asking(monkeypatch: pytest.MonkeyPatch, target: devices.Target) -> None:
+def test_an_available_card_is_used_by_default(monkeypatch: pytest.MonkeyPatch, target: devices.Target) -> None:
     monkeypatch.delenv(devices.VARIABLE, raising=False)
     assert devices.resolve() is target
 
@@ -140,8 +140,8 @@ def test_programs_kept_for_one_kind_of_device_are_read_for_the_other(
         options = TorchTtnnOption(device=device, cache_dir=str(tmp_path))
         torch.compile(model, backend="ttnn", options=options)(x)
         found.append((options.programs[0].code, "lower" in options.programs[0].seconds))
-    (made, was_lowered), (read, was_lowered_again) = found
-    assert made == read
+    (written, was_lowered), (read, was_lowered_again) = found
+    assert written == read
     assert was_lowered and not was_lowered_again
     assert len(list(tmp_path.glob("*.jsonl"))) == 1
 
@@ -186,7 +186,7 @@ def test_both_chips_of_an_n300() -> None:
         assert options.programs[0].target.device.get_device_ids() == [number]
 
 
-# -- programs of their own: a chip that is open twice in one process is open once for the library ---------------------
+# -- separate processes: a chip that is opened twice in one process is open once for the library ---------------------
 
 
 def run_script(text: str, folder: Path) -> subprocess.CompletedProcess:
@@ -227,7 +227,7 @@ def test_a_script_of_one_line_ends_quietly(tmp_path: Path) -> None:
     assert "nanobind" not in done.stderr and "Error" not in done.stderr
 
 
-def test_a_device_of_the_users_own(tmp_path: Path) -> None:
+def test_a_device_opened_by_the_user(tmp_path: Path) -> None:
     done = run_script(OWN_DEVICE, tmp_path)
     said = [line for line in done.stdout.splitlines() if "TT_THROW" not in line]
     assert (done.returncode, said) == (0, ["(1, 8, 6, 6) 16384", "True", "True"]), done.stderr[-2000:]

@@ -1,4 +1,4 @@
-"""Every model of the zoo on the real library with a mock card, which hears the calls of the emulator's program."""
+"""Every model of the zoo on the real library with a mock card, which receives the calls of the emulator's program."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from tests.card.heard import Heard, assert_alike, first_difference, laid_out_alike, told_by
 from tests.card.paired import open_paired
+from tests.card.received_calls import ReceivedCalls, assert_same, calls_of, first_difference, have_same_layout
 from torch_ttnn import TorchTtnnOption, devices, zoo
 from torch_ttnn.compiler.pipeline import VERIFY, Compilation, compile_graph
 from torch_ttnn.compiler.runtime.program import Program
@@ -21,14 +21,14 @@ from torch_ttnn.zoo.trained.packages import PackageMissing
 pytestmark = pytest.mark.skipif(not card.is_stand_in(), reason="needs a mock card: run by `make card`")
 
 
-# Their Python reads values between graphs, and those of a mock card are zeros: every call is made on the emulator too,
-# and its values decide.
-DECIDED_BY_VALUES = ("vilt-vqa", "fasterrcnn_mobilenet_v3_large_320_fpn", "retinanet_resnet50_fpn")
+# Their Python reads values between graphs, which are zeros on a mock card: every call also runs on the emulator, whose
+# values are used.
+READ_VALUES = ("vilt-vqa", "fasterrcnn_mobilenet_v3_large_320_fpn", "retinanet_resnet50_fpn")
 
 
 @pytest.fixture
 def chosen(name: str, target: devices.Target, monkeypatch: pytest.MonkeyPatch) -> devices.Target:
-    if name not in DECIDED_BY_VALUES or not card.is_mock():
+    if name not in READ_VALUES or not card.is_mock():
         return target
     monkeypatch.setattr(card, "open_card", open_paired)
     monkeypatch.setattr("torch_ttnn.devices.target._opened", {})
@@ -37,14 +37,14 @@ def chosen(name: str, target: devices.Target, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture(autouse=True)
 def unverified(monkeypatch: pytest.MonkeyPatch):
-    """The stages are verified by other tests; here it would take a third of the time."""
+    """Other tests verify the stages; here it would take a third of the time."""
     monkeypatch.setenv(VERIFY, "")
     yield
     gc.collect()
 
 
 def for_the_emulator(program: Program) -> Program:
-    """The program that the same graph becomes on an emulated device."""
+    """The program of the same graph on an emulated device."""
     board = devices.resolve(f"emulator:{program.target.typing.board.name}")
     options = TorchTtnnOption(trace=False)
     statics = list(program.lowered.statics)
@@ -67,43 +67,45 @@ def test_runs_as_on_the_emulator(name: str, chosen: devices.Target, monkeypatch:
     compiled = torch.compile(model, backend="ttnn", options=options)
 
     run = Program._run
-    order: list[Program] = []  # programs as they run; a graph may run many times in a call, or torch instead of it
+    order: list[Program] = []  # programs in execution order; a graph may run many times per call, or with torch
     monkeypatch.setattr(Program, "_run", lambda program, inputs: order.append(program) or run(program, inputs))
 
-    def call() -> tuple[Heard, Any]:
+    def call() -> tuple[ReceivedCalls, Any]:
         order.clear()
-        heard = Heard(chosen)
-        with chosen.listening(heard):
-            return heard, compiled(*args, **kwargs)
+        received = ReceivedCalls(chosen)
+        with chosen.listening(received):
+            return received, compiled(*args, **kwargs)
 
     first, outputs = call()
-    if not laid_out_alike(outputs, wanted):  # capturing itself may choose other strides than eager torch
+    if not have_same_layout(outputs, wanted):  # the capture itself may choose other strides than eager torch
         wanted = torch.compile(copy.deepcopy(model), backend="aot_eager")(*args, **kwargs)
-    assert_alike(outputs, wanted)
+    assert_same(outputs, wanted)
     emulated: dict[Program, Program] = {}
 
-    def twin(program: Program) -> Program:
+    def counterpart(program: Program) -> Program:
         if program not in emulated:
             emulated[program] = for_the_emulator(program)
             assert program.code == emulated[program].code
         return emulated[program]
 
     new = [program not in order[:number] for number, program in enumerate(order)]
-    told = [each for program, is_new in zip(order, new) for each in told_by(twin(program), first=is_new)]
-    assert not first_difference(first.calls, told)
+    expected = [each for program, is_new in zip(order, new) for each in calls_of(counterpart(program), first=is_new)]
+    assert not first_difference(first.calls, expected)
 
     for _ in range(2):
         seen = set(emulated)
         warm, again = call()
-        assert_alike(again, wanted)
+        assert_same(again, wanted)
         new = [program not in seen and program not in order[:number] for number, program in enumerate(order)]
-        told = [each for program, is_new in zip(order, new) for each in told_by(twin(program), first=is_new)]
-        assert not first_difference(warm.calls, told)
+        expected = [
+            each for program, is_new in zip(order, new) for each in calls_of(counterpart(program), first=is_new)
+        ]
+        assert not first_difference(warm.calls, expected)
 
     weight = next((each for each in model.parameters() if each.dim() > 1), None)
     changed = warm
     if weight is not None:
         weight += 0.5
         changed, _ = call()
-    for heard in (first, warm, changed):
-        assert not heard.foreign
+    for received in (first, warm, changed):
+        assert not received.foreign

@@ -83,12 +83,12 @@ def test_stat_records_operations_and_a_row(workplace: pathlib.Path, capsys: pyte
 def test_a_crash_costs_one_row(workplace: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert call("stat", "mine:crashes", "mine:tiny") == 1
     shown = capsys.readouterr().out
-    assert "mine.crashes (crash): its process was ended by SIGABRT" in shown
+    assert "mine.crashes (crash): its process was killed by SIGABRT" in shown
     assert "1 of 2 models, 1 failed" in shown
     assert (workplace / "stat" / "raw" / "fw_mine.tiny_0.json").exists()
 
 
-def test_a_model_that_looks_at_values_runs_really(workplace: pathlib.Path) -> None:
+def test_a_model_that_reads_values_runs_on_real_tensors(workplace: pathlib.Path) -> None:
     assert call("stat", "mine:chooses") == 0
     result = row(workplace / "stat" / "runs", "mine.chooses")["result"]
     assert result["values"] == "real"
@@ -96,7 +96,7 @@ def test_a_model_that_looks_at_values_runs_really(workplace: pathlib.Path) -> No
     assert call("stat", "mine:chooses", "--fake") == 1
 
 
-def test_what_is_done_stays_and_stale_traces_go(workplace: pathlib.Path) -> None:
+def test_finished_models_are_kept_and_stale_traces_removed(workplace: pathlib.Path) -> None:
     raw = workplace / "stat" / "raw"
     assert call("stat", "mine:tiny") == 0
     written = (raw / "fw_mine.tiny_0.json").stat().st_mtime_ns
@@ -174,18 +174,18 @@ def test_weights_from_a_file(workplace: pathlib.Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["stat"], "no model was named"),
+        (["stat"], "name a model"),
         (["stat", "resnet-18"], "Did you mean zoo:resnet18"),
         (["stat", "mine:nothing"], "there is no model at 'mine:nothing'"),
         (["stat", "mine:tiny", "--weights", "nowhere"], "there is no file or folder nowhere"),
-        (["stat", "mine:tiny", "--task", "detection"], "--task goes with --all torchvision"),
+        (["stat", "mine:tiny", "--task", "detection"], "--task requires --all torchvision"),
         (["stat", "mnist-cnn", "--input-shape", "1,2"], "mnist-cnn takes Picture"),
         (["stat", "mine:tiny", "--timeout", "0"], "lets no job run"),
         (["report", "nowhere"], "nowhere"),
-        (["run", "zoo:nothing*"], "called like 'zoo:nothing*'"),
+        (["run", "zoo:nothing*"], "matches 'zoo:nothing*'"),
     ],
 )
-def test_wrong_use_is_explained(
+def test_usage_errors_are_explained(
     arguments: list[str], message: str, workplace: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     need("torchvision", "timm", "transformers")
@@ -198,13 +198,13 @@ def test_wrong_use_is_explained(
     "arguments",
     [[], ["fly"], ["stat", "a", "--batch", "0"], ["stat", "a", "--input-shape", "3,x"], ["run", "a", "-j", "-1"]],
 )
-def test_what_cannot_be_parsed_ends_with_two(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_parse_errors_exit_with_two(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == 2
 
 
-def test_every_command_teaches_by_examples(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
     for name in (module.__name__.rpartition(".")[2] for module in COMMANDS):
         with pytest.raises(SystemExit) as ended:
             main([name, "--help"])

@@ -31,7 +31,7 @@ def workplace(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathli
 
 @pytest.fixture
 def disk(tmp_path: pathlib.Path) -> Iterator[pathlib.Path]:
-    """A small separate disk, if this user may mount one."""
+    """A small separate disk, if the user may mount one."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)], capture_output=True)
@@ -47,7 +47,7 @@ def fill(disk: pathlib.Path) -> None:
             file.write(bytes(BLOCK))
 
 
-def told(capsys: pytest.CaptureFixture[str]) -> str:
+def error_line(capsys: pytest.CaptureFixture[str]) -> str:
     """The only line on standard error."""
     lines = capsys.readouterr().err.strip().splitlines()
     assert len(lines) == 1, lines
@@ -82,12 +82,12 @@ def test_a_full_disk_is_one_line(
     fill(disk)
     capsys.readouterr()
     assert main(arguments) == 2
-    line = told(capsys)
+    line = error_line(capsys)
     assert line.startswith(f"torch-ttnn {command}: ")
     assert line.endswith("the disk is full")
     assert str(disk) in line
     assert kept.read_text() == "kept"
-    assert not list(disk.rglob("*.part")), "what was begun is removed"
+    assert not list(disk.rglob("*.part")), "no partial file is left"
 
 
 @pytest.mark.parametrize("command", ["stat", "report", "results", "explain"])
@@ -98,12 +98,12 @@ def test_a_read_only_disk_is_one_line(
     subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
     capsys.readouterr()
     assert main(arguments) == 2
-    line = told(capsys)
+    line = error_line(capsys)
     assert line.endswith("the disk is read-only")
     assert str(disk) in line
 
 
-def test_results_of_before_survive_a_full_disk(workplace: pathlib.Path, disk: pathlib.Path) -> None:
+def test_earlier_results_survive_a_full_disk(workplace: pathlib.Path, disk: pathlib.Path) -> None:
     arguments = prepared("stat", disk)
     assert main(arguments) == 0
     before = {path: path.read_bytes() for path in (disk / "out").rglob("*.json")}
@@ -121,7 +121,7 @@ def test_a_file_in_the_way_of_a_folder_is_one_line(
     (workplace / "out").write_text("a file")
     capsys.readouterr()
     assert main(arguments) == 2
-    assert str(workplace / "out") in told(capsys)
+    assert str(workplace / "out") in error_line(capsys)
     assert (workplace / "out").read_text() == "a file"
 
 
@@ -155,23 +155,23 @@ def empty(path: pathlib.Path) -> None:
 
 @pytest.mark.parametrize("damage", [cut_short, no_header, empty])
 @pytest.mark.parametrize("command", ["stat", "run", "explain"])
-def test_damaged_weights_are_one_line_before_any_job(
+def test_corrupt_weights_are_one_line_before_any_job(
     command: str, damage, workplace: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     damage(workplace / "w.safetensors")
     assert main([command, "mine:tiny", "--weights", "w.safetensors"]) == 2
-    assert "w.safetensors is damaged, or no safetensors file" in told(capsys)
+    assert "w.safetensors is corrupt, or not a safetensors file" in error_line(capsys)
     assert not (workplace / "stat").exists()
 
 
-def test_a_damaged_index_of_shards_is_one_line(workplace: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_corrupt_index_of_shards_is_one_line(workplace: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     (workplace / "w").mkdir()
     index = workplace / "w" / "model.safetensors.index.json"
     for text, what in (("{", "cannot be read as an index"), ('{"weight_map": {"a": "b"}}', "names the shard 'b'")):
         index.write_text(text)
         assert main(["stat", "mine:tiny", "--weights", "w"]) == 2
-        assert what in told(capsys)
+        assert what in error_line(capsys)
     index.write_text('{"weight_map": {"layer.weight": "b.safetensors"}}')
     empty(workplace / "w" / "b.safetensors")
     assert main(["stat", "mine:tiny", "--weights", "w"]) == 2
-    assert "b.safetensors is damaged" in told(capsys)
+    assert "b.safetensors is corrupt" in error_line(capsys)

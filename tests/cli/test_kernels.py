@@ -35,7 +35,7 @@ def test_kernels_are_missing_until_the_last_of_each_group_is_there(fresh: pathli
         (folder / f"{name}-1.py311.nbi").touch()
     assert not kernels.missing()
     os.utime(folder / f"{name}-1.py311.nbi", (0, 0))
-    assert kernels.missing(), "one that is older than its source is not valid any more"
+    assert kernels.missing(), "a kernel older than its source is stale"
 
 
 @pytest.mark.slow
@@ -51,8 +51,8 @@ def test_compiling_ahead_leaves_nothing_missing(tmp_path: pathlib.Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_importing_the_emulator_compiles_no_loops_of_teams(tmp_path: pathlib.Path) -> None:
-    """They take fifteen seconds on a fresh machine; counted in functions, not seconds."""
+def test_importing_the_emulator_compiles_no_parallel_loops(tmp_path: pathlib.Path) -> None:
+    """They take fifteen seconds on a new machine; counted in functions, not seconds."""
     code = (
         "from numba.core import event\n"
         "seen = set()\n"
@@ -68,9 +68,9 @@ def test_importing_the_emulator_compiles_no_loops_of_teams(tmp_path: pathlib.Pat
     assert done.stdout.strip() == "[]"
 
 
-def test_a_kernel_that_is_compiled_is_told() -> None:
-    told: list[tuple[str, int]] = []
-    listener = progress.KernelListener(lambda name, count: told.append((name, count)))
+def test_compiled_kernels_are_reported() -> None:
+    reported: list[tuple[str, int]] = []
+    listener = progress.KernelListener(lambda name, count: reported.append((name, count)))
     listener.start()
     try:
         for passed in ("f", "f", "g"):
@@ -78,10 +78,10 @@ def test_a_kernel_that_is_compiled_is_told() -> None:
         listener._pass({"qualname": "h", "module": "numba.np", "args": "()"})
     finally:
         listener.stop()
-    assert told == [("f", 1), ("g", 2)]
+    assert reported == [("f", 1), ("g", 2)]
 
 
-def test_the_line_of_a_pipe_is_told_once(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipe_gets_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "missing", lambda: True)
     monkeypatch.setattr(kernels, "compile_ahead", list)
     with progress.Demonstrating() as shown:

@@ -82,7 +82,7 @@ def test_a_row_that_fails_ends_with_one(measured: dict[str, Row], capsys: pytest
     assert [row.status for row in store.read("metrics/results.parquet")] == ["device", "fails"]
 
 
-def test_host_ops_and_tasks_are_told(measured: dict[str, Row], capsys: pytest.CaptureFixture[str]) -> None:
+def test_host_ops_and_tasks_are_shown(measured: dict[str, Row], capsys: pytest.CaptureFixture[str]) -> None:
     from torch_ttnn.results.record import HostOp, Task
 
     host = (HostOp("aten.sort.default", "no [lowering]", "a.py:3: x.sort()"),)
@@ -117,18 +117,16 @@ def test_the_kept_results_are_where_the_store_says() -> None:
     assert pathlib.Path(metrics.KEPT) == store.KEPT
 
 
-def test_a_failure_that_is_kept_as_one_is_no_news(measured: dict[str, Row]) -> None:
+def test_a_known_failure_passes_the_check(measured: dict[str, Row]) -> None:
     store.write([Row("mnist-cnn", reason="not done after 9 s")], "results/results.parquet")
     assert call("mnist-cnn", "--check") == 0
 
 
-def test_a_row_that_vanished_fails_the_check_of_all(
-    measured: dict[str, Row], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_row_fails_the_check_of_all(measured: dict[str, Row], capsys: pytest.CaptureFixture[str]) -> None:
     kept = [good(family="mnist"), good("no-longer-there", family="mnist"), good("other", family="vit")]
     store.write(kept, "results/results.parquet")
     measured["mnist-cnn"] = good(family="mnist")
-    assert call("mnist-cnn", "--check") == 0, "only one was asked for"
+    assert call("mnist-cnn", "--check") == 0, "only one was requested"
     assert call("--all", "--family", "mnist", "--check") == 1
     shown = _flat(capsys.readouterr().out)
     assert "worse: no-longer-there: the row no longer exists" in shown
@@ -138,16 +136,16 @@ def test_a_row_that_vanished_fails_the_check_of_all(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "no model was named"),
+        ([], "name a model"),
         (["resnet-18"], "Did you mean zoo:resnet18"),
         (["mnist-cnn", "--check", "nowhere.parquet"], "there are no results at nowhere.parquet"),
-        (["mnist-cnn", "--family", "vit"], "none of the 1 models named is of the kind asked for"),
-        (["mnist-cnn", "--seconds", "0"], "--seconds 0 lets no call be timed"),
+        (["mnist-cnn", "--family", "vit"], "none of the 1 models matches the filters"),
+        (["mnist-cnn", "--seconds", "0"], "--seconds 0 leaves no time for a call"),
         (["mnist-cnn", "--timeout", "0"], "lets no job run"),
         (["mnist-cnn", "--input-shape", "1,2"], "mnist-cnn takes Picture"),
     ],
 )
-def test_wrong_use_is_explained(
+def test_usage_errors_are_explained(
     arguments: list[str], message: str, workplace: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     need("torchvision", "timm", "transformers")
@@ -156,7 +154,7 @@ def test_wrong_use_is_explained(
     assert not (workplace / "metrics").exists()
 
 
-def test_a_file_that_is_no_results_is_named(workplace: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_results_file_is_named(workplace: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     (workplace / "x.parquet").write_text("no")
     assert call("mnist-cnn", "--check", "x.parquet") == 2
     assert "x.parquet cannot be read" in capsys.readouterr().err

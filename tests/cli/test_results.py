@@ -37,7 +37,7 @@ def test_a_whole_run_becomes_the_results_of_the_project(
     assert main(["results", "--stale"]) == 0
 
 
-def test_stale_pages_are_named_and_left_alone(project: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_stale_pages_are_named_and_not_changed(project: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["results", "run.parquet", "--keep", "--pages"])
     store.write([row(0.5)], project / "results" / "results.parquet")
     before = (project / "README.md").read_text()
@@ -55,22 +55,22 @@ def test_a_site_of_two_runs(project: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
-        (["run.parquet"], "say what to make"),
-        (["run.parquet", "--before", "run.parquet", "--pages"], "give --site FOLDER as well"),
+        (["run.parquet"], "choose what to write"),
+        (["run.parquet", "--before", "run.parquet", "--pages"], "--before needs --site FOLDER"),
         (["nowhere.parquet", "--site", "site"], "there are no results at nowhere.parquet"),
         (["README.md", "--site", "site"], "cannot be read as a Parquet file"),
     ],
 )
-def test_wrong_use_is_told(
-    arguments: list[str], told: str, project: pathlib.Path, capsys: pytest.CaptureFixture[str]
+def test_usage_errors_are_reported(
+    arguments: list[str], message: str, project: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["results", *arguments]) == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
-def test_a_readme_without_marks_is_told(project: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_readme_without_markers_is_reported(project: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "README.md").write_text("# A\n")
     assert main(["results", "run.parquet", "--pages"]) == 2
-    assert "lacks the mark" in capsys.readouterr().err
+    assert "lacks the marker" in capsys.readouterr().err

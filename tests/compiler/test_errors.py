@@ -51,5 +51,5 @@ def test_a_failing_lowering_is_reported_as_our_bug(monkeypatch):
 
 
 def test_an_unknown_device_lists_the_known_ones():
-    with pytest.raises(Exception, match='say "emulator"'):
+    with pytest.raises(Exception, match='choose "emulator"'):
         torch.compile(lambda x: x + 1, backend="ttnn", options={"device": "gpu"})(torch.ones(2))

@@ -34,6 +34,6 @@ def test_compiles_whole(name: str) -> None:
     entry = zoo.find(name)
     measured = measure(entry.build(), [entry.inputs(seed) for seed in SEEDS])
     assert not measured.host_ops
-    assert measured.crosses_only_at_the_ends
+    assert measured.uploads <= measured.inputs and measured.downloads <= measured.outputs
     assert measured.pcc >= LEAST_PCC.get(name, 0.99)
     assert measured.relative_error <= 0.2

@@ -1,4 +1,4 @@
-"""PyTorch's operator database through the compiler: correct, refused as torch does, or listed here with a reason.
+"""PyTorch's operator database through the compiler: correct, rejected as by torch, or listed here with a reason.
 
 `make test` picks one dtype and one pass of every operator, `make sweep` runs all samples.
 """
@@ -39,7 +39,7 @@ SAME_UP_TO_SIGNS: dict[str, Callable[[Any], Any]] = {
     "pca_lowrank": lambda usv: usv[0] * usv[1].unsqueeze(-2) @ usv[2].mH,
 }
 
-# Calls that eager torch refuses and torch's own capture accepts: `aot_eager` also computes them.
+# Calls that eager torch rejects and torch's own capture accepts: `aot_eager` also computes them.
 ACCEPTED_BY_CAPTURE = {
     "complex": "the dtype of `out` is not checked",
     "aminmax": "the dtype of `out` is not checked",
@@ -85,11 +85,15 @@ def test_results_equal_torchs(case: tuple[str, torch.dtype, str], pytestconfig: 
     name, dtype, kind = case
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        failures = []
         for call in _calls(name, dtype, kind, pytestconfig.getoption("--sweep")):
             try:
                 _check_backward(call) if kind == "backward" else _check(name, call)
-            except AssertionError as error:
-                raise AssertionError(f"{name}({call.text}): {error}") from error
+            except Exception as error:
+                failures.append((call, error))
+        if failures:
+            lines = [f"{name}({call.text}): {type(error).__name__}: {error}" for call, error in failures]
+            raise AssertionError("\n".join(lines)) from failures[0][1]
 
 
 def _check(name: str, call: Call) -> None:
@@ -122,13 +126,17 @@ def _check(name: str, call: Call) -> None:
     except Difference:
         if not _is_random(call):  # dropout draws its mask on the device: lowering/elementwise/test_dropout.py
             raise
-        wanted = pytree.tree_leaves(call.eager()[0])
-        for ours, want in zip(pytree.tree_leaves(got), wanted, strict=True):
-            assert (ours.shape, ours.dtype) == (want.shape, want.dtype)
+        _require_shapes(got, call.eager()[0])
+
+
+def _require_shapes(got: Any, wanted: Any) -> None:
+    """What can be compared of random results."""
+    for ours, want in zip(pytree.tree_leaves(got), pytree.tree_leaves(wanted), strict=True):
+        assert (ours.shape, ours.dtype) == (want.shape, want.dtype)
 
 
 def _capture_computes(call: Call) -> bool:
-    """Whether torch's own capture accepts the call: `aot_eager` refuses `polygamma_`, as all backends do."""
+    """Whether torch's own capture accepts the call: `aot_eager` rejects `polygamma_`, as all backends do."""
     try:
         compiled(call, [each.clone() for each in call.tensors], using=lookup_backend("aot_eager"))
     except Exception:
@@ -171,6 +179,7 @@ def _check_backward(call: Call) -> None:
     except Difference:
         if not _is_random(call):
             raise
+        _require_shapes(got, backward.eager()[0])
 
 
 def _is_ours(error: BaseException) -> bool:

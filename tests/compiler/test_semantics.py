@@ -74,7 +74,7 @@ def test_a_view_of_an_input_beside_device_operations_in_warm_calls():
 
 @torch.no_grad()
 def test_rearranged_inputs_keep_their_bits_and_are_not_uploaded():
-    """Flattened tokens, masks and images that a graph returns beside computed values."""
+    """Flattened tokens, masks and images that a graph returns with computed values."""
 
     def function(x, tokens, mask, y):
         return x.reshape(2, -1).t(), tokens.reshape(-1), mask.t().contiguous(), y * 2
@@ -338,8 +338,8 @@ def test_the_uncompiled_model_can_be_copied_and_saved():
     buffer.seek(0)
     with torch.serialization.safe_globals([nn.Linear]):
         loaded = torch.load(buffer, weights_only=True)
-    for twin in (copy.deepcopy(model), loaded):
-        assert torch.equal(twin(x), model(x))
+    for reference in (copy.deepcopy(model), loaded):
+        assert torch.equal(reference(x), model(x))
     assert_near(function(x), model(x))
 
 
@@ -383,34 +383,34 @@ def test_batch_norm_keeps_its_statistics():
     torch.manual_seed(0)
     model = Normed().train()
     model.drop.p = 0.0
-    twin = copy.deepcopy(model)
+    reference = copy.deepcopy(model)
     function = compiled(model)
     for _ in range(3):
         x = torch.randn(16, WIDTH)
         function(x)
-        twin(x)
-    assert_near(model.norm.running_mean, twin.norm.running_mean)
-    assert_near(model.norm.running_var, twin.norm.running_var)
+        reference(x)
+    assert_near(model.norm.running_mean, reference.norm.running_mean)
+    assert_near(model.norm.running_var, reference.norm.running_var)
     assert model.norm.num_batches_tracked == 3
-    model.eval(), twin.eval()
+    model.eval(), reference.eval()
     x = torch.randn(16, WIDTH)
-    assert_near(function(x), twin(x), 0.1)  # eval-mode BatchNorm outside no_grad
+    assert_near(function(x), reference(x), 0.1)  # eval-mode BatchNorm outside no_grad
     with torch.inference_mode():
-        assert_near(function(x), twin(x), 0.1)
+        assert_near(function(x), reference(x), 0.1)
 
 
 def test_gradients_are_correct_at_every_step():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(WIDTH, 64), nn.GELU(), nn.LayerNorm(64), nn.Linear(64, 8))
-    twin = copy.deepcopy(model)
+    reference = copy.deepcopy(model)
     function = compiled(model)
-    optimizers = [torch.optim.SGD(each.parameters(), lr=0.1) for each in (model, twin)]
+    optimizers = [torch.optim.SGD(each.parameters(), lr=0.1) for each in (model, reference)]
     for _ in range(4):
         x, y = torch.randn(16, WIDTH), torch.randn(16, 8)
-        for run, optimizer in zip((function, twin), optimizers):
+        for run, optimizer in zip((function, reference), optimizers):
             optimizer.zero_grad()
             nn.functional.mse_loss(run(x), y).backward()
-        for mine, theirs in zip(model.parameters(), twin.parameters()):
+        for mine, theirs in zip(model.parameters(), reference.parameters()):
             scale = theirs.grad.abs().max()
             assert (mine.grad - theirs.grad).abs().max() <= 0.05 * scale
         for optimizer in optimizers:
@@ -456,12 +456,12 @@ def test_a_key_value_cache_in_a_buffer():
             return self.cache.sum(1)
 
     model = Cached()
-    twin = copy.deepcopy(model)
+    reference = copy.deepcopy(model)
     function = compiled(model)
     for step in range(3):
         x = torch.randn(1, 1, WIDTH)
-        assert_near(function(x, torch.tensor([step])), twin(x, torch.tensor([step])))
-    assert_near(model.cache, twin.cache, 0.01)
+        assert_near(function(x, torch.tensor([step])), reference(x, torch.tensor([step])))
+    assert_near(model.cache, reference.cache, 0.01)
 
 
 @torch.no_grad()
@@ -479,18 +479,18 @@ def test_a_buffer_written_by_every_call_is_not_a_weight():
             return self.total * 2
 
     model = Counted()
-    twin = copy.deepcopy(model)
+    reference = copy.deepcopy(model)
     options = torch_ttnn.TorchTtnnOption()
     function = torch.compile(model, backend="ttnn", options=options)
     traces = []
     for step in range(4):
         if step == 2:
-            model.total.zero_(), twin.total.zero_()
+            model.total.zero_(), reference.total.zero_()
         x = torch.randn(1, WIDTH)
-        assert_near(function(x), twin(x))
+        assert_near(function(x), reference(x))
         traced = options.programs[0]._traced
         traces.append((options.programs[0].weights.uploads, traced and traced._trace))
-    assert_near(model.total, twin.total)
+    assert_near(model.total, reference.total)
     assert len(set(traces)) == 1
     assert len(options.programs[0].lowered.statics) == 2
 

@@ -145,14 +145,14 @@ def test_training() -> None:
         nn.Flatten(),
         nn.Linear(32, 5),
     )
-    twin = copy.deepcopy(network)
+    reference = copy.deepcopy(network)
     x = torch.randn(8, 3, 12, 12)
     on_device, options = compiled(network)
     on_device(x).square().mean().backward()
-    twin(x).square().mean().backward()
-    for (name, got), expected in zip(network.named_parameters(), twin.parameters()):
+    reference(x).square().mean().backward()
+    for (name, got), expected in zip(network.named_parameters(), reference.parameters()):
         assert got.grad is not None and expected.grad is not None
         assert correlation(got.grad, expected.grad) > 0.99, name
-    torch.testing.assert_close(network[1].running_mean, twin[1].running_mean, rtol=0.01, atol=2e-3)
-    torch.testing.assert_close(network[1].running_var, twin[1].running_var, rtol=0.01, atol=2e-3)
+    torch.testing.assert_close(network[1].running_mean, reference[1].running_mean, rtol=0.01, atol=2e-3)
+    torch.testing.assert_close(network[1].running_var, reference[1].running_var, rtol=0.01, atol=2e-3)
     assert not host_ops(options)

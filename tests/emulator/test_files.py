@@ -1,4 +1,4 @@
-"""Files appear whole or not at all."""
+"""Files are written atomically."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from ttnn_emulator.atomic_files import replacing
 
 
-def test_a_file_is_replaced_when_all_is_written(tmp_path) -> None:
+def test_a_file_is_replaced_after_it_is_written(tmp_path) -> None:
     target = tmp_path / "report.json"
     target.write_text("old")
     with replacing(target) as temporary:
@@ -34,4 +34,4 @@ def test_two_writers_do_not_share_a_temporary_file(tmp_path) -> None:
         assert first != second
         first.write_text("first")
         second.write_text("second")
-    assert target.read_text() == "first"  # the one that ended last
+    assert target.read_text() == "first"  # the last writer

@@ -1,4 +1,4 @@
-"""Bad input, thrown at every operation: an answer of the announced spec, or a typed error with the operation's name."""
+"""Random input to every operation: a result of the inferred spec, or a typed error with the operation's name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DTYPES = ["bfloat16", "float32", "bfloat8_b", "bfloat4_b", "uint8", "uint16", "u
 INTEGERS = [-(2**31), -5, -1, 0, 1, 2, 3, 5, 31, 32, 33, 70, 2**31 - 1]
 EDGES = {"uint8": [255], "uint16": [65535], "uint32": [2**32 - 1, 2**31], "int32": [-(2**31), -1, 2**31 - 1]}
 FLOATS = [0.0, -0.0, 1.0, -2.5, 1e-30, 1e30, 1e-42, float("nan"), float("inf"), float("-inf")]
-# What no parameter expects, or only a careless check takes.
+# Values that no parameter expects.
 SURPRISES = [
     None,
     "wrong",
@@ -47,7 +47,7 @@ SURPRISES = [
     range(3),
 ]
 MOST_MEMORY = 9 << 30
-LONGEST_CALL = 600.0  # seconds of this process, which do not depend on what else the machine does
+LONGEST_CALL = 600.0  # CPU seconds of this process, independent of other load
 
 
 SHARDED = {
@@ -91,7 +91,7 @@ class Inputs:
         return tensor
 
     def sharded(self, options: dict[str, Any]) -> Any:
-        """64 × 128 values in shards, one way or another."""
+        """64 × 128 values, randomly sharded."""
         strategy = self.random.choice(list(SHARDED))
         config = ttnn.create_sharded_memory_config((64, 128), SHARDED[strategy], strategy)
         values = self.values((1, 1, 64, 128), options["dtype"].name.lower())
@@ -159,7 +159,7 @@ def devices():
     limits = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, limits[1]))  # a host tensor of 2³¹ rows is refused by torch
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # the tensors are small: to wake up other threads takes longer than they save
+    torch.set_num_threads(1)  # the tensors are small: waking other threads takes longer than they save
     with ttnn.open_device(device_id=0, l1_small_size=32768) as one, ttnn.open_device(device_id=1) as two:
         yield one, two
     torch.set_num_threads(threads)
@@ -167,7 +167,7 @@ def devices():
 
 
 def check_result(result: Any) -> None:
-    """Values have the announced shape and the carrier of the announced dtype, and integers stay in range."""
+    """Values have the inferred shape and the carrier of the inferred dtype, and integers are in range."""
     if isinstance(result, list | tuple):
         for item in result:
             check_result(item)
@@ -176,7 +176,7 @@ def check_result(result: Any) -> None:
     for values in result._storage.values:
         values = wide(values)
         assert tuple(values.shape) == tuple(result.shape), f"{tuple(values.shape)} is not {tuple(result.shape)}"
-        assert values.dtype is CARRIER[result.dtype], f"{values.dtype} is no carrier of {result.dtype}"
+        assert values.dtype is CARRIER[result.dtype], f"{values.dtype} is not the carrier of {result.dtype}"
         if result.dtype in (ttnn.uint8, ttnn.uint16, ttnn.uint32) and values.numel():
             assert int(values.min()) >= 0
         if result.dtype is ttnn.bfloat16:
@@ -186,7 +186,7 @@ def check_result(result: Any) -> None:
             ), "values that bfloat16 cannot hold"
 
 
-# Errors of Python that mean that a check is missing, not that an argument is wrong.
+# Python errors that indicate a missing check, not a wrong argument.
 BUGS = (AssertionError, AttributeError, NameError, UnboundLocalError, ZeroDivisionError, MemoryError, RecursionError)
 
 
@@ -196,7 +196,7 @@ def test_fuzz(name: str, devices, request) -> None:
         call(name, number, devices)
 
 
-# What longer runs found, and was mended: results without values, outputs of other shapes, sizes beyond any memory.
+# Failures found by longer runs and fixed: results without values, outputs of other shapes, sizes beyond memory.
 FOUND = {
     "ttnn.adaptive_max_pool2d": [219],
     "ttnn.leaky_relu_bw": [133],
@@ -210,12 +210,12 @@ FOUND = {
 
 
 @pytest.mark.parametrize(("name", "number"), [(name, number) for name, numbers in FOUND.items() for number in numbers])
-def test_what_was_found_stays_mended(name: str, number: int, devices) -> None:
+def test_fixed_failures(name: str, number: int, devices) -> None:
     call(name, number, devices)
 
 
 def call(name: str, number: int, devices: tuple[Any, Any]) -> None:
-    """One call with the arguments of this number."""
+    """One call with the arguments of this seed."""
     op = OPERATIONS[name]
     inputs = Inputs(f"{name} {number}", *devices)
     arguments = inputs.arguments(inputs.random.choice(op.overloads))

@@ -1,4 +1,4 @@
-"""`python -m ttnn_emulator script.py` runs a script that says `import ttnn`, unchanged."""
+"""`python -m ttnn_emulator script.py` runs a script that imports `ttnn`, unchanged."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_importing_the_emulator_does_not_shadow_ttnn() -> None:
     assert done.stdout.strip() == "False", done.stderr
 
 
-def test_without_a_script_it_explains_itself() -> None:
+def test_without_a_script_it_prints_help() -> None:
     done = run("-m", "ttnn_emulator")
     assert done.returncode == 2
     assert "the script to run" in done.stdout

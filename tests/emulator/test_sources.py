@@ -1,4 +1,4 @@
-"""Facts taken from the library's sources name them in one style, so that a grep lists all of them."""
+"""Citations of the library's sources have one style, so that a grep lists all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`torch_ttnn.explain`: what it tells, that it leaves Dynamo and the model alone, and models without values."""
+"""`torch_ttnn.explain`: its contents, no effects on Dynamo and the model, and models without values."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def inference():
 
 
 def test_json_has_exactly_these_keys():
-    told = explain(transformer(1), X).to_json()
-    assert set(told) == {"programs", "memory", "missed", "compile_seconds", "numerics", "versions"}
-    (program,) = told["programs"]
+    content = explain(transformer(1), X).to_json()
+    assert set(content) == {"programs", "memory", "missed", "compile_seconds", "numerics", "versions"}
+    (program,) = content["programs"]
     assert set(program) == {"device_ops", "host_ops", "moves", "border_ops", "fusions", "ops_before", "code"}
-    assert set(told["memory"]) == {"dram_peak", "l1_peak", "weights"}
+    assert set(content["memory"]) == {"dram_peak", "l1_peak", "weights"}
     assert all(set(move) == {"kind", "bytes", "reason"} for move in program["moves"])
-    assert {"capture", "lower", "program"} <= set(told["compile_seconds"])
-    assert {"torch", "ttnn", "torch_ttnn", "python"} <= set(told["versions"])
-    json.dumps(told)
+    assert {"capture", "lower", "program"} <= set(content["compile_seconds"])
+    assert {"torch", "ttnn", "torch_ttnn", "python"} <= set(content["versions"])
+    json.dumps(content)
 
 
 def test_summary_counts_what_the_program_has():
@@ -87,7 +87,7 @@ def test_every_graph_is_explained():
     assert explanation.code.count("def forward") == 2
 
 
-def test_again_and_again_leaves_the_model_to_torch_compile():
+def test_repeated_calls_do_not_affect_torch_compile():
     model = nn.Linear(8, 4)
     limit = torch._dynamo.config.recompile_limit
     for _ in range(limit + 2):
@@ -97,7 +97,7 @@ def test_again_and_again_leaves_the_model_to_torch_compile():
     assert len(compiled) == 1
 
 
-def test_again_and_again_with_graph_breaks():
+def test_repeated_calls_with_graph_breaks():
     model = Breaks()
     for _ in range(torch._dynamo.config.recompile_limit + 2):
         assert len(explain(model, X).programs) == 2
@@ -107,7 +107,7 @@ def test_again_and_again_with_graph_breaks():
 
 
 def test_the_programs_are_those_of_torch_compile():
-    class NormThenBreak(nn.Module):  # the CPU's batch norm gives other strides than its shape function says
+    class NormThenBreak(nn.Module):  # the CPU's batch norm returns other strides than its meta function
         def __init__(self):
             super().__init__()
             self.norm = nn.BatchNorm1d(8)
@@ -143,7 +143,7 @@ def test_a_program_with_nothing_on_the_device_says_so():
     assert "nothing of" not in str(explain(nn.ReLU(), X))
 
 
-def test_options_of_the_user_are_taken_and_left_alone():
+def test_options_are_used_and_not_modified():
     options = TorchTtnnOption(precision="float32")
     explanation = explain(nn.ReLU(), X, options=options)
     assert "ttnn.float32" in explanation.code
@@ -163,7 +163,7 @@ def test_nothing_to_compile():
         explain(lambda x: x.shape[0], X)
 
 
-def test_a_model_without_values_gives_the_same_program():
+def test_a_model_without_values_has_the_same_program():
     with torch.device("meta"):
         model = transformer(1)
     explanation = explain(model, torch.empty(2, 33, 64, device="meta"))
@@ -196,7 +196,7 @@ def test_llama_70b_in_two_gib():
     code = """
         import resource, torch
         from torch_ttnn.zoo.torchvision_ops import ensure_operators
-        held = ensure_operators()
+        library = ensure_operators()
         from transformers import LlamaConfig, LlamaForCausalLM
         from torch_ttnn.explain import explain
 
@@ -225,5 +225,5 @@ def test_it_says_which_numerics_results_are_from(mode, tmp_path):
     assert f"results are from {mode} numerics" in explanation.to_html()
 
 
-def test_fast_is_the_default_and_tells_what_exact_costs():
+def test_fast_is_the_default_and_names_the_cost_of_exact():
     assert "takes" in str(explain(nn.ReLU(), torch.randn(64, 64))).split("exact")[1]

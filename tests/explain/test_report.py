@@ -29,7 +29,7 @@ def explanation() -> Explanation:
 
 
 class _Page(HTMLParser):
-    """Collects what a browser would fetch, and the data of the page."""
+    """Collects what a browser would fetch, and the page's data."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class _Page(HTMLParser):
             self.scripts.append(data)
 
 
-def test_page_stands_alone(explanation: Explanation, tmp_path: Path):
+def test_page_is_self_contained(explanation: Explanation, tmp_path: Path):
     path = tmp_path / "reports" / "page.html"
     text = explanation.to_html(path)
     assert path.read_text(encoding="utf-8") == text
@@ -71,10 +71,10 @@ def test_page_runs_in_a_browser(explanation: Explanation, tmp_path: Path):
         tab.get_by_label("filter Steps").fill("linear")
         assert set(operations.all_inner_texts()) == {"ttnn.linear"}
         operations.first.click()
-        assert tab.evaluate("program.nodes[view.kept].op") == "ttnn.linear"  # the graph shows what was clicked
+        assert tab.evaluate("program.nodes[view.pinned].op") == "ttnn.linear"  # the graph shows what was clicked
 
 
-def test_page_holds_the_whole_program(explanation: Explanation):
+def test_page_contains_the_whole_program(explanation: Explanation):
     data = json.loads(_Page(explanation.to_html()).scripts[0])
     (program,) = data["programs"]
     graph = explanation.programs[0].graph
@@ -97,7 +97,7 @@ def test_text_of_the_model_cannot_break_the_page():
     assert json.loads(parsed.scripts[0])["programs"][0]["nodes"][0]["op"] == "</script><b>"
 
 
-def test_nodes_do_not_lie_upon_each_other(explanation: Explanation):
+def test_nodes_do_not_overlap(explanation: Explanation):
     places = place(explanation.report.programs[0].nodes)
     rows: dict[float, list[float]] = {}
     for x, y in places:
@@ -107,19 +107,19 @@ def test_nodes_do_not_lie_upon_each_other(explanation: Explanation):
         assert all(right - left >= COLUMN - 1e-6 for left, right in itertools.pairwise(row))
 
 
-def test_givers_stand_above_takers(explanation: Explanation):
+def test_producers_are_above_consumers(explanation: Explanation):
     nodes = explanation.report.programs[0].nodes
     height = {node.name: y for node, (_, y) in zip(nodes, place(nodes))}
     assert all(height[giver] < height[node.name] for node in nodes for giver in node.inputs)
 
 
-def test_the_work_of_a_page_grows_as_its_nodes_do():
+def test_the_cost_of_a_page_is_linear_in_its_nodes():
     small, large = calls_of(500), calls_of(5000)
     assert large < 12 * small
 
 
 def calls_of(nodes: int) -> int:
-    """Calls of functions that a page takes, which do not depend on the machine as seconds do."""
+    """Function calls needed for a page; unlike seconds, they do not depend on the machine."""
     chain = [NodeView("n0", "ttnn.relu", "device", ())]
     for number in range(1, nodes):
         inputs = (f"n{number - 1}",) if number % 7 else (f"n{number - 1}", f"n{max(number - 20, 0)}")
@@ -135,10 +135,10 @@ def test_a_move_between_layouts_names_both():
     outcome = run(lambda x: torch.relu(x).to(torch.int32), torch.randn(32, 32))
     report = describe(outcome.program, measure(outcome.program))
     casts = [node for node in report.nodes if node.op == "ttnn.typecast"]
-    assert all(node.kind == "device" for node in casts)  # the model asked for it
+    assert all(node.kind == "device" for node in casts)  # casts of the model itself
     assert not [move for move in report.moves if move.kind == "typecast"]
 
 
 @pytest.mark.parametrize("count, text", [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (3 << 30, "3.0 GiB")])
-def test_bytes_in_words(count: int, text: str):
+def test_bytes_as_text(count: int, text: str):
     assert bytes_text(count) == text

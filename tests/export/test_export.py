@@ -34,7 +34,7 @@ def inference():
 
 
 def run_script(path: Path, folder: Path) -> str:
-    """Its output, from another folder and with nothing but the emulator to be found."""
+    """Its output, from another folder and with only the emulator importable."""
     done = subprocess.run(
         [sys.executable, "-m", "ttnn_emulator", str(path)],
         cwd=folder,
@@ -54,24 +54,24 @@ def run_script(path: Path, folder: Path) -> str:
     ],
     ids=["transformer", "cnn"],
 )
-def test_accuracy_tells_the_pcc_of_every_operation(
+def test_accuracy_prints_the_pcc_of_every_operation(
     model: nn.Module, shape: tuple[int, ...], operations: tuple[str, ...], tmp_path: Path
 ):
     (path,) = export_code(model, torch.randn(shape), tmp_path / "out", "accuracy")
     assert path == tmp_path / "out" / "script.py"
-    told = run_script(path, tmp_path)
-    scores = [float(score) for score in re.findall(r"^PCC +(-?[\d.]+)", told, re.MULTILINE)]
+    output = run_script(path, tmp_path)
+    scores = [float(score) for score in re.findall(r"^PCC +(-?[\d.]+)", output, re.MULTILINE)]
     assert len(scores) >= len(operations)
     assert min(scores) > 0.99
-    assert float(re.search(r"output 0: PCC ([\d.]+)", told).group(1)) > 0.99  # type: ignore[union-attr]
-    assert f"{len(scores)} operations compared" in told
+    assert float(re.search(r"output 0: PCC ([\d.]+)", output).group(1)) > 0.99  # type: ignore[union-attr]
+    assert f"{len(scores)} operations compared" in output
     for operation in operations:
-        assert operation in told
+        assert operation in output
 
 
 @pytest.fixture
 def run_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture):
-    """Runs a script in this process, which is quicker."""
+    """Runs a script in this process, which is faster."""
     monkeypatch.setitem(sys.modules, "ttnn", ttnn_emulator)
 
     def run(path: Path) -> str:
@@ -81,25 +81,25 @@ def run_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture):
     return run
 
 
-def test_accuracy_sees_a_wrong_operation(tmp_path: Path, run_here: Callable[[Path], str]):
+def test_accuracy_detects_a_wrong_operation(tmp_path: Path, run_here: Callable[[Path], str]):
     (path,) = export_code(nn.Sequential(nn.Linear(32, 32), nn.ReLU(), nn.Tanh()), torch.randn(8, 32), tmp_path)
     text = path.read_text()
     assert "ttnn.tanh(" in text
     path.write_text(text.replace("ttnn.tanh(", "ttnn.cos("))
-    told = run_here(path)
-    score = re.search(r"^PCC +(-?[\d.]+) +ttnn\.tanh", told, re.MULTILINE)
+    output = run_here(path)
+    score = re.search(r"^PCC +(-?[\d.]+) +ttnn\.tanh", output, re.MULTILINE)
     assert score is not None and float(score.group(1)) < 0.5
 
 
 def test_profiling_times_warm_iterations(tmp_path: Path, run_here: Callable[[Path], str]):
     (path,) = export_code(nn.Linear(32, 32), torch.randn(8, 32), tmp_path, "profiling", iterations=3)
-    told = run_here(path)
-    assert len(re.findall(r"^iteration \d: [\d.]+ ms", told, re.MULTILINE)) == 3
-    assert re.search(r"mean [\d.]+ ms, best [\d.]+ ms", told)
+    output = run_here(path)
+    assert len(re.findall(r"^iteration \d: [\d.]+ ms", output, re.MULTILINE)) == 3
+    assert re.search(r"mean [\d.]+ ms, best [\d.]+ ms", output)
     assert not (tmp_path / "reference.safetensors").exists()
 
 
-def test_weights_are_kept_as_they_are_uploaded(tmp_path: Path):
+def test_weights_are_stored_as_they_are_uploaded(tmp_path: Path):
     model = nn.Linear(32, 16)
     export_code(model, torch.randn(8, 32), tmp_path)
     stored = load_file(tmp_path / "weights.safetensors")
@@ -108,13 +108,13 @@ def test_weights_are_kept_as_they_are_uploaded(tmp_path: Path):
     assert any(torch.equal(tensor.flatten(), model.bias.bfloat16()) for tensor in stored.values())
 
 
-def test_the_script_needs_nothing_of_ours(tmp_path: Path):
+def test_the_script_does_not_import_this_package(tmp_path: Path):
     (path,) = export_code(transformer(1), torch.randn(1, 33, 64), tmp_path)
     imports = re.findall(r"^\s*(?:import|from) (\w+)", path.read_text(), re.MULTILINE)
     assert set(imports) == {"pathlib", "torch", "ttnn", "safetensors"}
 
 
-def test_a_fused_operation_on_the_host_comes_along(tmp_path: Path, run_here: Callable[[Path], str]):
+def test_a_fused_operation_on_the_host_is_exported(tmp_path: Path, run_here: Callable[[Path], str]):
     def quick_gelu(x: torch.Tensor) -> torch.Tensor:
         return x * torch.sigmoid(1.702 * x)
 
@@ -122,9 +122,9 @@ def test_a_fused_operation_on_the_host_comes_along(tmp_path: Path, run_here: Cal
     graph = program.graph
     upload = next(node for node in graph.nodes if PATH.get(node) == "ttnn.from_torch")
     with graph.inserting_before(upload):
-        made = graph.create_node("call_function", composites.quick_gelu, (upload.args[0],))
-        annotate(made, val=upload.args[0].meta["val"], reason="a test wants it so")  # type: ignore[union-attr]
-    upload.args = (made,)
+        node = graph.create_node("call_function", composites.quick_gelu, (upload.args[0],))
+        annotate(node, val=upload.args[0].meta["val"], reason="for this test")  # type: ignore[union-attr]
+    upload.args = (node,)
     path = export_program(program, [torch.randn(4, 4)], tmp_path, "profiling", 1)
     assert (tmp_path / "composites.py").exists()
     assert "mean " in run_here(path)
@@ -143,7 +143,7 @@ def test_several_graphs_give_several_scripts(tmp_path: Path):
     assert second == tmp_path / "graph_2" / "script.py"
     assert "ttnn.tanh" in second.read_text()
     given = load_file(second.parent / "inputs.safetensors")
-    assert min(tensor.min() for tensor in given.values()) >= 0  # what the first graph really gives
+    assert min(tensor.min() for tensor in given.values()) >= 0  # the actual results of the first graph
 
 
 def test_keyword_inputs(tmp_path: Path):
@@ -161,12 +161,12 @@ def test_a_model_without_values_cannot_be_exported(tmp_path: Path):
         export_code(model, torch.empty(2, 4, device="meta"), tmp_path)
 
 
-def test_unknown_modes_are_refused(tmp_path: Path):
+def test_unknown_modes_are_rejected(tmp_path: Path):
     with pytest.raises(ValueError, match="accuracy"):
         export_code(nn.ReLU(), torch.ones(2), tmp_path, "speed")
 
 
-def test_training_is_told(tmp_path: Path):
+def test_training_graphs_are_labelled(tmp_path: Path):
     model, x = nn.Linear(8, 4), torch.randn(2, 8)
     inference = export_code(model, x, tmp_path / "inference")
     assert not inference.is_training and inference.kinds == ["inference"]
@@ -178,7 +178,7 @@ def test_training_is_told(tmp_path: Path):
     assert "(forward)" in repr(training)
 
 
-def test_training_is_told_by_the_option_too(tmp_path: Path, run_here: Callable[[Path], str]):
+def test_training_graphs_of_the_option_are_labelled(tmp_path: Path, run_here: Callable[[Path], str]):
     model = nn.Sequential(nn.Linear(8, 4), nn.Tanh())
     options = {"export_code": "profiling", "export_dir": str(tmp_path), "cache_dir": ""}
     with torch.enable_grad():
@@ -205,9 +205,9 @@ def doubled(x: torch.Tensor) -> torch.Tensor:
 def _(x):
     return torch.empty_like(x)
 
-held = torch.library.Library("another_library", "DEF")
-held.define("halved(Tensor x) -> Tensor")
-held.impl("halved", lambda x: x / 2, "CompositeExplicitAutograd")
+library = torch.library.Library("another_library", "DEF")
+library.define("halved(Tensor x) -> Tensor")
+library.impl("halved", lambda x: x / 2, "CompositeExplicitAutograd")
 torch.library.register_fake("another_library::halved", lambda x: torch.empty_like(x))
 """
     )
@@ -252,7 +252,7 @@ def test_operators_that_no_module_defines_are_named(monkeypatch: pytest.MonkeyPa
     assert "calls torch_ttnn_tests::tripled, which no importable module defines" in text
 
 
-def test_the_twin_lies_in_memory_as_captured(tmp_path: Path):
+def test_the_reference_has_the_captured_strides(tmp_path: Path):
     class Norm(nn.Module):
         def __init__(self) -> None:
             super().__init__()

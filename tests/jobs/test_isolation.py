@@ -68,10 +68,10 @@ def test_failures_have_their_reason(
     assert outcome.status is status
     assert reason in outcome.reason
     assert outcome.result is None
-    assert outcome.details, "where it happened"
+    assert outcome.details, "the traceback"
 
 
-def test_the_others_go_on(tmp_path: pathlib.Path) -> None:
+def test_other_jobs_continue(tmp_path: pathlib.Path) -> None:
     wanted = [
         Job("crashes", WORK + "crash"),
         Job("good", WORK + "add", {"a": 1, "b": 1}),
@@ -83,14 +83,14 @@ def test_the_others_go_on(tmp_path: pathlib.Path) -> None:
     assert [row.status.value for row in rows] == ["crash", "ok", "error", "ok"]
 
 
-def test_a_hang_ends_at_its_limit_with_all_that_it_started(
+def test_a_hang_is_killed_at_its_limit_with_its_children(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(isolated, "GRACE_SECONDS", HANG_SECONDS)  # a slow machine needs time to write the stack
     job = Job("it", WORK + "hang", {"note": str(tmp_path / "pids")})
     running = Isolated(job, ENOUGH, tmp_path / "log.txt", processes())
     assert await_((tmp_path / "pids").exists)
-    running.limits = Limits(seconds=0.01)  # which is past by now
+    running.limits = Limits(seconds=0.01)  # already exceeded
     outcome = running.outcome()
     assert outcome.status is Status.TIMEOUT
     assert "not done after 0.01 s; it was in hang (work.py:" in outcome.reason
@@ -99,14 +99,14 @@ def test_a_hang_ends_at_its_limit_with_all_that_it_started(
         assert await_(lambda pid=pid: gone(int(pid)))
 
 
-def test_memory_is_watched(tmp_path: pathlib.Path) -> None:
+def test_the_memory_limit_is_enforced(tmp_path: pathlib.Path) -> None:
     outcome = one(tmp_path, "fill", limits=Limits(seconds=HANG_SECONDS, memory=1 << 30), gigabytes=4)
     assert outcome.status is Status.MEMORY
     assert "the limit is 1.0 GiB" in outcome.reason
     assert outcome.peak_memory > 1 << 30
 
 
-def test_limits_that_let_nothing_run_are_refused() -> None:
+def test_invalid_limits_are_rejected() -> None:
     with pytest.raises(ValueError, match="0 seconds"):
         Limits(seconds=0)
     with pytest.raises(ValueError, match="at least one worker"):
@@ -130,7 +130,7 @@ def test_jobs_share_the_cores(tmp_path: pathlib.Path) -> None:
 
 
 def test_torch_computes_in_a_process_that_was_forked_with_it_loaded(tmp_path: pathlib.Path) -> None:
-    """A fork would lose threads of the server that were at work; loading alone starts none that matter."""
+    """A fork loses running threads of the server; importing torch starts none that matter."""
     context = processes(("torch_ttnn",))
     outcome = Isolated(Job("it", WORK + "train"), ENOUGH, tmp_path / "log.txt", context).outcome()
     assert outcome.result == 512.0, outcome

@@ -30,7 +30,7 @@ def one(folder: pathlib.Path, function: str, limits: Limits = MINUTES, **argumen
     return jobs.run([Job("it", WORK + function, arguments)], folder, limits=limits, executor=RayExecutor())[0]
 
 
-def test_jobs_give_the_same_as_on_this_machine(tmp_path: pathlib.Path) -> None:
+def test_outcomes_equal_local_ones(tmp_path: pathlib.Path) -> None:
     wanted = [
         Job("good", WORK + "add", {"a": 1, "b": 2}),
         Job("a/b", WORK + "environment", {"name": "TORCH_TTNN_DEVICE"}),
@@ -56,7 +56,7 @@ def test_jobs_give_the_same_as_on_this_machine(tmp_path: pathlib.Path) -> None:
             assert other.read_text() == log.read_text()
 
 
-def test_a_hang_ends_at_its_limit_with_all_that_it_started(tmp_path: pathlib.Path) -> None:
+def test_a_hang_is_killed_at_its_limit_with_its_children(tmp_path: pathlib.Path) -> None:
     outcome = one(tmp_path, "hang", limits=Limits(seconds=30), note=str(tmp_path / "pids"))
     assert outcome.status is Status.TIMEOUT
     assert "not done after 30 s; it was in hang (work.py:" in outcome.reason
@@ -64,19 +64,19 @@ def test_a_hang_ends_at_its_limit_with_all_that_it_started(tmp_path: pathlib.Pat
         assert await_(lambda pid=pid: gone(int(pid)))
 
 
-def test_memory_is_watched(tmp_path: pathlib.Path) -> None:
+def test_the_memory_limit_is_enforced(tmp_path: pathlib.Path) -> None:
     outcome = one(tmp_path, "fill", limits=Limits(seconds=HANG_SECONDS, memory=1 << 30), gigabytes=3)
     assert outcome.status is Status.MEMORY
     assert "the limit is 1.0 GiB" in outcome.reason
 
 
-def test_no_more_jobs_run_at_a_time_than_asked_for(tmp_path: pathlib.Path) -> None:
+def test_no_more_jobs_run_at_a_time_than_requested(tmp_path: pathlib.Path) -> None:
     events = RayExecutor(1).run([Job(str(n), WORK + "add", {"a": n, "b": 0}) for n in range(3)], MINUTES, tmp_path)
     seen = [(job.name, outcome is None) for job, outcome in events]
     assert seen == [(name, starts) for name in "012" for starts in (True, False)]
 
 
-def test_closing_stops_all_that_runs(tmp_path: pathlib.Path) -> None:
+def test_closing_stops_running_jobs(tmp_path: pathlib.Path) -> None:
     wanted = [Job(f"hang{n}", WORK + "hang", {"note": str(tmp_path / f"pids{n}")}) for n in range(3)]
     events = RayExecutor(2).run(wanted, MINUTES, tmp_path)
     assert [next(events)[0].name for _ in range(2)] == ["hang0", "hang1"]
@@ -103,12 +103,12 @@ def test_a_worker_that_dies_always_costs_one_row(tmp_path: pathlib.Path) -> None
     ]
     dead, good = jobs.run(wanted, tmp_path, executor=RayExecutor(2), limits=MINUTES)
     assert dead.status is Status.CRASH
-    assert "its worker died, and so did the one that tried again" in dead.reason
+    assert "its worker died, and so did the one that retried it" in dead.reason
     assert (tmp_path / "tries").read_text() == "xx"
     assert good.ok
 
 
-def test_more_than_any_machine_has_is_refused(tmp_path: pathlib.Path) -> None:
+def test_requests_beyond_any_machine_are_rejected(tmp_path: pathlib.Path) -> None:
     with pytest.raises(RayError, match=r"no machine of the cluster has the 1 CPUs and 8192\.0 GiB .* they have 2 CPUs"):
         one(tmp_path, "add", limits=Limits(memory=8 << 40), a=1, b=1)
     with pytest.raises(ValueError, match="at least one worker"):

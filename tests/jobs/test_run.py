@@ -22,14 +22,14 @@ def counting(folder: pathlib.Path, **more: object) -> Job:
     return Job("count", WORK + "count", {"file": str(folder / "times.txt"), **more})
 
 
-def test_what_is_done_is_not_done_again(tmp_path: pathlib.Path) -> None:
+def test_finished_jobs_are_reused(tmp_path: pathlib.Path) -> None:
     job = counting(tmp_path)
     assert jobs.run([job], tmp_path)[0].result == 1
     assert jobs.run([job], tmp_path)[0].result == 1
     assert jobs.run([job], tmp_path, again=True)[0].result == 2
 
 
-def test_a_changed_setting_does_it_again(tmp_path: pathlib.Path) -> None:
+def test_changed_arguments_run_a_job_again(tmp_path: pathlib.Path) -> None:
     assert jobs.run([counting(tmp_path)], tmp_path)[0].result == 1
     assert jobs.run([counting(tmp_path)], tmp_path, conditions={"torch": "2.13"})[0].result == 2
     assert jobs.run([counting(tmp_path)], tmp_path, conditions={"torch": "2.13"})[0].result == 2
@@ -37,12 +37,12 @@ def test_a_changed_setting_does_it_again(tmp_path: pathlib.Path) -> None:
     assert jobs.run([other], tmp_path, conditions={"torch": "2.13"})[0].result == 1
 
 
-def test_a_result_that_is_no_longer_valid_is_made_again(tmp_path: pathlib.Path) -> None:
+def test_an_invalid_result_is_recomputed(tmp_path: pathlib.Path) -> None:
     jobs.run([counting(tmp_path)], tmp_path)
     assert jobs.run([counting(tmp_path)], tmp_path, valid=lambda outcome: outcome.result != 1)[0].result == 2
 
 
-def test_failures_are_tried_again(tmp_path: pathlib.Path) -> None:
+def test_failures_are_repeated(tmp_path: pathlib.Path) -> None:
     job = Job("it", WORK + "leave", {"code": 1})
     for _ in range(2):
         assert jobs.run([job], tmp_path)[0].status is Status.CRASH
@@ -51,13 +51,13 @@ def test_failures_are_tried_again(tmp_path: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"format": "other"}', "\xff", "[" * 100_000])
-def test_a_damaged_result_is_made_again(damage: str, tmp_path: pathlib.Path) -> None:
+def test_a_corrupt_result_is_recomputed(damage: str, tmp_path: pathlib.Path) -> None:
     job = counting(tmp_path)
     (tmp_path / "count.json").write_text(damage, encoding="latin-1")
     assert jobs.run([job], tmp_path)[0].result == 1
 
 
-def test_a_result_says_what_was_asked_and_what_came(tmp_path: pathlib.Path) -> None:
+def test_a_result_contains_the_job_and_its_outcome(tmp_path: pathlib.Path) -> None:
     jobs.run([Job("a/b", WORK + "add", {"a": 1, "b": 2})], tmp_path)
     (path,) = tmp_path.glob("*.json")
     assert path.name.startswith("a_b-")
@@ -68,7 +68,7 @@ def test_a_result_says_what_was_asked_and_what_came(tmp_path: pathlib.Path) -> N
     assert not list(tmp_path.glob("*.part"))
 
 
-def test_two_jobs_of_one_name_are_refused(tmp_path: pathlib.Path) -> None:
+def test_two_jobs_with_one_name_are_rejected(tmp_path: pathlib.Path) -> None:
     with pytest.raises(ValueError, match="share a result: count"):
         jobs.run([counting(tmp_path), counting(tmp_path)], tmp_path)
 
@@ -81,7 +81,7 @@ def test_arguments_must_be_json() -> None:
 
 
 class Backwards:
-    """Another executor: in this process, last job first."""
+    """An executor in this process, last job first."""
 
     def run(self, wanted, limits, logs):
         for job in reversed(wanted):
@@ -89,7 +89,7 @@ class Backwards:
             yield job, Outcome(job.name, Status.OK, job.call())
 
 
-def test_another_executor_stands_in(tmp_path: pathlib.Path) -> None:
+def test_a_custom_executor(tmp_path: pathlib.Path) -> None:
     wanted = [Job(text, "json:loads", {"s": text}) for text in "123"]
     assert [row.result for row in jobs.run(wanted, tmp_path, executor=Backwards())] == [1, 2, 3]
 
@@ -100,7 +100,7 @@ def test_the_display_counts_and_names_failures(tmp_path: pathlib.Path) -> None:
     wanted = [Job("good", WORK + "add", {"a": 1, "b": 2}), Job("bad[x]", WORK + "fail", {"message": "no [layer]"})]
     jobs.run(wanted[:1], tmp_path, watcher=Display(console))
     jobs.run(wanted, tmp_path, watcher=Display(console))
-    assert "1 of 2 were done before" in text.getvalue()
+    assert "1 of 2 were already done" in text.getvalue()
     assert "bad[x]: ValueError: no [layer]" in text.getvalue()
 
 
@@ -115,18 +115,20 @@ if __name__ == "__main__":
 """
 
 
-def heeds_interrupts() -> None:
+def accept_interrupts() -> None:
     """Background processes of a shell ignore interrupts, and so do their children."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["interrupted", "killed"])
-def test_ended_in_the_middle_what_is_done_stays_and_no_process_does(how: int, tmp_path: pathlib.Path) -> None:
+def test_an_interrupted_run_keeps_results_and_leaves_no_process(how: int, tmp_path: pathlib.Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
-    environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(__file__).parents[2])}  # where `tests` is found
+    environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(__file__).parents[2])}  # the parent of `tests`
     command = [sys.executable, str(script), str(tmp_path)]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, preexec_fn=heeds_interrupts)
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env=environment, preexec_fn=accept_interrupts
+    )
     notes = [tmp_path / "pids0", tmp_path / "pids1"]
     assert await_(lambda: all(note.exists() for note in notes), 120)
     process.send_signal(how)

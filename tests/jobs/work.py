@@ -47,9 +47,9 @@ def hang(note: str | None = None) -> None:
 
 
 def fill(gigabytes: float) -> None:
-    held = []
-    while sum(map(len, held)) < gigabytes * 2**30:
-        held.append(b"x" * (32 << 20))
+    blocks = []
+    while sum(map(len, blocks)) < gigabytes * 2**30:
+        blocks.append(b"x" * (32 << 20))
         time.sleep(0.02)
     time.sleep(600)
 

@@ -57,12 +57,12 @@ def row_of(model: str, mode: str, draw: random.Random, variations: int = 8) -> R
         "parameters": draw.randrange(10**4, 10**8), "device": "emulator:n150", "versions": VERSIONS,
         "reduced": "2 layers in place of 12." if draw.random() < 0.3 else "", "host_peak": draw.randrange(2**28, 2**33),
     }  # fmt: skip
-    met = tuple(_variation(draw, number, status) for number in range(variations))
+    generated = tuple(_variation(draw, number, status) for number in range(variations))
     if status == FAILS:
         return Row(**about, status=FAILS, reason="OutOfMemory: no room for 3.0 GiB", details="Traceback:\n  …")
     host = tuple(
         HostOp(each.op, each.reason, LINE.format(number), each.count)
-        for number, each in enumerate(met)
+        for number, each in enumerate(generated)
         if each.outcome == HOST
     )
     pcc = 1 - 10 ** -draw.uniform(1.8, 5.5)
@@ -72,11 +72,11 @@ def row_of(model: str, mode: str, draw: random.Random, variations: int = 8) -> R
         **about,
         status=WITH_HOST_OPS if host else ON_DEVICE,
         programs=1,
-        ops_before=sum(each.count for each in met),
-        ops_before_unique=len({each.op for each in met}),
+        ops_before=sum(each.count for each in generated),
+        ops_before_unique=len({each.op for each in generated}),
         ops_remaining=sum(each.count for each in host),
         ops_remaining_unique=len({each.op for each in host}),
-        device_ops=sum(each.count for each in met if each.outcome == CONVERTED),
+        device_ops=sum(each.count for each in generated if each.outcome == CONVERTED),
         uploads=crossings + len(host),
         downloads=1 + len(host),
         crossings_within=2 * len(host),
@@ -84,7 +84,7 @@ def row_of(model: str, mode: str, draw: random.Random, variations: int = 8) -> R
         host_ops=host,
         moves=(Move("from_torch", 602112, "comes from input 0 of the graph"), Move("to_layout", 4096, "for conv2d", 3)),
         fusions=(Fusion("linear_activation", draw.randrange(1, 30)), Fusion("attention", 12)),
-        variations=met,
+        variations=generated,
         first_seconds=10 * seconds,
         original_seconds=seconds,
         compiled_seconds=seconds * 10 ** draw.uniform(-0.4, 0.6),

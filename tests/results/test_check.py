@@ -22,7 +22,7 @@ def changed(**fields: Any):
     return check([replace(GOOD, **fields)], [GOOD])
 
 
-def test_equal_rows_are_good() -> None:
+def test_equal_rows_pass() -> None:
     rows = results(40)
     verdict = check(rows, rows)
     assert verdict.ok
@@ -71,7 +71,7 @@ def test_times_count_only_on_request_and_against_the_original() -> None:
     assert [each.field for each in check([slower], [GOOD], times=1.5).worse] == ["compiled over original time"]
     slow_machine = replace(GOOD, original_seconds=5.0, compiled_seconds=10.0)
     assert check([slow_machine], [GOOD], times=1.1).ok
-    with pytest.raises(ValueError, match=r"a ratio of at least 1, not 0\.5"):
+    with pytest.raises(ValueError, match=r"the allowed slowdown must be at least 1, not 0\.5"):
         check([GOOD], [GOOD], times=0.5)
 
 
@@ -86,7 +86,7 @@ def test_a_task_may_lose_half_a_point() -> None:
     assert [each.field for each in without.other_conditions] == ["tasks"]
 
 
-def test_rows_that_vanished_count_only_if_they_were_expected() -> None:
+def test_missing_rows_count_only_if_expected() -> None:
     other = replace(GOOD, model="gone")
     assert check([GOOD], [GOOD, other]).ok
     verdict = check([GOOD], [GOOD, other], expected=lambda row: True)
@@ -95,12 +95,12 @@ def test_rows_that_vanished_count_only_if_they_were_expected() -> None:
     assert check([GOOD], [GOOD, other], expected=lambda row: row.model != "gone").ok
 
 
-def test_new_rows_are_told() -> None:
+def test_new_rows_are_reported() -> None:
     verdict = check([GOOD, replace(GOOD, mode="train")], [GOOD])
     assert verdict.ok
     assert verdict.new == ("resnet18 (train)",)
 
 
-def test_other_conditions_are_told() -> None:
+def test_other_conditions_are_reported() -> None:
     verdict = changed(device="ttnn:0", batch=8)
     assert [str(each) for each in verdict.other_conditions] == ["resnet18: device  → ttnn:0", "resnet18: batch 1 → 8"]

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from torch_ttnn import jobs, zoo
 from torch_ttnn.results import Row, collect, store
-from torch_ttnn.results.collect import Choice, asked
+from torch_ttnn.results.collect import Choice, requests
 
 HERE = "tests.results.subjects:"
 QUICK = {"calls": 1}
@@ -31,11 +31,11 @@ class Here:
             yield job, jobs.Outcome(job.name, jobs.Status.OK, json.loads(json.dumps(job.call())))
 
 
-def wanted(*names: str, mode: str = "eval") -> list[collect.Asked]:
-    return asked([HERE + name for name in names], Choice(mode), named=[HERE + name for name in names])
+def wanted(*names: str, mode: str = "eval") -> list[collect.Request]:
+    return requests([HERE + name for name in names], Choice(mode), named=[HERE + name for name in names])
 
 
-def test_each_in_a_process_of_its_own_and_a_crash_costs_one_row(tmp_path: pathlib.Path) -> None:
+def test_each_row_has_its_own_process_and_a_crash_costs_one_row(tmp_path: pathlib.Path) -> None:
     names = ("small", "broken", "crashing")
     executor = jobs.LocalExecutor(2, preload=("torch_ttnn.results.training",))
     found = collect.collect(wanted(*names), tmp_path, QUICK, executor=executor).rows
@@ -43,21 +43,21 @@ def test_each_in_a_process_of_its_own_and_a_crash_costs_one_row(tmp_path: pathli
     assert [row.status for row in found] == ["device", "fails", "fails"]
     assert found[1].reason == "RuntimeError: no such layer"
     assert found[2].reason == "its process ended with exit code 3 and no result"
-    assert found[2].source == "factory", "what is known of it without running it"
+    assert found[2].source == "factory", "known without running it"
     assert {row.key: row.status for row in store.rows(tmp_path)} == {row.key: row.status for row in found}
 
 
-def test_what_is_done_is_not_done_again_but_failures_are(tmp_path: pathlib.Path) -> None:
+def test_finished_rows_are_reused_and_failures_repeated(tmp_path: pathlib.Path) -> None:
     for expected in (["small", "broken"], ["broken"]):
         executor = Here()
         collect.collect(wanted("small", "broken"), tmp_path, QUICK, executor=executor)
         assert [name.rpartition(".")[2] for name in executor.done] == expected
     executor = Here()
     collect.collect(wanted("small"), tmp_path, {"calls": 1, "seed": 5}, executor=executor)
-    assert executor.done, "another seed is another question"
+    assert executor.done, "another seed is another job"
 
 
-def test_rows_of_other_sources_are_told_and_measured_again_on_request(
+def test_rows_of_other_sources_are_reported_and_measured_again_on_request(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     collect.collect(wanted("small"), tmp_path, QUICK, executor=Here())
@@ -66,29 +66,29 @@ def test_rows_of_other_sources_are_told_and_measured_again_on_request(
     kept = Here()
     found = collect.collect(wanted("small"), tmp_path, QUICK, executor=kept)
     assert (kept.done, found.stale) == ([], ("tests.results.subjects.small",))
-    anew = Here()
-    collect.collect(wanted("small"), tmp_path, QUICK, executor=anew, changed=True)
-    assert anew.done == ["tests.results.subjects.small"]
+    repeated = Here()
+    collect.collect(wanted("small"), tmp_path, QUICK, executor=repeated, changed=True)
+    assert repeated.done == ["tests.results.subjects.small"]
 
 
 def test_both_modes_are_two_rows(tmp_path: pathlib.Path) -> None:
     names = [HERE + "small"]
-    both = [*asked(names, Choice("eval"), named=names), *asked(names, Choice("train"), named=names)]
+    both = [*requests(names, Choice("eval"), named=names), *requests(names, Choice("train"), named=names)]
     found = collect.collect(both, tmp_path, QUICK, executor=Here()).rows
     assert [row.key for row in found] == ["tests.results.subjects.small", "tests.results.subjects.small (train)"]
     assert found[1].gradient_pcc is not None
 
 
-def test_training_is_for_those_that_take_part_in_it() -> None:
+def test_training_rows_are_of_entries_with_train_set() -> None:
     trained = [entry for entry in zoo.entries() if entry.train]
     assert trained
     names = [f"zoo:{entry.name}" for entry in zoo.entries()]
-    assert [each.entry for each in asked(names, Choice("train"))] == trained
-    both = asked(names, Choice("both"))
+    assert [each.entry for each in requests(names, Choice("train"))] == trained
+    both = requests(names, Choice("both"))
     assert len(both) == len(names) + len(trained)
     other = next(entry.name for entry in zoo.entries() if not entry.train)
-    assert asked([other], Choice("train")) == []
-    assert [each.key for each in asked([other], Choice("train"), named=[other])] == [f"{other} (train)"]
+    assert requests([other], Choice("train")) == []
+    assert [each.key for each in requests([other], Choice("train"), named=[other])] == [f"{other} (train)"]
 
 
 @pytest.mark.parametrize(
@@ -100,14 +100,14 @@ def test_training_is_for_those_that_take_part_in_it() -> None:
         (Choice(size="reduced"), {"resnet18-32px"}),
     ],
 )
-def test_models_can_be_chosen_by_their_kind(choice: Choice, models: set[str]) -> None:
+def test_models_can_be_filtered(choice: Choice, models: set[str]) -> None:
     names = ("mnist-cnn", "resnet18", "resnet18-32px", "resnet18")
-    found = asked(names, choice)
+    found = requests(names, choice)
     assert {each.entry.name for each in found} == models
     assert len(found) == len(models), "each once"
 
 
-def test_a_choice_says_which_kept_rows_a_run_has() -> None:
+def test_a_choice_knows_which_kept_rows_to_expect() -> None:
     choice = Choice("both", family="resnet")
     assert choice.expects(Row("a", "train", family="resnet"))
     assert not choice.expects(Row("a", family="vit"))
@@ -116,7 +116,7 @@ def test_a_choice_says_which_kept_rows_a_run_has() -> None:
 
 
 def test_sizes_reach_the_model() -> None:
-    (only,) = asked(["mnist-cnn"], Choice(), batch=4)
+    (only,) = requests(["mnist-cnn"], Choice(), batch=4)
     assert only.entry.batch == 4
 
 

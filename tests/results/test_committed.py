@@ -8,8 +8,7 @@ from collections import Counter
 import pytest
 
 from torch_ttnn import zoo
-from torch_ttnn.results import Row, site, store
-from torch_ttnn.results import publish as pages
+from torch_ttnn.results import Row, pages, site, store
 from torch_ttnn.results.documents import readme
 from torch_ttnn.results.documents.older_compiler import LEFT_OUT, Verdict, link, peer_rows
 from torch_ttnn.results.documents.versus_older import pairs
@@ -30,9 +29,9 @@ def of(rows: list[Row], mode: str) -> list[Row]:
     return [row for row in rows if row.mode == mode]
 
 
-def test_pages_are_what_the_results_give(rows: list[Row]) -> None:
+def test_pages_are_up_to_date(rows: list[Row]) -> None:
     stale = pages.check(rows, readme=ROOT / "README.md", results_md=ROOT / "docs" / "results.md")
-    assert not stale, "`torch-ttnn results --pages` writes them anew"
+    assert not stale, "`torch-ttnn results --pages` updates them"
 
 
 def test_the_readme_and_the_site_count_the_same_rows(rows: list[Row], tmp_path: pathlib.Path) -> None:
@@ -48,9 +47,9 @@ def test_the_readme_and_the_site_count_the_same_rows(rows: list[Row], tmp_path: 
         assert f"{mode.near:,} (" in text
 
 
-def test_they_are_of_one_run_over_the_whole_zoo(rows: list[Row]) -> None:
-    asked = {(entry.name, EVAL) for entry in zoo.entries()} | {(e.name, TRAIN) for e in zoo.entries() if e.train}
-    assert {(row.model, row.mode) for row in rows} == asked
+def test_rows_are_of_one_run_over_the_whole_zoo(rows: list[Row]) -> None:
+    expected = {(entry.name, EVAL) for entry in zoo.entries()} | {(e.name, TRAIN) for e in zoo.entries() if e.train}
+    assert {(row.model, row.mode) for row in rows} == expected
     same = [name for name in rows[0].versions if name not in ("precision", "sources")]
     for name in same:
         assert len({row.versions.get(name) for row in rows}) == 1, name
@@ -59,14 +58,14 @@ def test_they_are_of_one_run_over_the_whole_zoo(rows: list[Row]) -> None:
     assert (ROOT / store.KEPT).stat().st_size < MOST_BYTES
 
 
-def test_nearly_all_of_inference_is_on_the_device_and_right(rows: list[Row]) -> None:
+def test_nearly_all_of_inference_is_on_the_device_and_accurate(rows: list[Row]) -> None:
     found = of(rows, EVAL)
     good = [row for row in found if row.status == ON_DEVICE and is_near(row)]
     assert len({row.model for row in found}) >= 120
     assert len(good) >= 0.95 * len(found)
 
 
-def test_what_is_not_has_its_reason(rows: list[Row]) -> None:
+def test_other_rows_have_a_reason(rows: list[Row]) -> None:
     for row in rows:
         if row.status == FAILS:
             assert row.reason, row.key
@@ -75,10 +74,10 @@ def test_what_is_not_has_its_reason(rows: list[Row]) -> None:
         if row.status != FAILS:
             assert accuracy(row) is not None, row.key
     table = (ROOT / "docs" / "results.md").read_text(encoding="utf-8").split(f"## Rows with a PCC below {NEAR}")[1]
-    told = table.split("\n## ")[0]
+    listed = table.split("\n## ")[0]
     for row in rows:
         if row.status != FAILS and not is_near(row):
-            assert f"| {row.key} |" in told
+            assert f"| {row.key} |" in listed
 
 
 def test_gradients_of_twenty_models_and_more(rows: list[Row]) -> None:
@@ -87,7 +86,7 @@ def test_gradients_of_twenty_models_and_more(rows: list[Row]) -> None:
     assert all(len(row.losses) == len(row.original_losses) == 3 and row.gradients for row in found)
 
 
-def test_every_row_of_the_older_compiler_is_met_or_told(rows: list[Row]) -> None:
+def test_every_row_of_the_older_compiler_is_matched_or_listed(rows: list[Row]) -> None:
     counted = Counter(pair.verdict for pair in pairs(rows))
     linked = [peer for peer in peer_rows() if link(peer) is not None]
     assert counted.total() == len(linked)
@@ -95,9 +94,9 @@ def test_every_row_of_the_older_compiler_is_met_or_told(rows: list[Row]) -> None
     worse = [pair for pair in pairs(rows) if pair.verdict is Verdict.WORSE]
     text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     if worse:
-        told = text.split("### Exceptions")[1].split("\n### ")[0]
+        listed = text.split("### Exceptions")[1].split("\n### ")[0]
         for pair in worse:
-            assert f"| {pair.row.key} |" in told
+            assert f"| {pair.row.key} |" in listed
     else:
         assert "### Exceptions" not in text
 

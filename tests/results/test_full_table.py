@@ -43,7 +43,7 @@ def lines(text: str) -> list[list[str]]:
     return [[cell.strip() for cell in cells] for cells in found][1:]
 
 
-def test_a_row_says_what_the_headings_say():
+def test_cells_match_their_headings():
     (cells,) = lines(section(document([ROW]), "Inference (1)"))
     assert cells[: len(COMMON)] == [
         "resnet18", "🚧", "Yes", "8", "1,393 (21)", "12 (2)", "5 (4)", "12.3", "0.500", "0.0123", "0.98999",
@@ -101,7 +101,7 @@ def test_the_page_says_what_was_measured_on_what():
         assert f"- **{column.title}**: {column.meaning}" in text
 
 
-def test_what_differs_from_the_published_model_is_said():
+def test_differences_from_the_published_model_are_listed():
     text = document([replace(ROW, reduced="2 layers in place of 12.")])
     assert lines(section(text, "Inference (1)"))[0][0] == "resnet18 †"
     text = document([replace(ROW, reduced="2 layers in place of 12.", compared="A part.")])
@@ -115,22 +115,22 @@ def test_what_differs_from_the_published_model_is_said():
 
 def test_the_comparison_lists_exceptions_and_all():
     rows = [
-        Row("densenet121", status=ON_DEVICE, programs=1),  # 597 moves there
+        Row("densenet121", status=ON_DEVICE, programs=1),  # 597 transfers there
         Row("vgg16", status=WITH_HOST_OPS, ops_remaining=3, programs=1),  # none left to the host there
-        Row("t5-small", status=FAILS),  # fails there too
+        Row("t5-small", status=FAILS),  # fails there as well
     ]
     assert {key: verdict for key, (verdict, _) in verdicts(rows).items()} == {
         "densenet121": "better", "vgg16": "worse", "t5-small": "equal",
     }  # fmt: skip
     assert "1 better, 1 equal, 1 worse, of 3 published rows" in verdict_line(rows)[0]
     text = section(document(rows), "Against the older compiler")
-    exceptions, everything = text.split("### All rows in common (3)")
+    exceptions, everything = text.split("### All common rows (3)")
     assert [cells[0] for cells in lines(exceptions)] == ["vgg16"]
     assert [cells[0] for cells in lines(everything)] == ["densenet121", "t5-small", "vgg16"]
     assert lines(everything)[0][2:7] == ["0", "0", "0", "597", "better"]
 
 
-def test_what_the_older_compiler_has_and_we_lack_is_told_with_a_reason():
+def test_rows_without_a_counterpart_have_a_reason():
     found = {cells[0]: cells[1] for cells in lines(section(document([]), "Left out"))}
     assert len(found) == len({peer.key for peer in peer_rows()})
     for key, reason in LEFT_OUT.items():
@@ -140,7 +140,7 @@ def test_what_the_older_compiler_has_and_we_lack_is_told_with_a_reason():
     assert ("Left out" in document(measured)) == bool(LEFT_OUT)
 
 
-# -- texts that could break it ----------------------------------------------------------------------------------------
+# -- hostile texts ---------------------------------------------------------------------------------------------------
 
 
 def test_equal_rows_give_an_equal_text():
@@ -151,12 +151,12 @@ def test_equal_rows_give_an_equal_text():
 @given(st.text(st.characters(exclude_categories=[]), max_size=40))
 def test_no_text_breaks_a_table_or_becomes_markup(text: str):
     row = replace(ROW, model=f"m{text}", host_ops=(HostOp(text, text, text),), reduced=text, reason=text, family=text)
-    made = document([row])
-    made.encode()  # lone surrogates are replaced
+    page = document([row])
+    page.encode()  # lone surrogates are replaced
     for title in ("Inference (1)", "Operations that stay on the host"):
-        assert len({len(cells) for cells in lines(section(made, title))}) == 1
-        assert len(lines(section(made, title))) == 1
-    assert "<" not in made.replace(made.splitlines()[2], "")
+        assert len({len(cells) for cells in lines(section(page, title))}) == 1
+        assert len(lines(section(page, title))) == 1
+    assert "<" not in page.replace(page.splitlines()[2], "")
 
 
 @pytest.mark.parametrize(

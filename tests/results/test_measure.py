@@ -19,12 +19,12 @@ from torch_ttnn.results.measure import Conditions, Subject, measure_model
 from torch_ttnn.results.portable_text import portable
 from torch_ttnn.results.program_fields import fields_of
 from torch_ttnn.results.record import Task, Variation
-from torch_ttnn.results.variations import Fates, variations
+from torch_ttnn.results.variations import Outcomes, variations
 from torch_ttnn.workloads.agreement import agreement
 from torch_ttnn.workloads.program_counts import counts
-from torch_ttnn.workloads.timing import in_turns
+from torch_ttnn.workloads.timing import interleaved
 from torch_ttnn.zoo import trained
-from torch_ttnn.zoo.entry import Judged
+from torch_ttnn.zoo.entry import ComparedPart
 
 HERE = "tests.results.subjects:"
 SAME = ("status", "programs", "ops_before", "ops_remaining", "device_ops", "uploads", "downloads", "crossings_within",
@@ -85,7 +85,7 @@ def test_what_stays_on_the_host_has_its_reason_and_its_line() -> None:
     assert found.crossings_within > 0
     assert all(each.reason for each in found.host_ops)
     assert any("subjects.py:" in each.source and "det" in each.source for each in found.host_ops)
-    assert not any(each.source.startswith("/") for each in found.host_ops), "no folder of this machine"
+    assert not any(each.source.startswith("/") for each in found.host_ops), "no path of this machine"
     left = [each for each in found.variations if each.outcome == "host"]
     assert sum(each.count for each in left) == found.ops_remaining
     assert all(each.reason for each in left)
@@ -100,7 +100,7 @@ def test_counts_are_those_of_metrics_and_explain() -> None:
     assert fields["device_ops"] + fields["conversions"] == counted.device_ops + sum(counted.conversions.values())
 
 
-def test_a_model_that_does_not_run_gives_a_row() -> None:
+def test_a_model_that_does_not_run_has_a_row() -> None:
     found = row(HERE + "broken")
     assert found.status == "fails"
     assert "no such layer" in found.reason
@@ -111,7 +111,7 @@ def test_a_model_that_does_not_run_gives_a_row() -> None:
     assert found.pcc is None
 
 
-def test_of_a_model_that_the_compiler_fails_on_its_operations_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_operations_are_counted_even_if_the_compiler_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("the stage fails\nwith more to say")
 
@@ -123,7 +123,7 @@ def test_of_a_model_that_the_compiler_fails_on_its_operations_are_known(monkeypa
     assert 2 < found.ops_before_unique < found.ops_before
 
 
-def test_an_unknown_mode_or_model_is_no_row() -> None:
+def test_an_unknown_mode_or_model_is_an_error() -> None:
     with pytest.raises(ValueError, match="there is no mode 'fly'; choose eval or train"):
         measure_model("mnist-cnn", "fly")
     with pytest.raises(zoo.UnknownModel):
@@ -133,7 +133,7 @@ def test_an_unknown_mode_or_model_is_no_row() -> None:
 @pytest.mark.parametrize(
     ("name", "mode"), [("mnist-cnn", "eval"), (HERE + "sorting", "eval"), (HERE + "small", "train")]
 )
-def test_twice_gives_the_same(name: str, mode: str) -> None:
+def test_measuring_is_deterministic(name: str, mode: str) -> None:
     once, again = row(name, mode), row(name, mode)
     for field in SAME:
         assert getattr(once, field) == getattr(again, field), field
@@ -141,7 +141,7 @@ def test_twice_gives_the_same(name: str, mode: str) -> None:
 
 
 class Twice(torch.nn.Module):
-    """Serves as a part of a model: the model with one more output."""
+    """A part of a model: the model with one more output."""
 
     def __init__(self, model: torch.nn.Module) -> None:
         super().__init__()
@@ -152,11 +152,11 @@ class Twice(torch.nn.Module):
         return found, 2 * found
 
 
-def test_where_only_a_part_can_be_compared_the_row_is_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_compares_the_part_of_its_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
-    honest = measure.agreement
-    monkeypatch.setattr(measure, "agreement", lambda got, want: seen.append(len(got)) or honest(got, want))
-    entry = replace(zoo.find("mnist-cnn"), judged=Judged(Twice, "PCC is of a part."))
+    original = measure.agreement
+    monkeypatch.setattr(measure, "agreement", lambda got, want: seen.append(len(got)) or original(got, want))
+    entry = replace(zoo.find("mnist-cnn"), compared=ComparedPart(Twice, "PCC is of a part."))
     subject = Subject(entry, entry.build(), Conditions(calls=1), Conditions().options())
     found = measure.infer(subject)
     assert seen == [2], "the part's two outputs, not the model's one"
@@ -165,7 +165,7 @@ def test_where_only_a_part_can_be_compared_the_row_is_of_it(monkeypatch: pytest.
     assert found["ops_before"] == row("mnist-cnn").ops_before, "counts are of the whole"
 
 
-def test_beside_a_low_pcc_stands_that_of_torch_in_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_low_pcc_is_recorded_with_that_of_torch_in_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
     assert row(HERE + "small").torch_pcc is None
     monkeypatch.setattr(measure, "NEAR", 2.0)
     found = row(HERE + "small")
@@ -176,21 +176,21 @@ def test_beside_a_low_pcc_stands_that_of_torch_in_bfloat16(monkeypatch: pytest.M
 def test_scores_and_offsets_of_all_boxes(name: str) -> None:
     need("torchvision")
     entry = zoo.find(name)
-    model = entry.build(lively=False)
+    model = entry.build(randomise=False)
     arguments, keywords = entry.inputs()
     with torch.no_grad():
-        found = entry.judged.part(model)(*arguments, **keywords)
+        found = entry.compared.part(model)(*arguments, **keywords)
     levels = 3 if "rcnn" in name else 0  # of the first stage of two
     assert len(found) == 2 * levels + 2
     assert all(each.isfinite().all() and each.std() > 0 for each in found)
 
 
-def test_batch_and_device_are_as_asked() -> None:
+def test_batch_and_device_are_as_requested() -> None:
     found = row("mnist-cnn", batch=3, device="emulator:p150")
     assert (found.batch, found.inputs, found.device) == (3, "float32[3, 1, 28, 28]", "emulator:p150")
 
 
-def test_precision_and_threads_are_as_asked_and_noted() -> None:
+def test_precision_and_threads_are_as_requested_and_recorded() -> None:
     before = torch.get_num_threads()
     try:
         exact = row(HERE + "small", precision="float32", threads=1)
@@ -219,7 +219,7 @@ def test_the_worst_output_counts(got: list, want: list, pcc: float) -> None:
 
 
 def test_another_number_of_outputs_is_an_error() -> None:
-    with pytest.raises(AssertionError, match="gives 1 tensors, torch 2"):
+    with pytest.raises(AssertionError, match="returns 1 tensors, torch 2"):
         agreement([torch.ones(1)], [torch.ones(1)] * 2)
 
 
@@ -228,18 +228,18 @@ def test_another_number_of_outputs_is_an_error() -> None:
 
 def test_slow_models_are_called_less_often() -> None:
     taken = iter([5.0, 1.0, 5.0, 1.0, 5.0, 1.0])
-    times = in_turns([lambda: next(taken), lambda: next(taken)], calls=10, seconds=13)
+    times = interleaved([lambda: next(taken), lambda: next(taken)], calls=10, seconds=13)
     assert times.calls == 2
     assert times.medians == (5.0, 1.0)
 
 
 def test_the_first_round_warms_up() -> None:
     taken = iter([9.0, 1.0, 2.0, 3.0])
-    assert in_turns([lambda: next(taken)], calls=3, warming=True).medians == (2.0,)
-    assert in_turns([lambda: 50.0], calls=3, seconds=60, warming=True).calls == 1, "too slow to warm up"
+    assert interleaved([lambda: next(taken)], calls=3, warm_up=True).medians == (2.0,)
+    assert interleaved([lambda: 50.0], calls=3, seconds=60, warm_up=True).calls == 1, "too slow to warm up"
 
 
-def test_both_ways_are_called_in_turns_with_inputs_of_their_own() -> None:
+def test_both_runs_are_interleaved_with_separate_inputs() -> None:
     entry = zoo.find("mnist-cnn")
     subject = Subject(entry, entry.build(), Conditions(calls=2))
     called = []
@@ -251,10 +251,10 @@ def test_both_ways_are_called_in_turns_with_inputs_of_their_own() -> None:
     assert torch.equal(first, second)
 
 
-# -- what became of each operation ------------------------------------------------------------------------------------
+# -- outcomes of operations -------------------------------------------------------------------------------------------
 
 
-def test_operations_that_were_fused_away_are_removed() -> None:
+def test_fused_operations_are_removed() -> None:
     model = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.BatchNorm2d(8), torch.nn.ReLU())
     found = variations(compiled_programs(model, torch.randn(1, 3, 8, 8)))
     assert outcomes(found) == {
@@ -270,7 +270,7 @@ def test_attention_counts_as_its_products() -> None:
     options = TorchTtnnOption(cache_dir="")
     arguments, keywords = entry.inputs(0)
     with torch.no_grad():
-        compile(entry.build(lively=False), options=options)(*arguments, **keywords)
+        compile(entry.build(randomise=False), options=options)(*arguments, **keywords)
     found = outcomes(variations(options.programs))
     assert not any(outcome == "host" for _, outcome in found)
     assert found["_scaled_dot_product_flash_attention_for_cpu", "converted"] == 2
@@ -279,48 +279,48 @@ def test_attention_counts_as_its_products() -> None:
     assert ("gelu", "converted") not in found, "part of the product before it"
 
 
-def test_arguments_are_told_without_tensors_and_defaults() -> None:
+def test_arguments_exclude_tensors_and_defaults() -> None:
     model = torch.nn.Conv2d(3, 8, 3, stride=2)
-    met = variations(compiled_programs(model, torch.randn(1, 3, 9, 9)))
-    found = next(each for each in met if "convolution" in each.op)
+    counted = variations(compiled_programs(model, torch.randn(1, 3, 9, 9)))
+    found = next(each for each in counted if "convolution" in each.op)
     assert found.inputs == "float32[1, 3, 9, 9], float32[8, 3, 3, 3], float32[8]"
     assert "stride=[2, 2]" in found.arguments
     assert "groups=1" in found.arguments, "which has no default"
     assert "bias" not in found.arguments
 
 
-def test_a_fusion_that_stays_on_the_host_takes_its_operations_along() -> None:
+def test_operations_of_a_fusion_on_the_host_are_on_the_host() -> None:
     (program,) = compiled_programs(torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU()), torch.ones(2, 8))
-    made = program.fusions[0]["made"]
-    origin = next(node for node in program.graph.nodes if getattr(ORIGIN.get(node), "name", "") == made)
-    annotate(origin, reason="for the sake of the test")
-    fates = Fates(program, {})
+    fused = program.fusions[0]["result"]
+    origin = next(node for node in program.graph.nodes if getattr(ORIGIN.get(node), "name", "") == fused)
+    annotate(origin, reason="for this test")
+    outcomes = Outcomes(program, {})
     names = [node.name for node in program.captured.graph.nodes if "relu" in node.name or "addmm" in node.name]
-    assert [fates.of(name).outcome for name in names] == ["host", "host"]
-    assert fates.of(names[0]).reason == "for the sake of the test"
+    assert [outcomes.of(name).kind for name in names] == ["host", "host"]
+    assert outcomes.of(names[0]).reason == "for this test"
 
 
 # -- tasks, texts -----------------------------------------------------------------------------------------------------
 
 
-def test_tasks_are_done_by_both(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trained, "TASKS", {"mnist-cnn": "tests.results.test_measure:judged"})
+def test_tasks_run_on_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trained, "TASKS", {"mnist-cnn": "tests.results.test_measure:scores"})
     assert row("mnist-cnn", task_items=7).tasks == (Task("digits", "accuracy, %", 7, 50.0, 51.0),)
     assert row("mnist-cnn", tasks=False).tasks == ()
 
 
-def test_a_task_without_its_data_is_left_out_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_without_its_data_is_skipped_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trained, "TASKS", {"mnist-cnn": "tests.results.test_measure:without_data"})
     found = row("mnist-cnn")
     assert (found.status, found.tasks) == ("device", ())
-    assert found.details == "its task on real data was not done: no digits here: fetch them"
+    assert found.details == "its task on real data was skipped: no digits here: fetch them"
 
 
 def without_data(model: object, compiled: object, limit: int | None = None) -> list[Task]:
     raise trained.DataError("no digits here: fetch them")
 
 
-def judged(model: object, compiled: object, limit: int | None = None) -> list[Task]:
+def scores(model: object, compiled: object, limit: int | None = None) -> list[Task]:
     assert callable(model)
     assert compiled is not model
     return [Task("digits", "accuracy, %", limit or 0, 50.0, 51.0)]
@@ -335,5 +335,5 @@ def judged(model: object, compiled: object, limit: int | None = None) -> list[Ta
         ("1 / 2 and /etc", "1 / 2 and /etc"),
     ],
 )
-def test_folders_of_this_machine_are_left_out(text: str, short: str) -> None:
+def test_folders_of_this_machine_are_removed(text: str, short: str) -> None:
     assert portable(text) == short

@@ -35,13 +35,13 @@ def test_a_row_has_a_model_of_ours_or_a_reason(row: PeerRow) -> None:
     assert row in peers_of(Row(entry.name, row.mode))
 
 
-def test_no_link_is_left_over() -> None:
+def test_every_link_is_used() -> None:
     known = {row.model for row in peer_rows()}
     assert set(peer.LINKS) <= known
     assert set(peer.LEFT_OUT) <= {row.key for row in peer_rows()}
 
 
-def test_a_model_that_the_peer_has_not() -> None:
+def test_a_model_without_a_counterpart() -> None:
     assert peers_of(Row("mamba-2L")) == []
     assert [row.model for row in peers_of(Row("resnet18"))] == ["ResNet18", "resnet18"]
 

@@ -8,10 +8,9 @@ import random
 import pytest
 
 from tests.results.invented import results
-from torch_ttnn.results import Row
-from torch_ttnn.results import publish as pages
+from torch_ttnn.results import Row, pages
 from torch_ttnn.results.documents import readme
-from torch_ttnn.results.documents.readme import BEGIN, END, BadMarks
+from torch_ttnn.results.documents.readme import BEGIN, END, BadMarkers
 
 ROWS = results(24)
 AROUND = f"# Title\n\nBefore.\n\n{BEGIN}\nold\n{END}\n\nAfter {{}}.\n"
@@ -19,12 +18,12 @@ AROUND = f"# Title\n\nBefore.\n\n{BEGIN}\nold\n{END}\n\nAfter {{}}.\n"
 
 @pytest.fixture
 def path(tmp_path: pathlib.Path) -> pathlib.Path:
-    made = tmp_path / "README.md"
-    made.write_text(AROUND, encoding="utf-8")
-    return made
+    file = tmp_path / "README.md"
+    file.write_text(AROUND, encoding="utf-8")
+    return file
 
 
-def test_only_what_is_between_the_marks_changes(path: pathlib.Path):
+def test_only_the_text_between_the_markers_changes(path: pathlib.Path):
     assert readme.stale(path, ROWS)
     assert readme.update(path, ROWS)
     text = path.read_text(encoding="utf-8")
@@ -57,7 +56,7 @@ def test_the_block_has_totals_headlines_and_the_device():
     assert f"[All {len(ROWS)} rows](docs/results.md)" in text
 
 
-def test_ends_of_lines_stay_what_they_are(path: pathlib.Path):
+def test_line_endings_are_preserved(path: pathlib.Path):
     path.write_bytes(AROUND.replace("\n", "\r\n").encode())
     readme.update(path, ROWS)
     content = path.read_bytes()
@@ -66,28 +65,28 @@ def test_ends_of_lines_stay_what_they_are(path: pathlib.Path):
 
 
 WRONG = {
-    "no marks": ("# Title\n", f"lacks the mark {BEGIN}"),
-    "no end": (f"{BEGIN}\n", f"lacks the mark {END}"),
-    "two begins": (f"{BEGIN}\n{BEGIN}\n{END}\n", f"has 2 times the mark {BEGIN}"),
-    "wrong order": (f"{END}\n{BEGIN}\n", "the other way around"),
+    "no markers": ("# Title\n", f"lacks the marker {BEGIN}"),
+    "no end": (f"{BEGIN}\n", f"lacks the marker {END}"),
+    "two begins": (f"{BEGIN}\n{BEGIN}\n{END}\n", f"has 2 times the marker {BEGIN}"),
+    "wrong order": (f"{END}\n{BEGIN}\n", "swap them"),
 }
 
 
 @pytest.mark.parametrize(("text", "message"), WRONG.values(), ids=WRONG)
-def test_wrong_marks_are_told_and_nothing_is_written(path: pathlib.Path, text: str, message: str):
+def test_wrong_markers_are_reported_and_nothing_is_written(path: pathlib.Path, text: str, message: str):
     path.write_text(text, encoding="utf-8")
     for act in (readme.update, readme.stale):
-        with pytest.raises(BadMarks, match=message.replace("(", r"\(")):
+        with pytest.raises(BadMarkers, match=message.replace("(", r"\(")):
             act(path, ROWS)
     assert path.read_text(encoding="utf-8") == text
 
 
-def test_a_missing_file_is_told(tmp_path: pathlib.Path):
-    with pytest.raises(BadMarks, match="does not exist"):
+def test_a_missing_file_is_reported(tmp_path: pathlib.Path):
+    with pytest.raises(BadMarkers, match="does not exist"):
         readme.update(tmp_path / "none.md", ROWS)
 
 
-def test_marks_in_names_do_no_harm(path: pathlib.Path):
+def test_markers_in_names_are_escaped(path: pathlib.Path):
     readme.update(path, [Row(f"resnet18{END}", status="device", pcc=1.0), Row("resnet18", family=BEGIN, device=END)])
     assert readme.update(path, ROWS)
     assert path.read_text(encoding="utf-8").count(END) == 1

@@ -45,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     return site.build(ROWS, tmp_path_factory.mktemp("site"), before=ROWS[2:]).parent
 
 
-def test_there_is_a_page_a_model_and_a_page_an_operation(folder: pathlib.Path):
+def test_there_is_a_page_per_model_and_operation(folder: pathlib.Path):
     models = {path.stem for path in (folder / "models").iterdir()}
     ops = {path.stem for path in (folder / "ops").iterdir()}
     assert models == {row.model for row in ROWS}
@@ -66,25 +66,25 @@ def test_all_links_lead_to_files(folder: pathlib.Path):
     assert linked == {f"{path.parent.name}/{path.name}" for path in folder.glob("*/*.html")}
 
 
-def test_an_operation_knows_every_variation_and_model(folder: pathlib.Path):
+def test_an_operation_has_every_variation_and_model(folder: pathlib.Path):
     op = next(each.op for row in ROWS for each in row.host_ops)
     data = data_of(folder / "ops" / f"{op}.html")
-    met = [(row, each) for row in ROWS for each in row.variations if each.op == op]
-    assert sum(row[4] for row in data["variations"]) == sum(each.count for _, each in met)
+    expected = [(row, each) for row in ROWS for each in row.variations if each.op == op]
+    assert sum(row[4] for row in data["variations"]) == sum(each.count for _, each in expected)
     assert {(row[0], row[1], row[2]) for row in data["variations"]} == {
-        (each.inputs, each.arguments, each.outcome) for _, each in met
+        (each.inputs, each.arguments, each.outcome) for _, each in expected
     }
-    assert {(model, mode) for model, mode, *_ in data["rows"]} == {(row.model, row.mode) for row, _ in met}
+    assert {(model, mode) for model, mode, *_ in data["rows"]} == {(row.model, row.mode) for row, _ in expected}
     assert all(reason for *_, outcome, reason, _, _ in data["variations"] if outcome == HOST)
     lines = [each.source for row in ordered(ROWS) for each in row.host_ops if each.op == op]
     assert [row[2] for row in data["host"]] == lines
 
 
 def test_the_same_variation_of_several_models_is_one_line(tmp_path: pathlib.Path):
-    met = Variation("aten.mm.default", "float32[2, 2], float32[2, 2]", "", "converted", 3)
-    rows = [Row(name, status=ON_DEVICE, variations=(met,)) for name in "ab"]
+    expected = Variation("aten.mm.default", "float32[2, 2], float32[2, 2]", "", "converted", 3)
+    rows = [Row(name, status=ON_DEVICE, variations=(expected,)) for name in "ab"]
     data = data_of(site.build(rows, tmp_path).parent / "ops" / "aten.mm.default.html")
-    assert data["variations"] == [[met.inputs, "", "converted", "", 6, [[0, 3], [1, 3]]]]
+    assert data["variations"] == [[expected.inputs, "", "converted", "", 6, [[0, 3], [1, 3]]]]
     assert [row[0] for row in data["rows"]] == ["a", "b"]
 
 
@@ -95,7 +95,7 @@ def test_a_host_op_without_a_variation_has_a_page_too(tmp_path: pathlib.Path):
     assert data_of(top / "ops.html")["ops"][0]["left"] == 2
 
 
-def test_numbers_that_json_cannot_hold_are_left_out(tmp_path: pathlib.Path):
+def test_numbers_that_json_cannot_represent_are_omitted(tmp_path: pathlib.Path):
     row = Row("a", status=ON_DEVICE, pcc=float("nan"), relative_error=float("inf"), first_seconds=float("inf"))
     data = data_of(site.build([row], tmp_path, before=[row]).parent / "models" / "a.html")
     assert (data["rows"][0]["pcc"], data["rows"][0]["error"], data["rows"][0]["first"]) == (None, None, None)
@@ -110,7 +110,7 @@ def test_equal_rows_give_equal_files(tmp_path: pathlib.Path):
         assert (one / name).read_bytes() == (other / name).read_bytes()
 
 
-def test_pages_that_are_gone_are_removed_and_other_files_stay(tmp_path: pathlib.Path):
+def test_stale_pages_are_removed_and_other_files_stay(tmp_path: pathlib.Path):
     site.build(ROWS, tmp_path, before=ROWS)
     (tmp_path / "models" / "notes.html").write_text("<p>mine</p>", encoding="utf-8")
     site.build(ROWS[:1], tmp_path)
@@ -118,7 +118,7 @@ def test_pages_that_are_gone_are_removed_and_other_files_stay(tmp_path: pathlib.
     assert not (tmp_path / "compare.html").exists()
 
 
-def test_no_rows_give_a_site_too(tmp_path: pathlib.Path):
+def test_a_site_without_rows(tmp_path: pathlib.Path):
     assert data_of(site.build([], tmp_path, before=[]))["rows"] == []
 
 
@@ -153,7 +153,7 @@ def test_any_name_stays_in_its_folder_and_no_two_share_a_file(texts: list[str]):
     assert file_names("models", reversed(texts)) == names
 
 
-def test_a_name_that_imitates_another_ones_file_gets_its_own():
+def test_names_that_collide_get_separate_files():
     imitated = pathlib.PurePath(file_names("models", ["a/b"])["a/b"]).stem
     names = file_names("models", ["a/b", imitated, f"{imitated}-{imitated[-8:]}"])
     assert len(set(names.values())) == 3
@@ -171,7 +171,7 @@ def test_hostile_names_are_written_inside_the_folder(tmp_path: pathlib.Path):
 # -- two runs ---------------------------------------------------------------------------------------------------------
 
 
-def test_regressions_come_first_the_gravest_before_the_rest():
+def test_regressions_come_first_most_severe_at_the_top():
     good = Row("x", status=ON_DEVICE, programs=1, pcc=0.9999, conversions=3)
     before = [replace(good, model=name) for name in ("a", "b", "c", "d", "e", "gone")]
     after = [
@@ -199,7 +199,7 @@ def test_a_row_that_is_both_better_and_worse_is_a_regression():
     assert [each.field for each in change.better] == ["conversions"]
 
 
-def test_a_row_that_was_measured_otherwise_is_changed():
+def test_a_row_under_other_conditions_is_changed():
     before = Row("a", status=ON_DEVICE, programs=1, pcc=0.9999)
     (change,) = changes([before], [replace(before, batch=8)])
     assert (change.kind, [each.field for each in change.conditions]) == ("changed", ["batch"])

@@ -174,10 +174,10 @@ def test_every_chart_is_drawn_from_the_rows(page: Any):
 def test_charts_follow_the_filters(page: Any):
     with page("index.html", "#status=device") as tab:
         assert tab.get_by_role("img", name="host operations by name").count() == 0
-        assert tab.get_by_text("Nothing: every operation runs on the device.").is_visible()
+        assert tab.get_by_text("None: every operation runs on the device.").is_visible()
 
 
-def test_rows_are_exported_as_they_are_shown(page: Any, tmp_path: pathlib.Path):
+def test_the_shown_rows_are_exported(page: Any, tmp_path: pathlib.Path):
     with page("index.html", "#sort=-before&mode=train") as tab:
         with tab.expect_download() as started:
             tab.get_by_role("button", name="Export CSV").click()
@@ -192,7 +192,7 @@ def test_rows_are_exported_as_they_are_shown(page: Any, tmp_path: pathlib.Path):
 # -- models and operations --------------------------------------------------------------------------------------------
 
 
-def test_a_model_has_all_that_is_known(page: Any):
+def test_a_model_page_is_complete(page: Any):
     row = HOSTED
     with page(f"models/{row.model}.html") as tab:
         assert tab.inner_text("h1") == row.model
@@ -224,22 +224,22 @@ def test_training_is_on_the_page_of_its_model(page: Any):
         assert tab.get_by_role("region", name="Losses").count() == 0
 
 
-def test_a_failure_has_its_reason_and_how_it_ended(page: Any):
+def test_a_failure_has_its_reason_and_details(page: Any):
     with page(f"models/{FAILED.model}.html", "#mode=train" if FAILED.mode == TRAIN else "") as tab:
         assert FAILED.reason in tab.inner_text(".failure")
-        tab.get_by_text("how it ended").click()
+        tab.get_by_text("details", exact=True).click()
         assert "Traceback" in tab.inner_text(".failure pre")
 
 
 def test_an_operation_has_its_variations_and_models(page: Any):
     op = HOSTED.host_ops[0].op
-    met = [(row, each) for row in ROWS for each in row.variations if each.op == op]
+    expected = [(row, each) for row in ROWS for each in row.variations if each.op == op]
     with page(f"ops/{op}.html") as tab:
-        assert len(cells(tab, "variations")) == len({(e.inputs, e.arguments, e.outcome, e.reason) for _, e in met})
+        assert len(cells(tab, "variations")) == len({(e.inputs, e.arguments, e.outcome, e.reason) for _, e in expected})
         tab.locator(".filters input").fill(HOSTED.model)
         shown = cells(tab, "variations")
-        assert 0 < len(shown) < len(met) and all(HOSTED.model in row[4] for row in shown)
-        assert {row[0] for row in cells(tab, "Rows that use it")} == {row.key for row, _ in met}
+        assert 0 < len(shown) < len(expected) and all(HOSTED.model in row[4] for row in shown)
+        assert {row[0] for row in cells(tab, "Rows that use it")} == {row.key for row, _ in expected}
 
 
 def test_operations_are_listed_and_filtered(page: Any):
@@ -290,7 +290,7 @@ def test_there_is_no_comparison_of_one_run(browser: Any, tmp_path: pathlib.Path)
         assert tab.get_by_role("link", name="Compare").count() == 0
 
 
-# -- looks ------------------------------------------------------------------------------------------------------------
+# -- layout -----------------------------------------------------------------------------------------------------------
 
 
 def test_no_page_is_wider_than_its_window_and_tables_scroll(page: Any):

@@ -22,7 +22,7 @@ def parquet() -> None:
     need("pyarrow")
 
 
-def test_rows_come_back_as_they_were(tmp_path: pathlib.Path) -> None:
+def test_rows_survive_a_round_trip(tmp_path: pathlib.Path) -> None:
     rows = results(30, seed=4)
     store.write(rows, tmp_path / "deep" / "results.parquet")
     assert store.read(tmp_path / "deep" / "results.parquet") == ordered(rows)
@@ -40,12 +40,12 @@ def test_rows_come_back_as_they_were(tmp_path: pathlib.Path) -> None:
     ],
     ids=lambda row: row.model[:7],
 )
-def test_rows_with_little_or_strange_in_them(row: Row, tmp_path: pathlib.Path) -> None:
+def test_sparse_and_unusual_rows(row: Row, tmp_path: pathlib.Path) -> None:
     store.write([row], tmp_path / "one.parquet")
     assert store.read(tmp_path / "one.parquet") == [row]
 
 
-def test_no_rows_are_a_file_too(tmp_path: pathlib.Path) -> None:
+def test_a_file_without_rows(tmp_path: pathlib.Path) -> None:
     store.write([], tmp_path / "none.parquet")
     assert store.read(tmp_path / "none.parquet") == []
 
@@ -66,13 +66,13 @@ def test_the_columns_can_be_queried(tmp_path: pathlib.Path) -> None:
     assert pq.ParquetFile(tmp_path / "rows.parquet").metadata.row_group(0).column(0).compression == "ZSTD"
 
 
-def test_two_rows_of_one_key_are_refused(tmp_path: pathlib.Path) -> None:
+def test_two_rows_with_one_key_are_rejected(tmp_path: pathlib.Path) -> None:
     with pytest.raises(BadRow, match="more than once: resnet18"):
         store.write([Row("resnet18"), Row("resnet18", pcc=0.5)], tmp_path / "rows.parquet")
     assert not (tmp_path / "rows.parquet").exists()
 
 
-def test_files_that_are_none_of_ours_are_named(tmp_path: pathlib.Path) -> None:
+def test_foreign_files_are_named(tmp_path: pathlib.Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -87,7 +87,7 @@ def test_files_that_are_none_of_ours_are_named(tmp_path: pathlib.Path) -> None:
     with pytest.raises(BadRow, match=r"cut\.parquet cannot be read"):
         store.read(tmp_path / "cut.parquet")
     pq.write_table(pa.table({"model": ["resnet18"]}), tmp_path / "foreign.parquet")
-    with pytest.raises(BadRow, match=r"foreign\.parquet is a file of something else, not of results in version 1"):
+    with pytest.raises(BadRow, match=r"foreign\.parquet is a file of another kind, not of results in version 1"):
         store.read(tmp_path / "foreign.parquet")
 
 
@@ -95,7 +95,7 @@ def test_a_file_of_another_version_says_so(tmp_path: pathlib.Path, monkeypatch: 
     monkeypatch.setattr(store, "VERSION", 7)
     store.write([Row("a")], tmp_path / "rows.parquet")
     monkeypatch.undo()
-    with pytest.raises(BadRow, match="of version 7, not of results in version 1; measure anew"):
+    with pytest.raises(BadRow, match="of version 7, not of results in version 1; measure again"):
         store.read(tmp_path / "rows.parquet")
 
 
@@ -107,7 +107,7 @@ def test_without_pyarrow_the_reader_says_what_to_install(
         store.write([Row("a")], tmp_path / "rows.parquet")
 
 
-# -- a file a row -----------------------------------------------------------------------------------------------------
+# -- one file per row -------------------------------------------------------------------------------------------------
 
 
 def kept(folder: pathlib.Path, row: Row, **outcome: object) -> None:
@@ -134,7 +134,7 @@ def test_a_job_that_crashed_is_a_row_with_its_reason(tmp_path: pathlib.Path) -> 
     assert store.rows(tmp_path) == [expected]
 
 
-def test_what_is_no_row_is_named_and_left_out(tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_invalid_rows_are_named_and_skipped(tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture) -> None:
     kept(tmp_path, Row("good"))
     folder = tmp_path / store.ROWS
     whole = (folder / "good.json").read_text()
@@ -146,11 +146,11 @@ def test_what_is_no_row_is_named_and_left_out(tmp_path: pathlib.Path, caplog: py
     other["result"]["batch"] = "two"
     (folder / "wrong.json").write_text(json.dumps(other))
     Results(folder).keep(Job("stat", "json:loads", {"s": "1"}), Outcome("stat", Status.CRASH))
-    found = store.look_into(tmp_path)
+    found = store.read_rows(tmp_path)
     assert [row.model for row in found.rows] == ["good"]
     reasons = dict(found.left_out)
     assert set(reasons) == {"cut.json", "foreign.json", "list.json", "deep.json", "wrong.json", "stat.json"}
-    assert reasons["foreign.json"] == reasons["list.json"] == "it is no result of a job"
+    assert reasons["foreign.json"] == reasons["list.json"] == "it is not the result of a job"
     assert reasons["wrong.json"] == "batch should be of type int, not 'two'"
     assert reasons["stat.json"] == "it is the result of another kind of job"
     assert "JSONDecodeError" in reasons["cut.json"]
@@ -159,6 +159,6 @@ def test_what_is_no_row_is_named_and_left_out(tmp_path: pathlib.Path, caplog: py
     assert "cut.json is left out: it cannot be read" in caplog.text
 
 
-def test_a_folder_that_is_not_there_is_named(tmp_path: pathlib.Path) -> None:
+def test_a_missing_folder_is_named(tmp_path: pathlib.Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere"):
         store.rows(tmp_path / "nowhere")

@@ -38,7 +38,7 @@ def test_a_pcc_that_is_no_number_is_not_near(value: float | None):
     assert totals([row]).eval.worst is None
 
 
-def test_what_fails_is_not_near_whatever_it_computed():
+def test_failed_rows_are_not_near():
     assert not is_near(Row("a", status=FAILS, pcc=1.0))
 
 
@@ -47,7 +47,7 @@ def test_families_come_largest_first():
     assert [family.name for family in families([*ROWS, Row("e", family="y")])] == ["y", "x"]
 
 
-def test_headlines_are_a_dozen_of_those_that_were_measured_inference_first():
+def test_headlines_are_a_dozen_measured_rows_inference_first():
     assert len(set(HEADLINES)) == len(HEADLINES) > 12
     rows = [Row(model, mode) for model, mode in HEADLINES]
     shown = headlines(reversed(rows))
@@ -59,7 +59,7 @@ def test_headlines_are_a_dozen_of_those_that_were_measured_inference_first():
 
 
 @given(st.permutations(results(6)))
-def test_the_order_of_rows_does_not_depend_on_how_they_came(rows: list[Row]):
+def test_the_order_of_rows_does_not_depend_on_their_input_order(rows: list[Row]):
     assert ordered(rows) == ordered(results(6))
     assert totals(rows) == totals(results(6))
 

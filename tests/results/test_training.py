@@ -10,7 +10,15 @@ from torch import nn
 
 from tests.results import subjects
 from tests.results.test_measure import HERE, row
-from torch_ttnn.results.training import ZERO, NotTrainable, compare, gradient_fields, lift, loss_of, quieten
+from torch_ttnn.results.training import (
+    ZERO,
+    NotTrainable,
+    compare,
+    disable_dropout,
+    gradient_fields,
+    loss_of,
+    raise_biases,
+)
 from torch_ttnn.workloads.agreement import Agreement
 from torch_ttnn.zoo.initialisation import LIFT
 
@@ -31,7 +39,7 @@ def test_a_row_of_training() -> None:
     assert found.original_seconds > 0
     assert found.compiled_seconds > 0
     assert (found.reduced, found.compared) == ("", "")
-    assert found.torch_pcc is None, "asked for only where the device's is low"
+    assert found.torch_pcc is None, "measured only if the device's is low"
     assert found.versions["precision"] == "float32"
 
 
@@ -41,16 +49,16 @@ def test_dropout_is_off_and_the_row_says_so() -> None:
     assert found.compared == "Dropout is off, so that both ways compute the same."
 
 
-def test_a_wrong_gradient_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_gradient_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     """The device's gradients with one row of zeros."""
     from torch_ttnn.results import training
 
-    honest = training.compare
+    original = training.compare
 
     def tampered(got: dict, want: dict):
         broken = got["second.weight"].clone()
         broken[0] = 0
-        return honest({**got, "second.weight": broken}, want)
+        return original({**got, "second.weight": broken}, want)
 
     monkeypatch.setattr(training, "compare", tampered)
     found = row(HERE + "small", "train")
@@ -59,18 +67,18 @@ def test_a_wrong_gradient_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.torch_pcc is not None
 
 
-def test_gradients_that_are_zero_but_for_rounding_are_left_out() -> None:
+def test_gradients_that_are_zero_up_to_rounding_are_skipped() -> None:
     found = row(HERE + "zero_gradients", "train")
     names = {each.parameter for each in found.gradients}
-    assert "first.bias" not in names, "the mean that is taken away takes it away"
+    assert "first.bias" not in names, "the norm subtracts it"
     assert names == {"first.weight", "second.weight", "second.bias"}
     assert found.gradient_pcc > 0.99
 
 
 def test_the_threshold_is_relative_to_the_largest() -> None:
     large, small = torch.tensor([3.0, 4.0]), torch.tensor([3.0, 4.0]) * ZERO
-    want = {"large": large, "small": small * 0.9, "just so": small * 1.1}
-    assert [name for name, _ in compare(want, want)] == ["large", "just so"]
+    want = {"large": large, "small": small * 0.9, "above": small * 1.1}
+    assert [name for name, _ in compare(want, want)] == ["large", "above"]
     with pytest.raises(NotTrainable, match="all gradients are zero"):
         list(compare({}, {"a": torch.zeros(2)}))
 
@@ -92,7 +100,7 @@ def test_the_ten_worst_are_kept() -> None:
     assert [each.parameter for each in fields["gradients"]] == [f"p{number}" for number in range(19, 9, -1)]
 
 
-def test_the_loss_of_the_model_is_taken_if_it_has_one() -> None:
+def test_the_loss_of_the_model_is_used_if_it_has_one() -> None:
     out = subjects.WithLoss()(torch.ones(4, 32))
     assert loss_of(out, 0) is not None
     assert torch.equal(loss_of(out, 0), out["loss"])
@@ -105,30 +113,30 @@ def test_the_loss_of_the_model_is_taken_if_it_has_one() -> None:
 
 def test_rates_are_set_to_zero_wherever_they_are() -> None:
     model = nn.Sequential(nn.Dropout(0.1), nn.MultiheadAttention(4, 2, dropout=0.2), subjects.Dropping())
-    assert quieten(model)
-    assert not quieten(model)
+    assert disable_dropout(model)
+    assert not disable_dropout(model)
     assert (model[0].p, model[1].dropout, model[2].attention_dropout, model[2].dropout.p) == (0.0, 0.0, 0.0, 0.0)
-    assert not quieten(subjects.Small())
+    assert not disable_dropout(subjects.Small())
 
 
-def test_batch_norms_are_lifted() -> None:
+def test_biases_of_batch_norms_are_raised() -> None:
     norm = nn.BatchNorm2d(3)
-    assert lift(nn.Sequential(norm, nn.Linear(2, 2), nn.BatchNorm1d(2, affine=False)))
+    assert raise_biases(nn.Sequential(norm, nn.Linear(2, 2), nn.BatchNorm1d(2, affine=False)))
     assert norm.bias.tolist() == [LIFT] * 3, "as in inference"
-    assert not lift(nn.Linear(2, 2))
+    assert not raise_biases(nn.Linear(2, 2))
 
 
-def test_a_row_says_that_batch_norms_are_lifted() -> None:
+def test_a_row_says_that_biases_are_raised() -> None:
     assert row(HERE + "normed", "train").compared == f"Biases of batch norms are raised by {LIFT} deviations."
 
 
 def test_a_model_without_gradients_fails_with_the_reason() -> None:
     found = row(HERE + "without_gradients", "train")
     assert found.status == "fails"
-    assert "no output of the model depends on its parameters" in found.reason
+    assert "no output of the model is differentiable" in found.reason
 
 
-def test_a_batch_norm_that_sees_one_value_gets_more_images(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_norm_with_one_value_gets_more_images(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails_on_one(entry, mode, conditions):
         if entry.batch == 1:
             raise ValueError("Expected more than 1 value per channel when training, got input size [1, 64, 1, 1]")
@@ -136,5 +144,5 @@ def test_a_batch_norm_that_sees_one_value_gets_more_images(monkeypatch: pytest.M
 
     monkeypatch.setattr("torch_ttnn.results.measure._run", fails_on_one)
     assert row("mnist-cnn", "train").batch == 8
-    assert row("mnist-cnn", "train", batch=1).status == "fails", "as it was asked for"
+    assert row("mnist-cnn", "train", batch=1).status == "fails", "as requested"
     assert row("mnist-cnn", "eval").status == "fails"

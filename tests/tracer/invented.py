@@ -16,17 +16,17 @@ ARGUMENTS = {"stride": ("[1, 1]", "[2, 2]"), "groups": tuple(map(str, range(40))
 def summary(ops: int = 12, models: int = 6, phases: tuple[str, ...] = tuple(PHASES), seed: int = 0) -> Summary:
     """Some models that each use some of the operations."""
     rng = random.Random(seed)
-    made = Summary(bad=[("fw_broken_0.json", "not JSON: Expecting value")])
-    made.versions["torch"] = Counter({"2.13.0": models})
+    generated = Summary(bad=[("fw_broken_0.json", "not JSON: Expecting value")])
+    generated.versions["torch"] = Counter({"2.13.0": models})
     for number in range(models):
         name = f"model {number}"
-        model = made.models[name] = ModelSummary(name)
+        model = generated.models[name] = ModelSummary(name)
         for phase in phases:
             chosen = rng.sample(range(ops), k=max(1, min(ops, 1 + int(ops * rng.random() ** 1.5))))
             for op in chosen:
-                _use(made.phases[phase], model.phases[phase], name, op, rng)
+                _use(generated.phases[phase], model.phases[phase], name, op, rng)
             model.phases[phase].graphs = rng.randint(1, 3)
-    return made
+    return generated
 
 
 def op_name(number: int) -> str:

@@ -37,7 +37,7 @@ def names(folder: pathlib.Path) -> list[str]:
     return sorted(path.name for path in folder.rglob("*") if path.is_file())
 
 
-# -- the model computes as ever ---------------------------------------------------------------------------------------
+# -- results are unchanged --------------------------------------------------------------------------------------------
 
 
 class Noisy(nn.Module):
@@ -63,7 +63,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_results_gradients_and_buffers_are_those_of_eager_torch_to_the_bit(name: str, tmp_path: pathlib.Path) -> None:
+def test_results_gradients_and_buffers_equal_eager_torch_bit_for_bit(name: str, tmp_path: pathlib.Path) -> None:
     build, shape = MODELS[name]
     given = torch.randn(shape)
     seen = []
@@ -100,7 +100,7 @@ def test_without_gradients_there_is_no_backward(mode: Any, tmp_path: pathlib.Pat
     assert names(tmp_path) == ["fw_m_0.json"]
 
 
-def test_a_backward_that_nobody_runs_leaves_no_trace(tmp_path: pathlib.Path) -> None:
+def test_a_backward_that_never_runs_is_not_recorded(tmp_path: pathlib.Path) -> None:
     output = traced(cnn(), tmp_path)(torch.randn(1, 3, 16, 16))
     assert names(tmp_path) == ["fw_m_0.json"]
     output.sum().backward()
@@ -142,7 +142,7 @@ def test_every_graph_of_a_model_is_recorded_and_named_after_its_class(tmp_path: 
     assert "aten.threshold_backward.default" in by_number["bw", 1]
 
 
-def test_what_is_compiled_again_is_one_more_graph(tmp_path: pathlib.Path) -> None:
+def test_a_recompile_is_another_graph(tmp_path: pathlib.Path) -> None:
     function = traced(lambda x: x.relu(), tmp_path)
     for dtype in (torch.float32, torch.float64):
         function(torch.ones(3, dtype=dtype))
@@ -194,7 +194,7 @@ def test_both_branches_of_a_condition_are_recorded(tmp_path: pathlib.Path) -> No
     assert found["aten.sin.default"] == found["aten.cos.default"] == 1
 
 
-def test_core_takes_operations_apart(tmp_path: pathlib.Path) -> None:
+def test_core_decomposes_operations(tmp_path: pathlib.Path) -> None:
     model = nn.Sequential(nn.Linear(4, 4), nn.Hardsigmoid())
     with torch.no_grad():
         traced(model, tmp_path / "none")(torch.ones(2, 4))
@@ -207,7 +207,7 @@ def test_core_takes_operations_apart(tmp_path: pathlib.Path) -> None:
 # -- records ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_record_tells_all_of_a_call(tmp_path: pathlib.Path) -> None:
+def test_a_record_describes_a_call_completely(tmp_path: pathlib.Path) -> None:
     class Net(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -253,7 +253,7 @@ def test_a_record_tells_all_of_a_call(tmp_path: pathlib.Path) -> None:
     assert set(trace.versions) == {"python", "torch", "torch_ttnn"}
 
 
-def test_backward_operations_know_the_module_whose_gradient_they_are(tmp_path: pathlib.Path) -> None:
+def test_backward_operations_have_the_module_of_their_forward(tmp_path: pathlib.Path) -> None:
     model = nn.Sequential(nn.Linear(4, 4), nn.Tanh())
     traced(model, tmp_path)(torch.randn(2, 4)).sum().backward()
     modules = {each.op_type: each.module for trace in traces(tmp_path) if trace.phase == "bw" for each in trace.records}
@@ -283,10 +283,10 @@ def test_graphs_can_be_drawn(tmp_path: pathlib.Path) -> None:
     assert text.startswith("digraph") and "aten.relu.default" in text
 
 
-# -- ways to ask for it -----------------------------------------------------------------------------------------------
+# -- ways to use it ---------------------------------------------------------------------------------------------------
 
 
-def test_the_backend_is_given_by_name_by_function_or_with_its_options(tmp_path: pathlib.Path) -> None:
+def test_the_backend_by_name_by_function_or_with_options(tmp_path: pathlib.Path) -> None:
     backend = torch_ttnn.tracer.backend
     option = TracerOption(model_name="second", out_folder=tmp_path)
     for number, settings in enumerate(
@@ -300,12 +300,12 @@ def test_the_backend_is_given_by_name_by_function_or_with_its_options(tmp_path: 
     assert names(tmp_path) == ["fw_first_0.json", "fw_second_0.json", "fw_third_0.json"]
 
 
-def test_wrong_options_are_told() -> None:
+def test_invalid_options_are_rejected() -> None:
     with pytest.raises(TypeError, match="unknown tracer option 'folder'; known are model_name, out_folder"):
         torch_ttnn.tracer.backend(folder="x")
-    with pytest.raises(ValueError, match="decompositions='all' is not offered; choose one of 'none', 'core'"):
+    with pytest.raises(ValueError, match="decompositions='all' is not supported; choose one of 'none', 'core'"):
         TracerOption(decompositions="all")
-    with pytest.raises(TypeError, match="model_name takes a text, not 3"):
+    with pytest.raises(TypeError, match="model_name must be a string, not 3"):
         TracerOption(model_name=3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="must be a TracerOption, a dict or None, not int"):
         TracerOption.of(3)  # type: ignore[arg-type]
@@ -340,7 +340,7 @@ def test_threads_and_models_do_not_mix(tmp_path: pathlib.Path) -> None:
 
 
 def test_memory_does_not_grow_with_the_number_of_graphs(tmp_path: pathlib.Path) -> None:
-    """Torch keeps the code of every graph that it runs; with the tracer no more stays than with `aot_eager`."""
+    """torch keeps the code of every graph; the tracer keeps no more objects than `aot_eager`."""
     kept = Recording(TracerOption(lowering=False, out_folder=tmp_path), "m")
     records = _live_records()  # objects may be left from an earlier test
     # Twice, because leftovers of other tests may be freed meanwhile.
@@ -357,7 +357,7 @@ def _live_records() -> set[int]:
 
 
 def _objects_kept(compiler: Any, graphs: int = 200) -> int:
-    """How many objects the second half of so many graphs leaves, made, compiled, run and dropped one by one."""
+    """Objects left by the second half of these graphs, which are built, compiled, run and dropped one by one."""
     for number in range(graphs):
         run = compiler(_graph(number))
         assert run([torch.ones(4)])[0].tolist() == [number + 1.0] * 4

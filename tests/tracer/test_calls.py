@@ -38,16 +38,16 @@ VALUES = [
 ]
 
 
-@pytest.mark.parametrize("value, told", VALUES, ids=[str(told) for _, told in VALUES])
-def test_what_json_holds(value: Any, told: Any) -> None:
-    assert jsonable(value) == told
+@pytest.mark.parametrize("value, expected", VALUES, ids=[str(expected) for _, expected in VALUES])
+def test_values_as_json(value: Any, expected: Any) -> None:
+    assert jsonable(value) == expected
 
 
 SCALARS = st.none() | st.booleans() | st.integers(-(1 << 63), (1 << 64) - 1) | st.floats() | st.text()
 
 
 @given(st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=4) | st.tuples(inner, inner), max_leaves=12))
-def test_whatever_comes_out_is_json(value: Any) -> None:
+def test_any_argument_becomes_json(value: Any) -> None:
     text = json.dumps(jsonable(value), allow_nan=False)
     assert json.loads(text) == jsonable(value)
 
@@ -61,8 +61,8 @@ def test_arguments_have_the_names_of_the_schema_and_its_defaults() -> None:
 
 def test_outputs_have_the_names_of_the_schema_where_it_has_some() -> None:
     x = torch.ones(2, 3)
-    made = record(Call(aten.max.dim, (x, 1), {}, aten.max.dim(x, 1)))
-    assert made.outputs == (TensorFact((2,), "float32", "values"), TensorFact((2,), "int64", "indices"))
+    recorded = record(Call(aten.max.dim, (x, 1), {}, aten.max.dim(x, 1)))
+    assert recorded.outputs == (TensorFact((2,), "float32", "values"), TensorFact((2,), "int64", "indices"))
     parts = record(Call(aten.split.Tensor, (x, 1), {}, aten.split.Tensor(x, 1)))
     assert [each.name for each in parts.outputs] == ["[0]", "[1]"]
     gradients = aten.native_layer_norm_backward.default
@@ -70,11 +70,11 @@ def test_outputs_have_the_names_of_the_schema_where_it_has_some() -> None:
     assert [each.name for each in record(Call(gradients, args, {}, gradients(*args))).outputs] == ["[0]"]
 
 
-def test_an_operation_of_another_library_is_told_alike() -> None:
+def test_operations_of_other_libraries() -> None:
     with torch.library._scoped_library("tracer_test", "DEF") as library:
         library.define("twice(Tensor x, *, int times=2) -> Tensor")
         library.impl("twice", lambda x, times=2: x * times, "CPU")
         op = torch.ops.tracer_test.twice.default
-        made = record(Call(op, (torch.ones(3),), {}, op(torch.ones(3))))
-    assert made.op_type == "tracer_test.twice.default"
-    assert made.arguments == {"x": NOT_JSONABLE, "times": 2}
+        recorded = record(Call(op, (torch.ones(3),), {}, op(torch.ones(3))))
+    assert recorded.op_type == "tracer_test.twice.default"
+    assert recorded.arguments == {"x": NOT_JSONABLE, "times": 2}

@@ -14,7 +14,7 @@ from torch_ttnn import tracer
 from torch_ttnn.tracer import TracerOption, context
 
 
-def test_forward_and_backward_are_told_apart(tmp_path: pathlib.Path) -> None:
+def test_forward_and_backward_are_distinguished(tmp_path: pathlib.Path) -> None:
     model = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
     with tracer.tracing("net", out_folder=tmp_path):
         model(torch.randn(2, 4)).sum().backward()
@@ -42,7 +42,7 @@ def test_every_step_of_a_loop_is_a_graph(tmp_path: pathlib.Path) -> None:
     ]
 
 
-def test_what_is_held_is_bounded(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_bounded(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(context, "MOST_RECORDS", 10)
     x = torch.ones(3)
     with tracer.tracing("long", out_folder=tmp_path, lowering=False):
@@ -69,7 +69,7 @@ def test_source_and_module_are_those_of_the_model(tmp_path: pathlib.Path) -> Non
     assert found["aten.relu.default"].module == ""
 
 
-def test_sources_in_libraries_beside_torch_are_told(tmp_path: pathlib.Path) -> None:
+def test_sources_in_other_libraries_are_recorded(tmp_path: pathlib.Path) -> None:
     model, x = SAMPLES["vision_transformer"].build(), SAMPLES["vision_transformer"].feed()
     with tracer.tracing(out_folder=tmp_path, lowering=False), torch.no_grad():
         model(x)
@@ -77,7 +77,7 @@ def test_sources_in_libraries_beside_torch_are_told(tmp_path: pathlib.Path) -> N
     assert all("torchvision" in each for each in sources)
 
 
-def test_a_model_that_fails_leaves_what_it_did(tmp_path: pathlib.Path) -> None:
+def test_a_failing_model_leaves_its_records(tmp_path: pathlib.Path) -> None:
     with pytest.raises(RuntimeError, match="shapes cannot be multiplied"), tracer.tracing(out_folder=tmp_path):
         torch.ones(2, 3).relu() @ torch.ones(4, 4)
     (trace,) = traces(tmp_path)
@@ -89,15 +89,15 @@ def test_subclasses_of_tensors_pass_through(tmp_path: pathlib.Path) -> None:
         pass
 
     with tracer.tracing(out_folder=tmp_path):
-        made = torch.ones(3).as_subclass(Tagged) * 2
-    assert type(made) is Tagged
+        result = torch.ones(3).as_subclass(Tagged) * 2
+    assert type(result) is Tagged
     assert counts(traces(tmp_path), "fw")["aten.mul.Tensor"] == 1
 
 
 def test_sparse_tensors_are_recorded(tmp_path: pathlib.Path) -> None:
     with tracer.tracing(out_folder=tmp_path):
-        made = torch.sparse.mm(torch.eye(3).to_sparse(), torch.ones(3, 2))
-    assert torch.equal(made, torch.ones(3, 2))
+        result = torch.sparse.mm(torch.eye(3).to_sparse(), torch.ones(3, 2))
+    assert torch.equal(result, torch.ones(3, 2))
     assert any("sparse" in each.op_type or "mm" in each.op_type for each in traces(tmp_path)[0].records)
 
 
@@ -107,11 +107,11 @@ def test_an_empty_block_writes_nothing(tmp_path: pathlib.Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_options_that_need_a_graph_are_refused() -> None:
+def test_options_that_need_a_graph_are_rejected() -> None:
     with pytest.raises(ValueError, match="records what runs"), tracer.tracing(decompositions="core"):
         pass
     both = tracer.tracing(options=TracerOption(), facts=False)
-    with pytest.raises(TypeError, match="either `options` or their fields"), both:
+    with pytest.raises(TypeError, match="either `options` or its fields"), both:
         pass
     with pytest.raises(TypeError, match="unknown tracer option 'nosuch'"), tracer.tracing(nosuch=1):
         pass

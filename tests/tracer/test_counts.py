@@ -15,8 +15,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from tests.tracer.traced import MODELS, SAMPLES, counts, loss, traces
 from torch_ttnn import tracer
 
-# The same number in eager torch as in a functional graph. The others differ by what functional graphs are: no
-# operation in place, dropout as one operation, no `detach` of what is saved.
+# The same number in eager torch as in a functional graph. The others differ, because functional graphs have no in-place
+# operations, dropout as one operation, and no `detach` of saved values.
 PRODUCTS = ("convolution", "mm", "addmm", "bmm", "_scaled_dot_product", "embedding", "layer_norm", "_softmax")
 
 
@@ -33,7 +33,7 @@ class Dispatched(TorchDispatchMode):
 
 
 class Walked:
-    """A backend that counts the nodes of the graphs it is given."""
+    """A backend that counts the nodes of its graphs."""
 
     def __init__(self) -> None:
         self.forward: Counter[str] = Counter()

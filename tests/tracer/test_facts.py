@@ -51,15 +51,15 @@ def test_products_of_models_count_as_in_torch(name: str, tmp_path: pathlib.Path)
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("groups", [1, 2, 8])
 def test_gradients_of_convolutions_take_twice_the_convolution(groups: int, transposed: bool) -> None:
-    """torch's own count agrees where there is one group, and counts others as if all channels met."""
+    """torch's own count agrees for one group, and ignores groups otherwise."""
     x, weight = ones(2, 8, 10, 10), ones(8, 8 // groups, 3, 3)
     how = ([1, 1], [0, 0], [1, 1], transposed, [0, 0], groups)
     forward = facts(aten.convolution.default, x, weight, None, *how)
-    made = aten.convolution.default(x, weight, None, *how)
-    assert facts(aten.convolution_backward.default, made, x, weight, None, *how, [True, True, False]).flops == (
+    output = aten.convolution.default(x, weight, None, *how)
+    assert facts(aten.convolution_backward.default, output, x, weight, None, *how, [True, True, False]).flops == (
         2 * forward.flops
     )
-    assert facts(aten.convolution_backward.default, made, x, weight, None, *how, [False, True, False]).flops == (
+    assert facts(aten.convolution_backward.default, output, x, weight, None, *how, [False, True, False]).flops == (
         forward.flops
     )
 
@@ -138,7 +138,7 @@ def test_a_pointwise_operation_of_any_shape_counts_its_elements(shape: list[int]
     assert facts(aten.exp.default, x) == Facts(x.numel(), x.nbytes, x.nbytes)
 
 
-def test_no_operation_that_computes_counts_nothing() -> None:
+def test_every_pointwise_operation_counts() -> None:
     """Every operation that torch calls pointwise."""
     for packet in dir(aten):
         if packet in ("op", "name") or base_name_of(packet) in MOVES | RENAMES:
@@ -154,7 +154,7 @@ def base_name_of(packet: str) -> str:
     return packet[:-1] if packet.endswith("_") else packet
 
 
-def test_the_table_names_what_torch_has() -> None:
+def test_the_names_in_the_tables_exist() -> None:
     """A misspelt name, or one that torch has removed, would be a rule without effect."""
     known = {base_name_of(name.partition("::")[2].partition(".")[0]) for name in torch._C._dispatch_get_all_op_names()}
     for table in (MOVES, RENAMES, REDUCTIONS, RULES, ALSO_KNOWN_AS):

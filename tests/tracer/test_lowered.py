@@ -32,70 +32,70 @@ def lowerings() -> Lowerings:
     return Lowerings()
 
 
-def asked(lowerings: Lowerings, op: Any, *args: Any, all_outputs: bool = False, **kwargs: Any) -> Verdict:
+def verdict_of(lowerings: Lowerings, op: Any, *args: Any, all_outputs: bool = False, **kwargs: Any) -> Verdict:
     return lowerings.of(about_call(Call(op, args, kwargs, op(*args, **kwargs)), all_outputs))
 
 
 def test_an_operation_with_a_lowering_is_on_the_device(lowerings: Lowerings) -> None:
-    assert asked(lowerings, aten.relu.default, torch.ones(4, 8)) == Verdict("device")
-    assert asked(lowerings, aten.mm.default, torch.ones(4, 8), torch.ones(8, 2)) == Verdict("device")
+    assert verdict_of(lowerings, aten.relu.default, torch.ones(4, 8)) == Verdict("device")
+    assert verdict_of(lowerings, aten.mm.default, torch.ones(4, 8), torch.ones(8, 2)) == Verdict("device")
 
 
 def test_the_reason_is_the_compilers_own(lowerings: Lowerings) -> None:
-    assert asked(lowerings, aten.relu.default, torch.ones(4, dtype=torch.float64)) == Verdict(
+    assert verdict_of(lowerings, aten.relu.default, torch.ones(4, dtype=torch.float64)) == Verdict(
         "host", "float64 has no counterpart on the device"
     )
-    assert asked(lowerings, aten.relu.default, torch.ones(0, 4)) == Verdict(
+    assert verdict_of(lowerings, aten.relu.default, torch.ones(0, 4)) == Verdict(
         "host", "an empty tensor has no counterpart on the device"
     )
     assert aten._linalg_svd.default not in LOWERINGS
-    assert asked(lowerings, aten._linalg_svd.default, torch.ones(4, 4)) == Verdict(
+    assert verdict_of(lowerings, aten._linalg_svd.default, torch.ones(4, 4)) == Verdict(
         "host", "no lowering is registered for this operation"
     )
 
 
-def test_what_is_taken_apart_says_so(lowerings: Lowerings) -> None:
+def test_decomposed_operations_say_so(lowerings: Lowerings) -> None:
     assert aten.threshold_backward.default in decompositions()
     x = torch.ones(4, 4)
-    assert asked(lowerings, aten.threshold_backward.default, x, x, 0.0) == Verdict("decomposed")
-    verdict = asked(lowerings, aten.threshold_backward.default, x.double(), x.double(), 0.0)
+    assert verdict_of(lowerings, aten.threshold_backward.default, x, x, 0.0) == Verdict("decomposed")
+    verdict = verdict_of(lowerings, aten.threshold_backward.default, x.double(), x.double(), 0.0)
     assert verdict.lowering == "decomposed"
     assert verdict.reason.startswith("aten.") and verdict.reason.endswith("float64 has no counterpart on the device")
 
 
-def test_an_operation_in_place_is_what_becomes_of_it_in_a_functional_graph(lowerings: Lowerings) -> None:
-    verdict = asked(lowerings, aten.add_.Tensor, torch.ones(4), torch.ones(4))
+def test_an_in_place_operation_is_functionalised(lowerings: Lowerings) -> None:
+    verdict = verdict_of(lowerings, aten.add_.Tensor, torch.ones(4), torch.ones(4))
     assert verdict == Verdict("decomposed")  # into aten.add.Tensor
 
 
-def test_values_that_decide_keep_an_operation_on_the_host(lowerings: Lowerings) -> None:
+def test_value_dependent_operations_stay_on_the_host(lowerings: Lowerings) -> None:
     for op in (aten.nonzero.default, aten._local_scalar_dense.default):
-        verdict = asked(lowerings, op, torch.ones(1))
+        verdict = verdict_of(lowerings, op, torch.ones(1))
         assert verdict.lowering == "host" and "depends on values" in verdict.reason
 
 
-def test_an_operation_that_torch_cannot_foresee_stays_on_the_host(lowerings: Lowerings) -> None:
+def test_an_operation_without_a_fake_kernel_stays_on_the_host(lowerings: Lowerings) -> None:
     with torch.library._scoped_library("tracer_test", "DEF") as library:
         library.define("secret(Tensor x) -> Tensor")
         library.impl("secret", lambda x: x + 1, "CPU")
-        verdict = asked(lowerings, torch.ops.tracer_test.secret.default, torch.ones(3))
+        verdict = verdict_of(lowerings, torch.ops.tracer_test.secret.default, torch.ones(3))
     assert verdict.lowering == "host" and "without running it" in verdict.reason
 
 
-def test_outputs_that_nobody_reads_do_not_matter(lowerings: Lowerings) -> None:
+def test_unused_outputs_do_not_matter(lowerings: Lowerings) -> None:
     x = torch.randn(1, 2, 8, 8)
-    assert asked(lowerings, aten.max_pool2d_with_indices.default, x, [2, 2], [2, 2]).lowering == "device"
-    read = asked(lowerings, aten.topk.default, torch.randn(4, 64), 3, all_outputs=True)
+    assert verdict_of(lowerings, aten.max_pool2d_with_indices.default, x, [2, 2], [2, 2]).lowering == "device"
+    read = verdict_of(lowerings, aten.topk.default, torch.randn(4, 64), 3, all_outputs=True)
     assert read.lowering in ("device", "host")
 
 
-def test_equal_questions_are_asked_once_and_the_memory_is_bounded() -> None:
+def test_equal_queries_are_cached_and_the_cache_is_bounded() -> None:
     lowerings = Lowerings(most=3)
     for _ in range(5):
-        asked(lowerings, aten.relu.default, torch.ones(4))
+        verdict_of(lowerings, aten.relu.default, torch.ones(4))
     assert lowerings.asked == 1
     for size in range(2, 8):
-        asked(lowerings, aten.relu.default, torch.ones(size))
+        verdict_of(lowerings, aten.relu.default, torch.ones(size))
     assert len(lowerings._answers) == 3
     one = Question((Input((2,), (1,), torch.float32, False),), None)
     assert one == Question((Input((2,), (1,), torch.float32, False),), None)
@@ -130,7 +130,7 @@ class WithHost(nn.Module):
         return torch.linalg.svd(x.relu()).S + 1
 
 
-def test_a_host_operation_of_a_model_has_the_reason_that_explain_gives(tmp_path: pathlib.Path) -> None:
+def test_a_host_operation_of_a_model_has_the_reason_of_explain(tmp_path: pathlib.Path) -> None:
     x = torch.randn(4, 4)
     torch.compile(WithHost(), backend=torch_ttnn.tracer.backend(out_folder=tmp_path))(x)
     explained = torch_ttnn.explain(WithHost(), x).to_json()["programs"][0]["host_ops"]
@@ -154,7 +154,7 @@ def test_constants_of_a_graph_are_known_to_the_question(tmp_path: pathlib.Path) 
     assert (index.lowering == "host") == bool(explained)
 
 
-def test_one_option_object_asks_once_for_all_its_graphs(tmp_path: pathlib.Path) -> None:
+def test_graphs_with_one_option_object_share_answers(tmp_path: pathlib.Path) -> None:
     option = TracerOption(out_folder=tmp_path)
     for _ in range(3):
         torch._dynamo.reset()

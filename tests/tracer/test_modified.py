@@ -30,10 +30,10 @@ def compiled(
 def test_the_program_is_recorded_with_its_specs(tmp_path: pathlib.Path) -> None:
     with torch.no_grad():
         compiled(nn.Linear(8, 4), tmp_path, trace_modi=True)(torch.ones(2, 8))
-    (captured,), (made,) = traces(tmp_path), traces(tmp_path, "raw_modified")
+    (captured,), (modified,) = traces(tmp_path), traces(tmp_path, "raw_modified")
     assert "aten.addmm.default" in counts([captured], "fw")
-    assert list(counts([made], "fw")) == ["ttnn.from_torch", "ttnn.linear", "ttnn.to_torch"]
-    upload, linear, _ = made.records
+    assert list(counts([modified], "fw")) == ["ttnn.from_torch", "ttnn.linear", "ttnn.to_torch"]
+    upload, linear, _ = modified.records
     assert upload.inputs[0].dtype == "float32" and upload.outputs[0].dtype == "bfloat16"
     assert [(each.shape, each.dtype, each.name) for each in linear.inputs] == [
         ((2, 8), "bfloat16", "input_tensor_a"),
@@ -43,13 +43,13 @@ def test_the_program_is_recorded_with_its_specs(tmp_path: pathlib.Path) -> None:
     assert linear.outputs[0].shape == (2, 4)
     assert upload.arguments["layout"] == "ttnn.TILE_LAYOUT"
     assert (linear.bytes_in, linear.bytes_out) == (2 * (16 + 32 + 4), 2 * 8)
-    assert {each.lowering for each in made.records} == {"device"}
+    assert {each.lowering for each in modified.records} == {"device"}
 
 
 @pytest.mark.parametrize(
     "fields, folders", [({}, ["raw"]), ({"trace_orig": False, "trace_modi": True}, ["raw_modified"])]
 )
-def test_either_can_be_left_out(fields: dict, folders: list[str], tmp_path: pathlib.Path) -> None:
+def test_either_can_be_disabled(fields: dict, folders: list[str], tmp_path: pathlib.Path) -> None:
     with torch.no_grad():
         compiled(nn.Linear(8, 4), tmp_path, **fields)(torch.ones(2, 8))
     assert [each.name for each in tmp_path.iterdir()] == folders
@@ -62,7 +62,7 @@ def test_forward_and_backward_share_a_number(tmp_path: pathlib.Path) -> None:
         assert [(each.phase, each.graph) for each in traces(tmp_path, folder)] == [("bw", 0), ("fw", 0)]
 
 
-def test_a_program_from_the_disk_is_recorded_alike(tmp_path: pathlib.Path) -> None:
+def test_a_program_from_disk_is_recorded_as_well(tmp_path: pathlib.Path) -> None:
     model, x = cnn(), torch.randn(1, 3, 16, 16)
     kept = tmp_path / "cache"
     for run in ("first", "second"):
@@ -91,8 +91,8 @@ def test_what_stays_on_the_host_is_recorded_with_its_reason(tmp_path: pathlib.Pa
         return torch.linalg.svd(x.relu()).S + 1
 
     compiled(model, tmp_path, trace_modi=True)(torch.randn(4, 4))
-    (made,) = traces(tmp_path, "raw_modified")
-    host = next(each for each in made.records if each.op_type == "aten._linalg_svd.default")
+    (modified,) = traces(tmp_path, "raw_modified")
+    host = next(each for each in modified.records if each.op_type == "aten._linalg_svd.default")
     assert (host.lowering, host.reason) == ("host", "no lowering is registered for this operation")
     assert [each.shape for each in host.outputs][1] == (4,)
     assert "linalg.svd" in host.source
@@ -106,7 +106,7 @@ def test_results_do_not_change(tmp_path: pathlib.Path) -> None:
         assert torch.equal(compiled(model, tmp_path, trace_modi=True)(x), plain)
 
 
-def test_the_option_is_checked_when_it_is_given() -> None:
+def test_the_option_is_checked_when_it_is_passed() -> None:
     with pytest.raises(TypeError, match="unknown tracer option 'nosuch'; known are model_name"):
         torch_ttnn.TorchTtnnOption(tracer_option={"nosuch": 1})
     option = TracerOption(model_name="m")

@@ -50,7 +50,7 @@ def test_loads_and_shows_the_totals(shown: Any):
     assert shown.title() == "Our run"
     cards = shown.locator("header .card").all_inner_texts()
     assert cards[0].split() == ["8", "models"]
-    assert f"{len(RUN.phases['fw'].keys() | RUN.phases['bw'].keys())}\ndifferent operations" in cards
+    assert f"{len(RUN.phases['fw'].keys() | RUN.phases['bw'].keys())}\ndistinct operations" in cards
     assert set(names(shown)) == RUN.phases["fw"].keys()
     shown.get_by_text("1 file(s) were skipped").click()
     assert shown.get_by_text("fw_broken_0.json").is_visible()
@@ -177,7 +177,7 @@ def test_an_operation_opens_by_click_and_by_keyboard(shown: Any):
 
 
 @pytest.mark.parametrize("chart", ["Elements of all inputs", "Elements of all outputs"])
-def test_size_charts_have_a_bar_a_bin(browser: Any, path: pathlib.Path, chart: str):
+def test_size_charts_have_a_bar_per_bin(browser: Any, path: pathlib.Path, chart: str):
     op = RUN.phases["fw"][FIRST]
     sizes = op.input_sizes if "inputs" in chart else op.output_sizes
     bins = Counter({size.bit_length(): 0 for size in sizes})
@@ -193,7 +193,7 @@ def test_size_charts_have_a_bar_a_bin(browser: Any, path: pathlib.Path, chart: s
         assert box["height"] / tallest == pytest.approx(calls / max(bins.values()), abs=0.03)
 
 
-def test_a_bar_tells_its_size(browser: Any, path: pathlib.Path):
+def test_a_bar_has_a_tooltip(browser: Any, path: pathlib.Path):
     with opened(browser, path, f"#op={FIRST}") as tab:
         tab.locator("main rect.column").first.hover()
         assert "elements" in tab.inner_text("#tip") and "calls" in tab.inner_text("#tip")
@@ -213,7 +213,7 @@ def test_an_operation_shows_arguments_shapes_dtypes_models_and_source(browser: A
         assert table(tab, "Lowering") == [["on the device", "", f"{op.count:,}", "100%"]]
 
 
-def test_a_long_argument_table_says_how_much_is_left_out(browser: Any, tmp_path: pathlib.Path):
+def test_a_long_argument_table_says_how_much_is_omitted(browser: Any, tmp_path: pathlib.Path):
     values = Counter({f"[{number}]": 100 - number for number in range(60)})
     op = OpSummary("aten.op.default", Counter(m=10), arguments={"dim": values}, input_sizes=Counter({0: 10}))
     with opened(browser, written(tmp_path, page.render(run_of(op))), "#op=aten.op.default") as tab:
@@ -230,7 +230,7 @@ def test_models_sort_and_open(shown: Any):
     ops = {name: model.phases["fw"].ops for name, model in RUN.models.items()}
     assert names(shown) == sorted(ops, key=lambda name: -ops[name])
     titles = heads(shown)
-    assert {"graphs", "calls", "different operations", "FLOPs", "lowered"} <= set(titles)
+    assert {"graphs", "calls", "distinct operations", "FLOPs", "lowered"} <= set(titles)
     for title in titles:
         for _ in range(2):
             before = names(shown)
@@ -244,7 +244,7 @@ def test_models_sort_and_open(shown: Any):
     assert settled(shown).inner_text("main h2.name") == rows[0][0]
 
 
-def test_models_are_found_by_what_they_use(shown: Any):
+def test_models_are_found_by_their_operations(shown: Any):
     shown.get_by_role("button", name="Models", exact=True).click()
     rare = min(RUN.phases["fw"].values(), key=lambda op: len(op.models))
     shown.select_option("#scope", "op")
@@ -289,7 +289,7 @@ def test_coverage_of_models(browser: Any, path: pathlib.Path, rank: str):
         assert "of 8 models" in tab.inner_text("#tip")
 
 
-# -- links, looks -----------------------------------------------------------------------------------------------------
+# -- links, layout ----------------------------------------------------------------------------------------------------
 
 
 def test_a_view_can_be_linked_and_left(browser: Any, path: pathlib.Path):
@@ -311,7 +311,7 @@ def test_a_view_can_be_linked_and_left(browser: Any, path: pathlib.Path):
 @pytest.mark.parametrize(
     "link", ["#view=nothing&phase=xx&sort=__proto__&lowering=constructor", "#op=none", "#model=none"]
 )
-def test_a_broken_link_does_no_harm(browser: Any, path: pathlib.Path, link: str):
+def test_an_invalid_link_is_ignored(browser: Any, path: pathlib.Path, link: str):
     with opened(browser, path, link) as tab:
         assert tab.locator("main").inner_text()
 

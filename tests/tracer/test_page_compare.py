@@ -1,4 +1,4 @@
-"""The page that compares two runs, in a browser: what got worse comes first, and everything has both runs."""
+"""The page that compares two runs, in a browser: regressions first, both runs everywhere."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ FIRST = op_name(0)  # aten.convolution.default
 
 
 def two_runs() -> tuple[Summary, Summary]:
-    """The same models; one operation each is lowered less, more, added, gone and changed."""
+    """The same models; one operation each is lowered less, lowered more, added, gone and changed."""
     before, after = summary(ops=24, models=8), summary(ops=24, models=8)
     worse, better = after.phases["fw"][op_name(5)], after.phases["fw"][op_name(3)]
-    worse.lowering = Counter({("host", "a new refusal"): worse.count})
+    worse.lowering = Counter({("host", "a new reason"): worse.count})
     better.lowering = Counter({("device", ""): better.count})
     del after.phases["fw"][op_name(7)]
     after.phases["fw"]["aten.new.default"] = OpSummary("aten.new.default", Counter({"model 1": 3, "newcomer": 2}))
@@ -87,7 +87,7 @@ def test_comparison_of_one_operation(compared: Any):
     assert {bar.get_attribute("class") for bar in bars.all()} == {"column run0", "column run1"}
     compared.keyboard.press("Escape")
     compared.get_by_role("link", name=op_name(5), exact=True).click()
-    assert ["on the host", "a new refusal"] in [row[:2] for row in table(compared, "Lowering")]
+    assert ["on the host", "a new reason"] in [row[:2] for row in table(compared, "Lowering")]
 
 
 def test_comparison_of_models(compared: Any):

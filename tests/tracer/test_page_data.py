@@ -58,7 +58,7 @@ def one_op(**fields) -> Summary:
     return Summary({"fw": {op.op_type: op}, "bw": {}}, {"m": model})
 
 
-def test_page_stands_alone_and_runs_no_script_but_its_own():
+def test_page_is_self_contained_and_runs_only_its_own_script():
     text = page.render(summary(), title="A run")
     parsed = _Page(text)
     assert not parsed.fetched
@@ -108,7 +108,7 @@ def test_long_tails_are_cut_and_counted():
     assert len(op["shapes"]["rows"]) == SHAPES and "more" not in op["shapes"]
 
 
-def test_a_value_that_is_rare_in_one_run_is_not_taken_for_missing():
+def test_a_value_that_is_rare_in_one_run_is_not_shown_as_missing():
     common = Counter({f"[{number}]": 100 for number in range(VALUES)})
     before, after = (one_op(arguments={"dim": common + Counter({"[rare]": rare})}) for rare in (1, 1000))
     (op,) = page_data([before, after], ["before", "after"])["phases"]["fw"]["ops"]
@@ -148,7 +148,7 @@ def test_texts_of_files_cannot_break_the_page(text: str):
     text.encode()  # a lone surrogate must not prevent the file from being written
 
 
-def test_skipped_files_are_named_with_why():
+def test_skipped_files_are_named_with_reasons():
     run = summary()
     run.bad = [(f"fw_{number}.json", f"cut off at {number}") for number in range(1000)]
     text = page.render(run)
@@ -157,7 +157,7 @@ def test_skipped_files_are_named_with_why():
     assert "… and 800 more" in text
 
 
-def test_pages_of_nothing():
+def test_pages_without_operations():
     for text in (page.render(Summary()), page.compare(Summary(), Summary())):
         assert json.loads(_Page(text).scripts[0])["models"] == []
 
@@ -218,5 +218,5 @@ def test_change_of_a_model():
 @pytest.mark.parametrize(
     "count, text", [(0, "0"), (999_999, "999,999"), (4_120_000_000, "4.12 G"), (12 * 10**21, "12,000 E")]
 )
-def test_counts_in_words(count: int, text: str):
+def test_counts_as_text(count: int, text: str):
     assert page.count_text(count) == text

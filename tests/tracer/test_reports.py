@@ -88,7 +88,7 @@ def test_size_distributions(stat):
             assert picture.size == histograms.PIXELS
 
 
-def test_arguments_stand_in_two_rows_each(stat):
+def test_arguments_have_two_rows_each(stat):
     reports.generate(stat)
     assert rows(stat / "fw_total_arguments/aten.convolution.default.csv") == [
         ["input's appeared value", "not_jsonable"],
@@ -135,7 +135,7 @@ def test_records_can_be_queried(stat):
     assert json.loads(on_host[0]["arguments"]) == {"self": "not_jsonable", "dim": -1}
 
 
-def test_the_table_of_records_holds_every_record_whole(stat, monkeypatch):
+def test_the_table_of_records_contains_every_record(stat, monkeypatch):
     monkeypatch.setattr(parquet, "GROUP", 3)  # so that this small table has several row groups
     reports.generate(stat)
     file = pq.ParquetFile(stat / "records.parquet")
@@ -155,21 +155,21 @@ def test_the_table_of_records_holds_every_record_whole(stat, monkeypatch):
 
 def test_the_page_and_a_comparison(stat, tmp_path):
     records.write(Trace("other", FORWARD, 0, (SORT,)), tmp_path / "earlier" / "raw")
-    made = reports.generate(stat, compare=tmp_path / "earlier")
-    assert made.page.read_text("utf-8").lower().startswith("<!doctype html>")
-    assert "aten.convolution.default" in made.page.read_text("utf-8")
+    report = reports.generate(stat, compare=tmp_path / "earlier")
+    assert report.page.read_text("utf-8").lower().startswith("<!doctype html>")
+    assert "aten.convolution.default" in report.page.read_text("utf-8")
     assert "other" in (stat / "compare.html").read_text("utf-8")
-    assert {path.relative_to(stat).as_posix() for path in made.files} == {
+    assert {path.relative_to(stat).as_posix() for path in report.files} == {
         name for name in files(stat) if not name.startswith("raw/")
     }
-    assert all(reports.OURS.fullmatch(name) for name in (stat / reports.MADE).read_text().split())
+    assert all(reports.OURS.fullmatch(name) for name in (stat / reports.MANIFEST).read_text().split())
 
 
-def test_bad_files_are_named_and_the_report_comes_out(stat):
+def test_bad_files_are_named_and_the_report_is_written(stat):
     (stat / "raw" / "fw_cut_0.json").write_text('{"format": "torch_ttnn.trace", "rec')
     (stat / "raw" / "=foreign.json").write_text("[1, 2]")
-    made = reports.generate(stat)
-    assert [name for name, _ in made.summary.bad] == ["=foreign.json", "fw_cut_0.json"]
+    report = reports.generate(stat)
+    assert [name for name, _ in report.summary.bad] == ["=foreign.json", "fw_cut_0.json"]
     listed = rows(stat / "skipped.csv")
     assert [row[0] for row in listed] == ["file", "'=foreign.json", "fw_cut_0.json"]
     assert all(len(row) == 2 and row[1] for row in listed)
@@ -182,7 +182,7 @@ def test_nothing_to_report_is_an_error_and_writes_nothing(tmp_path):
         reports.generate(stat)
     assert not stat.exists()
     (stat / "raw").mkdir(parents=True)
-    with pytest.raises(NoTraces, match="holds no traces"):
+    with pytest.raises(NoTraces, match="has no traces"):
         reports.generate(stat)
     (stat / "raw" / "bad.json").write_text("{")
     with pytest.raises(NoTraces, match=r"None of the 1 file\(s\).*bad\.json: not JSON"):
@@ -190,7 +190,7 @@ def test_nothing_to_report_is_an_error_and_writes_nothing(tmp_path):
     assert files(stat) == {"raw/bad.json"}
 
 
-def test_what_an_earlier_report_wrote_goes_and_what_it_did_not_stays(stat):
+def test_stale_files_of_a_report_are_removed_and_others_stay(stat):
     reports.generate(stat)
     mine = {"notes.csv", "fw_total_arguments/mine.csv", "fw_total_input_size_dist/mine.png", "profile/trace.json"}
     for name in mine:
@@ -205,7 +205,7 @@ def test_what_an_earlier_report_wrote_goes_and_what_it_did_not_stays(stat):
     assert mine <= files(stat)
 
 
-def test_folders_that_a_report_no_longer_fills_go_too(stat):
+def test_empty_folders_of_a_report_are_removed(stat):
     reports.generate(stat)
     (stat / "bw_total_arguments" / "mine.csv").write_text("mine")
     (stat / "raw" / "bw_resnet_0.json").unlink()
@@ -216,13 +216,13 @@ def test_folders_that_a_report_no_longer_fills_go_too(stat):
     }
 
 
-def test_a_damaged_list_of_files_removes_nothing_else(stat, tmp_path):
+def test_a_corrupt_list_of_files_removes_nothing_else(stat, tmp_path):
     reports.generate(stat)
     precious = [tmp_path / "precious.csv", stat / "notes.csv", stat / "raw" / "x.csv"]
     for path in precious:
         path.write_text("precious")
     listed = "../precious.csv\nnotes.csv\nraw/x.csv\nfw_total_arguments/../../../precious.csv\n" + str(precious[0])
-    (stat / reports.MADE).write_text(listed)
+    (stat / reports.MANIFEST).write_text(listed)
     reports.generate(stat)
     assert all(path.read_text() == "precious" for path in precious)
 
@@ -246,8 +246,8 @@ def test_names_of_any_kind_stay_in_the_folder(tmp_path):
     traced = tuple(Record(name, (IMAGE,), (IMAGE,), {name: 1}, reason=name) for name in HOSTILE)
     for number, name in enumerate(HOSTILE):
         records.write(Trace(name, FORWARD, number, traced), tmp_path / "stat" / "raw")
-    made = reports.generate(tmp_path / "stat")
-    assert not made.summary.bad
+    report = reports.generate(tmp_path / "stat")
+    assert not report.summary.bad
     assert files(tmp_path) == {f"stat/{name}" for name in files(tmp_path / "stat")}
     assert len(list((tmp_path / "stat" / "fw_total_input_size_dist").glob("*.csv"))) == len(HOSTILE)
     assert len(rows(tmp_path / "stat" / "fw_node_count.csv")) == len(HOSTILE) + 1
@@ -277,7 +277,7 @@ def test_two_runs_write_the_same(stat, tmp_path):
 
 
 @pytest.mark.parametrize(("part", "package"), [("pictures", "matplotlib"), ("parquet", "pyarrow")])
-def test_a_missing_package_is_named_and_can_be_done_without(stat, monkeypatch, part, package):
+def test_a_missing_package_is_named_and_optional(stat, monkeypatch, part, package):
     monkeypatch.setattr(reports, "find_spec", lambda name: None if name == package else name)
     with pytest.raises(MissingPackage, match=rf"{package}.*pip install.*{part}=False"):
         reports.generate(stat)
@@ -307,7 +307,7 @@ def test_a_failure_leaves_the_earlier_reports(stat, monkeypatch):
 
 
 def blue(png: bytes) -> Counter[int]:
-    """How many pixels of a bar stand in each column of a picture."""
+    """Pixels of a bar in each column of a picture."""
     with Image.open(io.BytesIO(png)) as picture:
         bar = tuple(int(histograms.BAR[at : at + 2], 16) for at in (1, 3, 5))
         width, height = picture.size

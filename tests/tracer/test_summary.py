@@ -85,7 +85,7 @@ def test_a_model_is_summed_over_its_graphs(tmp_path):
     assert summary.versions == {"torch": {"2.13.0": 1, "2.12.0": 1}}
 
 
-def test_a_call_of_which_a_part_stays_on_the_host_is_no_lowered_call(tmp_path):
+def test_a_call_that_is_partly_on_the_host_is_not_lowered(tmp_path):
     whole = Record("aten.op.default", (), (), lowering="decomposed")
     partly = Record("aten.op.default", (), (), lowering="decomposed", reason="aten.sort: no lowering")
     unasked = Record("aten.op.default", (), ())
@@ -95,11 +95,11 @@ def test_a_call_of_which_a_part_stays_on_the_host_is_no_lowered_call(tmp_path):
 
 
 def test_an_operation_without_inputs_and_a_scalar(tmp_path):
-    made = Record("aten.arange.default", (), (TensorFact((5,), "int64"),))
+    arange = Record("aten.arange.default", (), (TensorFact((5,), "int64"),))
     scalar = Record("aten.neg.default", (TensorFact((), "float64"),), (TensorFact((), "float64"),))
-    ops = written(tmp_path, Trace("a", FORWARD, 0, (made, scalar))).phases[FORWARD]
+    ops = written(tmp_path, Trace("a", FORWARD, 0, (arange, scalar))).phases[FORWARD]
     assert ops["aten.arange.default"].input_sizes == {0: 1}
-    assert ops["aten.arange.default"].dtypes == {"int64": 1}  # of what it makes
+    assert ops["aten.arange.default"].dtypes == {"int64": 1}  # of its outputs
     assert ops["aten.neg.default"].shapes == {"scalar": 1}
     assert ops["aten.neg.default"].input_sizes == {1: 1}
 
@@ -123,14 +123,14 @@ def test_values_are_counted_as_json(value, text):
     assert value_text(value) == text
 
 
-def test_values_that_python_thinks_equal_are_counted_apart(tmp_path):
+def test_values_that_are_equal_in_python_are_counted_separately(tmp_path):
     values = [1, 1.0, True, "1", [1], [True], [1.0]]
     traced = tuple(Record("aten.op.default", (), (), {"x": value}) for value in values)
     seen = written(tmp_path, Trace("a", FORWARD, 0, traced)).phases[FORWARD]["aten.op.default"].arguments["x"]
     assert seen == {"1": 1, "1.0": 1, "true": 1, '"1"': 1, "[1]": 1, "[true]": 1, "[1.0]": 1}
 
 
-def test_enormous_values_are_cut_and_stay_apart(tmp_path):
+def test_enormous_values_are_cut_and_stay_distinct(tmp_path):
     one, other = list(range(100_000)), [*range(99_999), 0]
     traced = tuple(Record("aten.op.default", (), (), {"x": value}) for value in (one, one, other))
     seen = written(tmp_path, Trace("a", FORWARD, 0, traced)).phases[FORWARD]["aten.op.default"].arguments["x"]
@@ -138,13 +138,13 @@ def test_enormous_values_are_cut_and_stay_apart(tmp_path):
     assert all(len(text) < LONGEST_TEXT + 60 and "characters" in text for text in seen)
 
 
-def test_short_texts_are_left_alone():
+def test_short_texts_are_not_changed():
     assert cut("x" * LONGEST_TEXT) == "x" * LONGEST_TEXT
     assert cut("x" * (LONGEST_TEXT + 1)) != cut("x" * (LONGEST_TEXT + 2))
 
 
 def raw(*edits: tuple[str, object]) -> dict:
-    """A trace as its file holds it, with some fields of its only record changed."""
+    """A trace as in its file, with some fields of its only record changed."""
     record = {"op_type": "aten.relu.default", "inputs": [], "outputs": [], "arguments": {}, **dict(edits)}
     head = {"format": records.FORMAT, "version": records.VERSION, "model": "bad", "phase": FORWARD, "graph": 0}
     return {**head, "versions": {}, "records": [{"op_type": "aten.good", "inputs": [], "outputs": []}, record]}
@@ -155,10 +155,10 @@ BAD = {
     "truncated": (json.dumps(raw())[:-20], "not JSON"),
     "empty": ("", "not finished"),
     "foreign": ('{"traceEvents": []}', "not marked"),
-    "more elements than there are": (json.dumps(raw(("inputs", [HUGE]))), "elements"),
-    "half a character in a value": (json.dumps(raw(("arguments", {"x": "\ud800"}))), "Unicode"),
-    "half a character in a name": (json.dumps(raw(("op_type", "\udfff"))), "Unicode"),
-    "half a character in a model": (json.dumps({**raw(), "model": "\ud800"}), "Unicode"),
+    "too many elements": (json.dumps(raw(("inputs", [HUGE]))), "elements"),
+    "a lone surrogate in a value": (json.dumps(raw(("arguments", {"x": "\ud800"}))), "surrogates"),
+    "a lone surrogate in a name": (json.dumps(raw(("op_type", "\udfff"))), "surrogates"),
+    "a lone surrogate in a model": (json.dumps({**raw(), "model": "\ud800"}), "surrogates"),
     "deep": (json.dumps(raw()).replace('"arguments": {}', f'"arguments": {{"x": {"[" * 900}{"]" * 900}}}'), ""),
 }
 
@@ -178,7 +178,7 @@ def test_a_bad_file_is_named_and_not_counted(tmp_path, name):
     assert summary.phases == good.phases
 
 
-def test_a_trace_that_breaks_off_in_the_middle_counts_nothing(tmp_path):
+def test_a_truncated_trace_counts_nothing(tmp_path):
     (tmp_path / "x.json").write_text(json.dumps(raw(("inputs", [HUGE]))))
     with pytest.raises(BadTrace, match="record 1"):
         list(calls_of(records.read(tmp_path / "x.json")))
@@ -187,7 +187,7 @@ def test_a_trace_that_breaks_off_in_the_middle_counts_nothing(tmp_path):
 def test_no_folder_and_an_empty_folder_say_what_to_do(tmp_path):
     with pytest.raises(NoTraces, match=r"no folder .*nowhere.*torch-ttnn stat"):
         summarise(tmp_path / "nowhere")
-    with pytest.raises(NoTraces, match="holds no traces"):
+    with pytest.raises(NoTraces, match="has no traces"):
         summarise(tmp_path)
 
 
@@ -215,7 +215,7 @@ def test_one_trace_is_in_memory_at_a_time(tmp_path):
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-def test_the_collector_is_left_as_it_was_even_after_an_error(tmp_path, enabled):
+def test_the_state_of_the_collector_is_restored_even_after_an_error(tmp_path, enabled):
     def fail(trace, calls):
         assert not gc.isenabled()
         raise OSError("the disk is full")

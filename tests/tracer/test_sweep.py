@@ -14,7 +14,7 @@ from torch_ttnn.cli import main
 from torch_ttnn.zoo import catalog
 from torch_ttnn.zoo.catalog.timm_table import KINDS
 
-# Models that cannot be traced, with the reason that their row must give.
+# Models that cannot be traced, with the reason that their row must have.
 KNOWN_FAILURES: dict[str, str] = {}
 
 CLASSIFICATION = ["--all", "torchvision", "--task", "classification"]
@@ -53,7 +53,7 @@ def test_all_models_of_a_group_are_traced(group: str, tmp_path: pathlib.Path) ->
     assert all((row["backward_ops"] > 0) == ("backward" in group) for row in good)
 
 
-def test_the_lists_are_as_long_as_promised() -> None:
+def test_the_length_of_the_lists() -> None:
     need("torchvision", "timm", "transformers")
     known = catalog.names("timm")
     assert len(set(KINDS)) >= 30

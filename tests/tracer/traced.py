@@ -1,4 +1,4 @@
-"""What the tests of the tracer share: traces of a model, and models of all kinds at small size."""
+"""Shared by the tests of the tracer: traces of a model, and small models of all kinds."""
 
 from __future__ import annotations
 

@@ -42,14 +42,14 @@ def traced(folder: pathlib.Path, model: str, values: str, **choice: object) -> l
 
 
 @pytest.mark.parametrize(("model", "choice"), SMALL)
-def test_shapes_alone_give_the_same_records(model: str, choice: dict, tmp_path: pathlib.Path) -> None:
+def test_fake_tensors_have_the_same_records(model: str, choice: dict, tmp_path: pathlib.Path) -> None:
     need("torchvision", "timm", "transformers")
     assert traced(tmp_path, model, "fake", **choice) == traced(tmp_path, model, "real", **choice)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("model", "choice"), LARGE)
-def test_so_they_do_of_large_models(model: str, choice: dict, tmp_path: pathlib.Path) -> None:
+def test_fake_tensors_have_the_same_records_in_large_models(model: str, choice: dict, tmp_path: pathlib.Path) -> None:
     need("torchvision", "timm", "transformers")
     assert traced(tmp_path, model, "fake", **choice) == traced(tmp_path, model, "real", **choice)
 
@@ -60,7 +60,7 @@ def test_one_image_is_too_few_for_some_batch_norms_in_training(tmp_path: pathlib
         trace_model(model="resnet18-32px", out=str(tmp_path), backward=True)
 
 
-def test_the_files_of_a_model_are_told_from_those_of_others(tmp_path: pathlib.Path) -> None:
+def test_files_of_models_are_distinguished(tmp_path: pathlib.Path) -> None:
     mine = ["raw/fw_net_0.json", "raw/bw_net_12.json", "graphviz/fw_net_0.svg", "profile/net.json"]
     others = ["raw/fw_net_2_0.json", "raw/fw_net2_0.json", "raw/notes.txt", "raw/fw_net_x.json", "profile/net_2.json"]
     for name in (*mine, *others):

@@ -37,7 +37,7 @@ def with_tensor(): return Tiny(), torch.randn(2, 8)
 def with_tuple(): return Tiny(), (torch.randn(2, 8), 3.0)
 def with_keywords(): return Tiny(), {"x": torch.randn(2, 8)}
 def with_both(): return Tiny(), ((torch.randn(2, 8),), {"scale": 2.0})
-made = Tiny()
+instance = Tiny()
 def wrong(): return 7
 """
 
@@ -69,7 +69,7 @@ def shapes(entry: zoo.ModelEntry) -> list[tuple[int, ...]]:
         ("phiyodr/bert-large-finetuned-squad2", "transformers", "phiyodr/bert-large-finetuned-squad2", (1, 128)),
     ],
 )
-def test_names_and_what_they_stand_for(name: str, source: str, called: str, fed: tuple[int, ...]) -> None:
+def test_names_are_resolved(name: str, source: str, called: str, fed: tuple[int, ...]) -> None:
     need("torchvision", "timm", "transformers")
     entry = catalog.resolve(name)
     assert (entry.source, entry.name) == (source, called)
@@ -94,7 +94,7 @@ def test_inputs_of_chosen_shapes(name: str, choice: dict, fed: list) -> None:
     assert shapes(catalog.resolve(name, **choice)) == fed
 
 
-def test_a_shape_that_a_model_cannot_take_is_refused() -> None:
+def test_a_shape_that_does_not_fit_a_model_is_rejected() -> None:
     need("torchvision", "transformers")
     with pytest.raises(ValueError, match="resnet18 takes Picture"):
         catalog.resolve("resnet18", shape=(1, 224))
@@ -113,7 +113,7 @@ def test_a_shape_that_a_model_cannot_take_is_refused() -> None:
         ("model.py", "model.py:function"),
     ],
 )
-def test_unknown_names_are_answered_with_near_ones(name: str, hint: str) -> None:
+def test_unknown_names_suggest_similar_ones(name: str, hint: str) -> None:
     need("torchvision", "timm", "transformers")
     with pytest.raises(zoo.UnknownModel, match=hint):
         catalog.resolve(name)
@@ -130,7 +130,7 @@ def test_patterns() -> None:
         catalog.expand(["nothing-like-this*"])
 
 
-def test_there_are_as_many_models_as_there_should_be() -> None:
+def test_the_number_of_models() -> None:
     need("torchvision", "timm", "transformers")
     assert len(catalog.names("torchvision")) == 80
     assert len(catalog.names("torchvision", "segmentation")) == 6
@@ -171,7 +171,7 @@ def test_a_factory_with_inputs(name: str, arguments: int, keywords: list[str], f
         assert entry.name == f"factories.{name}"
 
 
-@pytest.mark.parametrize("name", ["alone", "Tiny", "made"])
+@pytest.mark.parametrize("name", ["alone", "Tiny", "instance"])
 def test_a_factory_without_inputs_takes_a_shape(name: str, factories: pathlib.Path) -> None:
     entry = catalog.resolve(f"factories:{name}", shape=(5, 8))
     args, kwargs = entry.inputs(seed=1)
@@ -184,17 +184,17 @@ def test_a_factory_without_inputs_takes_a_shape(name: str, factories: pathlib.Pa
     ("address", "reason"),
     [
         ("factories:nothing", "no model at 'factories:nothing'"),
-        ("no_such_module:made", "No module named 'no_such_module'"),
-        ("no_such_file.py:made", "no_such_file.py"),
+        ("no_such_module:tiny", "No module named 'no_such_module'"),
+        ("no_such_file.py:tiny", "no_such_file.py"),
     ],
 )
-def test_a_factory_that_is_not_there_is_named(address: str, reason: str, factories: pathlib.Path) -> None:
+def test_a_missing_factory_is_named(address: str, reason: str, factories: pathlib.Path) -> None:
     with pytest.raises(FactoryError, match=reason):
         catalog.resolve(address)
 
 
-def test_a_factory_must_give_a_module(factories: pathlib.Path) -> None:
-    with pytest.raises(FactoryError, match="gives int"):
+def test_a_factory_must_return_a_module(factories: pathlib.Path) -> None:
+    with pytest.raises(FactoryError, match="returns int"):
         catalog.resolve("factories:wrong").build()
 
 
@@ -260,7 +260,7 @@ def test_without_a_network_a_hub_name_says_what_to_do(monkeypatch: pytest.Monkey
         catalog.resolve("nobody/nothing")
 
 
-def test_an_argument_of_which_nothing_is_known_is_named() -> None:
+def test_an_unknown_argument_is_named() -> None:
     class Odd(torch.nn.Module):
         def forward(self, input_ids, wind_direction, labels=None):
             pass
@@ -285,7 +285,7 @@ def test_an_argument_of_which_nothing_is_known_is_named() -> None:
         ("LlavaForConditionalGeneration", {"input_ids": (1, 608), "pixel_values": (1, 3, 336, 336)}),
     ],
 )  # fmt: skip
-def test_models_of_transformers_are_fed_what_they_read(name: str, keywords: dict) -> None:
+def test_models_of_transformers_get_their_inputs(name: str, keywords: dict) -> None:
     need("transformers")
     _, given = catalog.resolve(name).inputs(seed=0)
     assert {key: tuple(values.shape) for key, values in given.items()} == keywords
@@ -300,19 +300,19 @@ def test_models_of_transformers_are_fed_what_they_read(name: str, keywords: dict
 def test_a_fake_model_has_all_parameters_and_no_memory(name: str) -> None:
     need("torchvision", "timm", "transformers")
     entry = catalog.resolve(name)
-    with fake(entry) as made, torch.no_grad():
-        assert all(parameter.device.type == "cpu" for parameter in made.model.parameters())
+    with fake(entry) as faked, torch.no_grad():
+        assert all(parameter.device.type == "cpu" for parameter in faked.model.parameters())
         (output, *_) = zoo.tensors(
-            dict(made.model(*made.arguments, **made.keywords)) if "Llama" in name else made.model(*made.arguments)
+            dict(faked.model(*faked.arguments, **faked.keywords)) if "Llama" in name else faked.model(*faked.arguments)
         )
-        count = sum(parameter.numel() for parameter in made.model.parameters())
+        count = sum(parameter.numel() for parameter in faked.model.parameters())
     assert type(output).__name__ == "FakeTensor"
     published = {"resnet18": 11.69, "torchvision:regnet_y_128gf": 644.81}
     if name in published:
         assert count / 1e6 == pytest.approx(published[name], abs=0.006)
 
 
-def test_a_fake_model_leaves_the_real_world_as_it_was() -> None:
+def test_a_fake_model_has_no_side_effects() -> None:
     need("torchvision")
     with fake(catalog.resolve("resnet18")):
         pass
@@ -323,11 +323,11 @@ def test_a_fake_model_leaves_the_real_world_as_it_was() -> None:
 
 def test_tied_weights_stay_tied_without_values() -> None:
     need("transformers")
-    with fake(catalog.resolve("GPT2LMHeadModel")) as made:
-        assert made.model.lm_head.weight is made.model.transformer.wte.weight
+    with fake(catalog.resolve("GPT2LMHeadModel")) as faked:
+        assert faked.model.lm_head.weight is faked.model.transformer.wte.weight
 
 
-def test_catalog_imports_no_library_before_it_is_asked() -> None:
+def test_catalog_imports_no_library_before_it_is_needed() -> None:
     code = """
 import sys, json
 from torch_ttnn.zoo import catalog

@@ -1,4 +1,4 @@
-"""Every model of the zoo can be built and run, has the stated size, and gives meaningful results."""
+"""Every model of the zoo can be built and run, has the stated size, and returns meaningful results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import torch
 
 from tests.zoo.installed import need, need_source
 from torch_ttnn import zoo
-from torch_ttnn.zoo.fake import hollow
+from torch_ttnn.zoo.fake import on_meta
 from torch_ttnn.zoo.sources import Torchvision, library
 from torch_ttnn.zoo.torchvision_ops import ensure_operators
 from torch_ttnn.zoo.trained.entries import ENTRIES as TRAINED
@@ -23,8 +23,8 @@ from torch_ttnn.zoo.trained.entries import ENTRIES as TRAINED
 # Parameters of every model, of the published size or of the config that its sentence describes.
 with (pathlib.Path(__file__).parent / "parameters.csv").open(encoding="utf-8") as file:
     PARAMETERS = {row["model"]: int(row["parameters"]) for row in csv.DictReader(file)}
-SAMPLE = random.Random(5).sample(sorted(PARAMETERS), 16)  # whose parameters are counted in every run
-READS_VALUES = ("swinv2_tiny_window8_256", "ssdlite320_mobilenet_v3_large")  # when they are made: not without any
+SAMPLE = random.Random(5).sample(sorted(PARAMETERS), 16)  # parameters counted in every run
+READS_VALUES = ("swinv2_tiny_window8_256", "ssdlite320_mobilenet_v3_large")  # in their constructors
 
 QUICK = [
     "mnist-cnn", "resnet18-32px", "mobilenetv2", "vit-base-2L", "segformer-b0-128px", "detr-2L", "yolos-2L",
@@ -82,7 +82,7 @@ def marked(names: Iterable[str], quick: Collection[str]) -> list[Any]:
 def test_a_model_has_as_many_parameters_as_the_published_one(name: str) -> None:
     entry = zoo.find(name)
     need_source(entry)
-    model = entry.architecture.blank() if name in READS_VALUES else hollow(entry)
+    model = entry.architecture.blank() if name in READS_VALUES else on_meta(entry)
     assert sum(parameter.numel() for parameter in model.parameters()) == PARAMETERS[name]
 
 
@@ -97,7 +97,7 @@ def test_sizes_that_torchvision_publishes() -> None:
 
 
 @pytest.mark.parametrize("name", ["mnist-cnn", "resnet18-32px", "qwen2-2L", "mamba-2L"])
-def test_one_seed_gives_the_same_weights_another_seed_others(name: str) -> None:
+def test_weights_are_determined_by_the_seed(name: str) -> None:
     entry = zoo.find(name)
     need_source(entry)
     before = torch.random.get_rng_state()
@@ -122,7 +122,7 @@ def test_no_parameter_is_one_constant(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["resnet18-32px", "mobilenetv2", "vit-base-2L", "detr-2L"])
 def test_rounding_to_bfloat16_changes_little(name: str) -> None:
-    """Else PCC would measure the chaos of random weights in place of the compiler."""
+    """Otherwise PCC would measure how random weights amplify errors, not the compiler."""
     entry = zoo.find(name)
     need_source(entry)
     model = entry.build()
@@ -132,7 +132,7 @@ def test_rounding_to_bfloat16_changes_little(name: str) -> None:
     assert 0.99 < correlation(exact, run(entry, model, seed=1)[0]) < 1
 
 
-def test_inputs_have_the_batch_and_length_asked_for() -> None:
+def test_inputs_have_the_requested_batch_and_length() -> None:
     _, keywords = zoo.find("codegen-350M").inputs(seed=0)
     assert keywords["input_ids"].shape == (1, 64)
     _, keywords = zoo.find("codegen-350M").inputs(seed=0, length=128, batch=3)
@@ -186,7 +186,7 @@ def test_every_model_has_its_parameters_counted() -> None:
     assert set(PARAMETERS) == set(zoo.names()) - {entry.name for entry in TRAINED}
 
 
-def test_there_are_models_enough_to_show_and_to_train() -> None:
+def test_there_are_enough_models() -> None:
     assert len(zoo.entries()) >= 200
     assert len(zoo.entries(train=True)) >= 30
     assert {entry.name for entry in zoo.entries("resnet", train=True)} >= {"resnet18", "resnet50"}

@@ -31,11 +31,11 @@ AHEAD = torch.eye(4)  # a camera at the origin that looks along z
 )
 def test_shapes(network: type[nn.Module], given: tuple[int, ...], wanted: list) -> None:
     with torch.no_grad():
-        made = network().eval()(torch.rand(given))
-    assert [tuple(each.shape) for each in (made if isinstance(made, list) else [made])] == wanted
+        result = network().eval()(torch.rand(given))
+    assert [tuple(each.shape) for each in (result if isinstance(result, list) else [result])] == wanted
 
 
-def test_layers_of_hardnet_see_back_by_powers_of_two() -> None:
+def test_layers_of_hardnet_read_back_by_powers_of_two() -> None:
     assert [hardnet.links(layer) for layer in (1, 2, 3, 4, 6, 8)] == [[0], [1, 0], [2], [3, 2, 0], [5, 4], [7, 6, 4, 0]]
     assert [hardnet.width(layer, 64, 14) for layer in (0, 1, 2, 4, 8)] == [64, 14, 24, 40, 68]
 
@@ -48,7 +48,7 @@ def test_only_the_brain_has_probabilities() -> None:
     assert car.min() < 0
 
 
-def test_boxes_of_yolo_lie_around_their_cells() -> None:
+def test_boxes_of_yolo_are_around_their_cells() -> None:
     torch.manual_seed(0)
     with torch.no_grad():
         boxes = YOLOv5s().eval()(torch.rand(1, 3, 64, 64))[0]
@@ -63,25 +63,25 @@ def test_boxes_of_yolo_lie_around_their_cells() -> None:
 
 def scene(centres: list[list[float]], colours: list[list[float]], opacity: float = 10.0) -> GaussianScene:
     """Small round Gaussians, each of one colour."""
-    made = GaussianScene(gaussians=len(centres), pixels=16)
+    result = GaussianScene(gaussians=len(centres), pixels=16)
     with torch.no_grad():
-        made.centres.copy_(torch.tensor(centres))
-        made.log_scales.fill_(-2.0)
-        made.turns.copy_(torch.tensor([1.0, 0, 0, 0]))
-        made.opacities.fill_(opacity)
-        made.colours.zero_()
-        made.colours[:, 0] = (torch.tensor(colours) - 0.5) / 0.28209479  # the harmonic that is the same everywhere
-    return made
+        result.centres.copy_(torch.tensor(centres))
+        result.log_scales.fill_(-2.0)
+        result.turns.copy_(torch.tensor([1.0, 0, 0, 0]))
+        result.opacities.fill_(opacity)
+        result.colours.zero_()
+        result.colours[:, 0] = (torch.tensor(colours) - 0.5) / 0.28209479  # the constant harmonic
+    return result
 
 
-def seen(made: GaussianScene) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def rendered(gaussians: GaussianScene) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     with torch.no_grad():
-        colour, depth, coverage = made(AHEAD)
+        colour, depth, coverage = gaussians(AHEAD)
     return colour.reshape(16, 16, 3), depth.reshape(16, 16), coverage.reshape(16, 16)
 
 
 def test_a_gaussian_is_where_it_should_be() -> None:
-    colour, depth, coverage = seen(scene([[0.6, -0.6, 3.0]], [[1.0, 0.0, 0.5]]))
+    colour, depth, coverage = rendered(scene([[0.6, -0.6, 3.0]], [[1.0, 0.0, 0.5]]))
     right, down = (coverage * torch.arange(16.0)).sum() / coverage.sum(), (coverage.T * torch.arange(16.0)).sum()
     assert right > 9  # x to the right
     assert down / coverage.sum() < 6  # y down
@@ -91,30 +91,30 @@ def test_a_gaussian_is_where_it_should_be() -> None:
     assert coverage.min() >= 0 and coverage.max() <= 0.99
 
 
-def test_the_nearer_hides_the_farther_in_whatever_order_they_are_kept() -> None:
+def test_the_nearer_hides_the_farther_in_any_storage_order() -> None:
     near, far = [0.0, 0.0, 2.0], [0.0, 0.0, 4.0]
     red, green = [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]
-    for made in (scene([near, far], [red, green]), scene([far, near], [green, red])):
-        colour, _, _ = seen(made)
+    for result in (scene([near, far], [red, green]), scene([far, near], [green, red])):
+        colour, _, _ = rendered(result)
         assert colour[8, 8, 0] > 8 * colour[8, 8, 1]
 
 
 def test_turning_a_long_gaussian_turns_its_picture() -> None:
-    made = scene([[0.0, 0.0, 3.0]], [[1.0, 1.0, 1.0]])
+    result = scene([[0.0, 0.0, 3.0]], [[1.0, 1.0, 1.0]])
     with torch.no_grad():
-        made.log_scales[0, 0] = -0.5
-        flat = seen(made)[2]
-        made.turns.copy_(torch.tensor([1.0, 0, 0, 1.0]))  # a quarter turn around z, of any length
-        upright = seen(made)[2]
+        result.log_scales[0, 0] = -0.5
+        flat = rendered(result)[2]
+        result.turns.copy_(torch.tensor([1.0, 0, 0, 1.0]))  # a quarter turn around z, of any length
+        upright = rendered(result)[2]
     assert torch.allclose(upright, flat.T, atol=1e-5)
     assert flat.sum(0).count_nonzero() >= flat.sum(1).count_nonzero()
 
 
 def test_quaternions_are_rotations() -> None:
     torch.manual_seed(0)
-    made = rotations(torch.randn(5, 4))
-    assert torch.allclose(made @ made.transpose(1, 2), torch.eye(3).expand(5, 3, 3), atol=1e-6)
-    assert torch.allclose(torch.linalg.det(made), torch.ones(5))
+    result = rotations(torch.randn(5, 4))
+    assert torch.allclose(result @ result.transpose(1, 2), torch.eye(3).expand(5, 3, 3), atol=1e-6)
+    assert torch.allclose(torch.linalg.det(result), torch.ones(5))
 
 
 def test_cameras_look_at_the_middle_of_the_scene() -> None:

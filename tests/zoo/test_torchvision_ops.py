@@ -119,12 +119,12 @@ def test_gradients_of_pooled_regions() -> None:
     assert torch.autograd.gradcheck(lambda values: pool(values, boxes, 0.5, 2, 2, 2, True), features)
 
 
-def test_detection_models_can_be_made_and_run() -> None:
+def test_detection_models_can_be_built_and_run() -> None:
     need("torchvision")
     from torch_ttnn.zoo import catalog
 
     entry = catalog.resolve("torchvision:fasterrcnn_mobilenet_v3_large_320_fpn", shape=(1, 3, 64, 64))
-    model = entry.build(lively=False)
+    model = entry.build(randomise=False)
     arguments, _ = entry.inputs(seed=0)
     with torch.no_grad():
         (found,) = model(*arguments)

@@ -25,8 +25,8 @@ NEEDED = {  # what the tasks read
     "minilm-l6-trained": (MINILM, WORDNET),
     "efficientnet-lite0-trained": (EFFICIENTNET, FOOLBOX, CIFAR10),
 }
-LARGEST = 25_000_000  # bytes of all weights that are kept
-REACHED = {"mnist-cnn-trained": 99.0, "resnet18-cifar10": 90.0}  # by the weights that are kept, in per cent
+LARGEST = 25_000_000  # bytes of all committed weights
+REACHED = {"mnist-cnn-trained": 99.0, "resnet18-cifar10": 90.0}  # accuracy of the committed weights in percent
 ALLOWED = 0.5  # points between torch and device
 
 
@@ -56,10 +56,10 @@ def test_every_trained_model_has_a_task() -> None:
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_a_model_has_its_weights_whatever_the_seed(name: str) -> None:
+def test_a_model_has_its_weights_for_any_seed(name: str) -> None:
     model = built(name)
     assert not any(module.training for module in model.modules())
-    again = zoo.find(name).build(seed=1, lively=False).state_dict()
+    again = zoo.find(name).build(seed=1, randomise=False).state_dict()
     assert all(torch.equal(values, again[key]) for key, values in model.state_dict().items())
 
 
@@ -73,7 +73,7 @@ def test_a_model_takes_the_inputs_of_its_row(name: str) -> None:
     assert len(result) == 2
 
 
-def test_other_weights_can_be_given(tmp_path: pathlib.Path) -> None:
+def test_other_weights_can_be_loaded(tmp_path: pathlib.Path) -> None:
     from safetensors.torch import save_file
 
     entry = zoo.find("mnist-cnn-trained")
@@ -98,7 +98,7 @@ def test_weights_are_small_enough_to_keep() -> None:
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_weights_are_bfloat16_and_say_what_made_them(name: str) -> None:
+def test_weights_are_bfloat16_and_contain_their_recipe(name: str) -> None:
     from safetensors.torch import load_file
 
     kinds = {values.dtype for values in load_file(weights_file(name)).values()}
@@ -109,8 +109,8 @@ def test_weights_are_bfloat16_and_say_what_made_them(name: str) -> None:
     assert float(known["accuracy, bfloat16 weights"].rstrip(" %")) >= REACHED[name]
 
 
-def test_digits_of_a_few_strokes_are_read() -> None:
-    """Simple shapes, drawn here: the weights know a one from a zero without any data set."""
+def test_digits_of_a_few_strokes_are_recognised() -> None:
+    """Simple shapes, drawn here: a one and a zero, without any data set."""
     pixels = torch.zeros(2, 1, 28, 28, dtype=torch.uint8)
     rows, columns = torch.meshgrid(torch.arange(28) - 13.5, torch.arange(28) - 13.5, indexing="ij")
     ring = ((rows / 9) ** 2 + (columns / 6.5) ** 2).sqrt()
@@ -120,14 +120,14 @@ def test_digits_of_a_few_strokes_are_read() -> None:
         assert built("mnist-cnn-trained")(networks.mnist_input(pixels)).argmax(1).tolist() == [0, 1]
 
 
-def test_digits_get_a_margin() -> None:
+def test_digits_are_padded() -> None:
     prepared = networks.mnist_input(torch.full((1, 1, 28, 28), 255, dtype=torch.uint8))
     assert prepared.shape == (1, 1, 32, 32)
     assert prepared[0, 0, 0, 0] == pytest.approx(-0.1307 / 0.3081, abs=1e-4)
     assert prepared[0, 0, 2, 2] == pytest.approx((1 - 0.1307) / 0.3081, abs=1e-4)
 
 
-def test_texts_that_mean_the_same_are_near() -> None:
+def test_texts_with_the_same_meaning_have_similar_vectors() -> None:
     needs(MINILM)
     model = built("minilm-l6-trained")
     texts = ["A man is playing a guitar.", "Someone plays an instrument.", "The stock market fell on Monday."]
@@ -175,7 +175,7 @@ def corners(batch: torch.Tensor) -> torch.Tensor:
 
 
 def test_a_task_scores_both(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten digits in many copies; the other model takes a one for a two."""
+    """Ten digits in many copies; the other model confuses a one with a two."""
     labels = torch.arange(10).repeat(12)
     pixels = (labels * 28).to(torch.uint8)[:, None, None, None].expand(-1, 1, 28, 28)
     monkeypatch.setattr(images, "mnist", lambda part: images.Images(pixels, labels))
@@ -224,7 +224,7 @@ def test_a_noun_is_found_among_those_of_its_group(monkeypatch: pytest.MonkeyPatc
         return torch.eye(45)[input_ids]
 
     def confused(input_ids: torch.Tensor) -> torch.Tensor:
-        """Takes each noun for the one of the group before: no harm, as that one is no choice."""
+        """Confuses each noun with one of the previous group, which is not a candidate."""
         return torch.eye(45)[input_ids % 20]
 
     (task,) = tasks.reverse_dictionary(exact, confused)

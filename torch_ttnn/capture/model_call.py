@@ -53,14 +53,14 @@ class ModelCall:
         keywords: dict[str, Any] = {}
         if args is not None:
             if positional:
-                raise TypeError("arguments of the model were given both in order and as args=")
+                raise TypeError("pass the positional arguments of the model either in order or as args=, not both")
             given = _as_tuple(args)
         else:
-            given, keywords = _apart(positional)
+            given, keywords = _split(positional)
         for more in (kwargs or {}, named or {}):
-            twice = sorted(set(more) & set(keywords))
-            if twice:
-                raise TypeError(f"the argument {twice[0]!r} of the model was given twice")
+            repeated = sorted(set(more) & set(keywords))
+            if repeated:
+                raise TypeError(f"the argument {repeated[0]!r} of the model is passed twice")
             keywords.update(more)
         if isinstance(model, torch.export.ExportedProgram):
             if not given and not keywords:
@@ -75,7 +75,7 @@ def _as_tuple(args: Any) -> tuple:
     return tuple(args)
 
 
-def _apart(positional: tuple) -> tuple[tuple, dict[str, Any]]:
+def _split(positional: tuple) -> tuple[tuple, dict[str, Any]]:
     """Positional and keyword arguments, in any of the accepted forms."""
     if len(positional) == 1 and isinstance(positional[0], Mapping):
         return (), dict(positional[0])
@@ -89,7 +89,7 @@ def _apart(positional: tuple) -> tuple[tuple, dict[str, Any]]:
 
 def _example_inputs(program: torch.export.ExportedProgram) -> tuple[tuple, dict[str, Any]]:
     if program.example_inputs is None:
-        raise TypeError("the exported program has no example inputs; give arguments to call it with")
+        raise TypeError("the exported program has no example inputs; pass arguments to call it with")
     args, kwargs = program.example_inputs
     return tuple(args), dict(kwargs)
 

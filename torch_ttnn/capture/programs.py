@@ -31,7 +31,7 @@ from torch_ttnn.options import TorchTtnnOption
 FORWARD, BACKWARD, INFERENCE = "forward", "backward", "inference"
 UNKNOWN_VALUES = (
     "The model has no values and was captured as several graphs: zeros replaced the results of each graph, "
-    "so a branch that depends on values may go another way."
+    "so branches that depend on values may differ."
 )
 NOTHING = "nothing was compiled: the model has no operation on tensors that torch.compile captures"
 
@@ -58,7 +58,7 @@ class Captured:
         return [UNKNOWN_VALUES] if self.without_values and self.graphs > 1 else []
 
     def __call__(self, graph_module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
-        self.watch.look()
+        self.watch.update()
         self.graphs += 1
         number = f" {self.graphs}" if self.graphs > 1 else ""
         return compile_captured(
@@ -76,8 +76,8 @@ def capture_call(call: ModelCall) -> Captured:
     options = dataclasses.replace(call.options, cache_dir="", bypass_compile=False, export_code=None, warn=False)
     captured = Captured(options)
     stand_ins = addressed(call.model, call.args, call.kwargs)
-    with stand_ins as (args, kwargs, captured.without_values), _own_history(), captured.watch:
-        torch.compile(_fresh_caller(), backend=captured, **_apart_from_others())(call.model, args, kwargs)
+    with stand_ins as (args, kwargs, captured.without_values), _separate_history(), captured.watch:
+        torch.compile(_fresh_caller(), backend=captured, **_isolation())(call.model, args, kwargs)
     if not captured.found:
         raise TorchTtnnError("\n".join([NOTHING, *[f"  {each}" for each in captured.missed]]))
     return captured
@@ -88,22 +88,22 @@ def capture(model: Any, args: tuple = (), kwargs: dict[str, Any] | None = None, 
     return capture_call(ModelCall.of(model, args=args, kwargs=kwargs, options=options))
 
 
-def _apart_from_others() -> dict[str, Any]:
-    """Settings that give this compile its own recompile limit, in versions of torch that have them."""
+def _isolation() -> dict[str, Any]:
+    """Settings for a separate recompile limit, in versions of torch that have one."""
     return {"isolate_recompiles": True} if "isolate_recompiles" in inspect.signature(torch.compile).parameters else {}
 
 
 @contextmanager
-def _own_history() -> Iterator[None]:
+def _separate_history() -> Iterator[None]:
     """Hide the sizes of other calls from Dynamo, which would make sizes symbolic, and this call's sizes from others."""
     state = get_code_state()
-    held = dict(state)
+    saved = dict(state)
     state.clear()
     try:
         yield
     finally:
         state.clear()
-        state.update(held)
+        state.update(saved)
 
 
 def _fresh_caller() -> Callable[..., Any]:

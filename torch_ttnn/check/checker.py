@@ -1,7 +1,7 @@
 """`torch_ttnn.check`: checks every call of a program with the real `ttnn` on a mock card.
 
 The real library checks arguments and infers output specs without hardware. Each distinct call is checked once, with the
-same text as in the program, on tensors made from the compiler's specs.
+same text as in the program, on tensors created from the compiler's specs.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Finding:
             [f"    ttnn: {self.real}"]
             if self.verdict == REJECTED
             else [
-                f"    ttnn gives {self.real}",
-                f"    the compiler took {self.ours}",
+                f"    ttnn returns {self.real}",
+                f"    the compiler expects {self.ours}",
             ]
         )
         return "\n".join([*lines, f"    in {self.program}{', from ' + self.source if self.source else ''}"])
@@ -85,10 +85,10 @@ class Check:
 
     def __str__(self) -> str:
         lines = [
-            f"{self.calls} calls, {self.asked} distinct ones put to ttnn {self.version}: "
+            f"{self.calls} calls, {self.asked} distinct, checked with ttnn {self.version}: "
             f"{len(self.rejected)} rejected, {len(self.findings) - len(self.rejected)} typed differently"
         ]
-        lines += [f"not asked, {count} times: {reason}" for reason, count in self.not_asked.items()]
+        lines += [f"not checked, {count} times: {reason}" for reason, count in self.not_asked.items()]
         return "\n".join([*lines, *map(str, self.findings)])
 
 
@@ -128,28 +128,28 @@ class Checker:
     def __init__(self, python: str) -> None:
         self.result = Check(environment.installed_version(python))
         self._python = python
-        self._partners: dict[str, _Partner] = {}
+        self._libraries: dict[str, _RealLibrary] = {}
 
     def __enter__(self) -> Checker:
         return self
 
     def __exit__(self, *error: object) -> None:
-        for partner in self._partners.values():
-            partner.close()
+        for library in self._libraries.values():
+            library.close()
 
     def put(self, programs: Iterable[Any], names: Sequence[str] = ()) -> list[Finding]:
         """Check these programs; returns the findings."""
         before = len(self.result.findings)
         for number, program in enumerate(programs):
             board = _mock_board(program.target.typing.board)
-            if board not in self._partners:
-                self._partners[board] = _Partner(self._python, board)
+            if board not in self._libraries:
+                self._libraries[board] = _RealLibrary(self._python, board)
             name = names[number] if number < len(names) else f"program {number + 1}"
             for graph in (program.lowered.prepare, program.lowered.main):
                 for node in graph.nodes:
                     if PATH.on(node):
-                        _check_call(node, name, self._partners[board], self.result)
-        self.result.asked = sum(partner.asked for partner in self._partners.values())
+                        _check_call(node, name, self._libraries[board], self.result)
+        self.result.asked = sum(library.asked for library in self._libraries.values())
         return self.result.findings[before:]
 
 
@@ -160,9 +160,9 @@ def real_python(install: bool = False) -> str:
     if found or install:
         return found or environment.ttnn_python(version)
     raise NoRealTtnn(
-        f"check asks the real ttnn {version}, and no Python that has it was found. Set {environment.PYTHON_VARIABLE} "
+        f"check needs the real ttnn {version}, and no Python that has it was found. Set {environment.PYTHON_VARIABLE} "
         f"to a Python with `pip install ttnn=={version}` (there are wheels for Python "
-        f"{' and '.join(reversed(environment.WHEEL_PYTHONS))}), or call check(..., install=True) to have one made in "
+        f"{' and '.join(reversed(environment.WHEEL_PYTHONS))}), or call check(..., install=True) to create one in "
         f"{environment.cache_folder()}."
     )
 
@@ -174,13 +174,13 @@ def _mock_board(board: Any) -> str:
     for name, cluster in mock_card.CLUSTERS.items():
         if cluster["arch"].upper() == board.arch.name and cluster["chips"] == 1:
             return name
-    raise NoRealTtnn(f"ttnn {ttnn_version()} does not know the chip of {board.name}, so there is nobody to ask")
+    raise NoRealTtnn(f"ttnn {ttnn_version()} does not know the chip of {board.name}, so its calls cannot be checked")
 
 
 # -- one call ---------------------------------------------------------------------------------------------------------
 
 
-class _Partner:
+class _RealLibrary:
     """The real library on one mock card; answers are cached."""
 
     def __init__(self, python: str, board: str) -> None:
@@ -214,14 +214,14 @@ class _Name(DeviceMarker):
         return self.name
 
 
-def _check_call(node: torch.fx.Node, program: str, partner: _Partner, result: Check) -> None:
+def _check_call(node: torch.fx.Node, program: str, library: _RealLibrary, result: Check) -> None:
     result.calls += 1
-    reason = _cannot_ask(node, partner)
+    reason = _cannot_ask(node, library)
     if reason:
         result.not_asked[reason] = result.not_asked.get(reason, 0) + 1
         return
     question = _Question(node)
-    answer = partner.ask(question.text)
+    answer = library.ask(question.text)
     ours = exchange.describe(ttnn_emulator, SPEC[node])
     if answer["ok"] and answer["out"] == ours:
         return
@@ -238,16 +238,16 @@ def _check_call(node: torch.fx.Node, program: str, partner: _Partner, result: Ch
     )
 
 
-def _cannot_ask(node: torch.fx.Node, partner: _Partner) -> str:
+def _cannot_ask(node: torch.fx.Node, library: _RealLibrary) -> str:
     path = PATH[node]
     if path in NOT_ASKED:
         return f"{path}: {NOT_ASKED[path]}"
     if path == "ttnn.from_torch":
-        if not partner.has_torch:
+        if not library.has_torch:
             return "ttnn.from_torch: the Python of the real library has no torch"
         val = node.all_input_nodes[0].meta.get("val")
         is_small = isinstance(val, torch.Tensor) and val.numel() <= LARGEST_UPLOAD
-        return "" if is_small else "ttnn.from_torch: too large to make up"
+        return "" if is_small else "ttnn.from_torch: too large to allocate"
     return ""
 
 
@@ -276,21 +276,21 @@ class _Question:
             source = self._source(node)
             name = self._names[node] = _Name(f"t{len(self._names)}")
             self._lines.append(f"{name} = {source}")
-            self.arguments.append(f"{name}: {_told(SPEC.get(node) if SPEC.on(node) else node.meta.get('val'))}")
+            self.arguments.append(f"{name}: {_summary(SPEC.get(node) if SPEC.on(node) else node.meta.get('val'))}")
         return self._names[node]
 
     def _source(self, node: torch.fx.Node) -> str:
         spec = SPEC.get(node)
         if all(each == each.with_() for each in specs_of(node)):
-            return _made(spec if spec is not None else node.meta.get("val"))
-        maker: Any = PREPARED.get(node) or node
-        if maker.target is operator.getitem:
-            return f"{self._named(maker.args[0])}[{maker.args[1]}]"
-        return self._call(maker)
+            return _creation(spec if spec is not None else node.meta.get("val"))
+        producer: Any = PREPARED.get(node) or node
+        if producer.target is operator.getitem:
+            return f"{self._named(producer.args[0])}[{producer.args[1]}]"
+        return self._call(producer)
 
 
-def _made(item: Any) -> str:
-    """Source that creates such a tensor in the process with the real library."""
+def _creation(item: Any) -> str:
+    """Source that creates such a tensor in the process of the real library."""
     if isinstance(item, Tensor):
         return f"exchange.make_tensor(ttnn, device, {_description(item.spec)!r})"
     if isinstance(item, torch.Tensor):
@@ -298,18 +298,18 @@ def _made(item: Any) -> str:
     if isinstance(item, int):
         return repr(item)
     if isinstance(item, list | tuple):
-        return f"[{', '.join(map(_made, item))}]"
-    raise TorchTtnnError(f"no tensor can be made of {item!r}")
+        return f"[{', '.join(map(_creation, item))}]"
+    raise TorchTtnnError(f"no tensor can be created from {item!r}")
 
 
 def _description(spec: Spec) -> list[Any]:
-    made = [list(spec.shape), spec.dtype.name.lower(), spec.layout.name, exchange.describe_memory(spec.memory_config)]
-    return made if spec.on_device else [*made, "host"]
+    fields = [list(spec.shape), spec.dtype.name.lower(), spec.layout.name, exchange.describe_memory(spec.memory_config)]
+    return fields if spec.on_device else [*fields, "host"]
 
 
-def _told(item: Any) -> str:
+def _summary(item: Any) -> str:
     if isinstance(item, Tensor):
         return item.spec.brief()
     if isinstance(item, torch.Tensor):
         return f"{brief(item)} host"
-    return ", ".join(map(_told, item)) if isinstance(item, Sequence) else repr(item)
+    return ", ".join(map(_summary, item)) if isinstance(item, Sequence) else repr(item)

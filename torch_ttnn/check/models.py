@@ -24,22 +24,22 @@ from ttnn_emulator.conformance.report import with_releases
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m torch_ttnn.check", description=__doc__)
-    parser.add_argument("models", nargs="*", help="names of the zoo; all of them by default")
+    parser.add_argument("models", nargs="*", help="names of models in the zoo (default: all)")
     parser.add_argument(
         "--ttnn",
         action="append",
         metavar="VERSION",
-        help=f"a release to ask, any number of times; {ttnn_version()} by default. Each is installed once, in an "
-        "environment of its own",
+        help=f"a release to check with (repeatable; default {ttnn_version()}). Each is installed once, in a "
+        "separate environment",
     )
-    parser.add_argument("--page", type=Path, help="write the table of releases into this page, between its marks")
+    parser.add_argument("--page", type=Path, help="write the table of releases into this page, between its markers")
     arguments = parser.parse_args(argv)
     console = Console(emoji=False, highlight=False)
     chosen = arguments.models or zoo.names()
     with ExitStack() as stack:
         versions = arguments.ttnn or [ttnn_version()]
         checkers = [stack.enter_context(Checker(environment.ttnn_python(version))) for version in versions]
-        _put(chosen, checkers, console)
+        _check(chosen, checkers, console)
         results = [checker.result for checker in checkers]
     for result in results:
         console.print(str(result).splitlines()[0])
@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 1 if any(not result.ok for result in results) else 0
 
 
-def _put(names: Sequence[str], checkers: Sequence[Checker], console: Console) -> None:
+def _check(names: Sequence[str], checkers: Sequence[Checker], console: Console) -> None:
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=len(names))
         for name in names:
@@ -73,7 +73,7 @@ def _put(names: Sequence[str], checkers: Sequence[Checker], console: Console) ->
 def releases_table(results: Sequence[Check], models: int) -> str:
     """A Markdown table of the calls that each release accepts."""
     lines = [
-        f"All calls of the compiled programs of {models} models, put to each release on a mock n150:",
+        f"All calls of the compiled programs of {models} models, checked with each release on a mock n150:",
         "",
         "| ttnn | calls | distinct | rejected | typed differently | |",
         "|:--|--:|--:|--:|--:|:--|",

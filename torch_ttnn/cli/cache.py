@@ -21,7 +21,7 @@ programs      compiled programs, so that other processes need not recompile the 
 kernels       the emulator's kernels, compiled by numba for this machine
 environments  releases of the real ttnn with their own torch, created by `make card` and `make conformance`
 
-`clear` removes programs and kernels unless --kind is given; environments take long to create again.
+`clear` removes programs and kernels unless --kind is given; environments take long to recreate.
 
 examples
   torch-ttnn cache
@@ -30,7 +30,7 @@ examples
   torch-ttnn cache --json
 """
 KINDS = ("programs", "kernels", "environments")
-REMADE_SOON = ("programs", "kernels")
+QUICK_TO_REBUILD = ("programs", "kernels")
 PARAMETERS: list[click.Parameter] = [
     Argument(
         "action",
@@ -46,7 +46,7 @@ PARAMETERS: list[click.Parameter] = [
 
 
 @dataclasses.dataclass
-class Kept:
+class CachedFiles:
     """Files of one kind."""
 
     kind: str
@@ -67,7 +67,7 @@ def run(options: Options) -> int:
 
 
 def _list(options: Options) -> int:
-    found = [kept.to_json() for kept in look(options.kind or KINDS)]
+    found = [kept.to_json() for kept in cached(options.kind or KINDS)]
     if options.json:
         print(json.dumps(found, indent=1))
         return 0
@@ -81,15 +81,15 @@ def _list(options: Options) -> int:
 
 
 def _clear(options: Options) -> int:
-    chosen = look(options.kind or REMADE_SOON)
-    told = [kept.to_json() for kept in chosen]
-    if not any(row["files"] for row in told):
-        print(json.dumps(told, indent=1) if options.json else "nothing is kept")
+    chosen = cached(options.kind or QUICK_TO_REBUILD)
+    rows = [kept.to_json() for kept in chosen]
+    if not any(row["files"] for row in rows):
+        print(json.dumps(rows, indent=1) if options.json else "nothing is cached")
         return 0
     if not options.yes:
         if not sys.stdin.isatty():
-            raise choices.BadChoice("there is no terminal to ask for confirmation: give --yes to remove without it")
-        for row in told:
+            raise choices.BadChoice("there is no terminal to ask for confirmation: pass --yes to remove without it")
+        for row in rows:
             click.echo(f"{row['kind']}: {row['files']} files, {size_text(row['bytes'])}, in {row['folder']}", err=True)
         if not click.confirm("remove them?", err=True):
             return 1
@@ -97,15 +97,15 @@ def _clear(options: Options) -> int:
         for path in kept.paths:
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     if options.json:
-        print(json.dumps(told, indent=1))
+        print(json.dumps(rows, indent=1))
     else:
-        for row in told:
+        for row in rows:
             print(f"removed {row['files']} files of {row['kind']}, {size_text(row['bytes'])}")
     return 0
 
 
-def look(kinds: tuple[str, ...] | list[str] = KINDS) -> list[Kept]:
-    """What is cached, by kind."""
+def cached(kinds: tuple[str, ...] | list[str] = KINDS) -> list[CachedFiles]:
+    """The cached files by kind."""
     finders = {"programs": _programs, "kernels": _kernels, "environments": _environments}
     return [finders[kind]() for kind in KINDS if kind in kinds]
 
@@ -120,24 +120,24 @@ def user_folder() -> pathlib.Path:
     return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "torch_ttnn"
 
 
-def _programs() -> Kept:
+def _programs() -> CachedFiles:
     folder = program_folder()
     if folder is None:
-        return Kept("programs", "none: TORCH_TTNN_CACHE_DIR is empty", [])
+        return CachedFiles("programs", "none: TORCH_TTNN_CACHE_DIR is empty", [])
     paths = [path for pattern in ("*.jsonl", "*.safetensors", "*.part") for path in folder.glob(pattern)]
-    return Kept("programs", str(folder), sorted(paths))
+    return CachedFiles("programs", str(folder), sorted(paths))
 
 
-def _environments() -> Kept:
+def _environments() -> CachedFiles:
     folder = user_folder()
     paths = [path for pattern in ("ttnn-*", "mock-*") for path in folder.glob(pattern) if path.is_dir()]
-    return Kept("environments", str(folder), sorted(paths))
+    return CachedFiles("environments", str(folder), sorted(paths))
 
 
-def _kernels() -> Kept:
+def _kernels() -> CachedFiles:
     folders = kernels.folders()
     paths = [path for folder in folders for pattern in ("*.nbi", "*.nbc") for path in folder.glob(pattern)]
-    return Kept("kernels", os.pathsep.join(map(str, folders)), sorted(paths))
+    return CachedFiles("kernels", os.pathsep.join(map(str, folders)), sorted(paths))
 
 
 def _files(folder: pathlib.Path) -> Iterator[pathlib.Path]:

@@ -15,8 +15,8 @@ LIBRARIES = ("torchvision", "timm", "transformers", "zoo")
 TASKS = ("classification", "segmentation", "detection", "video", "optical_flow")
 USE_TORCHVISION = ("torchvision", "timm", "transformers")
 TIMEOUT_SECONDS = 900
-SHARE_OF_MEMORY = 0.8  # of the machine's, for all jobs together, if no limit is given
-WHICH, SIZES, WRITTEN, RUNNING = "which models", "what they are", "what to write", "how to run"
+SHARE_OF_MEMORY = 0.8  # of the machine's, for all jobs together, by default
+WHICH, SIZES, WRITTEN, RUNNING = "models", "sizes and weights", "output", "execution"
 DEVICE_VARIABLE = "TORCH_TTNN_DEVICE"  # as in torch_ttnn.devices, which takes seconds to import
 DEVICE_HELP = '"emulator", "emulator:<board>", "ttnn" or "ttnn:<id>"'
 
@@ -89,7 +89,7 @@ INPUTS: list[click.Parameter] = [
         group=SIZES,
         help="a safetensors file, or a folder with one",
     ),
-    Option("--backward", is_flag=True, group=SIZES, help="gradients too"),
+    Option("--backward", is_flag=True, group=SIZES, help="also compute gradients"),
 ]
 
 
@@ -149,12 +149,12 @@ def chosen_models(options: Options) -> list[str]:
     from torch_ttnn.zoo import catalog
 
     if options.task and options.all != "torchvision":
-        raise BadChoice("--task goes with --all torchvision")
+        raise BadChoice("--task requires --all torchvision")
     names = catalog.expand(options.models)
     for task in options.task or [None]:
         names += catalog.names(options.all, task) if options.all else []
     if not names:
-        raise BadChoice("no model was named; give names, or --all torchvision (torch-ttnn models lists them)")
+        raise BadChoice("name a model, or pass --all torchvision (torch-ttnn models lists them)")
     return list(dict.fromkeys(names))
 
 
@@ -169,7 +169,7 @@ def size_arguments(options: Options) -> dict[str, Any]:
 
 
 def check_weights(options: Options) -> None:
-    """Raise before any job starts if a file of weights was given and is missing or corrupt."""
+    """Raise before any job starts if the file of weights is missing or corrupt."""
     if options.weights is None:
         return
     if not os.path.exists(options.weights):

@@ -30,7 +30,7 @@ from torch_ttnn.cli import (
 from torch_ttnn.errors import UserError
 
 COMMANDS = (stat, report, run, metrics, results, explain, models, demo, doctor, cache, completion)
-GOOD, WRONG_USE, INTERRUPTED = 0, 2, 130  # commands return 1 if some models failed
+SUCCESS, USAGE_ERROR, INTERRUPTED = 0, 2, 130  # commands return 1 if some models failed
 NAME = "torch-ttnn"
 VARIABLE = "_TORCH_TTNN_COMPLETE"  # set by a shell that asks for completions
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
@@ -38,14 +38,14 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
 DESCRIPTION = "PyTorch models on Tenstorrent hardware: what operations they use, and how they run."
 EPILOG = """\
 examples
-  torch-ttnn stat resnet18 bert             which operations do they use? into stat/raw
+  torch-ttnn stat resnet18 bert             record the operations they use, into stat/raw
   torch-ttnn stat --all torchvision -j 2    ... and all of torchvision's
-  torch-ttnn report                         tables, pictures and a page of it: stat/index.html
+  torch-ttnn report                         tables, pictures and a page: stat/index.html
   torch-ttnn run resnet18                   run it on the device, compare with torch
   torch-ttnn metrics --all -j 2             the results table of the whole zoo
   torch-ttnn results metrics --site site    ... as pages
-  torch-ttnn explain resnet18               what the compiler makes of it
-  torch-ttnn doctor                         is everything here and does it work?
+  torch-ttnn explain resnet18               how it is compiled
+  torch-ttnn doctor                         check the installation
 
 `torch-ttnn COMMAND --help` has details. Exit codes: 0 success, 1 some models failed, 2 invalid usage, or a file that
 cannot be read or written.
@@ -64,18 +64,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except BrokenPipeError:  # `torch-ttnn … | head`
         sys.stderr.close()
-        return GOOD
+        return SUCCESS
     except OSError as error:
-        if (told := _told(error)) is None:
+        if (message := _description(error)) is None:
             raise
         with suppress(OSError, ValueError):
             sys.stdout.flush()
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - what could not be written is not tried again at the end
-        print(f"{NAME} {options.command}: {told}", file=sys.stderr)
-        return WRONG_USE
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - Python would write the rest again at exit
+        print(f"{NAME} {options.command}: {message}", file=sys.stderr)
+        return USAGE_ERROR
     except UserError as error:
         print(f"{NAME} {options.command}: {error}", file=sys.stderr)
-        return WRONG_USE
+        return USAGE_ERROR
 
 
 def parse(argv: Sequence[str] | None = None) -> parameters.Options:
@@ -90,19 +90,19 @@ def parse(argv: Sequence[str] | None = None) -> parameters.Options:
     except click.Abort as error:
         raise SystemExit(INTERRUPTED) from error
     if not isinstance(found, parameters.Options):  # help or the version was shown: this is an exit code
-        raise SystemExit(found or GOOD)
+        raise SystemExit(found or SUCCESS)
     return found
 
 
 def program() -> click.Group:
     """The command with all its sub-commands."""
-    made = _Program(
+    group = _Program(
         NAME,
         help=DESCRIPTION,
         epilog=EPILOG,
         context_settings=SETTINGS,
         invoke_without_command=True,
-        callback=_help_if_bare,
+        callback=_help_without_command,
         params=[
             parameters.Option(
                 "--version",
@@ -115,8 +115,8 @@ def program() -> click.Group:
         ],
     )
     for module in COMMANDS:
-        made.add_command(_command(module))
-    return made
+        group.add_command(_command(module))
+    return group
 
 
 class _Program(click.Group):
@@ -148,10 +148,10 @@ def _command(module: ModuleType) -> click.Command:
 
 
 @click.pass_context
-def _help_if_bare(context: click.Context) -> None:
+def _help_without_command(context: click.Context) -> None:
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
-        context.exit(WRONG_USE)  # as click does without a command
+        context.exit(USAGE_ERROR)  # as click does without a command
 
 
 def _version(context: click.Context, parameter: click.Parameter, value: bool) -> None:
@@ -161,9 +161,9 @@ def _version(context: click.Context, parameter: click.Parameter, value: bool) ->
 
 
 # Errors about files that a user can fix. Any other OSError is a bug.
-OF_FILES = {
+FILE_ERRORS = {
     errno.ENOSPC: "the disk is full",
-    errno.EDQUOT: "the quota of this user is used up",
+    errno.EDQUOT: "the disk quota is exceeded",
     errno.EFBIG: "the file is too large",
     errno.EROFS: "the disk is read-only",
     errno.EACCES: "permission denied",
@@ -171,15 +171,15 @@ OF_FILES = {
     errno.ENOENT: "there is no such file or folder",
     errno.ENOTDIR: "a part of the path is not a folder",
     errno.EISDIR: "it is a folder",
-    errno.EEXIST: "a file of that name is in the way",
+    errno.EEXIST: "a file of that name exists",
     errno.ENAMETOOLONG: "the name is too long",
     errno.EIO: "the disk failed to read or write",
 }
 
 
-def _told(error: OSError) -> str | None:
+def _description(error: OSError) -> str | None:
     """One line about the file and the problem; None if the user cannot fix it."""
-    if error.errno not in OF_FILES:
+    if error.errno not in FILE_ERRORS:
         return str(error) if isinstance(error, FileNotFoundError | NotADirectoryError | PermissionError) else None
-    path = error.filename2 or error.filename or "standard output"  # the only one without a name
-    return f"{path}: {OF_FILES[error.errno]}"
+    path = error.filename2 or error.filename or "standard output"  # the only file without a name
+    return f"{path}: {FILE_ERRORS[error.errno]}"

@@ -22,7 +22,7 @@ def run(options: Options) -> int:
 
     from torch_ttnn.cli.command import NAME, VARIABLE, program
 
-    made = get_completion_class(options.shell)
-    assert made is not None
-    print(made(program(), {}, NAME, VARIABLE).source())
+    completion_class = get_completion_class(options.shell)
+    assert completion_class is not None
+    print(completion_class(program(), {}, NAME, VARIABLE).source())
     return 0

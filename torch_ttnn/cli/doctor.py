@@ -22,9 +22,9 @@ from torch_ttnn.cli.parameters import JSON, Options
 if TYPE_CHECKING:
     from rich.console import Console
 
-HELP = "check versions, the device, the cache, and compile something small"
+HELP = "check versions, the device, the cache, and compile a small network"
 EPILOG = """\
-Exit code 0 if everything required works, else 1. A "note" is information and no failure.
+Exit code 0 if everything required works, else 1. A "note" is information, not a failure.
 
 examples
   torch-ttnn doctor
@@ -127,7 +127,7 @@ def _package(options: Options) -> tuple[str, str]:
     try:
         installed = metadata.version("torch_ttnn")
     except metadata.PackageNotFoundError:
-        return NOTE, f"{__version__}, {folder}, not installed: `pip install -e .` makes torch.compile find it by name"
+        return NOTE, f"{__version__}, {folder}, not installed: `pip install -e .` lets torch.compile find it by name"
     if installed != __version__:
         return NOTE, f"{__version__}, {folder}, but {installed} is installed: `pip install -e .` again"
     return OK, f"{__version__}, {folder}"
@@ -144,11 +144,11 @@ def _torchvision(options: Options) -> tuple[str, str]:
 
 
 def _library(name: str) -> Callable[[Options], tuple[str, str]]:
-    def found(options: Options) -> tuple[str, str]:
+    def check(options: Options) -> tuple[str, str]:
         version = _version(name)
         return (OK, version) if version else (NOTE, f"not installed: `pip install {name}` for its models")
 
-    return found
+    return check
 
 
 def _version(name: str) -> str:
@@ -192,9 +192,9 @@ def _device(options: Options) -> tuple[str, str]:
 
 def _cache(options: Options) -> tuple[str, str]:
     parts, status = [], OK
-    for kept in cache.look(("programs", "kernels")):
-        told = kept.to_json()
-        parts.append(f"{told['files']} files of {kept.kind}, {cache.size_text(told['bytes'])}, in {kept.folder}")
+    for kept in cache.cached(("programs", "kernels")):
+        summary = kept.to_json()
+        parts.append(f"{summary['files']} files of {kept.kind}, {cache.size_text(summary['bytes'])}, in {kept.folder}")
     folder = cache.program_folder()
     if folder is not None and not _writable(folder):
         status = NOTE

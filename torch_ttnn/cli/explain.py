@@ -44,7 +44,7 @@ def run(options: Options) -> int:
         raise choices.BadChoice(str(error)) from error
     if entry.source in choices.USE_TORCHVISION:
         torchvision_ops.note()
-    model = entry.build(weights, seed=options.seed, lively=False)
+    model = entry.build(weights, seed=options.seed, randomise=False)
     arguments, keywords = entry.inputs(options.seed)
     with torch.set_grad_enabled(options.backward):
         explained = torch_ttnn.explain(model, *arguments, options={"device": options.device}, **keywords)

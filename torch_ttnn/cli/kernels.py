@@ -13,8 +13,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-# The groups of `ttnn_emulator.numerics.native.compile_ahead`, and the kernel that each compiles last: where that is on
-# disk, the others are. Modules are those of `ttnn_emulator/numerics/kernels/`.
+# The groups of `ttnn_emulator.numerics.native.compile_ahead`, and the kernel that each compiles last: if that is on
+# disk, so are the others. Modules are those of `ttnn_emulator/numerics/kernels/`.
 LAST = {"products": "attention.attend", "others": "normalization.norm_rows"}
 
 
@@ -25,7 +25,7 @@ def folders() -> list[pathlib.Path]:
 
 def missing() -> bool:
     """Whether slow kernels are missing on disk, or older than their sources."""
-    return not all(_is_kept(*name.split(".")) for name in LAST.values())
+    return not all(_is_cached(*name.split(".")) for name in LAST.values())
 
 
 def compile_ahead() -> list[subprocess.Popen[bytes]]:
@@ -58,7 +58,7 @@ def _sources() -> Iterator[pathlib.Path]:
         yield from list(with_kernels)[:1]
 
 
-def _is_kept(module: str, kernel: str) -> bool:
+def _is_cached(module: str, kernel: str) -> bool:
     source = _emulator() / "numerics" / "kernels" / f"{module}.py"
-    made = folder_of(source).glob(f"{module}.{kernel}-*.nbi")
-    return any(path.stat().st_mtime > source.stat().st_mtime for path in made)
+    compiled = folder_of(source).glob(f"{module}.{kernel}-*.nbi")
+    return any(path.stat().st_mtime > source.stat().st_mtime for path in compiled)

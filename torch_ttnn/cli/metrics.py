@@ -41,7 +41,7 @@ examples
 """
 
 
-ROWS, MEASURING, CHECKING = "which rows of them", "how they are measured", "whether they got worse"
+ROWS, MEASURING, CHECKING = "rows", "measurement", "comparison"
 PARAMETERS: list[click.Parameter] = [
     *choices.MODELS,
     Option("--mode", type=click.Choice(("eval", "train", "both")), default="eval", group=ROWS, help="default eval"),
@@ -78,7 +78,7 @@ PARAMETERS: list[click.Parameter] = [
         help="time for all of these; slow models get fewer calls (default 60)",
     ),
     Option("--no-tasks", is_flag=True, group=MEASURING, help="skip tasks with real data"),
-    Option("--task-items", type=positive, metavar="N", group=MEASURING, help="maximal number of items per task"),
+    Option("--task-items", type=positive, metavar="N", group=MEASURING, help="maximum number of items per task"),
     *choices.JOBS,
     Option(
         "--changed",
@@ -149,12 +149,12 @@ def run(options: Options) -> int:
     _keep(console, collected.rows, pathlib.Path(options.out))
     if collected.stale:
         console.print(
-            f"{len(collected.stale)} rows were measured with other sources of the compiler than these; "
+            f"{len(collected.stale)} rows were measured with other sources of the compiler; "
             "--changed measures them again"
         )
     verdict = _checked(collected.rows, kept, choice, options) if options.check else None
     if verdict is not None:
-        tell(console, verdict, options.check)
+        show_verdict(console, verdict, options.check)
     if options.json:
         print(json.dumps(_as_json(collected.rows, verdict), indent=1))
     good = verdict.ok if verdict is not None else all(row.status != "fails" for row in collected.rows)
@@ -162,9 +162,9 @@ def run(options: Options) -> int:
 
 
 def _as_json(rows: Sequence[Row], verdict: Verdict | None) -> dict[str, Any]:
-    told: dict[str, Any] = {"rows": [row.to_json() for row in rows]}
+    content: dict[str, Any] = {"rows": [row.to_json() for row in rows]}
     if verdict is not None:
-        told["check"] = {
+        content["check"] = {
             "compared": verdict.compared,
             "ok": verdict.ok,
             "worse": [str(change) for change in verdict.worse],
@@ -172,7 +172,7 @@ def _as_json(rows: Sequence[Row], verdict: Verdict | None) -> dict[str, Any]:
             "vanished": list(verdict.vanished),
             "new": list(verdict.new),
         }
-    return told
+    return content
 
 
 def _wanted(options: Options, choice: Choice) -> Sequence[Any]:
@@ -180,12 +180,12 @@ def _wanted(options: Options, choice: Choice) -> Sequence[Any]:
 
     names = choices.chosen_models(options)
     try:
-        wanted = collect.asked(names, choice, named=options.models, **choices.size_arguments(options))
+        wanted = collect.requests(names, choice, named=options.models, **choices.size_arguments(options))
     except ValueError as error:
         raise choices.BadChoice(str(error)) from error
     if not wanted:
         raise choices.BadChoice(
-            f"none of the {len(names)} models named is of the kind asked for (--mode, --family, --source, --size)"
+            f"none of the {len(names)} models matches the filters (--mode, --family, --source, --size)"
         )
     choices.note_torchvision(names, options)
     return wanted
@@ -194,7 +194,7 @@ def _wanted(options: Options, choice: Choice) -> Sequence[Any]:
 def _arguments(options: Options) -> dict[str, Any]:
     """Arguments of `measure_model`, without defaults: a new option does not change the fingerprints of jobs."""
     if not options.seconds > 0:
-        raise choices.BadChoice(f"--seconds {options.seconds:g} lets no call be timed")
+        raise choices.BadChoice(f"--seconds {options.seconds:g} leaves no time for a call")
     given = {
         **choices.size_arguments(options),
         "device": options.device,
@@ -209,7 +209,7 @@ def _arguments(options: Options) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None or name == "layers"}
 
 
-def _executor(options: Options, many: int) -> Any:
+def _executor(options: Options, count: int) -> Any:
     from torch_ttnn import jobs
     from torch_ttnn.results.collect import PRELOAD
 
@@ -217,7 +217,7 @@ def _executor(options: Options, many: int) -> Any:
         from torch_ttnn.jobs.ray_executor import RayExecutor
 
         return RayExecutor(options.jobs, options.ray_address, PRELOAD)
-    return jobs.LocalExecutor(options.jobs, PRELOAD if many > 1 else ())
+    return jobs.LocalExecutor(options.jobs, PRELOAD if count > 1 else ())
 
 
 def _limits(options: Options) -> Any:
@@ -234,7 +234,7 @@ def _keep(console: Console, rows: Sequence[Row], folder: pathlib.Path) -> None:
     from torch_ttnn.errors import MissingPackage
     from torch_ttnn.results import store
 
-    found = store.look_into(folder)
+    found = store.read_rows(folder)
     for name, why in found.left_out:
         console.print(f"left out: {name}: {why}", markup=False)
     known = {row.key: row for row in (*found.rows, *rows)}
@@ -246,7 +246,7 @@ def _keep(console: Console, rows: Sequence[Row], folder: pathlib.Path) -> None:
         console.print(f"{len(known)} rows are in {folder / store.FILE}", markup=False)
 
 
-# -- what is shown ----------------------------------------------------------------------------------------------------
+# -- output -----------------------------------------------------------------------------------------------------------
 
 
 def show(console: Console, rows: Sequence[Row]) -> None:
@@ -258,8 +258,8 @@ def show(console: Console, rows: Sequence[Row]) -> None:
         console.print(tables.table([row.key for row in ran], ran, COLUMNS, WIDEST_NAME))
     for row in rows:
         for task in row.tasks:
-            told = f"{task.torch:.2f} by torch, {task.device:.2f} on the device"
-            console.print(f"{row.key}: {task.name}, {task.metric} of {task.items}: {told}", markup=False)
+            scores = f"{task.torch:.2f} by torch, {task.device:.2f} on the device"
+            console.print(f"{row.key}: {task.name}, {task.metric} of {task.items}: {scores}", markup=False)
         for each in row.host_ops:
             console.print(f"{row.key}: {each.op} stays on the host: {each.reason}\n    {each.source}", markup=False)
         if row.details and row.status != "fails":
@@ -271,7 +271,7 @@ def show(console: Console, rows: Sequence[Row]) -> None:
         if mode.rows:
             console.print(
                 f"{name}: {mode.rows} rows, {mode.on_device} all on the device, {mode.with_host_ops} with operations "
-                f"on the host, {mode.failing} fail; PCC of 0.99 and more in {mode.near}"
+                f"on the host, {mode.failing} fail; PCC of at least 0.99 in {mode.near}"
             )
 
 
@@ -311,8 +311,8 @@ def _checked(rows: Sequence[Row], kept: Sequence[Row], choice: Choice, options: 
         raise choices.BadChoice(str(error)) from error
 
 
-def tell(console: Console, verdict: Verdict, path: str) -> None:
-    """Every field that changed, regressions last, where they are seen."""
+def show_verdict(console: Console, verdict: Verdict, path: str) -> None:
+    """Every field that changed; regressions last, next to the prompt."""
     for change in verdict.other_conditions:
         console.print(f"measured under other conditions: {change}", markup=False)
     for change in verdict.better:

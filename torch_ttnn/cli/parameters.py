@@ -66,7 +66,7 @@ def shape(text: str) -> list[int]:
     """
     parts = re.split(r"[,x×]", text)
     if not all(part.strip().isdigit() and int(part) > 0 for part in parts):
-        raise click.BadParameter(f"{text!r} is no shape; write 1,3,224,224")
+        raise click.BadParameter(f"{text!r} is not a shape; write 1,3,224,224")
     return [int(part) for part in parts]
 
 

@@ -26,7 +26,7 @@ class Demonstrating:
     def __init__(self, quiet: bool = False) -> None:
         self.quiet = quiet
         self._model = ""
-        self._told = False
+        self._has_shown = False
         self._ahead: list[subprocess.Popen[bytes]] = []
         self._listener = KernelListener(self._compiling)
         columns = (BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
@@ -66,9 +66,9 @@ class Demonstrating:
         self._show(f"{where}{FIRST_TIME} ({kernel}, {count} so far)")
 
     def _show(self, text: str) -> None:
-        if not (self.quiet or self._told or sys.stderr.isatty()):
+        if not (self.quiet or self._has_shown or sys.stderr.isatty()):
             print(FIRST_TIME, file=sys.stderr)
-        self._told = True
+        self._has_shown = True
         self._progress.update(self._task, description=text)
 
 
@@ -79,8 +79,8 @@ def _cores() -> int:
 class KernelListener:
     """Reports every kernel that numba compiles, but not those that it loads from disk."""
 
-    def __init__(self, told: Any) -> None:
-        self.told = told
+    def __init__(self, report: Any) -> None:
+        self.report = report
         self.compiled: list[str] = []
         self._last: Any = None
         self._listener: Any = None
@@ -113,4 +113,4 @@ class KernelListener:
             return
         self._last = function
         self.compiled.append(data["qualname"])
-        self.told(data["qualname"], len(self.compiled))
+        self.report(data["qualname"], len(self.compiled))

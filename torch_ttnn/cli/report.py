@@ -26,7 +26,7 @@ PARAMETERS: list[click.Parameter] = [
     Argument("stat", required=False, default="stat", help="the folder that `torch-ttnn stat` wrote (default stat)"),
     Option("--raw", metavar="FOLDER", help="where the traces are (default STAT/raw)"),
     Option("-o", "--out", metavar="FOLDER", help="where to write (default STAT)"),
-    Option("--compare", metavar="OTHER", help="another such folder to compare with, in compare.html"),
+    Option("--compare", metavar="OTHER", help="another such folder to compare with (writes compare.html)"),
     Option("--no-pictures", is_flag=True, help="no histograms (they need matplotlib)"),
     Option("--no-parquet", is_flag=True, help="no records.parquet (it needs pyarrow)"),
     Option("-q", "--quiet", is_flag=True, help="no progress bar"),
@@ -41,7 +41,7 @@ def run(options: Options) -> int:
     from torch_ttnn.tracer import reports
 
     with Progress(console=Console(stderr=True), transient=True, disable=options.quiet) as progress:
-        made = reports.generate(
+        written = reports.generate(
             options.stat,
             options.raw,
             options.out,
@@ -51,17 +51,17 @@ def run(options: Options) -> int:
             progress=_Stages(progress),
         )
     if options.json:
-        told = {
-            "page": str(made.page),
-            "files": [str(each) for each in made.files],
-            "models": list(made.summary.models),
-            "left_out": dict(made.summary.bad),
+        content = {
+            "page": str(written.page),
+            "files": [str(each) for each in written.files],
+            "models": list(written.summary.models),
+            "left_out": dict(written.summary.bad),
         }
-        print(json.dumps(told, indent=1))
+        print(json.dumps(content, indent=1))
         return 0
     console = tables.console()
-    console.print(f"{len(made.files)} files of {len(made.summary.models)} models; see {made.page}")
-    for name, why in made.summary.bad:
+    console.print(f"{len(written.files)} files of {len(written.summary.models)} models; see {written.page}")
+    for name, why in written.summary.bad:
         console.print(f"left out: {name}: {why}", markup=False)
     return 0
 

@@ -40,16 +40,15 @@ PARAMETERS: list[click.Parameter] = [
 
 
 def run(options: Options) -> int:
-    from torch_ttnn.results import publish as pages
-    from torch_ttnn.results import store
+    from torch_ttnn.results import pages, store
 
     if options.before and not options.site:
-        raise choices.BadChoice("--before compares on a page of the site: give --site FOLDER as well")
+        raise choices.BadChoice("--before needs --site FOLDER: the comparison is a page of the site")
     if not (options.pages or options.site or options.keep or options.stale):
-        raise choices.BadChoice("say what to make: --pages, --site FOLDER, --keep or --stale")
+        raise choices.BadChoice("choose what to write: --pages, --site FOLDER, --keep or --stale")
     rows = store.read(options.results)
     if not rows:
-        raise choices.BadChoice(f"{options.results} holds no rows")
+        raise choices.BadChoice(f"{options.results} contains no rows")
     if options.stale:
         found = pages.check(rows, readme=README, results_md=TABLE)
         if options.json:

@@ -15,9 +15,9 @@ Models are named as in `torch-ttnn models --help`. Each runs in its own process,
 memory costs one row only. After Ctrl-C the same command resumes. The operations are in FOLDER/raw, one JSON file per
 graph, and FOLDER/runs has one row per model.
 
-Tracing needs no values: unless --profile, --pretrained or --weights is given, models run on fake tensors, with little
-time and memory. Models whose control flow depends on values run on real ones; --real does so for all models. With
---backward, models are in train mode.
+Tracing needs no values: unless --profile, --pretrained or --weights is given, models run on fake tensors, which takes
+little time and memory. Models whose control flow depends on values run on real ones; --real does so for all models.
+With --backward, models are in train mode.
 
 examples
   torch-ttnn stat resnet18 mobilenet_v2 --backward
@@ -43,7 +43,7 @@ PARAMETERS: list[click.Parameter] = [
         default="none",
         help="decompose operations into core ATen first",
     ),
-    Option("--no-lowering", is_flag=True, help="do not ask the compiler about each operation (faster)"),
+    Option("--no-lowering", is_flag=True, help="do not query the compiler about each operation (faster)"),
     *choices.JOBS,
     JSON,
 ]
@@ -71,9 +71,7 @@ def finish(options: Options, outcomes: list) -> int:
     tables.show(console, outcomes, COLUMNS)
     if any(outcome.ok for outcome in outcomes):
         where = "" if options.out == "stat" else f" {options.out}"
-        console.print(
-            f"operations are in {options.out}/raw; `torch-ttnn report{where}` makes tables and a page of them"
-        )
+        console.print(f"operations are in {options.out}/raw; `torch-ttnn report{where}` writes tables and a page")
     return 0 if all(outcome.ok for outcome in outcomes) else 1
 
 

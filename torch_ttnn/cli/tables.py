@@ -64,15 +64,15 @@ def table(
 
     cells = {heading: [text(item) for item in items] for heading, text in columns.items()}
     shown = {heading: texts for heading, texts in cells.items() if any(texts)}
-    made = Table(box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False)
-    made.add_column(heading, overflow="fold", min_width=min(widest, max(map(len, names), default=0)))
+    rendered = Table(box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False)
+    rendered.add_column(heading, overflow="fold", min_width=min(widest, max(map(len, names), default=0)))
     for each in shown:
-        made.add_column(
+        rendered.add_column(
             each, justify="left" if each == "folder" else "right", no_wrap=each != "folder", overflow="fold"
         )
     for name, *texts in zip(names, *shown.values()):
-        made.add_row(escape(name), *map(escape, texts))
-    return made
+        rendered.add_row(escape(name), *map(escape, texts))
+    return rendered
 
 
 def seconds(value: float) -> str:

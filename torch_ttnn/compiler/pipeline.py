@@ -66,7 +66,7 @@ def _fuse(compilation: Compilation) -> None:
     with hidden:
         records = fuse(compilation.graph_module, {placeholders[number] for number in compilation.static_inputs})
     compilation.fusions = [
-        {"name": record.name, "nodes": list(record.nodes), "made": record.made, "source": record.source}
+        {"name": record.name, "nodes": list(record.nodes), "result": record.result, "source": record.source}
         for record in records
     ]
 

@@ -1,6 +1,6 @@
 """Where programs run: `target.py` turns a name or an open device into a target, `card.py` finds and opens cards.
 
-The names of `target.py` are imported on first use, because whether there is a card is asked before torch is imported.
+The names of `target.py` are imported on first use, because `card` is needed before torch is imported.
 """
 
 from __future__ import annotations

@@ -45,13 +45,13 @@ def is_mock() -> bool:
 def is_present() -> bool:
     """Whether the library is installed and finds a card.
 
-    The library logs a page of text if it finds none, so it is asked only if there is a driver or a stand-in.
+    The library logs a page of text if it finds none, so it is queried only if there is a driver or a stand-in.
     """
     if importlib.util.find_spec("ttnn") is None or not (_device_files() or is_stand_in()):
         return False
     try:
         return library().GetNumAvailableDevices() > 0
-    except Exception as error:  # the library raises whatever its driver says
+    except Exception as error:  # any error of the library or its driver
         log.warning("%s The emulator runs instead.", explained(error))
         return False
 
@@ -68,7 +68,7 @@ def library() -> ModuleType:
 def require_likely() -> None:
     """Raise if there can be no card: no library, or neither a driver nor a stand-in.
 
-    The library is not asked, because a process that asks it locks the card, and this one may only start others.
+    The library is not queried: that locks the card for this process, which may only start others.
     """
     if importlib.util.find_spec("ttnn") is None:
         raise _not_installed("No module named 'ttnn'")
@@ -78,7 +78,7 @@ def require_likely() -> None:
 
 def _not_installed(why: str) -> CardError:
     return CardError(
-        f"the device ttnn was asked for, but `import ttnn` fails ({why}). Install the library with "
+        f"the device ttnn was requested, but `import ttnn` fails ({why}). Install the library with "
         f"`pip install ttnn=={SUPPORTED[0]}` (wheels are for Python 3.10 and 3.12 on Linux). {EMULATOR_HINT}"
     )
 
@@ -95,7 +95,7 @@ def open_card(device_id: int, **sizes: int) -> tuple[ModuleType, Any]:
     ttnn = library()
     check_version()
     for process in _holders(device_id):
-        log.warning("card %d is in use by %s; opening it waits until that process lets go", device_id, process)
+        log.warning("card %d is in use by %s; opening it waits until that process releases it", device_id, process)
     try:
         found = ttnn.GetNumAvailableDevices()
         if device_id < found:
@@ -120,9 +120,9 @@ def check_version() -> None:
         )
 
 
-# -- what went wrong --------------------------------------------------------------------------------------------------
+# -- causes of errors -------------------------------------------------------------------------------------------------
 
-# Messages of the library and its driver, and what a user can do about them. The messages are those of ttnn 0.81.1
+# Messages of the library and its driver, and what to do about them. The messages are those of ttnn 0.81.1
 # (libtt-umd.so, libtt_metal.so); the first match applies.
 REASONS: tuple[tuple[str, str], ...] = (
     (
@@ -158,7 +158,7 @@ REASONS: tuple[tuple[str, str], ...] = (
 
 
 def explained(error: BaseException) -> str:
-    """The meaning of an error at opening, and what to do.
+    """The meaning of an error when opening a card, and what to do.
 
     >>> explained(RuntimeError("Running UMD requires KMD version 2.0.0 or newer.")).partition(".")[0]
     'the kernel driver (tt-kmd) is older than this release of ttnn needs'
@@ -172,13 +172,13 @@ def explained(error: BaseException) -> str:
             reason += ", though the driver is loaded; `tt-smi -ls` lists what it sees"
     if not reason:
         reason = "the library could not open the card"
-    return f"{reason}. {EMULATOR_HINT} ttnn said: {_first_words(text)}"
+    return f"{reason}. {EMULATOR_HINT} ttnn says: {_first_line(text)}"
 
 
-def _first_words(text: str) -> str:
+def _first_line(text: str) -> str:
     """The library's message, without source position and backtrace."""
-    _, _, told = text.partition("info:\n")
-    lines = (told or text).partition("backtrace:")[0].split("\n")
+    _, _, info = text.partition("info:\n")
+    lines = (info or text).partition("backtrace:")[0].split("\n")
     return " ".join(line.strip() for line in lines if line.strip())[:500]
 
 

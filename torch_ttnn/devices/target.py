@@ -15,7 +15,7 @@ import torch
 import ttnn_emulator
 from torch_ttnn.compiler.runtime.border import Border, CallListener
 from torch_ttnn.devices import card
-from ttnn_emulator.hardware.matching_device import twin_of
+from ttnn_emulator.hardware.matching_device import matching_device
 
 VARIABLE = "TORCH_TTNN_DEVICE"
 L1_SMALL_BYTES = 32768  # convolutions and pools store their index tables there
@@ -24,7 +24,7 @@ SIZES: dict[str, Any] = {"l1_small_size": L1_SMALL_BYTES, "trace_region_size": T
 
 
 class Target:
-    """Where programs run. `typing` is the emulated device that infers specs: itself, or a twin of the card."""
+    """Where programs run. `typing` is the emulated device that infers specs: itself, or the counterpart of a card."""
 
     def __init__(self, library: ModuleType, device: Any, typing: Any) -> None:
         self.border = Border(library, device)
@@ -98,10 +98,12 @@ def resolve(wanted: Any = None) -> Target:
     if wanted is None:
         wanted = "ttnn" if card.is_present() else "emulator"
     if not isinstance(wanted, str):
-        return _around(wanted)
+        return _for_device(wanted)
     kind, _, detail = wanted.partition(":")
     if kind not in ("emulator", "ttnn"):
-        raise ValueError(f'no device is called {wanted!r}; say "emulator", "emulator:<board>", "ttnn" or "ttnn:<id>"')
+        raise ValueError(
+            f'no device is called {wanted!r}; choose "emulator", "emulator:<board>", "ttnn" or "ttnn:<id>"'
+        )
     if kind == "ttnn" and detail and not detail.isdigit():
         raise ValueError(f'no device is called {wanted!r}; cards are numbered: "ttnn", "ttnn:0", "ttnn:1"')
     name = f"ttnn:{int(detail or 0)}" if kind == "ttnn" else wanted
@@ -112,7 +114,7 @@ def resolve(wanted: Any = None) -> Target:
         return found
 
 
-def _around(device: Any) -> Target:
+def _for_device(device: Any) -> Target:
     """The target of a device that the user opened."""
     if isinstance(device, ttnn_emulator.MeshDevice):
         device.require_open()
@@ -124,11 +126,11 @@ def _around(device: Any) -> Target:
         for number in [number for number, target in _cards.items() if not target.is_open]:
             _cards.pop(number).border.close()
         if device.id() in _closed_cards:
-            raise card.CardError("the device given to the compiler is closed; open one and compile with it")
+            raise card.CardError("the device passed to the compiler is closed; open one and compile with it")
         if device.id() not in _cards:
             library = card.library()
             card.check_version()
-            _cards[device.id()] = Target(library, device, _twin(library, device))
+            _cards[device.id()] = Target(library, device, _counterpart(library, device))
         return _cards[device.id()]
 
 
@@ -139,15 +141,15 @@ def _open_emulator(board: str) -> Target:
 
 def _open_card(device_id: int) -> Target:
     library, device = card.open_card(device_id, **SIZES)
-    return Target(library, device, twin_of(library, device))
+    return Target(library, device, matching_device(library, device))
 
 
-def _twin(library: ModuleType, device: Any) -> Any:
+def _counterpart(library: ModuleType, device: Any) -> Any:
     try:
-        return twin_of(library, device)
+        return matching_device(library, device)
     except RuntimeError as error:
         _closed_cards.add(device.id())
-        raise card.CardError("the device given to the compiler is closed; open one and compile with it") from error
+        raise card.CardError("the device passed to the compiler is closed; open one and compile with it") from error
 
 
 def _close(target: Target) -> None:
@@ -159,10 +161,10 @@ def _close(target: Target) -> None:
 
 @atexit.register
 def _close_all() -> None:
-    """Close what was opened by name.
+    """Close devices that were opened by name.
 
     Dynamo keeps compiled programs, and options with devices, until the interpreter exits. Their objects of the library
-    are released before, because the library reports every object that is still alive then.
+    are released before that, because the library reports every object that is still alive.
     """
     if _cards or _closed_cards:
         torch._dynamo.reset()

@@ -1,4 +1,4 @@
-"""`torch_ttnn.explain`: what the compiler makes of a model, as data, as text and as a page."""
+"""`torch_ttnn.explain`: how a model is compiled, as data, as text and as a page."""
 
 from torch_ttnn.capture.programs import capture
 from torch_ttnn.explain.explanation import Explanation, explain, explanation_of

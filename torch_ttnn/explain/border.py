@@ -1,4 +1,4 @@
-"""Host work at the boundary of a program: views, casts and copies before uploads, after downloads and of results.
+"""Host work at the boundary of a program: views, casts and copies around uploads, downloads and results.
 They belong to no operation of the model, but are counted."""
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ def _of_results(graph: torch.fx.Graph) -> Iterator[BorderOp]:
         if node.op == "placeholder":
             if PREPARED.on(node):
                 yield BorderOp("aten.clone.default", _bytes(val), f"output {number} is a constant of the program")
-        elif _lies_otherwise(node.meta.get("val"), val):
+        elif _has_other_strides(node.meta.get("val"), val):
             yield BorderOp("restrided", _bytes(val), f"output {number} has torch's strides, {list(val.stride())}")
 
 
-def _lies_otherwise(made: Any, val: torch.Tensor) -> bool:
-    if not isinstance(made, torch.Tensor) or made.shape != val.shape or val.numel() == 0:
+def _has_other_strides(result: Any, val: torch.Tensor) -> bool:
+    if not isinstance(result, torch.Tensor) or result.shape != val.shape or val.numel() == 0:
         return False
-    steps = zip(val.shape, made.stride(), val.stride())
+    steps = zip(val.shape, result.stride(), val.stride())
     return any(size != 1 and mine != theirs for size, mine, theirs in steps)
 
 

@@ -32,17 +32,17 @@ _CALLER = f"{Path(__file__).parent.parent / 'capture' / 'programs.py'}:"  # it c
 ATEN_CASTS = ("aten._to_copy", "aten.to.", "prims.convert_element_type")
 
 
-# What each numerics mode of the emulator computes, and the cost of the next better one (docs/numerics.md).
+# What each numerics mode of the emulator computes, and the cost of the next more exact one (docs/numerics.md).
 NUMERICS = {
     "fast": (
         "results are from fast numerics: rounded between operations as on the chip, computed within them in float32;\n"
-        'options={"numerics": "exact"} gives the chip\'s own bits and takes some 10 to 100 times as long'
+        'options={"numerics": "exact"} computes bit for bit as the chip and takes some 10 to 100 times as long'
     ),
     "auto": (
-        "results are from auto numerics: the chip's own bits where an operation has up to 8 million products,\n"
+        "results are from auto numerics: bit-exact where an operation has up to 8 million products,\n"
         "beyond that rounded between operations as on the chip and computed within them in float32"
     ),
-    "exact": "results are from exact numerics: the chip's own bits, in every operation",
+    "exact": "results are from exact numerics: bit-exact in every operation",
 }
 
 
@@ -111,7 +111,7 @@ class ProgramReport:
         """A sentence if the device computes nothing in a call, else empty."""
         if self.device_ops:
             return ""
-        left = f"{len(self.host_ops)} operations and {len(self.border_ops)} views and copies are the host's"
+        left = f"{len(self.host_ops)} operations and {len(self.border_ops)} views and copies run on the host"
         return f"nothing of {self.name} runs on the device: {left}"
 
 
@@ -242,27 +242,27 @@ def _fusion(record: dict[str, Any]) -> FusionView:
 
 def _move(node: torch.fx.Node) -> Move:
     path = PATH[node]
-    made = specs_of(node) or [spec for each in node.all_input_nodes for spec in specs_of(each)]
+    specs = specs_of(node) or [spec for each in node.all_input_nodes for spec in specs_of(each)]
     reason = _REASONS.get(path, _why_converted)(node)
-    return Move(path.removeprefix("ttnn."), sum(map(spec_bytes, made)), reason, node.name, model_line(node))
+    return Move(path.removeprefix("ttnn."), sum(map(spec_bytes, specs)), reason, node.name, model_line(node))
 
 
 def _why_uploaded(node: torch.fx.Node) -> str:
-    givers = beyond_moves(node.all_input_nodes, lambda each: each.all_input_nodes)
-    return f"comes from {_listed(map(_brief, givers))}"
+    producers = beyond_moves(node.all_input_nodes, lambda each: each.all_input_nodes)
+    return f"comes from {_listed(map(_brief, producers))}"
 
 
 def _why_downloaded(node: torch.fx.Node) -> str:
-    takers = beyond_moves(node.users, lambda each: each.users)
-    return f"goes to {_listed(map(_brief, takers))}" if takers else "goes to the host"
+    consumers = beyond_moves(node.users, lambda each: each.users)
+    return f"goes to {_listed(map(_brief, consumers))}" if consumers else "goes to the host"
 
 
 def _why_converted(node: torch.fx.Node) -> str:
     before = [spec for each in node.all_input_nodes for spec in specs_of(each)]
     after = specs_of(node)
-    takers = _listed([_brief(user) for user in node.users])
+    consumers = _listed([_brief(user) for user in node.users])
     if not before or not after:
-        return f"for {takers}"
+        return f"for {consumers}"
     changes = [
         f"{old} to {new}"
         for old, new in (
@@ -272,7 +272,7 @@ def _why_converted(node: torch.fx.Node) -> str:
         )
         if old != new
     ]
-    return f"{', '.join(changes) or 'a copy'} for {takers}"
+    return f"{', '.join(changes) or 'a copy'} for {consumers}"
 
 
 _REASONS = {"ttnn.from_torch": _why_uploaded, "ttnn.to_torch": _why_downloaded}
@@ -328,7 +328,7 @@ def _spec_text(node: torch.fx.Node) -> str:
     return "; ".join(f"{brief(each)} host" for each in tensors)
 
 
-# -- words for numbers ------------------------------------------------------------------------------------------------
+# -- numbers as text --------------------------------------------------------------------------------------------------
 
 
 def bytes_text(count: int) -> str:

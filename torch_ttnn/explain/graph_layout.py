@@ -16,12 +16,12 @@ SWEEPS = 4
 def place(nodes: Sequence[NodeView]) -> list[tuple[float, float]]:
     """The centre of every node; nodes are in execution order."""
     number = {node.name: index for index, node in enumerate(nodes)}
-    givers = [[number[name] for name in node.inputs if name in number] for node in nodes]
-    takers: list[list[int]] = [[] for _ in nodes]
-    for index, inputs in enumerate(givers):
-        for giver in inputs:
-            takers[giver].append(index)
-    layers = _layers(givers, takers)
+    producers = [[number[name] for name in node.inputs if name in number] for node in nodes]
+    consumers: list[list[int]] = [[] for _ in nodes]
+    for index, inputs in enumerate(producers):
+        for producer in inputs:
+            consumers[producer].append(index)
+    layers = _layers(producers, consumers)
     rows: list[list[int]] = [[] for _ in range(max(layers, default=-1) + 1)]
     for index, layer in enumerate(layers):
         rows[layer].append(index)
@@ -29,18 +29,18 @@ def place(nodes: Sequence[NodeView]) -> list[tuple[float, float]]:
     for sweep in range(SWEEPS):
         downwards = sweep % 2 == 0
         for row in rows if downwards else reversed(rows):
-            _arrange(row, givers if downwards else takers, x)
+            _arrange(row, producers if downwards else consumers, x)
     return [(x[index], layers[index] * ROW) for index in range(len(nodes))]
 
 
-def _layers(givers: list[list[int]], takers: list[list[int]]) -> list[int]:
+def _layers(producers: list[list[int]], consumers: list[list[int]]) -> list[int]:
     """One layer below the lowest producer; a node without producers is directly above its first consumer."""
-    layers = [0] * len(givers)
-    for index, inputs in enumerate(givers):
-        layers[index] = max([layers[giver] + 1 for giver in inputs], default=0)
-    for index in range(len(givers) - 1, -1, -1):
-        if not givers[index] and takers[index]:
-            layers[index] = max(min(layers[taker] for taker in takers[index]) - 1, 0)
+    layers = [0] * len(producers)
+    for index, inputs in enumerate(producers):
+        layers[index] = max([layers[producer] + 1 for producer in inputs], default=0)
+    for index in range(len(producers) - 1, -1, -1):
+        if not producers[index] and consumers[index]:
+            layers[index] = max(min(layers[consumer] for consumer in consumers[index]) - 1, 0)
     return layers
 
 

@@ -39,7 +39,7 @@ def _summary(report: Report) -> str:
         ("move", sum(len(program.moves) for program in report.programs), "moves", ""),
         *_extra_cards(report),
         ("", bytes_text(memory.dram_peak), "DRAM at the peak", f"weights {bytes_text(memory.weights)}"),
-        ("", bytes_text(memory.l1_peak), "L1 a core at the peak", ""),
+        ("", bytes_text(memory.l1_peak), "L1 per core at the peak", ""),
         ("", f"{seconds:.1f} s", "to compile", stages),
     ]
     boards = [f'<li class="{"fits" if fit.fits else "lacks"}">{safe(fit_text(fit))}</li>' for fit in report.fits]
@@ -68,7 +68,14 @@ def _extra_cards(report: Report) -> list[tuple[str, Any, str, str]]:
         copied = f"{bytes_text(sum(each.bytes for each in border))} copied"
         cards.append(("move", len(border), "views and copies by the host", copied))
     if report.missed:
-        cards.append(("host", len(report.missed), "left to Python by torch.compile", "graph breaks and their like"))
+        cards.append(
+            (
+                "host",
+                len(report.missed),
+                "left to Python by torch.compile",
+                "graph breaks, skipped functions",
+            )
+        )
     return cards
 
 

@@ -97,7 +97,7 @@ def _border(program: ProgramReport) -> Text:
 
 
 def _missed(report: Report) -> Table:
-    table = _table("left to Python by torch.compile, and so in no program", "what", "reason", "source")
+    table = _table("left to Python by torch.compile, so in no program", "what", "reason", "source")
     for each in report.missed[:SHOWN]:
         table.add_row(Text(each.kind), Text(each.reason), Text(_INSTALLED.sub("", each.source)))
     return _with_rest(table, len(report.missed))
@@ -107,7 +107,7 @@ def _memory(report: Report) -> Group:
     memory = report.memory
     head = Text(
         f"\nmemory: {bytes_text(memory.dram_peak)} of DRAM at the peak, {bytes_text(memory.weights)} of it weights; "
-        f"{bytes_text(memory.l1_peak)} of L1 a core at the peak",
+        f"{bytes_text(memory.l1_peak)} of L1 per core at the peak",
         style="bold",
     )
     lines = [Text(f"  {fit_text(fit)}", style="green" if fit.fits else "red") for fit in report.fits]
@@ -120,7 +120,7 @@ def fit_text(fit: Fit) -> str:
     share = f"{bytes_text(fit.bytes_needed)} of {bytes_text(fit.bytes_there)}"
     if fit.split:
         how = f"with weights split evenly over {fit.chips} chips"
-        return f"{fit.board}: {verdict} {how} ({share} a chip; an estimate)"
+        return f"{fit.board}: {verdict} {how} ({share} per chip; an estimate)"
     return f"{fit.board}: {verdict} ({share}{' on one chip' if fit.chips > 1 else ''})"
 
 

@@ -1,4 +1,4 @@
-"""Template of an exported script: the code around the program that opens the device, compares, and times."""
+"""Template of an exported script: the code around the program, which opens the device, compares and times."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 HEAD = '''"""A model compiled by torch_ttnn, as a standalone program.
 
 Needs ttnn, torch and safetensors. Run it on a card:    python script.py
-or on the emulated one:                                 python -m ttnn_emulator script.py
+or on the emulator:                                     python -m ttnn_emulator script.py
 {about}"""
 
 import pathlib
@@ -17,7 +17,7 @@ import ttnn
 from safetensors.torch import load_file
 {foreign}
 HERE = pathlib.Path(__file__).resolve().parent
-{beside}
+{composites}
 
 {prepare}
 
@@ -26,7 +26,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 '''
 
 ACCURACY = '''
-{twin}
+{reference}
 
 EXPECTED = {{}}
 SCORES = []
@@ -48,31 +48,31 @@ def correlation(got, want):
     return float(got @ want / length) if length else 0.0
 
 
-def compare(call, operation, tensor, twin, held, axes, shape):
+def compare(call, operation, tensor, name, stored_shape, axes, shape):
     """Compare a tensor of the device with its value in the ATen graph."""
-    got = ttnn.to_torch(tensor).reshape(held).permute(axes).reshape(shape)
-    score = correlation(got, EXPECTED[twin])
-    SCORES.append((score, call, twin))
-    print(f"PCC {{score:9.6f}}  {{call:48}} {{operation:44}} {{twin}}")
+    got = ttnn.to_torch(tensor).reshape(stored_shape).permute(axes).reshape(shape)
+    score = correlation(got, EXPECTED[name])
+    SCORES.append((score, call, name))
+    print(f"PCC {{score:9.6f}}  {{call:48}} {{operation:44}} {{name}}")
 
 
 def main():
     stored = load_file(HERE / "inputs.safetensors")
-    outputs, values = twin(load_file(HERE / "reference.safetensors"))
+    outputs, values = reference(load_file(HERE / "reference.safetensors"))
     EXPECTED.update(values)
     device = ttnn.open_device(device_id=0, {setup})
     try:
         weights = prepare(ttnn, device, load_file(HERE / "weights.safetensors"))
-        made = forward(ttnn, device, weights, {inputs})
+        results = forward(ttnn, device, weights, {inputs})
         del weights
     finally:
         ttnn.close_device(device)
-    for number, (got, want) in enumerate(zip(made, outputs)):
+    for number, (got, want) in enumerate(zip(results, outputs)):
         if isinstance(want, torch.Tensor):
             print(f"output {{number}}: PCC {{correlation(got, want):.6f}}")
     if SCORES:
-        score, call, twin_name = min(SCORES)
-        print(f"{{len(SCORES)}} operations compared; the lowest is {{call}} ({{twin_name}}): PCC {{score:.6f}}")
+        score, call, name = min(SCORES)
+        print(f"{{len(SCORES)}} operations compared; the lowest is {{call}} ({{name}}): PCC {{score:.6f}}")
 
 
 if __name__ == "__main__":
@@ -114,10 +114,10 @@ if __name__ == "__main__":
 """
 
 # For fused operations without an ATen name that run on the host.
-BESIDE = """
-found = importlib.util.spec_from_file_location("composites", HERE / "composites.py")
-composites = importlib.util.module_from_spec(found)
-found.loader.exec_module(composites)
+LOAD_COMPOSITES = """
+spec = importlib.util.spec_from_file_location("composites", HERE / "composites.py")
+composites = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(composites)
 """
 
 MODES = {"accuracy": (ACCURACY, ""), "profiling": (PROFILING, "import time\n")}
@@ -126,6 +126,6 @@ MODES = {"accuracy": (ACCURACY, ""), "profiling": (PROFILING, "import time\n")}
 def fill(mode: str, parts: Mapping[str, str]) -> str:
     """The whole script."""
     body, imports = MODES[mode]
-    if parts["beside"]:
+    if parts["composites"]:
         imports = f"import importlib.util\n{imports}"
     return (HEAD + body).format(imports=imports, **parts)

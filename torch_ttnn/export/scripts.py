@@ -2,7 +2,7 @@
 
 The script needs `ttnn`, `torch` and `safetensors`, but not this package, and runs on a card or with
 `python -m ttnn_emulator script.py`. In the mode "accuracy" it computes the captured ATen graph in float32 as well and
-prints, for every operation of the model, how close the device came; in the mode "profiling" it times warm iterations.
+prints the PCC of every operation of the model; in the mode "profiling" it times warm iterations.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MODES = (ACCURACY, PROFILING)
 SCRIPT, WEIGHTS, INPUTS, REFERENCE = "script.py", "weights.safetensors", "inputs.safetensors", "reference.safetensors"
 
 # How values of a device dtype are stored in a file; bfloat16 represents block floats exactly.
-KEPT_AS = {
+STORED_AS = {
     DataType.BFLOAT16: torch.bfloat16,
     DataType.BFLOAT8_B: torch.bfloat16,
     DataType.BFLOAT4_B: torch.bfloat16,
@@ -83,8 +83,8 @@ class Exported(list):
         return any(kind in TRAINING for kind in self.kinds)
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{str(path)!r} ({kind})" for path, kind in zip(self, self.kinds))
-        return f"<Exported {told}>"
+        paths = ", ".join(f"{str(path)!r} ({kind})" for path, kind in zip(self, self.kinds))
+        return f"<Exported {paths}>"
 
 
 def export_code(
@@ -130,13 +130,13 @@ def _with_folder(inputs: tuple, folder: Any, mode: str) -> tuple[tuple, Any, str
     first = places[0]
     after = inputs[first + 1 :]
     if len(after) > 1 or not all(isinstance(each, str) for each in after):
-        raise TypeError("after the folder comes the mode and nothing else; other settings are given by name")
+        raise TypeError("only the mode may follow the folder; pass other settings by name")
     return inputs[:first], inputs[first], after[0] if after else mode
 
 
 def _require_known(mode: str) -> None:
     if mode not in MODES:
-        raise ValueError(f"mode={mode!r} is not offered; choose one of {', '.join(map(repr, MODES))}")
+        raise ValueError(f"mode={mode!r} is not supported; choose one of {', '.join(map(repr, MODES))}")
 
 
 def export_program(
@@ -166,17 +166,17 @@ def export_program(
         "forward": forward,
         "inputs": "{" + ", ".join(f"{number}: {text}" for number, text in given.items()) + "}",
         "iterations": str(iterations),
-        "twin": "",
+        "reference": "",
     }
     if mode == ACCURACY:
-        twin = _Twin(program, inputs)
-        _save(twin.tensors, folder / REFERENCE)
-        parts["forward"] = _with_comparisons(forward, twin.compared)
-        parts["twin"] = twin.source
+        reference = _Reference(program, inputs)
+        _save(reference.tensors, folder / REFERENCE)
+        parts["forward"] = _with_comparisons(forward, reference.compared)
+        parts["reference"] = reference.source
         graphs.append(program.captured.graph)
     parts["foreign"] = imports_of(graphs)
-    needs_composites = bool(_COMPOSITE.search(forward) or _COMPOSITE.search(parts["twin"]))
-    parts["beside"] = script.BESIDE if needs_composites else ""
+    needs_composites = bool(_COMPOSITE.search(forward) or _COMPOSITE.search(parts["reference"]))
+    parts["composites"] = script.LOAD_COMPOSITES if needs_composites else ""
     if needs_composites:
         with replacing(folder / COMPOSITES) as temporary:
             temporary.write_text(inspect.getsource(composites), encoding="utf-8")
@@ -192,9 +192,9 @@ def _is_input(node: torch.fx.Node) -> bool:
 
 def _save(tensors: Mapping[str, Any], path: Path) -> None:
     """Save contiguous copies without shared memory, as the format requires."""
-    owned = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
+    copies = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     with replacing(path) as temporary:
-        save_file(owned, str(temporary))
+        save_file(copies, str(temporary))
 
 
 def _setup(program: Program) -> str:
@@ -222,28 +222,28 @@ class _Prepared:
         self.inputs = inputs
         self.tensors: dict[str, torch.Tensor] = {}
         self._values: dict[torch.fx.Node, Any] = {}
-        self._places = {made: here.name for made, here in self.lowered.weights}
+        self._places = {prepared: weight.name for prepared, weight in self.lowered.weights}
         lines = ["def prepare(ttnn, device, stored):"]
         for node in self.lowered.prepare.nodes:
             line = self._statement(node)
             if line:
                 lines.append(emit.INDENT + line)
-        kept = ", ".join(made.name for made, _ in self.lowered.weights)
-        self.source = "\n".join([*lines, f"{emit.INDENT}return [{kept}]"]) + "\n"
+        names = ", ".join(prepared.name for prepared, _ in self.lowered.weights)
+        self.source = "\n".join([*lines, f"{emit.INDENT}return [{names}]"]) + "\n"
 
     def _statement(self, node: torch.fx.Node) -> str:
         path = PATH.get(node)
         if path == "ttnn.from_torch":
-            kept = self._kept(node, _as_uploaded(self._value(node.all_input_nodes[0]), node))
+            tensor = self._stored(node, _as_uploaded(self._value(node.all_input_nodes[0]), node))
             options = [f"{name}={emit.literal(item)}" for name, item in node.kwargs.items()]
-            return f"{node.name} = {path}({', '.join([kept, *options])})"
+            return f"{node.name} = {path}({', '.join([tensor, *options])})"
         if path is not None or (node.target is operator.getitem and SPEC.on(node)):
             return f"{node.name} = {emit.call(node)}"
         if node in self._places:  # a host operation reads it as a torch tensor
-            return f"{node.name} = {self._kept(node, self._value(node))}"
+            return f"{node.name} = {self._stored(node, self._value(node))}"
         return ""
 
-    def _kept(self, node: torch.fx.Node, tensor: torch.Tensor) -> str:
+    def _stored(self, node: torch.fx.Node, tensor: torch.Tensor) -> str:
         name = self._places.get(node, f"prepare_{node.name}")
         self.tensors[name] = tensor
         return f'stored["{name}"]'
@@ -270,21 +270,21 @@ def _as_uploaded(tensor: torch.Tensor, node: torch.fx.Node) -> torch.Tensor:
     """The values on the device after an upload, which rounds them."""
     dtype: Any = node.kwargs["dtype"]
     layout = ttnn_emulator.TILE_LAYOUT if dtype in BLOCK_FLOATS else ttnn_emulator.ROW_MAJOR_LAYOUT
-    held = ttnn_emulator.from_torch(tensor, dtype=dtype, layout=layout)
-    return ttnn_emulator.to_torch(held).to(KEPT_AS[dtype])
+    rounded = ttnn_emulator.from_torch(tensor, dtype=dtype, layout=layout)
+    return ttnn_emulator.to_torch(rounded).to(STORED_AS[dtype])
 
 
-# -- the ATen twin ----------------------------------------------------------------------------------------------------
+# -- the ATen graph ---------------------------------------------------------------------------------------------------
 
 
-class _Twin:
+class _Reference:
     """The captured graph as Python in float32, and which of its values the program's tensors are compared with."""
 
     def __init__(self, program: Program, inputs: Sequence[Any]) -> None:
         self.program = program
         self.graph = program.captured.graph
         self.captured = {node.name: node for node in self.graph.nodes}
-        self.fused = {record["made"]: record["nodes"][0] for record in program.fusions}
+        self.fused = {record["result"]: record["nodes"][0] for record in program.fusions}
         self.compared = self._compared()
         self.tensors = {f"given_{number}": each for number, each in enumerate(inputs) if isinstance(each, torch.Tensor)}
         self.inputs = inputs
@@ -292,11 +292,11 @@ class _Twin:
         self.source = "\n".join(self._lines()) + "\n"
 
     def _lines(self) -> Iterator[str]:
-        wanted = {twin for twin, _, _ in self.compared.values()}
+        wanted = {name for name, _, _ in self.compared.values()}
         nodes = list(self.graph.nodes)
         last_uses = emit.last_uses(nodes)
         number = 0
-        yield "def twin(stored):"
+        yield "def reference(stored):"
         yield f"{emit.INDENT}values = {{}}"
         for node in nodes:
             if node.op == "placeholder":
@@ -309,10 +309,10 @@ class _Twin:
                 yield f"{emit.INDENT}return {emit.literal(tuple(node.args[0]))}, values"  # type: ignore[arg-type]
                 return
             else:
-                made = _in_float32(node)
+                call = _in_float32(node)
                 if node.name in self.strides:  # strides of torch's kernel differ from those in the captured graph
-                    made = f"composites.restrided({made}, {self.strides[node.name]})"
-                yield f"{emit.INDENT}{node.name} = {made}"
+                    call = f"composites.restrided({call}, {self.strides[node.name]})"
+                yield f"{emit.INDENT}{node.name} = {call}"
             if node.name in wanted:
                 yield f'{emit.INDENT}values["{node.name}"] = {node.name}'
             dead = [each.name for each in last_uses.get(node, ())]
@@ -327,28 +327,28 @@ class _Twin:
     def _compared(self) -> dict[str, tuple[str, str, tuple]]:
         """Name of a program's tensor -> the captured value, the operation, and its storage order."""
         lowered = self.program.lowered
-        there = set(lowered.main.nodes)
-        twins = self._twins()
+        nodes = set(lowered.main.nodes)
+        counterparts = self._counterparts()
         found: dict[str, tuple[str, str, tuple]] = {}
         for node, value in lowered.values.items():
-            twin = twins.get(node)
+            name = counterparts.get(node)
             base = value.base() if isinstance(value, Value) and value.is_on_device else None
-            if twin is None or base is None or base.node not in there or not base.node.users:
+            if name is None or base is None or base.node not in nodes or not base.node.users:
                 continue
             origin = ORIGIN.get(base.node)
             if not isinstance(origin, torch.fx.Node):
                 continue
-            made_here = origin is node or (node.target is operator.getitem and origin is node.args[0])
-            if (made_here or node.name in self.fused) and PATH.get(base.node) != "ttnn.from_torch":
+            is_own = origin is node or (node.target is operator.getitem and origin is node.args[0])
+            if (is_own or node.name in self.fused) and PATH.get(base.node) != "ttnn.from_torch":
                 form = value.form
-                found.setdefault(base.node.name, (twin, self._operation(twin), (form.held, form.axes, value.shape)))
+                found.setdefault(base.node.name, (name, self._operation(name), (form.held, form.axes, value.shape)))
         return found
 
-    def _operation(self, twin: str) -> str:
-        node = self.captured[twin]
+    def _operation(self, name: str) -> str:
+        node = self.captured[name]
         return target_name(node.args[0] if node.target is operator.getitem else node)  # type: ignore[arg-type]
 
-    def _twins(self) -> dict[torch.fx.Node, str]:
+    def _counterparts(self) -> dict[torch.fx.Node, str]:
         """The captured value that each lowered node computes; for a fused node, that of its last operation."""
         found = {}
         for node in self.program.lowered.values:
@@ -377,9 +377,9 @@ def _with_comparisons(source: str, compared: Mapping[str, tuple[str, str, tuple]
     lines = []
     for line in source.splitlines():
         lines.append(line)
-        made = re.match(rf"{emit.INDENT}(\w+) = (.*?)\(", line)
-        if made and made.group(1) in compared:
-            twin, operation, (held, axes, shape) = compared[made.group(1)]
-            call = f'compare("{made.group(2)}", "{operation}", {made.group(1)}, "{twin}", {held}, {axes}, {shape})'
-            lines.append(f"{emit.INDENT}{call}")
+        call = re.match(rf"{emit.INDENT}(\w+) = (.*?)\(", line)
+        if call and call.group(1) in compared:
+            name, operation, (stored, axes, shape) = compared[call.group(1)]
+            arguments = f'"{call.group(2)}", "{operation}", {call.group(1)}, "{name}", {stored}, {axes}, {shape}'
+            lines.append(f"{emit.INDENT}compare({arguments})")
     return "\n".join(lines) + "\n"

@@ -18,7 +18,7 @@ from typing import Any
 
 from torch_ttnn.jobs.job import Job
 
-DUMP_SIGNAL = getattr(signal, "SIGUSR1", None)  # makes a job that will be stopped write its stack
+DUMP_SIGNAL = getattr(signal, "SIGUSR1", None)  # makes a job write its stack before it is killed
 ORPHANED = 71  # exit code of a job whose parent died
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 NO_MEMORY = ("can't allocate memory", "not enough memory", "std::bad_alloc", "Cannot allocate memory")
@@ -26,10 +26,10 @@ NO_MEMORY = ("can't allocate memory", "not enough memory", "std::bad_alloc", "Ca
 
 def main(connection: Connection, job: Job, log: str, environment: Mapping[str, str], threads: int | None) -> None:
     """Run a job and send `{"result": …}` or `{"error": …}`."""
-    _cut_loose()
+    _detach()
     os.environ.clear()
     os.environ.update(environment)
-    _write_into(log)
+    _redirect_output(log)
     _limit_threads(threads)
     try:
         message = {"result": job.call()}
@@ -47,12 +47,12 @@ def describe(error: BaseException) -> dict[str, Any]:
     lines = traceback.format_exception(type(error), error, error.__traceback__)
     message = str(error).strip() or "no message"
     memory = isinstance(error, MemoryError) or any(words in message for words in NO_MEMORY)
-    found = {"kind": type(error).__name__, "message": message, "traceback": "".join(lines), "memory": memory}
-    return {**found, "disk": _disk_error(error)}
+    fields = {"kind": type(error).__name__, "message": message, "traceback": "".join(lines), "memory": memory}
+    return {**fields, "disk": _disk_error(error)}
 
 
 def _disk_error(error: BaseException | None) -> list[Any] | None:
-    """Number, message and file of an error that a disk cannot be written, if that is the error or its cause."""
+    """Number, message and file of a failed write to a disk, if that is the error or its cause."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -62,23 +62,23 @@ def _disk_error(error: BaseException | None) -> list[Any] | None:
     return None
 
 
-def _cut_loose() -> None:
+def _detach() -> None:
     """Start a new session: Ctrl-C reaches the parent only, and the job can be killed with all its children."""
     if hasattr(os, "setsid"):
         os.setsid()
     parent = parent_process()
     if parent is not None:
-        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+        threading.Thread(target=_exit_with, args=(parent.sentinel,), daemon=True).start()
 
 
-def _end_with(sentinel: Any) -> None:
+def _exit_with(sentinel: Any) -> None:
     wait([sentinel])
     if hasattr(os, "killpg"):
         os.killpg(0, signal.SIGKILL)
     os._exit(ORPHANED)
 
 
-def _write_into(log: str) -> None:
+def _redirect_output(log: str) -> None:
     """Redirect output to the log, including that of C libraries and the stack after a crash."""
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
     sys.stdout.flush()

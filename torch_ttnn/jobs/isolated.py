@@ -53,11 +53,11 @@ class Isolated:
         self.peak_memory = 0
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_bytes(b"")
-        self._connection, theirs = context.Pipe(duplex=False)
-        arguments = (theirs, job, str(log), {**os.environ, **(environment or {})}, threads)
+        self._connection, child_connection = context.Pipe(duplex=False)
+        arguments = (child_connection, job, str(log), {**os.environ, **(environment or {})}, threads)
         self._process = context.Process(target=child.main, args=arguments, name=f"job {job.name}")
         self._process.start()
-        theirs.close()
+        child_connection.close()
         self._start = time.monotonic()
 
     @property
@@ -70,8 +70,8 @@ class Isolated:
         ended = not self._process.is_alive()  # before reading messages: an ended process sends no more
         message = self._message()
         if message is not None:
-            self._process.join(GRACE_SECONDS)  # it has sent its result, and cleans up
-            return self._ended(_told(self.job, message))
+            self._process.join(GRACE_SECONDS)  # it has sent its result and cleans up
+            return self._ended(_outcome_of(self.job, message))
         if ended:
             return self._ended(self._crashed())
         used = self._memory()
@@ -156,7 +156,7 @@ class Isolated:
         return ""
 
 
-def _told(job: Job, message: dict[str, Any]) -> Outcome:
+def _outcome_of(job: Job, message: dict[str, Any]) -> Outcome:
     if "error" not in message:
         return Outcome(job.name, Status.OK, result=message["result"])
     error = message["error"]
@@ -171,8 +171,8 @@ def _killed(number: int) -> tuple[Status, Any, str]:
         name = signal.Signals(number).name
     except ValueError:
         name = f"signal {number}"
-    why = "; the system does that when memory runs out" if name == "SIGKILL" else ""
-    return Status.CRASH, None, f"its process was ended by {name}{why}"
+    why = "; the kernel does that when memory runs out" if name == "SIGKILL" else ""
+    return Status.CRASH, None, f"its process was killed by {name}{why}"
 
 
 def _gigabytes(count: int) -> str:

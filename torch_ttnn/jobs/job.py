@@ -34,7 +34,7 @@ class Job:
         try:
             json.dumps(dict(self.arguments), allow_nan=False)
         except (TypeError, ValueError) as error:
-            raise TypeError(f"the arguments of job {self.name!r} must be such as JSON can hold: {error}") from error
+            raise TypeError(f"the arguments of job {self.name!r} must be representable in JSON: {error}") from error
 
     @property
     def fingerprint(self) -> str:
@@ -51,7 +51,7 @@ def load(address: str) -> Callable[..., Any]:
     """The object at `package.module:name` or `package.module:outer.inner`."""
     module, _, path = address.partition(":")
     if not module or not path:
-        raise ValueError(f"{address!r} is no address of a function; write package.module:function")
+        raise ValueError(f"{address!r} is not the address of a function; write package.module:function")
     found: Any = importlib.import_module(module)
     for name in path.split("."):
         found = getattr(found, name)
@@ -69,7 +69,7 @@ class Limits:
         for name in ("seconds", "memory"):
             value = getattr(self, name)
             if value is not None and not value > 0:
-                raise ValueError(f"a limit of {value} {name} lets no job run; leave it out for no limit")
+                raise ValueError(f"a limit of {value} {name} lets no job run; omit it for no limit")
 
 
 @dataclass(frozen=True)

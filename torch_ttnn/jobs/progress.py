@@ -54,7 +54,7 @@ class Display:
         self._done = len(done)
         self._progress.update(self._task, total=total, completed=len(done))
         if done:
-            self.console.print(f"{len(done)} of {total} were done before")
+            self.console.print(f"{len(done)} of {total} were already done")
         with self._progress:
             yield
 

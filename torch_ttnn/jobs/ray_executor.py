@@ -2,7 +2,7 @@
 
 A Ray worker starts the process and waits for it, so limits, logs and reasons are the same as for local jobs. Workers
 need torch_ttnn installed; jobs and outcomes are sent as JSON. Environment variables that start with `TORCH_TTNN` are
-passed on, all others are those of the worker's machine.
+passed on; all others are those of the worker's machine.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class RayExecutor:
                 while waiting or running:
                     while waiting and len(running) < self.workers:
                         job = waiting.popleft()
-                        running[perform.remote(_order(job, limits, self))] = job
+                        running[perform.remote(_request(job, limits, self))] = job
                         yield job, None
                     ended, _ = ray.wait(list(running), timeout=WAIT_SECONDS)
                     for reference in ended:
@@ -108,9 +108,9 @@ def _require_room(ray: Any, limits: Limits, cpus: float) -> None:
     wanted = {"CPU": cpus, "memory": limits.memory or 0}
     if any(all(node.get(name, 0) >= amount for name, amount in wanted.items()) for node in nodes):
         return
-    there = ", ".join(f"{node.get('CPU', 0):g} CPUs and {node.get('memory', 0) / 2**30:.1f} GiB" for node in nodes)
-    asked = f"{cpus:g} CPUs" + (f" and {limits.memory / 2**30:.1f} GiB" if limits.memory else "")
-    raise RayError(f"no machine of the cluster has the {asked} that a job may take; they have {there or 'nothing'}")
+    available = ", ".join(f"{node.get('CPU', 0):g} CPUs and {node.get('memory', 0) / 2**30:.1f} GiB" for node in nodes)
+    needed = f"{cpus:g} CPUs" + (f" and {limits.memory / 2**30:.1f} GiB" if limits.memory else "")
+    raise RayError(f"no machine of the cluster has the {needed} that a job may use; they have {available or 'nothing'}")
 
 
 def _memory(limits: Limits) -> dict[str, int]:
@@ -127,10 +127,10 @@ def _cancel(ray: Any, references: list[Any]) -> None:
             ray.wait(references, num_returns=len(references), timeout=ENDING_SECONDS)
 
 
-# -- what goes there and back -----------------------------------------------------------------------------------------
+# -- messages --------------------------------------------------------------------------------------------------------
 
 
-def _order(job: Job, limits: Limits, executor: RayExecutor) -> str:
+def _request(job: Job, limits: Limits, executor: RayExecutor) -> str:
     variables = {name: value for name, value in os.environ.items() if name.startswith(PREFIX)}
     return json.dumps(
         {
@@ -143,18 +143,18 @@ def _order(job: Job, limits: Limits, executor: RayExecutor) -> str:
     )
 
 
-def _perform(order: str) -> str:
+def _perform(text: str) -> str:
     """On a worker: run the job in a separate process; returns its outcome and log."""
-    asked = json.loads(order)
+    request = json.loads(text)
     with tempfile.TemporaryDirectory(prefix="torch_ttnn_job_") as folder:
         log = pathlib.Path(folder) / "log.txt"
         running = Isolated(
-            Job(**asked["job"]),
-            Limits(**asked["limits"]),
+            Job(**request["job"]),
+            Limits(**request["limits"]),
             log,
-            processes(asked["preload"]),
-            asked["threads"],
-            asked["environment"],
+            processes(request["preload"]),
+            request["threads"],
+            request["environment"],
         )
         outcome = running.outcome()
         written = log.read_text(encoding="utf-8", errors="replace")
@@ -170,8 +170,8 @@ def _outcome(ray: Any, reference: Any, job: Job, logs: pathlib.Path) -> Outcome:
         return Outcome(job.name, Status.ERROR, reason=reason, details=str(error))
     except ray.exceptions.RayError as error:
         kind, first = type(error).__name__, (str(error).strip() or "no message").splitlines()[0]
-        reason = f"its worker died, and so did the one that tried again ({kind}: {first})"
+        reason = f"its worker died, and so did the one that retried it ({kind}: {first})"
         return Outcome(job.name, Status.CRASH, reason=reason, details=str(error))
     (logs / f"{file_stem(job.name)}.txt").write_text(content["log"], encoding="utf-8")
-    given = {name: value for name, value in content.items() if name != "log"}
-    return Outcome(**{**given, "status": Status(content["status"])})
+    fields = {name: value for name, value in content.items() if name != "log"}
+    return Outcome(**{**fields, "status": Status(content["status"])})

@@ -62,6 +62,6 @@ def run(
 
 def _check_names(jobs: Sequence[Job]) -> None:
     names = [job.name for job in jobs]
-    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-    if twice:
-        raise ValueError(f"jobs of the same name would share a result: {', '.join(twice)}")
+    repeated = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    if repeated:
+        raise ValueError(f"jobs with the same name would share a result: {', '.join(repeated)}")

@@ -1,4 +1,4 @@
-"""Outcomes on disk: one JSON file per job, written atomically and found again by the next run."""
+"""Outcomes on disk: one JSON file per job, written atomically and reused by the next run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOM = 1 << 16  # bytes that must be free: a result with its log
 class Results:
     """A folder of results.
 
-    `conditions` are what else a result depends on, such as versions: results with other conditions are not reused.
+    `conditions` are what results depend on besides arguments, such as versions; others are not reused.
     """
 
     folder: pathlib.Path

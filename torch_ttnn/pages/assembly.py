@@ -50,7 +50,7 @@ def card(kind: str, number: Any, name: str, detail: str = "") -> str:
 
 
 def _policy(script: str) -> str:
-    """Content security policy: the browser runs only our script and fetches nothing, whatever the page contains."""
+    """Content security policy: the browser runs only our script and fetches nothing, for any content of the page."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'"
 

@@ -51,7 +51,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Measure:
-    """A number of a row, of which less is better; None where the row has none."""
+    """A number of a row; lower is better. None if the row has none."""
 
     field: str
     of: Callable[[Row], float | None]
@@ -67,8 +67,8 @@ def check(
     tolerance: float = PCC_TOLERANCE,
     times: float | None = None,
 ) -> Verdict:
-    """What got worse and what got better. `expected` says which of the kept rows the run should have (else none but
-    those that it has); `times` is the ratio by which compiled calls may be slower.
+    """What got worse and what got better. `expected` says which of the kept rows the run should contain (by default
+    those that it does); `times` is the ratio by which compiled calls may be slower.
 
     >>> check([Row("a", status="device", pcc=0.9)], [Row("a", status="device", pcc=0.999)]).worse[0].field
     'pcc'
@@ -88,7 +88,7 @@ def check(
 
 
 def _changes(before: Row, now: Row, tolerance: float, times: float | None) -> Iterator[tuple[Change, bool]]:
-    """What changed in a row, and whether for the worse."""
+    """What changed in a row, and whether it got worse."""
     fails = FAILS in (before.status, now.status)  # nothing else can be compared
     for measure in [STATUS] if fails else [STATUS, *_numbers(tolerance), *_tasks(before), *_times(times)]:
         old, new = measure.of(before), measure.of(now)
@@ -98,7 +98,7 @@ def _changes(before: Row, now: Row, tolerance: float, times: float | None) -> It
 
 
 def _conditions(before: Row, now: Row) -> Iterator[Change]:
-    """What makes two rows hard to compare."""
+    """Differences that make two rows hard to compare."""
     for name in CONDITIONS:
         if getattr(before, name) != getattr(now, name):
             yield Change(now.key, name, getattr(before, name), getattr(now, name))
@@ -106,14 +106,14 @@ def _conditions(before: Row, now: Row) -> Iterator[Change]:
         yield Change(now.key, "tasks", len(before.tasks), len(now.tasks))
 
 
-# -- what is compared -------------------------------------------------------------------------------------------------
+# -- measures ---------------------------------------------------------------------------------------------------------
 
 
-def _told_status(row: Row) -> str:
+def _status_text(row: Row) -> str:
     return f"{row.status} ({row.reason})" if row.reason else row.status
 
 
-STATUS = Measure("status", lambda row: float(STATUSES.index(row.status)), _told_status)
+STATUS = Measure("status", lambda row: float(STATUSES.index(row.status)), _status_text)
 COUNTS = ("ops_remaining", "uploads", "downloads", "crossings_within", "conversions")
 CORRELATIONS = ("pcc", "gradient_pcc")
 
@@ -137,19 +137,19 @@ def _distance(name: str) -> Callable[[Row], float | None]:
 def _tasks(before: Row) -> list[Measure]:
     """Points that the device loses against torch, not its score: other items may be harder for both."""
 
-    def found(row: Row, name: str) -> Task | None:
+    def task_of(row: Row, name: str) -> Task | None:
         return next((task for task in row.tasks if task.name == name), None)
 
-    def lost(name: str, row: Row) -> float | None:
-        task = found(row, name)
+    def loss(name: str, row: Row) -> float | None:
+        task = task_of(row, name)
         return None if task is None else task.torch - task.device
 
-    def reached(name: str, row: Row) -> float | None:
-        task = found(row, name)
+    def score(name: str, row: Row) -> float | None:
+        task = task_of(row, name)
         return None if task is None else task.device
 
     return [
-        Measure(f"task {task.name}", partial(lost, task.name), partial(reached, task.name), POINTS)
+        Measure(f"task {task.name}", partial(loss, task.name), partial(score, task.name), POINTS)
         for task in before.tasks
     ]
 
@@ -159,16 +159,16 @@ def _times(ratio: float | None) -> list[Measure]:
     if ratio is None:
         return []
     if not ratio >= 1:
-        raise ValueError(f"calls may be slower by a ratio of at least 1, not {ratio}")
+        raise ValueError(f"the allowed slowdown must be at least 1, not {ratio}")
 
-    def longer(row: Row) -> float | None:
+    def slowdown(row: Row) -> float | None:
         return row.compiled_seconds / row.original_seconds if row.calls and row.original_seconds else None
 
     def logarithm(row: Row) -> float | None:
-        found = longer(row)
-        return math.log(found) if found else None
+        ratio = slowdown(row)
+        return math.log(ratio) if ratio else None
 
-    return [Measure("compiled over original time", logarithm, longer, math.log(ratio))]
+    return [Measure("compiled over original time", logarithm, slowdown, math.log(ratio))]
 
 
 def _text(value: Any) -> str:

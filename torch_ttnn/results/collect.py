@@ -29,22 +29,22 @@ class Choice:
     source: str | None = None
     size: str | None = None  # "full" or "reduced"
 
-    def holds(self, model: ModelEntry | Row) -> bool:
-        """Whether a model, or a row of it, passes the filters."""
+    def matches(self, model: ModelEntry | Row) -> bool:
+        """Whether a model, or one of its rows, passes the filters."""
         size = "reduced" if model.reduced else "full"
-        is_like = self.family in (None, model.family) and self.source in (None, model.source)
-        return is_like and self.size in (None, size)
+        is_same_kind = self.family in (None, model.family) and self.source in (None, model.source)
+        return is_same_kind and self.size in (None, size)
 
     def expects(self, row: Row) -> bool:
         """Whether a run over all models measures this row."""
-        return row.mode in MODES[self.mode] and self.holds(row)
+        return row.mode in MODES[self.mode] and self.matches(row)
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """A row to measure."""
 
-    name: str  # as `catalog.resolve` takes it
+    name: str  # accepted by `catalog.resolve`
     entry: ModelEntry
     mode: str
 
@@ -61,22 +61,22 @@ class Collected:
     stale: tuple[str, ...] = ()
 
 
-def asked(names: Iterable[str], choice: Choice, *, named: Iterable[str] = (), **arguments: Any) -> list[Asked]:
+def requests(names: Iterable[str], choice: Choice, *, named: Iterable[str] = (), **arguments: Any) -> list[Request]:
     """The rows to measure for these models. Models that are not among `named` get a training row only if their zoo
-    entry asks for one."""
-    by_name = frozenset(named)
-    found: dict[str, Asked] = {}
+    entry has `train` set."""
+    explicit = frozenset(named)
+    found: dict[str, Request] = {}
     for name in names:
         entry = catalog.resolve(name, **arguments)
-        for mode in MODES[choice.mode] if choice.holds(entry) else ():
-            if mode == EVAL or entry.train or (name in by_name and choice.mode == TRAIN):
-                row = Asked(name, entry, mode)
+        for mode in MODES[choice.mode] if choice.matches(entry) else ():
+            if mode == EVAL or entry.train or (name in explicit and choice.mode == TRAIN):
+                row = Request(name, entry, mode)
                 found.setdefault(row.key, row)
     return list(found.values())
 
 
 def collect(
-    wanted: Sequence[Asked],
+    wanted: Sequence[Request],
     folder: str | pathlib.Path,
     arguments: Mapping[str, Any] | None = None,
     *,
@@ -116,13 +116,13 @@ def _is_good(outcome: jobs.Outcome, changed: bool) -> bool:
     return row.status != FAILS and (not changed or row.versions.get("sources") == sources())
 
 
-def _row(wish: Asked, outcome: jobs.Outcome) -> Row:
+def _row(request: Request, outcome: jobs.Outcome) -> Row:
     """The row that a job returned, or a row that says why the job failed."""
     if outcome.ok:
         return Row.from_json(outcome.result)
     return replace(
-        about(wish.entry),
-        mode=wish.mode,
+        about(request.entry),
+        mode=request.mode,
         status=FAILS,
         reason=portable(outcome.reason),
         details=portable(outcome.details),
@@ -131,7 +131,7 @@ def _row(wish: Asked, outcome: jobs.Outcome) -> Row:
 
 
 class Display(jobs.Display):
-    """Shows a row with the status `fails` as a failure, although its job succeeded in reporting it."""
+    """Shows a row with the status `fails` as a failure, although its job succeeded."""
 
     def ended(self, job: jobs.Job, outcome: jobs.Outcome) -> None:
         result = outcome.result

@@ -32,7 +32,7 @@ from torch_ttnn.results.record import EVAL, FAILS, NEAR, TRAIN, Row, Task
 from torch_ttnn.results.variations import captured_variations, tensor_text
 from torch_ttnn.workloads import passes
 from torch_ttnn.workloads.agreement import Agreement, agreement
-from torch_ttnn.workloads.timing import Times, elapsed, in_turns
+from torch_ttnn.workloads.timing import Times, elapsed, interleaved
 from torch_ttnn.workloads.trace import ONE_VALUE, Wanted
 from torch_ttnn.zoo import ModelEntry, tensors, trained
 from ttnn_emulator.api.recorded import ttnn_version
@@ -41,8 +41,8 @@ from ttnn_emulator.api.recorded import ttnn_version
 # torch's own correlate with its float32 gradients by 0.92 in ResNet-18 and by 0.30 in MobileNetV2.
 PRECISIONS: Mapping[str, str] = {EVAL: "bfloat16", TRAIN: "float32"}
 CALLS = 5  # warm calls that are timed
-SECONDS = 60.0  # for all of them together; slow models are called less often
-# For networks whose batch norms see one value per image: with two images they would give 1 and -1 for any weights.
+SECONDS = 60.0  # for all of them together; slow models get fewer calls
+# For networks whose batch norms get one value per image: with two images they would return 1 and -1 for any weights.
 TRAINING_BATCH = 8
 DETAIL_LINES = 30  # of a traceback
 LIBRARIES = ("torchvision", "timm", "transformers")
@@ -59,7 +59,7 @@ class Conditions:
     calls: int = CALLS
     seconds: float = SECONDS
     tasks: bool = True  # also run the model's task on real data, if it has one
-    task_items: int | None = None  # at most this many items of it
+    task_items: int | None = None  # maximum number of items
 
     def options(self) -> TorchTtnnOption:
         """Without the cache on disk: the first run compiles, and programs know their captured operations."""
@@ -99,7 +99,7 @@ def measure_model(
 
     `precision` is that of float32 tensors on the device, by default that of the mode in `PRECISIONS`. The number of
     threads changes the order of torch's sums, and with it the last digits of PCC.
-    A model that does not compile or run gives a row as well, with the status `fails` and a reason.
+    A model that does not compile or run has a row as well, with the status `fails` and a reason.
     """
     if mode not in PRECISIONS:
         raise ValueError(f"there is no mode {mode!r}; choose {' or '.join(PRECISIONS)}")
@@ -159,15 +159,15 @@ def infer(subject: Subject) -> dict[str, Any]:
     want = tensors(forward(model, subject.inputs()))
     compiled = compile(model, options=subject.options)
     got, first = _first(lambda inputs: tensors(forward(compiled, inputs)), subject.inputs())
-    judged = subject.entry.judged
-    near = agreement(got, want) if judged is None else _of_part(judged.part(model), subject)
+    compared = subject.entry.compared
+    near = agreement(got, want) if compared is None else _of_part(compared.part(model), subject)
     fields = fields_of(subject.options.programs) if subject.options.programs else nothing_captured()
     times = warm_times([functools.partial(forward, model), functools.partial(forward, compiled)], subject)
     return {
         **fields,
         "first_seconds": first,
         **time_fields(times),
-        "compared": judged.told if judged else "",
+        "compared": compared.note if compared else "",
         "pcc": finite(near.pcc),
         "relative_error": finite(near.relative_error),
         "torch_pcc": _torch_pcc(subject) if near.pcc < NEAR else None,
@@ -184,8 +184,8 @@ def _of_part(part: nn.Module, subject: Subject) -> Agreement:
 
 def _torch_pcc(subject: Subject) -> float | None:
     """PCC of torch itself with weights and activations in bfloat16; None if the model does not run that way."""
-    judged = subject.entry.judged
-    model = judged.part(subject.model) if judged else subject.model
+    compared = subject.entry.compared
+    model = compared.part(subject.model) if compared else subject.model
     want = tensors(forward(model, subject.inputs()))
     coarse = copy.deepcopy(model).to(torch.bfloat16)
     try:
@@ -216,14 +216,14 @@ def _first(call: Callable[[Any], Any], inputs: Any) -> tuple[Any, float]:
 
 
 def warm_times(runs: Sequence[Callable[[Any], Any]], subject: Subject) -> Times:
-    """Medians of interleaved warm calls with equal inputs; the time to make inputs is not counted."""
+    """Medians of interleaved warm calls with equal inputs; the time to create inputs is not counted."""
 
     def timed(run: Callable[[Any], Any]) -> float:
         inputs = subject.inputs()
         return elapsed(lambda: run(inputs))
 
     chosen = subject.conditions
-    return in_turns([functools.partial(timed, run) for run in runs], chosen.calls, chosen.seconds, warming=True)
+    return interleaved([functools.partial(timed, run) for run in runs], chosen.calls, chosen.seconds, warm_up=True)
 
 
 def time_fields(times: Times) -> dict[str, Any]:
@@ -248,7 +248,7 @@ def task_fields(subject: Subject, compiled: Any) -> dict[str, Any]:
         scores = load(address)(subject.model, compiled, limit=subject.conditions.task_items)
         return {"tasks": tuple([Task(**vars(score)) for score in scores])}
     except trained.DataError as error:
-        return {"details": portable(f"its task on real data was not done: {error}")}
+        return {"details": portable(f"its task on real data was skipped: {error}")}
 
 
 # -- failures ---------------------------------------------------------------------------------------------------------
@@ -266,7 +266,7 @@ def _remember(error: Any, subject: Subject, mode: str) -> None:
     """Attach the known fields of a model to its error: its programs if it was compiled, else its operations."""
     known = dict(subject.known)
     if subject.options.programs:
-        with suppress(Exception):  # the failure that is being told matters more
+        with suppress(Exception):  # the first failure matters more
             known |= fields_of(subject.options.programs)
     else:
         known |= _captured(subject, mode)
@@ -285,7 +285,7 @@ def _captured(subject: Subject, mode: str) -> dict[str, Any]:
         return compile_captured(graph_module, inputs, forward=keep, backward=keep, inference=keep)
 
     torch._dynamo.reset()
-    with suppress(Exception):  # the failure that is being told matters more
+    with suppress(Exception):  # the first failure matters more
         once = passes.backward if mode == TRAIN else passes.forward
         once(torch.compile(subject.model, backend=backend), *subject.inputs())
     count, unique = captured_variations(graphs)
@@ -337,7 +337,7 @@ def versions() -> dict[str, str]:
 
 @functools.cache
 def sources() -> str:
-    """A digest of the sources that decide how a model is compiled and computed."""
+    """A digest of the sources that determine how a model is compiled and computed."""
     digest = hashlib.sha256()
     for folder in (pathlib.Path(ttnn_emulator.__file__).parent, pathlib.Path(__file__).parents[1] / "compiler"):
         for path in sorted(folder.rglob("*.py")):

@@ -1,4 +1,4 @@
-"""Removes what is specific to a machine from texts kept with results: paths of folders are shortened."""
+"""Removes what is specific to a machine from texts stored with results: paths of folders are shortened."""
 
 from __future__ import annotations
 

@@ -20,14 +20,14 @@ CROSSINGS = ("from_torch", "to_torch")
 def fields_of(programs: Sequence[Program]) -> dict[str, Any]:
     """Fields of a `Row`, summed over all programs."""
     report = explanation_of([(f"program {number}", program) for number, program in enumerate(programs)]).report
-    met = variations(programs)
+    counted = variations(programs)
     host = _host_ops(report)
     kinds = Counter(move.kind for program in report.programs for move in program.moves)
     return {
         "status": WITH_HOST_OPS if host else ON_DEVICE,
         "programs": len(programs),
         "ops_before": sum(program.ops_before for program in programs),
-        "ops_before_unique": len({each.op for each in met}),
+        "ops_before_unique": len({each.op for each in counted}),
         "ops_remaining": sum(each.count for each in host),
         "ops_remaining_unique": len({each.op for each in host}),
         "device_ops": sum(sum(program.device_ops.values()) for program in report.programs),
@@ -38,7 +38,7 @@ def fields_of(programs: Sequence[Program]) -> dict[str, Any]:
         "host_ops": host,
         "moves": _moves(report),
         "fusions": _fusions(report),
-        "variations": met,
+        "variations": counted,
         "dram_peak": report.memory.dram_peak,
         "l1_peak": report.memory.l1_peak,
         "weights": report.memory.weights,
@@ -70,5 +70,5 @@ def _fusions(report: Report) -> tuple[Fusion, ...]:
 
 
 def _by_count(item: tuple[Any, int]) -> tuple[int, Any]:
-    """Most frequent first; ties in alphabetical order, so that every run gives the same order."""
+    """Most frequent first; ties in alphabetical order, so that every run has the same order."""
     return -item[1], item[0]

@@ -14,11 +14,11 @@ from torch_ttnn.errors import UserError
 
 VERSION = 1
 
-ON_DEVICE, WITH_HOST_OPS, FAILS = "device", "host", "fails"  # what became of a model
+ON_DEVICE, WITH_HOST_OPS, FAILS = "device", "host", "fails"  # outcome of a model
 STATUSES = (ON_DEVICE, WITH_HOST_OPS, FAILS)
 EVAL, TRAIN = "eval", "train"
-NEAR = 0.99  # from this PCC on a result counts as correct
-CONVERTED, REMOVED, HOST = "converted", "removed", "host"  # what became of an operation
+NEAR = 0.99  # a result with at least this PCC counts as correct
+CONVERTED, REMOVED, HOST = "converted", "removed", "host"  # outcome of an operation
 
 
 class BadRow(UserError, ValueError):
@@ -123,7 +123,7 @@ class Row:
     first_seconds: float = 0.0  # the first call: compiling, preparing weights, running
     original_seconds: float = 0.0
     compiled_seconds: float = 0.0
-    calls: int = 0  # number of warm calls behind the medians
+    calls: int = 0  # number of warm calls of the medians
 
     pcc: float | None = None  # worst of all outputs, against float32 torch
     relative_error: float | None = None
@@ -162,14 +162,14 @@ class Row:
         torch_ttnn.results.record.BadRow: batch should be of type int, not 'two'
         """
         if not isinstance(content, Mapping) or content.get("version") != VERSION:
-            raise BadRow(f"no row of results in version {VERSION}")
-        row = _made(cls, {name: value for name, value in content.items() if name != "version"}, "")
+            raise BadRow(f"not a row of results in version {VERSION}")
+        row = _from_json(cls, {name: value for name, value in content.items() if name != "version"}, "")
         if row.status not in STATUSES or row.mode not in (EVAL, TRAIN):
             raise BadRow(f"status {row.status!r} or mode {row.mode!r} is unknown")
         return row
 
 
-def _made(kind: type, content: Any, path: str) -> Any:
+def _from_json(kind: type, content: Any, path: str) -> Any:
     """A dataclass from JSON, every value checked against its type."""
     if not isinstance(content, Mapping):
         raise BadRow(f"{path or 'a row'} should be an object, not {content!r}")
@@ -200,7 +200,7 @@ def _value(hint: Any, value: Any, path: str) -> Any:
             raise BadRow(f"{path} should map texts to texts, not {value!r}")
         return dict(value)
     if dataclasses.is_dataclass(hint):
-        return _made(typing.cast(type, hint), value, f"{path}.")
+        return _from_json(typing.cast(type, hint), value, f"{path}.")
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):

@@ -27,7 +27,7 @@ log = logging.getLogger("torch_ttnn")
 
 ROWS = "rows"  # the folder of JSON files within a run's output
 FILE = "results.parquet"
-KEPT = pathlib.Path("results") / FILE  # in the repository: what pages show and checks compare with
+KEPT = pathlib.Path("results") / FILE  # committed: source of the pages, reference of checks
 LEVEL = 19  # of zstd: the file is written rarely and committed
 MARK = b"torch_ttnn.results"  # key of the schema's metadata that marks our files and holds their version
 
@@ -49,7 +49,7 @@ def read(path: str | os.PathLike) -> list[Row]:
     if path.is_dir():
         return rows(path)
     if not path.exists():
-        raise FileNotFoundError(f"there are no results at {path}; `torch-ttnn metrics --all` makes some")
+        raise FileNotFoundError(f"there are no results at {path}; `torch-ttnn metrics --all` measures some")
     pq = _parquet()
     try:
         table = pq.read_table(path)
@@ -57,8 +57,8 @@ def read(path: str | os.PathLike) -> list[Row]:
         raise BadRow(f"{path} cannot be read as a Parquet file: {str(error).splitlines()[0]}") from error
     version = (table.schema.metadata or {}).get(MARK)
     if version != str(VERSION).encode():
-        told = f"of version {version.decode()}" if version else "of something else"
-        raise BadRow(f"{path} is a file {told}, not of results in version {VERSION}; measure anew to replace it")
+        kind = f"of version {version.decode()}" if version else "of another kind"
+        raise BadRow(f"{path} is a file {kind}, not of results in version {VERSION}; measure again to replace it")
     return [Row.from_json({"version": VERSION, **_without_pairs(content)}) for content in table.to_pylist()]
 
 
@@ -117,7 +117,7 @@ _NO_MAPPING = (None, tuple, types.UnionType, typing.Union)
 def _parquet() -> Any:
     if find_spec("pyarrow") is None:
         raise MissingPackage(
-            "results are kept as Parquet, which needs pyarrow: pip install 'torch_ttnn[reports]'. The JSON files of "
+            "results are stored as Parquet, which needs pyarrow: pip install 'torch_ttnn[reports]'. The JSON files of "
             "the rows do not need it."
         )
     import pyarrow.parquet
@@ -125,18 +125,18 @@ def _parquet() -> Any:
     return pyarrow.parquet
 
 
-# -- a file a row -----------------------------------------------------------------------------------------------------
+# -- one file per row -------------------------------------------------------------------------------------------------
 
 
 def rows(folder: str | os.PathLike) -> list[Row]:
     """The rows of a folder that a run wrote; other files are skipped and logged."""
-    found = look_into(folder)
+    found = read_rows(folder)
     for name, why in found.left_out:
         log.warning("%s is left out: %s", name, why)
     return found.rows
 
 
-def look_into(folder: str | os.PathLike) -> Found:
+def read_rows(folder: str | os.PathLike) -> Found:
     """All rows of a folder of JSON files, and the files that were left out."""
     folder = pathlib.Path(folder)
     within = folder / ROWS if (folder / ROWS).is_dir() else folder
@@ -155,7 +155,7 @@ def look_into(folder: str | os.PathLike) -> Found:
 def row_of(content: Any) -> Row:
     """The row in the result of a job, or a row that says why the job failed."""
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise BadRow("it is no result of a job")
+        raise BadRow("it is not the result of a job")
     if content.get("status") == Status.OK.value:
         return Row.from_json(content.get("result"))
     arguments = content.get("arguments")

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from torch_ttnn.results.record import EVAL, FAILS, NEAR, ON_DEVICE, TRAIN, WITH_HOST_OPS, Row
 
-# Candidates for the README, in order; it shows the first dozen that were measured. They cover the kinds of models that
-# people ask for: CNNs and transformers, text, vision, speech and image generation, and training.
+# Candidates for the README, in order; it shows the first dozen that were measured. They cover common kinds of models:
+# CNNs and transformers, text, vision, speech and image generation, and training.
 HEADLINES: tuple[tuple[str, str], ...] = (
     ("resnet18", EVAL),
     ("resnet50", EVAL),
@@ -75,7 +75,7 @@ class Family:
 
 
 def accuracy(row: Row) -> float | None:
-    """The PCC that a row is judged by: of its outputs, in training of its gradients; None if unknown."""
+    """The PCC of a row: of its outputs, in training of its gradients; None if unknown."""
     found = row.gradient_pcc if row.mode == TRAIN else row.pcc
     return found if found is not None and math.isfinite(found) else None
 
@@ -108,17 +108,17 @@ def families(rows: Iterable[Row]) -> list[Family]:
     found: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         found[row.family].append(row)
-    made = [
+    result = [
         Family(name, len({row.model for row in its}), _of_mode([row for row in its if row.mode == EVAL]))
         for name, its in found.items()
     ]
-    return sorted(made, key=lambda family: (-family.models, family.name))
+    return sorted(result, key=lambda family: (-family.models, family.name))
 
 
-def headlines(rows: Iterable[Row], wanted: Sequence[tuple[str, str]] = HEADLINES, many: int = DOZEN) -> list[Row]:
+def headlines(rows: Iterable[Row], wanted: Sequence[tuple[str, str]] = HEADLINES, count: int = DOZEN) -> list[Row]:
     """The rows that the README shows: inference first, in the order of `wanted`."""
     known = {(row.model, row.mode): row for row in rows}
-    chosen = [known[each] for each in wanted if each in known][:many]
+    chosen = [known[each] for each in wanted if each in known][:count]
     return sorted(chosen, key=lambda row: row.mode != EVAL)
 
 

@@ -1,6 +1,6 @@
 """Training with torch and on the device: three optimizer steps, gradients compared parameter by parameter.
 
-**The network** is in train mode, with dropout (and anything like it) set to 0: compiled and eager torch draw random
+**The network** is in train mode, with dropout (and similar rates) set to 0: compiled and eager torch draw random
 numbers in different orders, so runs with dropout cannot be compared. The row says so.
 
 **The weights.** The zoo's random weights keep the inputs of ReLUs slightly above zero, as in trained networks; else
@@ -13,7 +13,7 @@ the square root of their count.
 
 **The steps.** AdamW trains two copies, one with gradients of the device and one with torch's; the row has both losses.
 Gradients are compared at the same weights, those of the copy that the device trains: torch computes them there as well,
-so that the comparison is of gradients alone and not of where three steps have led.
+so that only gradients are compared, not the effect of earlier steps.
 
 **What is compared.** A gradient that is zero in exact arithmetic consists of rounding errors only: that of a bias
 before a norm, or of the keys of attention. Gradients are skipped whose root mean square in torch is below `ZERO` of the
@@ -82,9 +82,9 @@ class Found:
 def train(subject: Subject) -> dict[str, Any]:
     """Fields of a training row."""
     model = subject.model.train()
-    is_lifted = subject.entry.name not in trained.TASKS and lift(model)
-    told = [NO_DROPOUT] if quieten(model) else []
-    subject.known["compared"] = " ".join([*told, LIFTED] if is_lifted else told)
+    are_raised = subject.entry.name not in trained.TASKS and raise_biases(model)
+    notes = [NO_DROPOUT] if disable_dropout(model) else []
+    subject.known["compared"] = " ".join([*notes, LIFTED] if are_raised else notes)
     compiled = compile(model, options=subject.options)
     found = _steps(subject, compiled)
     runs = [lambda inputs: _backward(model, inputs, subject), lambda inputs: _backward(compiled, inputs, subject)]
@@ -148,9 +148,9 @@ def one_pass(call: Model, owner: nn.Module, subject: Subject) -> Pass:
 
 
 def _timed_pass(call: Model, owner: nn.Module, subject: Subject) -> tuple[Pass, float]:
-    made: list[Pass] = []
-    seconds = elapsed(lambda: made.append(one_pass(call, owner, subject)))
-    return made[0], seconds
+    passes: list[Pass] = []
+    seconds = elapsed(lambda: passes.append(one_pass(call, owner, subject)))
+    return passes[0], seconds
 
 
 def _backward(call: Model, inputs: Inputs, subject: Subject) -> tuple[Any, float]:
@@ -170,9 +170,9 @@ def loss_of(output: Any, seed: int) -> torch.Tensor:
     generator = torch.Generator(device="cpu").manual_seed(seed)
     parts = [each.float() for each in tensors(output) if each.requires_grad]
     if not parts:
-        raise NotTrainable("no output of the model depends on its parameters in a way that has a gradient")
-    weighed = [part * torch.randn(part.shape, generator=generator, device="cpu") for part in parts]
-    return torch.stack([each.sum() / math.sqrt(each.numel()) for each in weighed]).sum()
+        raise NotTrainable("no output of the model is differentiable with respect to its parameters")
+    weighted = [part * torch.randn(part.shape, generator=generator, device="cpu") for part in parts]
+    return torch.stack([each.sum() / math.sqrt(each.numel()) for each in weighted]).sum()
 
 
 @contextmanager
@@ -188,7 +188,7 @@ def _kept_buffers(model: nn.Module) -> Iterator[None]:
 # -- the network ------------------------------------------------------------------------------------------------------
 
 
-def quieten(model: nn.Module) -> bool:
+def disable_dropout(model: nn.Module) -> bool:
     """Set all dropout rates in modules and their configs to 0; returns whether any was not 0 before."""
     changed = False
     for module in model.modules():
@@ -210,7 +210,7 @@ def _zero_rates(holder: Any, more: tuple[str, ...]) -> bool:
     return bool(rates)
 
 
-def lift(model: nn.Module) -> bool:
+def raise_biases(model: nn.Module) -> bool:
     """Raise the biases of batch norms, as their running statistics do in inference; returns whether there are any."""
     found = False
     with torch.no_grad():

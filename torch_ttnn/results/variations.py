@@ -4,7 +4,7 @@ Each call of a program records the operation of the fused graph that it implemen
 replaced. An operation of the captured graph is
 
     host        if torch computes it, or the fused operation it is part of, in every call
-    converted   if device calls implement it. Of the operations that a fusion replaced, the one that computes most
+    converted   if device calls implement it. Of the operations that a fusion replaced, the one with the most FLOPs
                 represents the resulting device call
     removed     if no work is left in a call: the other operations of a fusion, free views, duplicates of another
                 operation, and what is computed once from weights and constants
@@ -34,22 +34,21 @@ Node = torch.fx.Node
 
 
 @dataclass(frozen=True)
-class Fate:
+class Outcome:
     """What became of an operation."""
 
-    outcome: str
+    kind: str
     reason: str = ""
 
 
 def variations(programs: Iterable[Program]) -> tuple[Variation, ...]:
-    """Counts of captured operations by arguments and fate."""
+    """Counts of captured operations by arguments and outcome."""
     counted: Counter[Variation] = Counter()
     for program in programs:
         calls = dict(operations(program.captured))
-        fates = Fates(program, {node.name: _flops(call) for node, call in calls.items()})
+        outcomes = Outcomes(program, {node.name: _flops(call) for node, call in calls.items()})
         for node, call in calls.items():
-            fate = fates.of(node.name)
-            counted[_variation(call, fate)] += 1
+            counted[_variation(call, outcomes.of(node.name))] += 1
     ordered = sorted(counted, key=lambda each: (each.op, each.inputs, each.arguments, each.outcome, each.reason))
     return tuple([replace(each, count=counted[each]) for each in ordered])
 
@@ -60,8 +59,8 @@ def captured_variations(graphs: Iterable[torch.fx.GraphModule]) -> tuple[int, in
     return len(names), len(set(names))
 
 
-def _variation(call: Call, fate: Fate) -> Variation:
-    return Variation(str(call.op), inputs_text(call), arguments_text(call), fate.outcome, reason=fate.reason)
+def _variation(call: Call, outcome: Outcome) -> Variation:
+    return Variation(str(call.op), inputs_text(call), arguments_text(call), outcome.kind, reason=outcome.reason)
 
 
 def inputs_text(call: Call) -> str:
@@ -81,7 +80,7 @@ def arguments_text(call: Call) -> str:
     tensors = {name.partition("[")[0] for name, _ in call.inputs}
     defaults = {each.name: each.default_value for each in call.op._schema.arguments if each.has_default_value()}
     shown = [
-        f"{name}={_told(value)}"
+        f"{name}={_text(value)}"
         for name, value in call.arguments.items()
         if name not in tensors and not _is_default(value, defaults.get(name))
     ]
@@ -92,7 +91,7 @@ def _is_default(value: Any, default: Any) -> bool:
     return value is None or (type(value) is type(default) and value == default)
 
 
-def _told(value: Any) -> str:
+def _text(value: Any) -> str:
     plain = jsonable(value)
     return plain if isinstance(plain, str) else json.dumps(plain)
 
@@ -101,7 +100,7 @@ def _flops(call: Call) -> int:
     return 0 if call.op.is_view else flops_of(call)
 
 
-class Fates:
+class Outcomes:
     """What became of the operations of one program, by their names in the captured graph.
 
     The program must have been compiled in this process: one loaded from disk does not know its captured operations.
@@ -118,46 +117,49 @@ class Fates:
                 self.reasons[origin.name] = REASON[node]
             elif isinstance(origin, Node) and PATH.get(node) and kind_of(node) == "device":
                 self.converted.add(origin.name)
-        self._replaced = dict(self._fates_in_fusions(program.fusions, flops))
+        self._replaced = dict(self._outcomes_in_fusions(program.fusions, flops))
 
-    def of(self, name: str) -> Fate:
+    def of(self, name: str) -> Outcome:
         if name in self.reasons:
-            return Fate(HOST, self.reasons[name])
+            return Outcome(HOST, self.reasons[name])
         if name in self.converted:
-            return Fate(CONVERTED)
+            return Outcome(CONVERTED)
         if name in self.fused:
-            return Fate(REMOVED)
-        return self._replaced.get(name, Fate(REMOVED))
+            return Outcome(REMOVED)
+        return self._replaced.get(name, Outcome(REMOVED))
 
-    def _fates_in_fusions(self, fusions: Sequence[dict[str, Any]], flops: dict[str, int]) -> Iterator[tuple[str, Fate]]:
-        """Fates of operations that fusions replaced, which the fused graph no longer has."""
-        looked_at = {name for fusion in fusions for name in fusion["nodes"]}
-        for made, names in self._groups(fusions, looked_at).items():
-            new = self._made(made, looked_at) - set(self.captured)
+    def _outcomes_in_fusions(
+        self, fusions: Sequence[dict[str, Any]], flops: dict[str, int]
+    ) -> Iterator[tuple[str, Outcome]]:
+        """Outcomes of operations that fusions replaced, which the fused graph no longer has."""
+        matched = {name for fusion in fusions for name in fusion["nodes"]}
+        for result, names in self._groups(fusions, matched).items():
+            new = self._created(result, matched) - set(self.captured)
             reasons = [self.reasons[name] for name in new if name in self.reasons]
-            chief = None if self.converted.isdisjoint(new) else max(names, key=lambda name: flops.get(name, 0))
+            main = None if self.converted.isdisjoint(new) else max(names, key=lambda name: flops.get(name, 0))
             for name in names:
                 if reasons:
-                    yield name, Fate(HOST, reasons[0])
+                    yield name, Outcome(HOST, reasons[0])
                 else:
-                    yield name, Fate(CONVERTED if name == chief else REMOVED)
+                    yield name, Outcome(CONVERTED if name == main else REMOVED)
 
-    def _groups(self, fusions: Sequence[dict[str, Any]], looked_at: set[str]) -> dict[str, list[str]]:
+    def _groups(self, fusions: Sequence[dict[str, Any]], matched: set[str]) -> dict[str, list[str]]:
         """Final fused node -> the captured operations that it replaces, through all fusions."""
         last = dict(self._last(fusions))
         groups: dict[str, list[str]] = {}
         for number, fusion in enumerate(fusions):
             own = [name for name in fusion["nodes"] if name in self.captured]
             groups.setdefault(last[number], []).extend(own)
-        seen: set[str] = set(looked_at)
-        for made, names in groups.items():
-            names += self._gone_before([made, *names], seen)
-        gone = {
-            made: [name for name in dict.fromkeys(names) if name not in self.fused] for made, names in groups.items()
+        seen: set[str] = set(matched)
+        for result, names in groups.items():
+            names += self._removed_before([result, *names], seen)
+        removed = {
+            result: [name for name in dict.fromkeys(names) if name not in self.fused]
+            for result, names in groups.items()
         }
-        return {made: names for made, names in gone.items() if names}
+        return {result: names for result, names in removed.items() if names}
 
-    def _gone_before(self, names: Sequence[str], seen: set[str]) -> list[str]:
+    def _removed_before(self, names: Sequence[str], seen: set[str]) -> list[str]:
         """Operations before these that were removed with them: some fusions replace more than they match."""
         found: list[str] = []
         waiting = [self.captured[name] for name in names if name in self.captured]
@@ -173,22 +175,22 @@ class Fates:
         """Result of every fusion -> itself, or the result of a later fusion that replaced it."""
         later: dict[str, str] = {}  # replaced name -> final name
         for number in reversed(range(len(fusions))):
-            made = fusions[number]["made"]
-            became = later.get(made, made)
-            yield number, became
+            result = fusions[number]["result"]
+            final = later.get(result, result)
+            yield number, final
             for name in fusions[number]["nodes"]:
-                later[name] = became
+                later[name] = final
 
-    def _made(self, made: str, looked_at: set[str]) -> set[str]:
+    def _created(self, result: str, matched: set[str]) -> set[str]:
         """A node of the fused graph together with earlier nodes that fusions created or matched."""
         found: set[str] = set()
-        waiting = [self.fused[made]] if made in self.fused else []
+        waiting = [self.fused[result]] if result in self.fused else []
         while waiting:
             node = waiting.pop()
-            if node.name not in found and (node.name == made or self._is_of_fusion(node, looked_at)):
+            if node.name not in found and (node.name == result or self._is_of_fusion(node, matched)):
                 found.add(node.name)
                 waiting += node.all_input_nodes
         return found
 
-    def _is_of_fusion(self, node: Node, looked_at: set[str]) -> bool:
-        return node.op == "call_function" and (node.name not in self.captured or node.name in looked_at)
+    def _is_of_fusion(self, node: Node, matched: set[str]) -> bool:
+        return node.op == "call_function" and (node.name not in self.captured or node.name in matched)

@@ -1,1 +1,1 @@
-"""What several packages need of the machine: file names and the garbage collector."""
+"""Helpers of several packages: file names, options, and the garbage collector."""

@@ -1,4 +1,4 @@
-"""File names made of arbitrary text."""
+"""File names from arbitrary text."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ def file_stem(text: str) -> str:
 
 
 def short_digest(text: str) -> str:
-    """Eight hexadecimal digits that tell texts apart whose safe forms are the same."""
+    """Eight hexadecimal digits that distinguish texts with the same safe form."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]

@@ -31,7 +31,7 @@ def backend(
     mode: Any = None,
     **fields: Any,
 ) -> Callable[..., Any]:
-    """Record the operations of a captured graph and run it as it is; given to `torch.compile(model, backend=...)`.
+    """Record the operations of a captured graph and run it with torch; a backend of `torch.compile`.
 
     Called with fields of `TracerOption` only, it returns a backend with these options:
 
@@ -43,11 +43,11 @@ def backend(
     >>> import os; sorted(os.listdir(f"{folder.name}/raw"))
     ['bw_linear_0.json', 'fw_linear_0.json']
 
-    A graph is recorded when it first runs. So a backward graph that torch prepared, but nobody ran, leaves no trace.
+    A graph is recorded when it first runs, so a backward graph that never runs is not recorded.
     """
     if fields:
         if options is not None:
-            raise TypeError("give the tracer either `options` or their fields, not both")
+            raise TypeError("pass either `options` or its fields, not both")
         options = fields
     chosen = TracerOption.of(options)
     if graph_module is None:
@@ -68,7 +68,7 @@ def backend(
 def _require_original(option: TracerOption) -> None:
     if option.trace_modi or not option.trace_orig:
         raise ValueError(
-            "trace_modi records what the compiler makes of a graph, and torch_stat does not compile: use "
+            "trace_modi records compiled programs, and torch_stat does not compile: use "
             "torch.compile(model, backend='ttnn', options={'tracer_option': {'trace_modi': True}}); "
             "with torch_stat leave trace_orig=True and trace_modi=False"
         )
@@ -126,7 +126,7 @@ def _record(
 
 
 class _Measuring(torch.fx.Interpreter):
-    """Runs a graph to learn sizes that depend on values, such as that of `nonzero`."""
+    """Runs a graph to determine sizes that depend on values, such as that of `nonzero`."""
 
     def measure(self, args: Sequence[Any]) -> None:
         state = torch.random.get_rng_state()  # the actual run draws the same random numbers

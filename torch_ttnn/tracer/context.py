@@ -1,4 +1,4 @@
-"""`torch_ttnn.tracer.tracing`: records whatever runs in a block, without `torch.compile`."""
+"""`torch_ttnn.tracer.tracing`: records everything that runs in a block, without `torch.compile`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from torch_ttnn.tracer.questions import about_call
 from torch_ttnn.tracer.recording import Recording
 from torch_ttnn.tracer.records import BACKWARD, FORWARD, Record
 
-MOST_RECORDS = 10_000  # held in memory, then written as one more graph
+MOST_RECORDS = 10_000  # kept in memory, then written as one more graph
 TORCH = f"{Path(torch.__file__).parent}{os.sep}"  # with the separator: torchvision is next to it
 
 
@@ -40,17 +40,17 @@ def tracing(model_name: str = "", *, options: Any = None, **fields: Any) -> Iter
     The options are those of `TracerOption`. It works for any model, also one that `torch.compile` cannot capture, and
     records what eager torch runs. So it differs from the backend `torch_stat`:
 
-    - Operations that work in place are recorded as they are (`aten.relu_.default`), and so is whatever Python does
-      between what would be graphs. Calls that repeat are recorded every time.
+    - In-place operations are recorded as they are (`aten.relu_.default`), and so are operations between what would be
+      graphs. Repeated calls are recorded every time.
     - A new graph begins where a forward operation follows a backward one, and after ten thousand operations, so that
-      what is held in memory stays small. A forward that is computed again during backward (checkpointing) counts as
+      memory use stays small. A forward that is computed again during backward (checkpointing) counts as
       backward.
     - Backward operations have no source line and no module.
     - Only parameters are weights to the compiler's verdict, and of several outputs the first alone is read unless
       gradients are recorded.
     """
     if fields and options is not None:
-        raise TypeError("give the tracer either `options` or their fields, not both")
+        raise TypeError("pass either `options` or its fields, not both")
     option = TracerOption.of(fields or options)
     if option.decompositions != "none" or option.trace_modi or not option.trace_orig:
         raise ValueError("tracing() records what runs: decompositions, trace_orig and trace_modi must stay as they are")
@@ -69,7 +69,7 @@ class TracingMode(TorchDispatchMode):
         super().__init__()
         self.option = option
         self.recording = recording
-        self.held: dict[str, list[Record]] = {FORWARD: [], BACKWARD: []}
+        self.pending: dict[str, list[Record]] = {FORWARD: [], BACKWARD: []}
         self._modules = _ModuleNames()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None) -> Any:
@@ -81,7 +81,7 @@ class TracingMode(TorchDispatchMode):
         return result
 
     def _note(self, func: Any, args: tuple, kwargs: dict[str, Any], result: Any, in_backward: bool) -> None:
-        forward, backward = self.held[FORWARD], self.held[BACKWARD]
+        forward, backward = self.pending[FORWARD], self.pending[BACKWARD]
         if len(forward) + len(backward) >= MOST_RECORDS or (backward and not in_backward):
             self.flush()
         source, module = ("", "") if in_backward else self._modules.where()
@@ -89,11 +89,11 @@ class TracingMode(TorchDispatchMode):
         facts = facts_of(call) if self.option.facts else None
         lowerings = self.option.lowerings
         verdict = lowerings.of(about_call(call, torch.is_grad_enabled() or in_backward)) if lowerings else None
-        self.held[BACKWARD if in_backward else FORWARD].append(record(call, facts, verdict))
+        self.pending[BACKWARD if in_backward else FORWARD].append(record(call, facts, verdict))
 
     def flush(self) -> None:
-        """Write the records held in memory."""
-        forward, backward = self.held[FORWARD], self.held[BACKWARD]
+        """Write the records kept in memory."""
+        forward, backward = self.pending[FORWARD], self.pending[BACKWARD]
         if forward or backward:
             self.recording.write(FORWARD, forward)
         if backward:

@@ -14,7 +14,7 @@ A function such as `exp` counts one, like an addition: its cost depends on the d
 
 **Bytes.** What is read and what is written: elements times their size, of all tensors of the call. Expanded and
 strided tensors count in full. Two exceptions: views and allocations move nothing, or a graph of them would seem bound
-by memory traffic that does not exist; and lookups read the rows they pick, not the whole table.
+by memory traffic; and lookups read the rows they pick, not the whole table.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def flops_of(call: Call) -> int:
         try:
             return int(formula(*call.args, **call.kwargs, out_val=call.result))
         except (AssertionError, TypeError, ValueError) as error:
-            log.warning("torch has no FLOPs for %s here (%s); counted as what it makes", call.op, error)
+            log.warning("torch has no FLOPs for %s here (%s); counted by its outputs", call.op, error)
             return of_largest(1)(call)
     name = base_name(call.op)
     if call.op.is_view or name in RENAMES or name in MOVES:
@@ -130,8 +130,8 @@ def of_argument(name: str, each: int = 1) -> Rule:
 def _convolution_backward(call: Call) -> int:
     """Gradients of input and weight cost as much as the convolution each; torch's formula ignores groups."""
     given = call.arguments
-    seen = given["input"] if given["transposed"] else given["grad_output"]
-    each = 2 * seen.shape[0] * math.prod(seen.shape[2:]) * given["weight"].numel()
+    pixels = given["input"] if given["transposed"] else given["grad_output"]
+    each = 2 * pixels.shape[0] * math.prod(pixels.shape[2:]) * given["weight"].numel()
     return each * sum([bool(wanted) for wanted in given["output_mask"][:2]])
 
 

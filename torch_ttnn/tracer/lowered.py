@@ -1,4 +1,4 @@
-"""What the compiler does with one operation, found by compiling a graph of this operation alone.
+"""What the compiler does with one operation, determined by compiling a graph of this operation alone.
 
 The answer is one of these:
 
@@ -7,7 +7,7 @@ The answer is one of these:
     host         torch computes it in every call; the reason says why
     decomposed   it is decomposed first; without a reason all its parts run on the device, else the reason names one
                  that stays on the host
-    (empty)      it could not be asked; the reason says why
+    (empty)      the query failed; the reason says why
 
 The compiler treats weights as static and knows constants, so the query marks both. In the whole graph the outcome can
 differ, because fusions match several operations; `torch_ttnn.explain` shows it.
@@ -39,8 +39,8 @@ from torch_ttnn.tracer.questions import Question, as_graph
 
 DEVICE, HOST, DECOMPOSED = "device", "host", "decomposed"
 MOST_ANSWERS = 4096  # cached answers; a large transformer makes some fifty queries
-NOT_STRIDED = "sparse tensors and their like have no counterpart on the device"
-VALUES_DECIDE = "what it gives depends on values, so torch.compile leaves it to Python"
+NOT_STRIDED = "sparse and other non-strided tensors have no counterpart on the device"
+VALUE_DEPENDENT = "its result depends on values, so torch.compile leaves it to Python"
 
 
 class Lowerings:
@@ -75,11 +75,11 @@ class Lowerings:
             try:
                 graph_module = as_graph(question, fake_mode)
             except (DataDependentOutputException, DynamicOutputShapeException):
-                return Verdict(HOST, VALUES_DECIDE)
+                return Verdict(HOST, VALUE_DEPENDENT)
             except (UnsupportedOperatorException, NotImplementedError) as error:
-                return Verdict(HOST, f"torch cannot tell what it gives without running it: {_first_line(error)}")
+                return Verdict(HOST, f"torch cannot infer its result without running it: {_first_line(error)}")
             except Exception as error:  # the model runs on; the record says that the answer is unknown
-                return Verdict("", f"the compiler could not be asked: {_first_line(error)}")
+                return Verdict("", f"the compiler could not be queried: {_first_line(error)}")
             try:
                 left = self._left_to_host(graph_module, question.statics, fake_mode)
             except Exception as error:  # a bug of the compiler must not stop the traced model

@@ -54,14 +54,14 @@ def records_of_program(graph: torch.fx.Graph) -> Iterator[Record]:
 def _device_call(node: Node) -> Record:
     named = _named(node)
     inputs = [found for name, value in named.items() for found in _nodes_within(name, value)]
-    made = spec_tensors(node)
-    outputs = [("", each) for each in made] if made else [("", node)]
+    tensors = spec_tensors(node)
+    outputs = [("", each) for each in tensors] if tensors else [("", node)]
     source, module = _origin(node)
     return Record(
         op_type=PATH[node],
         inputs=tuple([_fact(name, each) for name, each in inputs]),
         outputs=tuple([_fact(name, each) for name, each in outputs]),
-        arguments={name: _told(value) for name, value in named.items()},
+        arguments={name: _as_json(value) for name, value in named.items()},
         source=source,
         module=module,
         bytes_in=sum([_bytes(each) for _, each in inputs]),
@@ -103,9 +103,9 @@ def _fact(name: str, item: Any) -> TensorFact:
     """A tensor of the device or of torch."""
     if isinstance(item, ttnn_emulator.Tensor):
         return TensorFact(tuple(item.spec.shape), item.dtype.name.lower(), name)
-    made = spec_tensors(item)
-    if made:
-        return _fact(name, made[0])
+    tensors = spec_tensors(item)
+    if tensors:
+        return _fact(name, tensors[0])
     val = _host_value(item)
     return TensorFact(tuple(val.shape), str(val.dtype).removeprefix("torch."), name)
 
@@ -114,8 +114,8 @@ def _bytes(item: Any) -> int:
     """Elements times their size, as for torch's tensors; tile padding is not counted."""
     if isinstance(item, ttnn_emulator.Tensor):
         return math.ceil(math.prod(item.spec.shape) * BYTES[item.dtype])
-    made = spec_tensors(item)
-    return sum(map(_bytes, made)) if made else _host_value(item).nbytes
+    tensors = spec_tensors(item)
+    return sum(map(_bytes, tensors)) if tensors else _host_value(item).nbytes
 
 
 def _nodes_within(name: str, value: Any) -> Iterator[tuple[str, Node]]:
@@ -148,7 +148,7 @@ def _parameter_names(path: str, positional: int, keywords: frozenset[str]) -> tu
     return tuple([f"arg{number}" for number in range(positional)])
 
 
-def _told(value: Any) -> Any:
+def _as_json(value: Any) -> Any:
     """As JSON; objects of the library as the source that creates them."""
     plain = jsonable(value)
     if plain != NOT_JSONABLE or any(True for _ in _nodes_within("", value)):

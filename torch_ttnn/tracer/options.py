@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from torch_ttnn.system.option_objects import options_of
 
 if TYPE_CHECKING:
     from torch_ttnn.tracer.lowered import Lowerings
@@ -21,9 +22,9 @@ class TracerOption:
 
     model_name      used in file names; by default the class of the model, if it can be determined
     out_folder      the folder `raw` with the records is created in it
-    out_prefix      prefix of the model's name, to keep runs of one model apart
+    out_prefix      prefix of the model's name, to distinguish runs of one model
     trace_orig      record the graphs that were captured
-    trace_modi      record what the compiler made of them in the folder `raw_modified`; only the `ttnn` backend can
+    trace_modi      record the compiled programs in the folder `raw_modified`; `ttnn` backend only
                     (its option `tracer_option`)
     decompositions  "none" records what eager torch runs; "core" decomposes operations into core ATen first
     facts           also compute FLOPs and bytes
@@ -51,12 +52,12 @@ class TracerOption:
     def __post_init__(self) -> None:
         for name in ("model_name", "out_prefix"):
             if not isinstance(getattr(self, name), str):
-                raise TypeError(f"{name} takes a text, not {getattr(self, name)!r}")
+                raise TypeError(f"{name} must be a string, not {getattr(self, name)!r}")
         if not isinstance(self.out_folder, str | Path):
-            raise TypeError(f"out_folder takes a path, not {self.out_folder!r}")
+            raise TypeError(f"out_folder must be a path, not {self.out_folder!r}")
         if self.decompositions not in DECOMPOSITIONS:
             offered = ", ".join(map(repr, DECOMPOSITIONS))
-            raise ValueError(f"decompositions={self.decompositions!r} is not offered; choose one of {offered}")
+            raise ValueError(f"decompositions={self.decompositions!r} is not supported; choose one of {offered}")
 
     @classmethod
     def of(cls, given: TracerOption | Mapping[str, Any] | None) -> TracerOption:
@@ -65,17 +66,7 @@ class TracerOption:
         >>> TracerOption.of({"model_name": "resnet18"}).out_folder
         'stat'
         """
-        if given is None:
-            return cls()
-        if isinstance(given, cls):
-            return given
-        if not isinstance(given, Mapping):
-            raise TypeError(f"tracer options must be a TracerOption, a dict or None, not {type(given).__name__}")
-        known = [each.name for each in dataclasses.fields(cls) if each.init]
-        unknown = sorted(map(repr, set(given) - set(known)))
-        if unknown:
-            raise TypeError(f"unknown tracer option {', '.join(unknown)}; known are {', '.join(known)}")
-        return cls(**given)
+        return options_of(cls, given, "tracer option")
 
     @property
     def lowerings(self) -> Lowerings | None:

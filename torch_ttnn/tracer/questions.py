@@ -1,4 +1,4 @@
-"""A question to the compiler: one operation with its operands, equal for equal questions, and as a graph of its own."""
+"""A question to the compiler: one operation with its operands, hashable, and convertible to a graph."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _itself(node: Node) -> Node:
     return node
 
 
-# -- asked of a call, or of a node of a graph -------------------------------------------------------------------------
+# -- questions about calls and nodes ----------------------------------------------------------------------------------
 
 
 def about_call(call: Call, needs_all_outputs: bool) -> Question:
@@ -171,8 +171,8 @@ class GraphQuestions:
 
     def _measured(self, node: Node) -> int:
         if node.op == "get_attr":
-            held = operator.attrgetter(str(node.target))(self.graph_module)
-            return int(isinstance(held, torch.Tensor) and not _is_fake(held) and held.numel() <= LARGEST_CONSTANT)
+            value = operator.attrgetter(str(node.target))(self.graph_module)
+            return int(isinstance(value, torch.Tensor) and not _is_fake(value) and value.numel() <= LARGEST_CONSTANT)
         if node.op != "call_function" or is_random(node.target) or not _is_plain(node.target):
             return 0
         lengths = [self._length(each) for each in node.all_input_nodes]
@@ -197,7 +197,7 @@ def _is_plain(target: Any) -> bool:
 
 
 def _used(node: Node, call: Call) -> tuple[int, ...] | None:
-    """Which outputs are read; all of them where nothing is known."""
+    """Which outputs are read; all of them if unknown."""
     if not isinstance(call.result, tuple | list):
         return None
     read = {int(user.args[1]) for user in node.users if user.target is operator.getitem}  # type: ignore[arg-type]
@@ -206,7 +206,7 @@ def _used(node: Node, call: Call) -> tuple[int, ...] | None:
 
 
 def _tensor_places(result: Any) -> tuple[int, ...]:
-    """Indices of non-empty outputs: batch norms without statistics return empty tensors beside the result."""
+    """Indices of non-empty outputs: batch norms without statistics return empty tensors with the result."""
     return tuple([number for number, each in enumerate(result) if isinstance(each, torch.Tensor) and each.numel()])
 
 

@@ -65,7 +65,7 @@ class Recording:
 
     def graph(self, phase: str, graph_module: torch.fx.GraphModule, statics: Iterable[int]) -> pathlib.Path:
         """Write the trace of a captured graph, and its picture if the options ask for one."""
-        with _disable_current_modes():  # that of the caller; values are inspected here outside of it
+        with _disable_current_modes():  # values are inspected outside of the caller's modes
             path = self.write(phase, tuple(records_of(graph_module, statics, self.option)))
         if self.option.gen_graphviz:
             self.draw(graph_module.graph, path.stem)
@@ -86,16 +86,16 @@ class ProgramTracer:
     def __init__(self, option: TracerOption, model: str) -> None:
         self.option = option
         self.captured = Recording(option, model)
-        self.made = Recording(option, model, RAW_MODIFIED)
+        self.modified = Recording(option, model, RAW_MODIFIED)
 
     def program(self, phase: str, program: Program, statics: Iterable[int]) -> None:
         """Record a program, whether compiled or loaded from disk."""
         if self.option.trace_orig:
             self.captured.graph(phase, program.captured, statics)
         if self.option.trace_modi:
-            path = self.made.write(phase, tuple(records_of_program(program.graph)))
+            path = self.modified.write(phase, tuple(records_of_program(program.graph)))
             if self.option.gen_graphviz:
-                self.made.draw(program.graph, f"{path.stem}_modified")
+                self.modified.draw(program.graph, f"{path.stem}_modified")
 
 
 def records_of(graph_module: torch.fx.GraphModule, statics: Iterable[int], option: TracerOption) -> Iterator[Record]:
@@ -110,7 +110,7 @@ def records_of(graph_module: torch.fx.GraphModule, statics: Iterable[int], optio
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """Versions that the traces were taken with."""
+    """Versions that traces depend on."""
     import torch_ttnn
 
     return {"python": platform.python_version(), "torch": torch.__version__, "torch_ttnn": torch_ttnn.__version__}

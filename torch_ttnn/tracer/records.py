@@ -101,9 +101,9 @@ def read(path: pathlib.Path) -> Trace:
             raise BadTrace(f"larger than {LARGEST_FILE >> 30} GiB")
         text = path.read_bytes()
         _expect(bool(text), "empty: the trace was not finished")
-        content = json.loads(text, parse_constant=_refuse)
+        content = json.loads(text, parse_constant=_reject)
         if _SURROGATE.search(text):
-            _refuse_halves(content)
+            _reject_surrogates(content)
     except BadTrace:
         raise
     except OSError as error:
@@ -111,13 +111,15 @@ def read(path: pathlib.Path) -> Trace:
     except (ValueError, RecursionError, MemoryError) as error:
         raise BadTrace(f"not JSON: {error}") from error
     _expect(isinstance(content, dict) and content.get("format") == FORMAT, f"not marked as {FORMAT}")
-    _expect(content.get("version") == VERSION, f"of version {content.get('version')!r}; this reads {VERSION}")
+    _expect(content.get("version") == VERSION, f"of version {content.get('version')!r}, not {VERSION}")
     _expect(content.get("phase") in (FORWARD, BACKWARD), "neither forward nor backward")
     _expect(isinstance(content.get("model"), str), "the model has no name")
     _expect(_is_count(content.get("graph")), "the graph has no number")
     _expect(isinstance(content.get("records"), list), "it has no records")
     versions = content.get("versions", {})
-    _expect(_is_table(versions) and all(isinstance(each, str) for each in versions.values()), "versions are not text")
+    _expect(
+        _is_table(versions) and all(isinstance(each, str) for each in versions.values()), "versions are not strings"
+    )
     known: dict[Any, TensorFact] = {}
     records = tuple([_record(number, each, known) for number, each in enumerate(content["records"])])
     return Trace(content["model"], content["phase"], content["graph"], records, versions)
@@ -154,7 +156,9 @@ def _record(number: int, content: Any, known: dict[Any, TensorFact]) -> Record:
     where = f"record {number}"
     _expect(isinstance(content, dict) and isinstance(content.get("op_type"), str), f"{where} has no op_type")
     texts = {name: content.get(name, "") for name in TEXTS}
-    _expect(all(isinstance(each, str) for each in texts.values()), f"{where}: one of {', '.join(TEXTS)} is not text")
+    _expect(
+        all(isinstance(each, str) for each in texts.values()), f"{where}: one of {', '.join(TEXTS)} is not a string"
+    )
     counts = {name: content.get(name, 0) for name in COUNTS}
     _expect(all(map(_is_count, counts.values())), f"{where}: one of {', '.join(COUNTS)} is not a count")
     arguments = content.get("arguments", {})
@@ -169,15 +173,15 @@ def _tensors(where: str, content: Any, known: dict[Any, TensorFact]) -> tuple[Te
 
 
 def _tensor(where: str, content: Any, known: dict[Any, TensorFact]) -> TensorFact:
-    """`known` holds the tensors of the file so far: models repeat the same ones."""
-    _expect(isinstance(content, dict), f"{where}: a tensor is not a table")
+    """`known` are the tensors of the file so far: models repeat the same ones."""
+    _expect(isinstance(content, dict), f"{where}: a tensor is not an object")
     shape, dtype, name = content.get("shape"), content.get("dtype"), content.get("name", "")
     _expect(isinstance(shape, list) and all(map(_is_count, shape)), f"{where}: a tensor has no shape")
     _expect(isinstance(dtype, str) and isinstance(name, str), f"{where}: a tensor has no dtype")
     key = (*shape, dtype, name)
     found = known.get(key)
     if found is None:
-        _expect(_is_count(math.prod(shape)), f"{where}: a tensor has more elements than can be")
+        _expect(_is_count(math.prod(shape)), f"{where}: a tensor has too many elements")
         found = known[key] = TensorFact(tuple(shape), dtype, name)
     return found
 
@@ -190,21 +194,21 @@ def _is_table(value: Any) -> bool:
     return isinstance(value, dict)
 
 
-def _refuse(constant: str) -> Any:
+def _reject(constant: str) -> Any:
     raise BadTrace(f"not JSON: {constant}")
 
 
-def _refuse_halves(content: Any) -> None:
+def _reject_surrogates(content: Any) -> None:
     """Lone surrogates cannot be encoded, so a report with them could not be written."""
     try:
         json.dumps(content, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
-        raise BadTrace("it has halves of Unicode characters") from error
+        raise BadTrace("it has lone surrogates") from error
 
 
-def _expect(holds: bool, otherwise: str) -> None:
-    if not holds:
-        raise BadTrace(otherwise)
+def _expect(condition: bool, message: str) -> None:
+    if not condition:
+        raise BadTrace(message)
 
 
 def files(folder: pathlib.Path) -> list[pathlib.Path]:

@@ -26,7 +26,7 @@ def agreement(got: Sequence[torch.Tensor], want: Sequence[torch.Tensor]) -> Agre
     0.0
     """
     if len(got) != len(want):
-        raise AssertionError(f"the compiled model gives {len(got)} tensors, torch {len(want)}")
+        raise AssertionError(f"the compiled model returns {len(got)} tensors, torch {len(want)}")
     worst = Agreement()
     for mine, theirs in zip(got, want):
         if mine.shape != theirs.shape:

@@ -21,7 +21,7 @@ REPEATS = 3
 HEADINGS = ("model", "ops", "device", "host", "to/from", "PCC", "compile", "torch", "ttnn")
 LEGEND = (
     "ops: operations of the captured graphs · device: calls on the device · host: operations left to torch · "
-    "to/from: tensors that cross"
+    "to/from: tensors uploaded and downloaded"
 )
 
 
@@ -39,11 +39,11 @@ class Demonstration:
                 console.print(f"{name}: {op} stays on the host: {reason}\n    {source}", markup=False)
 
     def to_json(self) -> dict[str, Any]:
-        told = []
+        models = []
         for name, row in self.rows:
             fields = {key: value for key, value in vars(row).items() if key != "programs"}
-            told.append({"model": name, **fields})
-        return {"device": self.device, "models": told}
+            models.append({"model": name, **fields})
+        return {"device": self.device, "models": models}
 
 
 def demonstrate(
@@ -70,7 +70,7 @@ def _measured(entry: zoo.ModelEntry, repeats: int, device: str | None) -> Measur
 
 
 def table(rows: Sequence[tuple[str, Measurement]], device: str) -> Table:
-    made = Table(
+    rendered = Table(
         title=f"torch.compile(model, backend='ttnn') on an {device}, times on this machine",
         title_justify="left",
         caption=LEGEND,
@@ -80,9 +80,9 @@ def table(rows: Sequence[tuple[str, Measurement]], device: str) -> Table:
         pad_edge=False,
     )
     for heading in HEADINGS:
-        made.add_column(heading, justify="left" if heading == "model" else "right", no_wrap=True)
+        rendered.add_column(heading, justify="left" if heading == "model" else "right", no_wrap=True)
     for name, row in rows:
-        made.add_row(
+        rendered.add_row(
             name,
             str(row.ops_before),
             str(row.device_ops),
@@ -93,7 +93,7 @@ def table(rows: Sequence[tuple[str, Measurement]], device: str) -> Table:
             _milliseconds(row.eager_seconds),
             _milliseconds(row.compiled_seconds),
         )
-    return made
+    return rendered
 
 
 def _milliseconds(seconds: float) -> str:

@@ -16,7 +16,7 @@ from torch_ttnn.compiler.runtime.program import Program
 from torch_ttnn.options import TorchTtnnOption
 from torch_ttnn.workloads.agreement import Agreement, agreement
 from torch_ttnn.workloads.program_counts import counts
-from torch_ttnn.workloads.timing import elapsed, in_turns
+from torch_ttnn.workloads.timing import elapsed, interleaved
 
 
 @dataclass
@@ -37,11 +37,6 @@ class Measurement:
     eager_seconds: float
     compiled_seconds: float
     programs: list[Program] = field(repr=False, default_factory=list)
-
-    @property
-    def crosses_only_at_the_ends(self) -> bool:
-        """Whether values cross between host and device only as inputs and outputs."""
-        return self.uploads <= self.inputs and self.downloads <= self.outputs
 
 
 def measure(
@@ -66,7 +61,7 @@ def measure(
             worst = worst.and_(agreement(got, _tensors(model(*its_args, **its_kwargs))))
         args, kwargs = inputs[0]
         runs = [lambda: elapsed(lambda: model(*args, **kwargs)), lambda: elapsed(lambda: compiled(*args, **kwargs))]
-        eager, warm = in_turns(runs, repeats).medians
+        eager, warm = interleaved(runs, repeats).medians
     found = counts(chosen.programs)
     return Measurement(
         ops_before=found.ops_before,

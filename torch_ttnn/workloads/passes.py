@@ -26,7 +26,7 @@ def backward(model: Model, arguments: tuple[Any, ...], keywords: Mapping[str, An
     output = model(*arguments, **keywords)
     sums = [values.float().sum() for values in leaves(output) if values.requires_grad]
     if not sums:
-        raise ValueError("no output of the model depends on its parameters in a way that has a gradient")
+        raise ValueError("no output of the model is differentiable with respect to its parameters")
     torch.stack(sums).sum().backward()
     return output
 

@@ -24,7 +24,7 @@ class Counts:
     host_ops: list[tuple[str, str, str]]  # operation, reason, line of the model
     uploads: int
     downloads: int
-    crossings_within: int  # beyond one upload per input and one download per output
+    crossings_within: int  # without one upload per input and one download per output
     conversions: dict[str, int]
     inputs: int  # input tensors of the programs, without weights
     outputs: int  # output tensors
@@ -52,12 +52,12 @@ def crossings_within(graph: torch.fx.Graph) -> int:
     """Uploads and downloads that would not be needed if everything ran on the device."""
     uploads = [node for node in graph.nodes if PATH.get(node) == UPLOAD]
     downloads = [node for node in graph.nodes if PATH.get(node) == DOWNLOAD]
-    given = {
-        giver for node in uploads for giver in beyond_moves(node.all_input_nodes, lambda each: each.all_input_nodes)
+    producers = {
+        each for node in uploads for each in beyond_moves(node.all_input_nodes, lambda each: each.all_input_nodes)
     }
-    inputs = [giver for giver in given if giver.op == "placeholder" and not PREPARED.on(giver)]
-    wanted = [node for node in downloads if any(_is_output(taker) for taker in beyond_moves(node.users, _users))]
-    return len(uploads) - len(inputs) + len(downloads) - len(wanted)
+    inputs = [node for node in producers if node.op == "placeholder" and not PREPARED.on(node)]
+    outputs = [node for node in downloads if any(_is_output(user) for user in beyond_moves(node.users, _users))]
+    return len(uploads) - len(inputs) + len(downloads) - len(outputs)
 
 
 def _users(node: torch.fx.Node) -> list[torch.fx.Node]:

@@ -19,7 +19,7 @@ from torch_ttnn.workloads import passes
 from torch_ttnn.workloads.agreement import pcc
 from torch_ttnn.workloads.measure import measure
 from torch_ttnn.workloads.program_counts import counts
-from torch_ttnn.workloads.timing import elapsed, in_turns
+from torch_ttnn.workloads.timing import elapsed, interleaved
 from torch_ttnn.workloads.trace import PROFILES, Wanted
 
 DEVICE = "torch_ttnn"  # the backend that compiles for the device
@@ -79,21 +79,21 @@ def _on_device(wanted: Wanted, backend: str, model: nn.Module, inputs: Any, devi
 
 def _gradients(wanted: Wanted, model: nn.Module, inputs: Any, options: TorchTtnnOption) -> dict[str, Any]:
     """Worst PCC of outputs and of gradients against torch, and times."""
-    twin = copy.deepcopy(model)
-    their_inputs = copy.deepcopy(inputs)
+    reference = copy.deepcopy(model)
+    reference_inputs = copy.deepcopy(inputs)
     start = time.perf_counter()
-    want = passes.leaves(passes.backward(twin, *their_inputs))
+    want = passes.leaves(passes.backward(reference, *reference_inputs))
     eager = time.perf_counter() - start
     compiled = compile(model, options=options)
     start = time.perf_counter()
     got = passes.leaves(passes.backward(compiled, *inputs))
     first = time.perf_counter() - start
     outputs = [pcc(a, b) for a, b in zip(got, want) if b.is_floating_point()]
-    theirs = dict(twin.named_parameters())
+    expected = dict(reference.named_parameters())
     gradients = {
         name: pcc(parameter.grad, grad)
         for name, parameter in model.named_parameters()
-        if parameter.grad is not None and (grad := theirs[name].grad) is not None
+        if parameter.grad is not None and (grad := expected[name].grad) is not None
     }
     if wanted.profile:
         passes.write_profile(lambda: passes.backward(compiled, *inputs), _profile(wanted))
@@ -135,7 +135,7 @@ def _with_torch(wanted: Wanted, backend: str, model: nn.Module, inputs: Any) -> 
 
 
 def _warm(once: Callable[[], Any]) -> float:
-    return in_turns([lambda: elapsed(once)], WARM_CALLS).medians[0]
+    return interleaved([lambda: elapsed(once)], WARM_CALLS).medians[0]
 
 
 def _profile(wanted: Wanted) -> pathlib.Path:
@@ -147,6 +147,6 @@ def _pictures(wanted: Wanted) -> pathlib.Path:
 
 
 def _files(wanted: Wanted) -> list[str]:
-    made = [_profile(wanted)] if wanted.profile else []
-    made += sorted(path for path in _pictures(wanted).rglob("*") if path.is_file()) if wanted.graphviz else []
-    return [str(path.relative_to(wanted.folder)) for path in made]
+    paths = [_profile(wanted)] if wanted.profile else []
+    paths += sorted(path for path in _pictures(wanted).rglob("*") if path.is_file()) if wanted.graphviz else []
+    return [str(path.relative_to(wanted.folder)) for path in paths]

@@ -1,4 +1,4 @@
-"""Interleaved timing of several functions, so that changes in machine load affect all of them."""
+"""Interleaved timing of several functions, so that changes in machine load affect all alike."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-SHARE_OF_WARMING = 4  # no warm-up round if it takes more than a quarter of the time
+WARM_UP_SHARE = 4  # no warm-up round if it takes more than a quarter of the time
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,12 @@ def elapsed(call: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-def in_turns(
-    runs: Sequence[Callable[[], float]], calls: int, seconds: float = float("inf"), *, warming: bool = False
+def interleaved(
+    runs: Sequence[Callable[[], float]], calls: int, seconds: float = float("inf"), *, warm_up: bool = False
 ) -> Times:
     """`calls` rounds of all runs, each of which returns its seconds; fewer rounds if they take more than `seconds`.
 
-    At least one round runs, if any is requested. With `warming`, the first round does not count, unless it took so
+    At least one round runs, if any is requested. With `warm_up`, the first round does not count, unless it took so
     long that there is no time for a few more.
     """
     rounds: list[tuple[float, ...]] = []
@@ -39,10 +39,10 @@ def in_turns(
     while len(rounds) < calls and (not rounds or spent + sum(rounds[-1]) <= seconds):
         taken = tuple([run() for run in runs])
         spent += sum(taken)
-        if warming and SHARE_OF_WARMING * spent < seconds:
-            warming = False
+        if warm_up and WARM_UP_SHARE * spent < seconds:
+            warm_up = False
             continue
-        warming = False
+        warm_up = False
         rounds.append(taken)
     medians = [statistics.median(times) for times in zip(*rounds)] if rounds else [0.0 for _ in runs]
     return Times(tuple(medians), len(rounds))

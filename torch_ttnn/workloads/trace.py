@@ -62,18 +62,18 @@ class Wanted:
     @property
     def needs_values(self) -> bool:
         """Whether the model must run on real tensors."""
-        asked = self.values == "real" or self.profile or self.weights is not None
-        return asked or (self.entry.needs_values and self.values == "auto")
+        requested = self.values == "real" or self.profile or self.weights is not None
+        return requested or (self.entry.needs_values and self.values == "auto")
 
 
 def trace_model(**arguments: Any) -> dict[str, Any]:
     """Trace a model; the arguments are the fields of `Wanted`.
 
-    A model runs on fake tensors if possible, in a fraction of the time and without memory: the operations are the
-    same. Models whose control flow depends on values, profiled models, and those with given weights run on real ones.
+    A model runs on fake tensors if possible: the operations are the same, in a fraction of the time and without
+    memory. Models whose control flow depends on values, that are profiled or have loaded weights run on real ones.
     """
     wanted = Wanted(**arguments)
-    why_real = "its course depends on values" if wanted.entry.needs_values else "values were asked for"
+    why_real = "its control flow depends on values" if wanted.entry.needs_values else "values were requested"
     if not wanted.needs_values:
         try:
             return _traced(wanted, fake(wanted.entry, seed=wanted.seed), "fake", "")
@@ -95,7 +95,7 @@ class _Real:
 
     def __enter__(self) -> _Real:
         entry, seed = self.wanted.entry, self.wanted.seed
-        self.model = entry.build(self.wanted.weights, seed=seed, lively=False)
+        self.model = entry.build(self.wanted.weights, seed=seed, randomise=False)
         self.arguments, self.keywords = entry.inputs(seed)
         return self
 
@@ -106,9 +106,9 @@ class _Real:
 def _traced(wanted: Wanted, source: AbstractContextManager[Any], values: str, why_real: str) -> dict[str, Any]:
     forget(wanted.entry.name, wanted.folder)
     start = time.perf_counter()
-    with source as made:
+    with source as prepared:
         built = time.perf_counter()
-        _trace(wanted, made)
+        _trace(wanted, prepared)
         traced = time.perf_counter()
         row = {
             "model": wanted.entry.name,
@@ -116,18 +116,18 @@ def _traced(wanted: Wanted, source: AbstractContextManager[Any], values: str, wh
             "task": wanted.entry.task,
             "source": wanted.entry.source,
             "reduced": wanted.entry.reduced,
-            "parameters": passes.parameters(made.model),
-            "inputs": passes.shapes(made.arguments, made.keywords),
+            "parameters": passes.parameters(prepared.model),
+            "inputs": passes.shapes(prepared.arguments, prepared.keywords),
             "mode": "train" if wanted.backward else "eval",
             "values": values,
             "why_real": why_real if values == "real" else "",
             "build_seconds": built - start,
             "trace_seconds": traced - built,
         }
-    return {**row, **found(wanted.entry.name, wanted.folder)}
+    return {**row, **totals(wanted.entry.name, wanted.folder)}
 
 
-def _trace(wanted: Wanted, made: Any) -> None:
+def _trace(wanted: Wanted, prepared: Any) -> None:
     backend = tracer.backend(
         model_name=wanted.entry.name,
         out_folder=wanted.out,
@@ -137,19 +137,21 @@ def _trace(wanted: Wanted, made: Any) -> None:
     )
     torch._dynamo.reset()
     torch.manual_seed(wanted.seed)  # dropout
-    made.model.train(wanted.backward)
-    compiled = torch.compile(made.model, backend=backend)
+    prepared.model.train(wanted.backward)
+    compiled = torch.compile(prepared.model, backend=backend)
     once = passes.backward if wanted.backward else passes.forward
     try:
-        once(compiled, made.arguments, made.keywords)
+        once(compiled, prepared.arguments, prepared.keywords)
     except Exception as error:
         if ONE_VALUE not in str(error):
             raise
         name = wanted.entry.name
-        raise ValueError(f"{name} cannot be trained on one image: a batch norm sees one value; --batch 2") from error
+        raise ValueError(
+            f"{name} cannot be trained on one image: a batch norm gets one value; pass --batch 2"
+        ) from error
     if wanted.profile:
         path = wanted.folder / PROFILES / f"{file_stem(wanted.entry.name)}.json"
-        passes.write_profile(lambda: once(compiled, made.arguments, made.keywords), path)
+        passes.write_profile(lambda: once(compiled, prepared.arguments, prepared.keywords), path)
 
 
 def forget(model: str, folder: pathlib.Path) -> None:
@@ -175,7 +177,7 @@ def files(model: str, folder: pathlib.Path) -> list[pathlib.Path]:
     ]
 
 
-def found(model: str, folder: pathlib.Path) -> dict[str, Any]:
+def totals(model: str, folder: pathlib.Path) -> dict[str, Any]:
     """Totals over the traces of a model."""
     written = files(model, folder)
     traces = [read(path) for path in written if path.parent.name == RAW]

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
-TOLD = "PCC is of the scores and offsets of all boxes: random weights rank them too closely to compare those selected."
+NOTE = "PCC is of the scores and offsets of all boxes: random weights rank them too closely to compare those selected."
 
 # Regions as fractions of the image (left, top, right, bottom) for a second stage, in place of those it would select.
 REGIONS = (

@@ -10,20 +10,20 @@ from typing import Any
 import torch
 from torch import nn
 
-from torch_ttnn.zoo.initialisation import enliven, settle
+from torch_ttnn.zoo.initialisation import fit_to_inputs, randomise_constants
 from torch_ttnn.zoo.inputs import Inputs
 from torch_ttnn.zoo.sources import Architecture, Transformers
 from torch_ttnn.zoo.weights import load_weights
 
-SETTLING_BATCH = 4  # images for running statistics; a single one has no variance at 1 × 1 pixels
+STATISTICS_BATCH = 4  # images for running statistics; a single one has no variance at 1 × 1 pixels
 
 
 @dataclass(frozen=True)
-class Judged:
+class ComparedPart:
     """A part of a model whose outputs are compared in place of the whole model's."""
 
     part: Callable[[nn.Module], nn.Module]
-    told: str  # a sentence that says what it is, and why
+    note: str  # a sentence that says what it is, and why
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class ModelEntry:
     reduced: str = ""  # a sentence that says what is smaller than in the published model; empty for real size
     batch: int = 1
     needs_values: bool = False  # whether control flow depends on values, e.g. which boxes are kept
-    judged: Judged | None = None  # what is compared, if not all outputs can be
-    train: bool = False  # whether the results have a training row, too
+    compared: ComparedPart | None = None  # what is compared, if not all outputs
+    train: bool = False  # whether the results have a training row as well
 
     @property
     def source(self) -> str:
@@ -57,13 +57,13 @@ class ModelEntry:
     def size(self) -> str:
         return "reduced" if self.reduced else "full"
 
-    def build(self, weights: str | pathlib.Path | None = None, *, seed: int = 0, lively: bool = True) -> nn.Module:
+    def build(self, weights: str | pathlib.Path | None = None, *, seed: int = 0, randomise: bool = True) -> nn.Module:
         """The model in eval mode.
 
         `weights` is None for random ones, the same for the same seed; "pretrained" for the published ones, through
-        the library's own download; or the path of a safetensors file, or of a folder with one. Random weights are
-        made such that every one matters to the result (`zoo.initialisation`), for which the model is run once; not
-        `lively` leaves them as the library draws them.
+        the library's own download; or the path of a safetensors file, or of a folder with one. The model is
+        run once to choose random weights that all affect the result (`zoo.initialisation`), unless `randomise` is
+        False.
         """
         if weights == "pretrained":
             return self.architecture.pretrained().eval()
@@ -73,10 +73,10 @@ class ModelEntry:
         if weights is not None:
             load_weights(model, weights)
             return model
-        if not lively:
+        if not randomise:
             return model
-        enliven(model, seed)
-        settle(model, lambda: self.inputs(seed, batch=SETTLING_BATCH), seed)
+        randomise_constants(model, seed)
+        fit_to_inputs(model, lambda: self.inputs(seed, batch=STATISTICS_BATCH), seed)
         return model
 
     def inputs(
@@ -120,7 +120,7 @@ def parts(output: Any) -> list[Any]:
     for names in CACHE_PARTS:  # caches of transformers are plain objects
         if all(hasattr(output, name) for name in names):
             return [getattr(output, name) for name in names]
-    raise TypeError(f"a model's output contains {type(output).__name__}, in which zoo.tensors() knows no tensors")
+    raise TypeError(f"a model's output contains {type(output).__name__}, which zoo.tensors() does not know")
 
 
 CACHE_PARTS = (("self_attention_cache", "cross_attention_cache"), ("layers",), ("keys", "values"))

@@ -36,14 +36,14 @@ class Fake:
 @contextmanager
 def fake(entry: ModelEntry, *, seed: int = 0, batch: int | None = None) -> Iterator[Fake]:
     """The model on fake tensors, in eval mode; everything within the block runs on fake tensors."""
-    model = hollow(entry)
+    model = on_meta(entry)
     with FakeTensorMode(allow_non_fake_inputs=True) as mode:
         _fill(model, mode)
         arguments, keywords = entry.inputs(seed, batch=batch)
         yield Fake(model, arguments, keywords)
 
 
-def hollow(entry: ModelEntry) -> nn.Module:
+def on_meta(entry: ModelEntry) -> nn.Module:
     """The model with all parameters on the `meta` device: nothing is allocated or initialised.
 
     Other tensors that its constructor computes (drop rates, widths, position tables) have values, because constructors
@@ -61,10 +61,10 @@ class _Unallocated(TorchFunctionMode):
     """Prevents the allocation of large uninitialised tensors: some are larger than this machine's memory."""
 
     def __torch_function__(self, function: Any, types: Any, args: tuple = (), kwargs: Any = None) -> Any:
-        made = {**(kwargs or {})}
-        if function is torch.empty and made.get("device") is None and _elements(args) > LARGE:
-            made["device"] = "meta"
-        return function(*args, **made)
+        settings = {**(kwargs or {})}
+        if function is torch.empty and settings.get("device") is None and _elements(args) > LARGE:
+            settings["device"] = "meta"
+        return function(*args, **settings)
 
 
 def _elements(size: tuple[Any, ...]) -> int:

@@ -1,8 +1,8 @@
 """Random weights that reveal wrong results.
 
 Libraries initialise for training: biases are zero, scales of norms one, gains of blocks 1e-6, running statistics 0 and
-1. A compiler that drops a bias would pass on such a network, and the signal of a deep one fades to 1e-20 or to a
-constant. After `enliven` and `settle` every parameter matters, and signals keep their magnitude.
+1. A compiler that drops a bias would pass on such a network, and the signal of a deep one vanishes to 1e-20 or to a
+constant. After `randomise_constants` and `fit_to_inputs` every parameter matters, and signals keep their magnitude.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def normal(mean: float, deviation: float) -> Draw:
 # New distribution of a parameter whose values are all equal, by that value; the first matching row applies.
 CONSTANTS: tuple[tuple[str, Callable[[float], bool], Draw], ...] = (
     ("bias, token or zeroed layer", lambda value: value == 0, normal(0, 0.04)),
-    ("gain of a block, tiny at first", lambda value: abs(value) < 0.1, normal(0.3, 0.05)),
+    ("gain of a block, initially tiny", lambda value: abs(value) < 0.1, normal(0.3, 0.05)),
     ("scale of a norm", lambda value: True, lambda value, generator: value * normal(1, 0.1)(value, generator)),
 )
 
@@ -37,7 +37,7 @@ FROZEN = ("weight", "bias")  # buffers, not parameters, in the batch norms of de
 LIFT = 0.5
 
 
-def enliven(model: nn.Module, seed: int) -> None:
+def randomise_constants(model: nn.Module, seed: int) -> None:
     """Randomise every parameter that is constant."""
     generator = torch.Generator(device="cpu").manual_seed(seed)
     frozen = [getattr(module, name) for module in model.modules() if has_statistics(module) for name in FROZEN]
@@ -55,7 +55,7 @@ def is_constant(values: torch.Tensor) -> bool:
     return bool(flat[0] == flat[-1]) and bool((flat == flat[0]).all())
 
 
-def settle(model: nn.Module, inputs: Callable[[], tuple[tuple[Any, ...], dict[str, Any]]], seed: int) -> None:
+def fit_to_inputs(model: nn.Module, inputs: Callable[[], tuple[tuple[Any, ...], dict[str, Any]]], seed: int) -> None:
     """Fit statistics to the inputs: close enough to keep signals normalised, different enough to matter.
 
     These are the running statistics of batch norms; in a network without norms, the scale of convolutions and linear

@@ -214,7 +214,7 @@ def reshaped(feed: Inputs, shape: Sequence[int], model: str) -> Inputs:
     others = [kind for kind in kinds if not _fits(kind, shape)]
     if others:
         names = ", ".join(sorted({type(kind).__name__ for kind in others}))
-        raise ValueError(f"{model} takes {names}, to which the shape {list(shape)} cannot be given")
+        raise ValueError(f"{model} takes {names}, which the shape {list(shape)} does not fit")
     return dataclasses.replace(
         feed,
         arguments=tuple(_of_shape(kind, shape) for kind in feed.arguments),

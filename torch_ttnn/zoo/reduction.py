@@ -1,4 +1,4 @@
-"""Reduces the depth of transformers' models, so that many can be looked at; everything else stays as published.
+"""Reduces the depth of transformers' models, so that many can be traced; everything else stays as published.
 
 The rule: every depth in a config and in the configs within it (`num_hidden_layers`, `encoder_layers` …) becomes 2, and
 every stage of a network of stages (`depths`) at most 2. Where layers are of several kinds (`layer_types`), one of each
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-LAYERS = 2  # of every stack, unless asked otherwise
+LAYERS = 2  # of every stack by default
 
 DEPTHS = frozenset(
     """
@@ -25,7 +25,7 @@ DEPTHS = frozenset(
 )
 STAGES = frozenset(("depths", "blocks_per_stage", "block_sizes", "num_block_repeats"))
 KINDS = ("layer_types", "layers_block_type", "mlp_layer_types", "attention_layers")
-# Numbers of special layers; those that remain are kept.
+# Indices of special layers; those that remain are kept.
 NUMBERS = frozenset(
     """
     fullatt_block_indexes global_attention_blocks global_attn_indexes window_block_indices window_block_indexes

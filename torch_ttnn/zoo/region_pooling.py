@@ -19,11 +19,11 @@ def roi_align(
     sampling_ratio: int,
     aligned: bool,
 ) -> torch.Tensor:
-    """The mean of bilinear samples in each of `pooled_height` × `pooled_width` parts of every box.
+    """Mean of bilinear samples in each of `pooled_height` × `pooled_width` parts of every box.
 
     `boxes` have five columns: the number of the image, then left, top, right and bottom in its pixels, which
-    `spatial_scale` makes places of the features. A part has `sampling_ratio` × `sampling_ratio` samples; 0 or less
-    stands for about one a place. Samples beyond the edge count as 0.
+    `spatial_scale` converts to positions in the features. A part has `sampling_ratio` × `sampling_ratio` samples; 0 or
+    less means about one per position. Samples beyond the edge count as 0.
     """
     result = features.new_zeros(len(boxes), features.shape[1], pooled_height, pooled_width)
     for image in range(len(features)):

@@ -76,7 +76,7 @@ class Transformers:
 
     def pretrained(self) -> nn.Module:
         if not self.hub:
-            raise NotPublished(f"{self.model} with {dict(self.settings)} has no published weights; give a path")
+            raise NotPublished(f"{self.model} with {dict(self.settings)} has no published weights; pass a path")
         kept = {name: value for name, value in self.settings.items() if name in RUN_TIME_SETTINGS}
         # Only safetensors: pickled checkpoints can run code when they are loaded.
         return getattr(self.library(), self.model).from_pretrained(self.hub, use_safetensors=True, **kept)
@@ -104,7 +104,7 @@ class Torchvision:
 
     def pretrained(self) -> nn.Module:
         if self.settings:
-            raise NotPublished(f"{self.model} with {dict(self.settings)} has no published weights; give a path")
+            raise NotPublished(f"{self.model} with {dict(self.settings)} has no published weights; pass a path")
         with weights_only():
             return library("torchvision.models").get_model(self.model, weights="DEFAULT", progress=False)
 
@@ -136,7 +136,7 @@ class Diffusers:
         return getattr(library(self.source), self.model)(**self.settings)
 
     def pretrained(self) -> nn.Module:
-        raise NotPublished(f"weights of {self.model} come with a pipeline of several networks; give a path")
+        raise NotPublished(f"weights of {self.model} come with a pipeline of several networks; pass a path")
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Ours:
         return self.network()
 
     def pretrained(self) -> nn.Module:
-        raise NotPublished(f"nobody published weights of {self.network.__name__}; give a path")
+        raise NotPublished(f"there are no published weights of {self.network.__name__}; pass a path")
 
 
 @contextmanager

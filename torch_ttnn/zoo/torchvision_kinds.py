@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from torch_ttnn.zoo.before_selection import TOLD, BeforeSelection
-from torch_ttnn.zoo.entry import Judged, ModelEntry
+from torch_ttnn.zoo.before_selection import NOTE, BeforeSelection
+from torch_ttnn.zoo.entry import ComparedPart, ModelEntry
 from torch_ttnn.zoo.inputs import Argument, Clip, Listed, image, takes
 from torch_ttnn.zoo.sources import Torchvision
 
@@ -21,7 +21,7 @@ class Task:
     arguments: tuple[Argument, ...]
     untrained: Mapping[str, Any] = field(default_factory=dict)  # settings that only random weights need
     needs_values: bool = False
-    judged: Judged | None = None
+    compared: ComparedPart | None = None
 
 
 NO_DOWNLOAD = {"weights_backbone": None}  # the default is a pretrained backbone
@@ -36,22 +36,22 @@ TASKS: Mapping[str, Task] = {
         (Listed(image(480, 640)),),
         NO_DOWNLOAD,
         needs_values=True,
-        judged=Judged(BeforeSelection, TOLD),
+        compared=ComparedPart(BeforeSelection, NOTE),
     ),
     "video": Task("video", "video classification", (Clip(3, 16, 112, 112),)),
     "optical_flow": Task("optical_flow", "optical flow", (image(368, 496), image(368, 496))),
 }
 
-# Models with other inputs than the rest of their kind.
+# Models whose inputs differ from the rest of their kind.
 INPUTS: Mapping[str, tuple[Argument, ...]] = {
-    "inception_v3": (image(299),),  # smaller images are too small for its side branch
+    "inception_v3": (image(299),),  # smaller images do not suit its auxiliary classifier
     "ssd300_vgg16": (Listed(image(300)),),
     "ssdlite320_mobilenet_v3_large": (Listed(image(320)),),
     **dict.fromkeys(("s3d", "mvit_v1_b", "mvit_v2_s", "swin3d_b", "swin3d_s", "swin3d_t"), (Clip(3, 16, 224, 224),)),
 }
 
 # Untrained networks have low scores for all boxes. Without a threshold they keep the best 100, so that later stages
-# have work to do, as in trained networks.
+# process boxes, as in trained networks.
 NO_THRESHOLD: Mapping[str, str] = {"rcnn": "box_score_thresh", "retinanet": "score_thresh", "fcos": "score_thresh"}
 
 # Batch sizes for training: a batch norm needs two values per channel, which these do not have with one image.
@@ -61,7 +61,7 @@ TRAINING_BATCH: Mapping[str, int] = {"inception_v3": 2}
 def entry(
     name: str, kind: str = "classification", family: str = "", settings: Mapping[str, Any] | None = None, **rest: Any
 ) -> ModelEntry:
-    """A row for a model of torchvision by its name there; `settings` are those that differ from its own."""
+    """A row for a model of torchvision by its name there; `settings` differ from its defaults."""
     task = TASKS[kind]
     arguments = INPUTS.get(name, task.arguments)
     thresholds = {setting: 0.0 for part, setting in NO_THRESHOLD.items() if part in name}
@@ -70,5 +70,5 @@ def entry(
         family=family or name.split("_")[0],
         task=task.description,
         architecture=Torchvision(name, settings or {}, untrained={**task.untrained, **thresholds}),
-        **{"feed": takes(*arguments), "needs_values": task.needs_values, "judged": task.judged, **rest},
+        **{"feed": takes(*arguments), "needs_values": task.needs_values, "compared": task.compared, **rest},
     )

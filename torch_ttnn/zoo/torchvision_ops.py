@@ -1,11 +1,11 @@
 """Makes torchvision importable, and its detection models usable, where its compiled operators cannot be loaded.
 
 torchvision registers fake kernels of `torchvision::nms` and `torchvision::qnms` on import. Its wheels for
-CUDA keep these operators in a library that needs CUDA; beside a CPU build of torch it does not load, and the import
-(also timm's, and that of many models of transformers) ends in "operator torchvision::nms does not exist". Defining the
-two operators first, in plain torch, is all that is missing for the import. Detection models also need `roi_align`, and
-`allow_operators` to let torchvision's functions call both. This applies only then: where torchvision's own library
-loads, its operators are used.
+CUDA keep these operators in a library that needs CUDA; with a CPU build of torch it does not load, and the import
+(also timm's, and that of many models of transformers) ends in "operator torchvision::nms does not exist". The import
+works if the two operators are defined before, in plain torch. Detection models also need `roi_align`, and
+`allow_operators` to let torchvision's functions call both. If torchvision's own library loads, its operators are
+used.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def non_maximum_suppression(boxes: torch.Tensor, scores: torch.Tensor, iou_thres
 
 
 def library_loads() -> bool:
-    """Whether torchvision's own operators can be loaded, asked without importing torchvision."""
+    """Whether torchvision's own operators can be loaded; does not import torchvision."""
     package = importlib.util.find_spec("torchvision")
     if package is None or package.origin is None:
         return False
@@ -77,9 +77,9 @@ def mismatch() -> str:
     build = torch.__version__.partition("+")[2]  # "cpu" or "cu130": the index it came from has both
     index = f" --index-url https://download.pytorch.org/whl/{build}" if build else ""
     return (
-        f"the operators of torchvision do not load beside torch {torch.__version__}, as when the two come from "
-        "different indexes: the commands of torch_ttnn work all the same, but your own `import torchvision`, and many "
-        f"models of transformers, fail until `pip install --force-reinstall --no-deps{index} torchvision`"
+        f"the operators of torchvision do not load with torch {torch.__version__}, probably because the two come from "
+        "different indexes: the commands of torch_ttnn work, but your own `import torchvision`, and many models of "
+        f"transformers, fail until `pip install --force-reinstall --no-deps{index} torchvision`"
     )
 
 

@@ -28,7 +28,7 @@ def load_weights(model: nn.Module, path: str | pathlib.Path) -> None:
     found = read(pathlib.Path(path))
     expected = model.state_dict()
     # Tied weights (an embedding that is also the output layer) are one tensor with two names; files keep one of them.
-    missing = [name for name, twins in tied(expected).items() if not any(twin in found for twin in twins)]
+    missing = [name for name, group in tied(expected).items() if not any(each in found for each in group)]
     problems = {
         "missing in the file": missing,
         "not in the model": [name for name in found if name not in expected],
@@ -37,7 +37,7 @@ def load_weights(model: nn.Module, path: str | pathlib.Path) -> None:
             for name, tensor in expected.items()
             if name in found and found[name].shape != tensor.shape
         ],
-        "of another kind of number": [
+        "of another dtype": [
             f"{name}: {found[name].dtype} in the file, {tensor.dtype} in the model"
             for name, tensor in expected.items()
             if name in found and found[name].is_floating_point() != tensor.is_floating_point()
@@ -84,14 +84,14 @@ def read_shards(index: pathlib.Path) -> dict[str, torch.Tensor]:
     tensors: dict[str, torch.Tensor] = {}
     for file in sorted(set(placed.values())):
         tensors.update(_tensors(index.parent / file))
-    lost = [name for name in placed if name not in tensors]
-    if lost:
-        raise WeightsError(f"{index.name} names tensors that its shards do not have: {', '.join(lost[:SHOWN])}")
+    absent = [name for name in placed if name not in tensors]
+    if absent:
+        raise WeightsError(f"{index.name} names tensors that its shards do not have: {', '.join(absent[:SHOWN])}")
     return tensors
 
 
 def check_file(path: str | pathlib.Path) -> None:
-    """Raise unless the weights are readable; reads headers only."""
+    """Raise if the weights are not readable; reads headers only."""
     found = located(pathlib.Path(path))
     shards = sorted(set(_placed(found).values())) if found.name.endswith(INDEX_SUFFIX) else [found.name]
     for file in shards:
@@ -107,7 +107,7 @@ def _placed(index: pathlib.Path) -> dict[str, str]:
         raise WeightsError(f"{index} cannot be read as an index of shards: {_brief(error)}") from error
     for file in sorted(set(placed.values())):
         if pathlib.PurePath(file).name != file or not (index.parent / file).is_file():
-            raise WeightsError(f"{index.name} names the shard {file!r}, which is not a file beside it")
+            raise WeightsError(f"{index.name} names the shard {file!r}, which is not a file next to it")
     return placed
 
 
@@ -121,7 +121,7 @@ def _readable(path: pathlib.Path) -> Iterator[None]:
     try:
         yield
     except SafetensorError as error:
-        raise WeightsError(f"{path} is damaged, or no safetensors file: {_brief(error)}") from error
+        raise WeightsError(f"{path} is corrupt, or not a safetensors file: {_brief(error)}") from error
 
 
 def _brief(error: Exception) -> str:
@@ -138,8 +138,8 @@ def tied(state: dict[str, torch.Tensor]) -> dict[str, list[str]]:
     return {name: group for group in groups.values() for name in group}
 
 
-def contradictions(found: dict[str, torch.Tensor], twins: dict[str, list[str]]) -> list[str]:
-    present = (group for name, group in twins.items() if name == group[0] and len(group) > 1)
+def contradictions(found: dict[str, torch.Tensor], groups: dict[str, list[str]]) -> list[str]:
+    present = (group for name, group in groups.items() if name == group[0] and len(group) > 1)
     pairs = ((group[0], other) for group in present for other in group[1:] if group[0] in found and other in found)
     return [f"{a} and {b}" for a, b in pairs if not torch.equal(found[a], found[b])]
 

@@ -1,1 +1,1 @@
-"""The public API of the released `ttnn`, as recorded from the library itself, and how its calls bind arguments."""
+"""The public API of the released `ttnn`, recorded from the library, and the binding of arguments."""

@@ -1,7 +1,7 @@
 """Binds a call's arguments as the library's native bindings do, from the recorded signatures.
 
-Each overload becomes one small generated function: Python's own call machinery sorts out names and defaults, and one
-line a parameter checks and normalises its value. That keeps binding below two microseconds, where a generic loop over
+Each overload becomes one small generated function: Python's own calling mechanism resolves names and defaults, and
+one line per parameter checks and normalises its value. Binding takes less than two microseconds; a generic loop over
 the signature takes ten.
 """
 
@@ -26,7 +26,7 @@ class NoMatch(Exception):
     """This overload does not take these arguments."""
 
 
-@dataclass(frozen=True, eq=False)  # one of a kind: identity is cheaper to hash, and every call does
+@dataclass(frozen=True, eq=False)  # hashed by identity, which is cheaper: every call does it
 class Overload:
     """One way to call an operation."""
 
@@ -35,7 +35,7 @@ class Overload:
     bind_strictly: Callable[
         ..., tuple
     ]  # the same without implicit conversions: no int for a float, no list for a Shape
-    key: Callable[[tuple], tuple]  # values → what identifies the call: specs for tensors, all else by value
+    key: Callable[[tuple], tuple]  # values → the key of the call: specs for tensors, other arguments by value
     tensor_slots: tuple[int, ...]  # positions that may hold a tensor or a sequence of tensors
     device_slot: int | None  # position of a device argument
 
@@ -170,15 +170,15 @@ PLAIN: dict[str, Converter] = {
 
 
 class TypeTable:
-    """Knows which class a recorded type name stands for."""
+    """Maps recorded type names to classes."""
 
     def __init__(self) -> None:
         self.classes: dict[str, type] = {}
-        self.records: set[str] = set()  # types whose instances can change after the call
+        self.records: set[str] = set()  # types with mutable instances
         self.implicit: dict[str, Converter] = {}
 
     def register(self, name: str, cls: type, *, implicit: Converter | None = None, record: bool = False) -> None:
-        """`implicit` says what else the binding turns into this class, e.g. a list into a Shape."""
+        """`implicit` converts other types to this class, e.g. a list to a Shape."""
         self.classes[name] = cls
         if record:
             self.records.add(name)
@@ -251,7 +251,7 @@ def default_value(recorded: Any) -> Any:
     if isinstance(recorded, dict):
         if "$enum" in recorded:
             enum_name, member = recorded["$enum"].split(".")[-2:]
-            # Enums nested in classes that nothing here uses were not recorded; their text stands for them.
+            # Enums nested in unused classes are not recorded; they are kept as text.
             return ALL_ENUMS[enum_name][member] if enum_name in ALL_ENUMS else recorded["$enum"]
         return None
     return recorded
@@ -319,7 +319,7 @@ def _make_bind(entries: tuple, *, strict: bool) -> Callable[..., tuple]:
 
 
 def _key_part(name: str, type_text: str) -> str:
-    """An expression for what a parameter adds to a call's key: specs for tensors, no devices, 1 apart from 1.0."""
+    """An expression for a parameter's part of a call's key: specs for tensors, no devices, 1 distinct from 1.0."""
     options = set(_split_union(type_text))
     if "MeshDevice" in options:
         return f"{name} is None"
@@ -336,7 +336,7 @@ def _key_part(name: str, type_text: str) -> str:
 
 @functools.cache
 def overloads_of(name: str) -> tuple[Overload, ...]:
-    """All recorded overloads of an operation; empty for those the library writes in Python."""
+    """All recorded overloads of an operation; empty for operations that the library implements in Python."""
     record = recorded_api()["operations"].get(name, {})
     return tuple(make_overload(item["parameters"]) for item in record.get("overloads", ()) if "parameters" in item)
 
@@ -344,7 +344,7 @@ def overloads_of(name: str) -> tuple[Overload, ...]:
 def bind(name: str, overloads: Sequence[Overload], args: tuple, kwargs: dict[str, Any]) -> tuple[int, tuple]:
     """The first overload that takes these arguments, and the values in its parameter order.
 
-    Of several overloads, one that takes the arguments as they are wins over one that has to convert them.
+    Overloads that take the arguments without conversion are tried first.
     """
     if "from" in kwargs:
         kwargs = {_as_identifier(key): value for key, value in kwargs.items()}
@@ -363,12 +363,12 @@ def bind(name: str, overloads: Sequence[Overload], args: tuple, kwargs: dict[str
 
 
 def signatures_against(name: str, args: tuple, kwargs: dict[str, Any]) -> str:
-    """The signatures of an operation, if none takes so many arguments of these names, whatever their types."""
-    given = {key: value for key, value in kwargs.items() if key not in ("queue_id", "cq_id")}
+    """The signatures of an operation, if none takes this number of arguments with these names, regardless of types."""
+    named = {key: value for key, value in kwargs.items() if key not in ("queue_id", "cq_id")}
     overloads = overloads_of(name)
     for overload in overloads:
         try:
-            inspect.signature(overload.bind).bind(*args, **given)
+            inspect.signature(overload.bind).bind(*args, **named)
         except TypeError:
             continue
         return ""
@@ -376,10 +376,10 @@ def signatures_against(name: str, args: tuple, kwargs: dict[str, Any]) -> str:
 
 
 def _no_overload(name: str, overloads: Sequence[Overload], args: tuple, kwargs: dict[str, Any]) -> SignatureError:
-    given = [type(value).__name__ for value in args]
-    given += [f"{key}={type(value).__name__}" for key, value in kwargs.items()]
+    types = [type(value).__name__ for value in args]
+    types += [f"{key}={type(value).__name__}" for key, value in kwargs.items()]
     signatures = "\n    ".join(overload.text(name) for overload in overloads)
     error = SignatureError(
-        f"incompatible arguments ({', '.join(given)})", hint=f"Available signatures:\n    {signatures}"
+        f"incompatible arguments ({', '.join(types)})", hint=f"Available signatures:\n    {signatures}"
     )
     return error.at(name, "")  # type: ignore[return-value]

@@ -1,6 +1,6 @@
-"""Configuration records (program, compute and convolution configs, …), made from the recorded API.
+"""Configuration records (program, compute and convolution configs, …), generated from the recorded API.
 
-They behave as the library's: keyword arguments with its names and defaults, attributes that can be set later. Equal
+They behave like the library's: keyword arguments with its names and defaults, attributes that can be set later. Equal
 records hash alike, so a call's plan can be looked up by them.
 """
 
@@ -24,7 +24,7 @@ WRITTEN_BY_HAND = frozenset(
     ).split(" ")
 )
 
-# They send and receive; their constructors take named arguments, but no record will do.
+# These send and receive data: they take named arguments, but are not records.
 SERVICES = frozenset(
     (
         "InterProcessCounterChannel D2HSocket H2DSocket MeshSocket D2HStreamService H2DStreamService LayerAckService"
@@ -39,7 +39,7 @@ class ConfigRecord:
 
     _recorded: ClassVar[list] = []
     _fields: ClassVar[tuple[str, ...]] = ()
-    _set_later: ClassVar[dict[str, list]] = {}  # fields that no constructor takes: type and first value
+    _set_later: ClassVar[dict[str, list]] = {}  # fields without a constructor parameter: type and initial value
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         overloads = _overloads_of(type(self))  # type: ignore[arg-type]
@@ -72,11 +72,11 @@ class ConfigRecord:
         return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)}' for name in self._fields)})"
 
     def snapshot_key(self) -> tuple:
-        """The values of now, for looking up what was prepared for them."""
+        """The current values, as a key for prepared calls."""
         return (type(self), self._values())
 
     def snapshot(self) -> ConfigRecord:
-        """A copy that later changes of this record do not reach."""
+        """A copy that later changes of this record do not affect."""
         return copy.copy(self)
 
 
@@ -95,18 +95,18 @@ def _not_emulated(name: str) -> Any:
 
 @functools.cache
 def _field_converter(cls: Any, name: str) -> Converter:
-    """Turns what a field is set to into what the constructor makes of it, a list into a function to fuse, say."""
+    """Converts a value assigned to a field as the constructor does, e.g. a list to a fused function."""
     types = [item[2] for parameters in cls._recorded for item in parameters if item[0] == name]
     types += cls._set_later.get(name, ())[:1]
     return TYPES.converter(" | ".join(dict.fromkeys(types)))
 
 
 def make_config_types() -> dict[str, type[ConfigRecord]]:
-    """One class for every recorded type that is built from named fields."""
-    made: dict[str, type[ConfigRecord]] = {}
+    """One class per recorded type with named fields."""
+    types: dict[str, type[ConfigRecord]] = {}
     for path, record in sorted(recorded_api()["types"].items()):
         name = path.rsplit(".", 1)[-1]
-        if name in WRITTEN_BY_HAND or name in SERVICES or name in made or name in SAME_CLASS:
+        if name in WRITTEN_BY_HAND or name in SERVICES or name in types or name in SAME_CLASS:
             continue
         overloads = [item["parameters"] for item in record.get("overloads", ()) if "parameters" in item]
         if not overloads or any(parameter[0].startswith("arg") for item in overloads for parameter in item):
@@ -119,7 +119,7 @@ def make_config_types() -> dict[str, type[ConfigRecord]]:
             for member, kind in members.items()
             if kind == "method" and not hasattr(ConfigRecord, member)
         }
-        made[name] = type(
+        types[name] = type(
             name,
             (ConfigRecord,),
             methods
@@ -130,16 +130,16 @@ def make_config_types() -> dict[str, type[ConfigRecord]]:
                 "__module__": "ttnn",
             },
         )
-    made |= {name: made[other] for name, other in SAME_CLASS.items()}
+    types |= {name: types[other] for name, other in SAME_CLASS.items()}
     for path in recorded_api()["enums"]:
         *_, owner, name = path.split(".")
-        if owner in made:
-            setattr(made[owner], name, ALL_ENUMS[name])
-    for name, cls in made.items():
+        if owner in types:
+            setattr(types[owner], name, ALL_ENUMS[name])
+    for name, cls in types.items():
         TYPES.register(name, cls, record=True)
     for name, enum_class in ALL_ENUMS.items():
         TYPES.register(name, enum_class)
-    return made
+    return types
 
 
 class UnaryWithParam:
@@ -169,7 +169,7 @@ class UnaryWithParam:
 
 
 def _as_unary(value: Any) -> UnaryWithParam:
-    """A function alone, or a pair of a function and a number, which may be a list."""
+    """Convert a function, or a tuple or list of a function and a number."""
     alone = isinstance(value, ALL_ENUMS["UnaryOpType"])
     pair = isinstance(value, list | tuple) and len(value) == 2 and isinstance(value[0], ALL_ENUMS["UnaryOpType"])
     if alone or (pair and isinstance(value[1], int | float)):

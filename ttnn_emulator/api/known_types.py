@@ -1,4 +1,4 @@
-"""Tells the binder which of our classes each recorded type name stands for, and what converts to it by itself."""
+"""Maps recorded type names to the emulator's classes, with their implicit conversions."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Any
 from ttnn_emulator.api.binding import TYPES, NoMatch
 from ttnn_emulator.api.config_types import ConfigRecord, make_config_types
 from ttnn_emulator.hardware.core_grid import CoreCoord, CoreGrid, CoreRange, CoreRangeSet
-from ttnn_emulator.hardware.device import DispatchCoreConfig, MeshCoordinate, MeshDevice, MeshShape
+from ttnn_emulator.hardware.device import MeshDevice
+from ttnn_emulator.hardware.dispatch_cores import DispatchCoreConfig
 from ttnn_emulator.hardware.fabric import GlobalSemaphore
+from ttnn_emulator.hardware.mesh_coordinates import MeshCoordinate, MeshShape
 from ttnn_emulator.library.devices.global_circular_buffer import global_circular_buffer
 from ttnn_emulator.tensors.memory_config import MemoryConfig, NdShardSpec, ShardSpec
 from ttnn_emulator.tensors.mesh_distribution import MeshComposer, MeshMapper, PlacementReplicate, PlacementShard
@@ -42,7 +44,7 @@ def _semaphores(value: Any) -> tuple[GlobalSemaphore, ...]:
 
 
 class QueueId(int):
-    """Number of a command queue; a plain integer does as well."""
+    """Number of a command queue; a plain integer is also accepted."""
 
 
 class SubDeviceId(int):
@@ -50,7 +52,7 @@ class SubDeviceId(int):
 
 
 def register_known_types() -> dict[str, type[ConfigRecord]]:
-    """Fill the binder's table; returns the config records that were made for it."""
+    """Fill the binder's table and return the generated config records."""
     for name, cls in (
         ("Tensor", Tensor),
         ("MemoryConfig", MemoryConfig),
@@ -80,6 +82,6 @@ def register_known_types() -> dict[str, type[ConfigRecord]]:
     TYPES.register("GlobalSemaphoreArg", GlobalSemaphore, implicit=_semaphores)
     TYPES.register("QueueId", QueueId, implicit=_queue)
     TYPES.register("SubDeviceId", SubDeviceId, implicit=_queue)
-    made = make_config_types()
-    TYPES.register("BlackholeComputeKernelConfig", made["WormholeComputeKernelConfig"])
-    return made
+    records = make_config_types()
+    TYPES.register("BlackholeComputeKernelConfig", records["WormholeComputeKernelConfig"])
+    return records

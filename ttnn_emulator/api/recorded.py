@@ -17,16 +17,16 @@ def recorded_api() -> dict[str, Any]:
 
 @functools.cache
 def operation_names() -> frozenset[str]:
-    """Names of all that `ttnn` offers to call."""
+    """Names of all callables of `ttnn`."""
     return frozenset(recorded_api()["operations"])
 
 
 @functools.cache
 def recorded_names() -> dict[str, dict[str, Any]]:
-    """What conformance/record_names.py wrote.
+    """The file written by conformance/record_names.py.
 
     modules      names of every module, with their kinds
-    classes      members of every class, with theirs
+    classes      members of every class, with their kinds
     importable   names under which modules can be imported, and the names under which their contents are recorded
     """
     return json.loads(resources.files(__package__).joinpath("public_names.json").read_text(encoding="utf-8"))
@@ -34,7 +34,7 @@ def recorded_names() -> dict[str, dict[str, Any]]:
 
 @functools.cache
 def public_names() -> dict[str, str]:
-    """All names that scripts may look up in `ttnn` and its modules, and what stands there.
+    """All public names of `ttnn` and its modules, with their kinds.
 
     module, operation, function, class, value; `= name` for the same object as `name`, `~ name` for the bound function
     behind an operation.

@@ -1,5 +1,5 @@
-"""Asks the real `ttnn`, with no card, and holds the emulator to its answers.
+"""Runs the real `ttnn` without a card and compares the emulator with it.
 
-The released wheel runs on a *mock* card: it checks arguments, infers specs and places buffers with its own code; only
-kernels do not run. `python -m ttnn_emulator.conformance --help` shows what can be done with it.
+The released wheel runs on a *mock* card: it checks arguments, infers specs and allocates buffers with its own code, but
+runs no kernels. `python -m ttnn_emulator.conformance --help` lists the commands.
 """

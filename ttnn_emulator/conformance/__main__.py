@@ -27,7 +27,7 @@ console = Console()
 
 
 def record(arguments: argparse.Namespace) -> int:
-    """Ask the real library every case of the given families afresh and write its answers down."""
+    """Run every case of the given families on the real library and record its answers."""
     with Progress(console=console) as progress:
         for family in arguments.families or families():
             board = board_of(family)
@@ -51,7 +51,7 @@ def _distinct(cases: Any) -> list[words.Case]:
 
 
 def compare(arguments: argparse.Namespace) -> int:
-    """Compare the emulator with the recorded answers, or with fresh ones."""
+    """Compare the emulator with recorded or new answers."""
     if arguments.fresh:
         record(arguments)
     total = Score()
@@ -80,7 +80,7 @@ def print_score(total: Score, *, show: int) -> None:
 def ask(arguments: argparse.Namespace) -> int:
     """Evaluate one call on the real library and on the emulator, side by side."""
     scope = {name: getattr(words, name) for name in dir(words) if not name.startswith("_")}
-    scope["ttnn"] = _CallMaker("ttnn")
+    scope["ttnn"] = _CallBuilder("ttnn")
     case = eval(arguments.call, scope)
     if arguments.usage:
         case["usage"] = True
@@ -123,21 +123,21 @@ def report(arguments: argparse.Namespace) -> int:
     return 0
 
 
-class _CallMaker:
+class _CallBuilder:
     """`ttnn.add(T([2, 3]), 1)` → the case of that call."""
 
     def __init__(self, path: str) -> None:
         self._path = path
 
-    def __getattr__(self, name: str) -> _CallMaker:
-        return _CallMaker(f"{self._path}.{name}")
+    def __getattr__(self, name: str) -> _CallBuilder:
+        return _CallBuilder(f"{self._path}.{name}")
 
     def __call__(self, *args: Any, **kwargs: Any) -> words.Case:
         return words.call(self._path, *args, **kwargs)
 
 
 def api(arguments: argparse.Namespace) -> int:
-    """Record the library's public API anew."""
+    """Record the library's public API."""
     target = pathlib.Path(__file__).parents[1] / "api" / "ttnn_api.json"
     with RealTtnn() as real:
         text = real.record_api()
@@ -160,7 +160,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def tests(arguments: argparse.Namespace) -> int:
-    """Run the unit tests of a checkout of tt-metal on the emulator, as they are, some cases of every file."""
+    """Run the unit tests of a tt-metal checkout on the emulator unchanged, some cases per file."""
     from ttnn_emulator.conformance import unit_tests
 
     checkout = arguments.checkout.resolve()
@@ -168,7 +168,7 @@ def tests(arguments: argparse.Namespace) -> int:
     files = [] if absent else unit_tests.test_files(checkout, arguments.files)
     if not files:
         problem = f"there is no {absent[0]}" if absent else f"there are no tests in {checkout / unit_tests.UNIT_TESTS}"
-        console.print(f"{problem}; give a checkout of tt-metal and files or folders in it", highlight=False)
+        console.print(f"{problem}; pass a checkout of tt-metal and files or folders in it", highlight=False)
         return 2
     total = unit_tests.Summary()
     with Progress(console=Console(stderr=True)) as progress:
@@ -221,7 +221,7 @@ def main(argv: list[str] | None = None) -> int:
 
     each = commands.add_parser("compare", help=compare.__doc__, description=compare.__doc__)
     each.add_argument("families", nargs="*", help="case tables; all by default")
-    each.add_argument("--fresh", action="store_true", help="ask the real library first")
+    each.add_argument("--fresh", action="store_true", help="record new answers of the real library first")
     each.add_argument("--op", default="", help="only this operation, e.g. ttnn.add")
     each.add_argument("--show", type=int, default=20, help="how many differences to print")
     each.add_argument("--least", type=float, default=0.99, help="share of agreement below which the exit code is 1")
@@ -229,7 +229,7 @@ def main(argv: list[str] | None = None) -> int:
 
     each = commands.add_parser("ask", help=ask.__doc__, description=ask.__doc__)
     each.add_argument("call", help="e.g. 'ttnn.softmax(T([2, 33], \"float32\"), dim=-1)'")
-    each.add_argument("--usage", action="store_true", help="also tell the L1 that the call takes on every core")
+    each.add_argument("--usage", action="store_true", help="also print the L1 use of the call per core")
     each.set_defaults(run=ask)
 
     each = commands.add_parser("golden", help=golden.__doc__, description=golden.__doc__)
@@ -246,24 +246,27 @@ def main(argv: list[str] | None = None) -> int:
 
     each = commands.add_parser("run", help=run.__doc__, description=run.__doc__)
     each.add_argument("--board", choices=mock_card.CLUSTERS, default="n150", help="the mock card")
-    each.add_argument("--install", action="append", default=[], metavar="REQUIREMENT", help="needed beside the library")
+    each.add_argument("--install", action="append", default=[], metavar="REQUIREMENT", help="packages to install, too")
     each.add_argument("command", nargs=argparse.REMAINDER, help="a script with its arguments, or -- -m and a module")
     each.set_defaults(run=run)
 
     each = commands.add_parser("tests", help=tests.__doc__, description=tests.__doc__)
     each.add_argument("checkout", type=pathlib.Path, help="a checkout of tt-metal")
     each.add_argument("files", nargs="*", help="files or folders in it; tests/ttnn/unit_tests by default")
-    each.add_argument("--draw", type=int, default=8, metavar="N", help="cases of a file; 0: all of them (default: 8)")
-    each.add_argument("--seed", type=int, default=0, help="which cases are drawn")
-    each.add_argument("--jobs", "-j", type=int, default=1, help="files at a time")
-    each.add_argument("--timeout", type=float, default=900, help="seconds for a file")
+    each.add_argument("--draw", type=int, default=8, metavar="N", help="cases per file; 0: all of them (default: 8)")
+    each.add_argument("--seed", type=int, default=0, help="seed of the choice of cases")
+    each.add_argument("--jobs", "-j", type=int, default=1, help="parallel processes")
+    each.add_argument("--timeout", type=float, default=900, help="time limit per file in seconds")
     each.add_argument("--least", type=float, default=0.97, help="share of passes below which the exit code is 1")
-    each.add_argument("--output", type=pathlib.Path, help="write how every case ended into this JSON file")
+    each.add_argument("--output", type=pathlib.Path, help="write the outcome of every case to this JSON file")
     each.set_defaults(run=tests)
 
     for name in ("record", "compare", "golden", "report"):
         commands.choices[name].add_argument(
-            "--data", type=pathlib.Path, metavar="FOLDER", help="case tables, answers and golden vectors; of a checkout"
+            "--data",
+            type=pathlib.Path,
+            metavar="FOLDER",
+            help="case tables, answers, golden vectors (default: tests/conformance)",
         )
     arguments = parser.parse_args(argv)
     if getattr(arguments, "data", None):

@@ -1,4 +1,4 @@
-"""Words to write cases with. A case is one call, as JSON; see `exchange` for the form.
+"""Functions to write cases with. A case is one call as JSON; `exchange` describes the format.
 
 yield call("ttnn.softmax", T([2, 5, 33]), dim=-1)
 yield call("ttnn.add", T([64, 64], mem=height_sharded([32, 64], cores=2)), T([64, 64], "float32"))
@@ -54,7 +54,7 @@ def E(path: str) -> Case:
 
 
 def C(name: str, *args: Any, **kwargs: Any) -> Case:
-    """An object made by calling `ttnn.<name>`."""
+    """An object constructed by `ttnn.<name>`."""
     return {"C": [name, list(args), kwargs]}
 
 
@@ -70,7 +70,7 @@ INFINITY: Case = {"F": "inf"}
 
 
 def call(op: str, /, *args: Any, **kwargs: Any) -> Case:
-    """One case, as it will read after it has been through JSON."""
+    """One case, as JSON reads it back."""
     case: Case = {"op": op}
     if args:
         case["args"] = _as_lists(args)
@@ -111,7 +111,7 @@ def _sharded(layout: str, shard: Sequence[int], grid: list, buffer: str, orient:
     return {"layout": layout, "buffer": buffer, "shard": list(shard), "grid": grid, "orient": orient}
 
 
-# A tensor of 128 × 128 in four shards: rows of tiles, columns of tiles, squares.
+# A tensor of 128 × 128 in four shards: height, width and block sharded.
 TALL, WIDE, BLOCK = height_sharded([32, 128], 4), width_sharded([128, 32], 4), block_sharded([64, 64], (2, 2))
 
 

@@ -1,4 +1,7 @@
-"""Tables of cases, one module per family of operations, each with a function `cases()`; read from the test data."""
+"""Case tables, read from the test data: one module per family of operations.
+
+A table has a function `cases()`. It may name a board in `BOARD`, and list numeric rows in `NUMERIC_ROWS`.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,11 @@ import importlib
 import importlib.util
 import pathlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import ModuleType
 
 from ttnn_emulator.conformance.case import Case
+from ttnn_emulator.conformance.numeric_row import Row
 from ttnn_emulator.conformance.test_data import folder_of
 
 PACKAGE = "ttnn_conformance_cases"  # the tables import each other relative to it
@@ -22,12 +26,16 @@ def families() -> list[str]:
 
 
 def board_of(family: str) -> str:
-    """The card that a family's cases are put to: a table may name one in `BOARD`."""
+    """The board that a family's cases run on."""
     return getattr(_table(family), "BOARD", "n150")
 
 
 def cases_of(family: str) -> Iterator[Case]:
     return _table(family).cases()
+
+
+def numeric_rows_of(family: str) -> Sequence[Row]:
+    return getattr(_table(family), "NUMERIC_ROWS", ())
 
 
 def _table(family: str) -> ModuleType:
@@ -43,7 +51,7 @@ def _paths(folder: pathlib.Path) -> dict[str, pathlib.Path]:
 
 @functools.cache
 def _package(folder: pathlib.Path) -> str:
-    """Make a folder of tables importable; its name."""
+    """Make a folder of tables importable as a package, and return the package's name."""
     name = f"{PACKAGE}_{len([each for each in sys.modules if each.startswith(PACKAGE) and '.' not in each])}"
     spec = importlib.util.spec_from_file_location(
         name, folder / "__init__.py", submodule_search_locations=[str(folder)]

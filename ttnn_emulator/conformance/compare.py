@@ -1,4 +1,4 @@
-"""Holds the emulator against recorded answers and keeps the score."""
+"""Compares the emulator with recorded answers and counts agreements."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ttnn_emulator.hardware.boards import find_board
 
 
 class EmulatedTtnn:
-    """Answers the same questions as `RealTtnn`, from the emulator, and like it computes nothing."""
+    """Runs cases on the emulator, with the interface of `RealTtnn`; computes no values."""
 
     def __init__(self, board: str = "n150") -> None:
         chips = find_board(board).chips
@@ -48,7 +48,7 @@ class Difference:
     @property
     def kind(self) -> str:
         if self.real["ok"] != self.emulated["ok"]:
-            return "we refuse" if self.real["ok"] else "we accept"
+            return "emulator refuses" if self.real["ok"] else "emulator accepts"
         return "spec"
 
     def __str__(self) -> str:
@@ -61,7 +61,7 @@ def _brief(answer: dict[str, Any]) -> str:
 
 @dataclass
 class Score:
-    """How many cases were put, agreed on, and refused by the library, per operation."""
+    """Counts of cases, agreements, and refusals by the library, per operation."""
 
     cases: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     agreed: dict[str, int] = field(default_factory=lambda: defaultdict(int))
@@ -105,7 +105,7 @@ def agree(real: dict[str, Any], emulated: dict[str, Any]) -> bool:
 
 
 def score(family: str, only: str = "") -> Score:
-    """Put every recorded case of a family to the emulator and compare."""
+    """Run every recorded case of a family on the emulator and compare."""
     result = Score()
     with EmulatedTtnn(recorded.header(family)["board"]) as emulated:
         for case, real in recorded.read(family):

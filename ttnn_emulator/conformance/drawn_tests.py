@@ -1,7 +1,7 @@
-"""A pytest plugin that runs tests written for `ttnn` on the emulator: it installs it, draws cases and writes outcomes.
+"""A pytest plugin that runs tests written for `ttnn` on the emulator: it samples cases and writes their outcomes.
 
-`python -m ttnn_emulator.conformance tests` runs every file of tests with it in a process of its own. The tests are not
-touched.
+`python -m ttnn_emulator.conformance tests` runs every test file with it in a separate process. The tests are not
+changed.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ import ttnn_emulator
 
 ttnn_emulator.install_as_ttnn()
 
-MEMORY_SHARE = 0.4  # of the machine's memory that one file of tests may take
+MEMORY_SHARE = 0.4  # of the machine's memory that one test file may use
 
 
 def run(checkout: str, file: str, draw: int, seed: int, outcomes: str, log: str) -> None:
-    """Run `draw` cases of a file of a checkout; all of them if that is 0."""
+    """Run `draw` cases of a file of a checkout; 0 runs all."""
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(output, 1)
     os.dup2(output, 2)
     os.chdir(checkout)
     os.environ.update(TT_METAL_HOME=checkout, HF_HUB_OFFLINE="1")
-    # This process runs nothing but these tests, as pytest in the checkout would: its folder comes first. A checkout of
-    # the emulator has a package `tests`, which would hide the folder of that name.
+    # The checkout comes first in the import path, as with pytest in the checkout: the emulator has its own package
+    # `tests`, which would hide the folder of that name.
     hiding = [path for path in sys.path if os.path.exists(os.path.join(path, "tests", "__init__.py"))]
     sys.path[:] = [checkout, *[path for path in sys.path if path not in hiding]]
     limit = int(psutil.virtual_memory().total * MEMORY_SHARE)
@@ -40,14 +40,14 @@ def run(checkout: str, file: str, draw: int, seed: int, outcomes: str, log: str)
 
 
 class DrawnTests:
-    """Draws cases and writes how each one ended, case by case."""
+    """Samples cases and writes the outcome of each as it ends."""
 
     def __init__(self, draw: int, seed: int, path: str) -> None:
         self.draw, self.seed, self.path = draw, seed, path
         self.outcomes: dict[str, dict[str, str]] = {}
 
     def pytest_collection_modifyitems(self, config: Any, items: list[Any]) -> None:
-        """Keep as many cases of every file as were asked for, the same ones for the same seed."""
+        """Keep the requested number of cases per file, the same ones for the same seed."""
         if not self.draw:
             return
         by_file: dict[str, list[Any]] = {}
@@ -65,7 +65,7 @@ class DrawnTests:
             self._write(report.nodeid, "error", str(report.longrepr))
 
     def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
-        """A case that ends the process, or never ends, is found as one that has only started."""
+        """Write the start: a case that ends the process or hangs has no outcome."""
         self._write(nodeid, "started", "")
 
     def pytest_runtest_logreport(self, report: Any) -> None:

@@ -1,4 +1,4 @@
-"""Finds a Python that the `ttnn` wheel is made for and installs the wheel in an environment of its own."""
+"""Finds a Python that has a `ttnn` wheel and installs the wheel in a virtual environment."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from collections.abc import Sequence
 
 from ttnn_emulator.atomic_files import replacing
 
-WHEEL_PYTHONS = ("3.12", "3.10")  # the versions that ttnn 0.81.1 has wheels for
+WHEEL_PYTHONS = ("3.12", "3.10")  # the versions with wheels of ttnn 0.81.1
 PYTHON_VARIABLE = "TTNN_PYTHON"
 TORCH, TORCHVISION = "torch>=2.11,<2.14", "torchvision>=0.26,<0.29"  # as in pyproject.toml
-TORCH_INDEX_VARIABLE = "TORCH_INDEX"  # where torch is taken from, if not from the usual registry
+TORCH_INDEX_VARIABLE = "TORCH_INDEX"  # the package index of torch, if not the default
 
 
-class NoFittingPython(RuntimeError):
-    """No Python that the wheel can be installed into was found."""
+class NoSuitablePython(RuntimeError):
+    """No Python has a matching wheel."""
 
 
 def cache_folder() -> pathlib.Path:
@@ -27,7 +27,7 @@ def cache_folder() -> pathlib.Path:
 
 
 def candidates() -> list[str]:
-    """Interpreters worth trying, best first."""
+    """Interpreters to try, best first."""
     found: list[str] = []
     for version in WHEEL_PYTHONS:
         if sys.version.startswith(version + "."):
@@ -51,8 +51,8 @@ def find_python() -> str:
             continue
         if version in WHEEL_PYTHONS:
             return candidate
-    raise NoFittingPython(
-        f"ttnn has wheels for Python {' and '.join(reversed(WHEEL_PYTHONS))}; none of them was found. "
+    raise NoSuitablePython(
+        f"ttnn has wheels for Python {' and '.join(reversed(WHEEL_PYTHONS))}; none was found. "
         f"Install one, or set {PYTHON_VARIABLE} to a Python that has ttnn."
     )
 
@@ -66,9 +66,9 @@ def installed_version(python: str) -> str:
 
 def existing_python(version: str) -> str:
     """A Python that has `ttnn` of this version already; empty if there is none."""
-    given = os.environ.get(PYTHON_VARIABLE)
-    if given and installed_version(given) == version:
-        return given
+    python_of_user = os.environ.get(PYTHON_VARIABLE)
+    if python_of_user and installed_version(python_of_user) == version:
+        return python_of_user
     python = _folder(version) / "bin" / "python"
     return str(python) if python.exists() and installed_version(str(python)) == version else ""
 
@@ -78,10 +78,10 @@ def _folder(version: str) -> pathlib.Path:
 
 
 def ttnn_python(version: str, requirements: Sequence[str] = ()) -> str:
-    """A Python with `ttnn` of this version, made on first use (a download of some 150 MB).
+    """A Python with `ttnn` of this version, installed on first use (a download of about 150 MB).
 
-    `requirements` are installed beside it, in one go so that versions fit together; with torch these are gigabytes. A
-    Python that the user names is taken as it is.
+    `requirements` are installed with it in one command, so that versions are compatible; with torch this takes
+    gigabytes. A Python set by the user is not changed.
     """
     existing = existing_python(version)
     if existing and (existing == os.environ.get(PYTHON_VARIABLE) or _has(version, requirements)):
@@ -96,34 +96,34 @@ def ttnn_python(version: str, requirements: Sequence[str] = ()) -> str:
     install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     index = os.environ.get(TORCH_INDEX_VARIABLE)
     if requirements and index:
-        # Together: operators of a torchvision from another index do not load beside this torch.
+        # In one command: operators of a torchvision from another index do not load with this torch.
         together = [*install, "--index-url", index, TORCH, TORCHVISION]
         if subprocess.run(together).returncode:
             subprocess.run([*install, "--index-url", index, TORCH], check=True)
     subprocess.run([*install, f"ttnn=={version}", *requirements], check=True)
     if requirements:
         with replacing(_stamp(version)) as temporary:
-            temporary.write_text(_described(requirements), encoding="utf-8")
+            temporary.write_text(_as_text(requirements), encoding="utf-8")
     return str(python)
 
 
 def _stamp(version: str) -> pathlib.Path:
-    """Says what was installed beside the library."""
+    """The file that lists the installed requirements."""
     return _folder(version) / "installed.txt"
 
 
 def _has(version: str, requirements: Sequence[str]) -> bool:
     stamp = _stamp(version)
-    return not requirements or (stamp.exists() and stamp.read_text(encoding="utf-8") == _described(requirements))
+    return not requirements or (stamp.exists() and stamp.read_text(encoding="utf-8") == _as_text(requirements))
 
 
-def _described(requirements: Sequence[str]) -> str:
-    """The requirements, with the project files that some of them name."""
+def _as_text(requirements: Sequence[str]) -> str:
+    """The requirements, with the project files that they refer to."""
     projects = [pathlib.Path(each.partition("[")[0]) / "pyproject.toml" for each in requirements]
     return "\n".join([*requirements, *[each.read_text(encoding="utf-8") for each in projects if each.exists()]])
 
 
 def package_folder(python: str) -> str:
-    """Where `ttnn` lies for an interpreter, without importing it."""
+    """The folder of `ttnn` of an interpreter, without importing it."""
     probe = "import importlib.util as u; print(u.find_spec('ttnn').submodule_search_locations[0])"
     return subprocess.run([python, "-c", probe], capture_output=True, text=True, check=True).stdout.strip()

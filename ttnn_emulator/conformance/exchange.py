@@ -1,15 +1,15 @@
-"""Calls and answers as JSON, understood by the real library and by the emulator alike.
+"""Calls and answers as JSON, for the real library and the emulator.
 
-Runs under any Python from 3.10 with nothing but the standard library, and takes the `ttnn` module and the device as
-arguments, because one side passes the real ones and the other the emulated.
+Runs on any Python from 3.10 with only the standard library. The `ttnn` module and the device are arguments: real or
+emulated.
 
-    {"T": [shape, dtype, layout, memory]}   a tensor on the device, memory as in "M"; with a fifth entry "host", there
+    {"T": [shape, dtype, layout, memory]}   a tensor on the device, memory as in "M"; a fifth entry "host" puts it there
     {"M": "DRAM" | "L1" | {"layout", "buffer", "shard", "grid", "orient"}}   a memory config
     {"E": "MathFidelity.HiFi4"}             an enum member
-    {"C": [name, [args], {kwargs}]}         an object made by calling `ttnn.<name>`
+    {"C": [name, [args], {kwargs}]}         an object constructed by `ttnn.<name>`
     {"G": [[x0, y0, x1, y1], ...]}          a core range set
     {"D": 1}                                the device
-    {"F": "inf"}                            a number that JSON lacks
+    {"F": "inf"}                            a number that JSON cannot represent
     {"tuple": [...]}                        a tuple
 """
 
@@ -95,33 +95,33 @@ def describe_memory(config: Any) -> Any:
     return described
 
 
-# Records that operations give, and what they hold.
+# Records that operations return, and their fields.
 RECORDS = {
     "WeightCoreShardMaps": ("w0_w1_shard_map", "w2_shard_map", "dram_core_range_set"),
     "WeightMemoryConfigs": ("w0_w1", "w2"),
 }
 
 
-def describe_place(value: Any) -> Any:
-    """Cores, memory and records of both as JSON; of anything else the name of its type."""
+def describe_location(value: Any) -> Any:
+    """Cores, memory configs and records of them as JSON; other objects as the name of their type."""
     kind = type(value).__name__
     if kind == "CoreCoord":
         return [value.x, value.y]
     if kind == "CoreRange":
         return [value.start.x, value.start.y, value.end.x, value.end.y]
     if kind == "CoreRangeSet":
-        return [describe_place(core_range) for core_range in value.ranges()]
+        return [describe_location(core_range) for core_range in value.ranges()]
     if kind == "MemoryConfig":
         return describe_memory(value)
     if isinstance(value, (list, tuple)):
-        return [describe_place(item) for item in value]
+        return [describe_location(item) for item in value]
     if kind in RECORDS:
-        return {name: describe_place(getattr(value, name)) for name in RECORDS[kind]}
+        return {name: describe_location(getattr(value, name)) for name in RECORDS[kind]}
     return value if isinstance(value, int) else kind
 
 
 def describe(ttnn: Any, value: Any) -> Any:
-    """A result → JSON: of tensors their specs, of other things what JSON can hold."""
+    """A result → JSON: tensors as their specs, other values as JSON allows."""
     if isinstance(value, ttnn.Tensor):
         described = [list(value.shape), list(value.padded_shape), value.dtype.name.lower(), value.layout.name]
         on_device = value.storage_type() == ttnn.StorageType.DEVICE
@@ -130,11 +130,11 @@ def describe(ttnn: Any, value: Any) -> Any:
         return [describe(ttnn, item) for item in value]
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    return describe_place(value)
+    return describe_location(value)
 
 
 def first_sentence(error: BaseException) -> str:
-    """What the library says went wrong, without its location and backtrace."""
+    """The library's error message, without location and backtrace."""
     text = str(error)
     start = text.find("info:")
     text = text[start + 5 :] if start >= 0 else text
@@ -143,7 +143,7 @@ def first_sentence(error: BaseException) -> str:
 
 
 def answer(ttnn: Any, device: Any, question: dict) -> dict:
-    """Put one call and say what came of it."""
+    """Run one call and describe its result or error."""
     try:
         args = decode(ttnn, device, question.get("args", []))
         kwargs = decode(ttnn, device, question.get("kwargs", {}))

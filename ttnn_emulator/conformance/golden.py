@@ -1,9 +1,9 @@
-"""Golden vectors: what the chip's own kernels answer, bit for bit, and how near the emulator comes.
+"""Golden vectors: outputs of the chip's own kernels, bit for bit, compared with the emulator.
 
 Each vector is a line of `golden/<set>.jsonl` (its code, inputs and outputs) with its bit patterns in
-`golden/<set>.npz.xz`. They were made by the released kernels of `ttnn` on the open-source Wormhole simulator:
-`wormhole` with the operations' defaults, `compiled` with the settings of our compiled programs. They are judged in the
-exact mode of the emulator. An input is kept as its bits, or as what makes them: `all16` (all bfloat16 patterns) or
+`golden/<set>.npz.xz`. They were computed by the released kernels of `ttnn` on the open-source Wormhole simulator:
+`wormhole` with the operations' defaults, `compiled` with the settings of our compiled programs. The emulator
+runs in exact mode. An input is stored as bits, or as a generator: `all16` (all bfloat16 patterns) or
 `normal` with a seed, a shape and a checksum.
 """
 
@@ -31,7 +31,7 @@ from ttnn_emulator.numerics.mode import numerics
 from ttnn_emulator.tensors.host_transfer import from_torch_tensor
 from ttnn_emulator.tensors.tensor import values_of
 
-# How a vector is judged. Not listed: elementwise.
+# The kind of a vector determines its criterion. Not listed: elementwise.
 MOVES = frozenset(
     (
         "from_torch to_layout reshape permute transpose concat split slice pad repeat repeat_interleave roll embedding "
@@ -59,7 +59,7 @@ class Vector:
     outputs: list[str]
     errors: list | None
     arrays: Any
-    fault: str = ""  # what is wrong with the chip's answer: the emulator must raise ChipFault in its place
+    fault: str = ""  # what is wrong with the chip's result: the emulator must raise ChipFault instead
 
     @property
     def kind(self) -> str:
@@ -69,7 +69,7 @@ class Vector:
     def make_input(self, name: str, device: Any) -> Any:
         dtype_name, layout, memory, *recipe = self.inputs[name]
         dtype = getattr(ttnn, dtype_name)
-        bits = made_by(recipe, dtype) if recipe else self.arrays[f"{self.name}/{name}"]
+        bits = generated(recipe, dtype) if recipe else self.arrays[f"{self.name}/{name}"]
         options: dict[str, Any] = {"layout": getattr(ttnn, f"{layout}_LAYOUT")}
         if memory != "host":
             options |= {"device": device, "memory_config": memory_config(ttnn, memory)}
@@ -82,8 +82,8 @@ class Vector:
         return wide(values) if dtype.name.startswith(("BFLOAT", "FLOAT")) else values.to(CARRIER[dtype])
 
 
-def made_by(recipe: Sequence[Any], dtype: Any) -> np.ndarray:
-    """The bits of an input that is not stored."""
+def generated(recipe: Sequence[Any], dtype: Any) -> np.ndarray:
+    """The bits of a generated input."""
     kind, *rest = recipe
     if kind == "all16":
         return np.arange(65536, dtype=np.uint16).reshape(256, 256)
@@ -94,12 +94,12 @@ def made_by(recipe: Sequence[Any], dtype: Any) -> np.ndarray:
     else:
         bits = values.bfloat16().view(torch.int16).numpy().view(np.uint16)
     if zlib.crc32(bits.tobytes()) != checksum:
-        raise ValueError(f"this version of numpy draws other numbers from the seed {seed}")
+        raise ValueError(f"this version of numpy generates other numbers from the seed {seed}")
     return bits
 
 
 def as_torch(bits: np.ndarray, dtype: Any) -> torch.Tensor:
-    """Bit patterns as a torch tensor of the values they mean."""
+    """Bit patterns as a torch tensor of their values."""
     if bits.dtype == np.uint16 and dtype.name.startswith("BFLOAT"):
         return torch.from_numpy(bits.view(np.int16).copy()).view(torch.bfloat16)
     if dtype is ttnn.float32:
@@ -128,11 +128,11 @@ def vectors(name: str) -> Iterator[Vector]:
 
 @dataclass
 class Result:
-    """How near the emulator came to the chip on one vector."""
+    """The distance of the emulator from the chip on one vector."""
 
     vector: Vector
     exact: float = 0.0  # share of elements with the same bits
-    worst_ulp: float = 0.0  # largest distance in units of the last place of the output dtype
+    worst_ulp: float = 0.0  # largest distance in units in the last place of the output dtype
     mean_ratio: float = 0.0  # our mean distance from the chip ÷ the chip's mean distance from the float64 reference
     max_ratio: float = 0.0
     error: str = ""
@@ -160,10 +160,10 @@ class Result:
 
 
 def ulp_distance(ours: torch.Tensor, theirs: torch.Tensor, dtype_name: str) -> torch.Tensor:
-    """Distance between carriers in units of the last place: of integers 1, of floats steps between neighbours.
+    """Distance between carriers in units in the last place: for integers 1, for floats the spacing of neighbours.
 
-    Block floats count in steps of the block: the smallest change their shared exponent allows, at least that of their
-    own mantissa.
+    Block floats count in steps of the block: the smallest change that their shared exponent allows, at least that of
+    their own mantissa.
     """
     if not ours.is_floating_point():
         return (ours.to(torch.int64) - theirs.to(torch.int64)).abs().double()

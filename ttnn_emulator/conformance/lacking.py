@@ -1,6 +1,6 @@
-"""Which public names of the library the emulator lacks, and why: `python -m ttnn_emulator.conformance.lacking`.
+"""Public names of the library that are not emulated, and why: `python -m ttnn_emulator.conformance.lacking`.
 
-The reasons are groups of patterns in `api/lacking.json`; the first group that matches a name holds it.
+The reasons are groups of patterns in `api/lacking.json`; a name belongs to the first group that matches.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ttnn_emulator.api.recorded import public_names, recorded_names
 from ttnn_emulator.execution.operation_table import AbsentValue, MissingOperation
 from ttnn_emulator.namespaces import attribute
 
-# What the emulator offers beside the library's names: its errors, its listeners, its boards, and its own modules.
+# Public names of the emulator that the library does not have: errors, listeners, boards, modules.
 OWN_NAMES = frozenset(
     (
         "ChipFault DeviceMismatch EmulatorError InvalidArgument NotEmulated OutOfMemory SignatureError UseAfterFree "
@@ -34,12 +34,12 @@ def is_here(name: str) -> bool:
 
 
 def lacking_names() -> list[str]:
-    """Names of modules that say that they are not emulated."""
+    """Module-level names that are not emulated."""
     return sorted(name for name in public_names() if not is_here(name))
 
 
 def lacking_members() -> dict[str, list[str]]:
-    """Members of classes that are here without them; fields of records are there once a record is made."""
+    """Missing members of emulated classes; fields of records exist on instances."""
     found = {}
     for path, members in recorded_names()["classes"].items():
         if is_here(path):
@@ -52,7 +52,7 @@ def lacking_members() -> dict[str, list[str]]:
 
 
 def _slots(cls: type) -> set[str]:
-    """Attributes that instances have: slots, annotations, what a constructor sets."""
+    """Instance attributes: slots, annotations, and those set by a constructor."""
     names: set[str] = set()
     for base in getattr(cls, "__mro__", ()):
         names |= {*vars(base).get("__slots__", ()), *vars(base).get("__annotations__", ())}
@@ -67,7 +67,7 @@ def groups() -> list[dict[str, Any]]:
 
 
 def grouped(names: list[str]) -> tuple[dict[str, list[str]], list[str]]:
-    """The names of every group, and those that no group explains."""
+    """The names of every group, and those without a group."""
     found: dict[str, list[str]] = {group["group"]: [] for group in groups()}
     unexplained = []
     for name in names:
@@ -81,7 +81,7 @@ def grouped(names: list[str]) -> tuple[dict[str, list[str]], list[str]]:
 
 
 def own_names() -> list[str]:
-    """Public names of the emulator's package that the library does not have and that are no modules."""
+    """Public names of the emulator's package that the library does not have, except modules."""
     known = recorded_names()["modules"]["ttnn"]
     module = type(ttnn_emulator)
     return sorted(
@@ -97,21 +97,21 @@ def page() -> str:
     found, _ = grouped(names)
     total = len(public_names())
     lines = [
-        "# Names of `ttnn` that the emulator lacks",
+        "# Names of `ttnn` that are not emulated",
         "",
         "<!-- Written by `python -m ttnn_emulator.conformance.lacking`; do not edit. -->",
         "",
-        f"Of {total:,} public names of the library's modules, {total - len(names):,} are here. The others exist too, "
-        "and say that they are not emulated when they are called; names that the library lacks are refused.",
+        f"Of {total:,} public names of the library's modules, {total - len(names):,} are emulated. The others raise "
+        "`NotEmulated` when they are called; names that the library does not have raise `AttributeError`.",
     ]
     for group in groups():
         listed = found[group["group"]]
         lines += ["", f"## {group['group'][0].upper()}{group['group'][1:]} ({len(listed)})", "", group["reason"], ""]
         lines += ["<details><summary>Names</summary>", "", ", ".join(f"`{name}`" for name in listed), "", "</details>"]
-    lines += ["", "## Members of classes", "", "| class | lacking |", "|:--|:--|"]
+    lines += ["", "## Members of classes", "", "| class | not emulated |", "|:--|:--|"]
     for path, lacking in lacking_members().items():
         lines.append(f"| `{path}` | {', '.join(f'`{name}`' for name in lacking)} |")
-    lines += ["", "## Names of our own", "", ", ".join(f"`{name}`" for name in own_names()), ""]
+    lines += ["", "## Names that the library does not have", "", ", ".join(f"`{name}`" for name in own_names()), ""]
     return "\n".join(lines)
 
 

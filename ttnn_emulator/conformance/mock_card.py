@@ -1,8 +1,8 @@
-"""Prepares a folder in which the released `ttnn` wheel finds a card that is not there.
+"""Prepares a folder in which the released `ttnn` wheel finds a mock card.
 
-The library reads which card it has from a cluster description, so a description is all that a mock card takes. It
-still insists on compiling and linking kernels; a small shell script stands in for the compiler and hands out one tiny
-RISC-V program that does nothing, which is never run.
+The library reads the card from a cluster description, so a mock card needs only a description. The library still
+compiles and links kernels; a shell script replaces the compiler and writes one small RISC-V program that does nothing
+and is never run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ttnn_emulator.conformance.server import CHIPS_VARIABLE
 
 SIMULATOR_VARIABLE = "TT_METAL_SIMULATOR"  # of the library: a functional simulator, which computes values
 
-# One card each: chips, which of them sit on the host's bus, which rows or columns of cores are switched off.
+# Per card: the chips, their links, and the harvested rows or columns of cores.
 CLUSTERS: dict[str, dict[str, Any]] = {
     "n150": {"arch": "wormhole_b0", "chips": 1, "links": [], "harvested": 64, "eth": 0, "pcie": 0, "type": "n150"},
     "n300": {
@@ -30,13 +30,13 @@ CLUSTERS: dict[str, dict[str, Any]] = {
     },
     "p150": {"arch": "blackhole", "chips": 1, "links": [], "harvested": 3, "eth": 288, "pcie": 2, "type": "p150"},
 }
-# Variables that only a card of several chips needs: such a mock has no fast dispatch.
+# Variables of mock cards with several chips, which have no fast dispatch.
 OF_SEVERAL_CHIPS = ("TT_METAL_SLOW_DISPATCH_MODE", CHIPS_VARIABLE)
 CLUSTERS |= {"p150-12x10": CLUSTERS["p150"] | {"harvested": 1}, "p150-13x10": CLUSTERS["p150"] | {"harvested": 0}}
 FIRST_BOARD_ID = 72059269368820857
 
 COMPILER = r"""#!/bin/sh
-# Stands in for the kernel compiler on a mock card: writes empty objects and links them to a program that does nothing.
+# Replaces the kernel compiler on a mock card: writes empty objects and links them to a program that does nothing.
 output= compiling= dependencies=
 while [ $# -gt 0 ]; do
   case "$1" in
@@ -111,7 +111,7 @@ def cluster_description(board: str) -> str:
 
 
 def do_nothing_elf(address: int = 0x8000) -> bytes:
-    """A RISC-V program of two instructions, `return 0`, with the sections that the library's loader asks for."""
+    """A RISC-V program of two instructions, `return 0`, with the sections that the library's loader requires."""
     return_zero = struct.pack("<4I", 0x00000513, 0x00008067, 0x00000013, 0x00000013)  # li a0, 0; ret; nop; nop
     section_names = b"\0.text\0.rela.text\0.symtab\0.strtab\0.shstrtab\0"
     symbols = bytes(16) + struct.pack("<IIIBBH", 1, address, len(return_zero), 0x12, 0, 1)

@@ -1,4 +1,4 @@
-"""The real library as a partner for questions: a process under another Python, on a mock card."""
+"""Runs calls on the real library: a process of another Python, on a mock card."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ttnn_emulator.api.recorded import ttnn_version
 from ttnn_emulator.conformance import environment, mock_card
 
 HERE = pathlib.Path(__file__).parent
-PATIENCE = 60  # seconds for one question
+ANSWER_SECONDS = 60  # time limit per question
 
 
 class RealTtnn:
-    """Asks the real `ttnn`. A question that crashes the library costs that question: the process is started anew.
+    """Runs calls on the real `ttnn`. If a call crashes the library, the process is restarted.
 
     >>> with RealTtnn() as real:                                                            # doctest: +SKIP
     ...     real.ask({"op": "ttnn.exp", "args": [{"T": [[2, 3], "bfloat16", "TILE", "DRAM"]}]})
@@ -47,7 +47,7 @@ class RealTtnn:
         )
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
-        """The library's answer; a crash of the library is an answer too."""
+        """The library's answer; a crash is an answer, too."""
         if self._process is None:
             self._process = self.start()
             if not self._process.stdout.readline():  # type: ignore[union-attr]
@@ -55,14 +55,14 @@ class RealTtnn:
         assert self._process.stdin is not None and self._process.stdout is not None
         try:
             self._process.stdin.write(json.dumps(question) + "\n")
-            answered = bool(select.select([self._process.stdout], [], [], PATIENCE)[0])
+            answered = bool(select.select([self._process.stdout], [], [], ANSWER_SECONDS)[0])
             line = self._process.stdout.readline() if answered else ""
         except BrokenPipeError:
             answered, line = True, ""
         if not line:
             self.close_process()
-            told = "the library crashed" if answered else f"the library gave no answer in {PATIENCE} s"
-            return {"ok": False, "type": "Crash", "error": told}
+            message = "the library crashed" if answered else f"the library gave no answer in {ANSWER_SECONDS} s"
+            return {"ok": False, "type": "Crash", "error": message}
         return json.loads(line)
 
     def record_api(self) -> str:

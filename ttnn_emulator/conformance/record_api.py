@@ -1,8 +1,7 @@
-"""Write down the public API of the installed `ttnn`: every operation's overloads, every type, every enum.
+"""Records the public API of the installed `ttnn`: every operation's overloads, every type, every enum.
 
-Runs under a Python that has the real `ttnn` (start it through `mock_card`), needs nothing else, and prints one JSON
-document.  The emulator reads that document to bind arguments exactly as the library does, so an operation's signature
-is never written by hand.
+Runs on a Python with the real `ttnn` (started with `mock_card`), needs nothing else, and prints one JSON document. The
+emulator reads it to bind arguments exactly as the library does: signatures are never written by hand.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ OPENING, CLOSING = "[({", "])}"
 
 
 def split_top_level(text: str, separator: str = ",") -> list[str]:
-    """Split at separators that stand outside of every bracket and string."""
+    """Split at separators outside of brackets and strings."""
     parts, depth, quote, current = [], 0, "", ""
     for char in text:
         if quote:
@@ -40,7 +39,7 @@ def split_top_level(text: str, separator: str = ",") -> list[str]:
 
 
 def plain(value: Any) -> Any:
-    """A default value in a form that JSON can hold; objects become {"$repr": …}."""
+    """A default value as JSON; objects become {"$repr": …}."""
     if isinstance(value, enum.Enum) or type(type(value)).__name__ == "EnumType":
         return {"$enum": f"{type(value).__name__}.{value.name}"}
     if isinstance(value, bool | int | float | str | None):
@@ -51,7 +50,7 @@ def plain(value: Any) -> Any:
 
 
 def parse_signature(text: str, defaults: tuple | None) -> dict[str, Any]:
-    """Turn nanobind's own text of a signature into [[name, kind, type, default?], …]."""
+    """Parse nanobind's text of a signature to [[name, kind, type, default?], …]."""
     text = text.replace("\\*", "*")
     match = re.match(r"def \w+\((.*?)\)(?: -> (.*))?$", text, re.DOTALL)
     if match is None:
@@ -79,7 +78,7 @@ def parse_signature(text: str, defaults: tuple | None) -> dict[str, Any]:
 
 
 def shorten(type_text: str) -> str:
-    """Keep of every type only its own name: `ttnn._ttnn.tensor.DataType | None` reads `DataType | None`."""
+    """Keep only the last name of every type: `ttnn._ttnn.tensor.DataType | None` becomes `DataType | None`."""
     return re.sub(r"(?:\w+(?:\.|::))+(\w+)", r"\1", type_text.replace('"', ""))
 
 
@@ -111,7 +110,7 @@ def describe_type(cls: type) -> dict[str, Any]:
 
 
 def set_later(cls: type, in_constructor: set[str]) -> dict[str, list[Any]]:
-    """Fields that no constructor takes: their types and, of classes that are made of nothing, their values."""
+    """Fields without a constructor parameter: their types and, for classes without required arguments, values."""
     setters: dict[str, Any] = {
         name: member.fset
         for name, member in vars(cls).items()
@@ -120,16 +119,16 @@ def set_later(cls: type, in_constructor: set[str]) -> dict[str, list[Any]]:
     if not setters:
         return {}
     try:
-        made = cls()
+        instance = cls()
     except TypeError:
-        made = None
+        instance = None
     fields: dict[str, list[Any]] = {}
     for name, setter in sorted(setters.items()):
         [[text, *_]] = setter.__nb_signature__
         match = re.search(r"\(self, arg: (.*?)(?:, /)?\) -> None", text)
         if match is None:
             continue
-        first = plain(getattr(made, name)) if made is not None else {"$repr": ""}
+        first = plain(getattr(instance, name)) if instance is not None else {"$repr": ""}
         # An object cannot be recorded, and its text may name folders of this machine.
         fields[name] = [shorten(match[1]), *([] if isinstance(first, dict) and "$repr" in first else [first])]
     return fields

@@ -1,7 +1,7 @@
 """Records every public name of the library: `python -m ttnn_emulator.conformance.record_names`.
 
-Modules name by name, classes member by member. A name that stands for an object with another, shorter name is recorded
-as `= <that name>`, and a bound function below `ttnn._ttnn` that the library offers as an operation as `~ <its name>`.
+Modules are recorded by name, classes by member. A second name of an object is recorded as `= <its first name>`, and the
+bound function of an operation below `ttnn._ttnn` as `~ <the operation>`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The real library's answers, kept in the repository: one JSON-lines file a family, its first line saying of what."""
+"""Recorded answers of the real library: one JSON-lines file per family; its first line has the release and board."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def header(family: str) -> dict[str, Any]:
 
 
 def write(family: str, about: dict[str, Any], entries: list[tuple[Case, dict[str, Any]]]) -> None:
-    """Replace a family's file, whole or not at all."""
+    """Replace a family's file atomically."""
     with replacing(path_of(family)) as temporary, temporary.open("w", encoding="utf-8") as file:
         file.write(json.dumps(about, separators=(",", ":")) + "\n")
         for case, answer in entries:

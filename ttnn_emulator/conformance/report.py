@@ -1,7 +1,7 @@
 """Writes `docs/conformance.md`: the score of every operation, and every difference by name.
 
-The page is made of sections, one for the golden vectors and one a family of cases, so that a test can hold each of
-them against a score that it has worked out anyway.
+The page has one section for the golden vectors and one per family of cases, so that a test can compare each section
+with a score that it computes anyway.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ttnn_emulator.execution.operation_table import OPERATIONS
 
 HEADER = """# Conformance with the real `ttnn`
 
-Written by `python -m ttnn_emulator.conformance report`; do not edit. Every case was put to the released `ttnn`
-{version} on a mock card and to the emulator. They agree when both accept or both refuse and, if they accept, the
-output's shape, padded shape, dtype, layout and memory config are equal.
+Written by `python -m ttnn_emulator.conformance report`; do not edit. Every case was run on the released `ttnn`
+{version} on a mock card and on the emulator. They agree when both accept or both refuse a call and, if they accept it,
+the output's shape, padded shape, dtype, layout and memory config are equal.
 
 """
-BARS = {
+CRITERIA = {
     MOVED: "all bits equal",
     ELEMENTWISE: "95 % of bits equal, none off by more than 2 ULP",
     ACCUMULATED: "distance from the chip at most 1.25 × the chip's from float64",
@@ -35,7 +35,7 @@ RELEASES_BEGIN, RELEASES_END = "<!-- releases: begin -->", "<!-- releases: end -
 def page(scores: Mapping[str, Score], results: Sequence[Result], releases: str = "") -> str:
     """The whole document, from the score of every family and the result of every golden vector.
 
-    `releases` is the table that stands between marks, which others write (`releases_in`).
+    `releases` is the table between markers, which `torch_ttnn.check` writes (`releases_in`).
     """
     families = [family_section(family, scores[family]) for family in sorted(scores)]
     parts = [HEADER.format(version=ttnn_version()) + _summary(scores), golden_section(results)]
@@ -69,7 +69,7 @@ def with_releases(text: str, table: str) -> str:
     before, begun, rest = text.partition(RELEASES_BEGIN)
     _, ended, after = rest.partition(RELEASES_END)
     if not begun or not ended:
-        raise ValueError(f"there are no marks {RELEASES_BEGIN} and {RELEASES_END} to write between")
+        raise ValueError(f"there are no markers {RELEASES_BEGIN} and {RELEASES_END} to write between")
     return f"{before}{RELEASES_BEGIN}\n{table}\n{RELEASES_END}{after}"
 
 
@@ -79,7 +79,7 @@ def _summary(scores: Mapping[str, Score]) -> str:
         total.merge(score)
     public = {name for name in operation_names() if name in OPERATIONS}
     return (
-        f"- {len(total.cases)} operations, {total.total} cases ({total.total / len(total.cases):.0f} an operation), "
+        f"- {len(total.cases)} operations, {total.total} cases ({total.total / len(total.cases):.0f} per operation), "
         f"{total.refused_share:.1%} of them refused by the library.\n"
         f"- Agreement: **{total.share:.2%}** ({total.total - len(total.differences)} of {total.total}).\n"
         f"- {len(public)} of the library's operations are emulated.\n"
@@ -90,22 +90,29 @@ def golden_section(results: Sequence[Result]) -> str:
     lines = [
         "## Golden vectors",
         "",
-        "What the chip's own kernels answer, bit by bit (`python -m ttnn_emulator.conformance golden`).",
+        "Outputs of the chip's own kernels, compared bit by bit (`python -m ttnn_emulator.conformance golden`).",
         "",
-        "| kind | bar | vectors | all bits equal | within the bar |",
+        "| kind | criterion | vectors | all bits equal | pass |",
         "|---|---|---:|---:|---:|",
     ]
-    for kind, bar in BARS.items():
+    for kind, criterion in CRITERIA.items():
         of_kind = [result for result in results if result.vector.kind == kind and not result.vector.fault]
         exact = sum(result.exact == 1.0 and not result.error for result in of_kind)
-        lines.append(f"| {kind} | {bar} | {len(of_kind)} | {exact} | {sum(result.passes for result in of_kind)} |")
+        lines.append(
+            f"| {kind} | {criterion} | {len(of_kind)} | {exact} | {sum(result.passes for result in of_kind)} |"
+        )
     ordered = sorted(results, key=lambda result: result.vector.name)
     inexact = [f"- {each}" for each in ordered if not each.vector.fault and (each.exact < 1.0 or each.error)]
     faults = [f"- {each.vector.name}: {each.vector.fault}" for each in ordered if each.vector.fault]
     if inexact:
         lines += ["", "Vectors whose bits are not all equal:", "", *inexact]
     if faults:
-        lines += ["", "Vectors in which the chip is wrong, and the emulator raises `ChipFault`:", "", *faults]
+        lines += [
+            "",
+            "Vectors with a wrong result of the chip, for which the emulator raises `ChipFault`:",
+            "",
+            *faults,
+        ]
     return "\n".join([*lines, ""])
 
 
@@ -124,8 +131,8 @@ def family_section(family: str, score: Score) -> str:
 
 
 def _explained(difference: Difference) -> str:
-    if difference.kind == "we refuse":
-        return f"we refuse: {difference.emulated['error']}"
-    if difference.kind == "we accept":
+    if difference.kind == "emulator refuses":
+        return f"the emulator refuses: {difference.emulated['error']}"
+    if difference.kind == "emulator accepts":
         return f"`ttnn` refuses: {difference.real['error']}"
-    return f"`ttnn` gives {difference.real['out']}, we give {difference.emulated['out']}"
+    return f"`ttnn` returns {difference.real['out']}, the emulator {difference.emulated['out']}"

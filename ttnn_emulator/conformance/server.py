@@ -1,6 +1,6 @@
-"""Answers questions about the real `ttnn`, one JSON line in, one JSON line out. Started by `real.RealTtnn`.
+"""Runs calls on the real `ttnn`: one JSON line in, one JSON line out. Started by `real.RealTtnn`.
 
-Runs under the Python that has `ttnn`; needs nothing of this package but the file `exchange.py` beside it.
+Runs on the Python with `ttnn`; of this package it needs only the file `exchange.py` beside it.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import sys
 
 if __package__:
     from ttnn_emulator.conformance import exchange
-else:  # run as a script, which finds the files beside it
+else:  # run as a script: files beside it are importable
     import exchange  # type: ignore[no-redef]
 
-CHIPS_VARIABLE = "TTNN_MOCK_CHIPS"  # how many chips the mock card has
+CHIPS_VARIABLE = "TTNN_MOCK_CHIPS"  # the number of chips of the mock card
 L1_SMALL_SIZE = 32768  # convolutions and pools need some
 
 
@@ -28,7 +28,7 @@ def open_card(ttnn, chips: int):
 
 
 def l1_use(ttnn, device, question: dict) -> dict:
-    """Bytes of L1 a core that the call's program takes, by the library's own accounting."""
+    """Bytes of L1 per core that the call's program uses, as the library reports."""
     native = ttnn._ttnn.graph
     args = exchange.decode(ttnn, device, question.get("args", []))
     kwargs = exchange.decode(ttnn, device, question.get("kwargs", {}))
@@ -43,7 +43,7 @@ def l1_use(ttnn, device, question: dict) -> dict:
 
 def main() -> None:
     replies = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # the library prints; keep that away from the replies
+    os.dup2(2, 1)  # the library prints to stdout, which is for replies
     import ttnn
 
     device = open_card(ttnn, int(os.environ.get(CHIPS_VARIABLE, "1")))
@@ -66,7 +66,7 @@ def main() -> None:
                     reply["usage_error"] = exchange.first_sentence(error)
         replies.write(json.dumps(reply) + "\n")
         small = ttnn.get_memory_view(device, ttnn.BufferType.L1_SMALL)
-        if small.total_bytes_allocated_per_bank:  # cached programs keep tables there; no call is to suffer from others
+        if small.total_bytes_allocated_per_bank:  # cached programs keep tables there; calls must not affect each other
             device.clear_program_cache()
     ttnn.close_device(device)
 

@@ -1,4 +1,4 @@
-"""Where case tables, recorded answers and golden vectors lie: in a checkout of the repository, not in the package."""
+"""The folder of case tables, recorded answers and golden vectors: part of a checkout, not of the package."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _named: list[pathlib.Path] = []
 
 
 class MissingTestData(EmulatorError):
-    """There is no folder with the data that a command needs."""
+    """The data folder of a command does not exist."""
 
 
 def use(folder: pathlib.Path) -> None:
-    """Take the data from this folder, in place of the one of the checkout."""
+    """Read the data from this folder instead of the checkout."""
     _named[:] = [folder.resolve()]
 
 

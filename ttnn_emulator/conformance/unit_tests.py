@@ -1,7 +1,7 @@
-"""Runs the unit tests of a tt-metal checkout on the emulator, as they are, and says which ones pass.
+"""Runs the unit tests of a tt-metal checkout on the emulator, unchanged, and reports which pass.
 
 A test counts unless it skips itself or is out of scope: the emulator is one host with single chips and their Python
-API, and it is of one release. What is out of scope is told by how a test ends, never by its name.
+API, of one release. Whether a test is out of scope follows from its error, never from its name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ttnn_emulator.conformance import drawn_tests, lacking
 
 UNIT_TESTS = "tests/ttnn/unit_tests"
 
-# How a test ends that is out of scope. The error lines of a failure are searched for these.
+# Errors of tests that are out of scope, searched in the error lines of a failure.
 OUT_OF_SCOPE = (
     ("another release of ttnn", r"AttributeError: (ttnn has no |module 'ttnn[\w.]*' has no attribute)"),
     ("another release of ttnn", r"ImportError: cannot import name .* from 'ttnn"),
@@ -29,14 +29,14 @@ OUT_OF_SCOPE = (
     ("torchvision of another build than torch", r"operator torchvision::nms does not exist"),
     ("a download", r"LocalEntryNotFoundError|OfflineModeIsEnabled|We couldn't connect to|is not a local folder"),
 )
-# Groups of `api/lacking.json` that are not meant to be emulated; a lacking name of another group is a failure.
-GROUPS_OUT_OF_SCOPE = ("kernels of one's own", "Quasar", "several chips and hosts")
+# Groups of `api/lacking.json` that will not be emulated; a missing name of another group is a failure.
+GROUPS_OUT_OF_SCOPE = ("custom kernels", "Quasar", "several chips and hosts")
 NOT_EMULATED = re.compile(r"NotEmulated: (ttnn[\w.]*)|(ttnn[\w.]*) exists in ttnn but is not emulated")
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How one case of a test ended."""
+    """The outcome of one case of a test."""
 
     case: str
     outcome: str  # passed, skipped, failed, out of scope
@@ -45,7 +45,7 @@ class Ending:
 
 @dataclass
 class Summary:
-    """Cases by how they ended."""
+    """Cases by outcome."""
 
     endings: list[Ending] = field(default_factory=list)
 
@@ -54,7 +54,7 @@ class Summary:
 
     @property
     def share(self) -> float:
-        """Of the cases that count, how many pass."""
+        """The share of passing cases among those that count."""
         counted = self.count("passed") + self.count("failed")
         return self.count("passed") / counted if counted else 0.0
 
@@ -71,7 +71,7 @@ class Summary:
 
 
 def test_files(checkout: pathlib.Path, chosen: Sequence[str] = ()) -> list[str]:
-    """The files of tests below the given folders, relative to the checkout."""
+    """The test files below the given folders, relative to the checkout."""
     found = []
     for each in chosen or (UNIT_TESTS,):
         path = checkout / each
@@ -81,7 +81,7 @@ def test_files(checkout: pathlib.Path, chosen: Sequence[str] = ()) -> list[str]:
 
 
 def run_file(checkout: pathlib.Path, file: str, *, draw: int, seed: int, timeout: float) -> list[Ending]:
-    """Run cases of one file in a process of its own, forked from one that has imported the emulator."""
+    """Run cases of one file in a separate process, forked from one that has imported the emulator."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([drawn_tests.__name__])
     with tempfile.TemporaryDirectory() as folder:
@@ -93,7 +93,7 @@ def run_file(checkout: pathlib.Path, file: str, *, draw: int, seed: int, timeout
         process.join(timeout)
         ended = "the process ended within this test"
         if process.is_alive():
-            ended = f"not done after {timeout:.0f} s"
+            ended = f"timed out after {timeout:.0f} s"
             process.kill()
             process.join()
         if not outcomes.exists():
@@ -104,7 +104,7 @@ def run_file(checkout: pathlib.Path, file: str, *, draw: int, seed: int, timeout
 
 
 def ending_of(case: str, outcome: str, reason: str, ended: str) -> Ending:
-    """Tell failures that are out of scope from those that count."""
+    """The outcome of a case: failures out of scope do not count."""
     if outcome in ("passed", "skipped"):
         return Ending(case, outcome, reason)
     if outcome == "started":
@@ -132,7 +132,7 @@ def _takes_other_arguments(errors: str) -> bool:
 
 
 def group_of(name: str) -> str:
-    """The group of lacking names that a name belongs to."""
+    """The group of a name that is not emulated."""
     for group in lacking.groups():
         if any(re.search(pattern, name) for pattern in group["names"]):
             return group["group"]
@@ -142,7 +142,7 @@ def group_of(name: str) -> str:
 def run_files(
     checkout: pathlib.Path, files: Sequence[str], *, draw: int, seed: int, timeout: float, processes: int
 ) -> Iterator[tuple[str, list[Ending]]]:
-    """Run files side by side, each when a process is free; gives each one's endings in the order of the files."""
+    """Run files in parallel and yield the outcomes of each, in the order of the files."""
     with ThreadPoolExecutor(processes) as pool:
 
         def run(file: str) -> tuple[str, list[Ending]]:

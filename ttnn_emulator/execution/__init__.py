@@ -1,1 +1,1 @@
-"""What happens around operations: listeners, traces, command queues, captured graphs."""
+"""Runs operations: dispatch, listeners, traces, command queues, captured graphs."""

@@ -27,7 +27,7 @@ TRACE_ALLOC_DIAGNOSTICS = TRACE_ALLOC_TRACKING and os.environ.get("TT_METAL_TRAC
 # tt-metal v0.81.1: ttnn/ttnn/tools/trace_allocation_tracker.py, TRACE_ALLOC_REFERRER_DEPTH
 TRACE_ALLOC_REFERRER_DEPTH = 10  # the library's default; the emulator does not search for referrers
 
-Unsafe = dict[int, str]  # id of a buffer → the operation that made it
+Unsafe = dict[int, str]  # id of a buffer → the operation that allocated it
 
 
 class _Tracker(listeners.Listener):
@@ -51,8 +51,8 @@ class _Tracker(listeners.Listener):
         capturing = None if device.capturing is None else int(device.capturing.id)
         for trace in device.traces:
             if int(trace) != capturing:
-                made_by = self.contexts[0] if self.contexts else ""
-                self.unsafe.setdefault((device.id(), int(trace)), {})[id(storage)] = made_by
+                operation = self.contexts[0] if self.contexts else ""
+                self.unsafe.setdefault((device.id(), int(trace)), {})[id(storage)] = operation
 
     def freed(self, storage: Storage) -> None:
         for buffers in self.unsafe.values():
@@ -73,7 +73,7 @@ def trace_allocation_diagnostics_enabled() -> bool:
 
 
 def get_unsafe_tracked_ids(mesh_device: MeshDevice, trace_id: Any) -> Unsafe:
-    """Buffers that a replay of this trace would overwrite, and what made them."""
+    """Buffers that a replay of this trace would overwrite, and the operations that allocated them."""
     return dict(_tracker.unsafe.get((mesh_device.id(), int(trace_id)), {}))
 
 
@@ -90,12 +90,12 @@ def remove_unsafe_tracked_id(mesh_device: MeshDevice, buffer_unique_id: int) -> 
 
 
 def drain_pending_traceback_ids() -> list[int]:
-    """Buffers for which lines of Python are still to be noted; there are none, as no lines are."""
+    """Buffers whose Python traceback is not recorded yet; always empty, as tracebacks are not recorded."""
     return []
 
 
 def push_allocation_context(context: str) -> None:
-    """What buffers are said to be made by, until `pop_allocation_context`."""
+    """Set the operation that buffers are attributed to, until `pop_allocation_context`."""
     _tracker.contexts.append(context)
 
 
@@ -105,7 +105,7 @@ def pop_allocation_context() -> None:
 
 
 def push_corruptible_allocation_scope(mesh_device: MeshDevice) -> None:
-    """Do not count the buffers that are made until `pop_corruptible_allocation_scope`."""
+    """Do not track buffers that are allocated until `pop_corruptible_allocation_scope`."""
     _tracker.scopes[mesh_device.id()] = _tracker.scopes.get(mesh_device.id(), 0) + 1
 
 
@@ -115,7 +115,7 @@ def pop_corruptible_allocation_scope(mesh_device: MeshDevice) -> None:
 
 @contextlib.contextmanager
 def corruptible_allocation_scope(mesh_device: MeshDevice) -> Iterator[None]:
-    """Do not count the buffers that the block makes."""
+    """Do not track buffers that are allocated in this block."""
     push_corruptible_allocation_scope(mesh_device)
     try:
         yield
@@ -153,11 +153,11 @@ class TraceAllocationTracker:
             gc.collect()  # some may be alive only in reference cycles
         found = get_unsafe_tracked_ids(mesh_device, trace_id)
         if found:
-            lines = [f"Buffer {number}" + (f" [op: {made_by}]" if made_by else "") for number, made_by in found.items()]
+            lines = [f"Buffer {number}" + (f" [op: {name}]" if name else "") for number, name in found.items()]
             raise InvalidArgument(
-                f"Found {len(found)} device buffer(s) that a replay of this trace overwrites, for they were made after "
-                "its capture:\n" + "\n".join(lines),
-                hint="Free them first, or make them in ttnn.tools.trace_allocation_tracker."
+                f"Found {len(found)} device buffer(s) that a replay of this trace overwrites, as they were allocated "
+                "after its capture:\n" + "\n".join(lines),
+                hint="Free them first, or allocate them in ttnn.tools.trace_allocation_tracker."
                 "corruptible_allocation_scope if their values do not matter.",
             )
 

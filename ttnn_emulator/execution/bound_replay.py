@@ -58,7 +58,7 @@ class Outside:
 
 
 @dataclass(frozen=True)
-class Held:
+class BufferMemory:
     """The memory of a buffer; a `constant` one is written neither by the trace nor, so far, by the host."""
 
     values: torch.Tensor
@@ -71,20 +71,20 @@ class BoundTrace:
 
     mode: str
     outside: list[Outside]
-    memory: dict[int, Held]  # by buffer; must outlive the compiled loops, which only know addresses
+    memory: dict[int, BufferMemory]  # by buffer; must outlive the compiled loops, which only know addresses
     runs: list[Run] = field(default_factory=list)
     results: list[tuple[Storage, torch.Tensor]] = field(default_factory=list)
 
     def replay(self) -> None:
         for run in self.runs:
             run()
-        self.hand_out()
+        self.copy_out()
 
     def is_unchanged(self) -> bool:
         """Whether the buffers that were constant so far are unchanged."""
         return all(each.copy is not None or each.is_current() for each in self.outside)
 
-    def hand_out(self) -> None:
+    def copy_out(self) -> None:
         """Copy results that are visible outside to their storages."""
         for storage, values in self.results:
             storage.values = [values.clone()]
@@ -138,17 +138,18 @@ class Replays:
         if any(each.storage.values is None for each in outside):
             return None
         memory = {
-            id(each.storage): Held(each.seen if each.copy is None else each.copy, each.copy is None) for each in outside
+            id(each.storage): BufferMemory(each.seen if each.copy is None else each.copy, each.copy is None)
+            for each in outside
         }
         bound = BoundTrace(mode.current(), outside, memory)
         for program in self._programs:
             arguments = [_argument(value, memory) for value in program.inputs]
             targets = _bound(program, arguments, bound.runs)
             for storage, target in zip(program.outputs, targets):
-                memory[id(storage)] = Held(target, False)
+                memory[id(storage)] = BufferMemory(target, False)
                 if not storage.freed_by:
                     bound.results.append((storage, target))
-        bound.hand_out()
+        bound.copy_out()
         return bound
 
     def _outside(self) -> Iterator[Outside]:
@@ -172,12 +173,12 @@ def _bound(program: Program, arguments: Sequence[Any], runs: list[Run]) -> list[
     """Run a program, record how to run it again, and return the memory that it fills."""
     plan = program.plan
     if isinstance(plan.compute, Bindable) and all(_can_be_bound(each, plan.narrow) for each in arguments):
-        made = plan.compute.bind(
+        bound = plan.compute.bind(
             [None if each is None else each.values for each in arguments],
             [each is None or each.constant for each in arguments],
         )
-        if made is not None:
-            run, target = made
+        if bound is not None:
+            run, target = bound
             if run is not None:
                 run()
                 runs.append(run)
@@ -191,7 +192,7 @@ def _bound(program: Program, arguments: Sequence[Any], runs: list[Run]) -> list[
 
 
 def _can_be_bound(argument: Any, narrow: bool) -> bool:
-    if argument.__class__ is not Held:
+    if argument.__class__ is not BufferMemory:
         return argument is None
     return argument.values.is_contiguous() and (narrow or argument.values.dtype is not torch.bfloat16)
 
@@ -207,8 +208,8 @@ def _calculate_into(calculate: Callable[[], Sequence[torch.Tensor]], targets: Se
 
 
 def _carrier(argument: Any, narrow: bool) -> Any:
-    """What a computation is given. A tensor that changes is a new one each time: some are remembered by identity."""
-    if argument.__class__ is Held:
+    """The carrier for a computation. A changing tensor is a new object each time: some are cached by identity."""
+    if argument.__class__ is BufferMemory:
         values = argument.values if argument.constant else argument.values.detach()
         return values if narrow else wide(values)
     if argument.__class__ is Reshaped:
@@ -229,8 +230,8 @@ class Reshaped:
     reshape: Callable[[torch.Tensor], torch.Tensor]
 
 
-def _argument(value: Any, memory: dict[int, Held]) -> Any:
-    """An argument of a program with the memory of its buffers in their place."""
+def _argument(value: Any, memory: dict[int, BufferMemory]) -> Any:
+    """An argument of a program with buffers replaced by their memory."""
     if isinstance(value, tuple):
         return tuple([_argument(item, memory) for item in value])
     if not isinstance(value, Storage):
@@ -240,19 +241,19 @@ def _argument(value: Any, memory: dict[int, Held]) -> Any:
     owner, reshape = _argument(value.owner, memory), value.reshape  # type: ignore[attr-defined]
     if reshape is None:
         return owner
-    if owner.__class__ is Held:
+    if owner.__class__ is BufferMemory:
         view = reshape(owner.values)
         if _shares_memory(view, owner.values):
-            return Held(view, owner.constant)
+            return BufferMemory(view, owner.constant)
     return Reshaped(owner, reshape)
 
 
-def memory_of(storage: Storage, bound: BoundTrace) -> Held | None:
-    """Where a bound trace keeps what a buffer, or a view of one, is to hold; None if there is no such place."""
+def memory_of(storage: Storage, bound: BoundTrace) -> BufferMemory | None:
+    """The memory of a buffer, or of a view, in a bound trace; None if it has none."""
     if id(storage.root) not in bound.memory:
         return None
     found = _argument(storage, bound.memory)
-    return found if found.__class__ is Held and found.values.is_contiguous() else None
+    return found if found.__class__ is BufferMemory and found.values.is_contiguous() else None
 
 
 def _shares_memory(one: torch.Tensor, other: torch.Tensor) -> bool:
@@ -275,7 +276,7 @@ def _specs(outputs: Any) -> Sequence[Spec]:
 
 
 def _writes_once(programs: Sequence[Program]) -> bool:
-    """Whether every buffer is written by one program at the most, before any reads it, and is no view."""
+    """Whether every buffer is written by at most one program, before any reads it, and is not a view."""
     met: set[int] = set()
     for program in programs:
         met.update(id(storage.root) for storage in storages_in(program.inputs))

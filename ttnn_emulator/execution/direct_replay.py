@@ -17,12 +17,14 @@ import torch
 
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType
 from ttnn_emulator.execution import listeners
-from ttnn_emulator.execution.bound_replay import BoundTrace, Held, Replays, memory_of
+from ttnn_emulator.execution.bound_replay import BoundTrace, BufferMemory, Replays, memory_of
+from ttnn_emulator.hardware.activity import TraceRecord
 from ttnn_emulator.numerics import mode
 from ttnn_emulator.numerics.formats import carriers
 from ttnn_emulator.numerics.kernels import formats as format_kernels
 
 if TYPE_CHECKING:
+    from ttnn_emulator.execution.trace import Trace
     from ttnn_emulator.hardware.device import MeshDevice
     from ttnn_emulator.tensors.tensor import Tensor
 
@@ -36,6 +38,7 @@ class DirectReplay:
 
     device: MeshDevice
     replays: Replays
+    activity: TraceRecord
     bound: BoundTrace
     shapes: list[torch.Size]  # of the inputs
     writes: list[Write]
@@ -57,6 +60,7 @@ class DirectReplay:
                 write(values)
             for run in bound.runs:
                 run()
+            self.activity.executions += 1
             return [read() for read in self.reads]
         finally:
             lock.release()
@@ -66,7 +70,8 @@ def direct_replay(
     device: MeshDevice, trace_id: int, buffers: Sequence[Tensor], results: Sequence[tuple[Tensor, torch.dtype | None]]
 ) -> DirectReplay | None:
     """How to replay a trace whose inputs from the host are `buffers`; None if it does not run bound, or not yet."""
-    replays = device.traces[trace_id].replays  # type: ignore[index]
+    trace: Trace = device.traces[trace_id]
+    replays = trace.replays
     bound = replays.bound
     if bound is None:
         return None
@@ -78,10 +83,11 @@ def direct_replay(
     return DirectReplay(
         device,
         replays,
+        trace.activity,
         bound,
         [target.shape for target in targets],  # type: ignore[union-attr]
         [_writing(target, buffer.dtype) for target, buffer in zip(targets, buffers)],  # type: ignore[arg-type]
-        [_reading(held, tensor, dtype) for held, (tensor, dtype) in zip(found, results)],  # type: ignore[arg-type]
+        [_reading(memory, tensor, dtype) for memory, (tensor, dtype) in zip(found, results)],  # type: ignore[arg-type]
     )
 
 
@@ -106,9 +112,9 @@ def _writing(target: torch.Tensor, dtype: DataType) -> Write:
     return write
 
 
-def _reading(held: Held, tensor: Tensor, dtype: torch.dtype | None) -> Read:
+def _reading(memory: BufferMemory, tensor: Tensor, dtype: torch.dtype | None) -> Read:
     """The conversion of a program's output to a torch tensor of `dtype`, or of the one that `to_torch` chooses."""
-    values = held.values.view(tuple(tensor._spec.shape))
+    values = memory.values.view(tuple(tensor._spec.shape))
     if tensor.dtype in FLOAT_DTYPES and dtype is torch.float32:
         return functools.partial(carriers.widened, values) if values.dtype is torch.bfloat16 else values.clone
     kind, chosen = tensor.dtype, dtype or carriers.TORCH_DTYPE[tensor.dtype]

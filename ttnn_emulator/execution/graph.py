@@ -14,7 +14,9 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from ttnn_emulator.enums import ALL_ENUMS
-from ttnn_emulator.execution import dispatch, listeners
+from ttnn_emulator.execution import listeners
+from ttnn_emulator.execution.call_context import specs_only
+from ttnn_emulator.execution.call_text import brief
 from ttnn_emulator.execution.graph_file import REPORT_VERSION, write_report  # noqa: F401
 from ttnn_emulator.tensors.storage import Placement, Storage
 from ttnn_emulator.tensors.tensor import Tensor, reading_unwritten
@@ -36,7 +38,7 @@ class GraphRecorder(listeners.Listener):
         self.tensors: dict[int, int] = {}  # tensor id → its latest node
         self.buffers: dict[int, int] = {}  # id of a storage → its node
         self.devices: dict[int, MeshDevice] = {}  # devices of recorded tensors and buffers
-        self.held: dict[int, Node] = {}  # id of a storage → its buffer, for live recorded buffers
+        self.live_buffers: dict[int, Node] = {}  # id of a storage → its buffer, for live recorded buffers
         self.buffers_after: dict[str, list[Node]] = {}  # node of an outermost call → buffers after it
         self.began = time.perf_counter_ns()
         self.open.append(self.add("capture_start", None))
@@ -59,7 +61,7 @@ class GraphRecorder(listeners.Listener):
 
     def started(self, event: listeners.OperationEvent) -> None:
         inputs = [self._tensor(tensor) for tensor in _tensors_in(event.arguments.values())]
-        arguments = [dispatch._brief(value) for value in event.arguments.values()]
+        arguments = [brief(value) for value in event.arguments.values()]
         node = self.add(
             "function_start",
             {"name": event.name, "inputs": str(len(arguments))},
@@ -82,7 +84,7 @@ class GraphRecorder(listeners.Listener):
         )
         self.nodes[end]["connections"] = [self._tensor(tensor) for tensor in _tensors_in([event.result])]
         if event.depth == 0:
-            self.buffers_after[str(start)] = list(self.held.values())
+            self.buffers_after[str(start)] = list(self.live_buffers.values())
 
     def allocated(self, storage: Storage, placement: Placement) -> None:
         params = {
@@ -98,7 +100,7 @@ class GraphRecorder(listeners.Listener):
 
     def freed(self, storage: Storage) -> None:
         node = self.buffers.pop(id(storage), None)
-        self.held.pop(id(storage), None)
+        self.live_buffers.pop(id(storage), None)
         placement = storage.placement
         if placement is not None:
             params = {
@@ -112,7 +114,7 @@ class GraphRecorder(listeners.Listener):
     def _hold(self, storage: Storage, layout: int = 0) -> None:
         if storage.device is not None and storage.placement is not None and storage.memory is not None:
             self.devices[storage.device.id()] = storage.device
-            self.held[id(storage)] = {
+            self.live_buffers[id(storage)] = {
                 **_place(storage, storage.placement),
                 "buffer_layout": layout,
                 "max_size_per_bank": storage.placement.bytes_per_bank,
@@ -140,7 +142,7 @@ class GraphRecorder(listeners.Listener):
 
 
 def _place(storage: Storage, placement: Placement) -> Node:
-    """Where a buffer lies."""
+    """The memory kind and address of a buffer."""
     device = {} if storage.device is None else {"device_id": storage.device.id()}
     return {"address": storage.address, "buffer_type": placement.memory.buffer_type.value, **device}
 
@@ -176,7 +178,7 @@ def begin_graph_capture(run_mode: Any = None) -> None:
     recorder = GraphRecorder()
     stack.enter_context(listeners.listening(recorder))
     if run_mode is not None and run_mode.name == "NO_DISPATCH":
-        stack.enter_context(dispatch.specs_only())
+        stack.enter_context(specs_only())
         stack.enter_context(reading_unwritten())
     _capture.append((recorder, stack))
 

@@ -92,18 +92,18 @@ def extract_resource_usage_per_core(
             stacklevel=2,
         )
     tensors = peak_tensors = both = 0
-    held = dict.fromkeys(PROGRAM_BUFFERS, 0)
-    peaks = dict(held)
+    current = dict.fromkeys(PROGRAM_BUFFERS, 0)
+    peaks = dict(current)
     for node in trace:
         kind, params = node["node_type"], node["params"] or {}
         tensors = _after(node, tensors, "max_size_per_bank")
-        if kind in held and not _is_borrowed(params) and int(params.get("globally_allocated", 0)) == 0:
-            held[kind] += int(params["size"])
-            peaks[kind] = max(peaks[kind], held[kind])
+        if kind in current and not _is_borrowed(params) and int(params.get("globally_allocated", 0)) == 0:
+            current[kind] += int(params["size"])
+            peaks[kind] = max(peaks[kind], current[kind])
         elif kind == "circular_buffer_deallocate_all":
-            held = dict.fromkeys(PROGRAM_BUFFERS, 0)
+            current = dict.fromkeys(PROGRAM_BUFFERS, 0)
         peak_tensors = max(peak_tensors, tensors)
-        both = max(both, tensors + sum(held.values()))
+        both = max(both, tensors + sum(current.values()))
     circular, dataflow, scratchpad = (peaks[kind] for kind in PROGRAM_BUFFERS)
     return PeakMemoryUsagePerCore(circular, peak_tensors, both, dataflow, scratchpad)
 
@@ -113,14 +113,14 @@ def _is_borrowed(params: Node) -> bool:
     return int(params.get("borrows_memory", 0)) != 0
 
 
-def _after(node: Node, held: int, size: str) -> int:
+def _after(node: Node, current: int, size: str) -> int:
     """L1 bytes of tensors after this node."""
     params = node["params"] or {}
     if str(params.get("type", "")) not in (BufferType.L1.name, BufferType.L1_SMALL.name):
-        return held
+        return current
     if node["node_type"] == "buffer_allocate":
-        return held + int(params[size])
-    return max(held - int(params[size]), 0) if node["node_type"] == "buffer_deallocate" else held
+        return current + int(params[size])
+    return max(current - int(params[size]), 0) if node["node_type"] == "buffer_deallocate" else current
 
 
 def extract_output_tensors(trace: list[Node]) -> set[int]:
@@ -143,8 +143,8 @@ def _shape(text: str) -> Shape:
 def count_intermediate_and_output_tensors(trace: list[Node]) -> tuple[int, int]:
     """The numbers of intermediate and of output tensors."""
     outputs = extract_output_tensors(trace)
-    made = {number for node in trace if node["node_type"] == "function_end" for number in node["connections"]}
-    return len(made - outputs), len(outputs)
+    returned = {number for node in trace if node["node_type"] == "function_end" for number in node["connections"]}
+    return len(returned - outputs), len(outputs)
 
 
 def extract_levelized_graph(trace: list[Node], max_level: int = 1) -> list[Node]:

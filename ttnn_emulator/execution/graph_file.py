@@ -1,4 +1,4 @@
-"""A captured graph as a file: the graph, the devices, the buffers after every call, and about the host."""
+"""A captured graph as a file: the graph, the devices, the buffers after every call, and the host."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REPORT_VERSION = 1
 
 
 def write_report(path: str | pathlib.Path, recorder: GraphRecorder, *, pages: bool) -> None:
-    """Write a finished capture; with `pages`, where every page of the buffers in L1 lies."""
+    """Write a finished capture; with `pages`, the location of every page of the buffers in L1."""
     from ttnn_emulator.library.devices.cluster import cluster_descriptor
 
     devices = list(recorder.devices.values())
@@ -47,7 +47,7 @@ def write_report(path: str | pathlib.Path, recorder: GraphRecorder, *, pages: bo
 
 
 def _described(devices: Iterable[MeshDevice]) -> list[dict[str, Any]]:
-    """Every chip by its number, and every mesh by its own."""
+    """Every chip and every mesh by id."""
     from ttnn_emulator.library.reports.buffer_pages import get_device_info
 
     found: dict[int, dict[str, Any]] = {}

@@ -7,11 +7,12 @@ by name: a parameter of the call, an output, or the name of an intermediate.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ttnn_emulator.enums import BufferType
+from ttnn_emulator.errors import OutOfMemory
 from ttnn_emulator.tensors.spec import Spec
 from ttnn_emulator.tensors.storage import Placement, Storage
 
@@ -67,11 +68,10 @@ Stage = Take | TakeOutput | Free | Move | Launch
 
 
 class Rehearsal:
-    """One pass through the stages of a call: allocates its outputs, and frees inputs where the stages say so."""
+    """One pass through the stages of a call: allocates outputs and frees inputs as the stages require."""
 
-    def __init__(self, device: MeshDevice, require_l1: Callable[[int, MeshDevice], None]) -> None:
+    def __init__(self, device: MeshDevice) -> None:
         self.device = device
-        self.require_l1 = require_l1
         self.outputs: dict[int, Storage] = {}
         self.freed: list[Storage] = []
         self._between: dict[str, Storage] = {}
@@ -97,10 +97,10 @@ class Rehearsal:
             place = places[stage.number]
             self.outputs[stage.number] = Storage(None) if place is None else Storage.placed(place, self.device)
         elif isinstance(stage, Launch):
-            self.require_l1(stage.l1_bytes, self.device)
+            require_l1(stage.l1_bytes, self.device)
         elif stage.name in self._between:
             storage = self._between.pop(stage.name)
-            storage.release("the call that made it")
+            storage.release("the call that allocated it")
             if isinstance(stage, Move):
                 assert storage.placement is not None
                 self._between[stage.name] = Storage.placed(storage.placement, self.device)
@@ -112,4 +112,18 @@ class Rehearsal:
     def end_inputs(self) -> None:
         """Drop the values of inputs that the stages freed, after they were read."""
         for storage in self.freed:
-            storage.release("the call that took it as its input and was told to free it")
+            storage.release("the call that read it with deallocation requested")
+
+
+def require_l1(l1_bytes: int, device: MeshDevice) -> None:
+    """Circular buffers grow up from the base of L1 and must end below the lowest tensor there."""
+    memory = device.memory(BufferType.L1)
+    lowest = memory.lowest_used_address
+    limit = lowest if lowest is not None else device.board.l1_bytes  # they may extend into an unused L1_SMALL
+    if memory.base + l1_bytes > limit:
+        where = "tensors in L1" if lowest is not None else "the end of L1"
+        raise OutOfMemory(
+            f"Statically allocated circular buffers need {l1_bytes} B of L1 per core and clash with {where}: "
+            f"{limit - memory.base} B are free below address {limit}",
+            hint="Move tensors from L1 to DRAM, deallocate them, or choose a program config with smaller blocks.",
+        )

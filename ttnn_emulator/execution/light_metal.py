@@ -21,7 +21,7 @@ from ttnn_emulator.tensors.storage import Placement, Storage
 Command = list[Any]  # ["take", buffer, memory, bytes, bytes per bank, banks] or ["free", buffer]
 
 
-# asked ttnn 0.81.1: the binary of an addition holds the allocation and deallocation of its buffers, no kernels
+# asked ttnn 0.81.1: the binary of an addition contains the allocation and deallocation of its buffers, no kernels
 class LightMetalBinary:
     """The bytes of a capture."""
 
@@ -46,9 +46,9 @@ class LightMetalBinary:
 
     @staticmethod
     def load_from_file(filename: str) -> LightMetalBinary:
-        made = LightMetalBinary()
-        made.set_data(pathlib.Path(filename).read_bytes())
-        return made
+        binary = LightMetalBinary()
+        binary.set_data(pathlib.Path(filename).read_bytes())
+        return binary
 
 
 class _Capture(listeners.Listener):
@@ -102,7 +102,7 @@ class LightMetalReplay:
     @staticmethod
     def create(binary: LightMetalBinary, device: MeshDevice | None = None) -> LightMetalReplay:
         if device is None:
-            raise NotEmulated("ttnn.LightMetalReplay.create opens no device of its own: give it one")
+            raise NotEmulated("ttnn.LightMetalReplay.create does not open a device: pass one")
         return LightMetalReplay(binary, device)
 
     def run(self) -> bool:

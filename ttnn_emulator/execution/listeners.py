@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ttnn_emulator.hardware.activity import CallRecord
+    from ttnn_emulator.hardware.device import MeshDevice
     from ttnn_emulator.tensors.storage import Placement, Storage
+    from ttnn_emulator.timing.launches import Launch
 
 active: list[Listener] = []
 
@@ -20,7 +23,9 @@ class OperationEvent:
     """One call. `result`, `end` and, of a failed call, `error` are set when it has ended.
 
     is_composite   calls other operations, which are reported too, one level deeper
-    l1_bytes       circular buffers that the program keeps in the L1 of every core it uses
+    l1_bytes       bytes of circular buffers in the L1 of every core that the program uses
+    record         of a device operation: the call by its specs, for the clock
+    device         the device that it runs on
     """
 
     name: str
@@ -32,10 +37,27 @@ class OperationEvent:
     result: Any = None
     error: BaseException | None = None
     l1_bytes: int = 0
+    record: CallRecord | None = None
+    device: MeshDevice | None = None
 
     @property
     def seconds(self) -> float:
+        """How long the call took on this machine."""
         return self.end - self.start
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """The programs that the call launches on the chip, with their predicted times."""
+        if self.record is None or self.device is None:
+            return ()
+        from ttnn_emulator.timing.pricing import launches_of_record
+
+        return launches_of_record(self.record, self.device.board)
+
+    @property
+    def device_ns(self) -> float:
+        """The predicted time of its programs on the chip."""
+        return sum(launch.kernel_ns for launch in self.launches)
 
 
 class Listener:

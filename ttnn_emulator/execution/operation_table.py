@@ -75,16 +75,17 @@ class Plan:
     into      names of parameters whose buffers receive the outputs, one per output (None: a new buffer)
     shares    name of the parameter whose buffer the output is a view of
     across    `compute` sees all chips of the mesh: it takes and returns lists with one carrier per chip
-    l1_bytes  circular buffers that the program keeps in the L1 of every core it uses
+    l1_bytes  bytes of circular buffers in the L1 of every core that the program uses
     stages    L1 allocations and deallocations in order, where there are more than outputs and circular buffers
-    narrow    `compute` takes narrow carriers too: it moves values, or widens them itself where it has to
-    program   what the library hashes of this call, if that is not all of it, the name of the program first: calls
-              with an equal key share a cached program. `NO_PROGRAM` is for tensors that the host fills.
+    narrow    `compute` also takes narrow carriers: it moves values, or widens them where needed
+    program   the part of this call that the library hashes, if not all of it, with the name of the program first:
+              calls with equal keys share a cached program. `NO_PROGRAM` is for tensors that the host fills.
     padding   the padding value of the outputs, where it is known and may be read
-    padded    the spec of the one tensor in `reads`, where `compute` takes its carrier with the padding around it: the
-              call fails where that is not known, and in traces. Of a view, `compute` takes it either way.
-    is_seeded  a seed is among its arguments: only the latest of these plans are kept
+    padded    the spec of the only tensor in `reads`, if `compute` takes its carrier with padding: the call fails if
+              the padding is unknown, and in traces. For views, `compute` takes the carrier with or without it.
+    is_seeded  an argument is a seed: only the latest of these plans are kept
     wrap      builds the return value from the list of output tensors; by default they are returned unchanged
+    work      what the timing model needs of the program beyond specs
     """
 
     outputs: Spec | Sequence[Spec] | None
@@ -101,6 +102,7 @@ class Plan:
     program: Hashable | None = None
     stages: tuple[Stage, ...] = ()
     is_seeded: bool = False
+    work: Any = None
 
 
 NO_PROGRAM = ("none",)
@@ -127,10 +129,10 @@ class Operation:
 
     @property
     def golden_function(self) -> Callable[..., Any] | None:
-        """Its golden function in torch, if it has one."""
-        from ttnn_emulator.golden_functions import TWINS
+        """Its golden function, if it has one."""
+        from ttnn_emulator.golden_functions import GOLDEN_FUNCTIONS
 
-        return vars(self).get("_own_golden") or TWINS.get(self.name)
+        return vars(self).get("_own_golden") or GOLDEN_FUNCTIONS.get(self.name)
 
     @golden_function.setter
     def golden_function(self, function: Callable[..., Any] | None) -> None:
@@ -141,13 +143,13 @@ class Operation:
         return overloads_of(self.name)
 
     def arguments(self, names: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
-        """Bound values by name, without those that this operation does not look at."""
+        """Bound values by name, without those that this operation does not take."""
         if self._takes_all:
             return dict(zip(names, values))
         return {name: value for name, value in zip(names, values) if name in self._accepts}
 
     def unread_parameters(self) -> set[str]:
-        """Recorded parameters that the function neither takes nor says to ignore. A test keeps this empty."""
+        """Recorded parameters that the function neither takes nor ignores. A test requires that there are none."""
         recorded = {name for overload in self.overloads for name in overload.names}
         return set() if self._takes_all else recorded - self._accepts - self.ignores
 
@@ -182,7 +184,7 @@ class Operation:
             return found, found.bind_strictly(*args)
         index, values = bind(self.name, overloads, args, kwargs)
         if only_tensors and _binds_strictly(overloads[index], args):
-            # Which overload takes so many tensors depends on nothing but their number.
+            # The overload depends only on the number of tensors.
             self._taking_tensors[len(args)] = overloads[index]
         return overloads[index], values
 
@@ -224,16 +226,16 @@ def same(alias: str, name: str) -> None:
 
 
 def internal(name: str, parameters: Sequence[Sequence[Any]] | None = None) -> Callable[[Callable], Operation]:
-    """A device operation for composites to call; the library launches such ones under names that are not public.
+    """A device operation that only composites call; in the library, its name is not public.
 
-    Its parameters are bound by the function's own signature (those annotated with `Spec` take tensors), or as given:
-    name, kind, type and default, as in the recorded API.
+    Arguments are bound by the function's own signature (parameters annotated with `Spec` take tensors), or by
+    `parameters`: name, kind, type and default, as in the recorded API.
     """
 
     def wrap(function: Callable) -> Operation:
-        made = Operation(name, function, kind="device")
-        made.overloads = (make_overload(_signature(function) if parameters is None else parameters),)
-        return made
+        op = Operation(name, function, kind="device")
+        op.overloads = (make_overload(_signature(function) if parameters is None else parameters),)
+        return op
 
     return wrap
 
@@ -278,12 +280,12 @@ class _Library:
 ttnn: Any = _Library()
 
 
-class LackingSignature(NotEmulated, TypeError):
+class MissingSignature(NotEmulated, TypeError):
     """An operation that is not emulated was called with arguments that the library refuses, too."""
 
 
 class MissingOperation:
-    """Stands for an operation of `ttnn` that is not emulated; raises when it is called."""
+    """Placeholder of a `ttnn` operation that is not emulated; raises when it is called."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -293,7 +295,7 @@ class MissingOperation:
         message = f"{self.name} exists in ttnn but is not emulated"
         signatures = signatures_against(self.name, args, kwargs)
         if signatures:
-            raise LackingSignature(message, hint=f"It does not take these arguments either:\n    {signatures}")
+            raise MissingSignature(message, hint=f"It does not take these arguments either:\n    {signatures}")
         raise NotEmulated(
             message,
             hint="Adding it is one function and one table of cases: CONTRIBUTING.md, 'Add an operation'.",
@@ -313,7 +315,7 @@ class AbsentValue(NotEmulated, AttributeError):
 
 
 def absent(name: str) -> MissingOperation:
-    """What stands for a function or class that `ttnn` has and we lack; names that it lacks too raise AttributeError."""
+    """The placeholder of a function or class that is not emulated; names unknown to `ttnn` raise AttributeError."""
     kind = public_names().get(name)
     if kind is None:
         raise AttributeError(f"ttnn has no {name}")

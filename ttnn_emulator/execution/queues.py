@@ -94,7 +94,7 @@ def queue_of(cq_id: Any, arguments: Sequence[Any]) -> Iterator[None]:
         return
     if not isinstance(cq_id, int) or not 0 <= cq_id < QUEUE_NUMBERS:
         raise SignatureError(
-            f"the number of a command queue is an integer from 0 to {QUEUE_NUMBERS - 1}, not {cq_id!r}"
+            f"the number of a command queue must be an integer from 0 to {QUEUE_NUMBERS - 1}, not {cq_id!r}"
         )
     for device in {id(device): device for device in map(_device_of, arguments) if device is not None}.values():
         require_queue(device, cq_id)

@@ -21,6 +21,7 @@ from ttnn_emulator.errors import InvalidArgument, require
 from ttnn_emulator.execution import allocation_tracking
 from ttnn_emulator.execution.bound_replay import Replays, storages_in
 from ttnn_emulator.execution.queues import require_queue
+from ttnn_emulator.hardware.activity import CallRecord, TraceRecord
 from ttnn_emulator.tensors.storage import Storage
 
 if TYPE_CHECKING:
@@ -62,12 +63,15 @@ class Trace:
     queue: int
     programs: list[Program] = field(default_factory=list)
     address: int = 0
+    activity: TraceRecord = field(default_factory=TraceRecord)
 
     @functools.cached_property
     def replays(self) -> Replays:
         return Replays(self.programs)
 
-    def record(self, plan: Plan, inputs: Sequence[Any], outputs: Sequence[Storage]) -> None:
+    def record(self, plan: Plan, inputs: Sequence[Any], outputs: Sequence[Storage], call: CallRecord) -> None:
+        call.count -= 1  # a capture executes nothing
+        self.activity.calls.append(call)
         self.programs.append(Program(plan, [_stored(value) for value in inputs], list(outputs)))
 
     def storages(self) -> Iterator[Storage]:
@@ -97,7 +101,7 @@ class Trace:
                     program.last_read.append(storage)
 
     def replay(self, device: MeshDevice) -> None:
-        from ttnn_emulator.execution.dispatch import execute
+        from ttnn_emulator.execution.computation import execute
 
         if self.replays.run(device):
             return
@@ -115,7 +119,7 @@ def _stored(value: Any) -> Any:
 
 
 def _release_forgotten(programs: Sequence[Program]) -> None:
-    """Free buffers that programs write and only the trace refers to: on the card, they end with their last tensor."""
+    """Free buffers that programs write and only the trace refers to: on the card, the last tensor frees them."""
     ours = Counter(id(each) for program in programs for each in storages_in([program.outputs, program.inputs]))
     written = {id(each.root) for program in programs for each in program.outputs}
     known = {
@@ -131,7 +135,7 @@ def _release_forgotten(programs: Sequence[Program]) -> None:
         if storage.root is not storage:
             ours[id(storage.owner)] += 1  # type: ignore[attr-defined]
         elif id(storage) in written:
-            storage.release("the end of its last tensor while a trace was captured")
+            storage.release("the deletion of its last tensor during a trace capture")
 
 
 def references_to(storage: Storage, traces: Sequence[Trace]) -> int:
@@ -139,12 +143,12 @@ def references_to(storage: Storage, traces: Sequence[Trace]) -> int:
     return _references(storage, [each for trace in traces for each in trace.storages()])
 
 
-def _references(storage: Storage, held: Sequence[Storage]) -> int:
-    count = sum(each is storage for each in held)
-    for view in {id(each): each for each in held if each.root is not each and each.owner is storage}.values():  # type: ignore[attr-defined]
-        ours = 2 * sum(each is view for each in held)  # in the trace and in `held`
+def _references(storage: Storage, references: Sequence[Storage]) -> int:
+    count = sum(each is storage for each in references)
+    for view in {id(each): each for each in references if each.root is not each and each.owner is storage}.values():  # type: ignore[attr-defined]
+        ours = 2 * sum(each is view for each in references)  # in the trace and in `references`
         # The dictionary, the loop variable and the argument of getrefcount refer to the view, too.
-        count += sys.getrefcount(view) - ours - _references(view, held) < REFERENCES_HERE
+        count += sys.getrefcount(view) - ours - _references(view, references) < REFERENCES_HERE
     return count
 
 
@@ -161,10 +165,10 @@ def _depth(storage: Storage) -> int:
 
 
 def begin_trace_capture(mesh_device: MeshDevice, *, cq_id: int | None = None) -> MeshTraceId:
-    """Start to capture the operations on a device, without executing them."""
+    """Start capturing the operations on a device, without executing them."""
     mesh_device.require_open()
     queue = require_queue(mesh_device, cq_id)
-    require(mesh_device.capturing is None, "a trace is being captured on this device already")
+    require(mesh_device.capturing is None, "a trace is already being captured on this device")
     trace_id = MeshTraceId(next(_trace_ids))
     mesh_device.capturing = Trace(trace_id, queue)
     return trace_id
@@ -179,6 +183,7 @@ def end_trace_capture(mesh_device: MeshDevice, trace_id: MeshTraceId, *, cq_id: 
     trace.find_last_reads()
     _place(trace, mesh_device)
     mesh_device.traces[trace_id] = trace
+    mesh_device.activity.traces.append(trace.activity)
 
 
 def _place(trace: Trace, device: MeshDevice) -> None:
@@ -204,6 +209,7 @@ def execute_trace(
     trace = _find(mesh_device, trace_id)
     if allocation_tracking.TRACE_ALLOC_TRACKING:
         allocation_tracking.TraceAllocationTracker.verify_before_replay(mesh_device, trace_id)
+    trace.activity.executions += 1
     trace.replay(mesh_device)
 
 
@@ -220,7 +226,7 @@ def is_trace_capture_active(mesh_device: MeshDevice) -> bool:
 
 def _find(device: MeshDevice, trace_id: MeshTraceId) -> Trace:
     if trace_id not in device.traces:
-        raise InvalidArgument(f"{trace_id!r} is no captured trace of this device")
+        raise InvalidArgument(f"{trace_id!r} is not a captured trace of this device")
     return device.traces[trace_id]
 
 

@@ -1,4 +1,4 @@
-"""`ttnn.get_golden_function` and `ttnn.get_fallback_function`: what an operation is in torch, and it on the host."""
+"""`ttnn.get_golden_function` and `ttnn.get_fallback_function`: torch counterparts of operations."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from ttnn_emulator.golden_functions.structure import STRUCTURE
 from ttnn_emulator.golden_functions.unary import UNARY
 from ttnn_emulator.tensors.tensor import Tensor
 
-TWINS: dict[str, Callable] = {f"ttnn.{name}": function for name, function in {**UNARY, **BINARY, **STRUCTURE}.items()}
+GOLDEN_FUNCTIONS: dict[str, Callable] = {
+    f"ttnn.{name}": function for name, function in {**UNARY, **BINARY, **STRUCTURE}.items()
+}
 
 
 def get_golden_function(operation: Operation) -> Callable:
-    """The torch function that computes what an operation means. It ignores arguments that torch has no use for."""
+    """The torch counterpart of an operation. It ignores arguments that do not affect values."""
     name = getattr(operation, "name", repr(operation))
-    own = getattr(operation, "golden_function", None)  # a script may set its own, or bring an object that has one
+    own = getattr(operation, "golden_function", None)  # a script may set its own, or pass an object that has one
     if own is not None:
         return own
-    if name not in TWINS:
-        raise NotEmulated(f"no golden function of {name} is known", hint=f"There are those of {', '.join(TWINS)}.")
-    return TWINS[name]
+    if name not in GOLDEN_FUNCTIONS:
+        raise NotEmulated(f"{name} has no golden function", hint=f"Golden functions: {', '.join(GOLDEN_FUNCTIONS)}.")
+    return GOLDEN_FUNCTIONS[name]
 
 
 def get_fallback_function(operation: Operation) -> Callable:
-    """An operation computed by torch on the host; what comes out is placed like the first tensor that went in."""
+    """An operation computed by torch on the host; the result is placed like the first input tensor."""
     golden = get_golden_function(operation)
 
     def fallback(*args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Functions of two and three tensors, or of tensors and numbers, in torch."""
+"""Torch counterparts of binary and ternary operations."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ttnn_emulator.golden_functions.calling import golden
 from ttnn_emulator.golden_functions.unary import activated
 from ttnn_emulator.golden_functions.unsigned import is_unsigned, on_unsigned
 
-PROMOTED = (torch.int32, torch.uint32)  # a fraction makes float32 of these
-INT32_SCALARS = range(-(2**31), 2**32)  # integers that reach a kernel exactly; others go as float32
+PROMOTED = (torch.int32, torch.uint32)  # become float32 beside a floating-point number
+INT32_SCALARS = range(-(2**31), 2**32)  # integers passed to kernels exactly; others are passed as float32
 
 
 def _sized(a: Any, b: Any) -> Any:
-    """The operand that decides in which dtype the two are computed: the one that is more than a number."""
+    """The operand that determines the compute dtype: the one that is not a number."""
     return b if not _has_shape(a) and _has_shape(b) else a
 
 
@@ -41,14 +41,14 @@ def _is_fraction(value: Any) -> bool:
 
 
 def _promoted(a: Any, b: Any) -> tuple[Any, Any]:
-    """int32 and uint32 become float32 where the other operand is a floating-point number, even a whole one."""
+    """int32 and uint32 become float32 if the other operand is a float, even an integral one."""
     if getattr(_sized(a, b), "dtype", None) not in PROMOTED or not (_is_fraction(a) or _is_fraction(b)):
         return a, b
     return tuple(x.float() if isinstance(x, torch.Tensor) and x.dtype in PROMOTED else x for x in (a, b))  # type: ignore[return-value]
 
 
 def _kept(a: Any, b: Any) -> tuple[Any, Any]:
-    """Integers stay integers, also beside a whole floating-point number."""
+    """Integers stay integers, also beside an integral float."""
     if getattr(_sized(a, b), "dtype", None) not in PROMOTED:
         return a, b
     return _whole(a), _whole(b)
@@ -128,7 +128,7 @@ def _truth(function: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> Ca
 
 
 def _in_place(function: Callable[..., torch.Tensor]) -> Callable:
-    """Into the first operand, in its dtype."""
+    """Store into the first operand, in its dtype."""
     return golden(lambda a, b: a.copy_(function(a, b)))
 
 

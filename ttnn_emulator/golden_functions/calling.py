@@ -1,4 +1,4 @@
-"""How golden functions are called: what they do not know is ignored, results take the dtype that is asked for."""
+"""How golden functions are called: unknown arguments are ignored, results have the requested dtype."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import torch
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout
 from ttnn_emulator.numerics.formats.carriers import TORCH_DTYPE
 
-# Names under which operations take their operands, besides those of the golden function itself.
+# Parameter names of operands, beside those of the golden function itself.
 FIRST = ("input_tensor", "input_tensor_a", "input_a", "input")
 SECOND = ("input_tensor_b", "input_b", "other", "value", "scalar")
 
 
 def golden(function: Callable[..., Any], *, typed: bool = False) -> Callable[..., Any]:
-    """`function` as a golden one: it takes any arguments of its operation and ignores those that it has no use for.
+    """Wrap `function` as a golden function: it accepts all arguments of its operation and ignores unused ones.
 
-    With `typed`, `dtype` says in which dtype the result is stored, as it does in the operation.
+    With `typed`, `dtype` is the dtype of the stored result, as in the operation.
     """
     parameters = list(inspect.signature(function).parameters.values())
     names = [parameter.name for parameter in parameters if parameter.kind is not parameter.KEYWORD_ONLY]
@@ -42,7 +42,7 @@ def golden(function: Callable[..., Any], *, typed: bool = False) -> Callable[...
 
 
 def stored_as(values: torch.Tensor, dtype: DataType | None) -> torch.Tensor:
-    """The values as a tensor of `dtype` holds them."""
+    """The values as stored in a tensor of `dtype`."""
     if dtype is None:
         return values
     if dtype in BLOCK_FLOAT_DTYPES:

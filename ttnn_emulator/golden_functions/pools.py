@@ -1,4 +1,4 @@
-"""What pools are in torch: the functions that `ttnn.operations.pool` offers. Images are flat, [1, 1, N × H × W, C]."""
+"""Torch counterparts of the pools of `ttnn.operations.pool`. Images are flat, [1, 1, N × H × W, C]."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout
-from ttnn_emulator.golden_functions import TWINS
+from ttnn_emulator.golden_functions import GOLDEN_FUNCTIONS
 from ttnn_emulator.numerics.formats.carriers import TORCH_DTYPE
 from ttnn_emulator.tensors.host_transfer import from_torch, to_torch
 
@@ -17,12 +17,12 @@ Pair = Sequence[int]
 
 
 def _image(flat: torch.Tensor, *sizes: int) -> torch.Tensor:
-    """[N, C, H, W] of the flat form."""
+    """The flat form as [N, C, H, W]."""
     return flat.reshape(sizes).permute(0, 3, 1, 2)
 
 
 def _padded(image: torch.Tensor, padding: Pair, fill: float) -> tuple[torch.Tensor, tuple[int, int]]:
-    """The image, and the padding that torch is left to do: where sides differ, none."""
+    """The image and the padding left to torch; asymmetric padding is applied here."""
     if len(padding) == 2:
         return image, (padding[0], padding[1])
     top, bottom, left, right = padding
@@ -61,11 +61,11 @@ def golden_maxpool2d(
 ) -> Any:
     image = _image(input_tensor, batch_size, input_h, input_w, channels)
     image, around = _padded(image, padding, float("-inf"))
-    made, places = functional.max_pool2d(
+    maxima, indices = functional.max_pool2d(
         image, tuple(kernel_size), tuple(stride), around, tuple(dilation), ceil_mode, return_indices=True
     )
-    largest = _stored(_flat(made), dtype)
-    return (largest, _flat(places)) if return_indices else largest
+    largest = _stored(_flat(maxima), dtype)
+    return (largest, _flat(indices)) if return_indices else largest
 
 
 def golden_avg_pool2d(
@@ -114,7 +114,7 @@ def golden_adaptive_max_pool2d(
     return _flat(functional.adaptive_max_pool2d(image, (output_size[0], output_size[1])))
 
 
-TWINS["ttnn.max_pool2d"] = golden_maxpool2d
-TWINS["ttnn.avg_pool2d"] = golden_avg_pool2d
-TWINS["ttnn.adaptive_avg_pool2d"] = golden_adaptive_avg_pool2d
-TWINS["ttnn.adaptive_max_pool2d"] = golden_adaptive_max_pool2d
+GOLDEN_FUNCTIONS["ttnn.max_pool2d"] = golden_maxpool2d
+GOLDEN_FUNCTIONS["ttnn.avg_pool2d"] = golden_avg_pool2d
+GOLDEN_FUNCTIONS["ttnn.adaptive_avg_pool2d"] = golden_adaptive_avg_pool2d
+GOLDEN_FUNCTIONS["ttnn.adaptive_max_pool2d"] = golden_adaptive_max_pool2d

@@ -1,4 +1,4 @@
-"""Tensors moved, joined and cut, reduced and normalised, in torch."""
+"""Torch counterparts of data movement, reductions and normalizations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Dim = int | Sequence[int] | None
 
 
 def concat(tensors: Sequence[torch.Tensor], dim: int = 0, groups: int = 1) -> torch.Tensor:
-    """Of two tensors with groups of channels, the groups alternate."""
+    """With `groups`, the channel groups of two tensors alternate."""
     if groups == 1:
         return torch.concat(list(tensors), dim)
     return torch.cat([tensor.unflatten(-1, (groups, -1)) for tensor in tensors[:2]], dim=-1).flatten(-2)
@@ -43,7 +43,7 @@ def roll(input_tensor: torch.Tensor, shifts: Any, dim: Any = None) -> torch.Tens
 
 
 def _reduction(name: str, scaled: Callable[[torch.Tensor, float], torch.Tensor]) -> Callable:
-    """A reduction with `scalar`, which multiplies what is reduced."""
+    """A reduction of the input multiplied by `scalar`."""
 
     def run(
         input_tensor: torch.Tensor,

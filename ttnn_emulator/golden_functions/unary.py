@@ -1,4 +1,4 @@
-"""Functions of one tensor in torch."""
+"""Torch counterparts of unary operations."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ttnn_emulator.numerics.formats.carriers import TORCH_DTYPE
 INFINITY = float("inf")
 I1_RANGE = 88.5  # the vector unit's exponentials end here
 MULTIGAMMALN_CONSTANT = 3.434189657547  # ln π × 4 × 3 ÷ 4: the constant of order 4
-SELU = (1.0507009873554804934193349852946, 1.6732632423543772848170429916717)  # scale and alpha of the paper
+SELU = (1.0507009873554804934193349852946, 1.6732632423543772848170429916717)  # scale and alpha
 XIELU_BETA, XIELU_EPSILON = 0.5, -1e-6
 
 
 def of_one(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[..., torch.Tensor]:
-    """A golden function that looks at its tensor alone."""
+    """A golden function of its tensor alone."""
     return golden(lambda input_tensor: function(input_tensor))
 
 
@@ -34,7 +34,7 @@ _FUNCTIONAL = "silu hardsigmoid softsign tanhshrink".split(" ")
 
 
 def _outside_is_infinite(function: Callable, is_outside: Callable[[torch.Tensor], torch.Tensor]) -> Callable:
-    """bfloat16 has infinity where the function is not defined; float32 has NaN as torch does."""
+    """Outside the domain, bfloat16 results are infinite; float32 results are NaN, as in torch."""
 
     def run(input_tensor: torch.Tensor) -> torch.Tensor:
         result = function(input_tensor)
@@ -46,7 +46,7 @@ def _outside_is_infinite(function: Callable, is_outside: Callable[[torch.Tensor]
 
 
 def _in_double(function: Callable) -> Callable:
-    """float32 by way of double, without subnormal results."""
+    """Compute float32 in float64; subnormal results become zero."""
 
     def run(input_tensor: torch.Tensor) -> torch.Tensor:
         if input_tensor.dtype is not torch.float32:
@@ -72,7 +72,7 @@ def gelu(input_tensor: torch.Tensor, *, variant: Any = None) -> torch.Tensor:
 
 
 def hardswish(input_tensor: torch.Tensor) -> torch.Tensor:
-    if input_tensor.dtype in (torch.int32, torch.uint32):  # the kernel leaves the bits of the sigmoid
+    if input_tensor.dtype in (torch.int32, torch.uint32):  # the kernel stores the bits of the sigmoid
         return functional.hardsigmoid(input_tensor.float()).view(input_tensor.dtype)
     return functional.hardswish(input_tensor)
 
@@ -82,7 +82,7 @@ def hardmish(input_tensor: torch.Tensor) -> torch.Tensor:
     result = wide * (wide * 0.5 + 1.0).clamp(0.0, 1.0)
     if input_tensor.dtype is not torch.bfloat16:
         return result
-    return (result.view(torch.int32) >> 16).to(torch.int16).view(torch.bfloat16)  # stored by cutting, not rounding
+    return (result.view(torch.int32) >> 16).to(torch.int16).view(torch.bfloat16)  # truncated, not rounded
 
 
 def multigammaln(input_tensor: torch.Tensor) -> torch.Tensor:
@@ -126,7 +126,7 @@ def threshold(input_tensor: torch.Tensor, threshold: float, value: float) -> tor
 
 
 def logit(input_tensor: torch.Tensor, *, eps: float | None = None) -> torch.Tensor:
-    if eps is not None and eps > 0.5:  # the bounds have changed places, which torch refuses
+    if eps is not None and eps > 0.5:  # the bounds are reversed, which torch refuses
         bounded = input_tensor.clamp(1.0 - eps, eps)
         return torch.log(bounded / (1.0 - bounded))
     return torch.special.logit(input_tensor, eps=eps)
@@ -274,7 +274,7 @@ UNARY: dict[str, Callable] = {
     "unary_chain": golden(unary_chain),
 }
 
-# What an activation of a binary operation or a chain computes where its name is not that of an operation.
+# Activations whose name is not that of an operation.
 _ACTIVATIONS: dict[str, Callable] = {
     "recip": torch.reciprocal,
     "gelu_tanh": lambda x: functional.gelu(x, approximate="tanh"),

@@ -1,4 +1,4 @@
-"""torch has little arithmetic on uint16 and uint32: it is done on int64 here, and wraps to the width of the first."""
+"""Arithmetic on uint16 and uint32, of which torch has little: on int64, wrapped to the width of the first operand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 WIDTH = {torch.uint16: 16, torch.uint32: 32}
-LONGEST_SHIFT = 31  # the shift to the right that keeps signs takes no more
+LONGEST_SHIFT = 31  # limit of the arithmetic right shift
 
 
 def is_unsigned(value: Any) -> bool:
@@ -17,7 +17,7 @@ def is_unsigned(value: Any) -> bool:
 
 
 def wrapped(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """Integers cut to the width of an unsigned dtype; truth values stay what they are."""
+    """Integers truncated to the width of an unsigned dtype; booleans stay unchanged."""
     if values.dtype is torch.bool:
         return values
     if values.is_floating_point():
@@ -26,7 +26,7 @@ def wrapped(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 
 def operand(value: Any, dtype: torch.dtype) -> Any:
-    """A tensor on int64; a number as the bits that an unsigned dtype of this width holds for it."""
+    """A tensor as int64; a number as its bits in an unsigned dtype of this width."""
     if isinstance(value, torch.Tensor):
         return value.to(torch.int64)
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -37,22 +37,22 @@ def operand(value: Any, dtype: torch.dtype) -> Any:
 
 
 def on_unsigned(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, which also takes unsigned tensors: it sees int64 in their place."""
+    """Wrap `function` to accept unsigned tensors, which it receives as int64."""
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
         sized = next((value for value in args if is_unsigned(value) and value.dim()), None)
-        given = sized if sized is not None else args[0]
-        if not is_unsigned(given):
+        tensor = sized if sized is not None else args[0]
+        if not is_unsigned(tensor):
             return function(*args, **kwargs)
-        named = {key: operand(value, given.dtype) for key, value in kwargs.items()}
-        return wrapped(function(*[operand(value, given.dtype) for value in args], **named), given.dtype)
+        named = {key: operand(value, tensor.dtype) for key, value in kwargs.items()}
+        return wrapped(function(*[operand(value, tensor.dtype) for value in args], **named), tensor.dtype)
 
     return run
 
 
 def shifted(values: torch.Tensor, amount: Any, *, left: bool) -> torch.Tensor:
-    """Unsigned values shifted; what leaves the width is lost, and an amount past it leaves nothing."""
+    """Shift unsigned values; amounts beyond the width give 0."""
     dtype = values.dtype
     by = amount.to(torch.int64) if isinstance(amount, torch.Tensor) else torch.tensor(amount)
     fits = (by >= 0) & (by < WIDTH[dtype])
@@ -62,7 +62,7 @@ def shifted(values: torch.Tensor, amount: Any, *, left: bool) -> torch.Tensor:
 
 
 def shifted_right(values: torch.Tensor, amount: Any) -> torch.Tensor:
-    """As the vector unit's arithmetic shift: amounts past 31 count as 31, negative ones leave nothing."""
+    """The vector unit's arithmetic shift: amounts above 31 count as 31, negative ones give 0."""
     by = amount.to(torch.int64) if isinstance(amount, torch.Tensor) else torch.tensor(amount)
     result = torch.bitwise_right_shift(values.to(torch.int64), by.clamp(0, LONGEST_SHIFT))
     return wrapped(torch.where(by >= 0, result, 0), values.dtype)

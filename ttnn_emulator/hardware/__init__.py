@@ -1,1 +1,1 @@
-"""Boards and devices: chips, cores, memory, and how they are wired."""
+"""Boards and devices: chips, cores, memory and the fabric."""

@@ -32,7 +32,6 @@ class Board:
     dram_banks: int
     dram_bank_bytes: int
     dram_base: int
-    dram_gb_per_s: float
     l1_alignment: int
     dram_alignment: int
 
@@ -82,7 +81,7 @@ def _entry(name: str) -> dict:
     base, _, grid = name.partition("-")
     variants = boards.get(base, {}).get("variants", {})
     if grid not in variants:
-        raise InvalidArgument(f"no board is called {name!r}", hint=f"known boards: {', '.join(names_with_grids())}")
+        raise InvalidArgument(f"there is no board {name!r}", hint=f"known boards: {', '.join(names_with_grids())}")
     shared = {key: value for key, value in boards[base].items() if key not in OF_ONE_GRID}
     return shared | variants[grid]
 

@@ -26,7 +26,7 @@ class CoreCoord:
                 raise TypeError(f"CoreCoord takes x and y, or one pair of them, not {x!r}")
             x, y = x
         if not (isinstance(x, int) and isinstance(y, int)) or x < 0 or y < 0:
-            raise TypeError(f"CoreCoord takes two integers from 0 on, not {x!r} and {y!r}")
+            raise TypeError(f"CoreCoord takes two non-negative integers, not {x!r} and {y!r}")
         object.__setattr__(self, "x", x)
         object.__setattr__(self, "y", y)
 
@@ -57,8 +57,8 @@ class CoreCoord:
 Coordinates = CoreCoord | tuple[int, int] | Sequence[int]  # the library accepts a pair wherever it accepts a core
 
 
-def as_core(given: Coordinates) -> CoreCoord:
-    return given if isinstance(given, CoreCoord) else CoreCoord(given)
+def as_core(core: Coordinates) -> CoreCoord:
+    return core if isinstance(core, CoreCoord) else CoreCoord(core)
 
 
 @dataclass(frozen=True, init=False)
@@ -72,7 +72,7 @@ class CoreRange:
         object.__setattr__(self, "start", as_core(start))
         object.__setattr__(self, "end", as_core(end))
         if self.end.x < self.start.x or self.end.y < self.start.y:
-            raise InvalidArgument(f"CoreRange: end core {self.end} must not lie before start core {self.start}")
+            raise InvalidArgument(f"CoreRange: end core {self.end} must not be before start core {self.start}")
 
     def grid_size(self) -> CoreCoord:
         return CoreCoord(self.end.x - self.start.x + 1, self.end.y - self.start.y + 1)
@@ -227,7 +227,7 @@ def _covering(cores: set[CoreCoord]) -> CoreRangeSet:
 def json_fields(text: str) -> dict[str, Any]:
     """The parsed JSON object. The library aborts the process if fields are missing; the emulator raises an error."""
     if not isinstance(text, str):
-        raise TypeError(f"from_json takes a text, not {text!r}")
+        raise TypeError(f"from_json takes a string, not {text!r}")
     try:
         fields = json.loads(text)
     except json.JSONDecodeError as error:
@@ -245,9 +245,9 @@ def _core_of(fields: Any) -> CoreCoord:
     try:
         values = [fields[name] for name in ("x", "y")]
     except (KeyError, TypeError):
-        raise InvalidArgument(f"a core has fields x and y, unlike {fields!r}") from None
+        raise InvalidArgument(f"a core must have fields x and y, unlike {fields!r}") from None
     if any(isinstance(value, bool) or not isinstance(value, int | float) for value in values):
-        raise InvalidArgument(f"the coordinates of a core are numbers, unlike {fields!r}")
+        raise InvalidArgument(f"the coordinates of a core must be numbers, unlike {fields!r}")
     return CoreCoord(*(int(value) & 0xFFFFFFFF for value in values))  # read as unsigned 32-bit integers
 
 
@@ -259,7 +259,7 @@ def _range_of(fields: Any) -> CoreRange:
     try:
         start, end = fields["start"], fields["end"]
     except (KeyError, TypeError):
-        raise InvalidArgument(f"a range of cores has fields start and end, unlike {fields!r}") from None
+        raise InvalidArgument(f"a core range must have fields start and end, unlike {fields!r}") from None
     return CoreRange(_core_of(start), _core_of(end))
 
 

@@ -54,7 +54,7 @@ class CoreNumbers:
         x, y = _pair(logical_core)
         banks = DRAM.get(self.board.arch)
         if banks is None:
-            raise NotEmulated(f"how the banks of DRAM of {self.board.name} are numbered is not known")
+            raise NotEmulated(f"the numbering of the DRAM banks of {self.board.name} is not recorded")
         require(y == 0 and 0 <= x < len(banks), f"No core coordinate found at location: ({x}, {y}, DRAM, LOGICAL)")
         return CoreCoord(*banks[x])
 
@@ -62,14 +62,14 @@ class CoreNumbers:
         """Per DRAM bank, the core with the fewest NoC hops to it; with `coord`, a dictionary by bank."""
         cores = near_dram(self.board.name, self.board.dispatch)
         if cores is None:
-            raise NotEmulated(f"which cores of {self.board.name} lie near which bank of DRAM is not known")
+            raise NotEmulated(f"the cores nearest to the DRAM banks of {self.board.name} are not recorded")
         listed = [CoreCoord(x, y) for x, y in cores]
         return listed if coord is None else dict(enumerate(listed))
 
     def _workers(self) -> tuple[list[int], int]:
         found = WORKERS.get(self.board.arch)
         if found is None:
-            raise NotEmulated(f"how the cores of {self.board.name} are numbered is not known")
+            raise NotEmulated(f"the numbering of the cores of {self.board.name} is not recorded")
         return found
 
 

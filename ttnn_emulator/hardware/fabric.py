@@ -1,4 +1,4 @@
-"""What collectives need besides tensors: the fabric between chips, and global semaphores."""
+"""The fabric between chips, and global semaphores, for collectives."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ def is_two_dimensional() -> bool:
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/ccl/ccl_common.cpp, get_usable_topology
 def get_usable_topology(tensor: Any, topology: Any = None, cluster_axis: int | None = None) -> Any:
     """The topology that a collective uses: a ring of two chips, or one that is not closed, is linear."""
-    wanted = topology if topology is not None else TOPOLOGIES.get(_fabric.config, Topology.Linear)
-    if wanted not in (Topology.Ring, Topology.Torus):
-        return wanted
+    requested = topology if topology is not None else TOPOLOGIES.get(_fabric.config, Topology.Linear)
+    if requested not in (Topology.Ring, Topology.Torus):
+        return requested
     device = tensor._device
     require(device is not None, "the tensor must be on a device")
     shape = tuple(device.shape)
@@ -77,8 +77,8 @@ def get_usable_topology(tensor: Any, topology: Any = None, cluster_axis: int | N
     # No emulated board has wrap-around links along one axis, only a ring through all chips.
     closes = cluster_axis is None and 2 not in along and device.num_devices > 1
     if closes:
-        return wanted
-    return Topology.Mesh if wanted is Topology.Torus else Topology.Linear
+        return requested
+    return Topology.Mesh if requested is Topology.Torus else Topology.Linear
 
 
 def get_num_links(mesh_device: MeshDevice, cluster_axis: int | None = None) -> int:
@@ -118,10 +118,10 @@ class GlobalSemaphore:
 
     def __init__(self, device: MeshDevice, cores: CoreRangeSet, value: int, buffer_type: BufferType) -> None:
         if buffer_type not in (BufferType.L1, BufferType.L1_SMALL):
-            raise InvalidArgument(f"a global semaphore lies in L1 or L1_SMALL, not in {buffer_type.name}")
+            raise InvalidArgument(f"a global semaphore must be in L1 or L1_SMALL, not in {buffer_type.name}")
         require(cores.num_cores() > 0, "a global semaphore needs at least one core")
         box, grid = cores.bounding_box(), device.board.grid
-        require(box.end.x < grid[0] and box.end.y < grid[1], f"cores {cores} reach beyond the grid {list(grid)}")
+        require(box.end.x < grid[0] and box.end.y < grid[1], f"cores {cores} exceed the grid {list(grid)}")
         self.device, self.cores, self.value = device, cores, value
         count = cores.num_cores()
         placement = Placement(device.memory(buffer_type), SEMAPHORE_BYTES * count, SEMAPHORE_BYTES, count)

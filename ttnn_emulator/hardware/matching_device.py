@@ -9,14 +9,15 @@ from typing import Any
 from ttnn_emulator.enums import Arch
 from ttnn_emulator.errors import InvalidArgument
 from ttnn_emulator.hardware.boards import Board, dispatch_grids, find_board, names_with_grids
-from ttnn_emulator.hardware.device import MeshDevice, MeshShape
+from ttnn_emulator.hardware.device import MeshDevice
+from ttnn_emulator.hardware.mesh_coordinates import MeshShape
 
 # `ttnn.cluster.ClusterType` names that differ from our board names.
 BOARD_OF_CLUSTER = {"T3K": "t3000"}
 
 
-def twin_of(library: ModuleType, device: Any) -> MeshDevice:
-    """A chip of the same architecture, grid and memory as an open device of the real library."""
+def matching_device(library: ModuleType, device: Any) -> MeshDevice:
+    """An emulated device with the architecture, grid and memory of an open device of the real library."""
     grid = device.compute_with_storage_grid_size()
     board = board_like(device.arch().name, (grid.x, grid.y), library.cluster.get_cluster_type().name)
     small, trace = (
@@ -47,8 +48,8 @@ def board_like(arch: str, grid: tuple[int, int], cluster: str = "") -> Board:
     alike = [board for board in known if board.arch.name == arch]
     if not alike:
         raise InvalidArgument(
-            f"no board with the architecture {arch} is known", hint=f"known are {', '.join(each.name for each in Arch)}"
+            f"there is no board of architecture {arch}", hint=f"there are {', '.join(each.name for each in Arch)}"
         )
-    wanted = BOARD_OF_CLUSTER.get(cluster, cluster.lower())
-    best = max(alike, key=lambda board: (board.name.partition("-")[0] == wanted, board.grid == grid))
+    board_name = BOARD_OF_CLUSTER.get(cluster, cluster.lower())
+    best = max(alike, key=lambda board: (board.name.partition("-")[0] == board_name, board.grid == grid))
     return best if best.grid == grid else dataclasses.replace(best, grid=grid)

@@ -55,9 +55,9 @@ class SubDevices:
             require(inside, f"Tensix cores {part} specified in sub device must be within device grid {whole}")
         taken = [(core.x, core.y) for part in parts for core in part.cores()]
         require(len(set(taken)) == len(taken), "SubDevices specified for SubDeviceManager intersect")
-        made = SubDeviceManagerId(next(_ids))
-        self._managers()[made] = parts, round_up(local_l1_size, self.board.l1_alignment)
-        return made
+        manager = SubDeviceManagerId(next(_ids))
+        self._managers()[manager] = parts, round_up(local_l1_size, self.board.l1_alignment)
+        return manager
 
     def load_sub_device_manager(self, sub_device_manager_id: SubDeviceManagerId) -> None:
         require(sub_device_manager_id in self._managers(), "Sub device manager does not exist")

@@ -81,8 +81,8 @@ def split_work_to_cores(
     >>> split_work_to_cores(CoreCoord(2, 2), 6)
     (4, {[0-0 - 1-1]}, {[0-0 - 0-1]}, {[1-0 - 1-1]}, 2, 1)
     """
-    given = next(each for each in (grid, grid_size, core_grid) if each is not None)
-    cores = _in_order(given, row_wise)
+    cores_or_grid = next(each for each in (grid, grid_size, core_grid) if each is not None)
+    cores = _in_order(cores_or_grid, row_wise)
     count = min(len(cores), units_to_divide)
     if not count:
         nothing = CoreRangeSet([])
@@ -107,7 +107,7 @@ def num_cores_to_corerangeset_in_subcoregrids(
     chosen = cores[cores.index(start_core) :][:target_num_cores]
     require(
         len(chosen) == target_num_cores and target_num_cores > 0,
-        f"{sub_core_grids} has {len(chosen)} cores from {start_core} on, {target_num_cores} are wanted",
+        f"{sub_core_grids} has {len(chosen)} cores from {start_core} on, fewer than {target_num_cores}",
     )
     return _as_ranges(chosen, row_wise)
 
@@ -144,11 +144,11 @@ def get_optimal_worker_cores_for_sharded_tensor(tensor: Any, noc: Any = None) ->
     """The cores that hold a tensor's shards, in shard order; for DRAM shards, the cores nearest to their banks."""
     require(
         tensor._spec.on_device,
-        "on the host no cores hold shards (Tensor must be on device to compute optimal worker cores)",
+        "Tensor must be on device to compute optimal worker cores",
     )
     config = tensor.memory_config()
     shards = config.shard_spec or config.nd_shard_spec
-    require(shards is not None, "Tensor must be sharded to compute optimal worker cores: no core holds a shard of it")
+    require(shards is not None, "Tensor must be sharded to compute optimal worker cores")
     cores = _grid_of(tensor, config).cores(shards.orientation is ShardOrientation.ROW_MAJOR)
     cores = cores[: _shards_of(tensor, config)]
     if config.is_l1:

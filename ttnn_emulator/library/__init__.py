@@ -1,8 +1,8 @@
-"""The library's modules around its operations: settings, cluster, tracing, reports, and names kept for old scripts."""
+"""The library's modules beside its operations: settings, cluster, tracing, reports, and names for old scripts."""
 
 from __future__ import annotations
 
-# Which modules of ours supply the names of a module of the library; the first that has a name wins.
+# Modules of the emulator that supply the names of a module of the library; the first that has a name is used.
 SUPPLIED: dict[str, tuple[str, ...]] = {
     "ttnn": (
         "ttnn_emulator.library.devices.counter_channel",
@@ -27,10 +27,19 @@ SUPPLIED: dict[str, tuple[str, ...]] = {
     "ttnn._ttnn.operations.data_movement": ("ttnn_emulator.ops.data_movement.untilize_kernels",),
     "ttnn.device": (
         "ttnn_emulator.hardware.device",
+        "ttnn_emulator.hardware.device_opening",
+        "ttnn_emulator.hardware.device_queries",
+        "ttnn_emulator.hardware.dispatch_cores",
         "ttnn_emulator.library.queries",
         "ttnn_emulator.library.devices.device_names",
     ),
-    "ttnn._ttnn.device": ("ttnn_emulator.library.devices.device_names", "ttnn_emulator.hardware.device"),
+    "ttnn._ttnn.device": (
+        "ttnn_emulator.library.devices.device_names",
+        "ttnn_emulator.hardware.device",
+        "ttnn_emulator.hardware.device_opening",
+        "ttnn_emulator.hardware.device_queries",
+        "ttnn_emulator.hardware.dispatch_cores",
+    ),
     "ttnn.operations.normalization": (
         "ttnn_emulator.ops.normalization.group_norm_setup",
         "ttnn_emulator.library.device_operations",

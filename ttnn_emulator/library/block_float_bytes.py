@@ -1,4 +1,4 @@
-"""Block floats as the bytes that lie in memory: a tile's shared exponents first, then the signs and mantissas.
+"""Block floats as bytes in memory: a tile's shared exponents first, then the signs and mantissas.
 
 Supplies `tilize_and_pack_bfp4_b` and `tilize_and_pack_bfp8_b` of `ttnn._ttnn.core` and `ttnn._ttnn.bfp_utils`.
 """
@@ -17,11 +17,11 @@ from ttnn_emulator.tensors.shapes import Tile
 
 # tt-metal v0.77.0: tt_metal/impl/data_format/blockfloat_common.cpp, pack_as_bfp_tiles
 EXPONENT_ALIGNMENT = 16  # bytes; the mantissas of a tile start at a multiple of it
-SIDE = 32  # of the tiles of `bfp_utils`
+SIDE = 32  # of tiles in `bfp_utils`
 
 
 def _as_tiles(values: np.ndarray, tile: tuple[int, int], face: tuple[int, int]) -> np.ndarray:
-    """[H, W] as [tiles, elements], every tile face by face; what is left over at the ends is dropped."""
+    """[H, W] as [tiles, elements], every tile face by face; incomplete tiles are dropped."""
     down, across = values.shape[0] // tile[0], values.shape[1] // tile[1]
     whole = values[: down * tile[0], : across * tile[1]]
     parts = whole.reshape(down, tile[0] // face[0], face[0], across, tile[1] // face[1], face[1])
@@ -29,7 +29,7 @@ def _as_tiles(values: np.ndarray, tile: tuple[int, int], face: tuple[int, int]) 
 
 
 def _packed(tiles: np.ndarray, bits: int) -> np.ndarray:
-    """[tiles, elements] as [tiles, bytes] with `bits` of mantissa; a zero has no sign."""
+    """[tiles, elements] as [tiles, bytes] with `bits` of mantissa; zeros have no sign."""
     count, elements = tiles.shape
     blocks = torch.from_numpy(np.ascontiguousarray(tiles)).reshape(count, elements // BLOCK, BLOCK)
     mantissa, exponent, raw = (part.numpy() for part in host_block_parts(blocks, bits))
@@ -60,7 +60,7 @@ def _tilize_and_pack(bits: int) -> Any:
     def tilize_and_pack(data: Any, H: int, W: int, tile_h: int = 32, tile_w: int = 32) -> bytes:
         """`H` rows of `W` values, as bytes of tiles."""
         values = np.ascontiguousarray(data, np.float32).reshape(-1)
-        require(values.size >= H * W, f"{values.size} values are no {H} rows of {W}")
+        require(values.size >= H * W, f"{values.size} values are not {H} rows of {W}")
         high, wide = Tile((tile_h, tile_w)).face_shape
         tiles = _as_tiles(values[: H * W].reshape(H, W), (tile_h, tile_w), (high, wide))
         return _packed(tiles, bits).tobytes()

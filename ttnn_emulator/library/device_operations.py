@@ -1,6 +1,6 @@
-"""`ttnn.MatmulDeviceOperation` and `ttnn.LayerNormDeviceOperation`: what an operation gives, asked without running it.
+"""`ttnn.MatmulDeviceOperation` and `ttnn.LayerNormDeviceOperation`: output specs of an operation without running it.
 
-As in the library, nothing is checked here: that is done when a call runs. Programs that fill them are not described.
+As in the library, nothing is checked here: checks are part of the call. Programs are not described.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Stage: Any = ALL_ENUMS["DistributedLayerNormStage"]
 def _empty(spec: Spec, like: Tensor) -> Tensor:
     device = like._device
     if device is None:
-        raise InvalidArgument("the tensor is on the host, and outputs lie where inputs do")
+        raise InvalidArgument("the tensor is on the host; outputs are on the device of the inputs")
     on_device = spec.with_(on_device=True)
     return Tensor.of(on_device, Storage.on_device(on_device, device), device)
 
@@ -42,13 +42,13 @@ def _key(params: Any) -> Any:
 def create_matmul_attributes(
     input_tensor_a: Tensor, input_tensor_b: Tensor, parameters: Any, optional_output_tensors: Sequence[Tensor | None]
 ) -> Any:
-    """The parameters of a matmul of these tensors with their defaults filled in; which program runs stays open."""
+    """The parameters of a matmul of these tensors with their defaults filled in; the program is not chosen yet."""
     from ttnn_emulator.namespaces import attribute
 
     filled = copy.copy(parameters)
     of = Operands(input_tensor_a._spec, input_tensor_b._spec, parameters.transpose_a, parameters.transpose_b)
-    given = next((tensor for tensor in optional_output_tensors if tensor is not None), None)
-    dtype = parameters.output_dtype or (input_tensor_a.dtype if given is None else given.dtype)
+    output = next((tensor for tensor in optional_output_tensors if tensor is not None), None)
+    dtype = parameters.output_dtype or (input_tensor_a.dtype if output is None else output.dtype)
     filled.output_dtype = dtype
     filled.output_mem_config = parameters.output_mem_config or DRAM_MEMORY_CONFIG
     if filled.bcast_batch is None:
@@ -89,7 +89,7 @@ class MatmulDeviceOperation:
 
     @staticmethod
     def compute_output_specs(operation_attributes: Any, tensor_args: Any) -> list[Spec]:
-        """What comes out, for parameters that `ttnn.create_matmul_attributes` has filled in."""
+        """Output specs, for parameters that `ttnn.create_matmul_attributes` has filled in."""
         require(operation_attributes.output_dtype is not None, "the parameters lack output_dtype: fill them in first")
         a, b = tensor_args.input_tensors[:2]
         asked = _asked(operation_attributes)
@@ -108,23 +108,23 @@ class MatmulDeviceOperation:
 
     @staticmethod
     def create_output_tensors(operation_attributes: Any, tensor_args: Any) -> list[Tensor]:
-        """New tensors for what comes out, or those that were given for it."""
-        given = [tensor for tensor in tensor_args.optional_output_tensors or () if tensor is not None]
-        if given:
-            return given
+        """New output tensors, or those passed as outputs."""
+        passed = [tensor for tensor in tensor_args.optional_output_tensors or () if tensor is not None]
+        if passed:
+            return passed
         specs = MatmulDeviceOperation.compute_output_specs(operation_attributes, tensor_args)
         return [_empty(spec, tensor_args.input_tensors[0]) for spec in specs]
 
     @staticmethod
     def compute_program_hash(operation_attributes: Any, tensor_args: Any) -> int:
-        """A number that calls with the same program share; the library's numbers are others."""
+        """A hash that calls of the same program share; the library's hashes differ."""
         require(operation_attributes.program_config is not None, "the parameters lack program_config")
         specs = tuple(tensor._spec for tensor in tensor_args.input_tensors)
         return hash(("matmul", _key(operation_attributes), specs)) & (2**64 - 1)
 
     @staticmethod
     def invoke(input_tensor_a: Tensor, input_tensor_b: Tensor, bias: Tensor | None = None, *, attributes: Any) -> Any:
-        """Multiply by these parameters."""
+        """Multiply with these parameters."""
         return [run(input_tensor_a, input_tensor_b, bias, _asked(attributes), None)]
 
 
@@ -147,7 +147,7 @@ class LayerNormDeviceOperation:
 
     @staticmethod
     def compute_output_specs(operation_attributes: Any, tensor_args: Any) -> Spec:
-        """What comes out: of a sharded program in tiles of the dtype that was asked for, else like the input."""
+        """Output specs: of a sharded program tiles of the requested dtype, otherwise like the input."""
         params, spec = operation_attributes, tensor_args.input._spec
         if params.distributed_norm_stage not in (None, Stage.NOT_DISTRIBUTED):
             raise NotEmulated("outputs of the stages of a norm over several chips are not emulated")
@@ -160,7 +160,7 @@ class LayerNormDeviceOperation:
 
     @staticmethod
     def create_output_tensors(operation_attributes: Any, tensor_args: Any) -> Tensor:
-        """A new tensor for what comes out; the input itself where the program writes into it."""
+        """A new output tensor; the input itself where the program works in place."""
         if _is_sharded_program(operation_attributes) and operation_attributes.program_config.inplace:
             return tensor_args.input
         spec = LayerNormDeviceOperation.compute_output_specs(operation_attributes, tensor_args)
@@ -168,7 +168,7 @@ class LayerNormDeviceOperation:
 
     @staticmethod
     def compute_program_hash(operation_attributes: Any, tensor_args: Any) -> int:
-        """A number that calls with the same program share; the library's numbers are others."""
+        """A hash that calls of the same program share; the library's hashes differ."""
         tensors = (tensor_args.input, tensor_args.weight, tensor_args.bias, tensor_args.residual_input_tensor)
         specs = tuple(None if tensor is None else tensor._spec for tensor in tensors)
         return hash(("layer norm", _key(operation_attributes), specs)) & (2**64 - 1)

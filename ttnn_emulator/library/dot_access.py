@@ -1,4 +1,4 @@
-"""`ttnn.dot_access`: dictionaries whose keys are attributes too."""
+"""`ttnn.dot_access`: dictionaries with keys as attributes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class DotAccessDict(dict):
 
 
 def make_dot_access_dict(dictionary: dict, *, ignore_types: Any = None) -> Any:
-    """A dictionary, and those within it, with keys as attributes; those of `ignore_types` stay as they are."""
+    """Convert nested dictionaries to `DotAccessDict`; values of `ignore_types` stay unchanged."""
     if isinstance(dictionary, DotAccessDict) or (ignore_types is not None and isinstance(dictionary, ignore_types)):
         return dictionary
 
-    def made(value: Any) -> Any:
+    def converted(value: Any) -> Any:
         return make_dot_access_dict(value, ignore_types=ignore_types) if isinstance(value, dict) else value
 
-    return DotAccessDict({key: made(value) for key, value in dictionary.items()})
+    return DotAccessDict({key: converted(value) for key, value in dictionary.items()})

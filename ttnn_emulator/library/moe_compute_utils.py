@@ -1,4 +1,4 @@
-"""`ttnn.experimental.moe_compute_utils`: weights of experts packed by torch, for `ttnn.experimental.moe_compute`."""
+"""`ttnn.experimental.moe_compute_utils`: packs expert weights with torch for `ttnn.experimental.moe_compute`."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ __all__ = [
     "w0_w1_bank_rows_per_expert",
     "w2_core_rows_per_expert",
 ]
-WORMHOLE_RING = 12  # effective_matmul_ring_size: no bank of Wormhole's DRAM is ever switched off
+WORMHOLE_RING = 12  # effective_matmul_ring_size: Wormhole's DRAM banks are never harvested
 
 
 def cluster_distance(d0: int, d1: int, mesh_shape: Sequence[int], cluster_axis: int) -> int | None:
-    """Steps between two chips along an axis; None if they are not on one line of it."""
+    """Hops between two chips along an axis; None if they are not on one line of it."""
     first, second = divmod(d0, mesh_shape[1]), divmod(d1, mesh_shape[1])
     if first[1 - cluster_axis] != second[1 - cluster_axis]:
         return None
@@ -64,7 +64,7 @@ def cluster_distance(d0: int, d1: int, mesh_shape: Sequence[int], cluster_axis: 
 
 
 def get_shared_experts_per_device(shared_expert_ids_to_devices: Mapping[int, Sequence[int]], devices: int) -> list[int]:
-    """How many shared experts every chip has."""
+    """The number of shared experts per chip."""
     counts = [0] * devices
     for holders in shared_expert_ids_to_devices.values():
         for holder in holders:
@@ -78,12 +78,12 @@ def map_shared_experts(
     mesh_shape: Sequence[int],
     cluster_axis: int,
 ) -> torch.Tensor:
-    """(chips, experts) → the chip that has the expert, with columns for shared experts: the nearest on the axis."""
+    """(chips, experts) → the chip of each expert, with columns for shared experts: the nearest chip on the axis."""
     if expert_mapping_tensor.dim() != 2:
         raise RuntimeError(f"the mapping must have 2 dimensions, not {expert_mapping_tensor.dim()}")
     devices, routed = expert_mapping_tensor.shape
     if len(set(get_shared_experts_per_device(shared_expert_ids_to_devices, devices))) != 1:
-        raise RuntimeError("all devices must have equally many shared experts")
+        raise RuntimeError("all devices must have the same number of shared experts")
     shared = len(shared_expert_ids_to_devices)
     if sorted(shared_expert_ids_to_devices) != list(range(routed, routed + shared)):
         raise RuntimeError(f"shared experts must be numbered from {routed} on: {sorted(shared_expert_ids_to_devices)}")
@@ -111,7 +111,7 @@ def add_shared_expert_weights(
     shared_expert_ids_to_device: Mapping[int, Sequence[int]],
     num_devices: int,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """(layers, experts, …) with the shared experts of every chip after its routed ones."""
+    """(layers, experts, …) with the shared experts of each chip after its routed experts."""
     own = routed_w0.shape[1] // num_devices
     holds: list[list[int]] = [[] for _ in range(num_devices)]
     for expert in sorted(shared_expert_ids_to_device):
@@ -129,14 +129,14 @@ def add_shared_expert_weights(
 
 
 def effective_matmul_ring_size(mesh_device: MeshDevice, bh_ring_size: int = 8) -> int:
-    """Cores of the ring on this device."""
+    """Number of cores of the ring on this device."""
     if mesh_device.board.arch is Arch.BLACKHOLE:
         return len(mesh_device.get_optimal_dram_bank_to_logical_worker_assignment(0))
     return WORMHOLE_RING
 
 
 def auto_output_width_shard_dim(hidden_size: int, tile_size: int = 32, max_dim: int = 4) -> int:
-    """The most cores, `max_dim` at most, that divide the tiles of a token."""
+    """The largest number of cores, at most `max_dim`, that divides the tiles of a token."""
     tiles = hidden_size // tile_size
     return next((count for count in range(max_dim, 0, -1) if tiles % count == 0), 1)
 
@@ -148,20 +148,20 @@ def w0_w1_bank_rows_per_expert(
     num_banks: int | None = None,
     tiles_per_txn: int = DEFAULT_TILES_PER_TXN,
 ) -> int:
-    """Rows of an expert's W0 and W1 in a bank."""
+    """Rows of an expert's W0 and W1 per bank."""
     banks = num_cores if num_banks is None else num_banks
     return layout.GateLayout(k_dram_tiles, Nt, num_cores, banks, layout.Blocks(tiles_per_txn)).bank_rows
 
 
 def w2_core_rows_per_expert(Ht: int, k_w2_tiles: int, num_cores: int, tiles_per_txn: int) -> int:
-    """Rows of an expert's W2 of a core."""
+    """Rows of an expert's W2 per core."""
     return layout.Blocks(tiles_per_txn).down_rows(Ht, k_w2_tiles, num_cores)
 
 
 def get_weight_core_shard_maps(
     mesh_device: MeshDevice, hidden_size: int, intermediate_size: int
 ) -> tuple[list[int], list[tuple[int, int]], CoreRangeSet]:
-    """Tiles of W0 and W1 of every core, tiles and padding in its last group of W2, and its bank."""
+    """Per core: tiles of W0 and W1, tiles and padding of its last group of W2, and its bank."""
     maps = _shard_maps(mesh_device, hidden_size, intermediate_size)
     return maps.w0_w1_shard_map, maps.w2_shard_map, maps.dram_core_range_set
 
@@ -176,7 +176,7 @@ def get_weight_mem_configs(
     dram_core_range_set: CoreRangeSet,
     has_bias: bool = False,
 ) -> tuple[MemoryConfig, MemoryConfig, int, int]:
-    """Where packed weights lie, and how high the padded weights are."""
+    """Memory configs of packed weights, and the heights of the padded weights."""
     _require_tiles("hidden_size", hidden_size)
     _require_tiles("intermediate_size", intermediate_size)
     hidden, intermediate = hidden_size // TILE_SIZE, intermediate_size // TILE_SIZE
@@ -186,7 +186,7 @@ def get_weight_mem_configs(
     gate = layout.GateLayout(hidden + has_bias, intermediate, cores, banks, blocks)
     down = experts * cores * blocks.down_rows(hidden, intermediate + has_bias, cores)
     if down % banks:
-        raise RuntimeError(f"the {down} rows of W2 do not spread evenly over {banks} banks")
+        raise RuntimeError(f"the {down} rows of W2 cannot be divided evenly among {banks} banks")
     return (
         banked(dram_core_range_set, experts * gate.bank_rows),
         banked(dram_core_range_set, down // banks),
@@ -206,12 +206,12 @@ def prepare_w0_w1_tensor_for_moe_compute(
     num_banks: int | None = None,
     tiles_per_txn: int | None = None,
 ) -> torch.Tensor:
-    """(layers, experts, K, N) of both → (banks, layers, experts, blocks, rows, 128)."""
+    """W0 and W1 of (layers, experts, K, N) → (banks, layers, experts, blocks, rows, 128)."""
     _require_tiles("K", K)
     _require_tiles("N", N)
     cores, columns = len(shard_map), N // TILE_SIZE
     if not cores:
-        raise ValueError("shard_map must have an entry for every core of the ring")
+        raise ValueError("shard_map must have one entry per core of the ring")
     _require_map(shard_map, columns)
     if tiles_per_txn is None:
         tiles_per_txn = layout.tiles_per_transaction(K // TILE_SIZE, columns, False, cores)
@@ -247,7 +247,7 @@ def prepare_w0_w1_tensor_with_bias(
     N: int,
     shard_map: Sequence[int],
 ) -> torch.Tensor:
-    """The same with biases of (layers, experts, N) in a row of tiles below."""
+    """The same with biases of (layers, experts, N) in one more row of tiles."""
     _require_tiles("K", K)
     _require_tiles("N", N)
     first = torch.cat([torch_w0, _bias_tile(torch_b0, (L, E, N))], dim=2)
@@ -269,7 +269,7 @@ def prepare_w2_tensor_for_moe_compute(
     """(layers, experts, N, K) → (cores, layers, experts, groups, rows, 128), rows in the order of the ring."""
     _require_tiles("N", N)
     _require_tiles("K", K)
-    turned = _turned(_grouped(torch_w2, w2_shard_map), w0_w1_shard_map)
+    turned = _rotated(_grouped(torch_w2, w2_shard_map), w0_w1_shard_map)
     if tiles_per_txn is None:
         tiles_per_txn = layout.tiles_per_transaction(K // TILE_SIZE, N // TILE_SIZE, False, len(w2_shard_map))
     return _in_down_blocks(turned, N // TILE_SIZE, K // TILE_SIZE, layout.Blocks(tiles_per_txn))
@@ -285,10 +285,10 @@ def prepare_w2_tensor_with_bias(
     w2_shard_map: Sequence[Sequence[int]],
     w0_w1_shard_map: Sequence[int],
 ) -> torch.Tensor:
-    """The same with a bias of (layers, experts, K) below, which is in its place for all cores."""
+    """The same with a bias of (layers, experts, K) below; its row is the same for all cores."""
     _require_tiles("N", N)
     _require_tiles("K", K)
-    turned = _turned(_grouped(torch_w2, w2_shard_map), w0_w1_shard_map)
+    turned = _rotated(_grouped(torch_w2, w2_shard_map), w0_w1_shard_map)
     below = _grouped(_bias_tile(torch_b2, (L, E, K)), w2_shard_map)
     size = layout.tiles_per_transaction(K // TILE_SIZE, N // TILE_SIZE, True, len(w2_shard_map))
     joined = torch.cat([turned, below], dim=4)
@@ -301,9 +301,9 @@ def _require_tiles(name: str, size: int) -> None:
 
 
 def _require_map(shard_map: Sequence[int], columns: int) -> None:
-    wanted = layout.shares(columns, len(shard_map))
-    if list(shard_map) != wanted:
-        raise RuntimeError(f"the shards of W0 and W1 must be {wanted}, not {list(shard_map)}")
+    expected = layout.shares(columns, len(shard_map))
+    if list(shard_map) != expected:
+        raise RuntimeError(f"the shards of W0 and W1 must be {expected}, not {list(shard_map)}")
 
 
 def _padded(tensor: torch.Tensor, dim: int, length: int) -> torch.Tensor:
@@ -320,14 +320,14 @@ def _bias_tile(bias: torch.Tensor, shape: tuple[int, int, int]) -> torch.Tensor:
 
 
 def _rows_in_pairs(column: torch.Tensor) -> torch.Tensor:
-    """A column of two tiles with every second row of tiles beside the one above it."""
+    """Pair rows of tiles: each odd row is moved beside the even row above it."""
     *outer, height, _ = column.shape
     split = column.reshape(*outer, height // (2 * TILE_SIZE), 2, TILE_SIZE, 2 * TILE_SIZE)
     return split.transpose(-3, -2).reshape(*outer, height // 2, STORED_WIDTH)
 
 
 def _grouped(weight: torch.Tensor, shard_map: Sequence[Sequence[int]]) -> torch.Tensor:
-    """Columns by cores and groups of four tiles: (core, layer, expert, group, row, column)."""
+    """Columns per core and group of four tiles: (core, layer, expert, group, row, column)."""
     layers, experts, height, width = weight.shape
     groups = layout.rounds(width // TILE_SIZE, len(shard_map))
     pieces, start = [], 0
@@ -340,8 +340,8 @@ def _grouped(weight: torch.Tensor, shard_map: Sequence[Sequence[int]]) -> torch.
     return joined.permute(3, 0, 1, 4, 2, 5)
 
 
-def _turned(grouped: torch.Tensor, shard_map: Sequence[int]) -> torch.Tensor:
-    """Rows of every core in the order of the ring: its own, then those of its predecessors."""
+def _rotated(grouped: torch.Tensor, shard_map: Sequence[int]) -> torch.Tensor:
+    """Rows of each core in ring order: its own, then those of its predecessors."""
     chunks: Any = grouped.split([count * TILE_SIZE for count in shard_map], dim=4)
     cores = len(shard_map)
     each = [torch.cat([chunks[(core - step) % cores][core] for step in range(cores)], dim=3) for core in range(cores)]
@@ -349,7 +349,7 @@ def _turned(grouped: torch.Tensor, shard_map: Sequence[int]) -> torch.Tensor:
 
 
 def _in_down_blocks(grouped: torch.Tensor, stored: int, hidden: int, blocks: layout.Blocks) -> torch.Tensor:
-    """Whole blocks, the last of them two tiles wide where that is enough."""
+    """Complete blocks; the last one is two tiles wide where that suffices."""
     cores, layers, experts = grouped.shape[:3]
     if not blocks.half_last(hidden, cores):
         return _padded(grouped, 4, blocks.padded(stored) * TILE_SIZE)

@@ -1,4 +1,4 @@
-"""Small questions about tensors, dtypes, devices and default settings that scripts ask the library."""
+"""Small queries about tensors, dtypes, devices and default settings."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ def tile_size(dtype: DataType) -> int:
 
 
 def element_size(dtype: DataType) -> int:
-    """Bytes of one element; block floats have none of their own."""
+    """Bytes per element; not defined for block floats."""
     if dtype in BLOCK_FLOAT_DTYPES:
         raise ValueError(f"an element of {dtype.name} has no size: it shares its exponent with its block")
     return ROW_MAJOR_BYTES[dtype]
 
 
 def ttnn_dtype_to_torch_dtype(dtype: DataType) -> torch.dtype:
-    """The torch dtype that `to_torch` gives."""
+    """The torch dtype that `to_torch` returns."""
     return TORCH_DTYPE[dtype]
 
 
 def get_memory_config(tensor: Tensor) -> MemoryConfig | None:
-    """Where a tensor lies on its device; None on the host."""
+    """The memory config of a tensor on a device; None on the host."""
     return tensor.memory_config() if tensor._spec.on_device else None
 
 
@@ -76,8 +76,8 @@ def has_tile_padding(tensor: Tensor, *, dim: int | None = None) -> bool:
     """Whether a dimension, or one of the last two, is padded."""
     shape, padded = tensor._spec.shape, tensor._spec.padded_shape
     if dim is not None:
-        place = dim if dim >= 0 else dim + len(shape)
-        return shape[place] != padded[place]
+        axis = dim if dim >= 0 else dim + len(shape)
+        return shape[axis] != padded[axis]
     return len(shape) > 1 and shape[-2:] != padded[-2:]
 
 
@@ -103,7 +103,7 @@ def init_device_compute_kernel_config(
     dst_full_sync_en: bool = False,
     throttle_level: Any = ThrottleLevel.NO_THROTTLE,
 ) -> Any:
-    """A compute kernel config: the one given, whole, or one of the defaults named here."""
+    """A copy of the passed compute kernel config, or one with these defaults."""
     names = (
         "math_fidelity", "math_approx_mode", "fp32_dest_acc_en", "packer_l1_acc", "dst_full_sync_en", "throttle_level"
     )  # fmt: skip
@@ -114,19 +114,19 @@ def init_device_compute_kernel_config(
 
 
 def layernorm_default_compute_config(arch: Any) -> Any:
-    """What ttnn.layer_norm computes with unless told otherwise."""
+    """The default compute kernel config of ttnn.layer_norm."""
     return init_device_compute_kernel_config(
         arch, math_fidelity=MathFidelity.HiFi4, math_approx_mode=False, fp32_dest_acc_en=True
     )
 
 
 def rmsnorm_default_compute_config(arch: Any) -> Any:
-    """What ttnn.rms_norm computes with unless told otherwise."""
+    """The default compute kernel config of ttnn.rms_norm."""
     return init_device_compute_kernel_config(arch, math_fidelity=MathFidelity.HiFi4, math_approx_mode=True)
 
 
 def create_layer_norm_reciprocals(device: MeshDevice, core_range_set: CoreRangeSet, width: int) -> Tensor:
-    """1/1, 1/2, … 1/width on each of the cores, as layer norms by Welford's method look them up."""
+    """1/1, 1/2, … 1/width on each core: the lookup table of layer norms with Welford's algorithm."""
     row = torch.tensor([1.0 / count for count in range(1, width + 1)], dtype=torch.float32)
     shards = ShardSpec(core_range_set, (1, width), ShardOrientation.ROW_MAJOR)
     config = MemoryConfig(TensorMemoryLayout.HEIGHT_SHARDED, BufferType.L1, shards)
@@ -138,7 +138,7 @@ def create_layer_norm_reciprocals(device: MeshDevice, core_range_set: CoreRangeS
 
 
 def get_num_devices() -> int:
-    """Chips of the board."""
+    """Number of chips of the board."""
     return find_board(default_board_name()).chips
 
 
@@ -147,43 +147,43 @@ def get_device_ids() -> list[int]:
 
 
 def get_num_pcie_devices() -> int:
-    """Cards on the host's bus: the first chip of every card of one or two."""
+    """Number of chips on the PCIe bus: the first chip of each card."""
     return len(get_pcie_device_ids())
 
 
 def get_pcie_device_ids() -> list[int]:
-    # A board of several cards has two chips a card, of which one sits on the bus.
+    # A board of several cards has two chips per card, one of them on the PCIe bus.
     return list(range(max(1, get_num_devices() // 2)))
 
 
 def get_allocator_base_address(device: MeshDevice, buffer_type: BufferType) -> int:
-    """The lowest address of a memory; that of L1 holds for both of its parts."""
+    """The lowest address of a memory; L1 and L1_SMALL have the same."""
     kind = BufferType.L1 if buffer_type is BufferType.L1_SMALL else buffer_type
     return device.memory(kind).base
 
 
 def SetRootDir(root_dir: str) -> None:
-    """Where the card's library finds its kernels; the emulator has none."""
+    """Set the folder of the kernels; the emulator has none."""
 
 
 def ClearKernelCache() -> None:
-    """There are no compiled kernels to forget."""
+    """The emulator has no compiled kernels."""
 
 
 def EnableMemoryReports() -> None:
-    """Reports of the card's allocator; `ttnn.get_memory_view` tells the same at any time."""
+    """No allocator reports are written; `ttnn.get_memory_view` returns the same data."""
 
 
 def DisableMemoryReports() -> None:
-    """No reports are written."""
+    """No allocator reports are written."""
 
 
 def enable_asynchronous_slow_dispatch(device: MeshDevice) -> None:
-    """How commands reach the card; here they are calls."""
+    """No effect: emulated calls are synchronous."""
 
 
 def disable_asynchronous_slow_dispatch(device: MeshDevice) -> None:
-    """How commands reach the card; here they are calls."""
+    """No effect: emulated calls are synchronous."""
 
 
 def is_asynchronous_slow_dispatch_enabled(device: MeshDevice) -> bool:
@@ -191,12 +191,12 @@ def is_asynchronous_slow_dispatch_enabled(device: MeshDevice) -> bool:
 
 
 def dump_stack_trace_on_segfault() -> None:
-    """Print the Python stack should the process crash."""
+    """Print the Python stack if the process crashes."""
     faulthandler.enable()
 
 
 def using_distributed_env() -> bool:
-    """Whether several hosts work together; the emulator is one host."""
+    """Whether several hosts run together; the emulator is one host."""
     return False
 
 
@@ -213,11 +213,11 @@ def distributed_context_get_size() -> int:
 
 
 def distributed_context_barrier() -> None:
-    """One host waits for nobody."""
+    """No effect: there is one host."""
 
 
 def pearson_correlation_coefficient(expected: Any, actual: Any) -> float:
-    """The correlation of two tensors' values, flattened; NaN in one and not in the other is 0."""
+    """The correlation of two flattened tensors; 0 if only one is all NaN."""
     a, b = (_flat(each) for each in (expected, actual))
     require(a.numel() == b.numel(), f"{a.numel()} values cannot be correlated with {b.numel()}")
     if torch.isnan(a).all() and torch.isnan(b).all():
@@ -242,7 +242,7 @@ def _flat(values: Any) -> torch.Tensor:
 
 
 def start_tracy_zone(source: str, function_name: str, line_number: int, color: int = 0) -> None:
-    """Zones of a profiler that is not there."""
+    """No effect: the profiler is not emulated."""
 
 
 def stop_tracy_zone(name: str = "", color: int = 0) -> bool:
@@ -250,8 +250,8 @@ def stop_tracy_zone(name: str = "", color: int = 0) -> bool:
 
 
 def tracy_message(message: str, color: int = 0) -> None:
-    """A message to a profiler that is not there."""
+    """No effect: the profiler is not emulated."""
 
 
 def tracy_frame() -> None:
-    """A frame for a profiler that is not there."""
+    """No effect: the profiler is not emulated."""

@@ -1,4 +1,4 @@
-"""Enums of moreh_softmax under the names of `ttnn.operations.moreh`, where one stands for another by mistake."""
+"""Enums of moreh_softmax as `ttnn.operations.moreh` names them; the library mixes up two of the names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of tensors, and of tensors that share one buffer: `ttnn._ttnn.tensor.dump_overlapped_tensors` and its kin."""
+"""Files of tensors and of views that share a buffer: `ttnn._ttnn.tensor.dump_overlapped_tensors` and related names."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ VIEWS = "views"  # the key of the views in the file's metadata
 
 
 def dump_overlapped_tensors(file_name: str, views: dict[str, Any]) -> None:
-    """Write the buffer that all views share, and where each of them lies in it."""
+    """Write the shared buffer, and the offset of each view."""
     path = _checked(file_name)
     require(bool(views), "there must be at least one view to write")
     fused = next(iter(views.values())).fused_tensor
     for name, view in views.items():
-        require(view.fused_tensor is fused, f"view {name!r} has another fused tensor than the first view")
+        require(view.fused_tensor is fused, f"view {name!r} has a different fused tensor than the first view")
     host_transfer.write_tensor(path, fused, {VIEWS: json.dumps({name: _facts(view) for name, view in views.items()})})
 
 
 def load_overlapped_tensors(file_name: str, device: MeshDevice | None = None) -> dict[str, Any]:
-    """The views of a file, by their names; with `device` the buffer that they share is placed there."""
+    """The views of a file by name; the shared buffer is placed on `device`, if passed."""
     fused, metadata = host_transfer.read_tensor(_checked(file_name), device)
     return {name: _view(fused, facts) for name, facts in json.loads(metadata[VIEWS]).items()}
 
@@ -61,10 +61,10 @@ def _view(fused: Tensor, facts: dict[str, Any]) -> Any:
 
 
 def dump_tensor_flatbuffer(filename: str, tensor: Tensor, mode: Any = None) -> None:
-    """`ttnn.dump_tensor` without its rule for the file's name."""
+    """`ttnn.dump_tensor` for any file name."""
     host_transfer.write_tensor(pathlib.Path(filename), tensor)
 
 
 def load_tensor_flatbuffer(file_name: str, device: MeshDevice | None = None) -> Tensor:
-    """`ttnn.load_tensor` without its rule for the file's name."""
+    """`ttnn.load_tensor` for any file name."""
     return host_transfer.read_tensor(pathlib.Path(file_name), device)[0]

@@ -1,4 +1,4 @@
-"""`tracy`: the profiler that ships with the library, of which scripts use the signposts."""
+"""`tracy`: the profiler of the library's wheel; scripts use its signposts."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from ttnn_emulator.library.queries import tracy_message
 
 
 def signpost(header: str, message: str | None = None) -> None:
-    """Mark a place in the profile."""
+    """Mark a point in the profile."""
     tracy_message(f"`TT_SIGNPOST: {header}\n{message}`" if message else f"`TT_SIGNPOST: {header}`")
 
 
 class Profiler:
-    """Zones of Python functions, of which nothing is recorded unless the profiler runs; here it never does."""
+    """Zones of Python functions; nothing is recorded, as the profiler never runs here."""
 
     def enable(self) -> None:
-        """Begin."""
+        """Start profiling."""
 
     def disable(self) -> None:
-        """End."""
+        """Stop profiling."""
 
 
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
-    raise NotEmulated(f"tracy.{name} reads what a card's profiler wrote; there is no card")
+    raise NotEmulated(f"tracy.{name} reads profiles of a card; the profiler is not emulated")

@@ -38,17 +38,17 @@ class Stages:
         """Keep input buffers alive."""
         self._memory.extend(values)
 
-    def add(self, run: Callable[[], Any], made: Values) -> Values:
+    def add(self, run: Callable[[], Any], out: Values) -> Values:
         self.runs.append(run)
-        self._memory.append(made)
-        return made
+        self._memory.append(out)
+        return out
 
     def loop(self, loop: Callable[..., Any], source: Values, *arguments: Any, in_place: bool = False) -> Values:
-        """A loop over values by their addresses."""
-        made = source if in_place else torch.empty_like(source)
-        given = (address_of(source), address_of(made), source.numel(), (4, 4), *arguments)
+        """A loop over values, by address."""
+        out = source if in_place else torch.empty_like(source)
+        all_arguments = (address_of(source), address_of(out), source.numel(), (4, 4), *arguments)
         self._memory.append(source)
-        return self.add(functools.partial(in_parts, loop, *given), made)
+        return self.add(functools.partial(in_parts, loop, *all_arguments), out)
 
     def masked(self, source: Values, mask: int) -> Values:
         return self.loop(formats.mask_at, source, np.int32(mask))
@@ -60,15 +60,15 @@ class Stages:
         self._memory.append(source)
         return self.add(*applying_table(table, source))
 
-    def by_torch(self, function: Callable[[], Values], made: Values, loop: Callable[..., Any]) -> Values:
+    def by_torch(self, function: Callable[[], Values], out: Values, loop: Callable[..., Any]) -> Values:
         """The result of a torch function, written by a loop into a fixed buffer."""
-        target, count = address_of(made), made.numel()
+        target, count = address_of(out), out.numel()
 
         def run() -> None:
             result = function()
             in_parts(loop, address_of(result), target, count)
 
-        return self.add(run, made)
+        return self.add(run, out)
 
     def packed(self, values: Values, dtype: DataType, *, from_fp32: bool) -> Values:
         """`packer.pack` of the output of an earlier stage, for the two dtypes without shared exponents."""

@@ -45,7 +45,7 @@ class TensorFacts:
 
     def tensor_topology(self) -> Any:
         """The distribution of the tensor over chips; replicated on a single chip."""
-        from ttnn_emulator.hardware.device import MeshCoordinate, MeshShape
+        from ttnn_emulator.hardware.mesh_coordinates import MeshCoordinate, MeshShape
         from ttnn_emulator.library.devices.tensor_topology import TensorTopology
         from ttnn_emulator.tensors.mesh_distribution import PlacementReplicate
 
@@ -57,7 +57,7 @@ class TensorFacts:
         raise NotEmulated("Tensor.update_tensor_topology exists in ttnn but is not emulated")
 
     def experimental_per_core_buffer_address(self, device_coord: Any, core: Any) -> int:
-        raise NotEmulated("Tensor.experimental_per_core_buffer_address: addresses a core are not emulated")
+        raise NotEmulated("Tensor.experimental_per_core_buffer_address: addresses per core are not emulated")
 
     def extract_shard(self, core: Any) -> Any:
         raise NotEmulated("Tensor.extract_shard exists in ttnn but is not emulated")

@@ -1,4 +1,4 @@
-"""Padding of tensors on the host: `ttnn.pad`, `Tensor.pad` and its kin, and what reads padding back."""
+"""Padding of tensors on the host: `ttnn.pad`, `Tensor.pad` and related methods, and reading padding."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from ttnn_emulator.tensors.tensor import Tensor, values_of
 
 
 def enlarge_host(tensor: Tensor, shape: Sequence[int], start: Sequence[int], value: float) -> Tensor:
-    """`ttnn.pad` of a host tensor: what surrounds the values becomes part of the logical shape."""
-    require(not tensor._spec.on_device and tensor.layout is Layout.ROW_MAJOR, "only row-major host tensors are padded")
+    """`ttnn.pad` of a host tensor: the padding becomes part of the logical shape."""
+    require(not tensor._spec.on_device and tensor.layout is Layout.ROW_MAJOR, "only ROW_MAJOR host tensors are padded")
     return Tensor.of(tensor._spec.with_(shape=tuple(shape)), Storage(_surrounded(tensor, shape, start, value)), None)
 
 
@@ -33,7 +33,7 @@ def _surrounded(tensor: Tensor, shape: Sequence[int], start: Sequence[int], valu
 
 
 def pad_host(tensor: Tensor, shape: Sequence[int], start: Sequence[int], value: float) -> Tensor:
-    """`Tensor.pad`: the values at `start` of a padded buffer, of which the logical shape sees the beginning."""
+    """`Tensor.pad`: puts the values at `start` of a padded buffer; the logical shape covers its first elements."""
     if tensor.layout is not Layout.ROW_MAJOR:
         return tensor
     require(not tensor._spec.on_device, "Tensor must be on host for padding")
@@ -55,9 +55,9 @@ def pad_host_to_tile(tensor: Tensor, value: float) -> Tensor:
     require(not tensor._spec.on_device, "Tensor must be on host for pad_to_tile conversion")
     storage = Storage(values_of(tensor))
     padding_values.note(storage, value)
-    made = Tensor.of(tensor._spec.with_(alignment=(TILE_SIZE, TILE_SIZE)), storage, None)
-    made.topology = tensor.topology
-    return made
+    padded = Tensor.of(tensor._spec.with_(alignment=(TILE_SIZE, TILE_SIZE)), storage, None)
+    padded.topology = tensor.topology
+    return padded
 
 
 def unpad_host(tensor: Tensor, start: Sequence[int], end: Sequence[int]) -> Tensor:
@@ -76,10 +76,10 @@ def unpad_host(tensor: Tensor, start: Sequence[int], end: Sequence[int]) -> Tens
 
 def unpad_host_from_tile(tensor: Tensor, shape: Sequence[int]) -> Tensor:
     padded = tensor._spec.padded_shape
-    require(all(size % TILE_SIZE == 0 for size in padded[-2:]), f"{list(padded)} does not end with whole tiles")
+    require(all(size % TILE_SIZE == 0 for size in padded[-2:]), f"{list(padded)} does not end with full tiles")
     require(
         all(size < asked + TILE_SIZE for size, asked in zip(padded[-2:], tuple(shape)[-2:])),
-        f"from {list(padded)} to {list(shape)} more than the padding of a tile is cut",
+        f"from {list(padded)} to {list(shape)} more than the padding of a tile is removed",
     )
     return unpad_host(tensor, [0] * len(shape), list(shape))
 

@@ -1,4 +1,4 @@
-"""Between torch and the device: making tensors, moving them, reading them back, files."""
+"""Creates tensors from torch, moves them between host and device, reads them back, and stores them in files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from ttnn_emulator.tensors.tensor import Tensor, read_back, values_of
 
 DumpTensorMode = ALL_ENUMS["DumpTensorMode"]
 
-# What `from_torch` stores when no dtype is given.
+# The dtype of `from_torch` by default.
 DEFAULT_DTYPE = {
     torch.float32: DataType.FLOAT32,
     torch.bfloat16: DataType.BFLOAT16,
@@ -44,7 +44,7 @@ DEFAULT_DTYPE = {
     torch.uint16: DataType.UINT16,
     torch.uint32: DataType.UINT32,
 }
-NARROW_FROM = 1 << 16  # values from which an uploaded 16-bit tensor is held in 16 bits
+NARROW_FROM = 1 << 16  # elements from which an uploaded 16-bit tensor is stored in 16 bits
 
 
 def tensor_from_arguments(
@@ -81,17 +81,17 @@ def tensor_from_arguments(
 def _tensor_of_values(values: Any, shape: Any, rest: tuple) -> Tensor:
     """`Tensor(data, shape, data_type, layout, device, …)`; arguments after the shape are distinguished by type."""
 
-    def given(kind: type) -> Any:
+    def argument_of(kind: type) -> Any:
         return next((value for value in rest if isinstance(value, kind)), None)
 
     array = torch.tensor(values).reshape(tuple(shape))
     return from_torch_tensor(
         array,
-        given(DataType),
-        layout=given(Layout),
-        device=given(MeshDevice),
-        memory_config=given(MemoryConfig),
-        tile=given(Tile),
+        argument_of(DataType),
+        layout=argument_of(Layout),
+        device=argument_of(MeshDevice),
+        memory_config=argument_of(MemoryConfig),
+        tile=argument_of(Tile),
     )
 
 
@@ -106,8 +106,8 @@ def as_torch(value: Any) -> torch.Tensor:
 def default_dtype(dtype: torch.dtype) -> DataType:
     if dtype not in DEFAULT_DTYPE:
         raise InvalidArgument(
-            f"torch tensors of {dtype} have no ttnn dtype of their own",
-            hint="Give dtype=, or convert it with .to(...).",
+            f"torch tensors of {dtype} have no matching ttnn dtype",
+            hint="Pass dtype=, or convert it with .to(...).",
         )
     return DEFAULT_DTYPE[dtype]
 
@@ -134,7 +134,7 @@ def from_torch_tensor(
         require(tensor.dim() >= 2, "col_tilize=True requires tensor.ndim >= 2")
         tensor = tensor.transpose(-2, -1)
     if dtype is DataType.FP8_E4M3:
-        require(tensor.dtype is torch.float32, f"fp8_e4m3 is made of torch.float32, not of {tensor.dtype}")
+        require(tensor.dtype is torch.float32, f"fp8_e4m3 is converted from torch.float32, not from {tensor.dtype}")
     if layout is None:
         layout = Layout.TILE if dtype in BLOCK_FLOAT_DTYPES else Layout.ROW_MAJOR
     mapper = as_mapper(mesh_mapper)
@@ -155,13 +155,13 @@ def from_torch_tensor(
     holds_values = device is None or device.holds_values  # else a conversion would never be read
     values = [_own(carriers.host_convert(piece, dtype), piece) for piece in pieces] if holds_values else pieces
     if device is None:
-        made = Tensor.of(spec, Storage(values), None)
+        result = Tensor.of(spec, Storage(values), None)
     else:
-        made = Tensor.of(spec, _upload(spec, device, values), device)
-    made.topology = mapper
+        result = Tensor.of(spec, _upload(spec, device, values), device)
+    result.topology = mapper
     if spec.padded_shape != spec.shape:
-        padding_values.note(made._storage, pad_value or 0.0)
-    return made
+        padding_values.note(result._storage, pad_value or 0.0)
+    return result
 
 
 def _own(converted: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
@@ -179,6 +179,7 @@ def _upload(spec: Spec, device: MeshDevice, values: list[torch.Tensor]) -> Stora
         values = values * device.num_devices
     require(len(values) == device.num_devices, f"{len(values)} shards cannot be placed on {device.num_devices} devices")
     storage = Storage.on_device(spec, device)
+    device.activity.uploaded(spec.total_bytes)
     if device.holds_values:
         storage.values = [_device_carrier(value, spec.dtype) for value in values]
     return storage
@@ -255,7 +256,7 @@ def to_torch(
     """The values as a torch tensor of the logical shape; `torch_rank` drops leading ones."""
     require_not_capturing(tensor._device, "Reads")
     composed = mesh_composer is not None or tensor.dtype is not DataType.FP8_E4M3
-    require(composed, "fp8_e4m3 is read with a mesh_composer only", hint="Or cast it with ttnn.typecast.")
+    require(composed, "fp8_e4m3 can be read with a mesh_composer only", hint="Or cast it with ttnn.typecast.")
     stored = pieces = read_back(tensor)
     if dtype is not torch.float32 or tensor.dtype not in FLOAT_DTYPES:  # else the carriers are already float32
         pieces = [carriers.to_torch_dtype(values, tensor.dtype) for values in pieces]
@@ -284,12 +285,12 @@ def to_torch(
 
 @composite("ttnn.to_device")
 def to_device(tensor: Tensor, device: MeshDevice, memory_config: MemoryConfig | None = None) -> Tensor:
-    """Copy a host tensor to a device, by default to its DRAM. A tensor that is there already is returned as it is.
+    """Copy a host tensor to a device, by default to its DRAM. A tensor on that device is returned unchanged.
 
-    Wherever the tensor was before it came to the host, `Tensor.to` alone puts it back there.
+    Only `Tensor.to` restores the memory config that the tensor had on a device before.
     """
     if tensor._spec.on_device:
-        require(tensor._device is device, "the tensor lives on another device already")
+        require(tensor._device is device, "the tensor is on another device")
         return tensor
     spec = tensor._spec
     config = memory_config or DRAM_MEMORY_CONFIG
@@ -300,10 +301,11 @@ def to_device(tensor: Tensor, device: MeshDevice, memory_config: MemoryConfig | 
     else:
         require_not_capturing(device, "Writes")
         storage = Storage.on_device(spec, device)
-    made = Tensor.of(spec, storage, device)
-    made.topology = tensor.topology
+        device.activity.uploaded(spec.total_bytes)
+    moved = Tensor.of(spec, storage, device)
+    moved.topology = tensor.topology
     padding_values.carry(tensor._storage, storage)
-    return made
+    return moved
 
 
 def _holds_values(tensor: Tensor) -> bool:
@@ -318,12 +320,12 @@ def from_device(tensor: Tensor, blocking: bool = True) -> Tensor:
     tensor._storage.require_allocated()
     require_not_capturing(tensor._device, "Reads")
     is_spec = isinstance(tensor._storage, SpecStorage)  # a spec without values: nothing to read
-    held = tensor._storage.values is not None or not (is_spec or _holds_values(tensor))
-    host = Storage([value.clone() for value in read_back(tensor)] if held else None)
-    made = Tensor.of(tensor._spec.with_(on_device=False, alignment=tensor._spec.alignment), host, None)
-    made.topology = tensor.topology
+    has_values = tensor._storage.values is not None or not (is_spec or _holds_values(tensor))
+    host = Storage([value.clone() for value in read_back(tensor)] if has_values else None)
+    copy = Tensor.of(tensor._spec.with_(on_device=False, alignment=tensor._spec.alignment), host, None)
+    copy.topology = tensor.topology
     padding_values.carry(tensor._storage, host)
-    return made
+    return copy
 
 
 @composite("ttnn.deallocate")
@@ -382,6 +384,7 @@ def copy_host_to_device_tensor(host_tensor: Tensor, device_tensor: Tensor) -> No
     device = device_tensor._device
     assert device is not None
     require_not_capturing(device, "Writes")
+    device.activity.uploaded(device_tensor._spec.total_bytes)
     values = values_of(host_tensor)
     if len(values) == 1:
         values = values * device.num_devices
@@ -476,7 +479,7 @@ def dump_tensor(file_name: str | pathlib.Path, tensor: Tensor, *, mode: Any = No
 
 def write_tensor(path: pathlib.Path, tensor: Tensor, beside: dict[str, str] | None = None) -> None:
     """Write a tensor, with additional entries in the file's metadata."""
-    require(tensor.dtype is not DataType.FP8_E4M3, "fp8_e4m3 is not written to files")
+    require(tensor.dtype is not DataType.FP8_E4M3, "fp8_e4m3 cannot be written to files")
     require(_holds_values(tensor), f"{tensor.brief()} has no values to write: its device holds none")
     host = from_device(tensor)
     pieces = {
@@ -556,6 +559,6 @@ def as_tensor(
     if device is not None and not device.holds_values:
         return convert(device)  # tensors of such a device are not written to files
     path.parent.mkdir(parents=True, exist_ok=True)
-    made = convert(None)
-    dump_tensor(path, made)
-    return made if device is None else to_device(made, device, memory_config)
+    converted = convert(None)
+    dump_tensor(path, converted)
+    return converted if device is None else to_device(converted, device, memory_config)

@@ -73,7 +73,7 @@ class MemoryConfig:
         raise AttributeError(f"MemoryConfig is immutable; build a new one instead of setting {name}")
 
     def shards_changed(self) -> None:
-        """Called by its own `shard_spec` after a change: the form with any number of dimensions says the old thing."""
+        """Called by its own `shard_spec` after a change: the ND shard spec is outdated."""
         if not self.created_with_nd_shard_spec:
             object.__setattr__(self, "nd_shard_spec", None)
         self._rehash()
@@ -83,9 +83,9 @@ class MemoryConfig:
         if self.shard_spec is None:
             return self
         if self._frozen is None:
-            made = self._copy()
-            object.__setattr__(made, "_frozen", made)
-            object.__setattr__(self, "_frozen", made)
+            copy = self._copy()
+            object.__setattr__(copy, "_frozen", copy)
+            object.__setattr__(self, "_frozen", copy)
         assert self._frozen is not None
         return self._frozen
 
@@ -93,19 +93,19 @@ class MemoryConfig:
         """An equal config that may be modified."""
         if self.shard_spec is None:
             return self
-        made = self._copy()
-        object.__setattr__(made, "_frozen", self._frozen)
-        return made
+        copy = self._copy()
+        object.__setattr__(copy, "_frozen", self._frozen)
+        return copy
 
     def _copy(self) -> MemoryConfig:
         return self.with_both_specs(self.memory_layout, self.shard_spec, self.nd_shard_spec)
 
     def experimental_set_per_core_allocation(self, enabled: bool) -> None:
-        """Whether every core has an address of its own."""
+        """Whether every core has a separate address."""
         self._set_allocation("per_core_allocation", enabled)
 
     def experimental_set_range_lockstep_allocation(self, enabled: bool) -> None:
-        """Whether one address is kept clear of what single cores hold."""
+        """Whether the address range is free on all cores, including buffers of single cores."""
         self._set_allocation("range_lockstep_allocation", enabled)
 
     def _set_allocation(self, name: str, enabled: bool) -> None:
@@ -141,12 +141,12 @@ class MemoryConfig:
         self, layout: TensorMemoryLayout, shard: ShardSpec | None, nd_shard: NdShardSpec | None
     ) -> MemoryConfig:
         """A config whose 2D and ND shard specs agree, as for an allocated tensor."""
-        made = object.__new__(MemoryConfig)
-        made._set(layout, self.buffer_type, shard, nd_shard, self.created_with_nd_shard_spec)
+        config = object.__new__(MemoryConfig)
+        config._set(layout, self.buffer_type, shard, nd_shard, self.created_with_nd_shard_spec)
         for name in ("per_core_allocation", "range_lockstep_allocation"):
             if getattr(self, name):
-                made._set_allocation(name, True)
-        return made
+                config._set_allocation(name, True)
+        return config
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -203,11 +203,11 @@ class MemoryConfig:
     @staticmethod
     def from_json(text: str) -> MemoryConfig:
         fields = json.loads(text)
-        made = MemoryConfig._from_fields(fields)
+        config = MemoryConfig._from_fields(fields)
         for name in ("per_core_allocation", "range_lockstep_allocation"):
             if fields.get(name):
-                made._set_allocation(name, True)
-        return made
+                config._set_allocation(name, True)
+        return config
 
     @staticmethod
     def _from_fields(fields: dict[str, Any]) -> MemoryConfig:
@@ -258,7 +258,7 @@ def _grid_of(core_grid: Any) -> CoreRangeSet:
                 CoreRange(CoreCoord(0, whole.y), CoreCoord(last.x - 1, whole.y)),
             ]
         )
-    raise RuntimeError(f"Invalid core_grid {core_grid!r}: give a CoreGrid, a CoreRangeSet or two CoreGrids")
+    raise RuntimeError(f"Invalid core_grid {core_grid!r}: pass a CoreGrid, a CoreRangeSet or two CoreGrids")
 
 
 def _shape_list(shape: Any) -> list[int]:
@@ -339,7 +339,7 @@ def create_sharded_memory_config_(
         else:
             raise RuntimeError(f"Invalid sharding scheme {layout!r}")
     if tile_layout and shard[0] % 32 and shard[1] % 32:
-        raise RuntimeError(f"Incorrect tensor shape: shards of {list(shard)} are not whole tiles")
+        raise RuntimeError(f"Incorrect tensor shape: shards of {list(shard)} are not full tiles")
     return MemoryConfig(layout, BufferType.L1, ShardSpec(grid, shard, orientation))
 
 

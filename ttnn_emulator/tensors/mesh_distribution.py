@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ttnn_emulator.errors import require
-from ttnn_emulator.hardware.device import MeshCoordinate, MeshShape
+from ttnn_emulator.hardware.mesh_coordinates import MeshCoordinate, MeshShape
 
 if TYPE_CHECKING:
     from ttnn_emulator.hardware.device import MeshDevice
@@ -115,7 +115,7 @@ class MeshMapper:
             f"a tensor of rank {piece.dim()} cannot be sharded along dimension {placement.dim}",
         )
         size = piece.shape[placement.dim]
-        require(size % count == 0, f"dimension {placement.dim} of size {size} does not divide over {count} devices")
+        require(size % count == 0, f"dimension {placement.dim} of size {size} is not divisible by {count} devices")
         return list(piece.chunk(count, placement.dim))
 
 
@@ -126,7 +126,7 @@ class MeshComposer:
         self.dims = list(dims)
         mesh = tuple(shape) if shape is not None else tuple(device.shape) if device is not None else None
         if len(self.dims) == 1:
-            mesh = None  # one row of chips, however many there are
+            mesh = None  # one row of any number of chips
         self.mesh_shape = mesh
 
     def join(self, pieces: list[torch.Tensor]) -> torch.Tensor:
@@ -140,7 +140,7 @@ class MeshComposer:
 
 def _require_an_entry_an_axis(entries: Sequence[Any], mesh_device: MeshDevice, config: Any) -> None:
     shape = config.mesh_shape_override if config.mesh_shape_override is not None else mesh_device.shape
-    require(len(entries) == len(shape), f"{config!r} does not fit a mesh of {list(shape)}: one entry an axis is needed")
+    require(len(entries) == len(shape), f"{config!r} does not fit a mesh of {list(shape)}: it needs one entry per axis")
 
 
 def create_mesh_mapper(mesh_device: MeshDevice, config: MeshMapperConfig) -> MeshMapper:
@@ -186,7 +186,7 @@ concat_mesh_to_tensor_composer = ConcatMeshToTensor
 
 
 def compute_distribution_to_mesh_mapping(distribution_shape: MeshShape, mesh_shape: MeshShape) -> list[MeshCoordinate]:
-    """Where the pieces of a distribution go: to the same place of the mesh if it fits there, else chip by chip."""
+    """The chip of each piece of a distribution: the same coordinate if the mesh contains it, otherwise in order."""
     pieces, chips = tuple(distribution_shape), tuple(mesh_shape)
     fits = len(pieces) == len(chips) and all(piece <= size for piece, size in zip(pieces, chips))
     extents = pieces if fits else chips
@@ -195,13 +195,13 @@ def compute_distribution_to_mesh_mapping(distribution_shape: MeshShape, mesh_sha
 
 
 class MeshCoordinateRange:
-    """A box of places in a mesh: from one corner to the other, both included, or a whole mesh."""
+    """A rectangle of mesh coordinates: from `start` to `end`, both included, or a whole mesh."""
 
     def __init__(self, start: MeshCoordinate | MeshShape, end: MeshCoordinate | None = None) -> None:
         if end is None:
             start, end = MeshCoordinate(*(0 for _ in start)), MeshCoordinate(*(size - 1 for size in start))
         require(len(start) == len(end), f"{start!r} and {end!r} have different ranks")  # type: ignore[arg-type]
-        require(all(a <= b for a, b in zip(start, end)), f"{end!r} lies before {start!r}")
+        require(all(a <= b for a, b in zip(start, end)), f"{end!r} is before {start!r}")
         self.start, self.end = start, end
 
     def __iter__(self) -> Iterator[MeshCoordinate]:
@@ -219,7 +219,7 @@ class MeshCoordinateRange:
 
 
 class MeshDeviceView:
-    """The chips of a mesh by their coordinates; all of them are this host's."""
+    """The chips of a mesh by coordinate; all belong to this host."""
 
     def __init__(self, device: MeshDevice) -> None:
         self._device = device
@@ -239,13 +239,13 @@ class MeshDeviceView:
 
 
 class MeshCoordinateRangeSet:
-    """Boxes of places in a mesh."""
+    """Rectangles of mesh coordinates."""
 
     def __init__(self, range: MeshCoordinateRange | None = None) -> None:
         self._ranges = [] if range is None else [range]
 
     def merge(self, range: MeshCoordinateRange) -> None:
-        """Add a box."""
+        """Add a rectangle."""
         if range not in self._ranges:
             self._ranges.append(range)
 
@@ -261,7 +261,7 @@ def as_mapper(value: Any) -> MeshMapper | None:
         return defaults.mapper
     if isinstance(value, MeshMapper):
         return value
-    raise TypeError(f"mesh_mapper must be made by ShardTensorToMesh, ReplicateTensorToMesh or the like, not {value!r}")
+    raise TypeError(f"mesh_mapper must be a mapper, e.g. ShardTensorToMesh or ReplicateTensorToMesh, not {value!r}")
 
 
 def as_composer(value: Any) -> MeshComposer | None:
@@ -269,11 +269,11 @@ def as_composer(value: Any) -> MeshComposer | None:
         return defaults.composer
     if isinstance(value, MeshComposer):
         return value
-    raise TypeError(f"mesh_composer must be made by ConcatMeshToTensor or the like, not {value!r}")
+    raise TypeError(f"mesh_composer must be a composer, e.g. ConcatMeshToTensor, not {value!r}")
 
 
 def get_device_tensors(tensor: Any) -> list[Any]:
-    """One tensor for every chip."""
+    """One tensor per chip."""
     from ttnn_emulator.tensors.storage import Storage
     from ttnn_emulator.tensors.tensor import Tensor, read_back
 
@@ -281,7 +281,7 @@ def get_device_tensors(tensor: Any) -> list[Any]:
 
 
 def from_host_shards(tensors: Sequence[Any], mesh_shape: MeshShape) -> Any:
-    """One host tensor for a mesh, of the host tensors of its chips."""
+    """Combine host tensors, one per chip, to a host tensor of a mesh."""
     require(len(tensors) > 0, "there are no shards")
     require(all(not each._spec.on_device for each in tensors), "shards must be on the host")
     chips = math.prod(mesh_shape)
@@ -290,11 +290,11 @@ def from_host_shards(tensors: Sequence[Any], mesh_shape: MeshShape) -> Any:
 
 
 def combine_device_tensors(*, tensors: Sequence[Any]) -> Any:
-    """One tensor of a mesh, of the tensors of its chips that `get_device_tensors` gave."""
+    """Combine tensors of single chips, from `get_device_tensors`, to a tensor of the mesh."""
     require(len(tensors) > 0, "there are no shards")
     require(all(each._spec.on_device for each in tensors), "shards must be on a device")
     device = tensors[0]._device
-    require(all(each._device is device for each in tensors), "shards must lie on one mesh")
+    require(all(each._device is device for each in tensors), "shards must be on one mesh")
     require(len(tensors) == device.num_devices, f"{len(tensors)} shards do not fill {device.num_devices} devices")
     return _combined(tensors, device)
 
@@ -306,9 +306,9 @@ def _combined(tensors: Sequence[Any], device: MeshDevice | None) -> Any:
     spec = tensors[0]._spec
     for each in tensors[1:]:
         require(each._spec == spec, f"shards differ: {spec.brief()} and {each._spec.brief()}")
-    made = Tensor.of(spec, Storage([values_of(each)[0] for each in tensors], None), device)
-    made.topology = MeshMapper(None, [PlacementShard(0)], (len(tensors),))
-    return made
+    combined = Tensor.of(spec, Storage([values_of(each)[0] for each in tensors], None), device)
+    combined.topology = MeshMapper(None, [PlacementShard(0)], (len(tensors),))
+    return combined
 
 
 @contextmanager

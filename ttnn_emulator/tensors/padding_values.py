@@ -61,7 +61,7 @@ def is_unread() -> bool:
 
 
 def zero_padded(compute: Callable[..., Any], spec: Spec, values: torch.Tensor) -> Any:
-    """A computation on padded carriers, for one without its padding."""
+    """Apply a computation on padded carriers to a carrier without padding."""
     missing = [
         side for small, large in zip(reversed(spec.shape), reversed(spec.padded_shape)) for side in (0, large - small)
     ]
@@ -81,30 +81,30 @@ def padded_carriers(storage: Storage, spec: Spec, values: Sequence[torch.Tensor]
         return [value.reshape(spec.shape) for value in values]
     padding = _known.get(storage)
     if padding is None:
-        raise NotEmulated(f"the padding from {list(spec.shape)} to {list(spec.padded_shape)} has no known values")
+        raise NotEmulated(f"the padding from {list(spec.shape)} to {list(spec.padded_shape)} has unknown values")
     if isinstance(padding, list):
         return padding
     return [_padded(value, spec, padding) for value in values]
 
 
 def with_known(storage: Storage, spec: Spec, values: torch.Tensor) -> torch.Tensor:
-    """One carrier with its padding where one number fills it; else the carrier as it is."""
+    """The carrier with its padding if one number fills it; otherwise unchanged."""
     padding = _known.get(storage)
     return _padded(values, spec, padding) if isinstance(padding, float) else values
 
 
 def _padded(values: torch.Tensor, spec: Spec, value: float) -> torch.Tensor:
     shape = spec.padded_shape
-    held = carriers.wide(values)
-    whole = torch.full(shape, _stored(value, spec.dtype), dtype=held.dtype)
-    lifted = held.reshape((1,) * (len(shape) - len(spec.shape)) + tuple(spec.shape))
+    values_wide = carriers.wide(values)
+    whole = torch.full(shape, _stored(value, spec.dtype), dtype=values_wide.dtype)
+    lifted = values_wide.reshape((1,) * (len(shape) - len(spec.shape)) + tuple(spec.shape))
     whole[tuple(slice(0, size) for size in lifted.shape)] = lifted
     return carriers.host_convert(whole, spec.dtype) if spec.dtype in BLOCK_FLOAT_DTYPES else whole
 
 
 def _stored(value: float, dtype: DataType) -> float | int:
-    """A number as a carrier of `dtype` holds it."""
-    given = torch.tensor(value, dtype=torch.float64 if dtype not in FLOAT_DTYPES else torch.float32)
+    """A number as stored in a carrier of `dtype`."""
+    number = torch.tensor(value, dtype=torch.float64 if dtype not in FLOAT_DTYPES else torch.float32)
     if dtype in BLOCK_FLOAT_DTYPES:
         return value
-    return carriers.wide(carriers.host_convert(given, dtype)).item()
+    return carriers.wide(carriers.host_convert(number, dtype)).item()

@@ -1,4 +1,4 @@
-"""How a tensor prints: like the library's, which prints like torch's."""
+"""Printing of tensors, in the library's format, which follows torch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WIDEST_RATIO = 1000.0  # between the largest and the smallest magnitude, beyond 
 class PrintOptions:
     edge_items: int | None = 2  # shown at either end of a dimension; None shows all
     precision: int = 4
-    sci_mode: bool | None = None  # None: where the magnitudes ask for it
+    sci_mode: bool | None = None  # None: depends on the magnitudes
 
 
 OPTIONS = PrintOptions()
@@ -65,7 +65,7 @@ def values_text(values: torch.Tensor, indent: int) -> str:
 
 
 def _shown(values: torch.Tensor) -> torch.Tensor:
-    """Only what will be printed."""
+    """Only the elements that are printed."""
     edge = OPTIONS.edge_items
     for dim, size in enumerate(values.shape):
         if edge is not None and size > 2 * edge:
@@ -75,7 +75,7 @@ def _shown(values: torch.Tensor) -> torch.Tensor:
 
 
 def _number_format(shown: torch.Tensor) -> str:
-    """A format that suits all of these numbers."""
+    """A common format of these numbers."""
     if not shown.is_floating_point():
         return f"{INTEGER_WIDTH}d"
     scientific = OPTIONS.sci_mode

@@ -32,12 +32,12 @@ class Shape(Sequence[int]):
         return len(self.dims)
 
     def to_rank(self, rank: int) -> Shape:
-        """The same shape with ones added, or leading ones taken away, in front."""
+        """The same shape with leading ones added or removed."""
         extra = rank - len(self.dims)
         if extra >= 0:
             return Shape((1,) * extra + self.dims)
         if any(dim != 1 for dim in self.dims[:-extra]):
-            raise RuntimeError(f"Shape {self} cannot be brought to rank {rank}: its leading dimensions are not 1")
+            raise RuntimeError(f"Shape {self} cannot be changed to rank {rank}: its leading dimensions are not 1")
         return Shape(self.dims[-extra:])
 
     def __len__(self) -> int:
@@ -48,7 +48,7 @@ class Shape(Sequence[int]):
 
     def __getitem__(self, index: Any) -> Any:
         if not isinstance(index, int):
-            raise TypeError(f"Shape is indexed by one integer, not by {type(index).__name__}; use tuple(shape)[...]")
+            raise TypeError(f"Shape is indexed by an integer, not {type(index).__name__}; use tuple(shape)[...]")
         return self.dims[index]
 
     def __eq__(self, other: object) -> bool:
@@ -64,7 +64,7 @@ class Shape(Sequence[int]):
 
 
 class Tile:
-    """The height and width of one tile, 32 × 32 unless said otherwise."""
+    """The height and width of a tile, by default 32 × 32."""
 
     __slots__ = ("tile_shape", "transpose_tile", "_hash")
 
@@ -72,7 +72,7 @@ class Tile:
         shape = tuple(int(dim) for dim in tile_shape)
         allowed = {(h, w) for h in (32, 16, 8, 4, 2, 1) for w in (32, 16)}
         if shape not in allowed:
-            raise RuntimeError(f"Tile size {list(shape)} is not one the hardware has: {sorted(allowed)}")
+            raise RuntimeError(f"Tile size {list(shape)} is not supported by the hardware: {sorted(allowed)}")
         self.tile_shape = shape
         self.transpose_tile = transpose_tile
         self._hash = hash((shape, transpose_tile))
@@ -87,7 +87,7 @@ class Tile:
 
     @property
     def face_shape(self) -> list[int]:
-        """A face is the square of 16 that the matrix unit takes, or what a flat tile has of it."""
+        """The shape of a face: 16 × 16, the operand size of the matrix unit, or less in a smaller tile."""
         return [min(self.height, FACE_SIZE), FACE_SIZE]
 
     @property
@@ -96,7 +96,7 @@ class Tile:
 
     @property
     def partial_face(self) -> int:
-        """1 if the tile is flatter than two faces, as the kernels' flag says it."""
+        """1 if the tile has fewer rows than two faces: a flag of the kernels."""
         return int(self.height < TILE_SIZE)
 
     @property

@@ -23,13 +23,13 @@ UNWRITTEN_SHAPE = "ttsl::json::to_json_t: Unsupported type span<const unsigned i
 
 def _require_grid(grid: Any) -> CoreRangeSet:
     if not isinstance(grid, CoreRangeSet):
-        raise TypeError(f"ShardSpec: grid is a CoreRangeSet, not {grid!r}")
+        raise TypeError(f"ShardSpec: grid must be a CoreRangeSet, not {grid!r}")
     return grid
 
 
 def _shard_shape(shape: Sequence[int]) -> tuple[int, int]:
     if len(shape) != 2:
-        raise TypeError(f"ShardSpec: shard_shape has 2 values, not {len(shape)}")
+        raise TypeError(f"ShardSpec: shard_shape must have 2 values, not {len(shape)}")
     return int(shape[0]), int(shape[1])
 
 
@@ -42,9 +42,9 @@ def _grid_json(grid: CoreRangeSet, *, closed: bool) -> str:
 
 
 class ShardShape(list):
-    """Height and width of a shard: a list of its own for everybody who asks, as the library gives.
+    """Height and width of a shard. Every access returns a new list, as in the library.
 
-    Within the emulator it is a value, equal to a tuple of the same numbers and hashed like it.
+    Inside the emulator it is equal to a tuple of the same numbers, with the same hash.
     """
 
     def __eq__(self, other: object) -> bool:
@@ -77,9 +77,9 @@ class ShardSpec:
 
     def owned_by(self, owner: MemoryConfig) -> ShardSpec:
         """A copy owned by a config: later changes of the original spec do not affect the config."""
-        made = object.__new__(ShardSpec)
-        made._owner, made._grid, made._shape, made._orientation = owner, self._grid, self._shape, self._orientation
-        return made
+        copy = object.__new__(ShardSpec)
+        copy._owner, copy._grid, copy._shape, copy._orientation = owner, self._grid, self._shape, self._orientation
+        return copy
 
     @property
     def grid(self) -> CoreRangeSet:
@@ -101,7 +101,7 @@ class ShardSpec:
 
     @property
     def extent(self) -> tuple[int, int]:
-        """Its shape, as a value."""
+        """Its shape, immutable."""
         return self._shape
 
     @property
@@ -111,9 +111,9 @@ class ShardSpec:
     @orientation.setter
     def orientation(self, orientation: ShardOrientation) -> None:
         try:
-            self._orientation = ShardOrientation(orientation)  # the library takes its numbers too
+            self._orientation = ShardOrientation(orientation)  # the library also takes its integer values
         except ValueError:
-            raise TypeError(f"ShardSpec: orientation is a ShardOrientation, not {orientation!r}") from None
+            raise TypeError(f"ShardSpec: orientation must be a ShardOrientation, not {orientation!r}") from None
         self._changed()
 
     def _changed(self) -> None:
@@ -168,7 +168,7 @@ class NdShardSpec:
         return self.grid.num_cores()
 
     def to_json(self) -> str:
-        """The fields as JSON; release 0.81.1 writes a remark in the place of the shape, so it cannot be read back."""
+        """The fields as JSON; release 0.81.1 writes an error text instead of the shape, which cannot be read back."""
         fields = {
             "grid": json.loads(self.grid.to_json()),
             "orientation": self.orientation.value,
@@ -182,7 +182,7 @@ class NdShardSpec:
         fields = json_fields(text)
         names = ("shard_shape", "grid", "orientation", "shard_distribution_strategy")
         if not all(name in fields for name in names) or not isinstance(fields["shard_shape"], list):
-            raise InvalidArgument(f"an NdShardSpec has {', '.join(names)}, and the shape is a list, unlike {text!r}")
+            raise InvalidArgument(f"an NdShardSpec must have {', '.join(names)}, with a list as shape, unlike {text!r}")
         return NdShardSpec(
             Shape(fields["shard_shape"]),
             CoreRangeSet.from_json(json.dumps(fields["grid"])),

@@ -1,7 +1,7 @@
 """A tensor without its values: shape, dtype, layout, memory config, residence, and what follows from them.
 
 Specs are immutable, interned and hashed once, because every call of every operation looks up its plan by them.
-The rules (padding, pages, what may be sharded how) are those of the library's TensorSpec and TensorLayout.
+The rules (padding, pages, sharding) are those of the library's TensorSpec and TensorLayout.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def tile_bytes(tile: Tile, dtype: DataType) -> int:
 
 
 class Spec:
-    """What the compiler and every operation's check reason about. Build with `Spec.of`."""
+    """The properties that operations check and the compiler infers. Build with `Spec.of`."""
 
     __slots__ = (
         "shape",
@@ -110,9 +110,9 @@ class Spec:
         if dtype is DataType.FP8_E4M3 and layout is not Layout.ROW_MAJOR:
             raise InvalidArgument("fp8_e4m3 exists in ROW_MAJOR layout only")
         if layout is Layout.ROW_MAJOR and tile is not None and tile != DEFAULT_TILE:
-            raise InvalidArgument("a ROW_MAJOR tensor takes no tile of its own")
+            raise InvalidArgument("a ROW_MAJOR tensor takes no custom tile")
         if any(dim < 0 or dim > 0xFFFFFFFF for dim in shape):
-            raise InvalidArgument(f"shape {list(shape)} has a dimension that is no unsigned 32-bit number")
+            raise InvalidArgument(f"shape {list(shape)} has a dimension that is not an unsigned 32-bit integer")
         self.shape = shape
         self.dtype = dtype
         self.layout = layout
@@ -122,7 +122,7 @@ class Spec:
         self.padded_shape = _padded_shape(shape, self.alignment)
         self.physical_shape = _physical_shape(shape, self.alignment)
         if dtype in BLOCK_FLOAT_DTYPES and layout is not Layout.TILE:
-            raise InvalidArgument(f"only TILE layout holds {dtype}")
+            raise InvalidArgument(f"{dtype} requires TILE layout")
         if memory_config.is_sharded():
             memory_config = self._checked_sharding(memory_config)
         self.memory_config = memory_config
@@ -136,7 +136,7 @@ class Spec:
             last_two = shard.shape if shard else tuple(nd_shard.shard_shape)[-2:]  # type: ignore[union-attr]
             require(
                 all(size % step == 0 for size, step in zip(last_two[-2:], self.tile.tile_shape[-len(last_two) :])),
-                f"shard shape {list(last_two)} must be whole tiles of {list(self.tile.tile_shape)}",
+                f"shard shape {list(last_two)} must be full tiles of {list(self.tile.tile_shape)}",
             )
         if shard is not None and not config.created_with_nd_shard_spec:
             self._require_shards_fit(config.memory_layout, shard)
@@ -172,7 +172,7 @@ class Spec:
     def _as_nd(self, layout: TensorMemoryLayout, shard: ShardSpec) -> NdShardSpec:
         shape: tuple[int, ...] = shard.extent
         if len(self.padded_shape) == 1:
-            require(shard.shape[0] == 1, "a tensor of rank 1 takes shards of height 1")
+            require(shard.shape[0] == 1, "a tensor of rank 1 requires shards of height 1")
             shape = shard.extent[1:]
         strategy = (
             ShardDistributionStrategy.GRID_2D
@@ -241,7 +241,7 @@ class Spec:
 
     @property
     def page_shape(self) -> tuple[int, int]:
-        """Height and width of one page: a tile, or a row (a row of the shard when the width is cut)."""
+        """Height and width of one page: a tile, or a row (a row of the shard if the width is sharded)."""
         if self.layout is Layout.TILE:
             return self.tile.tile_shape  # type: ignore[return-value]
         height, width = self.physical_shape
@@ -267,8 +267,13 @@ class Spec:
         area = self.physical_shape[0] * self.physical_shape[1]
         return area // (height * width)
 
+    @property
+    def total_bytes(self) -> int:
+        """Bytes of all pages, padding included."""
+        return self.page_bytes * self.num_pages
+
     def bytes_per_bank(self, banks: int, alignment: int) -> int:
-        """Bytes that this tensor takes in each bank of its memory."""
+        """Bytes of this tensor in each bank of its memory."""
         aligned = round_up(self.page_bytes, alignment)
         config = self.memory_config
         if not config.is_sharded():
@@ -288,7 +293,7 @@ class Spec:
         return div_up(shards, nd.num_cores()) * pages * aligned
 
     def with_(self, **changes: Any) -> Spec:
-        """A copy with some properties changed; the padding is derived anew unless `alignment` is given."""
+        """A copy with some properties changed; the padding is recomputed unless `alignment` is passed."""
         values: dict[str, Any] = {
             "shape": self.shape,
             "dtype": self.dtype,
@@ -332,7 +337,9 @@ class Spec:
         return f"Spec({self.brief()})"
 
 
-def _full_alignment(layout: Layout, tile: Tile, memory_config: MemoryConfig, given: tuple[int, ...]) -> tuple[int, ...]:
+def _full_alignment(
+    layout: Layout, tile: Tile, memory_config: MemoryConfig, alignment: tuple[int, ...]
+) -> tuple[int, ...]:
     if layout is Layout.TILE:
         default: tuple[int, ...] = tile.tile_shape
     elif memory_config.shard_spec is not None:
@@ -341,10 +348,10 @@ def _full_alignment(layout: Layout, tile: Tile, memory_config: MemoryConfig, giv
         default = (memory_config.nd_shard_spec.shard_shape[-1],)
     else:
         default = (1,)
-    if not given:
+    if not alignment:
         return default
-    rank = max(len(given), len(default))
-    merged = [1] * (rank - len(given)) + list(given)
+    rank = max(len(alignment), len(default))
+    merged = [1] * (rank - len(alignment)) + list(alignment)
     for index in range(1, len(default) + 1):
         merged[-index] = round_up(merged[-index], default[-index])
     return tuple(merged)
@@ -397,7 +404,7 @@ def padded_spec(
     on_device: bool = True,
     tile: Tile | None = None,
 ) -> Spec:
-    """The spec of `shape` kept in a buffer of shape `padded`, as the library's TensorLayout.fromPaddedShape has it."""
+    """The spec of `shape` in a buffer of shape `padded`, as in the library's TensorLayout.fromPaddedShape."""
     alignment = _alignment_to_pad(tuple(shape), tuple(padded), layout, memory_config, tile or DEFAULT_TILE)
     return Spec.of(shape, dtype, layout, memory_config, on_device=on_device, tile=tile, alignment=alignment)
 
@@ -416,7 +423,7 @@ def _alignment_to_pad(
         return (memory_config.shard_spec.shape[1],) if layout is Layout.ROW_MAJOR else ()
     inner = list(padded[-2:])
     if layout is Layout.TILE:
-        # A tile's own rounding is not an alignment that was asked for.
+        # Rounding to tiles is not an explicit alignment.
         for back, step in enumerate(reversed(tile.tile_shape[-len(inner) :]), start=1):
             if inner[-back] <= round_up(aligned[-back], step):
                 inner[-back] = step

@@ -49,18 +49,18 @@ class Storage:
         """Allocate with a precomputed placement."""
         if not device.is_open:
             device.require_open()
-        made = cls(values, device)
+        storage = cls(values, device)
         memory = placement.memory
-        made.address = memory.allocate(placement.total_bytes, placement.bytes_per_bank, placement.banks)
-        made.memory = memory
-        made.placement = placement
+        storage.address = memory.allocate(placement.total_bytes, placement.bytes_per_bank, placement.banks)
+        storage.memory = memory
+        storage.placement = placement
         if listeners.active:
-            listeners.buffer_allocated(made, placement)
-        return made
+            listeners.buffer_allocated(storage, placement)
+        return storage
 
     @property
     def root(self) -> Storage:
-        """The storage that holds the values: another one for a view."""
+        """The storage that holds the values: for a view, that of its source."""
         return self
 
     @property
@@ -119,7 +119,7 @@ class Placement:
     def of(cls, spec: Spec, device: MeshDevice) -> Placement:
         config = spec.memory_config
         if config.per_core_allocation or config.range_lockstep_allocation:
-            raise NotEmulated("buffers with an address of their own on every core are not emulated")
+            raise NotEmulated("buffers with a separate address per core are not emulated")
         if spec.dtype is DataType.FP8_E4M3 and device.board.arch is not Arch.BLACKHOLE:
             raise InvalidArgument(f"fp8_e4m3 is not supported by {device.board.arch.name}, only by BLACKHOLE")
         memory = device.memories[config.buffer_type]
@@ -139,7 +139,7 @@ def _require_cores(spec: Spec, device: MeshDevice) -> int:
     box = shards.grid.bounding_box()
     if box.end.x >= width or box.end.y >= height:
         raise InvalidArgument(
-            f"shard grid {shards.grid} reaches beyond the {width} x {height} {config.buffer_type.name} banks of "
+            f"shard grid {shards.grid} exceeds the {width} x {height} {config.buffer_type.name} banks of "
             f"{device.board.name}{'' if config.is_l1 else ' (DRAM banks are 1D)'}",
             hint="Derive the shard grid from the device: compute_with_storage_grid_size() or dram_grid_size().",
         )

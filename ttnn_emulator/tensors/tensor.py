@@ -1,4 +1,4 @@
-"""`ttnn.Tensor`: a spec, a storage and the device it lives on."""
+"""`ttnn.Tensor`: a spec, a storage and a device."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _tensor_ids = itertools.count(1)
 
 
 class Tensor(TensorFacts):
-    """A tensor on the host or on a device. Made by `from_torch`, creation operations, and every operation."""
+    """A tensor on the host or on a device. Created by `from_torch` and by operations."""
 
     __slots__ = ("_spec", "_storage", "_device", "_id", "topology", "__weakref__")
 
@@ -41,19 +41,19 @@ class Tensor(TensorFacts):
     def __init__(self, tensor: Any = None, data_type: DataType | None = None, *args: Any, **kwargs: Any) -> None:
         from ttnn_emulator.tensors.host_transfer import tensor_from_arguments
 
-        made = tensor_from_arguments(tensor, data_type, *args, **kwargs)
-        self._set(made._spec, made._storage, made._device)
-        self.topology = made.topology
+        source = tensor_from_arguments(tensor, data_type, *args, **kwargs)
+        self._set(source._spec, source._storage, source._device)
+        self.topology = source.topology
 
     @classmethod
     def of(cls, spec: Spec, storage: Storage, device: MeshDevice | None) -> Tensor:
-        made = cls.__new__(cls)
-        made._spec = spec
-        made._storage = storage
-        made._device = device
-        made._id = 0
-        made.topology = None
-        return made
+        tensor = cls.__new__(cls)
+        tensor._spec = spec
+        tensor._storage = storage
+        tensor._device = device
+        tensor._id = 0
+        tensor.topology = None
+        return tensor
 
     def _set(self, spec: Spec, storage: Storage, device: MeshDevice | None) -> None:
         self._spec, self._storage, self._device, self._id, self.topology = spec, storage, device, 0, None
@@ -125,7 +125,7 @@ class Tensor(TensorFacts):
 
     def element_size(self) -> int:
         if self.dtype in carriers.MANTISSA_BITS:
-            raise ValueError(f"a value of {self.dtype} has no size of its own: 16 of them share an exponent")
+            raise ValueError(f"a value of {self.dtype} has no separate size: 16 values share an exponent")
         return ROW_MAJOR_BYTES[self.dtype]
 
     # -- its buffer -----------------------------------------------------------------------------------------------
@@ -154,10 +154,10 @@ class Tensor(TensorFacts):
 
     def another_handle(self) -> Tensor:
         """A second tensor over the same buffer, with the same id: an operation never returns its argument itself."""
-        made = Tensor.of(self._spec, self._storage, self._device)
-        made._id = self.tensor_id
-        made.topology = self.topology
-        return made
+        handle = Tensor.of(self._spec, self._storage, self._device)
+        handle._id = self.tensor_id
+        handle.topology = self.topology
+        return handle
 
     # -- moving ---------------------------------------------------------------------------------------------------
 
@@ -169,14 +169,14 @@ class Tensor(TensorFacts):
             "target_layout" if isinstance(args[0] if args else None, Layout) or "target_layout" in kwargs else "device"
         )
         names = ("target_layout",) if name == "target_layout" else ("device", "mem_config", "cq_id")
-        given = dict(zip(names, args), **kwargs)
-        target = given.get(name)
-        if len(args) > len(names) or set(given) - set(names) or isinstance(target, DataType) or target is None:
+        arguments = dict(zip(names, args), **kwargs)
+        target = arguments.get(name)
+        if len(args) > len(names) or set(arguments) - set(names) or isinstance(target, DataType) or target is None:
             raise TypeError(f"Tensor.to takes (device, mem_config, cq_id) or (target_layout), not {args} and {kwargs}")
         if isinstance(target, Layout):
             return ttnn.to_layout(self, target)
-        config = given.get("mem_config") or self._spec.memory_config
-        return ttnn.to_device(self, target, memory_config=config, cq_id=given.get("cq_id"))
+        config = arguments.get("mem_config") or self._spec.memory_config
+        return ttnn.to_device(self, target, memory_config=config, cq_id=arguments.get("cq_id"))
 
     def cpu(self, blocking: bool = True, cq_id: Any = None) -> Tensor:
         from ttnn_emulator.execution.operation_table import ttnn
@@ -209,38 +209,38 @@ class Tensor(TensorFacts):
         return ttnn.reshape(self, list(dims))
 
     def pad(self, output_tensor_shape: Sequence[int], input_tensor_start: Sequence[int], pad_value: float, /) -> Tensor:
-        """Pad a row-major host tensor. Its logical shape stays, and is what lies at the start of the padded one."""
+        """Pad a row-major host tensor. Its logical shape stays and covers the first elements of the padded buffer."""
         from ttnn_emulator.tensors.host_padding import pad_host
 
         return pad_host(self, output_tensor_shape, input_tensor_start, pad_value)
 
     def unpad(self, output_tensor_start: Sequence[int], output_tensor_end: Sequence[int], /) -> Tensor:
-        """Cut a row-major host tensor."""
+        """Slice a row-major host tensor."""
         from ttnn_emulator.tensors.host_padding import unpad_host
 
         return unpad_host(self, output_tensor_start, output_tensor_end)
 
     def pad_to_tile(self, pad_value: float, /) -> Tensor:
-        """A row-major host tensor whose buffer ends with whole tiles; its logical shape stays. Tiles stay so."""
+        """A row-major host tensor padded to full tiles; its logical shape stays. Tiled tensors are unchanged."""
         from ttnn_emulator.tensors.host_padding import pad_host_to_tile
 
         return pad_host_to_tile(self, pad_value)
 
     def unpad_from_tile(self, output_tensor_shape: Sequence[int], /) -> Tensor:
-        """A row-major host tensor without the padding that makes whole tiles of its last two dimensions."""
+        """A row-major host tensor without the tile padding of its last two dimensions."""
         from ttnn_emulator.tensors.host_padding import unpad_host_from_tile
 
         return unpad_host_from_tile(self, output_tensor_shape)
 
     def to_torch_with_padded_shape(self) -> torch.Tensor:
-        """The values with the padding around them, where that is known."""
+        """The values with their padding, where it is known."""
         from ttnn_emulator.tensors.host_padding import to_torch_padded
 
         return to_torch_padded(self)
 
     def device_coords(self) -> list[Any]:
         """The coordinates of the chips that hold it, row by row."""
-        from ttnn_emulator.hardware.device import MeshCoordinate
+        from ttnn_emulator.hardware.mesh_coordinates import MeshCoordinate
 
         columns = self._device.shape[1] if self._device is not None else 1
         chips = self._device.num_devices if self._device is not None else 1
@@ -304,7 +304,7 @@ class Tensor(TensorFacts):
         return printing.tensor_text(self)
 
     def brief(self) -> str:
-        """For messages: shape, dtype, layout, place."""
+        """For messages: shape, dtype, layout, memory config."""
         return f"Tensor({self._spec.brief()})"
 
 
@@ -343,8 +343,8 @@ def values_of(tensor: Tensor) -> list[torch.Tensor]:
         if _unwritten_reads:
             return [torch.zeros(tensor._spec.shape, dtype=carriers.CARRIER[tensor._spec.dtype])]
         raise InvalidArgument(
-            f"{tensor.brief()} has a spec and no values",
-            hint="It was made without values, or in a trace that has not been executed yet.",
+            f"{tensor.brief()} has a spec but no values",
+            hint="It was created without values, or in a trace that has not been executed yet.",
         )
     return storage.values
 
@@ -352,6 +352,8 @@ def values_of(tensor: Tensor) -> list[torch.Tensor]:
 def read_back(tensor: Tensor) -> list[torch.Tensor]:
     """The values that the host reads, one carrier per chip: zeros from a device without values."""
     device, storage = tensor._device, tensor._storage
+    if device is not None:
+        device.activity.downloaded(tensor._spec.total_bytes)
     if device is None or device.holds_values or storage.values is not None or storage.__class__ is SpecStorage:
         return values_of(tensor)
     storage.require_allocated()
@@ -368,7 +370,7 @@ def spec_tensor(
     device: MeshDevice | None = None,
     memory_config: MemoryConfig = DRAM_MEMORY_CONFIG,
 ) -> Tensor:
-    """A tensor with a spec and no values. Operations on it check and infer in microseconds, and take no memory.
+    """A tensor with a spec but no values. Operations on it check and infer in microseconds, and allocate no memory.
 
     >>> import ttnn_emulator as ttnn
     >>> with ttnn.open_device(device_id=0) as device:

@@ -25,14 +25,14 @@ ROW_MAJOR = ShardOrientation.ROW_MAJOR
 
 
 class _IsSpec(type):
-    """Every spec, however it was made, is an instance of `ttnn.TensorSpec`."""
+    """Every spec is an instance of `ttnn.TensorSpec`."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, Spec)
 
 
 class TensorSpec(metaclass=_IsSpec):
-    """Shape, dtype, layout and place of a tensor; the class only builds, and gives the emulator's own `Spec`."""
+    """Shape, dtype, layout and memory config of a tensor; constructing it returns the emulator's `Spec`."""
 
     def __new__(  # type: ignore[misc]
         cls,
@@ -70,7 +70,7 @@ def _with_shards(
 
 
 def _aligned(spec: Spec, shape: Sequence[int], alignment: Any = ShardShapeAlignment.RECOMMENDED) -> list[int]:
-    """A shard shape rounded up to what the layout needs, or to what reads well."""
+    """A shard shape rounded up to the required, or to the recommended, alignment of the layout."""
     aligned = list(shape)
     if alignment is ShardShapeAlignment.NONE:
         return aligned
@@ -93,10 +93,10 @@ def sharded(
 ) -> Spec:
     """The same tensor in shards of any rank: `sharded(shape, grid, …)` or `sharded(nd_shard_spec, alignment)`."""
     if isinstance(shard_shape, NdShardSpec):
-        given = shard_shape
+        shards = shard_shape
         alignment = grid if grid is not None else shard_alignment
-        shape = _aligned(spec, given.shard_shape, alignment)
-        return _with_shards(spec, shape, given.grid, given.orientation, given.shard_distribution_strategy)
+        shape = _aligned(spec, shards.shard_shape, alignment)
+        return _with_shards(spec, shape, shards.grid, shards.orientation, shards.shard_distribution_strategy)
     shape = _aligned(spec, shard_shape, shard_alignment)
     return _with_shards(spec, shape, grid, orientation, shard_distribution_strategy)
 
@@ -104,7 +104,7 @@ def sharded(
 def sharded_across_dims(
     spec: Spec, dims: Sequence[int], grid: CoreRangeSet, orientation: ShardOrientation = ROW_MAJOR
 ) -> Spec:
-    """Shards as thin as can be in `dims`, and whole in the others."""
+    """Shards of minimal size in `dims` and full size in the others."""
     thin = {normalize_dim(dim, len(spec.shape)) for dim in dims}
     return sharded(
         spec, [1 if dim in thin else size for dim, size in enumerate(spec.shape)], grid, orientation=orientation
@@ -114,27 +114,27 @@ def sharded_across_dims(
 def sharded_across_dims_except(
     spec: Spec, dims: Sequence[int], grid: CoreRangeSet, orientation: ShardOrientation = ROW_MAJOR
 ) -> Spec:
-    """Shards that are whole in `dims`, and as thin as can be in the others."""
+    """Shards of full size in `dims` and minimal size in the others."""
     whole = {normalize_dim(dim, len(spec.shape)) for dim in dims}
     return sharded_across_dims(spec, [dim for dim in range(len(spec.shape)) if dim not in whole], grid, orientation)
 
 
 def height_sharded(spec: Spec, grid: CoreRangeSet, orientation: ShardOrientation = ROW_MAJOR) -> Spec:
-    """One shard a core, of equal heights and the full width."""
+    """One shard per core, of equal heights and full width."""
     height, width = spec.physical_shape
     shape = (div_up(height, grid.num_cores()), width)
     return sharded(spec, shape, grid, ShardShapeAlignment.REQUIRED, orientation)
 
 
 def width_sharded(spec: Spec, grid: CoreRangeSet, orientation: ShardOrientation = ROW_MAJOR) -> Spec:
-    """One shard a core, of equal widths and the full height."""
+    """One shard per core, of equal widths and full height."""
     height, width = spec.physical_shape
     shape = (height, div_up(width, grid.num_cores()))
     return sharded(spec, shape, grid, ShardShapeAlignment.REQUIRED, orientation)
 
 
 def block_sharded(spec: Spec, grid: CoreRangeSet | CoreRange, orientation: ShardOrientation = ROW_MAJOR) -> Spec:
-    """One block a core of a rectangle of cores."""
+    """One block per core of a rectangle of cores."""
     cores = grid if isinstance(grid, CoreRangeSet) else CoreRangeSet([grid])
     require(cores.size() == 1, f"block sharding needs one rectangle of cores, not {cores}")
     extent = cores.bounding_box().grid_size()

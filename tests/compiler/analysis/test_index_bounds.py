@@ -1,4 +1,4 @@
-"""Indices out of range raise torch's errors, whatever a kernel would read there."""
+"""Indices out of range raise torch's errors."""
 
 from __future__ import annotations
 

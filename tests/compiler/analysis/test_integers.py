@@ -1,4 +1,4 @@
-"""Integers are exact, whatever their size: the device's 32 bits are used only where they suffice."""
+"""Integers of any size are exact: the device's 32 bits are used only where they suffice."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_any_chain_of_operations_is_exact(names, number, values):
 # -- errors of torch -------------------------------------------------------------------------------------------------
 
 TABLE = torch.linspace(-1, 1, 24).reshape(6, 4)
-REFUSED = {  # name: (function, valid arguments, arguments that torch refuses)
+REFUSED = {  # name: (function, valid arguments, arguments that torch rejects)
     "division": (lambda a, b: a // b, ([6, 2], [3, 1]), ([1, 2], [1, 0])),
     "remainder": (lambda a, b: a % b, ([6, 2], [4, 1]), ([1, 2], [1, 0])),
     "scatter": (lambda a, b: TABLE.scatter(0, (a * 2).view(1, 2), TABLE[:1, :2]) + b[0], ([1, 2], [0]), ([1, 4], [0])),
@@ -170,7 +170,7 @@ REFUSED = {  # name: (function, valid arguments, arguments that torch refuses)
 
 @pytest.mark.parametrize("name", REFUSED)
 @torch.no_grad()
-def test_arguments_that_torch_refuses_raise_torchs_error(name):
+def test_invalid_arguments_raise_torchs_error(name):
     function, right, wrong = REFUSED[name]
     right, wrong = [torch.tensor(each) for each in right], [torch.tensor(each) for each in wrong]
     compiled = torch.compile(function, backend="ttnn")

@@ -107,7 +107,7 @@ def test_calls_that_do_not_fit_into_l1_are_reported(monkeypatch: pytest.MonkeyPa
     def refuse(l1_bytes: int, device: object) -> None:
         raise ttnn.OutOfMemory("circular buffers do not fit")
 
-    monkeypatch.setattr(dispatch, "_require_l1", refuse)
+    monkeypatch.setattr(dispatch, "require_l1", refuse)
     memory = measure(program)
     assert any("circular buffers do not fit" in problem for problem in memory.problems)
     assert memory.dram_peak > 0

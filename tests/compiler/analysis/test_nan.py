@@ -82,7 +82,7 @@ LOOKING = {
     "equal or both NaN": lambda x: (x == x.flip(0)) | (x.isnan() & x.flip(0).isnan()),
     "replaced by choice": lambda x: torch.where(x.isnan(), 7.0, x).isnan(),
     "replaced in place": lambda x: x.clone().masked_fill_(x.isnan(), 1.0).isfinite(),
-    "comparison beside it": lambda x: (x.isnan(), x > 0, x.argmax()),
+    "comparison of the same value": lambda x: (x.isnan(), x > 0, x.argmax()),
 }
 
 
@@ -193,7 +193,61 @@ def test_nan_can_be_accepted():
     assert not outcome.host_ops
 
 
+# -- NaN among the inputs ----------------------------------------------------------------------------------------------
+
+F = torch.nn.functional
+LOSING = {
+    "min": lambda x: x.min(),
+    "amin": lambda x: x.amin(1),
+    "argmin": lambda x: x.argmin(1),
+    "minimum": lambda x: torch.minimum(x, torch.ones(3, 4)),
+    "clamp": lambda x: x.clamp(-1, 1),
+    "sign": torch.sign,
+    "relu6": lambda x: F.relu6(x),
+    "hardsigmoid": lambda x: F.hardsigmoid(x),
+    "sigmoid": torch.sigmoid,
+    "tanh": torch.tanh,
+    "erf": torch.erf,
+    "reciprocal": torch.reciprocal,
+    "greater": lambda x: (x.t() * 2 > 0.5).int(),
+    "a product": lambda x: torch.sigmoid(x @ torch.ones(4, 2)),
+}
+WITH_NAN = torch.tensor([[NAN, -1.5, 2.0, 0.5], [3.0, NAN, -2.0, 1.0], [0.0, 1.0, 2.0, 3.0]])
+
+
+@pytest.mark.parametrize("name", LOSING)
+@torch.no_grad()
+def test_a_call_with_nan_among_its_inputs_is_torchs(name, caplog):
+    outcome = run(LOSING[name], torch.ones(3, 4))
+    assert not outcome.host_ops
+    torch.testing.assert_close(outcome.program([WITH_NAN])[0], LOSING[name](WITH_NAN), rtol=0, atol=0, equal_nan=True)
+    assert "input 0 has NaN" in caplog.text
+
+
+@torch.no_grad()
+def test_a_weight_with_nan_is_torchs(caplog):
+    weight = torch.tensor([1.0, NAN, 3.0])
+    outcome = run(lambda x, w: torch.sigmoid(x * w), torch.ones(3), weight, statics=(1,))
+    torch.testing.assert_close(outcome.outputs[0], torch.sigmoid(weight), rtol=0, atol=0, equal_nan=True)
+    assert "a weight, has NaN" in caplog.text
+
+
+@torch.no_grad()
+def test_nan_among_the_inputs_can_be_accepted(caplog):
+    outcome = run(torch.relu, torch.ones(3, 4), accept=("nan",))
+    outcome.program([WITH_NAN])
+    assert "NaN" not in caplog.text
+
+
 # -- gradients ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_gradient_with_nan_is_torchs():
+    torch._dynamo.reset()
+    x, reference = (torch.ones(3, 4).requires_grad_() for _ in range(2))
+    torch.compile(lambda x: torch.sigmoid(x * 2), backend="ttnn")(x).backward(WITH_NAN)
+    torch.sigmoid(reference * 2).backward(WITH_NAN)
+    assert torch.equal(x.grad.isnan(), reference.grad.isnan())
 
 
 @pytest.mark.parametrize("reduce", [lambda x: x.max(), lambda x: torch.linalg.vector_norm(x, INF)])
@@ -210,9 +264,9 @@ def test_the_gradient_of_a_maximum_keeps_nothing_on_the_host(reduce):
 @pytest.mark.parametrize("look", [lambda x: x.nansum(), lambda x: x.nan_to_num(2.0).sum(), lambda x: x.nanmean()])
 def test_gradients_of_observers(look):
     torch._dynamo.reset()
-    x, twin = X.clone().requires_grad_(), X.clone().requires_grad_()
+    x, reference = X.clone().requires_grad_(), X.clone().requires_grad_()
     torch.compile(lambda x: look(x.log()), backend="ttnn")(x).backward()
-    look(twin.log()).backward()
-    finite = twin.grad.isfinite()
+    look(reference.log()).backward()
+    finite = reference.grad.isfinite()
     assert torch.equal(finite, x.grad.isfinite())
-    torch.testing.assert_close(x.grad[finite], twin.grad[finite], rtol=0.02, atol=0.02)
+    torch.testing.assert_close(x.grad[finite], reference.grad[finite], rtol=0.02, atol=0.02)

@@ -45,7 +45,7 @@ def test_a_singular_matrix_raises_torchs_error():
     assert str(found.value) == str(expected.value)
 
 
-def test_gradients_of_weights_beside_an_effect():
+def test_gradients_of_weights_with_an_effect():
     torch.manual_seed(0)
     layer = nn.Linear(4, 4)
     x = torch.randn(4, 4)

@@ -123,17 +123,17 @@ def test_float32(name: str) -> None:
 def test_gradients(name: str) -> None:
     """Including those of the initial states; relu in float32, where no sum near zero changes its sign."""
     module = made(name)
-    twin = copy.deepcopy(module)
+    reference = copy.deepcopy(module)
     run, options = compiled(module, precision="float32")
     x = sequence(module)
     start = [states(module)] if isinstance(module, nn.RNNBase) else []
     ours, theirs = [[x.clone(), *pytree.tree_map(torch.clone, start)] for _ in range(2)]
-    for function, given in ((run, ours), (twin, theirs)):
+    for function, given in ((run, ours), (reference, theirs)):
         for leaf in pytree.tree_leaves(given):
             leaf.requires_grad_()
         sum([leaf.sin().mean() for leaf in pytree.tree_leaves(function(*given))]).backward()
     grads = [leaf.grad for leaf in pytree.tree_leaves(ours)] + [each.grad for each in module.parameters()]
-    wanted = [leaf.grad for leaf in pytree.tree_leaves(theirs)] + [each.grad for each in twin.parameters()]
+    wanted = [leaf.grad for leaf in pytree.tree_leaves(theirs)] + [each.grad for each in reference.parameters()]
     assert_same(grads, wanted, *FLOAT32)
     assert not host_ops(options)
     assert len(options.programs) == 2
@@ -142,23 +142,23 @@ def test_gradients(name: str) -> None:
 @pytest.mark.parametrize("name", ["lstm", "gru", "rnn"])
 def test_training_in_bfloat16(name: str) -> None:
     module = made(name).train()
-    twin = copy.deepcopy(module)
+    reference = copy.deepcopy(module)
     run, options = compiled(module)
     x = sequence(module, steps=30)
-    for function in (run, twin):
+    for function in (run, reference):
         function(x)[0].square().mean().backward()
-    assert_same([each.grad for each in module.parameters()], [each.grad for each in twin.parameters()], 0.03, 0.02)
+    assert_same([each.grad for each in module.parameters()], [each.grad for each in reference.parameters()], 0.03, 0.02)
     assert not host_ops(options)
 
 
 def test_gradients_of_last_states_only() -> None:
     module = nn.LSTM(12, 40)
-    twin = copy.deepcopy(module)
+    reference = copy.deepcopy(module)
     run, _ = compiled(module, precision="float32")
     x = torch.randn(5, 2, 12)
-    for function in (run, twin):
+    for function in (run, reference):
         function(x)[1][1].square().sum().backward()
-    assert_same([each.grad for each in module.parameters()], [each.grad for each in twin.parameters()], *FLOAT32)
+    assert_same([each.grad for each in module.parameters()], [each.grad for each in reference.parameters()], *FLOAT32)
 
 
 def test_sequences_of_changing_length() -> None:
@@ -278,7 +278,7 @@ def test_an_exported_program() -> None:
 
 def test_activation_checkpointing() -> None:
     module = nn.GRU(12, 40)
-    twin = copy.deepcopy(module)
+    reference = copy.deepcopy(module)
 
     def checkpointed(layer: nn.Module, x: torch.Tensor) -> torch.Tensor:
         return torch.utils.checkpoint.checkpoint(lambda given: layer(given)[0], x, use_reentrant=False)
@@ -286,8 +286,8 @@ def test_activation_checkpointing() -> None:
     run, options = compiled(lambda x: checkpointed(module, x), precision="float32")
     x = torch.randn(5, 2, 12)
     run(x).square().sum().backward()
-    twin(x)[0].square().sum().backward()
-    assert_same([each.grad for each in module.parameters()], [each.grad for each in twin.parameters()], *FLOAT32)
+    reference(x)[0].square().sum().backward()
+    assert_same([each.grad for each in module.parameters()], [each.grad for each in reference.parameters()], *FLOAT32)
     assert not host_ops(options)
 
 

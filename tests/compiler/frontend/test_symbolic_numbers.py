@@ -41,8 +41,8 @@ OPERANDS = {
     "a mask's value": lambda x, n: x.masked_fill(x > 1, n),
     "chosen": lambda x, n: torch.where(x > 0, x, n),
     "a tensor of it": lambda x, n: (torch.full((3,), n), torch.tensor(n) + 1),
-    "beside booleans": lambda x, n: (x > 0) * n,
-    "beside bfloat16": lambda x, n: x.bfloat16() + n,
+    "with booleans": lambda x, n: (x > 0) * n,
+    "with bfloat16": lambda x, n: x.bfloat16() + n,
     "a fraction of it": lambda x, n: x * (n / 4),
     "also returned": lambda x, n: (x + n, n + 1),
     "only returned": lambda x, n: (x + 1, n * 2),
@@ -104,12 +104,12 @@ def test_a_cache_that_counts():
             cache.length += 1
             return torch.where(torch.arange(8) + cache.length > 9, x, 0.0)
 
-    cache, twin, model = Cache(), Cache(), Model()
+    cache, reference, model = Cache(), Cache(), Model()
     options = torch_ttnn.TorchTtnnOption(warn=False)
     compiled = torch.compile(model, backend="ttnn", options=options)
     for _ in range(12):
-        torch.testing.assert_close(compiled(X, cache), model(X, twin), rtol=0.02, atol=0.02)
-    assert cache.length == twin.length == 12
+        torch.testing.assert_close(compiled(X, cache), model(X, reference), rtol=0.02, atol=0.02)
+    assert cache.length == reference.length == 12
     assert len(options.programs) <= 3  # Dynamo specialises on 1
 
 

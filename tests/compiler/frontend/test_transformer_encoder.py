@@ -104,14 +104,14 @@ def test_layer_without_biases() -> None:
 
 def test_gradients() -> None:
     model = layer(batch_first=True, dropout=0.0)
-    twin = copy.deepcopy(model)
+    reference = copy.deepcopy(model)
     x = source(True)
     options = torch_ttnn.TorchTtnnOption(cache_dir="", precision="float32")
-    for run in (torch.compile(model, backend="ttnn", options=options), twin):
+    for run in (torch.compile(model, backend="ttnn", options=options), reference):
         run(x, src_key_padding_mask=padding()).square().mean().backward()
     nodes = [node for program in options.programs for node in program.graph.nodes]
     assert not [node for node in nodes if REASON.on(node)]
-    for one, other in zip(model.parameters(), twin.parameters()):
+    for one, other in zip(model.parameters(), reference.parameters()):
         assert_like(one.grad, other.grad, 0.01, 0.01, terms=0.01)
 
 

@@ -73,7 +73,7 @@ def test_masks(form, mask):
     assert arguments(result).args[3] is not None
 
 
-def test_a_query_that_sees_no_key_gives_zero():
+def test_a_fully_masked_query_is_zero():
     """As in torch's own attention. Written out it is 0 ÷ 0, which the device does not yield either."""
     hidden = torch.zeros(S, S, dtype=torch.bool)
     hidden[2] = True

@@ -248,7 +248,7 @@ def test_keys_and_values_of_another_input(length):
 
 
 @pytest.mark.parametrize("mixed", [True, False])
-def test_keys_and_values_in_a_product_beside_that_of_the_queries(mixed):
+def test_keys_and_values_in_a_separate_product(mixed):
     class Two(Cross):
         def forward(self, x):
             return super().forward(x, x)

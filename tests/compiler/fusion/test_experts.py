@@ -88,9 +88,9 @@ class Experts(nn.Module):
 @pytest.fixture(scope="module")
 def grouped_product():
     """transformers defines the operator."""
-    held = ensure_operators()
+    library = ensure_operators()
     pytest.importorskip("transformers.integrations.moe")
-    return held
+    return library
 
 
 @pytest.mark.parametrize("way", ["grouped", "looked up"])

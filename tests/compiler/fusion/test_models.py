@@ -93,7 +93,7 @@ def test_cross_attention_stays_cross_attention():
     assert [node.args[1].meta["val"].shape[2] for node in attentions] == [6, 9]
 
 
-def test_records_tell_the_line_of_the_model():
+def test_records_have_the_line_of_the_model():
     class Model(torch.nn.Module):
         def __init__(self):
             super().__init__()
@@ -103,11 +103,11 @@ def test_records_tell_the_line_of_the_model():
             return torch.relu(self.inner(x))
 
     (record,) = fused_model(Model(), torch.randn(2, 8)).records
-    assert record.made == "linear" and record.nodes == ("relu", "addmm")
+    assert record.result == "linear" and record.nodes == ("relu", "addmm")
     assert record.source.endswith("return torch.relu(self.inner(x))")
 
 
-def test_time_grows_with_the_depth_and_no_faster():
+def test_cost_is_linear_in_the_depth():
     """Counts calls, not seconds."""
 
     def steps(depth):

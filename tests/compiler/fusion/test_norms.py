@@ -110,7 +110,7 @@ def test_look_alikes_are_left(function):
     assert fused(function, X, W).names == {}
 
 
-def test_a_weight_of_another_shape_is_no_weight():
+def test_a_factor_of_another_shape_is_not_a_weight():
     result = fused(llama, X, torch.randn(5, 48))
     assert result.calls == ["_fused_rms_norm", "mul"]
 

@@ -56,7 +56,7 @@ def test_a_bias_added_afterwards():
     assert result.calls == ["linear"]
 
 
-def test_what_is_added_but_no_weight_is_no_bias():
+def test_an_added_activation_is_not_a_bias():
     assert fused(lambda x, w, b: x @ w + b, X, W, B, statics=(1,)).names == {}
     assert fused(lambda x, w, b: x @ w + b, X, W, torch.randn(6, 24), statics=(1, 2)).names == {}
     assert fused(lambda x, w, b: torch.add(x @ w, b, alpha=2), X, W, B, statics=(1, 2)).names == {}
@@ -164,5 +164,5 @@ def test_convolution_with_an_activation(name, module):
     assert result.calls == ["convolution"]
 
 
-def test_a_clamp_to_other_bounds_is_no_relu6():
+def test_a_clamp_to_other_bounds_is_not_relu6():
     assert fused_model(nn.Sequential(nn.Conv2d(3, 4, 3), nn.Hardtanh(0, 5)), torch.randn(1, 3, 6, 6)).names == {}

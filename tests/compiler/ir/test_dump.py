@@ -55,13 +55,13 @@ def test_all_stages(tmp_path: Path):
     assert (tmp_path / "01_normalise_before.txt").exists()
 
 
-def test_nothing_is_written_unless_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_nothing_is_written_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("TORCH_TTNN_DEBUG", raising=False)
     through_the_stages(debug_dir=tmp_path / "none")
     assert not (tmp_path / "none").exists()
 
 
-def test_the_environment_variable_asks_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_environment_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TORCH_TTNN_DEBUG", "normalise,lower")
     through_the_stages(debug_dir=tmp_path)
     assert len(list(tmp_path.iterdir())) == 4

@@ -1,4 +1,4 @@
-"""Values for tests of what only moves them: numbers that every dtype holds exactly, stored in any order."""
+"""Values for tests of data movement: numbers that are exact in every dtype, in any storage order."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def numbers(shape: list[int] | tuple[int, ...], dtype: torch.dtype = torch.float
 def values(
     draw: Any, least: int = 0, most: int = 5, dtypes: list[torch.dtype] = DTYPES
 ) -> tuple[torch.Tensor, list[int]]:
-    """A tensor as it is stored, and the permutation that gives what the test works on."""
+    """A stored tensor, and the permutation to the value under test."""
     shape = draw(shapes(least, most))
     order = draw(st.permutations(range(len(shape))))
     return numbers(shape, draw(st.sampled_from(dtypes))), list(order)
@@ -54,5 +54,5 @@ def dims_of(x: torch.Tensor) -> st.SearchStrategy[int]:
 
 
 def moves(function: Callable[..., Any], *args: Any, **options: Any) -> Outcome:
-    """The function must give exactly torch's answer."""
+    """The result must equal torch's exactly."""
     return check(function, *args, relative=0.0, absolute=0.0, **options)

@@ -28,7 +28,7 @@ def shapes(draw: st.DrawFn, ranks: tuple[int, int] = (0, 5)) -> tuple[int, ...]:
 
 @st.composite
 def broadcast_shapes(draw: st.DrawFn, count: int = 2) -> list[tuple[int, ...]]:
-    """Shapes that broadcast against each other: dimensions become ones, or are left out in front."""
+    """Shapes that broadcast against each other: dimensions become ones, or leading ones are omitted."""
     full = draw(shapes())
     made = []
     for _ in range(count):

@@ -165,9 +165,10 @@ def _require_like(
     for number, (ours, want) in enumerate(zip(leaves, eager)):
         others = [version[number] for version in versions if len(version) == len(eager)]
         where = f"result {number}" if number < len(eager) - len(after) else f"input {number - len(eager) + len(after)}"
+        cancelling = terms  # of this result alone
         if narrow is not None and isinstance(narrow[number], torch.Tensor) and others:
-            terms = max(terms, _error_of(narrow[number], others[0]) * TIMES_BFLOAT16 / SHARE_OF_LARGEST)
-        _require_leaf(where, ours, want, others, strides, terms)
+            cancelling = max(terms, _error_of(narrow[number], others[0]) * TIMES_BFLOAT16 / SHARE_OF_LARGEST)
+        _require_leaf(where, ours, want, others, strides, cancelling)
 
 
 def _error_of(narrow: torch.Tensor, exact: torch.Tensor) -> float:

@@ -120,7 +120,7 @@ def _with_extremes(tensor: torch.Tensor, start: int) -> torch.Tensor:
 
 
 def error_calls(info: OpInfo) -> Iterator[Call]:
-    """Calls that torch refuses."""
+    """Calls that torch rejects."""
     if info.error_inputs_func is None:
         return
     for error in info.error_inputs("cpu"):

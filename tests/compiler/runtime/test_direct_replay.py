@@ -9,7 +9,8 @@ import torch
 from torch import nn
 
 import torch_ttnn
-from torch_ttnn.compiler.runtime.direct_replay import Shortcut
+from torch_ttnn.compiler.runtime.direct_replay import DirectReplay
+from ttnn_emulator.execution.direct_replay import DirectReplay as EmulatorReplay
 from ttnn_emulator.execution.listeners import Listener, listening
 
 WARM = 4  # calls after which direct replay is possible
@@ -29,14 +30,14 @@ class Small(nn.Module):
 def direct(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """For each call, whether it was replayed directly."""
     seen: list[bool] = []
-    honest = Shortcut.__call__
+    original = DirectReplay.__call__
 
-    def call(self: Shortcut, *given: Any) -> Any:
-        found = honest(self, *given)
+    def call(self: DirectReplay, *given: Any) -> Any:
+        found = original(self, *given)
         seen.append(found is not None)
         return found
 
-    monkeypatch.setattr(Shortcut, "__call__", call)
+    monkeypatch.setattr(DirectReplay, "__call__", call)
     return seen
 
 
@@ -73,7 +74,7 @@ def test_direct_and_ordinary_replay_agree(direct: list[bool], monkeypatch: pytes
             call(x)
         ours = call(x + 1)
         assert direct[-1]
-        monkeypatch.setattr(Shortcut, "__call__", lambda *_: None)
+        monkeypatch.setattr(DirectReplay, "__call__", lambda *_: None)
         theirs = call(x + 1)
     assert all(torch.equal(one, other) for one, other in zip(ours, theirs))
 
@@ -127,10 +128,8 @@ def test_a_failed_call_does_not_affect_the_next(direct: list[bool], monkeypatch:
     x = torch.randn(4, 16)
     for _ in range(WARM):
         check(call, model, x)
-    from ttnn_emulator.execution.direct_replay import DirectReplay
-
     with monkeypatch.context() as patch:
-        patch.setattr(DirectReplay, "__call__", lambda *_: 1 // 0)
+        patch.setattr(EmulatorReplay, "__call__", lambda *_: 1 // 0)
         with pytest.raises(ZeroDivisionError), torch.no_grad():
             call(x)
     check(call, model, x)

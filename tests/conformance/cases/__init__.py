@@ -1,1 +1,1 @@
-"""Tables of cases: one module per family of operations, each with a function `cases()`."""
+"""Case tables: one module per family of operations, with a function `cases()` and optionally `NUMERIC_ROWS`."""

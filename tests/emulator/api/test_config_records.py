@@ -1,4 +1,4 @@
-"""Fields of configuration records: what the library turns into a function to fuse, and what it refuses."""
+"""Fields of config records: conversion to fused functions, and refused values."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def set_later(activation: Any) -> Any:
 
 @pytest.mark.parametrize("make", [program, set_later])
 @pytest.mark.parametrize("name", TAKEN)
-def test_functions_to_fuse(make: Any, name: str) -> None:
+def test_fused_functions_are_converted(make: Any, name: str) -> None:
     given, params = TAKEN[name]
     assert make(given).fused_activation == ttnn.UnaryWithParam(GELU, *params)
     assert ttnn.Conv2dConfig(activation=given).activation == ttnn.UnaryWithParam(GELU, *params)
@@ -50,12 +50,12 @@ def test_functions_to_fuse(make: Any, name: str) -> None:
 
 @pytest.mark.parametrize("make", [program, set_later, lambda given: ttnn.UnaryWithParam(given)])
 @pytest.mark.parametrize("given", REFUSED, ids=str)
-def test_what_is_no_function_to_fuse(make: Any, given: Any) -> None:
+def test_other_values_are_no_fused_functions(make: Any, given: Any) -> None:
     with pytest.raises(TypeError):
         make(given)
 
 
-def test_a_fused_list_computes_as_the_function(device: Any) -> None:
+def test_a_list_computes_like_the_fused_function(device: Any) -> None:
     x = ttnn.from_torch(torch.randn(32, 32), ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=device)
     one = ttnn.matmul(x, x, program_config=program([GELU, True]))
     other = ttnn.matmul(x, x, program_config=program(ttnn.UnaryWithParam(GELU, 1.0)))
@@ -64,7 +64,7 @@ def test_a_fused_list_computes_as_the_function(device: Any) -> None:
     assert torch.equal(ttnn.to_torch(listed), ttnn.to_torch(whole))
 
 
-def test_fields_that_no_constructor_takes_can_be_set() -> None:
+def test_fields_without_a_constructor_parameter_can_be_set() -> None:
     router = ttnn.FabricRouterConfig()
     router.max_packet_payload_size_bytes = 6144
     assert router.max_packet_payload_size_bytes == 6144

@@ -1,6 +1,6 @@
-"""The names of the library: which are here, which say that they are not, and what the small functions answer.
+"""Names of the library: which resolve, which raise `NotEmulated`, and results of small functions.
 
-Answers are those of the library itself, on a card that is not there.
+Expected results are those of the library on a mock card.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ttnn_emulator.execution.operation_table import AbsentValue, MissingOperatio
 from ttnn_emulator.namespaces import attribute
 
 
-def here() -> dict[str, str]:
+def resolved() -> dict[str, str]:
     kept = {}
     for name, kind in public_names().items():
         try:
@@ -27,10 +27,10 @@ def here() -> dict[str, str]:
     return kept
 
 
-NAMES = here()
+NAMES = resolved()
 
 
-def test_every_name_of_the_library_is_here_or_says_that_it_is_not() -> None:
+def test_every_name_of_the_library_resolves_or_raises_not_emulated() -> None:
     for name in (name for name, kind in NAMES.items() if kind == "absent"):
         try:
             missing = attribute(name)
@@ -40,7 +40,7 @@ def test_every_name_of_the_library_is_here_or_says_that_it_is_not() -> None:
             assert name.rsplit(".", 1)[-1] in str(error)
 
 
-def test_names_that_the_library_lacks_are_refused() -> None:
+def test_unknown_names_raise_attribute_error() -> None:
     for path in ("ttnn.nonsense", "ttnn.device.nonsense", "ttnn.graph.nonsense", "ttnn.experimental.nonsense"):
         with pytest.raises(AttributeError, match="nonsense"):
             attribute(path)
@@ -57,12 +57,12 @@ def test_classes_are_classes_and_functions_can_be_called() -> None:
 SAME = [(name, kind[2:]) for name, kind in public_names().items() if kind.startswith("= ") and NAMES[name] != "absent"]
 
 
-def test_two_names_of_one_object_are_the_same_here_too() -> None:
+def test_aliases_are_the_same_object() -> None:
     assert [pair for pair in SAME if attribute(pair[0]) is not attribute(pair[1])] == []
     assert ttnn.sub is ttnn.subtract and ttnn.divide is ttnn.div
 
 
-def test_every_lacking_name_has_a_reason() -> None:
+def test_every_name_that_is_not_emulated_has_a_reason() -> None:
     found, unexplained = lacking.grouped(lacking.lacking_names())
     assert unexplained == []
     assert [group for group, names in found.items() if not names] == []
@@ -74,7 +74,7 @@ def test_every_pattern_of_a_reason_matches_a_name() -> None:
     assert [pattern for pattern in patterns if not any(re.search(pattern, name) for name in names)] == []
 
 
-# Classes of the library that are here without all of their members.
+# Classes that are emulated without some of their members.
 INCOMPLETE = {
     "ttnn.CoreCoord", "ttnn.CoreRange", "ttnn.NdShardSpec", "ttnn.CppTensorToMesh", "ttnn.Device", "ttnn.FabricType",
     "ttnn.MeshCoordinate", "ttnn.TensorSpec", "ttnn.experimental.fabric_mux.Config",
@@ -90,7 +90,7 @@ def test_classes_have_the_members_of_the_library() -> None:
         ttnn.KernelDescriptor.clear_runtime_args(None)
 
 
-def test_what_is_lacking_still_knows_its_signature() -> None:
+def test_operations_that_are_not_emulated_check_their_signature() -> None:
     lacking_one = ttnn.experimental.ring_indexer_score_dsa
     with pytest.raises(TypeError, match="cluster_axis"):
         lacking_one(None, None, None, None, [])
@@ -99,11 +99,11 @@ def test_what_is_lacking_still_knows_its_signature() -> None:
     assert not isinstance(refusal.value, TypeError)
 
 
-def test_nothing_is_offered_that_the_library_lacks() -> None:
+def test_the_package_has_only_listed_names_of_its_own() -> None:
     assert set(lacking.own_names()) <= lacking.OWN_NAMES
 
 
-def test_values_and_bound_functions_are_those_of_the_top() -> None:
+def test_values_and_bound_functions_are_those_of_ttnn() -> None:
     assert ttnn.types.bfloat16 is ttnn.bfloat16
     assert ttnn._ttnn.device.get_arch_name() == "wormhole_b0"
     assert ttnn._ttnn.operations.binary.add is ttnn.add
@@ -128,7 +128,7 @@ def test_sizes(name) -> None:
         assert ttnn.element_size(dtype) == element
 
 
-def test_questions_about_tensors(device) -> None:
+def test_tensor_queries(device) -> None:
     tensor = ttnn.from_torch(torch.ones(5, 33), layout=ttnn.TILE_LAYOUT, device=device)
     host = ttnn.from_torch(torch.ones(5, 32))
     assert ttnn.get_memory_config(tensor) == ttnn.DRAM_MEMORY_CONFIG
@@ -156,12 +156,12 @@ def test_grid_to_cores() -> None:
     assert listed(*corners, True) == ["1-1", "2-1", "1-2", "2-2", "1-3", "2-3"]
 
 
-def box(*corners: int) -> ttnn.CoreRange:
+def core_range(*corners: int) -> ttnn.CoreRange:
     return ttnn.CoreRange(ttnn.CoreCoord(*corners[:2]), ttnn.CoreCoord(*corners[2:]))
 
 
-PART = ttnn.CoreRangeSet([box(1, 1, 3, 2)])
-TWO = ttnn.CoreRangeSet([box(0, 0, 3, 0), box(1, 2, 3, 3)])
+PART = ttnn.CoreRangeSet([core_range(1, 1, 3, 2)])
+TWO = ttnn.CoreRangeSet([core_range(0, 0, 3, 0), core_range(1, 2, 3, 3)])
 SPLITS = [
     ((ttnn.CoreCoord(8, 8), 100), "(64, {[0-0 - 7-7]}, {[0-0 - 3-7], [4-0 - 4-3]}, {[4-4 - 4-7], [5-0 - 7-7]}, 2, 1)"),
     ((ttnn.CoreCoord(8, 8), 100, True),
@@ -199,7 +199,7 @@ def test_cores_near_dram(device) -> None:
     tensor = ttnn.from_torch(torch.ones(192, 32), layout=ttnn.TILE_LAYOUT, device=device, memory_config=config)
     workers = ttnn.get_optimal_worker_cores_for_sharded_tensor(tensor)
     assert [str(core) for core in workers] == ["1-1", "2-1", "3-1", "1-2", "2-2", "3-2"]
-    with pytest.raises(RuntimeError, match="on the host"):
+    with pytest.raises(RuntimeError, match="must be on device"):
         ttnn.get_optimal_worker_cores_for_sharded_tensor(ttnn.from_device(tensor))
 
 
@@ -218,7 +218,7 @@ def test_compute_kernel_configs(device) -> None:
     assert rms.math_approx_mode and not rms.fp32_dest_acc_en and rms.math_fidelity is ttnn.MathFidelity.HiFi4
 
 
-def test_config_is_kept_and_restored(tmp_path) -> None:
+def test_config_is_set_and_restored(tmp_path) -> None:
     assert ttnn.CONFIG.enable_fast_runtime_mode
     with ttnn.manage_config("enable_fast_runtime_mode", False):
         assert not ttnn.CONFIG.enable_fast_runtime_mode
@@ -231,7 +231,7 @@ def test_config_is_kept_and_restored(tmp_path) -> None:
         ttnn.load_config_from_dictionary({"speed": 1})
 
 
-def test_questions_about_devices(device) -> None:
+def test_device_queries(device) -> None:
     assert ttnn.get_allocator_base_address(device, ttnn.BufferType.L1) == 105824
     assert ttnn.get_allocator_base_address(device, ttnn.BufferType.DRAM) == 1048640
     assert ttnn.get_device_ids() == list(range(ttnn.get_num_devices()))
@@ -247,7 +247,7 @@ def test_pearson_correlation() -> None:
     assert ttnn.pearson_correlation_coefficient(values, torch.zeros(100)) == 0.0
 
 
-def test_reciprocals_for_layer_norm(device) -> None:
+def test_layer_norm_reciprocals(device) -> None:
     table = ttnn.create_layer_norm_reciprocals(device, PART, 64)
     assert list(table.shape) == [6, 64]
     assert torch.allclose(ttnn.to_torch(table)[3], 1 / torch.arange(1.0, 65.0))

@@ -1,4 +1,4 @@
-"""The emulator gives the verdicts and specs that the real library gave, and the bits that the chip's kernels gave."""
+"""The emulator agrees with recorded answers of the real library, and with the bits of the chip's kernels."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_same_verdict_and_spec_as_the_real_library(family: str) -> None:
 def test_every_case_is_recorded(family: str) -> None:
     recorded_ids = {case_id(case) for case, _ in recorded.read(family)}
     missing = {case_id(case) for case in cases_of(family)} - recorded_ids
-    # Cases whose inputs the library itself refuses to make are left out when recording.
+    # Cases whose inputs the library refuses to create are left out when recording.
     assert len(missing) <= 0.05 * len(recorded_ids) + 2, sorted(missing)[:5]
 
 
@@ -46,7 +46,7 @@ def test_golden_vectors() -> None:
 
 @pytest.mark.skipif(not existing_python(ttnn_version()), reason="the real ttnn comes with `make conformance`")
 @pytest.mark.parametrize("board", sorted({recorded.header(family)["board"] for family in recorded.recorded_families()}))
-def test_the_real_library_still_gives_the_recorded_answers(board: str) -> None:
+def test_the_real_library_reproduces_the_recorded_answers(board: str) -> None:
     families = [family for family in recorded.recorded_families() if recorded.header(family)["board"] == board]
     with RealTtnn(board=board) as real:
         for family in families:

@@ -1,4 +1,4 @@
-"""Case tables, recorded answers and golden vectors are found in a checkout, or where --data says, or asked for."""
+"""The data folder: of a checkout or of --data, or an error with a hint."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ttnn_emulator.conformance import case_tables, recorded, test_data
 
 
 @pytest.fixture(autouse=True)
-def found_by_itself():
+def reset_data_folder():
     yield
     test_data._named.clear()
 
 
 @pytest.mark.parametrize("name", ("record", "compare", "golden", "report"))
-def test_a_missing_folder_is_named_with_what_to_do(
+def test_the_error_of_a_missing_folder_has_its_name_and_a_hint(
     name: str, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert command.main([name, "--data", str(tmp_path)]) == 2
@@ -25,9 +25,7 @@ def test_a_missing_folder_is_named_with_what_to_do(
     assert str(tmp_path) in said and "checkout" in said and "--data" in said
 
 
-def test_another_folder_is_read_in_place_of_the_checkout(
-    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_another_folder_replaces_the_checkout(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     cases = tmp_path / "cases" / "of_mine"
     cases.mkdir(parents=True)
     for folder in (cases, cases.parent):
@@ -43,6 +41,7 @@ def test_another_folder_is_read_in_place_of_the_checkout(
     (tmp_path / "answers").mkdir()
     test_data.use(tmp_path)
     assert case_tables.families() == ["mine"] and case_tables.board_of("mine") == "p150"
+    assert case_tables.numeric_rows_of("mine") == ()
     (case,) = case_tables.cases_of("mine")
     refusal = {"ok": False, "type": "RuntimeError", "error": "refused"}
     recorded.write("mine", {"ttnn": "0", "board": "p150"}, [(case, refusal)])

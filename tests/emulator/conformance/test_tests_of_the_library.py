@@ -1,4 +1,4 @@
-"""`python -m ttnn_emulator.conformance tests`: tests that were written for `ttnn` run on the emulator as they are."""
+"""`python -m ttnn_emulator.conformance tests`: runs tests written for `ttnn` on the emulator, unchanged."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ def checkout(tmp_path: pathlib.Path) -> pathlib.Path:
     folder = tmp_path / unit_tests.UNIT_TESTS
     folder.mkdir(parents=True)
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    (tmp_path / "tests" / "words.py").write_text("FOUR = 4\n")  # a folder `tests` of its own, as tt-metal has
+    (tmp_path / "tests" / "words.py").write_text("FOUR = 4\n")  # its own folder `tests`, as in tt-metal
     (folder / "test_add.py").write_text(TESTS)
     (folder / "test_endings.py").write_text(ENDINGS)
     return tmp_path
 
 
-def test_cases_are_drawn_and_told_apart(checkout: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cases_are_sampled_and_classified(checkout: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = checkout / "endings.json"
     arguments = ["tests", str(checkout), "--draw", "6", "--output", str(output)]
     assert command.main(arguments) == 1  # 7 of 9 pass
@@ -90,10 +90,10 @@ def test_cases_are_drawn_and_told_apart(checkout: pathlib.Path, capsys: pytest.C
     assert endings["test_ends_the_process"]["reason"] == "the process ended within this test"
     assert "assert 32 == 31" in endings["test_fails"]["reason"]
     printed = capsys.readouterr().out
-    assert "77.8%" in printed and "kernels of one's own: 1" in printed
+    assert "77.8%" in printed and "custom kernels: 1" in printed
 
 
-def test_another_seed_draws_others(checkout: pathlib.Path) -> None:
+def test_another_seed_samples_other_cases(checkout: pathlib.Path) -> None:
     def drawn(seed: int) -> list[str]:
         file = f"{unit_tests.UNIT_TESTS}/test_add.py"
         return [ending.case for ending in unit_tests.run_file(checkout, file, draw=5, seed=seed, timeout=HANG_SECONDS)]
@@ -101,14 +101,16 @@ def test_another_seed_draws_others(checkout: pathlib.Path) -> None:
     assert drawn(0) == drawn(0) != drawn(1)
 
 
-def test_a_file_that_never_ends_is_stopped(checkout: pathlib.Path) -> None:
+def test_a_file_that_hangs_is_stopped(checkout: pathlib.Path) -> None:
     file = checkout / unit_tests.UNIT_TESTS / "test_endless.py"
     file.write_text("def test_endless():\n    while True:\n        pass\n")
     (ending,) = unit_tests.run_file(checkout, str(file.relative_to(checkout)), draw=0, seed=0, timeout=15)
     assert ending.outcome == "failed"
 
 
-def test_a_folder_without_tests_is_said_in_one_line(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_without_tests_is_reported_in_one_line(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert command.main(["tests", str(tmp_path / "nowhere")]) == 2
     assert command.main(["tests", str(tmp_path)]) == 2
     assert command.main(["tests", str(tmp_path), "tests/no_such_file.py"]) == 2

@@ -1,4 +1,4 @@
-"""Memory configs with addresses a core, and single shards written from the host."""
+"""Memory configs with addresses per core, and single shards written from the host."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def sharded(cores: int, height: int) -> ttnn.MemoryConfig:
 
 
 @pytest.mark.parametrize("kind", ["per_core_allocation", "range_lockstep_allocation"])
-def test_kinds_of_allocation_are_part_of_a_config(kind) -> None:
+def test_allocation_modes_are_part_of_a_config(kind) -> None:
     plain, other = sharded(2, 32), sharded(2, 32)
     getattr(other, f"experimental_set_{kind}")(True)
     assert plain != other and hash(plain) != hash(other)
@@ -25,10 +25,10 @@ def test_kinds_of_allocation_are_part_of_a_config(kind) -> None:
     assert ttnn.MemoryConfig.from_json(other.to_json()) == other
 
 
-def test_buffers_with_addresses_a_core_are_not_emulated(device) -> None:
+def test_buffers_with_addresses_per_core_are_not_emulated(device) -> None:
     config = sharded(2, 32)
     config.experimental_set_per_core_allocation(True)
-    with pytest.raises(ttnn.NotEmulated, match="own on every core"):
+    with pytest.raises(ttnn.NotEmulated, match="separate address per core"):
         ttnn.from_torch(torch.ones(64, 32), layout=ttnn.TILE_LAYOUT, device=device, memory_config=config)
 
 
@@ -56,7 +56,7 @@ def test_shards_survive_a_file(device, tmp_path) -> None:
     assert ttnn.load_tensor(tmp_path / "a.tensorbin", device=device).memory_config() == tensor.memory_config()
 
 
-def test_specs_of_tensors_take_shards_in_place_of_a_layout() -> None:
+def test_tensor_specs_take_shards_instead_of_a_layout() -> None:
     grid = ttnn.CoreRangeSet([ttnn.CoreRange(ttnn.CoreCoord(0, 0), ttnn.CoreCoord(1, 1))])
     shards = ttnn.NdShardSpec([1, 32, 32], grid)
     spec = ttnn.TensorSpec([2, 64, 64], ttnn.bfloat16, ttnn.TILE_LAYOUT, shards, ttnn.BufferType.L1)
@@ -66,6 +66,6 @@ def test_specs_of_tensors_take_shards_in_place_of_a_layout() -> None:
     assert plain.memory_config == ttnn.L1_MEMORY_CONFIG
 
 
-def test_only_cores_with_shards_are_named(device) -> None:
+def test_only_cores_with_shards_are_listed(device) -> None:
     tensor = ttnn.from_torch(torch.ones(64, 32), layout=ttnn.TILE_LAYOUT, device=device, memory_config=sharded(4, 32))
     assert [str(core) for core in ttnn.get_optimal_worker_cores_for_sharded_tensor(tensor)] == ["0-0", "0-1"]

@@ -1,4 +1,4 @@
-"""Buffers that replays of traces would overwrite on a card, in a process that counts them from its beginning."""
+"""Buffers that trace replays would overwrite on a card, in a process that tracks them from its start."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def run(**variables: str) -> subprocess.CompletedProcess:
     return subprocess.run(command, env={**os.environ, **variables}, capture_output=True, text=True, check=False)
 
 
-def test_unsafe_buffers_keep_a_trace_from_replaying():
+def test_unsafe_buffers_prevent_a_replay():
     done = run(TT_METAL_TRACE_ALLOC_TRACKING="1")
     assert done.stdout.strip() == "as expected", done.stderr
 
 
-def test_nothing_is_counted_by_default():
+def test_nothing_is_tracked_by_default():
     trace = ttnn._ttnn.operations.trace
     assert not trace.trace_allocation_tracking_enabled()
     with ttnn.open_device(device_id=0) as device:

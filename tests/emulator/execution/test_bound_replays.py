@@ -1,4 +1,4 @@
-"""Replays of small traces in memory that stays: the same bits as without, and nobody sees that memory."""
+"""Bound replays of small traces: the same bits as unbound ones, and their private memory is not visible."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HOSTILE = torch.tensor(
 
 
 def values(shape: Sequence[int], seed: int, hostile: float = 0.0) -> torch.Tensor:
-    """Normal values, some of them replaced by such as NaN, infinities, zeros of both signs, denormals and ties."""
+    """Normally distributed values, some replaced by NaN, infinities, signed zeros, denormals and ties."""
     generator = torch.Generator().manual_seed(seed)
     made = torch.randn(tuple(shape), generator=generator)
     chosen = HOSTILE[torch.randint(len(HOSTILE), tuple(shape), generator=generator)]
@@ -120,49 +120,49 @@ def floored(x: Any, other: Any) -> Any:
     return ttnn.div(x, other, rounding_mode="floor")
 
 
-def plainly(function: Callable) -> Callable:
+def stateless(function: Callable) -> Callable:
     return lambda device, dtype: function
 
 
-# A row: shape of the input, its layout, and what makes the program for a device and a dtype.
+# A row: input shape, layout, and a function of device and dtype that returns the program.
 ROWS: dict[str, tuple[tuple[int, ...], Any, Callable]] = {
-    "reshape": ((3, 8), ttnn.TILE_LAYOUT, plainly(lambda x: ttnn.reshape(ttnn.relu(x), (2, 12)))),
-    "permute": ((3, 8), ttnn.TILE_LAYOUT, plainly(lambda x: ttnn.relu(ttnn.permute(x, (1, 0))))),
-    "relu": ((3, 40), ttnn.TILE_LAYOUT, plainly(ttnn.relu)),
-    "gelu": ((3, 40), ttnn.TILE_LAYOUT, plainly(ttnn.gelu)),
+    "reshape": ((3, 8), ttnn.TILE_LAYOUT, stateless(lambda x: ttnn.reshape(ttnn.relu(x), (2, 12)))),
+    "permute": ((3, 8), ttnn.TILE_LAYOUT, stateless(lambda x: ttnn.relu(ttnn.permute(x, (1, 0))))),
+    "relu": ((3, 40), ttnn.TILE_LAYOUT, stateless(ttnn.relu)),
+    "gelu": ((3, 40), ttnn.TILE_LAYOUT, stateless(ttnn.gelu)),
     "add": ((3, 40), ttnn.TILE_LAYOUT, functools.partial(with_weight, function=ttnn.add, shape=(3, 40))),
     "add a row": ((3, 40), ttnn.TILE_LAYOUT, functools.partial(with_weight, function=ttnn.add, shape=(1, 40))),
     "multiply": ((3, 40), ttnn.TILE_LAYOUT, functools.partial(with_weight, function=ttnn.multiply, shape=(3, 1))),
-    "subtract": ((3, 40), ttnn.TILE_LAYOUT, plainly(lambda x: ttnn.subtract(x, 0.7))),
-    "from a number": ((3, 40), ttnn.TILE_LAYOUT, plainly(lambda x: ttnn.rsub(x, 0.7))),
-    "twice the same": ((3, 40), ttnn.TILE_LAYOUT, plainly(lambda x: ttnn.multiply(x, x))),
-    "add and relu": ((3, 40), ttnn.TILE_LAYOUT, plainly(lambda x: ttnn.add(x, x, activations=[RELU]))),
-    "divide": ((3, 40), ttnn.TILE_LAYOUT, plainly(lambda x: ttnn.divide(x, 3.0))),
+    "subtract": ((3, 40), ttnn.TILE_LAYOUT, stateless(lambda x: ttnn.subtract(x, 0.7))),
+    "from a number": ((3, 40), ttnn.TILE_LAYOUT, stateless(lambda x: ttnn.rsub(x, 0.7))),
+    "twice the same": ((3, 40), ttnn.TILE_LAYOUT, stateless(lambda x: ttnn.multiply(x, x))),
+    "add and relu": ((3, 40), ttnn.TILE_LAYOUT, stateless(lambda x: ttnn.add(x, x, activations=[RELU]))),
+    "divide": ((3, 40), ttnn.TILE_LAYOUT, stateless(lambda x: ttnn.divide(x, 3.0))),
     "floored": ((3, 40), ttnn.TILE_LAYOUT, functools.partial(with_weight, function=floored, shape=(3, 40))),
-    "max": ((3, 40), ttnn.TILE_LAYOUT, plainly(lambda x: ttnn.max(x, dim=-1))),
-    "min": ((3, 40), ttnn.TILE_LAYOUT, plainly(lambda x: ttnn.min(x, dim=-1))),
-    "sum": ((3, 40), ttnn.TILE_LAYOUT, plainly(lambda x: ttnn.sum(x, dim=-1))),
-    "mean": ((3, 40), ttnn.TILE_LAYOUT, plainly(lambda x: ttnn.mean(x, dim=-1))),
-    "max of columns": ((3, 40), ttnn.TILE_LAYOUT, plainly(lambda x: ttnn.max(x, dim=-2))),
+    "max": ((3, 40), ttnn.TILE_LAYOUT, stateless(lambda x: ttnn.max(x, dim=-1))),
+    "min": ((3, 40), ttnn.TILE_LAYOUT, stateless(lambda x: ttnn.min(x, dim=-1))),
+    "sum": ((3, 40), ttnn.TILE_LAYOUT, stateless(lambda x: ttnn.sum(x, dim=-1))),
+    "mean": ((3, 40), ttnn.TILE_LAYOUT, stateless(lambda x: ttnn.mean(x, dim=-1))),
+    "max of columns": ((3, 40), ttnn.TILE_LAYOUT, stateless(lambda x: ttnn.max(x, dim=-2))),
     "one row": ((1, 36), ttnn.TILE_LAYOUT, product),
     "one row and relu": ((1, 36), ttnn.TILE_LAYOUT, functools.partial(product, activation="relu")),
     "some rows": ((7, 36), ttnn.TILE_LAYOUT, product),
-    "sigmoid and softmax": ((3, 40), ttnn.TILE_LAYOUT, plainly(lambda x: ttnn.softmax(ttnn.sigmoid(x), dim=-1))),
-    "log softmax": ((3, 40), ttnn.TILE_LAYOUT, plainly(log_softmax)),
-    "split": ((4, 64), ttnn.TILE_LAYOUT, plainly(lambda x: ttnn.add(*ttnn.split(x, 32, dim=1)))),
+    "sigmoid and softmax": ((3, 40), ttnn.TILE_LAYOUT, stateless(lambda x: ttnn.softmax(ttnn.sigmoid(x), dim=-1))),
+    "log softmax": ((3, 40), ttnn.TILE_LAYOUT, stateless(log_softmax)),
+    "split": ((4, 64), ttnn.TILE_LAYOUT, stateless(lambda x: ttnn.add(*ttnn.split(x, 32, dim=1)))),
 }  # fmt: skip
 IMAGES: dict[str, Callable] = {
     "convolution": convolution,
     "convolution and relu": lambda device, dtype: convolution(device, dtype, RELU),
     "padded convolution": lambda device, dtype: convolution(device, dtype, padding=(1, 1)),
-    "pool": plainly(lambda x: pool(x, 0)),
-    "padded pool": plainly(lambda x: pool(x, 1)),
+    "pool": stateless(lambda x: pool(x, 0)),
+    "padded pool": stateless(lambda x: pool(x, 1)),
 }  # fmt: skip
 ROWS |= {name: ((1, 1, 36, 4), ttnn.ROW_MAJOR_LAYOUT, made) for name, made in IMAGES.items()}
 
 
 def replays(device: Any, name: str, dtype: Any, inputs: Sequence[torch.Tensor]) -> tuple[list[torch.Tensor], Any]:
-    """What replays of a row give, as bits, and what they were bound to."""
+    """The results of replays of a row, as bits, and their bindings."""
     _, layout, made = ROWS[name]
     source = ttnn.from_torch(inputs[0], dtype=dtype, layout=layout, device=device)
     run = made(device, dtype)
@@ -184,7 +184,7 @@ def replays(device: Any, name: str, dtype: Any, inputs: Sequence[torch.Tensor]) 
     seed=st.integers(0, 1 << 30),
     hostile=st.sampled_from([0.0, 0.02, 0.5]),
 )
-def test_bound_replays_give_the_bits_of_others(device, name, mode, dtype, seed, hostile) -> None:
+def test_bound_replays_have_the_bits_of_unbound_ones(device, name, mode, dtype, seed, hostile) -> None:
     if dtype is ttnn.float32 and name in IMAGES:
         dtype = ttnn.bfloat16
     inputs = [values(ROWS[name][0], seed + number, hostile) for number in range(3)]
@@ -206,7 +206,7 @@ BOUND_WHEN_FAST = [
 
 
 @pytest.mark.parametrize("name", BOUND_WHEN_FAST)
-def test_what_small_models_are_made_of_is_bound(device, name) -> None:
+def test_operations_of_small_models_are_bound(device, name) -> None:
     dtype = ttnn.float32 if name == "log softmax" else ttnn.bfloat16
     with numerics("fast"):
         _, how = replays(device, name, dtype, [values(ROWS[name][0], seed) for seed in range(3)])
@@ -223,7 +223,7 @@ def doubled(device: Any, first: torch.Tensor) -> tuple[Any, Any, Any]:
     return source, trace, result
 
 
-def test_a_result_is_not_written_over_by_the_next_replay(device) -> None:
+def test_a_result_is_not_overwritten_by_the_next_replay(device) -> None:
     source, trace, result = doubled(device, torch.ones(4, 4))
     kept = []
     for value in (1.0, 2.0, 3.0):
@@ -235,8 +235,8 @@ def test_a_result_is_not_written_over_by_the_next_replay(device) -> None:
             assert torch.equal(each.float(), torch.full((4, 4), value))
 
 
-def test_what_was_made_of_a_result_stays(device) -> None:
-    """Also by operations that hand carriers on, such as a typecast to the same dtype."""
+def test_tensors_computed_from_a_result_stay(device) -> None:
+    """Also of operations that pass carriers on, such as a typecast to the same dtype."""
     source, trace, result = doubled(device, torch.ones(4, 4))
     ttnn.execute_trace(device, trace, cq_id=0)
     ttnn.execute_trace(device, trace, cq_id=0)
@@ -249,7 +249,7 @@ def test_what_was_made_of_a_result_stays(device) -> None:
 
 
 def test_inputs_change_in_every_way(device) -> None:
-    """Replaced by the host, written over in place, and back to what they were."""
+    """Replaced by the host, overwritten in place, and restored."""
     source, trace, result = doubled(device, torch.ones(4, 4))
 
     def check(value: float) -> None:
@@ -266,7 +266,7 @@ def test_inputs_change_in_every_way(device) -> None:
     check(2.0)
 
 
-def test_weights_that_change_are_prepared_anew(device) -> None:
+def test_changed_weights_are_prepared_again(device) -> None:
     """A convolution is bound with packed weights."""
     filters, row = (ttnn.from_torch(values(shape, 5), dtype=ttnn.bfloat16) for shape in ((8, 4, 3, 3), (1, 1, 1, 8)))
     config = ttnn.Conv2dConfig(weights_dtype=ttnn.bfloat16, config_tensors_in_dram=True)
@@ -287,7 +287,7 @@ def test_weights_that_change_are_prepared_anew(device) -> None:
             assert torch.equal(ttnn.to_torch(result), ttnn.to_torch(there))
 
 
-def test_weights_computed_in_the_trace_are_not_taken_for_constants(device) -> None:
+def test_weights_computed_in_the_trace_are_not_constants(device) -> None:
     source = upload(device, torch.ones(8, 8))
     matrix = upload(device, torch.eye(8))
 
@@ -316,7 +316,7 @@ def test_results_of_one_trace_are_inputs_of_another(device) -> None:
 
 
 def test_a_buffer_that_is_read_and_written_is_not_bound(device) -> None:
-    """A running sum: every replay adds to what the one before left."""
+    """A running sum: every replay adds to the previous result."""
     source, total = upload(device, torch.ones(4, 4)), upload(device, torch.zeros(4, 4))
     ttnn.add(total, source, output_tensor=total)
     trace, _ = captured(device, lambda: ttnn.add(total, source, output_tensor=total))
@@ -345,7 +345,7 @@ def test_two_results_that_share_a_buffer(device) -> None:
 # -- when it binds ----------------------------------------------------------------------------------------------------
 
 
-def test_what_is_bound_belongs_to_one_mode(device) -> None:
+def test_a_binding_belongs_to_one_numerics_mode(device) -> None:
     source, matrix = upload(device, values((2, 64), 1)), upload(device, values((64, 64), 2))
     trace, result = captured(device, lambda: ttnn.matmul(source, matrix))
     found = {}
@@ -366,7 +366,7 @@ def test_large_traces_are_not_bound(device) -> None:
     assert ttnn.to_torch(result).float().sum() == 1500 * 1500
 
 
-def test_memory_goes_with_the_trace(device) -> None:
+def test_memory_is_freed_with_the_trace(device) -> None:
     _, trace, result = doubled(device, torch.ones(4, 4))
     ttnn.execute_trace(device, trace, cq_id=0)
     made = bound_of(device, trace)
@@ -379,7 +379,7 @@ def test_memory_goes_with_the_trace(device) -> None:
     assert ttnn.to_torch(result).float().sum() == 32
 
 
-def test_the_device_takes_no_more_memory_than_before(device) -> None:
+def test_bound_replays_allocate_no_device_memory(device) -> None:
     _kept = doubled(device, torch.ones(64, 64))
     memory = device.memory(ttnn.BufferType.DRAM)
     before = memory.allocated, memory.peak
@@ -409,7 +409,7 @@ def test_errors_of_a_replay_reach_the_caller_and_the_next_one_works(device) -> N
 
 
 def test_threads_replay_at_the_same_time() -> None:
-    """Each on a device of its own, and two traces on one."""
+    """Each on its own device, and two traces on one."""
     wrong: list[Any] = []
 
     def work(number: int) -> None:

@@ -19,7 +19,7 @@ def host(values: torch.Tensor):
 # -- traces -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_trace_computes_anew_from_its_input_buffers(device) -> None:
+def test_a_trace_recomputes_from_its_input_buffers(device) -> None:
     source = upload(torch.full((32, 32), -1.0), device)
 
     def program():
@@ -37,7 +37,7 @@ def test_a_trace_computes_anew_from_its_input_buffers(device) -> None:
         ttnn.execute_trace(device, trace, cq_id=0, blocking=False)
         assert torch.equal(ttnn.to_torch(result), torch.full((32, 32), max(value, 0) + 1.0, dtype=torch.bfloat16))
     ttnn.release_trace(device, trace)
-    with pytest.raises(ttnn.InvalidArgument, match="no captured trace"):
+    with pytest.raises(ttnn.InvalidArgument, match="not a captured trace"):
         ttnn.execute_trace(device, trace, cq_id=0)
 
 
@@ -53,19 +53,19 @@ def test_capture_runs_nothing(device) -> None:
         ttnn.to_torch(result)
 
 
-def test_what_cannot_be_captured_is_refused(device) -> None:
+def test_calls_that_cannot_be_captured_are_refused(device) -> None:
     source = upload(torch.ones(32, 32), device)
     trace = ttnn.begin_trace_capture(device)
     with pytest.raises(ttnn.InvalidArgument, match="Run the same calls once before"):
         ttnn.relu(source)
     with pytest.raises(ttnn.InvalidArgument, match="Writes are not supported"):
         upload(torch.ones(32, 32), device)
-    with pytest.raises(ttnn.InvalidArgument, match="captured on this device already"):
+    with pytest.raises(ttnn.InvalidArgument, match="already being captured"):
         ttnn.begin_trace_capture(device)
     ttnn.end_trace_capture(device, trace)
 
 
-def test_a_replay_lets_go_of_what_was_freed_after_its_last_use(device) -> None:
+def test_a_replay_drops_freed_buffers_after_their_last_use(device) -> None:
     source = upload(torch.ones(64, 64), device)
 
     def program():
@@ -90,13 +90,13 @@ def test_a_replay_lets_go_of_what_was_freed_after_its_last_use(device) -> None:
         assert all(storage.values is None for storage in freed)
 
 
-def test_what_only_the_trace_knows_is_freed_with_it(device) -> None:
+def test_buffers_of_the_trace_alone_are_freed_with_it(device) -> None:
     source = upload(torch.ones(64, 64), device)
 
     def program():
         kept = ttnn.add(source, 1.0)
-        middle = ttnn.reshape(ttnn.add(kept, 1.0), (1, 64, 64))  # both its buffer and the view are forgotten
-        return kept, ttnn.reshape(ttnn.add(middle, 1.0), (64, 64))  # of this one, the view is held
+        middle = ttnn.reshape(ttnn.add(kept, 1.0), (1, 64, 64))  # neither its buffer nor the view is referenced
+        return kept, ttnn.reshape(ttnn.add(middle, 1.0), (64, 64))  # the view of this one is referenced
 
     program()
     trace = ttnn.begin_trace_capture(device)
@@ -109,7 +109,7 @@ def test_what_only_the_trace_knows_is_freed_with_it(device) -> None:
         assert torch.equal(ttnn.to_torch(result), torch.full((64, 64), 4.0, dtype=torch.bfloat16))
 
 
-def test_a_view_of_a_view_frees_what_it_is_a_view_of(device) -> None:
+def test_a_view_of_a_view_frees_its_source(device) -> None:
     source = upload(torch.ones(64, 64), device)
 
     def program():
@@ -124,7 +124,7 @@ def test_a_view_of_a_view_frees_what_it_is_a_view_of(device) -> None:
     assert torch.equal(ttnn.to_torch(result), torch.full((1, 1, 64, 64), 3.0, dtype=torch.bfloat16))
 
 
-def test_a_trace_that_outgrows_its_region_says_how_much_it_needs() -> None:
+def test_a_trace_that_exceeds_its_region_reports_the_size() -> None:
     with ttnn.open_device(device_id=0, trace_region_size=2048) as device:
         source = upload(torch.ones(32, 32), device)
         ttnn.relu(source)
@@ -160,7 +160,7 @@ def test_a_queue_that_was_not_opened_is_refused(device) -> None:
 # -- graphs and listeners ---------------------------------------------------------------------------------------------
 
 
-def test_graph_capture_tells_calls_and_memory(device) -> None:
+def test_graph_capture_records_calls_and_memory(device) -> None:
     source = upload(torch.ones(64, 64), device)
     ttnn.graph.begin_graph_capture(ttnn.graph.RunMode.NORMAL)
     first = ttnn.relu(source, memory_config=ttnn.L1_MEMORY_CONFIG)
@@ -182,7 +182,7 @@ def test_graph_capture_tells_calls_and_memory(device) -> None:
     assert second.is_allocated()
 
 
-def test_no_dispatch_takes_no_memory_and_computes_nothing(device) -> None:
+def test_no_dispatch_allocates_and_computes_nothing(device) -> None:
     source = upload(torch.ones(64, 64), device)
     before = ttnn.get_memory_view(device, ttnn.BufferType.DRAM).total_bytes_allocated_per_bank
     ttnn.graph.begin_graph_capture(ttnn.graph.RunMode.NO_DISPATCH)
@@ -194,7 +194,7 @@ def test_no_dispatch_takes_no_memory_and_computes_nothing(device) -> None:
         ttnn.to_torch(result)
 
 
-def test_listeners_hear_every_operation_with_arguments_and_times(device) -> None:
+def test_listeners_are_notified_with_arguments_and_times(device) -> None:
     heard: list[ttnn.OperationEvent] = []
 
     class Recorder(ttnn.Listener):
@@ -217,7 +217,7 @@ def test_listeners_hear_every_operation_with_arguments_and_times(device) -> None
     assert len(heard) == count
 
 
-def test_hooks_by_the_library_names(device) -> None:
+def test_hooks_with_the_names_of_the_library(device) -> None:
     seen = []
     source = upload(torch.ones(32, 32), device)
     with (
@@ -242,7 +242,7 @@ def test_operations_run_on_specs_alone() -> None:
             ttnn.matmul(x, ttnn.relu(x))
 
 
-def test_a_device_without_values_gives_zeros_and_says_so(caplog) -> None:
+def test_a_device_without_values_returns_zeros_and_warns(caplog) -> None:
     with ttnn.open_device(device_id=0, holds_values=False) as device:
         host = ttnn.from_torch(torch.ones(5, 33), dtype=ttnn.bfloat16)
         weight = ttnn.to_device(ttnn.to_layout(host, ttnn.TILE_LAYOUT), device)
@@ -282,7 +282,7 @@ def test_a_device_without_values_converts_no_weights(tmp_path, monkeypatch) -> N
     assert not converted and not list(tmp_path.iterdir())
 
 
-def test_specs_only_block_leaves_memory_alone(device) -> None:
+def test_specs_only_allocates_no_memory(device) -> None:
     source = upload(torch.ones(64, 64), device)
     used = ttnn.get_memory_view(device, ttnn.BufferType.DRAM).total_bytes_allocated_per_bank
     with ttnn.specs_only():
@@ -302,7 +302,7 @@ def test_a_capture_that_runs_nothing_reads_zeros(device) -> None:
         ttnn.to_torch(out)
 
 
-def test_what_a_captured_graph_puts_out(device) -> None:
+def test_outputs_of_a_captured_graph(device) -> None:
     tensor = ttnn.from_torch(torch.ones(2, 32), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=device)
     ttnn.graph.begin_graph_capture()
     kept = ttnn.relu(tensor)
@@ -340,7 +340,7 @@ IN_L1 = {"type": "L1", "max_size_per_bank": "50"}
         ([_node("buffer_allocate", 100, **IN_L1), _node(CB, 8), END], (8, 0, 0, 50, 58), 108),
     ],
 )
-def test_what_programs_hold_in_a_trace(trace, per_core, over_all):
+def test_memory_of_programs_in_a_trace(trace, per_core, over_all):
     usage = ttnn.graph.extract_resource_usage_per_core(trace)
     kinds = (usage.peak_cb, usage.peak_dataflow_buffer, usage.peak_scratchpad, usage.peak_l1, usage.peak_total)
     assert kinds == per_core

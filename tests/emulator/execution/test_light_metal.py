@@ -35,7 +35,7 @@ def test_replays_buffers_and_frees_them(device, tmp_path):
     device.memories[ttnn.BufferType.DRAM].peak = peak
 
 
-def test_says_when_a_replay_fails(device):
+def test_a_failed_replay_returns_false(device):
     empty = ttnn._ttnn.core.LightMetalBinary()
     assert empty.is_empty()
     assert not ttnn.LightMetalReplay.create(empty, device).run()

@@ -1,4 +1,4 @@
-"""The table of operations is complete and honest."""
+"""The table of operations is consistent with the library."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_every_operation_is_one_of_the_library() -> None:
 
 @pytest.mark.parametrize("name", sorted(OPERATIONS))
 def test_no_parameter_is_overlooked(name: str) -> None:
-    """Each recorded parameter is taken by the function, or its registration says that it does not matter."""
+    """Each recorded parameter is taken by the function, or listed in `ignores`."""
     assert not OPERATIONS[name].unread_parameters()
 
 
@@ -23,5 +23,5 @@ def test_no_parameter_is_overlooked(name: str) -> None:
 def test_enums_are_those_of_the_library(name: str) -> None:
     recorded = recorded_api()["enums"][f"ttnn.{name}"]
     ours = {member.name: member.value for member in WRITTEN_HERE[name]}
-    extra = {"GRAYSKULL": 1} if name == "Arch" else {}  # the chip of e150, which the library has dropped
+    extra = {"GRAYSKULL": 1} if name == "Arch" else {}  # the chip of e150, which the library no longer has
     assert ours == recorded | extra

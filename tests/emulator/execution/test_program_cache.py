@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import ttnn_emulator as ttnn
-from ttnn_emulator.hardware.device import MOST_SEEDED
+from ttnn_emulator.hardware.program_cache import MOST_SEEDED
 
 
 def tile(device, *shape: int, dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT) -> ttnn.Tensor:
@@ -81,7 +81,7 @@ def test_entries(device, name: str) -> None:
     assert [after - before for before, after in itertools.pairwise(counts)] == expected
 
 
-def test_tensors_that_the_host_fills_are_no_programs(device) -> None:
+def test_tensors_filled_by_the_host_launch_no_programs(device) -> None:
     device.clear_program_cache()
     ttnn.zeros([32, 32], dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=device)
     ttnn.full([32, 64], 3.0, dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=device)
@@ -89,7 +89,7 @@ def test_tensors_that_the_host_fills_are_no_programs(device) -> None:
     assert device.num_program_cache_entries() == 0
 
 
-def test_a_program_that_is_there_is_no_miss(device) -> None:
+def test_a_cached_program_is_no_miss(device) -> None:
     a, b = tile(device, 32, 64), tile(device, 64, 128)
     ttnn.relu(a)
     device.set_program_cache_misses_allowed(False)
@@ -98,7 +98,7 @@ def test_a_program_that_is_there_is_no_miss(device) -> None:
         ttnn.exp(b)
 
 
-def test_plans_with_seeds_do_not_pile_up(device) -> None:
+def test_the_number_of_seeded_plans_is_bounded(device) -> None:
     device.clear_program_cache()
     for seed in range(1, MOST_SEEDED + 50):
         ttnn.rand([32, 32], device=device, seed=seed)

@@ -1,4 +1,4 @@
-"""Every operation takes the number of a command queue; names of one operation are one object."""
+"""Every operation takes the number of a command queue; aliases of an operation are one object."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CALLS = {
 
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("queue", [{"queue_id": 0}, {"cq_id": 0}, {"queue_id": None}, {"queue_id": ttnn.QueueId(0)}])
-def test_every_call_names_a_queue(tile, name: str, queue: dict) -> None:
+def test_every_call_takes_a_queue(tile, name: str, queue: dict) -> None:
     assert tuple(CALLS[name](tile, **queue).shape) == tuple(CALLS[name](tile).shape)
     assert ttnn.get_current_command_queue_id_for_thread() is None
 
@@ -45,7 +45,7 @@ def test_the_device_must_have_the_queue(tile) -> None:
 
 
 @pytest.mark.parametrize("queue", [{"queue_id": "0"}, {"queue_id": -1}, {"queue_id": 256}, {"queue_id": 0, "cq_id": 0}])
-def test_other_numbers_are_no_queues(tile, queue: dict) -> None:
+def test_other_numbers_are_refused(tile, queue: dict) -> None:
     with pytest.raises(TypeError):
         ttnn.add(tile, tile, **queue)
 
@@ -57,7 +57,7 @@ def test_aliases_are_the_same_object(alias: str, name: str, ending: str) -> None
 
 
 @pytest.mark.parametrize("call", [lambda t: t.nothing, lambda t: t.transformer.nothing, lambda t: t.operations.nothing])
-def test_names_that_the_library_lacks_raise_attribute_errors(call) -> None:
+def test_unknown_names_raise_attribute_errors(call) -> None:
     with pytest.raises(AttributeError):
         call(ttnn)
 

@@ -1,4 +1,4 @@
-"""Seeds of cores: what `ttnn.manual_seed` sets and `ttnn.sampling` uses."""
+"""Seeds of cores, set by `ttnn.manual_seed` and used by `ttnn.sampling`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def numbers(device, *values: int) -> ttnn.Tensor:
     return ttnn.from_torch(torch.tensor(values), dtype=ttnn.uint32, device=device)
 
 
-def test_a_seed_makes_draws_repeat_and_no_seed_goes_on(device, sample) -> None:
+def test_a_seed_repeats_draws_and_without_one_they_continue(device, sample) -> None:
     ttnn.manual_seed(seeds=42, device=device)
     first, second = sample(), sample()
     ttnn.manual_seed(seeds=1, device=device)
@@ -41,7 +41,7 @@ def test_a_seed_makes_draws_repeat_and_no_seed_goes_on(device, sample) -> None:
     assert sample(seed=5) == sample(seed=5) != sample(seed=6)
 
 
-def test_users_have_seeds_of_their_own(device, sample) -> None:
+def test_users_have_separate_seeds(device, sample) -> None:
     ttnn.manual_seed(seeds=3, device=device)
     all_of_3 = sample()
     ttnn.manual_seed(seeds=4, device=device)
@@ -56,7 +56,7 @@ def test_users_have_seeds_of_their_own(device, sample) -> None:
     assert sample() == mapped
 
 
-def test_cores_keep_their_seeds_apart(device, sample) -> None:
+def test_cores_have_separate_generators(device, sample) -> None:
     part = ttnn.CoreRangeSet([ttnn.CoreRange((1, 2), (7, 6))])
     ttnn.manual_seed(seeds=9, device=device, sub_core_grids=part)
     there = sample(sub_core_grids=part)
@@ -64,6 +64,6 @@ def test_cores_keep_their_seeds_apart(device, sample) -> None:
     assert sample() == there
 
 
-def test_seeds_in_a_tensor_take_no_single_user(device) -> None:
+def test_seeds_in_a_tensor_refuse_a_single_user(device) -> None:
     with pytest.raises(RuntimeError, match="user_ids must not be provided as a scalar"):
         ttnn.manual_seed(seeds=numbers(device, 42), device=device, user_ids=7)

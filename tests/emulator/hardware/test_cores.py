@@ -1,4 +1,4 @@
-"""Cores are given as coordinates, tuples or lists; what the library's bindings refuse is refused."""
+"""Cores as coordinates, tuples or lists; other arguments are refused as in the library."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BLOCK = CoreRange((0, 0), (1, 1))
         CoreRange(start=CoreCoord([1, 0]), end=(1, 6)),
     ],
 )
-def test_pairs_stand_for_cores(made: CoreRange) -> None:
+def test_pairs_are_accepted_as_cores(made: CoreRange) -> None:
     assert (made, repr(made)) == (CoreRange(CoreCoord(1, 0), CoreCoord(1, 6)), "[1-0 - 1-6]")
     assert made.contains((1, 3)) and CoreRangeSet([made]).contains([1, 3])
     assert made.start == (1, 0) and hash(made.start) == hash((1, 0))
@@ -30,7 +30,7 @@ def test_pairs_stand_for_cores(made: CoreRange) -> None:
     [[BLOCK], (BLOCK,), {BLOCK}, frozenset({BLOCK}), (each for each in [BLOCK])],
     ids=lambda r: type(r).__name__,
 )
-def test_a_set_of_ranges_comes_from_any_collection_of_them(ranges: object) -> None:
+def test_a_core_range_set_takes_any_collection(ranges: object) -> None:
     assert CoreRangeSet(ranges).ranges() == [BLOCK]  # type: ignore[arg-type]
 
 

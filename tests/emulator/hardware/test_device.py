@@ -27,7 +27,7 @@ def test_boards_open_with_their_grid(name: str) -> None:
         assert device.dram_grid_size().x == find_board(name).dram_banks
 
 
-def test_unknown_board_names_the_known_ones() -> None:
+def test_the_error_of_an_unknown_board_lists_the_boards() -> None:
     with pytest.raises(ttnn.InvalidArgument, match="known boards: e150, n150"):
         ttnn.open_device(device_id=0, board="n151")
 
@@ -55,7 +55,7 @@ def test_addresses_are_those_of_the_real_allocator() -> None:
         assert [tensor.buffer_address() for tensor in in_l1] == [1497088, 1495040, 1492992, 1490944]
 
 
-def test_memory_is_given_back_at_once_and_exactly(device) -> None:
+def test_memory_is_freed_immediately_and_completely(device) -> None:
     def allocated() -> int:
         return ttnn.get_memory_view(device, ttnn.BufferType.DRAM).total_bytes_allocated_per_bank
 
@@ -70,7 +70,7 @@ def test_memory_is_given_back_at_once_and_exactly(device) -> None:
     assert ttnn.get_memory_view(device, ttnn.BufferType.DRAM).peak_bytes_allocated_per_bank >= before + 6 * 2048
 
 
-def test_out_of_memory_names_sizes_and_what_to_do(device) -> None:
+def test_out_of_memory_has_sizes_and_a_hint(device) -> None:
     with pytest.raises(ttnn.OutOfMemory) as caught:
         ttnn.empty(
             (1, 1, 96000, 3200), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=device,
@@ -82,16 +82,16 @@ def test_out_of_memory_names_sizes_and_what_to_do(device) -> None:
     assert "keep it in DRAM" in text
 
 
-def test_shards_on_cores_that_the_board_lacks_are_refused(device) -> None:
+def test_shards_outside_the_core_grid_are_refused(device) -> None:
     grid = ttnn.CoreRangeSet([ttnn.CoreRange(ttnn.CoreCoord(0, 0), ttnn.CoreCoord(9, 9))])
     config = ttnn.MemoryConfig(
         ttnn.TensorMemoryLayout.HEIGHT_SHARDED, ttnn.BufferType.L1, ttnn.ShardSpec(grid, [32, 32])
     )
-    with pytest.raises(ttnn.InvalidArgument, match="reaches beyond the 8 x 8 L1 banks"):
+    with pytest.raises(ttnn.InvalidArgument, match="exceeds the 8 x 8 L1 banks"):
         upload((1, 1, 2560, 32), device, config)
 
 
-def test_use_after_free_says_who_freed_it(device) -> None:
+def test_use_after_free_reports_the_deallocation(device) -> None:
     tensor = upload((32, 32), device)
     ttnn.deallocate(tensor)
     assert not tensor.is_allocated()
@@ -100,15 +100,15 @@ def test_use_after_free_says_who_freed_it(device) -> None:
         ttnn.to_torch(tensor)
 
 
-def test_devices_have_memory_of_their_own_and_do_not_mix() -> None:
+def test_devices_have_separate_memory_and_do_not_mix() -> None:
     with ttnn.open_device(device_id=0) as first, ttnn.open_device(device_id=1) as second:
         one, two = upload((32, 32), first), upload((32, 32), second)
         assert one.buffer_address() == two.buffer_address()
-        with pytest.raises(ttnn.DeviceMismatch, match="live on two devices"):
+        with pytest.raises(ttnn.DeviceMismatch, match="are on two devices"):
             ttnn.add(one, two)
 
 
-def test_a_closed_device_says_so() -> None:
+def test_a_closed_device_raises() -> None:
     device = ttnn.open_device(device_id=0)
     tensor = upload((32, 32), device)
     ttnn.close_device(device)

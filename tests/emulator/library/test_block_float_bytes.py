@@ -1,4 +1,4 @@
-"""Bytes of block floats; the checksums are of the library's own bytes for the same values."""
+"""Bytes of block floats; the checksums are those of the library's bytes for the same values."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def test_packs_and_unpacks_words_as_the_library(bits, row_major, packed, unpacke
     assert zlib.crc32(values.tobytes()) == unpacked
 
 
-def test_refuses_what_the_values_do_not_fill():
-    with pytest.raises(RuntimeError, match="no 128 rows of 64"):
+def test_refuses_a_wrong_number_of_values():
+    with pytest.raises(RuntimeError, match="not 128 rows of 64"):
         ttnn._ttnn.core.tilize_and_pack_bfp8_b(_values(), 128, 64)
     with pytest.raises(RuntimeError):
         ttnn._ttnn.core.tilize_and_pack_bfp8_b(_values(), 64, 64, 32, 8)

@@ -1,4 +1,4 @@
-"""Comparison mode: calls of the slow runtime mode held against their golden functions."""
+"""Comparison mode: calls of the slow runtime mode compared with their golden functions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def tiles(device, *shape):
     return ttnn.from_torch(torch.rand(*shape), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=device)
 
 
-def test_right_results_pass_and_are_recorded(device, tmp_path):
+def test_correct_results_pass_and_are_recorded(device, tmp_path):
     x = tiles(device, 64, 64)
     ttnn.graph.begin_graph_capture(ttnn.graph.RunMode.NORMAL)
     y = ttnn.exp(ttnn.add(x, x))
@@ -44,7 +44,7 @@ def test_right_results_pass_and_are_recorded(device, tmp_path):
     assert len(records["tensors"]) == 4
 
 
-def test_wrong_results_are_refused_or_told(device, monkeypatch, caplog):
+def test_wrong_results_raise_or_are_logged(device, monkeypatch, caplog):
     x = tiles(device, 64, 64)
     monkeypatch.setattr(ttnn.exp, "golden_function", lambda x, **_: -x)
     with pytest.raises(RuntimeError, match="PCC"):

@@ -1,4 +1,4 @@
-"""`ttnn.Config` and what else the fixtures of the library's own tests use."""
+"""`ttnn.Config` and other names used by the fixtures of the library's tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 import ttnn_emulator as ttnn
 
 
-def test_a_copy_of_a_config_is_its_own() -> None:
+def test_a_copy_of_a_config_is_independent() -> None:
     original = ttnn.Config()
     copy = ttnn.Config(original)
     copy.report_name = "x"
@@ -18,7 +18,7 @@ def test_a_copy_of_a_config_is_its_own() -> None:
     assert str(copy.report_path).startswith("generated/ttnn/reports/x_")
 
 
-def test_names_of_reports_become_names_of_folders() -> None:
+def test_report_folders_are_named_after_reports() -> None:
     config = ttnn.Config()
     config.report_name = "tests/ttnn/a.py::test[x=1]: 2026 (UTC)"
     assert config.report_path.name.startswith("tests_ttnn_a_py_test_x_1_2026_utc_")
@@ -28,7 +28,7 @@ REFUSED = [("enable_logging", 1), ("cache_path", None), ("comparison_mode_pcc", 
 
 
 @pytest.mark.parametrize("name, value", REFUSED)
-def test_values_of_another_kind_are_refused(name, value) -> None:
+def test_values_of_another_type_are_refused(name, value) -> None:
     with pytest.raises(TypeError, match=name):
         setattr(ttnn.Config(), name, value)
 
@@ -53,14 +53,14 @@ def test_settings_survive_a_file(tmp_path) -> None:
     assert repr(read) == repr(config)
 
 
-def test_the_config_in_force_is_the_one_assigned(monkeypatch) -> None:
+def test_the_assigned_config_is_used(monkeypatch) -> None:
     monkeypatch.setattr(ttnn, "CONFIG", ttnn.Config(ttnn.CONFIG))
     with ttnn.manage_config("report_name", "here"):
         assert ttnn.CONFIG.report_name == pathlib.Path("here")
     assert ttnn.CONFIG.report_name is None
 
 
-def test_comparison_records_are_kept_until_reset() -> None:
+def test_comparison_records_are_stored_until_reset() -> None:
     ttnn.graph.record_tensor_comparison_data(tensors=[{"tensor_id": 1}, {"tensor_id": 1}])
     assert ttnn.graph.has_comparison_records()
     ttnn.graph.reset_comparison_records_data()
@@ -82,7 +82,7 @@ def test_the_cluster_and_its_mesh(monkeypatch) -> None:
     assert system.get_device_id(ttnn.MeshCoordinate(1, 0)) == 4
 
 
-def test_submeshes_are_remembered() -> None:
+def test_a_mesh_lists_its_submeshes() -> None:
     mesh = ttnn.open_mesh_device(ttnn.MeshShape(1, 2))
     part = mesh.create_submesh(ttnn.MeshShape(1, 1))
     assert mesh.get_submeshes() == [part]

@@ -1,4 +1,4 @@
-"""What operations give, asked of their parameters and tensors without a call."""
+"""Output specs of operations from their parameters and tensors, without a call."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_defaults_of_a_matmul_are_filled_in(device):
     assert not matmul(a, tiles(device, 2, 96, 128))[0].bcast_batch
 
 
-def test_a_matmul_tells_its_outputs(device):
+def test_output_specs_of_a_matmul(device):
     params, inputs = matmul(tiles(device, 2, 64, 96), tiles(device, 96, 128), output_mem_config=ttnn.L1_MEMORY_CONFIG)
     (spec,) = ttnn.MatmulDeviceOperation.compute_output_specs(params, inputs)
     (made,) = ttnn.MatmulDeviceOperation.create_output_tensors(params, inputs)
@@ -73,11 +73,11 @@ def test_parameters_without_defaults_are_refused(device):
         ttnn.MatmulDeviceOperation.compute_output_specs(ttnn.MatmulParams(), inputs)
 
 
-def test_a_layer_norm_tells_its_output(device):
+def test_output_spec_of_a_layer_norm(device):
     params = ttnn.LayerNormParams()
     params.output_mem_config = ttnn.L1_MEMORY_CONFIG
     params.program_config = ttnn.LayerNormDefaultProgramConfig()
-    params.dtype = ttnn.float32  # which only sharded programs follow
+    params.dtype = ttnn.float32  # which only sharded programs use
     inputs = ttnn.LayerNormInputs(tiles(device, 2, 64, 96))
     made = ttnn.LayerNormDeviceOperation.create_output_tensors(params, inputs)
     assert (tuple(made.shape), made.dtype) == ((2, 64, 96), ttnn.bfloat16)

@@ -1,4 +1,4 @@
-"""Sub-devices, numbers of cores, global circular buffers, reports of buffers: as the library on mock cards."""
+"""Sub-devices, core numbering, global circular buffers, buffer reports: as the library on mock cards."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def part(*corners: int) -> ttnn.SubDevice:
     return ttnn.SubDevice([ttnn.CoreRangeSet([cores])])
 
 
-def test_a_loaded_manager_keeps_the_lowest_bytes_of_l1(device) -> None:
+def test_a_loaded_manager_reserves_the_lowest_bytes_of_l1(device) -> None:
     memory = device.memory(ttnn.BufferType.L1)
     before = memory.largest_free
     manager = device.create_sub_device_manager([part(0, 0, 3, 3), part(4, 4, 4, 4)], 3200)
@@ -51,7 +51,7 @@ def test_numbers_of_cores(device) -> None:
     assert str(by_bank[11]) == "4-5"
 
 
-def test_global_circular_buffers_take_room(device) -> None:
+def test_global_circular_buffers_allocate_l1(device) -> None:
     one = ttnn.CoreRangeSet([ttnn.CoreRange(ttnn.CoreCoord(3, 3), ttnn.CoreCoord(4, 4))])
     made = ttnn.create_global_circular_buffer(device, [(ttnn.CoreCoord(1, 1), one)], 3200)
     assert device.memory(ttnn.BufferType.L1).allocated == 3392
@@ -90,7 +90,7 @@ def test_dispatch_follows_the_board(monkeypatch) -> None:
 
 
 @pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="needs shared memory in /dev/shm")
-def test_a_channel_counts_what_was_not_read() -> None:
+def test_a_channel_counts_unread_events() -> None:
     name = f"/ttnn_emulator_channel_{os.getpid()}"
     owner = ttnn.InterProcessCounterChannel(name)
     owner.inject(10)

@@ -1,4 +1,4 @@
-"""An operation's torch twin, and the operation computed by it."""
+"""Golden functions, and operations computed by them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import torch
 
 import ttnn_emulator as ttnn
 from ttnn_emulator.execution.operation_table import OPERATIONS
-from ttnn_emulator.golden_functions import TWINS
+from ttnn_emulator.golden_functions import GOLDEN_FUNCTIONS
 
 
-def test_every_twin_belongs_to_an_operation() -> None:
-    assert set(TWINS) <= set(OPERATIONS)
+def test_every_golden_function_belongs_to_an_operation() -> None:
+    assert set(GOLDEN_FUNCTIONS) <= set(OPERATIONS)
 
 
-def test_a_fallback_computes_on_the_host_and_puts_the_result_back(device) -> None:
+def test_a_fallback_computes_on_the_host_and_returns_a_device_tensor(device) -> None:
     values = torch.arange(64.0).reshape(8, 8)
     x = ttnn.from_torch(values, dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=device)
     y = ttnn.get_fallback_function(ttnn.reshape)(x, (4, 16))
@@ -22,7 +22,7 @@ def test_a_fallback_computes_on_the_host_and_puts_the_result_back(device) -> Non
     assert torch.equal(ttnn.to_torch(y).float(), values.reshape(4, 16))
 
 
-def test_an_operation_without_a_twin_says_so() -> None:
+def test_an_operation_without_a_golden_function_raises() -> None:
     with pytest.raises(ttnn.NotEmulated, match=r"ttnn\.conv2d"):
         ttnn.get_golden_function(ttnn.conv2d)
 
@@ -62,7 +62,7 @@ X = torch.tensor([-2.0, -0.5, 0.0, 1.5])
         ("concat", ([X[:2], X[2:]],), {"dim": 0}, X.tolist()),
     ],
 )
-def test_golden_functions_compute_and_ignore_the_rest(device, name: str, arguments, options, expected) -> None:
+def test_golden_functions_ignore_unused_arguments(device, name: str, arguments, options, expected) -> None:
     golden = ttnn.get_golden_function(getattr(ttnn, name))
     assert golden is getattr(ttnn, name).golden_function
     result = golden(*arguments, **options, device=device, memory_config=ttnn.DRAM_MEMORY_CONFIG)
@@ -77,7 +77,7 @@ def test_activations_and_dtypes_of_binary_golden_functions() -> None:
     assert golden(X, 1.0, dtype=ttnn.int32).dtype is torch.int32
 
 
-def test_in_place_comparisons_keep_the_dtype_of_what_they_write() -> None:
+def test_in_place_comparisons_keep_the_dtype_of_their_output() -> None:
     values = X.clone()
     assert ttnn.get_golden_function(ttnn.lt_)(values, 0.0) is values
     assert values.tolist() == [1.0, 1.0, 0.0, 0.0]

@@ -1,4 +1,4 @@
-"""Golden functions of images against their definitions."""
+"""Golden functions of images compared with their definitions."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import ttnn_emulator as ttnn
 
 @pytest.mark.parametrize("turns", (1, 2, 3))
 @pytest.mark.parametrize("mode", ("nearest", "bilinear"))
-def test_quarter_turns(turns: int, mode: str) -> None:
+def test_rotations_by_90_degrees(turns: int, mode: str) -> None:
     image = torch.rand(2, 5, 5, 3, generator=torch.Generator().manual_seed(0))
     made = ttnn.get_golden_function(ttnn.rotate)(image, 90.0 * turns, interpolation_mode=mode)
     assert torch.allclose(made, image.rot90(turns, (1, 2)), atol=1e-5)
 
 
-def test_what_nothing_comes_to_lie_on_is_filled() -> None:
+def test_uncovered_pixels_are_filled() -> None:
     made = ttnn.operations.pool.golden_rotate(torch.zeros(1, 8, 8, 1), 45.0, fill=3.0)
     assert made[0, 0, 0, 0] == 3.0 and made[0, 4, 4, 0] == 0.0
 

@@ -1,4 +1,4 @@
-"""Captures to files, the calls of Python beside them, and graphs as JSON and pictures."""
+"""Captures to files with the Python calls, and graphs as JSON and diagrams."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def captured(device, path):
     return nodes, json.loads(path.read_text()), json.loads(path.with_suffix(".python_io.json").read_text()), kept
 
 
-def test_files_hold_devices_and_buffers(device, tmp_path):
+def test_files_contain_devices_and_buffers(device, tmp_path):
     nodes, report, _, kept = captured(device, tmp_path / "report.json")
     assert report["version"] == GRAPH.REPORT_VERSION and report["graph"] == nodes
     assert {entry["arch"] for entry in report["devices"]} == {"WORMHOLE_B0"}
@@ -37,7 +37,7 @@ def test_files_hold_devices_and_buffers(device, tmp_path):
     assert json.loads(tensor["device_tensors"])[0]["address"] == kept.buffer_address() == tensor["address"]
 
 
-def test_calls_lie_beside_the_graph(device, tmp_path):
+def test_calls_are_written_beside_the_graph(device, tmp_path):
     _, _, calls, kept = captured(device, tmp_path / "report.json")
     assert [call["name"] for call in calls] == ["ttnn.ones", "ttnn.add"]
     assert calls[1]["input_tensor_ids"] == calls[0]["output_tensor_ids"]
@@ -45,7 +45,7 @@ def test_calls_lie_beside_the_graph(device, tmp_path):
     assert "python_stack_trace" not in calls[0]
 
 
-def test_full_captures_know_lines_and_pages(device, tmp_path):
+def test_full_captures_have_stack_traces_and_pages(device, tmp_path):
     path = tmp_path / "report.json"
     with GRAPH.full_graph_capture(str(path)):
         kept = ttnn.ones([64, 64], layout=ttnn.TILE_LAYOUT, device=device, memory_config=ttnn.L1_MEMORY_CONFIG)
@@ -58,7 +58,7 @@ def test_full_captures_know_lines_and_pages(device, tmp_path):
 
 
 @pytest.mark.parametrize("setting", ["enable_graph_python_stack_traces", "enable_detailed_tensor_report"])
-def test_settings_ask_for_lines(setting):
+def test_settings_enable_stack_traces(setting):
     with ttnn.manage_config(setting, True):
         GRAPH.begin_graph_capture(NORMAL)
         assert GRAPH.is_python_stack_trace_enabled()
@@ -76,7 +76,7 @@ def test_failed_calls_keep_their_error(device):
     assert "error" in records[-1] and "error" not in records[0]
 
 
-def test_records_can_be_made_by_hand():
+def test_records_can_be_written_manually():
     GRAPH.begin_graph_capture(NORMAL)
     GRAPH.record_python_operation("ttnn.mine", (torch.zeros(2, 3), [1, 2]), {"dim": None})
     GRAPH.store_captured_graph("a graph")
@@ -102,7 +102,7 @@ def test_arguments_become_json():
 
 
 def test_graphs_are_drawn(device):
-    pytest.importorskip("graphviz", reason="the pictures are drawn by the package graphviz, which is optional")
+    pytest.importorskip("graphviz", reason="diagrams need the optional package graphviz")
     GRAPH.begin_graph_capture(NORMAL)
     ttnn.ones([64, 64], layout=ttnn.TILE_LAYOUT, device=device)
     drawn = GRAPH.visualize(GRAPH.end_graph_capture())
@@ -111,7 +111,7 @@ def test_graphs_are_drawn(device):
         GRAPH.visualize([], file_name="graph.txt")
 
 
-def test_functions_of_ones_own_are_in_the_graph(device):
+def test_user_defined_functions_are_in_the_graph(device):
     GRAPH.begin_graph_capture(NORMAL)
     GRAPH.track_function_start("mine")
     ttnn.ones([32, 32], layout=ttnn.TILE_LAYOUT, device=device)

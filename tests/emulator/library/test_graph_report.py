@@ -1,4 +1,4 @@
-"""Captured graphs as databases, and the fixture that makes them of tests."""
+"""Captured graphs as databases, and the fixture that writes them for tests."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def rows(device, tmp_path):
     kept.deallocate()
 
 
-def test_calls_of_python_are_operations(rows):
+def test_outermost_calls_are_operations(rows):
     names = ["ttnn.ones", "ttnn.add", "ttnn.mish", "ttnn.deallocate"]
     assert [(number, name) for number, name, *_ in rows("operations")] == list(enumerate(names, 1))
     assert len(rows("captured_graph")) == len(rows("stack_traces")) == len(rows("nodes")) == 4
@@ -51,7 +51,7 @@ def test_tensors_connect_operations(rows):
     assert lives[1] == (2, 4)
 
 
-def test_buffers_and_their_pages_are_there_after_each_call(rows):
+def test_buffers_and_pages_are_recorded_after_each_call(rows):
     held = [(operation, kind) for operation, _, _, _, kind, *_ in rows("buffers")]
     assert held[0] == (1, 0) and (3, 1) in held
     assert sum(pages for *_, pages, _, _ in rows("buffer_chunks")) >= 4
@@ -69,7 +69,7 @@ def test_buffers_and_their_pages_are_there_after_each_call(rows):
         ("", ""),
     ],
 )
-def test_remotes_lose_their_secrets(url, kept):
+def test_remote_urls_lose_credentials(url, kept):
     assert REPORT.sanitize_git_remote_url(url) == kept
 
 
@@ -101,7 +101,7 @@ def test_a_fixture_captures_a_test(device, tmp_path):
     kept.deallocate()
 
 
-def test_comparisons_are_kept(tmp_path):
+def test_comparisons_are_stored(tmp_path):
     record = {"tensor_id": 1, "golden_tensor_id": 2, "matches": True, "desired_pcc": 0.9, "actual_pcc": 0.95}
     ttnn.graph.record_tensor_comparison_data(local_tensor_comparison_records=[record])
     ttnn.graph.flush_comparison_records_to_db(tmp_path)

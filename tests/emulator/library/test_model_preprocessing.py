@@ -38,7 +38,7 @@ def test_a_model_becomes_a_tree_of_tensors_that_compute_the_same(device) -> None
     assert torch.corrcoef(torch.stack([ours.flatten(), theirs.flatten()]))[0, 1] > 0.999
 
 
-def test_what_is_not_to_be_converted_stays_torch_and_a_custom_rule_wins() -> None:
+def test_unconverted_parameters_stay_torch_and_a_custom_rule_has_priority() -> None:
     parameters = preprocessing.preprocess_model_parameters(
         initialize_model=Block,
         convert_to_ttnn=lambda model, name: not name.startswith("steps"),

@@ -1,4 +1,4 @@
-"""Arguments of modules that are found by running a model, and parameters kept in files."""
+"""Arguments of modules inferred by running a model, and parameters stored in files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Net(torch.nn.Module):
         return self.rest(self.pool(self.first(x)))
 
 
-def test_arguments_are_nested_as_the_calls_are() -> None:
+def test_arguments_are_nested_like_the_calls() -> None:
     found = infer_ttnn_module_args(model=Net(), run_model=lambda model: model(torch.rand(2, 3, 16, 12)), device=None)
     assert isinstance(found.first, Conv2dArgs) and found.first.padding == (1, 1)
     assert (found.pool.input_channels, found.pool.input_height, found.pool.input_width) == (8, 16, 12)

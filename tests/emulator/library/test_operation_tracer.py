@@ -33,7 +33,7 @@ def written(folder) -> list[dict]:
     return [json.loads(path.read_text(encoding="utf-8")) for path in files]
 
 
-def test_calls_are_written_in_the_slow_mode_alone(folder, device):
+def test_calls_are_written_in_slow_mode_only(folder, device):
     x = ttnn.ones([32, 32], layout=ttnn.TILE_LAYOUT, device=device)
     assert written(folder) == []
     with ttnn.manage_config("enable_fast_runtime_mode", False):
@@ -66,7 +66,7 @@ def test_flags_can_be_set_by_name(device, tmp_path, monkeypatch):
     assert len(written(tmp_path)) == 1
 
 
-def test_functions_of_ones_own_are_written(folder):
+def test_custom_functions_are_written(folder):
     double = TRACER.wrap_function_for_tracing(lambda x, *, by: x * by, "mine.times")
     assert double(3, by=2) == 6
     (call,) = written(folder)

@@ -1,4 +1,4 @@
-"""Parameters of models are kept in files that hold no code, whole or not at all."""
+"""Parameters of models are stored atomically in files without code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def parameters() -> ParameterDict:
     return ParameterDict({"weight": torch.ones(2), "pool": pool, "layers": layers})
 
 
-def test_what_was_kept_is_read(tmp_path: pathlib.Path) -> None:
+def test_stored_parameters_are_read(tmp_path: pathlib.Path) -> None:
     folder = tmp_path / "model" / "a"
     cached(folder, "1", parameters)
     read = cached(folder, "1", lambda: pytest.fail("it is kept"))
@@ -28,24 +28,24 @@ def test_what_was_kept_is_read(tmp_path: pathlib.Path) -> None:
     assert read["layers"][0]["weight"].shape == (1,)
 
 
-def test_an_interrupted_write_leaves_what_was_there(tmp_path: pathlib.Path) -> None:
+def test_an_interrupted_write_keeps_the_old_files(tmp_path: pathlib.Path) -> None:
     folder = tmp_path / "a"
     cached(folder, "1", parameters)
-    with pytest.raises(RuntimeError, match="not kept in files"):
+    with pytest.raises(RuntimeError, match="cannot be stored in files"):
         cached(folder, "2", lambda: ParameterDict({"weight": torch.ones(2), "odd": object()}))
     assert [each.name for each in tmp_path.iterdir()] == ["a"]
     assert torch.equal(cached(folder, "1", parameters)["weight"], torch.ones(2))
 
 
-class Harmful:
+class Malicious:
     def __reduce__(self):
         return (pytest.fail, ("a file ran code",))
 
 
 @pytest.mark.parametrize("name", ["weight.pt", "pool.max_pool2d_module_args"])
-def test_a_file_cannot_bring_code(name: str, tmp_path: pathlib.Path) -> None:
+def test_a_file_cannot_run_code(name: str, tmp_path: pathlib.Path) -> None:
     folder = tmp_path / "a"
     cached(folder, "1", parameters)
-    (folder / name).write_bytes(pickle.dumps(Harmful()))
+    (folder / name).write_bytes(pickle.dumps(Malicious()))
     with pytest.raises((pickle.UnpicklingError, ValueError, RuntimeError)):
         cached(folder, "1", parameters)

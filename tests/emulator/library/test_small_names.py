@@ -1,4 +1,4 @@
-"""Names of the library that few scripts use: members of small classes, pictures of meshes, timings, delays."""
+"""Rarely used names of the library: members of small classes, diagrams of meshes, timings, delays."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def tiles(device, *shape, dtype=ttnn.bfloat16):
     return ttnn.from_torch(torch.randn(*shape), dtype=dtype, layout=ttnn.TILE_LAYOUT, device=device)
 
 
-def test_cores_go_through_json():
+def test_cores_round_trip_through_json():
     core, cores = ttnn.CoreCoord(1, 2), CORES.ranges()[0]
     assert core.to_json() == '{"x":1,"y":2}'
     assert ttnn.CoreCoord.from_json(core.to_json()) == core
@@ -37,7 +37,7 @@ def test_numbers_of_cores_are_read_as_32_bits():
 
 
 @pytest.mark.parametrize("text", ['{"x":1}', "5", "{", '{"x":"1","y":2}', '{"x":true,"y":2}'])
-def test_what_is_no_core_is_refused(text):
+def test_invalid_cores_are_refused(text):
     with pytest.raises(RuntimeError):
         ttnn.CoreCoord.from_json(text)
 
@@ -67,7 +67,7 @@ def test_meshes_have_views(device):
     assert ttnn.MeshCoordinate(1, 2, 3).dims() == 3
 
 
-def test_mappers_tell_their_config(device):
+def test_mappers_have_their_config(device):
     config = ttnn.ShardTensorToMesh(device, dim=0).config()
     assert repr(config) == "MeshMapperConfig(placements: [PlacementShard(0)], mesh_shape_override=MeshShape([1]))"
 
@@ -91,7 +91,7 @@ def test_softmax_takes_its_strategy(device, strategy):
 
 
 @pytest.mark.parametrize("shape", [(64, 96), (2, 3, 17, 40)])
-def test_both_kernels_untilize_alike(device, shape):
+def test_both_untilize_kernels_agree(device, shape):
     x = tiles(device, *shape)
     expected = ttnn.to_torch(x)
     native = DATA_MOVEMENT.untilize_force_native(x)
@@ -112,7 +112,7 @@ def test_untilize_falls_back_to_the_native_kernel(device):
         DATA_MOVEMENT.untilize_force_codegen(x)
 
 
-def test_deallocated_buffers_leave_their_room(device):
+def test_deallocated_buffers_free_their_memory(device):
     x = tiles(device, 64, 64)
     ttnn.device.DeallocateBuffers(device)
     assert ttnn.get_memory_view(device, ttnn.BufferType.DRAM).total_bytes_allocated_per_bank == 0
@@ -138,7 +138,7 @@ def test_the_cluster_is_written_to_a_file():
     assert "  0: wormhole_b0" in path.read_text(encoding="utf-8").splitlines()
 
 
-def test_pictures_show_shards(device, capsys):
+def test_diagrams_show_shards(device, capsys):
     ttnn.visualize_mesh_device(device)
     ttnn.visualize_tensor(tiles(device, 64, 96))
     ttnn.visualize_system_mesh()

@@ -1,4 +1,4 @@
-"""Questions about buffers and spread of a tensor, and parameters of group norms."""
+"""Queries on buffers and the distribution of a tensor, and parameters of group norms."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import torch
 import ttnn_emulator as ttnn
 
 
-def test_padding_is_read_too() -> None:
+def test_padding_is_read() -> None:
     host = ttnn.from_torch(torch.ones(5, 33), layout=ttnn.TILE_LAYOUT)
     padded = host.to_torch_with_padded_shape()
     assert list(padded.shape) == [32, 64] and padded.sum() == 5 * 33
 
 
-def test_facts_about_buffers(device) -> None:
+def test_buffer_queries(device) -> None:
     tensor = ttnn.from_torch(torch.ones(32, 32), layout=ttnn.TILE_LAYOUT, device=device)
     view = ttnn.reshape(tensor, [1, 32, 32])
     assert tensor.buffer_unique_id() == view.buffer_unique_id() != ttnn.relu(tensor).buffer_unique_id()

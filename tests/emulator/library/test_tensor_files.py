@@ -1,4 +1,4 @@
-"""Files of tensors that share one buffer."""
+"""Files of tensors that share a buffer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _fused(device=None):
 
 
 @pytest.mark.parametrize("on_device", [False, True])
-def test_views_come_back_from_a_file(tmp_path, device, on_device):
+def test_views_round_trip_through_a_file(tmp_path, device, on_device):
     views = {"a": _view(_fused(device)), "b": None}
     views["b"] = _view(views["a"].fused_tensor, byte_offset=0, dtype=ttnn.bfloat16)
     path = str(tmp_path / "views.overlappedtensorbin")
@@ -47,7 +47,7 @@ def test_refuses_other_files_and_views(tmp_path):
         dump(str(tmp_path / "views.tensorbin"), {"a": _view(_fused())})
     with pytest.raises(RuntimeError, match="at least one"):
         dump(str(tmp_path / "views.overlappedtensorbin"), {})
-    with pytest.raises(RuntimeError, match="another fused tensor"):
+    with pytest.raises(RuntimeError, match="different fused tensor"):
         dump(str(tmp_path / "views.overlappedtensorbin"), {"a": _view(_fused()), "b": _view(_fused())})
 
 

@@ -1,4 +1,4 @@
-"""`ttnn.tracer`: calls of torch and ttnn as graphs, as code and as pictures, in the slow runtime mode."""
+"""`ttnn.tracer`: torch and ttnn calls as graphs, code and diagrams, in the slow runtime mode."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_fast_mode_does_not_trace():
         TRACER.enable_tracing()
 
 
-def test_calls_of_ttnn_are_nodes(device):
+def test_ttnn_calls_are_nodes(device):
     with TRACER.trace():
         x = torch.randint(0, 100, (4, 64))
         x = ttnn.reshape(ttnn.from_torch(x), (2, 4, 32))
@@ -53,7 +53,7 @@ def test_results_are_those_without_a_trace(device):
 
 
 def evaluate(graph, known):
-    """What the graph computes, from its own nodes."""
+    """Compute the graph from its nodes."""
     for node in networkx.topological_sort(graph):
         edges = sorted(graph.in_edges(node, data=True), key=lambda edge: edge[2]["sink_input_index"])
         inputs = [known[source] for source, *_ in edges]
@@ -85,7 +85,7 @@ def test_flat_graphs_can_be_computed():
     assert torch.allclose(evaluate(flat, {x.node: x})[y.node], y)
 
 
-def test_modules_have_graphs_of_their_own():
+def test_modules_have_their_own_graphs():
     net = model()
     with TRACER.trace():
         y = net(torch.rand(3, 4))
@@ -98,7 +98,7 @@ def test_modules_have_graphs_of_their_own():
     ]
 
 
-def test_parameters_made_under_a_trace_are_leaves():
+def test_parameters_created_during_tracing_are_leaves():
     with TRACER.trace():
         weight = torch.nn.Linear(4, 8).weight
     assert isinstance(weight, torch.nn.Parameter) and weight.is_leaf and weight.grad_fn is None
@@ -116,7 +116,7 @@ def test_graphs_become_code(device):
 
 @pytest.mark.parametrize("options", [{}, {"show_modules": False}, {"max_depth": 1, "verbose": True}])
 def test_graphs_are_drawn(device, options, monkeypatch):
-    pytest.importorskip("graphviz", reason="the pictures are drawn by the package graphviz, which is optional")
+    pytest.importorskip("graphviz", reason="diagrams need the optional package graphviz")
     monkeypatch.setattr("shutil.which", lambda _: "/usr/bin/dot")
     net = model()
     with TRACER.trace():

@@ -29,7 +29,7 @@ def test_padding_to_tiles(name, shape, padded) -> None:
     assert torch.isclose(made.sum(), values.sum())
 
 
-def test_convolutions_as_products() -> None:
+def test_convolutions_as_matrix_products() -> None:
     image, weights = torch.rand(2, 3, 6, 5), torch.rand(4, 3, 3, 3)
     rows = utils.convert_act_2d_matrix(image, 3, 3, 2, 1, 1, 1)
     matrix = utils.convert_weights_2d_matrix(weights, [4, 3, 3, 3])
@@ -37,7 +37,7 @@ def test_convolutions_as_products() -> None:
     assert torch.allclose((rows @ matrix)[0].transpose(1, 2).reshape(out.shape), out, atol=1e-5)
 
 
-def test_small_questions() -> None:
+def test_small_functions() -> None:
     assert utils._nearest_32(33) == 64 and utils.roundup32(1) == 32 and utils.float_to_bits(1.0) == 0x3F800000
     assert utils.find_closest_largest_divisor(12, 5) == 4
     assert utils.is_close(torch.ones(4), torch.ones(4) * 1.01)
@@ -45,7 +45,7 @@ def test_small_questions() -> None:
         assert utils.tilize_to_list(torch.ones(2)) == [1.0, 1.0]
 
 
-def test_fallback_operations_come_back_to_the_device(device) -> None:
+def test_fallback_operations_return_device_tensors(device) -> None:
     values = torch.rand(1, 1, 32, 64).bfloat16()
     tensor = ttnn.from_torch(values, layout=ttnn.TILE_LAYOUT, device=device)
     moved = fallback.reshape(tensor, 1, 2, 32, 32)

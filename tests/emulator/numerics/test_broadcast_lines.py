@@ -1,4 +1,4 @@
-"""Arithmetic of two operands line by line: torch's with denormals as zero, whatever the shapes."""
+"""Binary arithmetic by lines equals torch's with denormals as zero, for any shapes."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ SPECIAL = torch.tensor([0.0, -0.0, float("inf"), float("-inf"), float("nan"), 1e
 def pairs_of_shapes(draw):
     """Two shapes that broadcast."""
     whole = draw(st.lists(st.integers(1, 7), max_size=4))
-    made = []
+    result = []
     for _ in range(2):
         kept = [size if draw(st.booleans()) else 1 for size in whole]
-        made.append(tuple(kept[draw(st.integers(0, len(kept))) :]))
-    return made
+        result.append(tuple(kept[draw(st.integers(0, len(kept))) :]))
+    return result
 
 
-def _wanted(kind, a, b):
+def _expected(kind, a, b):
     return without_denormals(KINDS[kind](without_denormals(a), without_denormals(b)))
 
 
@@ -42,9 +42,9 @@ def _wanted(kind, a, b):
 def test_any_shapes(shapes, kind, seed):
     torch.manual_seed(seed)
     a, b = (torch.randn(shape) * 10.0 ** torch.randint(-30, 8, shape) for shape in shapes)
-    made = broadcast_lines.join_closely(kind, a, b)
-    assert made.shape == torch.broadcast_shapes(*shapes)
-    assert torch.equal(made, _wanted(kind, a, b))
+    result = broadcast_lines.join_closely(kind, a, b)
+    assert result.shape == torch.broadcast_shapes(*shapes)
+    assert torch.equal(result, _expected(kind, a, b))
 
 
 SHAPES = [
@@ -62,10 +62,10 @@ SHAPES = [
 @pytest.mark.parametrize("kind", KINDS)
 def test_lines_are_shared_among_threads(shapes, kind):
     a, b = (torch.randn(shape) for shape in shapes)
-    assert torch.equal(broadcast_lines.join_closely(kind, a, b), _wanted(kind, a, b))
+    assert torch.equal(broadcast_lines.join_closely(kind, a, b), _expected(kind, a, b))
 
 
-def test_operands_may_lie_in_any_order():
+def test_operands_with_any_strides():
     a, b = torch.randn(40, 30).t(), torch.randn(40, 1).t()
     assert torch.equal(broadcast_lines.join_closely(ADD, a, b), a + b)
 
@@ -78,11 +78,11 @@ def test_empty():
 def test_special_values(kind):
     a, b = torch.meshgrid(SPECIAL, SPECIAL, indexing="ij")
     torch.testing.assert_close(
-        broadcast_lines.join_closely(kind, a, b), _wanted(kind, a, b), rtol=0, atol=0, equal_nan=True
+        broadcast_lines.join_closely(kind, a, b), _expected(kind, a, b), rtol=0, atol=0, equal_nan=True
     )
 
 
 def test_a_product_for_16_bits_is_rounded_half_away_from_zero():
     a, b = torch.randn(50, 60), torch.randn(50, 1)
-    wanted = round_bf16_half_away(_wanted(MULTIPLY, a, b))
-    assert torch.equal(broadcast_lines.multiply_closely(a, b, fp32=False), wanted)
+    expected = round_bf16_half_away(_expected(MULTIPLY, a, b))
+    assert torch.equal(broadcast_lines.multiply_closely(a, b, fp32=False), expected)

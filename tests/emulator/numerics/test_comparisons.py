@@ -1,4 +1,4 @@
-"""Comparisons with constants: the sign of a difference, whether it is computed or not."""
+"""Comparisons with constants: the sign of the difference, whether or not it is computed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SIGNS = {
 
 @pytest.mark.parametrize("constant", CONSTANTS)
 def test_the_sign_of_the_difference(constant: float) -> None:
-    """For every exponent and sign with some mantissas, all that is near the constant, infinities and NaN."""
+    """All exponents and signs with some mantissas, values near the constant, infinities and NaN."""
     upper = np.arange(1 << 16, dtype=np.uint32) << 16
     near = (np.arange(-100, 100) + int(bits(np.float32(constant)).view(np.uint32))).astype(np.uint32)
     patterns = np.concatenate([upper, upper | 1, upper | 0xFFFF, near, near ^ np.uint32(0x80000000)])

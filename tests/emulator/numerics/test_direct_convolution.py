@@ -1,4 +1,4 @@
-"""Small convolutions in loops of our own: torch's results, rounded once, whoever's threads do them."""
+"""Convolutions in compiled loops equal torch's results rounded once, on any threads."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from ttnn_emulator.numerics.native.instruction_set import MULTIPLIES_FAST
 from ttnn_emulator.numerics.native.worker_threads import WORKERS
 from ttnn_emulator.numerics.programs.convolution.direct import LEAST_USE, DirectConvolution, convolve_pieces
 
-pytestmark = pytest.mark.skipif(not MULTIPLIES_FAST, reason="this processor takes torch's convolutions")
+pytestmark = pytest.mark.skipif(not MULTIPLIES_FAST, reason="this processor lacks the vector instructions")
 
 
 def convolution(
     batch=1, height=8, width=PIXELS, depth=3, kernel=(3, 3), stride=(1, 1), rows_apart=1, channels=COLUMNS, narrow=False
 ):
-    """One whose output has `height` lines of `width` pixels."""
+    """A convolution whose output has `height` lines of `width` pixels."""
     images = (
         batch,
         (height - 1) * stride[0] + (kernel[0] - 1) * rows_apart + 1,
@@ -44,22 +44,22 @@ def operands(how: DirectConvolution, seed: int = 0) -> tuple[torch.Tensor, torch
 
 
 def convolved(how: DirectConvolution, images: Any, filters: Any, bias: Any, relu: bool = False) -> torch.Tensor:
-    made = torch.full((how.images[0] * how.size[0] * how.size[1], how.channels), torch.nan)
+    result = torch.full((how.images[0] * how.size[0] * how.size[1], how.channels), torch.nan)
     packed = how.packed(filters.permute(2, 3, 1, 0).reshape(-1, how.channels))
-    how.binding(images, packed, bias, made, RELU if relu else ROUNDED)()
-    return made
+    how.binding(images, packed, bias, result, RELU if relu else ROUNDED)()
+    return result
 
 
 def by_torch(how: DirectConvolution, images: Any, filters: Any, bias: Any, relu: bool = False) -> torch.Tensor:
     seen = images.permute(0, 3, 1, 2).double()
     last = None if bias is None else bias.double()
-    made = functional.conv2d(seen, filters.double(), last, stride=how.stride, dilation=how.dilation)
-    made = made.permute(0, 2, 3, 1).reshape(-1, how.channels)
-    return made.relu() if relu else made
+    result = functional.conv2d(seen, filters.double(), last, stride=how.stride, dilation=how.dilation)
+    result = result.permute(0, 2, 3, 1).reshape(-1, how.channels)
+    return result.relu() if relu else result
 
 
 def assert_rounded(got: torch.Tensor, want: torch.Tensor) -> None:
-    """Values of bfloat16 that are as near as one rounding allows."""
+    """bfloat16 values within one rounding of the reference."""
     assert torch.equal(got, got.bfloat16().float())
     assert ((got - want).abs() <= want.abs() * 2**-8 + 1e-4).all()
 
@@ -77,7 +77,7 @@ def assert_rounded(got: torch.Tensor, want: torch.Tensor) -> None:
     biased=st.booleans(),
     narrow=st.booleans(),
 )
-def test_results_are_torchs(batch, height, width, depth, kernel, stride, rows_apart, panels, relu, biased, narrow):
+def test_results_equal_torchs(batch, height, width, depth, kernel, stride, rows_apart, panels, relu, biased, narrow):
     how = convolution(batch, height, width, depth, kernel, stride, rows_apart, panels * COLUMNS, narrow)
     images, filters, bias = operands(how)
     row = bias if biased else None
@@ -86,23 +86,23 @@ def test_results_are_torchs(batch, height, width, depth, kernel, stride, rows_ap
 
 def test_bits_do_not_depend_on_the_number_of_threads():
     how = convolution(height=24, width=24, depth=32, channels=64)
-    given = operands(how)
-    many = convolved(how, *given)
+    case = operands(how)
+    many = convolved(how, *case)
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        assert torch.equal(convolved(how, *given), many)
+        assert torch.equal(convolved(how, *case), many)
     finally:
         torch.set_num_threads(before)
 
 
-def test_without_the_threads_of_torch_ours_do_it(monkeypatch):
+def test_worker_threads_without_openmp(monkeypatch):
     how = convolution(height=24, width=24, depth=32, channels=64)
-    given = operands(how)
-    many = convolved(how, *given)
+    case = operands(how)
+    many = convolved(how, *case)
     monkeypatch.setattr(openmp, "parallel", lambda: None)
     assert torch_threads.size() == WORKERS
-    assert torch.equal(convolved(how, *given), many)
+    assert torch.equal(convolved(how, *case), many)
 
 
 def test_several_callers_at_once():
@@ -124,20 +124,20 @@ def test_several_callers_at_once():
     assert not wrong
 
 
-def test_every_piece_is_done_again_in_every_call():
+def test_every_call_recomputes_all_pieces():
     how = convolution(height=24, width=24, depth=32, channels=64)
     images, filters, bias = operands(how)
-    made = torch.empty(24 * 24, 64)
+    result = torch.empty(24 * 24, 64)
     packed = how.packed(filters.permute(2, 3, 1, 0).reshape(-1, 64))
-    run = how.binding(images, packed, bias, made, ROUNDED)
+    run = how.binding(images, packed, bias, result, ROUNDED)
     for seed in range(3):
         images.copy_(operands(how, seed)[0])
-        made.fill_(torch.nan)
+        result.fill_(torch.nan)
         run()
-        assert_rounded(made, by_torch(how, images, filters, bias))
+        assert_rounded(result, by_torch(how, images, filters, bias))
 
 
-def test_what_does_not_fit_is_left_to_torch():
+def test_unsupported_convolutions_are_not_fit():
     assert convolution(width=24).is_fit
     assert not convolution(channels=COLUMNS + 1).is_fit
     assert not convolution(width=PIXELS - 1).is_fit

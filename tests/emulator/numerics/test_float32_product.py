@@ -1,4 +1,4 @@
-"""Large products, softmax, norms and attention in float32: against torch in double precision."""
+"""Large products, softmax, norms and attention in float32, compared with torch in double precision."""
 
 from __future__ import annotations
 
@@ -34,62 +34,62 @@ SIZES = (
 )
 
 
-def as_it_lies(values: torch.Tensor, how: str) -> torch.Tensor:
-    """The same matrix in another order in memory, or narrow."""
-    if "turned" in how:
+def in_memory(values: torch.Tensor, how: str) -> torch.Tensor:
+    """The same matrix stored transposed, or narrow."""
+    if "transposed" in how:
         values = values.mT.contiguous().mT
     return values.bfloat16() if "narrow" in how else values
 
 
-WAYS = ("pairs", "compiled", "torch's")
+IMPLEMENTATIONS = ("pairs", "compiled", "torch")
 
 
-@pytest.fixture(params=WAYS)
-def way(request, monkeypatch):
-    """All ways to multiply: which one is taken depends on the processor, and on the operands."""
+@pytest.fixture(params=IMPLEMENTATIONS)
+def implementation(request, monkeypatch):
+    """All implementations; which one is used depends on the processor and the operands."""
     if request.param == "pairs" and not instruction_set.MULTIPLIES_PAIRS:
         pytest.skip("this processor does not multiply pairs of bfloat16")
-    monkeypatch.setattr(float32_product, "MULTIPLIES_FAST", request.param != "torch's")
+    monkeypatch.setattr(float32_product, "MULTIPLIES_FAST", request.param != "torch")
     monkeypatch.setattr(float32_product, "MULTIPLIES_PAIRS", request.param == "pairs")
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("implementation")
 @pytest.mark.parametrize("size", SIZES, ids=str)
-def test_products_of_any_size_and_order_are_those_of_torch(size):
+def test_products_of_any_size_and_strides_equal_torchs(size):
     rows, inner, columns = size
-    kinds = ("plain", "turned", "narrow", "narrow turned")
+    kinds = ("plain", "transposed", "narrow", "narrow transposed")
     left, right = torch.randn(rows, inner), torch.randn(inner, columns)
     for one, other in itertools.product(kinds, kinds):
-        a, b = as_it_lies(left, one), as_it_lies(right, other)
+        a, b = in_memory(left, one), in_memory(right, other)
         torch.testing.assert_close(
             float32_product.multiply(a, b), (a.double() @ b.double()).float(), atol=2e-4, rtol=1e-5
         )
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("implementation")
 @pytest.mark.parametrize("size", SIZES, ids=str)
-def test_products_of_what_is_seen_as_bfloat16(size):
-    """The only ones that can be multiplied in pairs, in whatever they are held and however long the inner dimension."""
+def test_products_of_operands_masked_to_bfloat16(size):
+    """Only these can be multiplied in pairs, for any carrier and inner dimension."""
     rows, inner, columns = size
-    kinds = ("plain", "turned", "narrow", "narrow turned")
+    kinds = ("plain", "transposed", "narrow", "narrow transposed")
     left, right = torch.randn(rows, inner).bfloat16().float(), torch.randn(inner, columns).bfloat16().float()
-    wanted = (left.double() @ right.double()).float()
+    expected = (left.double() @ right.double()).float()
     for one, other in itertools.product(kinds, kinds):
-        a, b = as_it_lies(left, one), as_it_lies(right, other)
-        made = float32_product.multiply(a, b, masks=(UPPER_HALF, UPPER_HALF))
-        torch.testing.assert_close(made, wanted, atol=2e-4, rtol=1e-5)
+        a, b = in_memory(left, one), in_memory(right, other)
+        result = float32_product.multiply(a, b, masks=(UPPER_HALF, UPPER_HALF))
+        torch.testing.assert_close(result, expected, atol=2e-4, rtol=1e-5)
 
 
-@pytest.mark.usefixtures("way")
-def test_infinities_meet_no_padding():
-    """An odd inner dimension is filled up with zeros, which would make infinity times zero of what is beside them."""
+@pytest.mark.usefixtures("implementation")
+def test_infinities_are_not_multiplied_by_padding():
+    """An odd inner dimension is padded with zeros; infinity times such a zero would be NaN."""
     a, b = torch.ones(20, 33), torch.ones(33, 40)
     a[3, 32], b[32, 5] = float("inf"), float("-inf")
-    made = float32_product.multiply(a, b, masks=(UPPER_HALF, UPPER_HALF))
-    assert torch.equal(made, a @ b)
+    result = float32_product.multiply(a, b, masks=(UPPER_HALF, UPPER_HALF))
+    assert torch.equal(result, a @ b)
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("implementation")
 def test_batches_may_be_permuted_and_broadcast():
     a, b = torch.randn(2, 3, 33, 40), torch.randn(2, 21, 3, 40).permute(0, 2, 3, 1)
     torch.testing.assert_close(float32_product.multiply(a, b), a @ b, atol=1e-4, rtol=1e-5)
@@ -97,16 +97,16 @@ def test_batches_may_be_permuted_and_broadcast():
     torch.testing.assert_close(float32_product.multiply(a[:1], b), a[:1] @ b, atol=1e-4, rtol=1e-5)
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("implementation")
 @pytest.mark.parametrize("rows", [1, 20])
-def test_only_the_bits_under_the_masks_count(rows):
+def test_only_masked_bits_are_multiplied(rows):
     a, b = torch.randn(rows, 30), torch.randn(30, 40)
     upper = [(each.view(torch.int32) & -0x10000).view(torch.float32) for each in (a, b)]
-    made = float32_product.multiply(a, b, masks=(UPPER_HALF, UPPER_HALF))
-    torch.testing.assert_close(made, upper[0] @ upper[1], atol=1e-5, rtol=1e-5)
+    result = float32_product.multiply(a, b, masks=(UPPER_HALF, UPPER_HALF))
+    torch.testing.assert_close(result, upper[0] @ upper[1], atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("implementation")
 @pytest.mark.parametrize("rows", [1, 37])
 def test_bias_rounding_and_activation_follow_the_product(rows):
     a, b, bias = torch.randn(rows, 64), torch.randn(64, 51), torch.randn(51)
@@ -119,8 +119,8 @@ def test_bias_rounding_and_activation_follow_the_product(rows):
     assert torch.equal(float32_product.multiply(a, b, bias=bias, ending=ROUNDED, table=negated), -rounded)
 
 
-def test_a_product_does_not_keep_what_was_in_its_scratch():
-    """A panel that is not full is filled up with zeros, whatever the one before it left there."""
+def test_a_product_ignores_stale_scratch_memory():
+    """A partial panel is padded with zeros, whatever the scratch memory contained."""
     float32_product.multiply(torch.full((64, 64), float("inf")), torch.full((64, 64), float("inf")))
     a, b = torch.randn(7, 5), torch.randn(5, 3)
     torch.testing.assert_close(float32_product.multiply(a, b), a @ b, atol=1e-5, rtol=1e-5)
@@ -130,36 +130,35 @@ def test_a_product_does_not_keep_what_was_in_its_scratch():
 def test_large_softmax(dtype):
     x = 8 * torch.randn(3, 5, 77).bfloat16().float()
     with numerics("fast"):
-        made = softmax_rows(x, dtype, ACCURATE, stable=True, bulk=DataType.FLOAT32)
-    torch.testing.assert_close(made, x.softmax(-1), atol=1e-6 if dtype is DataType.FLOAT32 else 4e-3, rtol=4e-3)
+        result = softmax_rows(x, dtype, ACCURATE, stable=True, bulk=DataType.FLOAT32)
+    torch.testing.assert_close(result, x.softmax(-1), atol=1e-6 if dtype is DataType.FLOAT32 else 4e-3, rtol=4e-3)
 
 
-def test_a_large_softmax_of_masked_rows_is_that_of_torch_but_even_where_all_is_masked():
+def test_a_large_softmax_of_a_fully_masked_row_is_uniform():
     x = torch.randn(4, 40)
     x[0, :] = float("-inf")
     x[1, 3:] = float("-inf")
     x[2, 5] = float("nan")
     with numerics("fast"):
-        made = softmax_rows(x, DataType.FLOAT32, ACCURATE, stable=True, bulk=DataType.FLOAT32)
-    seen = torch.where(
-        x.isnan(), x, (x.view(torch.int32) & -0x2000).view(torch.float32)
-    )  # what a source register holds
-    wanted = seen.softmax(-1)
-    wanted[0] = 1 / 40  # as on the chip; torch gives NaN
-    torch.testing.assert_close(made, wanted, atol=1e-6, rtol=1e-5, equal_nan=True)
+        result = softmax_rows(x, DataType.FLOAT32, ACCURATE, stable=True, bulk=DataType.FLOAT32)
+    truncated = (x.view(torch.int32) & -0x2000).view(torch.float32)  # by a source register
+    seen = torch.where(x.isnan(), x, truncated)
+    expected = seen.softmax(-1)
+    expected[0] = 1 / 40  # as on the chip; torch returns NaN
+    torch.testing.assert_close(result, expected, atol=1e-6, rtol=1e-5, equal_nan=True)
 
 
 @pytest.mark.parametrize("centred", [True, False], ids=["layer_norm", "rms_norm"])
 def test_large_norms(centred):
     x, weight, bias = (torch.randn(*shape).bfloat16().float() for shape in ((50, 96), (96,), (96,)))
     with numerics("fast"):
-        made = norm_rows(
+        result = norm_rows(
             Operand(x, DataType.BFLOAT16), ACCURATE, 1e-5, centred=centred,
             weight=Operand(weight, DataType.BFLOAT16), bias=Operand(bias, DataType.BFLOAT16),
         )  # fmt: skip
     mean = x.mean(-1, keepdim=True) if centred else 0.0
     expected = (x - mean) / ((x - mean).square().mean(-1, keepdim=True) + 1e-5).sqrt() * weight + bias
-    torch.testing.assert_close(made, expected, atol=0.04, rtol=0.02)
+    torch.testing.assert_close(result, expected, atol=0.04, rtol=0.02)
 
 
 def kernel(**settings) -> attention.Prefill:
@@ -183,31 +182,29 @@ def test_large_attention(queries, keys):
     key, value = torch.randn(2, 2, keys, 48).bfloat16().float(), torch.randn(2, 2, keys, 40).bfloat16().float()
     places, columns = torch.arange(queries).unsqueeze(-1), torch.arange(keys)
     masked = torch.zeros(queries, keys).masked_fill(columns > places, float("-inf"))
-    given = torch.randn(2, 1, queries, keys)
+    bias = torch.randn(2, 1, queries, keys)
     sink = torch.randn(4)
     cases = (
         (kernel(), None, None, torch.zeros(1)),
         (kernel(causal=True), None, None, masked),
-        (kernel(), given, None, given),
+        (kernel(), bias, None, bias),
         (kernel(), None, sink, torch.zeros(1)),
         (kernel(causal=True, window=5), None, None, masked.masked_fill(columns <= places - 5, float("-inf"))),
     )
     for how, mask, extra, expected in cases:
-        made = attention.whole_rows(how, query, key, value, mask, extra)
-        torch.testing.assert_close(made, reference(query, key, value, expected, extra), atol=4e-3, rtol=1e-2)
-        apart = [
-            each.transpose(1, 2).contiguous().transpose(1, 2) for each in (query, key, value)
-        ]  # heads side by side
-        assert torch.equal(attention.whole_rows(how, *apart, mask, extra), made)
+        result = attention.whole_rows(how, query, key, value, mask, extra)
+        torch.testing.assert_close(result, reference(query, key, value, expected, extra), atol=4e-3, rtol=1e-2)
+        interleaved = [each.transpose(1, 2).contiguous().transpose(1, 2) for each in (query, key, value)]
+        assert torch.equal(attention.whole_rows(how, *interleaved, mask, extra), result)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("mask", [-1, -0x20000])
 @pytest.mark.parametrize("columns", [1, 7, 8, 63, 64, 75, 200])
-def test_sums_of_a_row_do_not_depend_on_how_the_matrix_lies(dtype, mask, columns):
-    """Columns that lie close go by tiles in registers, those of a wide matrix by lines: the same bits either way."""
+def test_sums_of_a_row_do_not_depend_on_the_stride_of_the_matrix(dtype, mask, columns):
+    """Lines close to each other are multiplied by column tiles, distant ones line by line: the same bits either way."""
     if not instruction_set.MULTIPLIES_FAST:
-        pytest.skip("this processor takes torch's products")
+        pytest.skip("this processor lacks the vector instructions")
     far = torch.randn(37, 5000).to(dtype)
     far[:, 3], far[0, 0] = float("inf"), float("nan")
     near, row = far[:, :columns].contiguous(), torch.randn(1, 37)

@@ -1,4 +1,4 @@
-"""Number formats against their definitions."""
+"""Number formats compared with their definitions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ blocks = st.lists(floats, min_size=1, max_size=40)
 
 
 def reference_block(values: list[float], bits: int) -> list[float]:
-    """Block floats by their definition, one value after the other: 16 share the exponent of the largest."""
+    """Block floats by their definition, value by value: 16 values share the exponent of the largest."""
     out: list[float] = []
     for start in range(0, len(values), 16):
         block = [np.float32(value) for value in values[start : start + 16]]
@@ -58,7 +58,7 @@ def test_packing_twice_changes_nothing(values: list[float]) -> None:
 
 
 @given(st.lists(st.floats(width=32), min_size=1, max_size=50))
-def test_nearest_even_is_numpys(values: list[float]) -> None:
+def test_nearest_even(values: list[float]) -> None:
     tensor = torch.tensor(values, dtype=torch.float32)
     raw = tensor.numpy().view(np.uint32).astype(np.uint64)
     expected = ((raw + 0x7FFF + ((raw >> 16) & 1)) & 0xFFFF0000).astype(np.uint32).view(np.float32)
@@ -85,15 +85,15 @@ def test_integers_from_floats_on_the_host() -> None:
     assert carriers.host_convert(values, DataType.INT32).tolist()[:2] == [1, -2]
     assert carriers.host_convert(values, DataType.INT32).tolist()[2] == -(2**31)
     assert carriers.host_convert(values, DataType.UINT32).tolist()[2] == 3000000000
-    # Vectors of four saturate, the rest wraps; what int32 cannot hold becomes its least value first.
+    # Vectors of four saturate, the rest wraps; values outside int32 become the smallest int32 first.
     assert carriers.host_convert(values, DataType.UINT16).tolist() == [1, 0, 0, 0, 70000 - 65536, 0]
 
 
 @pytest.mark.parametrize("shape", [(512, 512), (513, 700), (7, 40_000), (40_000, 5)], ids=str)
-def test_a_large_matrix_that_lies_columns_first_is_the_same_in_bfloat16(shape: tuple[int, int]) -> None:
+def test_a_large_column_major_matrix_is_the_same_in_bfloat16(shape: tuple[int, int]) -> None:
     values = torch.randn(shape[1], shape[0])
     values[0, :3] = torch.tensor([float("nan"), float("inf"), 3.4e38])
-    made = carriers.host_convert(values.mT, DataType.BFLOAT16)
-    assert made.is_contiguous()
+    result = carriers.host_convert(values.mT, DataType.BFLOAT16)
+    assert result.is_contiguous()
     plain = carriers.host_convert(values.mT.contiguous(), DataType.BFLOAT16)
-    assert torch.equal(made.view(torch.int16), plain.view(torch.int16))
+    assert torch.equal(result.view(torch.int16), plain.view(torch.int16))

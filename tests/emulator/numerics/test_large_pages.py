@@ -1,4 +1,4 @@
-"""Large pages: advice that changes no values, given for what is large and new."""
+"""Huge pages are advised for large new tensors and do not change values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ttnn_emulator.numerics.formats.carriers import upper_halves
 from ttnn_emulator.numerics.native import large_pages
 
 
-def test_a_large_tensor_lies_in_large_pages_if_the_system_gives_them(monkeypatch) -> None:
+def test_huge_pages_are_advised_for_a_large_tensor(monkeypatch) -> None:
     asked = []
     monkeypatch.setattr(large_pages, "_advise", lambda: lambda start, size, advice: asked.append((start, size)))
     values = torch.randn(2048, 2048).bfloat16().float()
@@ -19,7 +19,7 @@ def test_a_large_tensor_lies_in_large_pages_if_the_system_gives_them(monkeypatch
     assert start + size == narrow.data_ptr() + 2 * narrow.numel()
 
 
-def test_small_tensors_and_other_systems_are_left_alone(monkeypatch) -> None:
+def test_no_advice_for_small_tensors_and_on_other_systems(monkeypatch) -> None:
     values = torch.empty(64, 64)
     assert large_pages.in_large_pages(values) is values
     monkeypatch.setattr(large_pages, "_advise", lambda: None)

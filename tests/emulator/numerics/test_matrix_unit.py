@@ -1,4 +1,4 @@
-"""The matrix unit's model against exact arithmetic and against itself."""
+"""The matrix unit's model compared with exact arithmetic and with itself."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_small_integers_are_exact(fidelity: MathFidelity) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_more_fidelity_is_nearer(seed: int) -> None:
+def test_higher_fidelity_is_more_accurate(seed: int) -> None:
     left, right = operands(seed)
     exact = left.double() @ right.double()
     errors = [
@@ -38,7 +38,7 @@ def test_more_fidelity_is_nearer(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_float32_accumulation_is_nearer(seed: int) -> None:
+def test_float32_accumulation_is_more_accurate(seed: int) -> None:
     left, right = operands(seed, inner=512)
     exact = left.double() @ right.double()
     error = {
@@ -48,7 +48,7 @@ def test_float32_accumulation_is_nearer(seed: int) -> None:
     assert error[True] * 10 < error[False]
 
 
-def test_the_fast_way_sees_the_same_bits() -> None:
+def test_fast_products_read_the_same_bits() -> None:
     left, right = operands(0)
     for fidelity in (MathFidelity.LoFi, MathFidelity.HiFi2, MathFidelity.HiFi4):
         config = MathConfig(fidelity, fp32_acc=True)

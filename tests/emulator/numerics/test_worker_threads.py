@@ -1,4 +1,4 @@
-"""Pieces of work on torch's threads, or on ours where torch's cannot be had."""
+"""Pieces of work on torch's threads, or on our own if torch's are not available."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_every_piece_is_done_once(threads):
     assert sorted(done) == list(range(200))
 
 
-def test_errors_come_back(threads):
+def test_errors_propagate(threads):
     def fails(number: int) -> None:
         raise ValueError(f"piece {number}")
 
@@ -39,7 +39,7 @@ def test_errors_come_back(threads):
         worker_threads.share(fails, pieces(2))
 
 
-def test_an_interrupt_comes_back_and_the_threads_work_on(threads):
+def test_an_interrupt_propagates_and_the_threads_keep_working(threads):
     def interrupted(number: int) -> None:
         if number == 3:
             raise KeyboardInterrupt
@@ -49,7 +49,7 @@ def test_an_interrupt_comes_back_and_the_threads_work_on(threads):
     test_every_piece_is_done_once(threads)
 
 
-def test_a_piece_may_share_its_work(threads):
+def test_nested_sharing(threads):
     done: list[tuple[int, int]] = []
 
     def outer(number: int) -> None:
@@ -86,7 +86,7 @@ def test_a_forked_process_does_not_wait_for_threads_of_its_parent(threads):
 
 
 @pytest.mark.skipif(openmp.parallel() is None, reason="torch is not built with GNU OpenMP here")
-def test_no_more_threads_than_torch_is_to_use(monkeypatch):
+def test_no_more_threads_than_torch_is_set_to(monkeypatch):
     monkeypatch.setattr(worker_threads, "WORKERS", 3)
     before = torch.get_num_threads()
     seen: set[int] = set()

@@ -1,15 +1,8 @@
-"""How an operation is held against float32 torch: rows of data, two tests.
-
-A row names the call, its torch twin, how many inputs it takes and from which range, and by how much it may be off:
-PCC at least 0.9999 in float32 and 0.999 in bfloat16, and every element within `ulps` units of the last place of the
-output dtype. An error counts against the larger of the reference and `floor` × the largest magnitude that may go in, so
-that cancellation is not held against an operation whose inputs were rounded.
-"""
+"""Compares operations with float32 torch, row by row (`ttnn_emulator/conformance/numeric_row.py`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -17,40 +10,20 @@ import torch
 from hypothesis import strategies as st
 
 import ttnn_emulator as ttnn
+from ttnn_emulator.conformance.numeric_row import Row
 from ttnn_emulator.execution import listeners
 
-SHAPES: tuple[tuple[int, ...], ...] = ((32, 64), (5, 33), (3, 45, 70), (2, 3, 17, 40), (7,), (1, 2, 3, 5, 33))
 LEAST_PCC = {"float32": 0.9999, "bfloat16": 0.999, "bfloat8_b": 0.99, "bfloat4_b": 0.9}
 EPSILON = {"float32": 2.0**-23, "bfloat16": 2.0**-7, "bfloat8_b": 2.0**-6, "bfloat4_b": 2.0**-2}
 
 
-@dataclass(frozen=True)
-class Row:
-    """One operation and its torch twin."""
-
-    name: str
-    call: Callable[..., Any]  # (ttnn tensors …) → ttnn tensor
-    twin: Callable[..., torch.Tensor]  # (float32 or int torch tensors …) → torch tensor
-    inputs: int = 1
-    low: float = -4.0
-    high: float = 4.0
-    dtypes: tuple[str, ...] = ("bfloat16", "float32")
-    ulps: dict[str, float] = field(default_factory=dict)
-    floor: float = 0.0
-    shapes: tuple[tuple[int, ...], ...] = SHAPES
-    layout: str = "TILE"
-
-    def __str__(self) -> str:
-        return self.name
-
-
 def same_buffer(one: Any, other: Any) -> bool:
-    """Whether two tensors are two handles on one buffer, as a result and the tensor that was given for it are."""
+    """Whether two tensor objects share one buffer, like a result and its `output_tensor`."""
     return one is not other and one._storage is other._storage
 
 
 def each_dtype(rows: Iterable[Any], dtypes: Sequence[str] = ("bfloat16", "float32")) -> pytest.MarkDecorator:
-    """A test of every row in each of these dtypes that it is made for."""
+    """A test of every row in each of these dtypes that it supports."""
     pairs = [(row, dtype) for row in rows for dtype in dtypes if dtype in row.dtypes]
     return pytest.mark.parametrize(("row", "dtype"), pairs, ids=[f"{row}-{dtype}" for row, dtype in pairs])
 
@@ -67,13 +40,13 @@ def upload(tensor: torch.Tensor, dtype: str, layout: str, device: Any) -> Any:
 
 
 def stored(tensor: Any) -> torch.Tensor:
-    """What the device holds, as float32 or int64."""
+    """The values on the device, as float32 or int64."""
     read = ttnn.to_torch(tensor)
     return read.float() if read.is_floating_point() else read.to(torch.int64)
 
 
 def pcc(ours: torch.Tensor, reference: torch.Tensor) -> float:
-    """Pearson correlation of two flattened tensors; of constants, 1 if they agree and 0 if not."""
+    """Pearson correlation of two flattened tensors; for constants, 1 if they agree, else 0."""
     a, b = ours.double().flatten(), reference.double().flatten()
     if a.numel() < 2 or a.std() == 0 or b.std() == 0:
         return 1.0 if torch.allclose(a, b, rtol=1e-2, atol=1e-6) else 0.0
@@ -81,14 +54,14 @@ def pcc(ours: torch.Tensor, reference: torch.Tensor) -> float:
 
 
 def check(row: Row, dtype: str, shape: tuple[int, ...], seed: int, device: Any) -> None:
-    """Run a row on one set of inputs and compare."""
+    """Run a row on one set of inputs and compare the results."""
     tensors = [
         upload(values(shape, row.low, row.high, dtype, seed + number), dtype, row.layout, device)
         for number in range(row.inputs)
     ]
-    held = [stored(tensor) for tensor in tensors]
+    inputs = [stored(tensor) for tensor in tensors]
     output = row.call(*tensors)
-    ours, reference = stored(output), row.twin(*held)
+    ours, reference = stored(output), row.counterpart(*inputs)
     assert list(ours.shape) == list(reference.shape), f"shape {list(ours.shape)}, torch has {list(reference.shape)}"
     if not reference.is_floating_point():
         assert torch.equal(ours.to(torch.int64), reference.to(torch.int64))
@@ -98,10 +71,10 @@ def check(row: Row, dtype: str, shape: tuple[int, ...], seed: int, device: Any) 
         scale = reference.abs().clamp(min=row.floor * max(abs(row.low), abs(row.high)) + 2.0**-100)
         error = ((ours - reference).abs() / (scale * EPSILON[out_dtype])).max().item()
         bound = row.ulps.get(out_dtype, 2.0)
-        assert error <= bound, f"off by {error:.3g} ulp, {bound} are allowed"
+        assert error <= bound, f"error of {error:.3g} ulp, {bound} allowed"
         if reference.numel() > 8:
-            found = pcc(ours, reference)
-            assert found >= LEAST_PCC[out_dtype], f"PCC {found:.6f}"
+            correlation = pcc(ours, reference)
+            assert correlation >= LEAST_PCC[out_dtype], f"PCC {correlation:.6f}"
     else:
         assert torch.equal(ours, reference.to(ours.dtype))
 
@@ -117,9 +90,9 @@ def _volume(shape: tuple[int, ...]) -> int:
 
 
 class Buffers(listeners.Listener):
-    """Hears how many bytes of circular buffers a core the largest program takes."""
+    """Records the circular buffer bytes per core of the largest program."""
 
-    found = 0
+    largest = 0
 
     def ended(self, event: listeners.OperationEvent) -> None:
-        self.found = max(self.found, event.l1_bytes)
+        self.largest = max(self.largest, event.l1_bytes)

@@ -1,4 +1,4 @@
-"""Gradients, held against those of torch.autograd."""
+"""Gradients, compared with torch.autograd."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from tests.emulator.ops.against_torch import Row, check, same_buffer, shapes, st
 SMALL = ((32, 64), (5, 33), (2, 3, 17, 40), (7,))
 EXACT = {"bfloat16": 0.0, "float32": 0.0}
 ONE = {"bfloat16": 1.0, "float32": 2.0}  # one product
-FEW = {"bfloat16": 3.0, "float32": 8.0}  # some steps, each rounded
-MANY = {"bfloat16": 8.0, "float32": 32.0}  # more of them, or a sum that cancels
+FEW = {"bfloat16": 3.0, "float32": 8.0}  # a few rounded steps
+MANY = {"bfloat16": 8.0, "float32": 32.0}  # more steps, or a sum that cancels
 
 
-def twin(function: Callable[..., torch.Tensor], place: int = 0) -> Callable[..., torch.Tensor]:
-    """The gradient of `function` in its argument number `place`, as a function of the gradient that comes in."""
+def reference(function: Callable[..., torch.Tensor], place: int = 0) -> Callable[..., torch.Tensor]:
+    """The gradient of `function` with respect to argument `place`, as a function of the output gradient."""
 
     def compute(grad: torch.Tensor, *inputs: torch.Tensor) -> torch.Tensor:
         leaves = [value.double().requires_grad_() for value in inputs]
-        found = torch.autograd.grad(function(*leaves), leaves[place], grad.double(), allow_unused=True)[0]
-        return torch.zeros_like(inputs[place]) if found is None else found.float()
+        gradient = torch.autograd.grad(function(*leaves), leaves[place], grad.double(), allow_unused=True)[0]
+        return torch.zeros_like(inputs[place]) if gradient is None else gradient.float()
 
     return compute
 
@@ -47,7 +47,7 @@ def of_one(
         return getattr(ttnn, f"{name}_bw")(g, x, *args, **options)[0]
 
     title = " ".join([name, *map(str, args), *(f"{key}={value}" for key, value in options.items())])
-    return Row(title, call, twin(function), inputs=2, low=low, high=high, ulps=ulps, floor=floor, shapes=SMALL)
+    return Row(title, call, reference(function), inputs=2, low=low, high=high, ulps=ulps, floor=floor, shapes=SMALL)
 
 
 def of_two(
@@ -62,7 +62,7 @@ def of_two(
     first: int = 0,
     dtypes: tuple[str, ...] = ("bfloat16", "float32"),
 ) -> list[Row]:
-    """A row for the gradient of every operand, from number `first` on."""
+    """A row for the gradient of each operand from `first` on."""
 
     def call(place: int) -> Callable[..., Any]:
         return lambda *tensors: getattr(ttnn, f"{name}_bw")(*tensors, *args)[place - first]
@@ -71,7 +71,7 @@ def of_two(
         Row(
             f"{name} of operand {place}",
             call(place),
-            twin(function, place),
+            reference(function, place),
             inputs=inputs + 1,
             low=low,
             high=high,
@@ -99,10 +99,10 @@ UNARY = (
     of_one("log1p", torch.log1p, low=-0.9),
     of_one("logit", torch.logit, MANY, low=0.05, high=0.95),
     of_one("logiteps", lambda x: torch.logit(x, eps=0.25), MANY, low=0.05, high=0.95, eps=0.25),
-    # Where the base is not positive the library answers with infinity, whatever the exponent is.
+    # If the base is not positive, the library returns infinity for any exponent.
     *(of_one("pow", lambda x, n=n: x**n, low=0.1, args=(n,)) for n in (2.0, 0.5, 3.5)),
     of_one("pow", lambda x: x**0.0, EXACT, args=(0.0,)),
-    # The gradient of x to a fixed power, in spite of its name; unknown below zero.
+    # The gradient of x to a constant power, despite its name; undefined below zero.
     of_one("rpow", lambda x: x**2.5, low=0.1, args=(2.5,)),
     of_one("sqrt", torch.sqrt, low=0.1),
     of_one("rsqrt", torch.rsqrt, MANY, low=0.1),
@@ -118,7 +118,7 @@ TRIGONOMETRY = (
     of_one("tan", torch.tan, MANY, low=-1.4, high=1.4),
     of_one("sinh", torch.sinh),
     of_one("cosh", torch.cosh),
-    of_one("tanh", torch.tanh, {"bfloat16": 2.0, "float32": 6e4}),  # sech² is made for bfloat16
+    of_one("tanh", torch.tanh, {"bfloat16": 2.0, "float32": 6e4}),  # its sech² has the precision of bfloat16
     of_one("tanhshrink", lambda x: x - torch.tanh(x)),
     of_one("asin", torch.asin, MANY, low=-0.9, high=0.9),
     of_one("acos", torch.acos, MANY, low=-0.9, high=0.9),
@@ -136,7 +136,7 @@ ACTIVATIONS = (
     # The library's constants have five and seven digits.
     of_one("selu", functional.selu, {"bfloat16": 4.0, "float32": 64.0}),
     of_one("silu", functional.silu, MANY, floor=0.05),
-    of_one("gelu", functional.gelu, {"bfloat16": 2.0, "float32": 9e4}, floor=0.05),  # made for bfloat16
+    of_one("gelu", functional.gelu, {"bfloat16": 2.0, "float32": 9e4}, floor=0.05),  # with the precision of bfloat16
     of_one(
         "gelu",
         lambda x: functional.gelu(x, approximate="tanh"),
@@ -150,7 +150,7 @@ ACTIVATIONS = (
     of_one("softplus", lambda x: functional.softplus(x, 2.0, 5.0), beta=2.0, threshold=5.0),
     of_one("softsign", functional.softsign),
     of_one("hardsigmoid", functional.hardsigmoid, ONE),
-    # A third is 0.3333 to the library, and at 3 itself the slope is still that of the middle piece.
+    # The library uses 0.3333 for 1/3, and the slope at 3 is that of the middle piece.
     of_one("hardswish", functional.hardswish, {"bfloat16": 4.0, "float32": 8e3}, low=-2.9, high=2.9, floor=0.1),
     of_one("hardswish", functional.hardswish, EXACT, low=3.1, high=8.0),
     of_one("hardtanh", lambda x: functional.hardtanh(x, -2.0, 0.5), EXACT, min=-2.0, max=0.5),
@@ -192,7 +192,7 @@ BINARY = (
     *of_two("logaddexp", torch.logaddexp, MANY),
     *of_two("logaddexp2", torch.logaddexp2, MANY),
     *of_two("xlogy", torch.xlogy, MANY, low=0.3, floor=0.1),
-    # A bfloat16 quotient just below a whole number rounds up to it: another step of the gradient.
+    # A bfloat16 quotient just below an integer rounds up to it, which changes the gradient.
     *of_two("fmod", torch.fmod, ONE, low=0.3, dtypes=("float32",)),
     *of_two("remainder", torch.remainder, ONE, low=0.3, dtypes=("float32",)),
     *of_two("addcmul", lambda a, b, c: a + 0.7 * b * c, inputs=3, args=(0.7,)),
@@ -231,9 +231,9 @@ def _uploaded(
 def test_gradients_of_a_product_have_the_shapes_of_its_factors(factors: tuple, device: Any) -> None:
     shape = torch.broadcast_shapes(*factors)
     g, a, b = _uploaded(device, shape, *factors)
-    for place, found in enumerate(ttnn.mul_bw(g, a, b)):
-        wanted = twin(torch.mul, place)(stored(g), stored(a), stored(b))
-        assert torch.allclose(stored(found), wanted, rtol=2e-3)
+    for place, gradient in enumerate(ttnn.mul_bw(g, a, b)):
+        expected = reference(torch.mul, place)(stored(g), stored(a), stored(b))
+        assert torch.allclose(stored(gradient), expected, rtol=2e-3)
 
 
 @pytest.mark.parametrize("dim", [None, 0, 1, 2, 3])
@@ -241,13 +241,13 @@ def test_gradient_of_a_product_over_a_dimension(dim: int | None, device: Any) ->
     shape = (1, 1, 2, 4) if dim is None else (2, 3, 32, 32)
     grad = (1, 1, 1, 1) if dim is None else tuple(1 if n == dim else size for n, size in enumerate(shape))
     g, x = _uploaded(device, grad, shape, low=0.9, high=1.1, dtype="bfloat16")
-    found = stored(ttnn.prod_bw(g, x, dim=dim)[0])
+    gradient = stored(ttnn.prod_bw(g, x, dim=dim)[0])
     leaf = stored(x).double().requires_grad_()
     product = leaf.prod().reshape(grad) if dim is None else leaf.prod(dim, keepdim=True)
     product.backward(stored(g).double())
     assert leaf.grad is not None
-    # Up to 32 products in a row, each rounded to bfloat16.
-    assert torch.allclose(found, leaf.grad.float(), rtol=0.12)
+    # Up to 32 successive products, each rounded to bfloat16.
+    assert torch.allclose(gradient, leaf.grad.float(), rtol=0.12)
 
 
 def test_gradients_of_concatenation_and_repetition(device: Any) -> None:
@@ -259,10 +259,10 @@ def test_gradients_of_concatenation_and_repetition(device: Any) -> None:
     assert torch.allclose(summed, stored(g).sum(0, keepdim=True), rtol=2e-2)
 
 
-# -- where the gradients go -------------------------------------------------------------------------------------------
+# -- outputs -------------------------------------------------------------------------------------------
 
 
-def test_only_what_is_asked_for_is_computed(device: Any) -> None:
+def test_only_required_gradients_are_computed(device: Any) -> None:
     g, a, b = _uploaded(device, (5, 33), (5, 33), (5, 33))
     for op in (ttnn.add_bw, ttnn.mul_bw, ttnn.div_bw, ttnn.subalpha_bw):
         assert op(g, a, b, are_required_outputs=[True, False])[1] is None
@@ -272,7 +272,7 @@ def test_only_what_is_asked_for_is_computed(device: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["exp", "sqrt", "rsqrt", "silu", "tanh", "gelu", "neg"])
-def test_a_given_tensor_receives_the_gradient(name: str, device: Any) -> None:
+def test_output_tensor_receives_the_gradient(name: str, device: Any) -> None:
     g, x, out = _uploaded(device, (5, 33), (5, 33), (5, 33))
     bw = getattr(ttnn, f"{name}_bw")
     assert same_buffer(bw(g, x, input_grad=out)[0], out)
@@ -283,7 +283,7 @@ def test_a_given_tensor_receives_the_gradient(name: str, device: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "grad", "x", "wanted"),
+    ("name", "grad", "x", "expected"),
     [
         ("log", 2.0, 0.0, math.inf),
         ("log", -2.0, 0.0, -math.inf),
@@ -302,13 +302,13 @@ def test_a_given_tensor_receives_the_gradient(name: str, device: Any) -> None:
         ("acosh", -1.0, 1.0, -1.7014e38),  # and for an infinity
     ],
 )
-def test_ends_of_the_domain_in_float32(name: str, grad: float, x: float, wanted: float, device: Any) -> None:
+def test_ends_of_the_domain_in_float32(name: str, grad: float, x: float, expected: float, device: Any) -> None:
     g, at = (upload(torch.full((1, 1), value), "float32", "TILE", device) for value in (grad, x))
-    found = stored(getattr(ttnn, f"{name}_bw")(g, at)[0]).item()
-    assert math.isnan(found) if math.isnan(wanted) else found == pytest.approx(wanted)
+    gradient = stored(getattr(ttnn, f"{name}_bw")(g, at)[0]).item()
+    assert math.isnan(gradient) if math.isnan(expected) else gradient == pytest.approx(expected)
 
 
-def test_negative_exponents_and_unknown_modes_are_refused(device: Any) -> None:
+def test_negative_exponents_and_unknown_modes_are_rejected(device: Any) -> None:
     g, x = _uploaded(device, (5, 33), (5, 33))
     for call in (
         lambda: ttnn.pow_bw(g, x, -1.0),
@@ -331,11 +331,13 @@ def _complex(device: Any, seed: int) -> tuple[Any, torch.Tensor]:
     return ttnn.complex_tensor(*parts), torch.complex(*(stored(part) for part in parts))
 
 
-def _close(found: Any, wanted: torch.Tensor) -> bool:
+def _close(actual: Any, expected: torch.Tensor) -> bool:
     ours = (
-        torch.complex(stored(found.real), stored(found.imag)) if not isinstance(found, ttnn.Tensor) else stored(found)
+        torch.complex(stored(actual.real), stored(actual.imag))
+        if not isinstance(actual, ttnn.Tensor)
+        else stored(actual)
     )
-    return torch.allclose(ours, wanted.to(ours.dtype), rtol=1e-5, atol=1e-6)
+    return torch.allclose(ours, expected.to(ours.dtype), rtol=1e-5, atol=1e-6)
 
 
 def test_functions_of_complex_tensors(device: Any) -> None:
@@ -371,8 +373,8 @@ def test_gradients_of_functions_of_complex_tensors(name: str, function: Callable
     (z, t), (w, u) = _complex(device, 1), _complex(device, 5)
     leaf = t.clone().requires_grad_()
     result = function(leaf)
-    grad, wanted = (w, u) if result.is_complex() else (w.real, u.real)
-    (expected,) = torch.autograd.grad(result, leaf, wanted)
+    grad, answer = (w, u) if result.is_complex() else (w.real, u.real)
+    (expected,) = torch.autograd.grad(result, leaf, answer)
     assert _close(getattr(ttnn, f"{name}_bw")(grad, z, **DRAM)[0], expected)
 
 
@@ -389,5 +391,5 @@ def test_gradients_of_complex_arithmetic(name: str, args: tuple, device: Any) ->
     a, b = t.clone().requires_grad_(), u.clone().requires_grad_()
     alpha = {"alpha": args[0]} if args else {}
     expected = torch.autograd.grad(getattr(torch, name)(a, b, **alpha), (a, b), v)
-    for found, wanted in zip(getattr(ttnn, f"{name}_bw")(g, z, w, *args, **DRAM), expected):
-        assert _close(found, wanted)
+    for gradient, answer in zip(getattr(ttnn, f"{name}_bw")(g, z, w, *args, **DRAM), expected):
+        assert _close(gradient, answer)

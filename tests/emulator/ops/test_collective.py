@@ -1,4 +1,4 @@
-"""Collectives against torch, on a row of two chips and on a grid of two by four."""
+"""Collectives compared with torch, on a row of two chips and on a 2 × 4 grid."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.emulator.ops.against_torch import same_buffer
 from ttnn_emulator.ops.collective.exchange import adder
 
 MESHES = {"n300": (1, 2), "t3000": (2, 4)}
-# Sums pass through the matrix unit: bfloat16 rounds once an addition, float32 keeps 10 bits of its fraction.
+# The matrix unit adds: bfloat16 is rounded at every addition, float32 keeps 10 fraction bits.
 CLOSE = {ttnn.bfloat16: (2**-6, 2**-6), ttnn.float32: (2**-7, 2**-8), ttnn.bfloat8_b: (2**-3, 2**-4)}
 
 
@@ -37,7 +37,7 @@ def grid() -> Iterator[ttnn.MeshDevice]:
 
 
 def deal(parts: list[torch.Tensor], mesh, dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, **options):
-    """One part a chip, and the values that the chips then hold."""
+    """A tensor with one part per chip, and the stored values."""
     tensor = ttnn.from_torch(
         torch.cat(parts),
         dtype=dtype,
@@ -66,7 +66,7 @@ def lines(mesh, axis: int | None) -> list[list[int]]:
 
 
 def expected(parts: list[torch.Tensor], mesh, axis, join: Callable) -> list[torch.Tensor]:
-    """`join` takes the parts of a line of chips and gives what each of them gets."""
+    """`join` maps the parts of a line of chips to the result of each chip."""
     results: list = [None] * len(parts)
     for line in lines(mesh, axis):
         for chip, result in zip(line, join([parts[chip] for chip in line])):
@@ -113,7 +113,7 @@ def test_reduce_scatter_adds(mesh, dtype, shape, dim) -> None:
 
 
 @pytest.mark.parametrize("layout", [ttnn.TILE_LAYOUT, ttnn.ROW_MAJOR_LAYOUT])
-def test_reduce_scatter_of_parts_that_are_no_tiles(row, layout) -> None:
+def test_reduce_scatter_of_partial_tiles(row, layout) -> None:
     tensor, parts = deal(values(row, (1, 2, 10, 70)), row, layout=layout)
     for dim in (1, 2, 3):
         result = ttnn.reduce_scatter(tensor, dim)
@@ -133,17 +133,17 @@ def test_all_reduce_adds(mesh, dtype, shape) -> None:
             torch.testing.assert_close(got, want, atol=atol * 4, rtol=rtol)
 
 
-def test_sums_are_rounded_at_every_chip_from_both_ends(grid) -> None:
-    """Chip 2 of a line of four adds (x0 + x1) to its own part first, then x3; each sum is a bfloat16."""
+def test_sums_are_rounded_at_every_chip_in_both_directions(grid) -> None:
+    """Chip 2 of a line of four first adds (x0 + x1) to its own part, then x3; each sum is a bfloat16."""
     parts = values(grid, (1, 1, 32, 128), seed=3)
-    tensor, held = deal(parts, grid)
-    got = pieces(ttnn.reduce_scatter(tensor, 3, cluster_axis=1))[2]
-    x0, x1, x2, x3 = (part.chunk(4, 3)[2] for part in held[:4])
+    tensor, stored_parts = deal(parts, grid)
+    result = pieces(ttnn.reduce_scatter(tensor, 3, cluster_axis=1))[2]
+    x0, x1, x2, x3 = (part.chunk(4, 3)[2] for part in stored_parts[:4])
     add = adder(ttnn.bfloat16)
-    assert torch.equal(got, add(add(x2, add(x1, x0)), x3))
+    assert torch.equal(result, add(add(x2, add(x1, x0)), x3))
 
 
-def test_float32_is_cut_to_what_the_matrix_unit_holds(row) -> None:
+def test_float32_is_truncated_by_the_matrix_unit(row) -> None:
     tensor, parts = deal([torch.full((1, 1, 32, 64), 1 + 2**-12), torch.zeros(1, 1, 32, 64)], row, ttnn.float32)
     assert parts[0].max() == 1 + 2**-12
     assert pieces(ttnn.all_reduce(tensor))[0].max() == 1.0
@@ -173,7 +173,7 @@ def test_broadcast(mesh) -> None:
             assert torch.equal(got, want)
 
 
-def test_a_broadcast_from_nowhere_would_hang(row) -> None:
+def test_a_broadcast_from_a_missing_chip_would_hang(row) -> None:
     tensor, _ = deal(values(row, (1, 32)), row)
     with pytest.raises(ttnn.ChipFault, match="wait for ever"):
         ttnn.broadcast(tensor, ttnn.MeshCoordinate(0, 5))
@@ -190,7 +190,7 @@ def test_mesh_partition(mesh) -> None:
     assert ttnn.mesh_partition(tensor, 3).shape[3] == 256 // mesh.get_num_devices()
 
 
-def test_point_to_point_keeps_the_rest_of_a_given_output(mesh) -> None:
+def test_point_to_point_keeps_the_rest_of_an_output_tensor(mesh) -> None:
     tensor, parts = deal(values(mesh, (1, 32)), mesh)
     output, before = deal(values(mesh, (1, 32), seed=1), mesh)
     first, last = ttnn.MeshCoordinate(0, 0), ttnn.MeshCoordinate(0, mesh.shape[1] - 1)
@@ -200,7 +200,7 @@ def test_point_to_point_keeps_the_rest_of_a_given_output(mesh) -> None:
     assert torch.equal(after[0], before[0])
 
 
-def test_sending_a_tensor_to_where_it_is_takes_no_program(mesh) -> None:
+def test_sending_a_tensor_to_its_own_chip_runs_no_program(mesh) -> None:
     tensor, parts = deal(values(mesh, (1, 32)), mesh)
     other, _ = deal(values(mesh, (1, 32), seed=1), mesh)
     here = ttnn.MeshCoordinate(0, 0)
@@ -311,8 +311,8 @@ def test_tokens_travel_to_their_experts_and_back(grid, axis) -> None:
                     if chip in home[picks[source][token]]:
                         assert torch.equal(arrived[chip][0, number, 0], rows[source][token, 0, 0])
 
-    made = [torch.randn(experts // chips, count * tokens, 1, hidden, generator=generator) for _ in range(chips)]
-    results, held = deal(made, grid, layout=ttnn.ROW_MAJOR_LAYOUT)
+    result = [torch.randn(experts // chips, count * tokens, 1, hidden, generator=generator) for _ in range(chips)]
+    results, stored_parts = deal(result, grid, layout=ttnn.ROW_MAJOR_LAYOUT)
     back = pieces(ttnn.all_to_all_combine(results, metadata, mapping, cluster_axis=axis))
     for line in lines(grid, axis):
         for place, source in enumerate(line):
@@ -320,6 +320,8 @@ def test_tokens_travel_to_their_experts_and_back(grid, axis) -> None:
                 for slot, expert in enumerate(picks[source][token].tolist()):
                     chip = home[expert].item()
                     want = (
-                        held[chip][expert // chips, place * tokens + token, 0] if chip in line else torch.zeros(hidden)
+                        stored_parts[chip][expert // chips, place * tokens + token, 0]
+                        if chip in line
+                        else torch.zeros(hidden)
                     )
                     assert torch.equal(back[source][slot, token, 0], want)

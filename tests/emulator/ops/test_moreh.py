@@ -1,4 +1,4 @@
-"""moreh reductions, norms and their gradients, held against torch. (Losses and optimizers: test_loss.)"""
+"""moreh reductions, norms and their gradients, compared with torch. (Losses and optimizers: test_loss.)"""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ ROWS = (
         shapes=DEEP,
     ),
     Row(
-        "moreh_layer_norm of two",
+        "moreh_layer_norm over two dimensions",
         lambda x: ttnn.moreh_layer_norm(x, 2, EPSILON)[0],
         lambda x: functional.layer_norm(x, x.shape[-2:], eps=EPSILON),
         ulps=ULPS,
@@ -80,8 +80,8 @@ def test_any_shape_and_values(row, shape, seed):
 @pytest.mark.parametrize("p", [1.0, 2.0, 2.5, 3.0, math.inf, -math.inf])
 def test_norm(p, dim, device):
     x = upload(values((2, 3, 17, 40), 0.5, 4, "bfloat16", 1), "bfloat16", "TILE", device)
-    made = ttnn.moreh_norm(x, p=p, dim=dim, keepdim=True)
-    assert torch.allclose(stored(made), stored(x).norm(p, dim, keepdim=True), rtol=0.04)
+    result = ttnn.moreh_norm(x, p=p, dim=dim, keepdim=True)
+    assert torch.allclose(stored(result), stored(x).norm(p, dim, keepdim=True), rtol=0.04)
 
 
 def test_sum_of_integers(device):
@@ -90,7 +90,7 @@ def test_sum_of_integers(device):
         assert torch.equal(stored(ttnn.moreh_sum(x, dim, keepdim=True)), stored(x).sum(dim, keepdim=True))
 
 
-def test_several_dimensions_into_a_given_tensor(device):
+def test_several_dimensions_into_an_output_tensor(device):
     x = upload(values((2, 3, 17, 40), -4, 4, "bfloat16", 1), "bfloat16", "TILE", device)
     target = upload(torch.zeros(2, 1, 17, 1), "bfloat16", "TILE", device)
     ttnn.moreh_sum(x, [1, 3], keepdim=True, output=target)
@@ -115,13 +115,13 @@ def test_gradient_of_sum_and_mean(name, dim, device):
     shape = (2, 3, 17, 40)
     kept = tuple(1 if place == dim else size for place, size in enumerate(shape))
     dy = upload(values(kept, -2, 2, "bfloat16", 1), "bfloat16", "TILE", device)
-    twin = stored(dy).expand(shape) / (1 if name == "sum" else shape[dim])
+    reference = stored(dy).expand(shape) / (1 if name == "sum" else shape[dim])
     if name == "sum":
         x = upload(torch.zeros(shape), "bfloat16", "TILE", device)
-        made = ttnn.moreh_sum_backward(dy, input=x, dim=dim, keepdim=True)
+        result = ttnn.moreh_sum_backward(dy, input=x, dim=dim, keepdim=True)
     else:
-        made = ttnn.moreh_mean_backward(dy, dim=dim, keepdim=True, input_grad_shape=list(shape))
-    assert torch.allclose(stored(made), twin, rtol=0.02)
+        result = ttnn.moreh_mean_backward(dy, dim=dim, keepdim=True, input_grad_shape=list(shape))
+    assert torch.allclose(stored(result), reference, rtol=0.02)
 
 
 @pytest.mark.parametrize("p", [2.0, 3.0])
@@ -129,9 +129,9 @@ def test_gradient_of_norm(p, device):
     x, _, leaf = gradients((2, 3, 17, 40), device)
     y = ttnn.moreh_norm(x, p=p, dim=3, keepdim=True)
     dy = upload(values((2, 3, 17, 1), 0.5, 2, "bfloat16", 3), "bfloat16", "TILE", device)
-    made = ttnn.moreh_norm_backward(x, y, dy, p, dim=3, keepdim=True)
+    result = ttnn.moreh_norm_backward(x, y, dy, p, dim=3, keepdim=True)
     leaf.norm(p, 3, keepdim=True).backward(stored(dy))
-    assert pcc(stored(made), leaf.grad) >= 0.999
+    assert pcc(stored(result), leaf.grad) >= 0.999
 
 
 def test_gradients_of_layer_norm(device):
@@ -167,8 +167,8 @@ def test_gradients_of_group_norm(device):
 
 def test_gradient_of_cumsum(device):
     dy = upload(values((3, 2, 17, 40), -2, 2, "bfloat16", 1), "bfloat16", "TILE", device)
-    made = ttnn.moreh_cumsum_backward(dy, 0)
-    assert torch.allclose(stored(made), stored(dy).flip(0).cumsum(0).flip(0), rtol=0.02, atol=0.05)
+    result = ttnn.moreh_cumsum_backward(dy, 0)
+    assert torch.allclose(stored(result), stored(dy).flip(0).cumsum(0).flip(0), rtol=0.02, atol=0.05)
 
 
 @pytest.mark.parametrize("dim", [2, 3])

@@ -1,4 +1,4 @@
-"""Pools against torch: largest values exactly, means within the error of the matrix unit."""
+"""Pooling compared with torch: maxima exactly, means within the error of the matrix unit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import ttnn_emulator as ttnn
 from tests.emulator.ops.against_torch import LEAST_PCC, pcc
 from ttnn_emulator.numerics.formats.carriers import flush
 
-# A mean takes three roundings: of the scaler (downwards), of the products' sum, of the result.
+# A mean is rounded three times: the scaler (downwards), the sum of products, the result.
 MEAN_ULPS = 2.5
 
 
@@ -53,7 +53,7 @@ def images(window: Window, seed: int = 0) -> torch.Tensor:
 
 
 def around(window: Window) -> tuple[int, int, int, int]:
-    """Padding as torch.nn.functional.pad takes it."""
+    """Padding in the order of torch.nn.functional.pad."""
     sides = window.padding if len(window.padding) == 4 else [side for side in window.padding for _ in (0, 1)]
     top, bottom, left, right = sides
     return left, right, top, bottom
@@ -94,13 +94,13 @@ def mean(x: torch.Tensor, window: Window, **options: Any) -> torch.Tensor:
 
 
 def assert_near(ours: Any, reference: torch.Tensor, magnitude: float, ulps: float = MEAN_ULPS) -> None:
-    found, reference = ttnn.to_torch(ours).float(), reference.reshape(ttnn.to_torch(ours).shape)
-    error = ((found - reference).abs() / (reference.abs().clamp(min=magnitude / 4) * 2.0**-7)).max().item()
-    assert error <= ulps, f"off by {error:.3g} ulp"
-    assert pcc(found, reference) >= LEAST_PCC["bfloat16"]
+    actual, reference = ttnn.to_torch(ours).float(), reference.reshape(ttnn.to_torch(ours).shape)
+    error = ((actual - reference).abs() / (reference.abs().clamp(min=magnitude / 4) * 2.0**-7)).max().item()
+    assert error <= ulps, f"error of {error:.3g} ulp"
+    assert pcc(actual, reference) >= LEAST_PCC["bfloat16"]
 
 
-# -- largest values ---------------------------------------------------------------------------------------------------
+# -- maxima ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("window", (*WINDOWS, Window((1, 9, 9, 32), (3, 3), (1, 1), (1, 1), (2, 2))), ids=str)
@@ -110,49 +110,49 @@ def test_max_pool_is_exact(window: Window, device: Any) -> None:
 
 
 @pytest.mark.parametrize("window", [window for window in WINDOWS if len(window.padding) == 2], ids=str)
-def test_max_pool_says_where(window: Window, device: Any) -> None:
-    """Random bfloat16 values tie now and then: what the index points at is held against the value."""
+def test_max_pool_returns_indices(window: Window, device: Any) -> None:
+    """Random bfloat16 values may tie, so the value at the index is compared."""
     x = images(window)
     values, places = run(ttnn.max_pool2d, x, window, device, return_indices=True)
     expected = flattened(largest(x, window))
     assert torch.equal(ttnn.to_torch(values).float(), expected)
     batch, height, width, channels = window.image
     places = ttnn.to_torch(places).to(torch.int64).reshape(batch, -1, channels)
-    found = x.reshape(batch, height * width, channels).gather(1, places)
-    assert torch.equal(found.reshape(expected.shape), expected)
+    at_indices = x.reshape(batch, height * width, channels).gather(1, places)
+    assert torch.equal(at_indices.reshape(expected.shape), expected)
 
 
 ODD = torch.tensor([0x7FC0, -0x40, 0x7F80, -0x80, 1, -0x7FFF, 0, -0x8000], dtype=torch.int16).view(torch.bfloat16)
 
 
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
-def test_max_pool_of_values_without_order(window: Window, device: Any) -> None:
-    """NaN of both signs, infinities, denormals and zeros of both signs: the largest of what a packer makes of them."""
+def test_max_pool_of_special_values(window: Window, device: Any) -> None:
+    """NaN, infinities, denormals and zeros of both signs: the maximum of the packed values."""
     x = torch.randn(window.image).bfloat16()
     x = torch.where(torch.rand(window.image) < 0.4, ODD[torch.randint(8, window.image)], x)
-    found = ttnn.to_torch(run(ttnn.max_pool2d, x, window, device))
-    wanted = flattened(largest(flush(x.float()), window)).bfloat16()
-    assert torch.equal(found.view(torch.int16), flush(wanted).view(torch.int16))
+    result = ttnn.to_torch(run(ttnn.max_pool2d, x, window, device))
+    expected = flattened(largest(flush(x.float()), window)).bfloat16()
+    assert torch.equal(result.view(torch.int16), flush(expected).view(torch.int16))
 
 
-def test_max_pool_takes_nan_as_infinity(device: Any) -> None:
+def test_max_pool_treats_nan_as_infinity(device: Any) -> None:
     window = Window((1, 4, 4, 32), (2, 2), (2, 2))
     x = images(window).bfloat16()
     x[0, 0, 0, 0], x[0, 0, 2, 0], x[0, 2, 2, :] = float("nan"), float("inf"), float("-inf")
-    found = ttnn.to_torch(run(ttnn.max_pool2d, x, window, device)).float()
-    assert found[0, 0, 0, 0] == float("inf") and found[0, 0, 1, 0] == float("inf")
-    assert not found.isnan().any()
+    result = ttnn.to_torch(run(ttnn.max_pool2d, x, window, device)).float()
+    assert result[0, 0, 0, 0] == float("inf") and result[0, 0, 1, 0] == float("inf")
+    assert not result.isnan().any()
 
 
 # -- means ------------------------------------------------------------------------------------------------------------
 
 
-# torch has no padding of four sides to leave out of the mean.
+# torch cannot exclude padding of four sides from the mean.
 MEANS = [(window, counts) for window in WINDOWS for counts in (True, False) if counts or len(window.padding) == 2]
 
 
 @pytest.mark.parametrize(("window", "counts"), MEANS, ids=str)
-def test_avg_pool_is_near(window: Window, counts: bool, device: Any) -> None:
+def test_avg_pool(window: Window, counts: bool, device: Any) -> None:
     x = images(window)
     ours = run(ttnn.avg_pool2d, x, window, device, count_include_pad=counts)
     assert_near(ours, flattened(mean(x, window, count_include_pad=counts)), x.abs().max().item())
@@ -170,7 +170,7 @@ def test_avg_pool_takes_a_divisor(divisor: int, device: Any) -> None:
 @pytest.mark.parametrize("op", (ttnn.max_pool2d, ttnn.avg_pool2d))
 def test_layouts_do_not_matter(op: Any, layout: Any, device: Any) -> None:
     window = WINDOWS[0]
-    x = images(window).reshape(1, 1, -1, window.image[-1])  # tiles of [N, H, W, C] would each hold one row of pixels
+    x = images(window).reshape(1, 1, -1, window.image[-1])  # a tile of [N, H, W, C] would have one row of pixels
     plain = run(op, x, window, device)
     other = run(op, x, window, device, layout, output_layout=ttnn.TILE_LAYOUT)
     assert other.layout == ttnn.TILE_LAYOUT and list(other.shape) == list(plain.shape)
@@ -179,7 +179,7 @@ def test_layouts_do_not_matter(op: Any, layout: Any, device: Any) -> None:
 
 @pytest.mark.parametrize("dtype", ("bfloat8_b", "bfloat4_b"))
 @pytest.mark.parametrize("op", (ttnn.max_pool2d, ttnn.avg_pool2d))
-def test_block_floats_come_out(op: Any, dtype: str, device: Any) -> None:
+def test_block_float_outputs(op: Any, dtype: str, device: Any) -> None:
     window = WINDOWS[0]
     x = images(window)
     plain = ttnn.to_torch(run(op, x, window, device)).float()
@@ -202,7 +202,7 @@ def test_adaptive_pools(size: tuple[int, int], device: Any) -> None:
     assert_near(ours, flattened(F.adaptive_avg_pool2d(planes, size)), x.abs().max().item())
 
 
-def test_adaptive_pool_refuses_uneven_windows(device: Any) -> None:
+def test_adaptive_pool_rejects_uneven_windows(device: Any) -> None:
     source = ttnn.zeros((1, 7, 10, 32), dtype=ttnn.bfloat16, layout=ttnn.ROW_MAJOR_LAYOUT, device=device)
     with pytest.raises(RuntimeError, match="cannot be made equal"):
         ttnn.adaptive_avg_pool2d(source, 1, 7, 10, 32, (5, 7))
@@ -238,6 +238,6 @@ def test_any_window(window: Window, seed: int, device: Any) -> None:
     if window.kernel != window.image[1:3]:  # whole images are reduced with another rounding
         reference = flattened(mean(x, window, count_include_pad=False))
         ours = run(ttnn.avg_pool2d, x, window, device, count_include_pad=False)
-        found = ttnn.to_torch(ours).float()
+        actual = ttnn.to_torch(ours).float()
         scale = reference.abs().clamp(min=x.abs().max().item() / 4) * 2.0**-7
-        assert ((found - reference).abs() / scale).max() <= MEAN_ULPS
+        assert ((actual - reference).abs() / scale).max() <= MEAN_ULPS

@@ -1,4 +1,4 @@
-"""Reductions, held against torch."""
+"""Reductions, compared with torch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SUMS = {"bfloat16": 4.0, "float32": 2.0**8, "bfloat8_b": 2.0}
 SPREADS = {"bfloat16": 1.0, "float32": 2.0**6}
 EXACT = {"bfloat16": 0.0, "float32": 0.0}
 MANY = ((3, 4, 17, 40), (3, 2, 5, 33))
-FEW = ((1, 3, 5, 33), (1, 2, 3, 70))  # of many values the variances are nearly equal
+FEW = ((1, 3, 5, 33), (1, 2, 3, 70))  # variances of many values are nearly equal
 DIMS = (-1, -2, 0)
 DEEP = ((32, 64), (5, 33), (3, 45, 70), (2, 3, 17, 40), (1, 2, 3, 5, 33))
 
@@ -75,13 +75,13 @@ ROWS = (
         Row(
             f"{name} over {dims}",
             of_dim(name, dims, True),
-            lambda x, twin=twin, dims=dims: twin(x, dims if dims is not None else everything(x.shape)),
+            lambda x, reference=reference, dims=dims: reference(x, dims if dims is not None else everything(x.shape)),
             ulps=EXACT if name in ("max", "min") else SUMS,
             floor=1.0,
             shapes=FEW if name in ("var", "std") else MANY,
         )
         for dims in (None, [-1, -2], [0, 1], [1, 3], [0, 2])
-        for name, twin in (
+        for name, reference in (
             ("sum", lambda x, dims: x.sum(dims, keepdim=True)),
             ("mean", lambda x, dims: x.mean(dims, keepdim=True)),
             ("max", lambda x, dims: x.amax(dims, keepdim=True)),
@@ -91,13 +91,13 @@ ROWS = (
         )
     ),
     Row(
-        "sum times a number",
+        "sum with scalar",
         lambda x: ttnn.sum(x, dim=-1, scalar=0.25),
         lambda x: 0.25 * x.sum(-1),
         ulps=SUMS,
         floor=1.0,
     ),
-    # The library multiplies bfloat16 only.
+    # The library supports products of bfloat16 only.
     *(
         Row(
             f"prod over {dim}",
@@ -140,16 +140,18 @@ def test_product_of_everything(device):
 @pytest.mark.parametrize("dim", DIMS)
 def test_integers(name, dim, device):
     x = upload(values((3, 45, 70), -1000, 1000, "int32", 1), "int32", "TILE", device)
-    twin = stored(x).sum(dim) if name == "sum" else extreme(name)(stored(x), dim)
-    assert torch.equal(stored(getattr(ttnn, name)(x, dim=dim)), twin)
+    reference = stored(x).sum(dim) if name == "sum" else extreme(name)(stored(x), dim)
+    assert torch.equal(stored(getattr(ttnn, name)(x, dim=dim)), reference)
 
 
 @pytest.mark.parametrize("name", ["sum", "mean"])
 @pytest.mark.parametrize("dim", [-1, -2, None])
 def test_row_major_input(name, dim, device):
     x = upload(values((3, 45, 70), -4, 4, "bfloat16", 1), "bfloat16", "ROW_MAJOR", device)
-    twin = getattr(torch, name)(stored(x)) if dim is None else getattr(torch, name)(stored(x), dim)
-    assert torch.allclose(stored(getattr(ttnn, name)(x, dim=dim)).reshape(twin.shape), twin, rtol=0.01, atol=0.01)
+    reference = getattr(torch, name)(stored(x)) if dim is None else getattr(torch, name)(stored(x), dim)
+    assert torch.allclose(
+        stored(getattr(ttnn, name)(x, dim=dim)).reshape(reference.shape), reference, rtol=0.01, atol=0.01
+    )
 
 
 def test_block_floats(device):
@@ -159,28 +161,28 @@ def test_block_floats(device):
         assert torch.equal(stored(ttnn.max(x, dim=dim)), stored(x).amax(dim))
 
 
-def test_tall_columns_are_cut_into_slices(device):
+def test_tall_columns_are_split_into_slices(device):
     x = upload(values((1, 1, 2048, 32), -4, 4, "bfloat16", 1), "bfloat16", "TILE", device)
     assert torch.allclose(stored(ttnn.sum(x, dim=-2)), stored(x).sum(-2), rtol=0.01, atol=0.02)
 
 
 def test_sum_of_outer_dimensions_by_tiles(device):
     x = upload(values((2, 3, 32, 64), -4, 4, "bfloat16", 1), "bfloat16", "TILE", device)
-    made = ttnn.experimental.fast_reduce_nc(x, dims=[0, 1])
-    assert torch.allclose(stored(made), stored(x).sum((0, 1), keepdim=True), rtol=0.02, atol=0.05)
+    result = ttnn.experimental.fast_reduce_nc(x, dims=[0, 1])
+    assert torch.allclose(stored(result), stored(x).sum((0, 1), keepdim=True), rtol=0.02, atol=0.05)
 
 
-# -- special things ---------------------------------------------------------------------------------------------------
+# -- edge cases ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dim", [-1, -2])
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
 def test_padding_does_not_leak(dtype, dim, device):
-    """Of negative values the largest is negative, of positive ones the smallest positive: no zero of the padding."""
+    """The maximum of negative and the minimum of positive values are not the zeros of the padding."""
     low, high = (upload(torch.full((5, 33), value), dtype, "TILE", device) for value in (-3.0, 3.0))
     assert (stored(ttnn.max(low, dim=dim)) == -3).all()
     assert (stored(ttnn.min(high, dim=dim)) == 3).all()
-    mean = stored(ttnn.mean(high, dim=dim))  # the weight, 1 ÷ 5 or 1 ÷ 33, is cut to bfloat16
+    mean = stored(ttnn.mean(high, dim=dim))  # the scaler, 1 ÷ 5 or 1 ÷ 33, is truncated to bfloat16
     assert torch.allclose(mean, torch.full_like(mean, 3.0), rtol=0.01)
     assert (stored(ttnn.var(high, dim=dim)) == 0).all()
 
@@ -200,13 +202,13 @@ def test_extremes_of_rows_follow_sign_and_magnitude(largest):
         raw = x.view(torch.int32).long()
         order = torch.where(raw < 0, -(raw & 0x7FFFFFFF) - 1, raw)
         places = order.argmax(-1, keepdim=True) if largest else order.argmin(-1, keepdim=True)
-        found = extreme_of(x, -1, largest=largest)
-        assert torch.equal(found.view(torch.int32), x.view(torch.int32).gather(-1, places).squeeze(-1))
-        turned = extreme_of(x.mT.contiguous().mT, -1, largest=largest)
-        assert torch.equal(turned.view(torch.int32), found.view(torch.int32))
+        result = extreme_of(x, -1, largest=largest)
+        assert torch.equal(result.view(torch.int32), x.view(torch.int32).gather(-1, places).squeeze(-1))
+        by_columns = extreme_of(x.mT.contiguous().mT, -1, largest=largest)
+        assert torch.equal(by_columns.view(torch.int32), result.view(torch.int32))
 
 
-def test_nan_lies_beyond_infinity(device):
+def test_nan_is_larger_than_infinity(device):
     x = upload(torch.tensor([[1.0, math.inf, math.nan, 2.0]]), "float32", "TILE", device)
     assert not math.isfinite(stored(ttnn.max(x, dim=-1)).item())
     assert stored(ttnn.min(x, dim=-1)).item() == 1.0
@@ -219,13 +221,13 @@ def test_keepdim_and_shapes(device):
     assert list(ttnn.sum(x).shape) == []
 
 
-def test_a_fault_of_the_card_is_named(device):
+def test_chip_faults_are_reported(device):
     x = upload(torch.arange(1.0, 34.0).expand(5, 33), "bfloat8_b", "TILE", device)
     with pytest.raises(ChipFault):
         ttnn.max(x, dim=-1)
 
 
-def test_what_the_library_refuses(device):
+def test_rejected_arguments(device):
     x = upload(torch.ones(32, 64), "bfloat16", "TILE", device)
     for dim in (2, -3, [0, 0]):
         with pytest.raises(RuntimeError):
@@ -236,12 +238,12 @@ def test_what_the_library_refuses(device):
 
 @pytest.mark.parametrize("dim", [-1, -2])
 @pytest.mark.parametrize(("name", "tiny"), [("max", 1e-40), ("max", -1e-40), ("min", 1e-40), ("min", -1e-40)])
-def test_extremes_of_float32_are_no_denormals(name, tiny, dim, device):
+def test_extremes_of_float32_flush_denormals(name, tiny, dim, device):
     x = upload(torch.full((64, 64), tiny), "float32", "TILE", device)
     for mode in ("exact", "fast"):
         with numerics(mode):
-            made = stored(getattr(ttnn, name)(x, dim=dim))
-        assert torch.equal(made, torch.zeros_like(made)), mode
+            result = stored(getattr(ttnn, name)(x, dim=dim))
+        assert torch.equal(result, torch.zeros_like(result)), mode
 
 
 @pytest.mark.parametrize("fidelity", list(ttnn.MathFidelity)[:4], ids=str)
@@ -250,5 +252,5 @@ def test_an_infinity_stays_one_in_fast_numerics(name, fidelity, device):
     x = upload(torch.tensor([[math.inf, 1.0, 2.0, -4.0, 7.0]]), "float32", "TILE", device)
     config = ttnn.WormholeComputeKernelConfig(math_fidelity=fidelity, fp32_dest_acc_en=False)
     with numerics("fast"):
-        made = getattr(ttnn, name)(x, dim=-1, compute_kernel_config=config)
-    assert stored(made).item() == math.inf
+        result = getattr(ttnn, name)(x, dim=-1, compute_kernel_config=config)
+    assert stored(result).item() == math.inf

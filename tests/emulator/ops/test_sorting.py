@@ -1,4 +1,4 @@
-"""Orders and running totals against torch; equal values in the order of the chip's network."""
+"""Sorting and scans compared with torch; equal values in the order of the chip's network."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _best(x: Any, **options: Any) -> Any:
     return ttnn.topk(x, min(x.shape[-1], 10), -1, **options)[0]
 
 
-def _ema_twin(x: torch.Tensor) -> torch.Tensor:
+def _ema_reference(x: torch.Tensor) -> torch.Tensor:
     averages, average = [], torch.zeros(x.shape[:-1])
     for step in range(x.shape[-1]):
         average = 0.25 * average + 0.75 * x[..., step]
@@ -31,16 +31,16 @@ def _ema_twin(x: torch.Tensor) -> torch.Tensor:
 
 ROWS = (
     Row("sort", lambda x: ttnn.sort(x)[0], lambda x: x.sort(-1)[0], ulps=EXACT),
-    Row("sort down", lambda x: ttnn.sort(x, -1, True)[0], lambda x: x.sort(-1, descending=True)[0], ulps=EXACT),
-    Row("sort first", lambda x: ttnn.sort(x, 0)[0], lambda x: x.sort(0)[0], ulps=EXACT),
+    Row("sort, descending", lambda x: ttnn.sort(x, -1, True)[0], lambda x: x.sort(-1, descending=True)[0], ulps=EXACT),
+    Row("sort over 0", lambda x: ttnn.sort(x, 0)[0], lambda x: x.sort(0)[0], ulps=EXACT),
     Row("topk", _best, lambda x: x.topk(min(x.shape[-1], 10), -1)[0], ulps=EXACT),
     Row("least", lambda x: _best(x, largest=False), lambda x: x.topk(min(x.shape[-1], 10), -1, False)[0], ulps=EXACT),
     Row("argmax", lambda x: ttnn.argmax(x, -1), lambda x: x.argmax(-1), shapes=((32, 64), (5, 33), (2, 3, 17, 40))),
-    Row("argmax first", lambda x: ttnn.argmax(x, 0, True), lambda x: x.argmax(0, keepdim=True), shapes=((3, 45, 70),)),
+    Row("argmax over 0", lambda x: ttnn.argmax(x, 0, True), lambda x: x.argmax(0, keepdim=True), shapes=((3, 45, 70),)),
     Row("cumsum", lambda x: ttnn.cumsum(x, -1), lambda x: x.cumsum(-1), ulps=SUMS, floor=1.0),
-    Row("cumsum first", lambda x: ttnn.cumsum(x, 0), lambda x: x.cumsum(0), ulps=SUMS, floor=1.0),
+    Row("cumsum over 0", lambda x: ttnn.cumsum(x, 0), lambda x: x.cumsum(0), ulps=SUMS, floor=1.0),
     Row(
-        "cumsum back",
+        "cumsum, reversed",
         lambda x: ttnn.cumsum(x, 0, reverse_order=True),
         lambda x: x.flip(0).cumsum(0).flip(0),
         ulps=SUMS,
@@ -51,7 +51,7 @@ ROWS = (
     Row(
         "ema",
         lambda x: ttnn.ema(x, 0.25),
-        _ema_twin,
+        _ema_reference,
         dtypes=("bfloat16",),
         ulps={"bfloat16": 1.0},
         floor=0.1,
@@ -82,7 +82,7 @@ def test_integers_wrap(device: Any, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("descending", [False, True])
-def test_indices_name_where_values_stood(device: Any, descending: bool) -> None:
+def test_indices_are_the_original_positions(device: Any, descending: bool) -> None:
     base = torch.randint(0, 9, (8, 256)).float()
     ordered, places = ttnn.sort(upload(base, "bfloat16", "TILE", device), -1, descending)
     assert places.dtype == ttnn.uint16
@@ -97,20 +97,20 @@ def test_a_stable_sort_keeps_the_order_of_equal_values(device: Any) -> None:
         assert torch.equal(stored(places), base.sort(dim=-1, descending=descending, stable=True)[1])
 
 
-def test_equal_values_come_in_the_order_of_the_network(device: Any) -> None:
+def test_equal_values_follow_the_order_of_the_network(device: Any) -> None:
     _, places = ttnn.sort(upload(torch.zeros(1, 64), "bfloat16", "TILE", device))
     assert sorted(stored(places).reshape(-1).tolist()) == list(range(64))
     assert stored(places).reshape(-1).tolist() != list(range(64))
 
 
-def test_sorting_flushes_what_memory_flushes(device: Any) -> None:
+def test_sorting_flushes_like_the_packer(device: Any) -> None:
     base = torch.tensor([[float("nan"), -0.0, 1e-40, float("-inf"), 2.0] + [1.0] * 59])
     ordered = stored(ttnn.sort(upload(base, "bfloat16", "TILE", device))[0]).reshape(-1)
     assert ordered[0] == float("-inf") and ordered[-1] == float("inf")
     assert ordered[1:3].view(torch.int32).tolist() == [0, 0]
 
 
-def test_results_go_into_tensors_that_were_given(device: Any) -> None:
+def test_results_into_output_tensors(device: Any) -> None:
     base = torch.randn(4, 64)
     values = ttnn.zeros((4, 64), ttnn.bfloat16, ttnn.TILE_LAYOUT, device)
     indices = ttnn.zeros((4, 64), ttnn.uint16, ttnn.TILE_LAYOUT, device)
@@ -121,15 +121,15 @@ def test_results_go_into_tensors_that_were_given(device: Any) -> None:
     assert stored(total)[0].tolist() == [float(step) for step in range(1, 65)]
 
 
-def test_argmax_takes_the_first_and_the_whole(device: Any) -> None:
+def test_argmax_returns_the_first_maximum(device: Any) -> None:
     base = torch.tensor([[1.0, 5.0, 5.0, 2.0], [0.0, 5.0, 1.0, 1.0]])
     tensor = upload(base, "bfloat16", "ROW_MAJOR", device)
     assert stored(ttnn.argmax(tensor, -1)).tolist() == [1, 1]
     assert stored(ttnn.argmax(tensor)).item() == 1
 
 
-def test_sampling_one_of_one_takes_the_largest(device: Any) -> None:
-    # Distinct values: of equal ones, the card may take any.
+def test_sampling_with_k_1_returns_the_largest(device: Any) -> None:
+    # Distinct values: the card may select any of equal ones.
     base = torch.stack([torch.randperm(64) for _ in range(32)]).reshape(1, 1, 32, 64).bfloat16()
     tokens = torch.arange(64).expand(1, 1, 32, 64) + 100
     rows = {"dtype": "bfloat16", "layout": "ROW_MAJOR", "device": device}

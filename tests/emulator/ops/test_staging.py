@@ -1,4 +1,4 @@
-"""Which memory convolutions and pools take and give back, and when: addresses and fits of ttnn 0.81.1 on an n150."""
+"""Memory that convolutions and pools allocate and free: addresses and limits of ttnn 0.81.1 on an n150."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def convolve(x: Any, size: int, kernel: int, stride: int = 1, padding: int = 0, 
 
 
 FREES, STAYS = {"deallocate_activation": True}, {"deallocate_activation": False}
-LIES = {"reallocate_halo_output": False}
+NOT_MOVED = {"reallocate_halo_output": False}
 TO_BLOCKS = {"shard_layout": BLOCK, "reshard_if_not_optimal": True}
 
-# layout and sharding of the input; window; settings; whether the input stays; address of the result; L1 held after it
+# layout and sharding of the input; window; settings; whether the input stays; address of the result; L1 in use after
 CONVOLUTIONS = [
     (TILE, HEIGHT, (3, 1, 1), FREES, False, 1451136, 2176),
-    (TILE, HEIGHT, (3, 1, 1), FREES | LIES, False, 1464192, 2176),
+    (TILE, HEIGHT, (3, 1, 1), FREES | NOT_MOVED, False, 1464192, 2176),
     (TILE, HEIGHT, (3, 1, 1), STAYS, True, 1448960, 4352),
     (TILE, HEIGHT, (1, 1, 0), FREES, False, 1462016, 2176),
     (TILE, HEIGHT, (1, 1, 0), STAYS, True, 1462016, 4352),
@@ -68,28 +68,28 @@ CONVOLUTIONS = [
     (TILE, HEIGHT, (3, 1, 1), STAYS | TO_BLOCKS, True, 1446784, 6528),
     (ROWS, HEIGHT, (2, 2, 0), FREES | {"shard_layout": HEIGHT}, False, 1462272, 4096),
     (ROWS, HEIGHT, (2, 2, 0), STAYS | {"shard_layout": HEIGHT}, True, 1458176, 8192),
-    (ROWS, WIDTH, (3, 1, 0), FREES, True, 1341440, 124928),  # no border to gather, so nothing that frees the input
+    (ROWS, WIDTH, (3, 1, 0), FREES, True, 1341440, 124928),  # no halo, whose program frees the input
     (TILE, None, (3, 1, 1), FREES | {"shard_layout": HEIGHT}, False, 1451136, 2176),
     (TILE, None, (3, 1, 1), STAYS | {"shard_layout": HEIGHT}, True, 1450048, 3264),
     (TILE, HEIGHT, (2, 2, 0), FREES | {"transposed": True}, False, 1432704, 8704),
-    (TILE, HEIGHT, (2, 2, 0), FREES | LIES | {"transposed": True}, False, 1430528, 8704),
+    (TILE, HEIGHT, (2, 2, 0), FREES | NOT_MOVED | {"transposed": True}, False, 1430528, 8704),
     (TILE, HEIGHT, (2, 2, 0), STAYS | {"transposed": True}, True, 1430528, 10880),
 ]
 
 
 @pytest.mark.parametrize("row", CONVOLUTIONS, ids=str)
-def test_convolutions_take_and_free_as_the_library_does(row: tuple, sizing: Any) -> None:
-    layout, place, window, settings, stays, address, held = row
+def test_convolutions_allocate_and_free_like_the_library(row: tuple, sizing: Any) -> None:
+    layout, place, window, settings, stays, address, l1_bytes = row
     x = images(sizing, 32, layout, place)
     result = convolve(x, 32, *window, **settings)
     assert x.is_allocated() is stays
     assert result.buffer_address() == address
-    assert ttnn.get_memory_view(sizing, ttnn.BufferType.L1).total_bytes_allocated_per_bank == held
+    assert ttnn.get_memory_view(sizing, ttnn.BufferType.L1).total_bytes_allocated_per_bank == l1_bytes
 
 
-# settings; bytes a core of another tensor beside which the convolution fits; and 4 KB more, beside which it does not
+# settings; bytes per core of another tensor with which the convolution fits; with 4 KB more it does not
 @pytest.mark.parametrize(("settings", "fits"), [(FREES, 1084096), (STAYS, 1063808)])
-def test_a_freed_input_leaves_more_room_for_circular_buffers(settings: dict, fits: int, sizing: Any) -> None:
+def test_a_freed_input_leaves_more_memory_for_circular_buffers(settings: dict, fits: int, sizing: Any) -> None:
     for beside, expected in ((fits, True), (fits + 4096, False)):
         x = images(sizing, 96, TILE, HEIGHT)
         shape = [64, beside // 2]
@@ -104,7 +104,7 @@ def test_a_freed_input_leaves_more_room_for_circular_buffers(settings: dict, fit
 
 
 @pytest.mark.parametrize(("frees", "fits"), [(True, 1197120), (False, 1180608)])
-def test_pools_free_their_input_after_its_borders_are_gathered(frees: bool, fits: int, sizing: Any) -> None:
+def test_pools_free_their_input_after_the_halo(frees: bool, fits: int, sizing: Any) -> None:
     for beside, expected in ((fits, True), (fits + 4096, False)):
         x = images(sizing, 128, ROWS, HEIGHT)
         other = ttnn.empty([64, beside // 2], ttnn.bfloat16, ROWS, sizing, ttnn.L1_MEMORY_CONFIG)

@@ -1,4 +1,4 @@
-"""Padding on the host: who writes it, who reads it, and that logical shapes stay."""
+"""Padding on the host: writing, reading, and unchanged logical shapes."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def test_pad_to_tile_and_back() -> None:
         (lambda: row_major().to(ttnn.TILE_LAYOUT).unpad([0, 0], [1, 1]), RuntimeError),
     ],
 )
-def test_other_paddings_are_refused(call, error) -> None:
+def test_invalid_padding_is_refused(call, error) -> None:
     with pytest.raises(error):
         call()
 
 
-def test_block_floats_of_whole_tiles_stay_in_tiles_on_the_host(device) -> None:
+def test_block_floats_of_full_tiles_stay_tiled_on_the_host(device) -> None:
     whole, part = (
         ttnn.from_torch(torch.ones(shape), dtype=ttnn.bfloat8_b, layout=ttnn.TILE_LAYOUT)
         for shape in ((32, 64), (5, 7))
@@ -76,12 +76,12 @@ def test_the_device_fills_padding(device, fill, value: float) -> None:
     assert torch.equal(seen, expected)
 
 
-def test_padding_after_other_operations_is_not_known(device) -> None:
+def test_padding_after_other_operations_is_unknown(device) -> None:
     tiles = ttnn.from_torch(ROWS, dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=device)
     assert tiles.to_torch_with_padded_shape().float().sum() == ROWS.sum()
     ttnn.add(tiles, 1.0, output_tensor=tiles)
     for written in (tiles, ttnn.relu(tiles)):
-        with pytest.raises(ttnn.NotEmulated, match="no known values"):
+        with pytest.raises(ttnn.NotEmulated, match="unknown values"):
             written.to_torch_with_padded_shape()
     assert (
         ttnn.relu(ttnn.ones([32, 32], device=device, layout=ttnn.TILE_LAYOUT)).to_torch_with_padded_shape().min() == 1
@@ -93,7 +93,7 @@ LARGE = [-1.7, -70000.0, 1e10, -1e10, 70000.0, 300.0, float("nan"), 3e9]
 
 @pytest.mark.parametrize(
     "source, dtype, count, expected",
-    [  # as ttnn 0.81.1 stores them: whole vectors saturate, what is left over wraps
+    [  # as ttnn 0.81.1 stores them: full vectors saturate, the remainder wraps
         (torch.float32, ttnn.uint16, 8, [0, 0, 0, 0, 65535, 300, 0, 0]),
         (torch.float32, ttnn.uint16, 2, [65535, 61072]),
         (torch.float32, ttnn.uint16, 6, [0, 0, 0, 0, 4464, 300]),
@@ -105,6 +105,6 @@ LARGE = [-1.7, -70000.0, 1e10, -1e10, 70000.0, 300.0, float("nan"), 3e9]
         (torch.int32, ttnn.uint16, 2, [65535, 61072]),
     ],
 )
-def test_numbers_become_integers_as_on_the_host(source, dtype, count: int, expected: list[int]) -> None:
+def test_numbers_are_converted_to_integers_as_in_the_library(source, dtype, count: int, expected: list[int]) -> None:
     values = torch.tensor([LARGE[:count]], dtype=torch.float64).to(source)
     assert ttnn.to_torch(ttnn.from_torch(values, dtype=dtype)).long().tolist()[0] == expected

@@ -1,4 +1,4 @@
-"""Meshes: dealing tensors out, joining them, and collectives."""
+"""Meshes: distributing and concatenating tensors, and collectives."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def grid():
         yield opened
 
 
-def deal(values: torch.Tensor, mesh, mapper):
+def to_mesh(values: torch.Tensor, mesh, mapper):
     return ttnn.from_torch(values, dtype=ttnn.float32, layout=ttnn.TILE_LAYOUT, device=mesh, mesh_mapper=mapper)
 
 
-def test_shard_and_join(mesh) -> None:
+def test_shard_and_concatenate(mesh) -> None:
     values = torch.randn(4, 6)
-    tensor = deal(values, mesh, ttnn.ShardTensorToMesh(mesh, dim=1))
+    tensor = to_mesh(values, mesh, ttnn.ShardTensorToMesh(mesh, dim=1))
     assert list(tensor.shape) == [4, 3]
     assert torch.equal(ttnn.to_torch(tensor, mesh_composer=ttnn.ConcatMeshToTensor(mesh, dim=1)), values)
     with pytest.raises(ttnn.InvalidArgument, match="mesh_composer"):
@@ -37,7 +37,7 @@ def test_shard_and_join(mesh) -> None:
 
 def test_replicate(mesh) -> None:
     values = torch.randn(4, 6)
-    tensor = deal(values, mesh, ttnn.ReplicateTensorToMesh(mesh))
+    tensor = to_mesh(values, mesh, ttnn.ReplicateTensorToMesh(mesh))
     joined = ttnn.to_torch(tensor, mesh_composer=ttnn.ConcatMeshToTensor(mesh, dim=0))
     assert torch.equal(joined, torch.cat([values, values]))
     assert torch.equal(ttnn.to_torch(tensor), values)
@@ -45,29 +45,29 @@ def test_replicate(mesh) -> None:
 
 def test_shard_over_two_axes(grid) -> None:
     values = torch.randn(8, 8)
-    tensor = deal(values, grid, ttnn.ShardTensor2dMesh(grid, (2, 4), dims=(0, 1)))
+    tensor = to_mesh(values, grid, ttnn.ShardTensor2dMesh(grid, (2, 4), dims=(0, 1)))
     assert list(tensor.shape) == [4, 2]
     joined = ttnn.to_torch(tensor, mesh_composer=ttnn.ConcatMesh2dToTensor(grid, (2, 4), dims=(0, 1)))
     assert torch.equal(joined, values)
-    rows = deal(values, grid, ttnn.ShardTensor2dMesh(grid, (2, 4), dims=(0, None)))
+    rows = to_mesh(values, grid, ttnn.ShardTensor2dMesh(grid, (2, 4), dims=(0, None)))
     assert list(rows.shape) == [4, 8]
 
 
-def test_what_does_not_divide_is_refused(mesh) -> None:
-    with pytest.raises(ttnn.InvalidArgument, match="does not divide over 2 devices"):
-        deal(torch.randn(3, 3), mesh, ttnn.ShardTensorToMesh(mesh, dim=0))
+def test_indivisible_sizes_are_refused(mesh) -> None:
+    with pytest.raises(ttnn.InvalidArgument, match="not divisible by 2 devices"):
+        to_mesh(torch.randn(3, 3), mesh, ttnn.ShardTensorToMesh(mesh, dim=0))
 
 
 def test_operations_run_on_every_chip(mesh) -> None:
     values = torch.randn(4, 64)
-    tensor = ttnn.relu(deal(values, mesh, ttnn.ShardTensorToMesh(mesh, dim=0)))
+    tensor = ttnn.relu(to_mesh(values, mesh, ttnn.ShardTensorToMesh(mesh, dim=0)))
     joined = ttnn.to_torch(tensor, mesh_composer=ttnn.ConcatMeshToTensor(mesh, dim=0))
     assert torch.equal(joined, values.relu())
 
 
 def test_all_gather_and_reduce_scatter_and_all_reduce(mesh) -> None:
     values = torch.randn(1, 1, 32, 128)
-    tensor = deal(values, mesh, ttnn.ShardTensorToMesh(mesh, dim=3))
+    tensor = to_mesh(values, mesh, ttnn.ShardTensorToMesh(mesh, dim=3))
     gathered = ttnn.all_gather(tensor, dim=3)
     assert all(torch.equal(ttnn.to_torch(piece), values) for piece in ttnn.get_device_tensors(gathered))
     first, second = values.chunk(2, 3)
@@ -83,7 +83,7 @@ def test_all_gather_and_reduce_scatter_and_all_reduce(mesh) -> None:
 
 def test_collectives_along_one_axis(grid) -> None:
     values = torch.arange(8.0).reshape(8, 1).expand(8, 32).contiguous()
-    tensor = deal(values, grid, ttnn.ShardTensorToMesh(grid, dim=0))
+    tensor = to_mesh(values, grid, ttnn.ShardTensorToMesh(grid, dim=0))
     rows = ttnn.all_gather(tensor, dim=0, cluster_axis=1)
     assert list(rows.shape) == [4, 32]
     assert ttnn.to_torch(ttnn.get_device_tensors(rows)[5])[:, 0].tolist() == [4, 5, 6, 7]
@@ -93,7 +93,7 @@ def test_collectives_along_one_axis(grid) -> None:
 
 def test_broadcast_partition_and_point_to_point(mesh) -> None:
     values = torch.randn(2, 64)
-    tensor = deal(values, mesh, ttnn.ShardTensorToMesh(mesh, dim=0))
+    tensor = to_mesh(values, mesh, ttnn.ShardTensorToMesh(mesh, dim=0))
     everywhere = ttnn.broadcast(tensor, ttnn.MeshCoordinate(0, 1))
     assert all(torch.equal(ttnn.to_torch(piece), values[1:]) for piece in ttnn.get_device_tensors(everywhere))
     both = ttnn.all_broadcast(tensor)
@@ -126,14 +126,14 @@ def test_mappers_and_composers_by_config(grid) -> None:
     assert torch.equal(ttnn.to_torch(ttnn.aggregate_tensor(ttnn.from_device(dealt), composer)), values)
     by_row = ttnn.create_mesh_mapper(grid, ttnn.MeshMapperConfig(row_dim=1, col_dim=None))
     assert list(ttnn.distribute_tensor(host, by_row).shape) == [8, 4]
-    with pytest.raises(ttnn.InvalidArgument, match="one entry an axis"):
+    with pytest.raises(ttnn.InvalidArgument, match="one entry per axis"):
         ttnn.create_mesh_composer(grid, ttnn.MeshComposerConfig([0, 1, 2]))
-    with pytest.raises(ttnn.InvalidArgument, match="one entry an axis"):
+    with pytest.raises(ttnn.InvalidArgument, match="one entry per axis"):
         ttnn.create_mesh_mapper(grid, ttnn.MeshMapperConfig([ttnn.PlacementShard(0)] * 3))
     assert repr(config) == "MeshMapperConfig(placements: [PlacementShard(0), PlacementShard(1)])"
 
 
-def test_shards_of_the_host_become_one_tensor(mesh) -> None:
+def test_host_shards_are_combined(mesh) -> None:
     shards = [ttnn.from_torch(torch.full((2, 4), float(number))) for number in range(2)]
     whole = ttnn.from_host_shards(shards, ttnn.MeshShape(1, 2))
     there = ttnn.to_device(whole, mesh)
@@ -145,16 +145,16 @@ def test_shards_of_the_host_become_one_tensor(mesh) -> None:
         ttnn.from_host_shards([shards[0], ttnn.from_torch(torch.ones(3))], ttnn.MeshShape(1, 2))
 
 
-def test_shards_of_the_device_become_one_tensor_again(mesh) -> None:
+def test_device_shards_are_combined(mesh) -> None:
     values = torch.randn(4, 6)
-    tensor = deal(values, mesh, ttnn.shard_tensor_to_mesh_mapper(mesh, 0))
+    tensor = to_mesh(values, mesh, ttnn.shard_tensor_to_mesh_mapper(mesh, 0))
     again = ttnn.combine_device_tensors(tensors=ttnn.get_device_tensors(tensor))
     assert torch.equal(ttnn.to_torch(again, mesh_composer=ttnn.ConcatMeshToTensor(mesh, dim=0)), values)
     with pytest.raises(ttnn.InvalidArgument, match="on a device"):
         ttnn.combine_device_tensors(tensors=[ttnn.from_torch(values)])
 
 
-def test_distribute_sets_what_from_torch_and_to_torch_do(mesh) -> None:
+def test_distribute_sets_the_default_mapper_and_composer(mesh) -> None:
     values = torch.randn(4, 6)
     with ttnn.distribute(ttnn.ShardTensorToMesh(mesh, dim=0)):
         tensor = ttnn.from_torch(values, device=mesh)
@@ -165,13 +165,13 @@ def test_distribute_sets_what_from_torch_and_to_torch_do(mesh) -> None:
         ttnn.to_torch(tensor)
 
 
-def test_places_in_a_mesh() -> None:
-    def places(distribution, mesh) -> list[list[int]]:
+def test_coordinates_of_a_mesh() -> None:
+    def coordinates(distribution, mesh) -> list[list[int]]:
         return [list(place) for place in ttnn.compute_distribution_to_mesh_mapping(distribution, mesh)]
 
     whole = ttnn.MeshShape(2, 4)
-    assert places(ttnn.MeshShape(2, 2), whole) == [[0, 0], [0, 1], [1, 0], [1, 1]]
-    assert places(ttnn.MeshShape(1, 8), whole) == [[row, column] for row in range(2) for column in range(4)]
+    assert coordinates(ttnn.MeshShape(2, 2), whole) == [[0, 0], [0, 1], [1, 0], [1, 1]]
+    assert coordinates(ttnn.MeshShape(1, 8), whole) == [[row, column] for row in range(2) for column in range(4)]
     box = ttnn.MeshCoordinateRange(ttnn.MeshCoordinate(0, 1), ttnn.MeshCoordinate(1, 2))
     assert [list(place) for place in box] == [[0, 1], [0, 2], [1, 1], [1, 2]]
     assert ttnn.MeshCoordinateRange(whole) == ttnn.MeshCoordinateRange(
@@ -179,14 +179,14 @@ def test_places_in_a_mesh() -> None:
     )
 
 
-def test_the_fabric_is_chosen_for_the_process(mesh) -> None:
+def test_the_fabric_config_is_per_process(mesh) -> None:
     before = ttnn.get_fabric_config()
     try:
         ttnn.set_fabric_config(ttnn.FabricConfig.FABRIC_1D)
         assert ttnn.get_fabric_config() is ttnn.FabricConfig.FABRIC_1D
         assert ttnn.get_tt_fabric_max_payload_size_bytes() == 4352
         assert ttnn.get_num_links(mesh) == 1
-        tensor = deal(torch.randn(2, 32), mesh, ttnn.ShardTensorToMesh(mesh, dim=0))
+        tensor = to_mesh(torch.randn(2, 32), mesh, ttnn.ShardTensorToMesh(mesh, dim=0))
         assert ttnn.get_usable_topology(tensor) is ttnn.Topology.Linear
         assert ttnn.get_usable_topology(tensor, ttnn.Topology.Ring) is ttnn.Topology.Linear
         ttnn.set_fabric_config(ttnn.FabricConfig.DISABLED)
@@ -201,7 +201,7 @@ def test_the_fabric_is_chosen_for_the_process(mesh) -> None:
 def test_a_gather_over_two_axes_needs_a_fabric_of_two_dimensions(grid) -> None:
     before = ttnn.get_fabric_config()
     values = torch.randn(8, 32)
-    tensor = deal(values, grid, ttnn.ShardTensorToMesh(grid, dim=0))
+    tensor = to_mesh(values, grid, ttnn.ShardTensorToMesh(grid, dim=0))
     with pytest.raises(ttnn.InvalidArgument, match="cluster_axis"):
         ttnn.all_gather(ttnn.reshape(tensor, [1, 1, 32]), dim=0)
     try:
@@ -212,7 +212,7 @@ def test_a_gather_over_two_axes_needs_a_fabric_of_two_dimensions(grid) -> None:
         ttnn.set_fabric_config(before)
 
 
-def test_global_semaphores_take_l1_while_they_live(mesh) -> None:
+def test_global_semaphores_occupy_l1_for_their_lifetime(mesh) -> None:
     cores = ttnn.CoreRangeSet([ttnn.CoreRange(ttnn.CoreCoord(0, 0), ttnn.CoreCoord(3, 3))])
     memory = mesh.memory(ttnn.BufferType.L1)
     before = memory.allocated

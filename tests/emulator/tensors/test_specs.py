@@ -1,4 +1,4 @@
-"""Tensors with a spec and no values: operations check and infer, and take neither memory nor time."""
+"""Tensors with a spec but no values: operations check and infer, without memory or computation."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ def in_use(device: ttnn.MeshDevice) -> int:
 
 
 @pytest.mark.parametrize("family", recorded.recorded_families())
-def test_specs_alone_give_the_same_answer(family: str) -> None:
+def test_specs_without_values_give_the_same_answers(family: str) -> None:
     with EmulatedTtnn(recorded.header(family)["board"]) as emulated:
         for case, _ in itertools.islice(recorded.read(family), 0, None, EVERY):
             placed = emulated.ask(case)
             if placed.get("type") == "OutOfMemory":
-                continue  # specs take no memory
+                continue  # specs occupy no memory
             with ttnn.specs_only():
                 typed = emulated.ask(case)
             assert typed.get("out") == placed.get("out"), case_id(case)
             assert typed["ok"] == placed["ok"], case_id(case)
 
 
-def test_a_spec_tensor_takes_no_memory_and_neither_does_what_is_made_of_it(device) -> None:
+def test_spec_tensors_and_their_results_occupy_no_memory(device) -> None:
     x = ttnn.spec_tensor((1, 4, 4096, 4096), ttnn.bfloat16, device=device)
     before = in_use(device)
     y = ttnn.softmax(ttnn.reshape(ttnn.add(x, x), (4, 4096, 4096)), dim=-1)
@@ -51,5 +51,5 @@ def test_a_spec_tensor_is_refused_like_any_other(device) -> None:
 
 def test_a_spec_tensor_has_no_values_to_read(device) -> None:
     x = ttnn.spec_tensor((32, 64), ttnn.bfloat16, device=device)
-    with pytest.raises(ttnn.InvalidArgument, match="has a spec and no values"):
+    with pytest.raises(ttnn.InvalidArgument, match="has a spec but no values"):
         ttnn.to_torch(ttnn.relu(x))

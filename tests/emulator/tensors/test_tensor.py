@@ -1,4 +1,4 @@
-"""Tensors: from torch and back, what they say of themselves, files."""
+"""Tensors: round trips from torch, properties, files."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_default_dtypes(source: torch.dtype, expected: str) -> None:
 
 
 def test_float64_needs_a_dtype() -> None:
-    with pytest.raises(ttnn.InvalidArgument, match="Give dtype="):
+    with pytest.raises(ttnn.InvalidArgument, match="Pass dtype="):
         ttnn.from_torch(torch.ones(2, 2, dtype=torch.float64))
     assert ttnn.from_torch(torch.ones(2, 2, dtype=torch.float64), dtype=ttnn.float32).dtype is ttnn.float32
 
@@ -83,7 +83,7 @@ def test_numpy_lists_and_the_constructor() -> None:
         ttnn.from_torch("no")
 
 
-def test_what_a_tensor_says_of_itself(device) -> None:
+def test_properties(device) -> None:
     tensor = ttnn.from_torch(torch.ones(2, 40, 50), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=device)
     assert tensor.shape == [2, 40, 50]
     assert tensor.padded_shape == (2, 64, 64)
@@ -134,7 +134,7 @@ def test_item_needs_one_element() -> None:
         ttnn.from_torch(torch.ones(2, 2)).item()
 
 
-def test_deallocate_without_force_keeps_what_a_view_shares(device) -> None:
+def test_deallocate_without_force_keeps_shared_buffers(device) -> None:
     tensor = ttnn.from_torch(torch.ones(32, 32), layout=ttnn.TILE_LAYOUT, device=device)
     view = ttnn.reshape(tensor, [1, 32, 32])
     ttnn.deallocate(tensor, force=False)
@@ -188,7 +188,7 @@ def test_sharded_in_place_norm_survives_its_input(device) -> None:
     assert torch.equal(ttnn.to_torch(normal), torch.zeros(1, 1, 64, 64, dtype=torch.bfloat16))
 
 
-def test_the_last_view_gives_the_buffer_back(device) -> None:
+def test_the_last_view_frees_the_buffer(device) -> None:
     tensor = _tiles(device)
     view = ttnn.reshape(ttnn.reshape(tensor, (64, 64)), (1, 64, 64))
     view.deallocate()
@@ -216,7 +216,7 @@ def test_only_unshared_tensors_move(device) -> None:
     assert view.is_allocated()
 
 
-def test_a_trace_does_not_own_what_it_reads(device) -> None:
+def test_a_trace_does_not_own_its_inputs(device) -> None:
     given = _tiles(device)
 
     def run() -> ttnn.Tensor:
@@ -283,7 +283,7 @@ def test_as_tensor_caches(tmp_path, device) -> None:
     assert len(calls) == 2
 
 
-def test_an_operation_that_we_lack_says_so() -> None:
+def test_operations_that_are_not_emulated_raise() -> None:
     with pytest.raises(ttnn.NotEmulated, match=r"ttnn.generic_op exists in ttnn but is not emulated"):
         ttnn.generic_op([], None)
     with pytest.raises(ttnn.NotEmulated, match=r"ttnn.SliceDeviceOperation exists in ttnn but is not emulated"):
@@ -298,7 +298,7 @@ def test_wrong_argument_types_show_the_signatures(device) -> None:
     assert "ttnn.relu(input_tensor: Tensor, *" in str(caught.value)
 
 
-def test_a_tensor_is_made_of_values_and_a_shape(device) -> None:
+def test_a_tensor_from_values_and_a_shape(device) -> None:
     rows, tiles = ttnn.ROW_MAJOR_LAYOUT, ttnn.TILE_LAYOUT
     placed = ttnn.Tensor([0, 31], [2], ttnn.uint32, rows, device)
     assert (placed.device(), placed.dtype, placed.layout) == (device, ttnn.uint32, rows)
@@ -317,7 +317,7 @@ def carrier(tensor) -> torch.dtype:
 
 
 def test_large_tensors_stay_narrow_while_they_are_only_moved(device) -> None:
-    """A model's weights are uploaded, laid out, cut and turned; a float32 copy of each would double its memory."""
+    """A model's weights are uploaded, tilized, sliced and transposed; a float32 copy would double the memory."""
     values = torch.randn(512, 256).bfloat16()
     tensor = ttnn.from_torch(values, dtype=ttnn.bfloat16, device=device)
     moved = {
@@ -344,7 +344,7 @@ def test_an_embedding_reads_the_rows_it_needs(device) -> None:
 
 
 def test_a_tensor_read_back_keeps_its_alignment(device) -> None:
-    """Rows of a convolution's output are padded to whole tiles, also in ROW_MAJOR layout and in shards of the width."""
+    """Rows of a convolution's output are padded to full tiles, also in ROW_MAJOR layout and with width sharding."""
     weight = ttnn.from_torch(torch.randn(65, 64, 5, 5))
     image = ttnn.from_torch(torch.randn(2, 8, 8, 64), device=device)
     config = ttnn.Conv2dConfig(shard_layout=ttnn.TensorMemoryLayout.WIDTH_SHARDED, output_layout=ttnn.ROW_MAJOR_LAYOUT)

@@ -89,7 +89,7 @@ def test_tiles(shape: tuple, face: list, faces: int, partial: int, narrow: int, 
     assert tile.get_tile_size(ttnn.bfloat16) == size
 
 
-def test_padding_a_host_tensor_to_whole_tiles_and_back() -> None:
+def test_padding_a_host_tensor_to_full_tiles_and_back() -> None:
     values = torch.randn(2, 40, 50).bfloat16()
     padded = ttnn.from_torch(values).pad_to_tile(0.0)
     assert (list(padded.shape), list(padded.padded_shape)) == ([2, 40, 50], [2, 64, 64])

@@ -1,6 +1,6 @@
 """Bounds of a graph's integer inputs that are used as indices.
 
-torch refuses an index that is out of range; a kernel of the device reads out of bounds. So a program first checks the
+torch rejects an index that is out of range; a kernel of the device reads out of bounds. So a program first checks the
 smallest and largest value of such inputs, and leaves other calls to torch, which raises its own error.
 """
 
@@ -212,7 +212,7 @@ def _largest(holds: Callable[[int], bool], most: int) -> int:
 
 
 def looks_beyond(node: torch.fx.Node, ranges: Ranges) -> bool:
-    """Whether an index of an operation may be out of range, which torch refuses."""
+    """Whether an index of an operation may be out of range, which torch rejects."""
     if node.target not in LOOKS_UP or node.target in TRUSTED:
         return False
     for index in {item for item in leaves(node.args[1:]) if isinstance(item, torch.fx.Node) and _is_whole(item)}:
@@ -269,7 +269,7 @@ def _ancestors(nodes: Sequence[torch.fx.Node]) -> set[torch.fx.Node]:
         if node in found or (isinstance(val, torch.Tensor) and val.dtype is torch.bool):
             continue
         found.add(node)
-        # A lookup returns values of the table, whatever the index is.
+        # A lookup returns values of the table for any index.
         waiting += node.all_input_nodes[:1] if node.target in LOOKS_UP else node.all_input_nodes
     return found
 

@@ -25,7 +25,7 @@ from torch_ttnn.compiler.lowering.registry import is_random
 
 aten = torch.ops.aten
 
-ACCEPTED = 'accept=("nan",) leaves it to the device all the same'
+ACCEPTED = 'accept=("nan",) runs it on the device anyway'
 
 
 # From torch's list of operators: those that distinguish NaN from infinity, replace it, or skip it.
@@ -57,12 +57,12 @@ def host_reasons(
     statics  the indices of the inputs that are weights
     ranges   returns the ranges of the graph's values; called only if an operation observes NaN
     """
-    if not any(_may_look(node) for node in graph_module.graph.nodes):
+    if not any(_may_observe(node) for node in graph_module.graph.nodes):
         return {}
     return _Search(graph_module, statics, ranges()).run()
 
 
-def _may_look(node: torch.fx.Node) -> bool:
+def _may_observe(node: torch.fx.Node) -> bool:
     return node.target in LOOKING or (node.target in COMPARISONS and bool(_compared_with_itself_or_infinity(node)))
 
 
@@ -76,17 +76,17 @@ class _Search:
 
     def run(self) -> dict[torch.fx.Node, str]:
         for node in self.graph.nodes:
-            if node not in self.static and (looked_at := self._looked_at(node)):
-                self.reasons[node] = f"it looks for NaN, which the device does not carry; {ACCEPTED}"
+            if node not in self.static and (looked_at := self._observed(node)):
+                self.reasons[node] = f"it tests for NaN, which the device does not preserve; {ACCEPTED}"
                 self._follow(looked_at, node)
         for node in self.graph.nodes:
             if node.op == "call_function" and node not in self.reasons and node not in self.static:
                 self._keep_with_its_input(node)
         return self.reasons
 
-    def _looked_at(self, node: torch.fx.Node) -> list[torch.fx.Node]:
+    def _observed(self, node: torch.fx.Node) -> list[torch.fx.Node]:
         """The values in which an operation observes NaN; none if it does not, or if none of them can be NaN."""
-        if not _may_look(node) or _restores_nan(node) or _is_of_a_gradient(node):
+        if not _may_observe(node) or _restores_nan(node) or _is_of_a_gradient(node):
             return []
         given = [each for each in leaves((node.args, node.kwargs)) if isinstance(each, torch.fx.Node)]
         found = [each for each in given if is_float(each.meta.get("val")) and each not in self.never]
@@ -100,19 +100,19 @@ class _Search:
             node = node.args[0]  # type: ignore[assignment]
         return node.op == "placeholder"
 
-    def _follow(self, values: Iterable[torch.fx.Node], looker: torch.fx.Node) -> None:
+    def _follow(self, values: Iterable[torch.fx.Node], observer: torch.fx.Node) -> None:
         """Keep the operations that these values are computed from on the host."""
-        line = source_line(looker)
+        line = source_line(observer)
         reason = (
-            f"{looker.target}{' at ' + line if line else ''} looks for NaN in what is computed from it, which the "
-            f"device does not carry; {ACCEPTED}"
+            f"{observer.target}{' at ' + line if line else ''} tests for NaN in what is computed from it, which the "
+            f"device does not preserve; {ACCEPTED}"
         )
         waiting = list(values)
         while waiting:
             node = waiting.pop()
             if node in self.seen or node in self.static or not is_float(node.meta.get("val")):
                 continue
-            self.seen[node] = looker
+            self.seen[node] = observer
             if node.op != "call_function" or node.target in REPLACING:
                 continue
             if node.target is not operator.getitem:
@@ -127,11 +127,11 @@ class _Search:
             return
         read = [each for each in node.all_input_nodes if each in self.seen and each not in self.never]
         if read:
-            looker = self.seen[read[0]]
-            line = source_line(looker)
+            observer = self.seen[read[0]]
+            line = source_line(observer)
             self.reasons[node] = (
-                f"{looker.target}{' at ' + line if line else ''} looks for NaN in the same values, which the device "
-                f"does not carry; {ACCEPTED}"
+                f"{observer.target}{' at ' + line if line else ''} tests for NaN in the same values, which the device "
+                f"does not preserve; {ACCEPTED}"
             )
 
 

@@ -158,7 +158,7 @@ def unsealed(text: str) -> str:
     >>> unsealed(sealed("[1, 2]").replace("2]", "3]"))
     Traceback (most recent call last):
         ...
-    ValueError: it is not what was written
+    ValueError: its checksum does not match
     """
     seal, _, rest = text.partition("\n")
     _require_same(rest.encode(), json.loads(seal)["sha256"])
@@ -167,7 +167,7 @@ def unsealed(text: str) -> str:
 
 def _require_same(content: bytes, checksum: str) -> None:
     if hashlib.sha256(content).hexdigest() != checksum:
-        raise ValueError("it is not what was written")
+        raise ValueError("its checksum does not match")
 
 
 def _prune(root: Path) -> None:

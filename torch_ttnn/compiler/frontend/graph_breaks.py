@@ -57,9 +57,9 @@ class DynamoWatch:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.look()
+        self.update()
 
-    def look(self) -> None:
+    def update(self) -> None:
         """Read new records; Dynamo keeps only the latest, so this runs for every graph."""
         reasons = dynamo.graph_break_reasons
         for each in reasons[min(self._breaks, len(reasons)) :]:  # a reset empties the list

@@ -35,19 +35,19 @@ def direct_call(node: torch.fx.Node, graph: torch.fx.Graph, copies: Copies, posi
         saved.meta.setdefault("val", _state())  # the partitioner sets none for this input
         state = _of_generator(graph, composites.exchanged_rng_state, (saved,))
     args, kwargs = torch.fx.node.map_arg((tuple(args), node.kwargs), copies.__getitem__)  # type: ignore[assignment]
-    twin = graph.call_function(operation, tuple(args), dict(kwargs))  # type: ignore[arg-type]
-    twin.meta.update({name: node.meta[name] for name in ("stack_trace", "nn_module_stack") if name in node.meta})
-    annotate(twin, val=_result(twin), position=position, random_state=state)
+    direct = graph.call_function(operation, tuple(args), dict(kwargs))  # type: ignore[arg-type]
+    direct.meta.update({name: node.meta[name] for name in ("stack_trace", "nn_module_stack") if name in node.meta})
+    annotate(direct, val=_result(direct), position=position, random_state=state)
     if node.target is RESTORES:
         _of_generator(graph, composites.exchanged_rng_state, (state,))
-    return twin
+    return direct
 
 
 def result_of_direct_call(node: torch.fx.Node, copies: Copies) -> torch.fx.Node:
     """The saved state, or the result, of an operation whose state is saved."""
     source, number = node.args
-    twin = copies[source]  # type: ignore[index]
-    return RANDOM_STATE[twin] if number == 0 else twin
+    direct = copies[source]  # type: ignore[index]
+    return RANDOM_STATE[direct] if number == 0 else direct
 
 
 def _of_generator(graph: torch.fx.Graph, function: Any, args: tuple) -> torch.fx.Node:

@@ -4,7 +4,7 @@
   = (f(x · [up[0] | up[1] | ...]) · factors of each expert's columns) · [down[0]; down[1]; ...]
 
 The weights of all experts are concatenated, so that a layer is two or three large products. The last one accumulates
-the sum over experts. Nothing depends on the number of tokens per expert, so zeros is sorted, gathered or counted, and
+the sum over experts. Nothing depends on the number of tokens per expert, so nothing is sorted, gathered or counted, and
 shapes are static. The cost is `experts ÷ k` times the necessary work: 4 times for 2 of 8 experts. If the columns of all
 experts would take too much memory, the graph is left unchanged.
 """

@@ -16,7 +16,7 @@ class Fusion:
     """Where `pattern` matches and `when` holds, `build` inserts the replacement of its root.
 
     `build` returns the new value. It returns None if there is nothing to gain. If it has replaced nodes itself, it
-    returns the node that stands for the result in the record.
+    returns the node of the result for the record.
     """
 
     name: str

@@ -259,7 +259,7 @@ class ProgramBuilder:
         """Upload a host value to the device, in the layout and dtype of its first use."""
         if 0 in value.shape:
             refuse("an empty tensor has no counterpart on the device")
-        own = self.device_dtype(value.dtype)  # refuses dtypes that the device lacks, whatever dtype is asked for
+        own = self.device_dtype(value.dtype)  # rejects dtypes that the device lacks, even if another dtype is requested
         dtype = dtype or own
         if value.is_static and value.dtype is torch.float32 and dtype is not DataType.FLOAT32:
             value = value.prepared(preparation.saturated)

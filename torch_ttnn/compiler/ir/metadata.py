@@ -32,6 +32,7 @@ class Move(enum.Enum):
     COMPLEX_DOWNLOAD = "complex_download"
     RANDOM_STATE = "random_state"
     CHECK = "check"
+    HOST_VIEW = "host_view"
 
     @property
     def is_upload(self) -> bool:
@@ -53,6 +54,7 @@ _MOVE_TEXTS = {
     Move.COMPLEX_DOWNLOAD: "part of a download of complex numbers",
     Move.RANDOM_STATE: "draws random numbers",
     Move.CHECK: "a check of a download",
+    Move.HOST_VIEW: "a view of what a host operation returned",
 }
 
 

@@ -101,6 +101,11 @@ class Value:
         return self._base is not None
 
     @property
+    def is_host_result(self) -> bool:
+        """Whether a host operation computed it, and it was not uploaded."""
+        return self._base is None and not self._plain and self._host is not None and self._host.op == "call_function"
+
+    @property
     def form(self) -> Form:
         """Its storage order on the device."""
         return self._form

@@ -1,4 +1,4 @@
-"""Logs, warnings, reports and scripts about each compiled program, as the options ask."""
+"""Logs, warnings, reports and scripts about each compiled program, as set in the options."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ttnn_emulator.atomic_files import replacing
 log = logging.getLogger("torch_ttnn")
 
 
-def publish(program: Program, number: int, options: TorchTtnnOption) -> None:
+def announce(program: Program, number: int, options: TorchTtnnOption) -> None:
     """Log the program, write its report, and export it as a script at its first call."""
     from torch_ttnn.explain import explanation_of
 

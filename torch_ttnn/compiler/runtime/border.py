@@ -55,7 +55,7 @@ class Border:
         return self._reported if self._listeners else self.library
 
     @property
-    def is_heard(self) -> bool:
+    def has_listeners(self) -> bool:
         """Whether there are listeners."""
         return bool(self._listeners)
 

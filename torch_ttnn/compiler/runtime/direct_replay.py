@@ -14,7 +14,8 @@ import torch
 import torch.fx
 
 from torch_ttnn.compiler.ir.metadata import NUMBER, PATH
-from ttnn_emulator.execution.direct_replay import DirectReplay, direct_replay
+from ttnn_emulator.execution.direct_replay import DirectReplay as EmulatorReplay
+from ttnn_emulator.execution.direct_replay import direct_replay
 
 if TYPE_CHECKING:
     from torch_ttnn.compiler.runtime.trace import Parts
@@ -24,17 +25,17 @@ UPLOADING = frozenset({"dtype", "layout", "device", "memory_config"})  # argumen
 Download = tuple[int, torch.dtype | None]  # index of the result of the trace, and the dtype of the download
 
 
-class Shortcut:
+class DirectReplay:
     """The direct replay of one traced program, once the emulator supports it."""
 
     def __init__(self, uploads: list[int], downloads: list[Download], finish: Callable[..., Any]) -> None:
         self._uploads = uploads  # indices of inputs
         self._downloads = downloads
         self._finish = finish
-        self._replay: DirectReplay | None = None
+        self._replay: EmulatorReplay | None = None
 
     @classmethod
-    def of(cls, parts: Parts, function: Callable[..., Any]) -> Shortcut | None:
+    def of(cls, parts: Parts, function: Callable[..., Any]) -> DirectReplay | None:
         """None if the host does more than upload and download; `function` compiles nodes into a function."""
         downloads = [node for node in parts.after if any(each in parts.downloaded for each in node.all_input_nodes)]
         if parts.uploaded != parts.before or not all(map(_is_plain_upload, parts.before)):
@@ -60,8 +61,8 @@ class Shortcut:
             return None
         return self._finish(weights, inputs, made)
 
-    def look(self, device: Any, trace: int, buffers: Sequence[Any], results: Sequence[Any]) -> None:
-        """Ask the emulator whether it can replay the trace directly by now."""
+    def prepare(self, device: Any, trace: int, buffers: Sequence[Any], results: Sequence[Any]) -> None:
+        """Prepare direct replay, if the emulator supports it by now."""
         self._replay = direct_replay(
             device, trace, buffers, [(results[place], dtype) for place, dtype in self._downloads]
         )

@@ -13,11 +13,13 @@ import torch.fx
 from torch._prims_common import make_contiguous_strides_for
 
 from torch_ttnn.compiler.analysis import index_bounds
+from torch_ttnn.compiler.analysis.nan_inputs import has_nan, uploaded_floats
 from torch_ttnn.compiler.errors import BeyondBounds, ProgramError
 from torch_ttnn.compiler.fusion import composites
 from torch_ttnn.compiler.fusion.composites import BeyondDomain
 from torch_ttnn.compiler.ir.metadata import NUMBER, ORIGIN, OUTPUT_VALS, PATH, PREPARED, REASON
 from torch_ttnn.compiler.ir.source_lines import failed_call
+from torch_ttnn.compiler.lowering.registry import is_random
 from torch_ttnn.compiler.runtime.as_captured import run_as_captured
 from torch_ttnn.compiler.runtime.shared_storage import sharing
 from torch_ttnn.compiler.runtime.trace import Parts, TracedProgram
@@ -67,6 +69,10 @@ class Program:
         self.weights.bounds = {number: bounds[number] for number in lowered.statics if number in bounds}
         own = [NUMBER[node] for node in lowered.main.nodes if node.op == "placeholder" and node not in places]
         self._bounds = [(number, bounds[number]) for number in own if number in bounds]
+        accepts_nan = "nan" in options.accept
+        self._floats = [] if accepts_nan else uploaded_floats(captured.graph, lowered.main, places)
+        self.weights.refuse_nan = not accepts_nan
+        self._is_random = any(is_random(node.target) for node in captured.graph.nodes)
 
     @functools.cached_property
     def _forward(self) -> Callable[..., Any]:
@@ -91,9 +97,14 @@ class Program:
             if not bounds.hold(inputs[number]):
                 log.warning("input %d has values beyond %d to %d: torch runs this call on the host", number, *bounds)
                 return self.on_host(inputs)
+        for number in self._floats:
+            if has_nan(inputs[number]):
+                log.warning("input %d has NaN, which the device does not preserve: torch runs this call", number)
+                return self.on_host(inputs)
         if self.before_first_call is not None:
             call, self.before_first_call = self.before_first_call, None
             call(inputs)
+        random_state = torch.get_rng_state() if self._is_random else None
         # Entering no_grad takes time, and AOTAutograd usually has done so already.
         without_gradients = torch.no_grad() if torch.is_grad_enabled() else contextlib.nullcontext()
         try:
@@ -101,6 +112,8 @@ class Program:
                 outputs = self._run(inputs)
         except (BeyondBounds, BeyondDomain) as reason:
             log.warning("%s: torch runs this call on the host", reason)
+            if random_state is not None:
+                torch.set_rng_state(random_state)  # the call draws its numbers once
             return self.on_host(inputs)
         results = [finish(each) if finish is not None else each for finish, each in zip(self._outputs, outputs)]
         for share in self._sharing:

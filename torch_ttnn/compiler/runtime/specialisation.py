@@ -15,7 +15,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from torch_ttnn.compiler.frontend.symbolic_numbers import Numbers
 from torch_ttnn.compiler.pipeline import Compilation, compile_graph
-from torch_ttnn.compiler.runtime.announce import publish
+from torch_ttnn.compiler.runtime.announce import announce
 from torch_ttnn.compiler.runtime.program import Program
 from torch_ttnn.devices import Target
 from torch_ttnn.options import TorchTtnnOption
@@ -100,7 +100,7 @@ class Specialised:
         program = compile_graph(compilation)
         program.kind = self.kind
         self.options.keep(program)
-        publish(program, self.options.compiled, self.options)
+        announce(program, self.options.compiled, self.options)
         if self.traced is not None:
             self.traced(program)
         return program

@@ -1,6 +1,6 @@
 """Warm calls as one captured trace: inputs are copied into persistent buffers, and the device replays the rest.
 
-A program can be traced if no host operation lies between uploading inputs and downloading outputs. A capture requires
+A program can be traced if no host operation is between uploading inputs and downloading outputs. A capture requires
 all device programs to be compiled, so it follows the first ordinary run.
 """
 
@@ -15,7 +15,7 @@ import torch
 import torch.fx
 
 from torch_ttnn.compiler.ir.metadata import MOVE, PATH, REASON, Move
-from torch_ttnn.compiler.runtime.direct_replay import Shortcut
+from torch_ttnn.compiler.runtime.direct_replay import DirectReplay
 from torch_ttnn.compiler.runtime.dispatch_modes import unobserved
 from torch_ttnn.compiler.stages import emit
 from torch_ttnn.devices import Target
@@ -30,7 +30,7 @@ class Parts:
         self.before: list[torch.fx.Node] = []
         self.body: list[torch.fx.Node] = []
         self.after: list[torch.fx.Node] = []
-        self.is_whole = True  # no host operation lies between
+        self.is_whole = True  # no host operation is between
         kinds: dict[torch.fx.Node, str] = {}
         for node in graph.nodes:
             kind = kinds[node] = self._kind(node, kinds, weights)
@@ -71,8 +71,8 @@ class TracedProgram:
         self._buffers: Sequence[Any] = ()
         self._results: Sequence[Any] = ()
         self._upload, self._body, self._download = _functions(parts, weights)
-        self._shortcut = (
-            Shortcut.of(parts, functools.partial(_function, weights=weights)) if target.is_emulator else None
+        self._direct_replay = (
+            DirectReplay.of(parts, functools.partial(_function, weights=weights)) if target.is_emulator else None
         )
 
     def __call__(self, weights: list[Any], inputs: Sequence[Any]) -> Any:
@@ -82,12 +82,12 @@ class TracedProgram:
             return outputs
         if self._made_from is None or any(one is not other for one, other in zip(self._made_from, weights)):
             return self._capture(weights, inputs)
-        if self._shortcut is None or self._target.border.is_heard:
+        if self._direct_replay is None or self._target.border.has_listeners:
             return self._replay(weights, inputs)
-        outputs = self._shortcut(weights, inputs)
+        outputs = self._direct_replay(weights, inputs)
         if outputs is None:
             outputs = self._replay(weights, inputs)
-            self._shortcut.look(self._target.device, self._trace, self._buffers, self._results)
+            self._direct_replay.prepare(self._target.device, self._trace, self._buffers, self._results)
         return outputs
 
     def _replay(self, weights: list[Any], inputs: Sequence[Any]) -> Any:
@@ -130,8 +130,8 @@ class TracedProgram:
         if self._trace is not None and self._target.is_open:
             self._target.ttnn.release_trace(self._target.device, self._trace)
         self._trace = self._made_from = None
-        if self._shortcut is not None:
-            self._shortcut.forget()
+        if self._direct_replay is not None:
+            self._direct_replay.forget()
         self._buffers = self._results = ()
 
     def __del__(self) -> None:

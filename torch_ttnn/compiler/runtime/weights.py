@@ -18,6 +18,7 @@ import torch.fx
 from torch._C import _data_address  # type: ignore[attr-defined]
 
 from torch_ttnn.compiler.analysis.index_bounds import Bounds
+from torch_ttnn.compiler.analysis.nan_inputs import has_nan
 from torch_ttnn.compiler.errors import BeyondBounds, ProgramError
 from torch_ttnn.compiler.ir.arguments import call_with
 from torch_ttnn.compiler.ir.metadata import CONSTANT, ORIGIN, PATH
@@ -93,6 +94,7 @@ class Weights:
         self.when_released: Callable[[], None] = lambda: None
         target.border.holders.add(self)
         self.bounds: dict[int, Bounds] = {}  # of integer weights, which the program was compiled for
+        self.refuse_nan = True
         self.uploads = 0  # number of preparations; a test reads it
 
     def current(self, inputs: Sequence[Any]) -> list[Any]:
@@ -126,6 +128,8 @@ class Weights:
             if number in self.bounds and not self.bounds[number].hold(inputs[number]):
                 low, high = self.bounds[number]
                 raise BeyondBounds(f"input {number}, a weight, has values beyond {low} to {high}")
+            if self.refuse_nan and has_nan(inputs[number]):
+                raise BeyondBounds(f"input {number}, a weight, has NaN, which the device does not preserve")
 
     def release(self) -> None:
         """Free everything; the next call prepares it again."""

@@ -27,7 +27,7 @@ class FusionRecord:
 
     name: str
     nodes: tuple[str, ...]  # names of the replaced calls, the last first
-    made: str  # the name of the new call
+    result: str  # the name of the new call
     root: Node = field(repr=False, compare=False)
 
     @property

@@ -153,6 +153,8 @@ class _Lowering:
             return self._on_host(node, args, kwargs, "")
         if node in self.kept:
             return self._on_host(node, args, kwargs, self.kept[node])
+        if _is_view(node.target) and isinstance(args[0], Value) and args[0].is_host_result:
+            return self._view_on_host(node, args, kwargs)
         try:
             return self._lowered(node, args, kwargs)
         except StaysOnHost as reason:
@@ -190,7 +192,7 @@ class _Lowering:
             result = [self._empty(its) if each is None else each for each, its in zip(result, node.meta["val"])]
             missing = [number for number in self.builder.used if result[number] is None]
             if missing:
-                raise StaysOnHost(f"its output {missing[0]} is used, which the device does not give")
+                raise StaysOnHost(f"its output {missing[0]} is used, which the device does not compute")
         return self._as_values(result, node.meta["val"], node)
 
     def _empty(self, val: Any) -> Any:
@@ -214,11 +216,11 @@ class _Lowering:
             if item.dtype is torch.float64 or item.dtype.is_complex:
                 raise StaysOnHost(f"{dtype_name(item.dtype)} has no counterpart on the device")
         if beyond(node, self.ranges):
-            raise StaysOnHost("its integers may leave the 32 bits that the device has for them")
+            raise StaysOnHost("its integers may exceed the device's 32 bits")
         if index_bounds.looks_beyond(node, self.ranges):
-            raise StaysOnHost("its index may lie beyond what it looks up in, which torch refuses")
+            raise StaysOnHost("its index may be out of range, which torch rejects")
         if divides_by_zero(node, self.ranges):
-            raise StaysOnHost("it may divide an integer by zero, which torch refuses")
+            raise StaysOnHost("it may divide an integer by zero, which torch rejects")
 
     def _pointwise(self, node: torch.fx.Node, lowering: registry.Lowering, args: tuple, kwargs: dict[str, Any]) -> Any:
         val = node.meta["val"]
@@ -275,6 +277,18 @@ class _Lowering:
             annotate(call, effect=True)
         if _may_choose_strides(call):
             annotate(call, own_strides=True)
+        return self._host_values(call, node.meta["val"])
+
+    def _view_on_host(self, node: torch.fx.Node, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """A view of what a host operation returned: an upload would round it, and download it again for the host."""
+        wanted = captured_vals(node)
+        call = call_node(
+            self.builder.main,
+            node.target,  # type: ignore[arg-type]
+            self._as_host_nodes(args, wanted),
+            self._as_host_nodes(kwargs, wanted),
+        )
+        annotate(call, val=node.meta["val"], origin=node, move=Move.HOST_VIEW)
         return self._host_values(call, node.meta["val"])
 
     def _rounded_alike(self, x: Any, y: Any) -> tuple[Any, Any]:
@@ -391,3 +405,11 @@ def _may_choose_strides(call: torch.fx.Node) -> bool:
 
 def _without_ones(shape: Sequence[int]) -> list[int]:
     return [size for size in shape if size != 1]
+
+
+def _is_view(target: Any) -> bool:
+    """Whether an operator returns views of its first argument, such as `slice` or `permute`."""
+    if not isinstance(target, torch._ops.OpOverload) or not target._schema.arguments:
+        return False
+    alias = target._schema.arguments[0].alias_info
+    return alias is not None and not alias.is_write

@@ -43,17 +43,17 @@ def normalise(captured: torch.fx.GraphModule) -> torch.fx.GraphModule:
             copies[node] = _result_of_direct_call(node, graph, copies)
             continue
         key = _key(node, copies)
-        twin = seen.get(key) if key is not None else None
-        if twin is None:
-            twin = graph.node_copy(node, copies.__getitem__)
-            annotate(twin, position=position, captured=node)
+        copied = seen.get(key) if key is not None else None
+        if copied is None:
+            copied = graph.node_copy(node, copies.__getitem__)
+            annotate(copied, position=position, captured=node)
             if node.target is aten.cat.default:
-                twin = _without_empty(node, twin)
+                copied = _without_empty(node, copied)
             elif node.target is aten.as_strided.default:
-                _read_whole_storage(node, twin, copies)
+                _read_whole_storage(node, copied, copies)
             if key is not None:
-                seen[key] = twin
-        copies[node] = twin
+                seen[key] = copied
+        copies[node] = copied
     drop_dead_code(graph)  # computations of empty parts
     with _use_lazy_graph_module(True):  # the Python code of the module is never run
         return _make_graph_module(captured, graph)
@@ -68,11 +68,11 @@ def _direct_call(
     """The call wrapped in `with_effects(token, operation, ...)`. Nodes run in order: no token is needed."""
     _, operation, *args = node.args
     args, kwargs = torch.fx.node.map_arg((tuple(args), node.kwargs), copies.__getitem__)  # type: ignore[assignment]
-    twin = graph.call_function(operation, tuple(args), dict(kwargs))  # type: ignore[arg-type]
+    copied = graph.call_function(operation, tuple(args), dict(kwargs))  # type: ignore[arg-type]
     results = node.meta["val"][1:]
-    twin.meta.update({name: node.meta[name] for name in ("stack_trace", "nn_module_stack") if name in node.meta})  # type: ignore[arg-type]
-    annotate(twin, val=_only(results), position=position, effect=True)
-    return twin
+    copied.meta.update({name: node.meta[name] for name in ("stack_trace", "nn_module_stack") if name in node.meta})  # type: ignore[arg-type]
+    annotate(copied, val=_only(results), position=position, effect=True)
+    return copied
 
 
 def _result_of_direct_call(
@@ -82,10 +82,10 @@ def _result_of_direct_call(
     source, number = node.args
     if number == 0:
         return copies[source.args[0]]  # type: ignore[union-attr, index]
-    twin = copies[source]  # type: ignore[index]
-    if not isinstance(twin.meta["val"], tuple):
-        return twin
-    item = graph.call_function(operator.getitem, (twin, number - 1))  # type: ignore[operator]
+    copied = copies[source]  # type: ignore[index]
+    if not isinstance(copied.meta["val"], tuple):
+        return copied
+    item = graph.call_function(operator.getitem, (copied, number - 1))  # type: ignore[operator]
     item.meta["val"] = node.meta["val"]
     return item
 
@@ -98,10 +98,10 @@ def _separate_results(output: torch.fx.Node, graph: torch.fx.Graph, copies: dict
     """Clone results that were deduplicated: a write to one of them must not show in the other."""
     found: dict[torch.fx.Node, torch.fx.Node] = {}
     for node in output.all_input_nodes:
-        twin = copies[node]
-        if found.setdefault(twin, node) is not node:
-            copies[node] = graph.call_function(aten.clone.default, (twin,))
-            copies[node].meta.update(twin.meta)
+        copied = copies[node]
+        if found.setdefault(copied, node) is not node:
+            copies[node] = graph.call_function(aten.clone.default, (copied,))
+            copies[node].meta.update(copied.meta)
 
 
 def _without_empty(node: torch.fx.Node, cat: torch.fx.Node) -> torch.fx.Node:
@@ -115,7 +115,7 @@ def _without_empty(node: torch.fx.Node, cat: torch.fx.Node) -> torch.fx.Node:
     return cat if len(parts) > 1 or is_output else parts[0]
 
 
-def _read_whole_storage(node: torch.fx.Node, twin: torch.fx.Node, copies: dict[torch.fx.Node, torch.fx.Node]) -> None:
+def _read_whole_storage(node: torch.fx.Node, copied: torch.fx.Node, copies: dict[torch.fx.Node, torch.fx.Node]) -> None:
     """Make `as_strided` read the tensor that its input is a view of: its strides refer to that tensor's storage."""
     view: Any = node.args[0]
     size, stride, *offset = node.args[1:]
@@ -123,7 +123,7 @@ def _read_whole_storage(node: torch.fx.Node, twin: torch.fx.Node, copies: dict[t
     if start is None:
         start = view.meta["val"].storage_offset()
     owner = _owner(view)
-    twin.args, twin.kwargs = (copies[owner], size, stride, start), {}
+    copied.args, copied.kwargs = (copies[owner], size, stride, start), {}
 
 
 def _owner(node: torch.fx.Node) -> torch.fx.Node:

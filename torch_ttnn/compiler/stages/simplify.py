@@ -47,11 +47,11 @@ def _merge_twins(graph: torch.fx.Graph) -> None:
             continue  # each call draws another seed
         key = PATH.get(node) or node.target, frozen(node.args, _itself), frozen(node.kwargs, _itself)
         try:
-            twin = seen.setdefault(key, node)
+            first_equal = seen.setdefault(key, node)
         except TypeError:  # an argument that cannot be compared
             continue
-        if twin is not node:
-            node.replace_all_uses_with(twin)
+        if first_equal is not node:
+            node.replace_all_uses_with(first_equal)
 
 
 def _itself(node: torch.fx.Node) -> torch.fx.Node:

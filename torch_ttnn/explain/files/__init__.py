@@ -1,1 +1,1 @@
-"""The files that the page of `explain` is made of; see `torch_ttnn.explain.page`."""
+"""The files of the page of `explain`; see `torch_ttnn.explain.page`."""

@@ -4,13 +4,13 @@ const css = (name) => getComputedStyle(document.documentElement).getPropertyValu
 const WIDTH = 170, HEIGHT = 40;
 let program = programs[0];
 
-function tellNode(node, x, y) {
+function showNodeTip(node, x, y) {
   showTip([["b", node.op], ["div", node.name], ["span", node.spec], ["div", node.module && "in " + node.module],
     ["div", node.note && "on the host: " + node.note], ...node.weights.map((weight) => ["div", "with " + weight]),
     ["div", node.source]], x, y);
 }
 
-/* A canvas that is as sharp as the screen, and drawn at most once a frame. */
+/* A canvas with the resolution of the screen, drawn at most once per frame. */
 function surface(holder, draw) {
   const canvas = holder.querySelector("canvas"), context = canvas.getContext("2d");
   let waiting = false;
@@ -33,7 +33,7 @@ function surface(holder, draw) {
 
 /* -- the graph ---------------------------------------------------------------------------------------------------- */
 
-const view = { x: 0, y: 0, scale: 1, hover: -1, kept: -1, found: new Set(), current: -1 };
+const view = { x: 0, y: 0, scale: 1, hover: -1, pinned: -1, found: new Set(), current: -1 };
 const STRIP = 16;
 let order = [], edges = [], top_ = 0, bottom_ = 1, left_ = 0, right_ = 1;
 
@@ -41,12 +41,12 @@ function loadGraph() {
   const nodes = program.nodes;
   order = nodes.map((_, index) => index).sort((a, b) => nodes[a].y - nodes[b].y);
   edges = [];
-  nodes.forEach((node, index) => node.in.forEach((giver) => edges.push([giver, index])));
+  nodes.forEach((node, index) => node.in.forEach((producer) => edges.push([producer, index])));
   top_ = nodes.reduce((least, node) => Math.min(least, node.y), Infinity) - 60;
   bottom_ = nodes.reduce((most, node) => Math.max(most, node.y), -Infinity) + 60;
   left_ = nodes.reduce((least, node) => Math.min(least, node.x), Infinity) - WIDTH;
   right_ = nodes.reduce((most, node) => Math.max(most, node.x), -Infinity) + WIDTH;
-  Object.assign(view, { hover: -1, kept: -1, found: new Set(), current: -1 });
+  Object.assign(view, { hover: -1, pinned: -1, found: new Set(), current: -1 });
   const width = byId("graph").clientWidth;
   view.scale = Math.min(1, Math.max(0.45, (width - 40) / (right_ - left_)));
   view.x = (left_ + right_) / 2 - width / 2 / view.scale;
@@ -58,7 +58,7 @@ function drawGraph(context, width, height) {
   const nodes = program.nodes, colour = {};
   for (const kind of ["input", "device", "move", "host", "output", "ink", "quiet", "line", "panel", "mark"]) colour[kind] = css(kind);
   const low = view.y - HEIGHT, high = view.y + height / view.scale + HEIGHT;
-  const chosen = view.kept >= 0 ? view.kept : view.hover;
+  const chosen = view.pinned >= 0 ? view.pinned : view.hover;
   context.save();
   context.scale(view.scale, view.scale);
   context.translate(-view.x, -view.y);
@@ -67,9 +67,9 @@ function drawGraph(context, width, height) {
     context.strokeStyle = pass ? colour.ink : colour.quiet;
     context.globalAlpha = pass ? 1 : 0.6;
     context.beginPath();
-    for (const [giver, taker] of edges) {
-      if ((giver === chosen || taker === chosen) !== pass) continue;
-      const from = nodes[giver], to = nodes[taker];
+    for (const [producer, consumer] of edges) {
+      if ((producer === chosen || consumer === chosen) !== pass) continue;
+      const from = nodes[producer], to = nodes[consumer];
       if (Math.max(from.y, to.y) < low || Math.min(from.y, to.y) > high) continue;
       edge(context, from, to);
     }
@@ -112,7 +112,7 @@ function drawGraph(context, width, height) {
   drawStrip(context, width, height, colour);
 }
 
-/* An edge over several rows bends aside, so that it does not run behind the nodes between. */
+/* An edge over several rows is routed around the nodes between. */
 function edge(context, from, to) {
   const x0 = from.x, y0 = from.y + HEIGHT / 2, x1 = to.x, y1 = to.y - HEIGHT / 2;
   context.moveTo(x0, y0);
@@ -146,7 +146,7 @@ function drawModules(context, colour, low, high) {
   }
 }
 
-/* The whole program at the right edge: where moves and host operations are, and what is in view. */
+/* The whole program at the right edge: moves, host operations, and the visible part. */
 function drawStrip(context, width, height, colour) {
   const at = (y) => (y - top_) / (bottom_ - top_) * height;
   context.fillStyle = colour.panel;
@@ -183,7 +183,7 @@ function focusNode(index) {
   view.scale = Math.max(view.scale, 0.8);
   view.x = node.x - holder.clientWidth / 2 / view.scale;
   view.y = node.y - holder.clientHeight / 2 / view.scale;
-  view.kept = index;
+  view.pinned = index;
   graph.again();
 }
 
@@ -218,12 +218,12 @@ const graph = surface(byId("graph"), drawGraph);
       return graph.again();
     }
     const index = nodeAt(event);
-    if (index >= 0) tellNode(program.nodes[index], event.clientX, event.clientY);
+    if (index >= 0) showNodeTip(program.nodes[index], event.clientX, event.clientY);
     else tip.hidden = true;
     if (index !== view.hover) { view.hover = index; graph.again(); }
   });
   canvas.addEventListener("pointerup", (event) => {
-    if (drag && !drag.strip && !moved) { view.kept = nodeAt(event); graph.again(); }
+    if (drag && !drag.strip && !moved) { view.pinned = nodeAt(event); graph.again(); }
     drag = null;
   });
   canvas.addEventListener("pointerleave", () => { tip.hidden = true; view.hover = -1; graph.again(); });
@@ -266,7 +266,7 @@ const graph = surface(byId("graph"), drawGraph);
 
 /* -- memory ------------------------------------------------------------------------------------------------------- */
 
-const PLOTS = [{ title: "DRAM", held: 1, high: 2, colour: "device" }, { title: "L1 of a core", held: 3, high: 4, colour: "move" }];
+const PLOTS = [{ title: "DRAM", after: 1, high: 2, colour: "device" }, { title: "L1 per core", after: 3, high: 4, colour: "move" }];
 let at = -1;
 
 function drawMemory(context, width, height) {
@@ -277,12 +277,12 @@ function drawMemory(context, width, height) {
   PLOTS.forEach((plot, number) => {
     const base = each * (number + 1) - 20, tall = each - 44;
     const peak = steps.reduce((most, step) => Math.max(most, step[plot.high]), 1);
-    /* Where weights dwarf the rest, the rest is what there is to see. */
+    /* If weights are most of the memory, only the rest is plotted. */
     const floor = number === 0 && program.weights > 0.7 * peak ? program.weights : 0;
     const most = Math.max(peak - floor, 1);
     const y = (value) => base - Math.max(value - floor, 0) / most * tall;
     context.fillStyle = css("ink");
-    context.fillText(plot.title + ": " + bytes(peak) + " at the peak" + (floor ? "; shown is what comes on top of " + bytes(floor) + " of weights" : ""),
+    context.fillText(plot.title + ": " + bytes(peak) + " at the peak" + (floor ? "; plotted above " + bytes(floor) + " of weights" : ""),
       margin, base - tall - 10);
     context.strokeStyle = css("line");
     context.lineWidth = 1;
@@ -298,7 +298,7 @@ function drawMemory(context, width, height) {
       context.textAlign = "left";
     }
     area(context, steps.map((step) => step[plot.high]), margin, room, y, base, css(plot.colour), 0.35);
-    area(context, steps.map((step) => step[plot.held]), margin, room, y, base, css(plot.colour), 0.55);
+    area(context, steps.map((step) => step[plot.after]), margin, room, y, base, css(plot.colour), 0.55);
     if (number === 0 && program.weights && !floor) {
       area(context, [program.weights], margin, room, y, base, css("weights"), 1);
       context.fillStyle = css("ink");
@@ -314,7 +314,7 @@ function drawMemory(context, width, height) {
   });
 }
 
-/* With more steps than pixels, every pixel shows the most of its steps, so that no peak is lost. */
+/* With more steps than pixels, every pixel shows the maximum of its steps, so that no peak is lost. */
 function area(context, values, left, room, y, base, colour, alpha) {
   const columns = Math.min(values.length, Math.floor(room)), each = room / columns;
   context.globalAlpha = alpha;
@@ -344,7 +344,7 @@ const memory = surface(byId("memory"), drawMemory);
     const [index, dram, dramHigh, l1, l1High] = program.steps[at], node = program.nodes[index];
     showTip([["b", node.op], ["div", "step " + (at + 1) + " of " + program.steps.length + ", " + node.name],
       ["span", "DRAM " + bytes(dramHigh) + " during, " + bytes(dram) + " after"],
-      ["div", "L1 of a core " + bytes(l1High) + " during, " + bytes(l1) + " after"], ["div", node.source]], event.clientX, event.clientY);
+      ["div", "L1 per core " + bytes(l1High) + " during, " + bytes(l1) + " after"], ["div", node.source]], event.clientX, event.clientY);
   });
   canvas.addEventListener("pointerleave", () => { at = -1; tip.hidden = true; memory.again(); });
   canvas.addEventListener("click", () => {
@@ -359,19 +359,19 @@ const memory = surface(byId("memory"), drawMemory);
 const toNode = (index) => { focusNode(index); byId("graph").scrollIntoView({ behavior: "smooth", block: "center" }); };
 
 function loadTables() {
-  const nodes = program.nodes, made = [];
+  const nodes = program.nodes, result = [];
   const memoryOf = new Map(program.steps.map(([index, , dramHigh, , l1High]) => [index, [dramHigh, l1High]]));
-  if (program.host.length) made.push(table("Host operations", [["operation", "short"], ["reason", ""], ["source", ""]], program.host));
-  if (data.missed.length) made.push(table("Left to Python by torch.compile, and so in no program", [["what", "short"], ["reason", ""], ["source", ""]], data.missed));
-  made.push(table("Device operations", [["operation", "short"], ["times", "number"]], program.counts));
-  made.push(table("Moves", [["kind", "short"], ["bytes", "bytes"], ["reason", ""], ["source", ""]], program.moves));
-  if (program.border.length) made.push(table("Views and copies by the host around moves", [["operation", "short"], ["bytes", "bytes"], ["reason", ""], ["source", ""]], program.border));
-  if (program.fusions.length) made.push(table("Fusions", [["fusion", "short"], ["in place of", ""], ["source", ""]], program.fusions));
+  if (program.host.length) result.push(table("Host operations", [["operation", "short"], ["reason", ""], ["source", ""]], program.host));
+  if (data.missed.length) result.push(table("Left to Python by torch.compile, so in no program", [["what", "short"], ["reason", ""], ["source", ""]], data.missed));
+  result.push(table("Device operations", [["operation", "short"], ["times", "number"]], program.counts));
+  result.push(table("Moves", [["kind", "short"], ["bytes", "bytes"], ["reason", ""], ["source", ""]], program.moves));
+  if (program.border.length) result.push(table("Views and copies by the host around moves", [["operation", "short"], ["bytes", "bytes"], ["reason", ""], ["source", ""]], program.border));
+  if (program.fusions.length) result.push(table("Fusions", [["fusion", "short"], ["replaces", ""], ["source", ""]], program.fusions));
   const calls = nodes.map((node, index) => [node, index]).filter(([node]) => !["input", "output"].includes(node.kind));
-  made.push(table("Steps",
-    [["step", "number"], ["operation", "short"], ["kind", "short"], ["gives", ""], ["module", ""], ["DRAM", "bytes"], ["L1 of a core", "bytes"], ["source", ""]],
+  result.push(table("Steps",
+    [["step", "number"], ["operation", "short"], ["kind", "short"], ["result", ""], ["module", ""], ["DRAM", "bytes"], ["L1 per core", "bytes"], ["source", ""]],
     calls.map(([node, index], step) => [step + 1, node.op, node.kind, node.spec, node.module, ...(memoryOf.get(index) || [0, 0]), node.source, index]), (row) => toNode(row[8])));
-  byId("tables").replaceChildren(...made);
+  byId("tables").replaceChildren(...result);
 }
 
 /* -- programs ----------------------------------------------------------------------------------------------------- */

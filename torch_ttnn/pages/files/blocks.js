@@ -1,46 +1,46 @@
-/* What pages of many tables have in common: links, cells, blocks, choices, changes between two runs, and SVG. */
+/* Shared by pages with many tables: links, cells, blocks, choices, changes between two runs, and SVG. */
 
 /* A link. Long names may break after a dot, a slash or an underscore. */
 function anchor(text, href, className) {
-  const made = element("a", undefined, className);
-  made.append(...text.split(/(?<=[._/])/).flatMap((part, k) => (k ? [element("wbr"), part] : [part])));
-  made.href = href;
-  return made;
+  const result = element("a", undefined, className);
+  result.append(...text.split(/(?<=[._/])/).flatMap((part, k) => (k ? [element("wbr"), part] : [part])));
+  result.href = href;
+  return result;
 }
 
-/* A short number, with the exact one where the pointer rests. */
+/* A short number, with the exact one as a tooltip. */
 function exact(number, text = count) {
-  const made = element("span", text(number));
-  if (text(number) !== String(number)) made.title = number.toLocaleString("en-US");
-  return made;
+  const result = element("span", text(number));
+  if (text(number) !== String(number)) result.title = number.toLocaleString("en-US");
+  return result;
 }
 
 function shareCell(share) {
-  const made = element("span", percent(share), "share");
-  made.style.setProperty("--share", share);
-  return made;
+  const result = element("span", percent(share), "share");
+  result.style.setProperty("--share", share);
+  return result;
 }
 
 /* A change of a number between two runs. */
 function difference(before, after, text = count) {
   if (before === after) return element("span", "·", "quiet");
-  const made = element("span", (after > before ? "+" : "−") + text(Math.abs(after - before)), after > before ? "up" : "down");
-  if (before && after) made.title = (after / before).toPrecision(3) + " times";
-  return made;
+  const result = element("span", (after > before ? "+" : "−") + text(Math.abs(after - before)), after > before ? "up" : "down");
+  if (before && after) result.title = (after / before).toPrecision(3) + " times";
+  return result;
 }
 
 /* -- blocks and choices --------------------------------------------------------------------------------------------- */
 
 function card(number, name) {
-  const made = element("div", undefined, "card");
-  made.append(element("b", number), element("span", name));
-  return made;
+  const result = element("div", undefined, "card");
+  result.append(element("b", number), element("span", name));
+  return result;
 }
 
 function block(title, ...children) {
-  const made = element("section", undefined, "block");
-  made.append(element("h3", title), ...children);
-  return made;
+  const result = element("section", undefined, "block");
+  result.append(element("h3", title), ...children);
+  return result;
 }
 
 function choices(holder, options, chosen, pick) {
@@ -59,22 +59,22 @@ function options(select, pairs, chosen) {
 
 /* -- changes between two runs --------------------------------------------------------------------------------------- */
 
-/* What became of something between two runs, in the order in which it is shown: what got worse comes first. */
+/* Kinds of changes between two runs in display order: regressions first. */
 const KINDS = ["regressed", "improved", "added", "gone", "changed", "same"];
 
 function changeCell([kind, ...what]) {
-  const made = element("span", kind, "change " + kind);
-  if (what.length) made.title = "different: " + what.join(", ");
-  return made;
+  const result = element("span", kind, "change " + kind);
+  if (what.length) result.title = "different: " + what.join(", ");
+  return result;
 }
 
 function tally(items, of) {
-  const made = element("p", undefined, "tally");
+  const result = element("p", undefined, "tally");
   for (const kind of KINDS) {
     const many = items.filter((item) => of(item).change[0] === kind).length;
-    if (many) made.append(element("span", many + " " + kind, "change " + kind), " ");
+    if (many) result.append(element("span", many + " " + kind, "change " + kind), " ");
   }
-  return made;
+  return result;
 }
 
 /* -- charts as inline SVG ------------------------------------------------------------------------------------------- */
@@ -82,23 +82,23 @@ function tally(items, of) {
 const SVG = "http://www.w3.org/2000/svg";
 
 function svg(tag, attributes, ...children) {
-  const made = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children);
-  return made;
+  const result = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) result.setAttribute(name, value);
+  result.append(...children);
+  return result;
 }
 
 function chart(width, height, label) {
   return svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "chart", role: "img", "aria-label": label });
 }
 
-function tells(shape, lines) {
+function withTip(shape, lines) {
   shape.addEventListener("pointermove", (event) => showTip(lines(event), event.clientX, event.clientY));
   shape.addEventListener("pointerleave", () => { tip.hidden = true; });
   return shape;
 }
 
-/* Round numbers from 0 to at least `most`, at most six of them. */
+/* At most six round numbers from 0 to `most`. */
 function ticks(most) {
   const rough = Math.max(most, 1) / 5, power = 10 ** Math.floor(Math.log10(rough));
   const step = Math.max(1, [1, 2, 5, 10].find((each) => each * power >= rough) * power);

@@ -1,14 +1,14 @@
 "use strict";
-/* What our pages have in common: elements, numbers in words, the tip, sortable tables, CSV. */
+/* Shared by all pages: elements, numbers as text, the tooltip, sortable tables, CSV. */
 const byId = (id) => document.getElementById(id);
 const data = JSON.parse(byId("data").textContent);
 
-/* Text is only ever set as text, so that no name can be taken for HTML. */
+/* Text is only set as text, so that no name is interpreted as HTML. */
 function element(tag, text, className) {
-  const made = document.createElement(tag);
-  if (text !== undefined) made.textContent = text;
-  if (className) made.className = className;
-  return made;
+  const result = document.createElement(tag);
+  if (text !== undefined) result.textContent = text;
+  if (className) result.className = className;
+  return result;
 }
 
 function bytes(count) {
@@ -32,7 +32,7 @@ function percent(share) {
 
 const tip = byId("tip");
 
-/* lines: [tag, text]; empty ones are left out. */
+/* lines: [tag, text]; empty ones are omitted. */
 function showTip(lines, x, y) {
   tip.replaceChildren(...lines.filter(([, text]) => text).map(([tag, text]) => element(tag, text)));
   tip.hidden = false;
@@ -43,17 +43,17 @@ function showTip(lines, x, y) {
 
 /* -- tables ------------------------------------------------------------------------------------------------------- */
 
-/* How a value of each kind of column is shown; columns of these kinds hold numbers. */
+/* How a value of each kind of column is shown; columns of these kinds are numeric. */
 const NUMBERS = { number: String, bytes, count, percent };
 const compared = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b)));
 
-/* A table that sorts by its heads and makes its lines as they are needed.
+/* A table that sorts by its headings and creates rows as they are needed.
 
    columns: { title, kind, value: (row) => number or text, cell: (row) => element or text,
-              plain: (row) => what CSV has, help }
+              plain: (row) => value in CSV, help }
    options: sorted (column), down, sort: (column, down) => …, open: (row) => …, limit. `show(rows)` fills it. */
 function sortable(columns, { sorted = -1, down = false, sort, open, limit = 300, label } = {}) {
-  const node = element("div", undefined, "table"), made = element("table"), body = element("tbody");
+  const node = element("div", undefined, "table"), result = element("table"), body = element("tbody");
   const thead = element("thead"), headRow = element("tr"), more = element("button", "show more", "more");
   let rows = [], shown = [], drawn = 0;
   node.tabIndex = 0;
@@ -66,18 +66,18 @@ function sortable(columns, { sorted = -1, down = false, sort, open, limit = 300,
     shown.sort((a, b) => sign * compared(value(a), value(b)));
   }
   function line(row) {
-    const made = element("tr");
+    const result = element("tr");
     for (const { kind = "", value, cell } of columns) {
       const content = cell ? cell(row) : (NUMBERS[kind] || String)(value(row));
       const td = element("td", undefined, kind in NUMBERS ? "number" : kind);
       td.append(content);
-      made.append(td);
+      result.append(td);
     }
     if (open) {
-      made.className = "opens";
-      made.onclick = (event) => { if (!event.target.closest("a, button")) open(row); };
+      result.className = "opens";
+      result.onclick = (event) => { if (!event.target.closest("a, button")) open(row); };
     }
-    return made;
+    return result;
   }
   function draw(upTo) {
     body.append(...shown.slice(drawn, upTo).map(line));
@@ -112,8 +112,8 @@ function sortable(columns, { sorted = -1, down = false, sort, open, limit = 300,
   more.onclick = () => draw(drawn + 1000);
   node.onscroll = () => { if (!more.hidden && node.scrollTop + 2 * node.clientHeight > node.scrollHeight) draw(drawn + limit); };
   thead.append(headRow);
-  made.append(thead, body);
-  node.append(made, more);
+  result.append(thead, body);
+  node.append(result, more);
   return {
     node,
     show: (wanted) => { rows = wanted; fill(); },
@@ -121,11 +121,11 @@ function sortable(columns, { sorted = -1, down = false, sort, open, limit = 300,
   };
 }
 
-/* A table under its title, with a box that filters it. columns: [title, kind]; a row is an array in their order. */
+/* A table under its title, with a filter. columns: [title, kind]; a row is an array in their order. */
 function table(title, columns, rows, open) {
   const block = element("div"), bar = element("div", undefined, "bar");
   const filter = element("input"), count = element("span", "", "quiet");
-  const made = sortable(columns.map(([name, kind], k) => ({ title: name, kind, value: (row) => row[k] })), { open, label: title });
+  const result = sortable(columns.map(([name, kind], k) => ({ title: name, kind, value: (row) => row[k] })), { open, label: title });
   filter.type = "search";
   filter.placeholder = "filter";
   filter.setAttribute("aria-label", "filter " + title);
@@ -133,17 +133,17 @@ function table(title, columns, rows, open) {
     const wanted = filter.value.toLowerCase();
     const shown = rows.filter((row) => !wanted || row.slice(0, columns.length).join(" ").toLowerCase().includes(wanted));
     count.textContent = wanted ? shown.length + " match" : "";
-    made.show(shown);
+    result.show(shown);
   };
   bar.append(element("h2", title + " (" + rows.length + ")"), filter, count);
-  block.append(bar, made.node);
-  made.show(rows);
+  block.append(bar, result.node);
+  result.show(rows);
   return block;
 }
 
 /* -- CSV ---------------------------------------------------------------------------------------------------------- */
 
-/* As spreadsheets read it: a text that starts like a formula is kept a text by an apostrophe before it. */
+/* As spreadsheets read it: a text that starts like a formula gets an apostrophe before it. */
 function csv(rows) {
   const quoted = (value) => {
     const formula = typeof value === "string" && /^[=+\-@\t\r]/.test(value) && Number.isNaN(Number(value));

@@ -1,1 +1,1 @@
-"""Results as Markdown: the block in README.md, the full table, and our rows beside those of the older compiler."""
+"""Results as Markdown: the block in README.md, the full table, and the comparison with the older compiler."""

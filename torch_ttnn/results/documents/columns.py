@@ -9,33 +9,33 @@ from torch_ttnn.results.documents import markdown as md
 from torch_ttnn.results.documents.markdown import Column
 from torch_ttnn.results.record import EVAL, FAILS, Row, Task
 
-CHANGED = "†"  # marks models that are smaller than published, or changed so that both ways can be compared
+CHANGED = "†"  # marks models that are smaller than published, or changed so that both runs can be compared
 
 MODEL = Column(
     "Model", f"its name in the zoo; {CHANGED} if it differs from the published model, or not all of it is compared"
 )
 STATUS = Column("Status", ", ".join(f"{md.SYMBOLS[status]} {text}" for status, text in md.MEANINGS.items()))
-SUCCESS = Column("Run Success", "whether the compiled model runs to its end")
-BATCH = Column("Batch", "items in a call", number=True)
+SUCCESS = Column("Run Success", "whether the compiled model runs without an error")
+BATCH = Column("Batch", "items per call", number=True)
 BEFORE = Column(
-    "Torch Ops (Before)", "ATen operations of the captured graphs; in brackets, how many different ones", number=True
+    "Torch Ops (Before)",
+    "ATen operations of the captured graphs; in brackets, the number of distinct ones",
+    number=True,
 )
 REMAIN = Column(
-    "Torch Ops (Remain)", "of them, those that the host runs; in brackets, how many different ones", number=True
+    "Torch Ops (Remain)", "those of them that the host runs; in brackets, the number of distinct ones", number=True
 )
 MOVES = Column(
     "To/From Device Ops",
-    "tensors that cross between host and device in a warm call; in brackets, those that are no input and no output of "
-    "a graph",
+    "tensors that cross between host and device in a warm call; in brackets, those that are neither inputs nor "
+    "outputs of a graph",
     number=True,
 )
 FIRST = Column("First Run (s)", "the first call: compiling, preparing weights, running", number=True)
-ORIGINAL = Column(
-    "Original Run Time (s)", "a call of the model by torch in float32, the median of warm calls", number=True
-)
+ORIGINAL = Column("Original Run Time (s)", "a warm call of the model by torch in float32 (median)", number=True)
 COMPILED = Column(
     "Compiled Run Time (s)",
-    "a call of the compiled model, the median of warm calls, under the same conditions",
+    "a warm call of the compiled model under the same conditions (median)",
     number=True,
 )
 ACCURACY = Column(
@@ -46,7 +46,7 @@ ACCURACY = Column(
 )
 LOSSES = Column("Loss (torch, device)", "after the last of the three steps", number=True)
 PARAMETERS = Column("Parameters (M)", "weights, in millions", number=True)
-MEMORY = Column("DRAM Peak", "the device's memory at its fullest, with the weights", number=True)
+MEMORY = Column("DRAM Peak", "peak memory of the device, including weights", number=True)
 
 Cell = Callable[[Row], str]
 CELLS: dict[Column, Cell] = {
@@ -81,7 +81,7 @@ TASKS = (
 
 
 def rows_table(columns: Sequence[Column], rows: Iterable[Row]) -> list[str]:
-    """Rows in the given columns."""
+    """Rows with these columns."""
     return md.table(columns, [[CELLS[column](row) for column in columns] for row in rows])
 
 

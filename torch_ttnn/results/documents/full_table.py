@@ -25,17 +25,15 @@ from torch_ttnn.results.summary import accuracy, families, is_near, ordered
 WIDEST = 400  # characters of a reason shown in a cell
 INFERENCE = "A call of the model without gradients."
 TRAINING = (
-    "A step is forward and backward through the compiler, in float32 on the device too (the option `precision`). Three "
-    "steps of the optimizer; the gradients are compared parameter by parameter in each. Operations and moves are "
-    "those of the forward and the backward graph."
+    "Three optimizer steps, forward and backward compiled for the device in float32 (the option `precision`). In each "
+    "step, gradients are compared parameter by parameter. Operations and moves are those of the forward and the "
+    "backward graph."
 )
 INACCURATE = (
-    "Beside them, what torch itself reaches in bfloat16 on this CPU, without any device: where that is low as well, it "
-    "is the network that makes errors of rounding large. In training torch computes under `torch.autocast`."
+    "The last column is torch itself in bfloat16 on this CPU, in training under `torch.autocast`: where it is low as "
+    "well, the network amplifies rounding errors."
 )
-TASKS = (
-    "Trained weights and real data, done by torch in float32 and by the device: PCC on random weights is no accuracy."
-)
+TASKS = "Trained weights and real data, with torch in float32 and on the device: PCC on random weights is not accuracy."
 
 Lines = list[str]
 
@@ -45,7 +43,7 @@ def document(rows: Iterable[Row]) -> str:
     known = ordered(rows)
     sections = [
         _head(known),
-        ["## What the columns say", "", *md.meanings(COMMON), *md.meanings([LOSSES, PARAMETERS, MEMORY]), ""],
+        ["## Columns", "", *md.meanings(COMMON), *md.meanings([LOSSES, PARAMETERS, MEMORY]), ""],
         _rows("Inference", INFERENCE, EVALUATED, [row for row in known if row.mode == EVAL]),
         _rows("Training", TRAINING, TRAINED, [row for row in known if row.mode == TRAIN]),
         _section("Tasks with real data", TASKS, tasks_table(known)),
@@ -66,9 +64,9 @@ def _head(rows: Sequence[Row]) -> Lines:
         "",
         NOTE,
         "",
-        "Every model is run both ways, by torch and compiled. This page is made from `results/results.parquet`, which "
-        "holds one whole run. To make both anew: `torch-ttnn metrics --all --mode both --threads 1` measures every "
-        "model of the zoo, and `torch-ttnn results metrics --keep --pages` writes what it found.",
+        "Every model runs with torch and compiled. This page is generated from `results/results.parquet`, which "
+        "contains one whole run. To measure again: `torch-ttnn metrics --all --mode both --threads 1` measures every "
+        "model of the zoo, and `torch-ttnn results metrics --keep --pages` writes both.",
         "",
         measured_on(rows),
         "",
@@ -78,7 +76,7 @@ def _head(rows: Sequence[Row]) -> Lines:
 
 
 def _section(title: str, text: str, lines: Lines) -> Lines:
-    """A heading, a sentence and a table; empty if the table is."""
+    """A heading, a sentence and a table; empty if the table is empty."""
     if not lines:
         return []
     return [f"## {title}", "", *([text, ""] if text else []), *lines, ""]
@@ -98,7 +96,7 @@ def _families(rows: Sequence[Row]) -> Lines:
     lines = [
         [
             md.plain(family.name) or md.UNKNOWN,
-            *[f"{many:,}" for many in (its.rows, its.on_device, its.with_host_ops, its.failing)],
+            *[f"{count:,}" for count in (its.rows, its.on_device, its.with_host_ops, its.failing)],
             md.pcc(accuracy(its.worst) if its.worst else None),
         ]
         for family in families(rows)
@@ -142,8 +140,8 @@ def _failures(rows: Sequence[Row]) -> Lines:
 def _changed(rows: Sequence[Row]) -> Lines:
     sentences: dict[str, list[str]] = {}
     for row in rows:
-        if told := [each for each in (row.reduced, row.compared) if each]:
-            sentences.setdefault(row.key, []).extend(told)
+        if notes := [each for each in (row.reduced, row.compared) if each]:
+            sentences.setdefault(row.key, []).extend(notes)
     lines = [[md.plain(row), _short(" ".join(texts))] for row, texts in sentences.items()]
     return _section(f"What differs from the published models ({CHANGED})", "", _table("Row | What differs", lines))
 

@@ -13,7 +13,9 @@ SYMBOLS = {ON_DEVICE: "✅", WITH_HOST_OPS: "🚧", FAILS: "❌"}
 MEANINGS = {ON_DEVICE: "every operation on the device", WITH_HOST_OPS: "some operations on the host", FAILS: "fails"}
 UNKNOWN = "–"
 
-_SPECIAL = re.compile(r"[\\`*\[\]|]|(?<![^\W_])_|_(?![^\W_])|~(?=~)|!(?=\[)")  # not an underscore in a word
+_SPECIAL = re.compile(
+    r"[\\`*\[\]|]|(?<![^\W_])_|_(?![^\W_])|~(?=~)|!(?=\[)"
+)  # underscores within words are not escaped
 _SPACES = re.compile(r"\s+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]+")
 
@@ -70,7 +72,7 @@ def seconds(value: float) -> str:
 
 
 def pcc(value: float | None) -> str:
-    """Five digits, rounded down, so that 0.99 is one.
+    """Five digits, rounded down, so that 0.99 is at least 0.99.
 
     >>> pcc(0.989999), pcc(1.0), pcc(None)
     ('0.98999', '1.00000', '–')
@@ -81,7 +83,7 @@ def pcc(value: float | None) -> str:
 
 
 def share(part: int, whole: int) -> str:
-    """In percent, rounded down, so that 100 % is all.
+    """In percent, rounded down, so that 100 % means all.
 
     >>> share(199, 200), share(3, 3)
     ('99.5 %', '100 %')
@@ -89,12 +91,12 @@ def share(part: int, whole: int) -> str:
     return f"{math.floor(1000 * part / whole) / 10:g} %" if whole else UNKNOWN
 
 
-def with_unique(many: int, unique: int) -> str:
+def with_unique(count: int, unique: int) -> str:
     """
     >>> with_unique(1393, 21)
     '1,393 (21)'
     """
-    return f"{many:,} ({unique:,})" if many else "0"
+    return f"{count:,} ({unique:,})" if count else "0"
 
 
 def millions(parameters: int) -> str:
@@ -107,9 +109,9 @@ def millions(parameters: int) -> str:
     return f"{parameters / 1e6:,.1f}" if parameters >= 1e5 else "<0.1"
 
 
-def plural(many: int, one: str, several: str = "") -> str:
+def plural(count: int, one: str, several: str = "") -> str:
     """
     >>> plural(1, "model"), plural(3, "entry", "entries")
     ('1 model', '3 entries')
     """
-    return f"{many:,} {one if many == 1 else several or one + 's'}"
+    return f"{count:,} {one if count == 1 else several or one + 's'}"

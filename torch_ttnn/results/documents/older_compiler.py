@@ -1,8 +1,8 @@
-"""The table that the older compiler for this hardware published of itself, and how our rows compare with it.
+"""The results that the older compiler for this hardware published, and how our rows compare with them.
 
-`older_compiler.csv` holds its counts as they stood in the README of github.com/tenstorrent/pytorch2.0_ttnn: the status
+`older_compiler.csv` has its counts from the README of github.com/tenstorrent/pytorch2.0_ttnn: the status
 ("e2e" if everything runs on the device, "compiled" if operations stay on the host, "traced" if it could not be
-compiled), ATen operations before and after, distinct ones beside them, and moves to and from the device.
+compiled), ATen operations before and after, with the numbers of distinct ones, and moves to and from the device.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Link:
     note: str = ""
 
 
-ONE_STEP = "one forward pass in place of a generation of many"
+ONE_STEP = "one forward pass in place of a whole generation"
 
 # Models with another name in our zoo; those with the same name (timm's without a tag) are not listed.
 LINKS: Mapping[str, Link] = {
@@ -77,7 +77,7 @@ LINKS: Mapping[str, Link] = {
     "ResNet50": Link("resnet50", "batch 1 in place of 4"),
     "RoBERTa": Link("xlm-roberta"),
     "SegFormer": Link("segformer-b0"),
-    "Stable Diffusion V2": Link("stable-diffusion-unet", "the denoising network, as there"),
+    "Stable Diffusion V2": Link("stable-diffusion-unet", "the denoising network in both"),
     "U-Net": Link("unet-brain", "the same network"),
     "Unet-brain": Link("unet-brain"),
     "Unet-carvana": Link("unet-carvana"),
@@ -93,7 +93,7 @@ LINKS: Mapping[str, Link] = {
     "albert/albert-xxlarge-v2": Link("albert-xxlarge"),
     "codegen": Link("codegen-350M", ONE_STEP),
     "distilbert-base-uncased": Link("distilbert-features"),
-    "facebook/deit-base-patch16-224": Link("vit-base", "the same network: there too it is built as a ViT"),
+    "facebook/deit-base-patch16-224": Link("vit-base", "the same network, built as a ViT in both"),
     "mobilenet_v2": Link("mobilenetv2"),
     "speecht5-tts": Link("speecht5-tts", ONE_STEP),
     "t5-base": Link("t5-base", ONE_STEP),

@@ -17,7 +17,7 @@ from ttnn_emulator.atomic_files import replacing
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 
 
-class BadMarks(UserError, ValueError):
+class BadMarkers(UserError, ValueError):
     """A file lacks the two markers that results are written between; the message says what to do."""
 
 
@@ -33,13 +33,13 @@ def block(rows: Iterable[Row]) -> str:
     lines += [
         measured_on(known),
         "",
-        "<details><summary>What the columns say</summary>",
+        "<details><summary>Columns</summary>",
         "",
         *meanings(COMMON),
         "",
         "</details>",
         "",
-        f"[All {len(known):,} rows](docs/results.md), with the reasons of what stays on the host.",
+        f"[All {len(known):,} rows](docs/results.md), with the reasons why operations stay on the host.",
     ]
     return "\n".join(lines)
 
@@ -57,7 +57,7 @@ def update(path: str | pathlib.Path, rows: Iterable[Row]) -> bool:
 
 
 def stale(path: str | pathlib.Path, rows: Iterable[Row]) -> bool:
-    """Whether the block in a file differs from what these rows give."""
+    """Whether the block in a file differs from that of these rows."""
     text = _read(pathlib.Path(path))
     return _replaced(text, block(rows), pathlib.Path(path)) != text
 
@@ -67,17 +67,17 @@ def _read(path: pathlib.Path) -> str:
     try:
         return path.read_bytes().decode()
     except FileNotFoundError:
-        raise BadMarks(f"{path} does not exist: make it, with {BEGIN} and {END} where results belong") from None
+        raise BadMarkers(f"{path} does not exist: create it, with {BEGIN} and {END} where the results belong") from None
 
 
 def _replaced(text: str, content: str, path: pathlib.Path) -> str:
-    for mark in (BEGIN, END):
-        found = text.count(mark)
+    for marker in (BEGIN, END):
+        found = text.count(marker)
         if found != 1:
-            wrong = "lacks the mark" if not found else f"has {found} times the mark"
-            raise BadMarks(f"{path} {wrong} {mark}: results are written between {BEGIN} and {END}, once each")
+            wrong = "lacks the marker" if not found else f"has {found} times the marker"
+            raise BadMarkers(f"{path} {wrong} {marker}: results are written between {BEGIN} and {END}, once each")
     start, end = text.index(BEGIN) + len(BEGIN), text.index(END)
     if end < start:
-        raise BadMarks(f"{path} has the mark {END} before {BEGIN}: put them the other way around")
+        raise BadMarkers(f"{path} has the marker {END} before {BEGIN}: swap them")
     newline = "\r\n" if "\r\n" in text else "\n"
     return text[:start] + newline + content.replace("\n", newline) + newline + text[end:]

@@ -12,18 +12,16 @@ EMULATOR = "emulator"
 NOTE = "<!-- Written from results/results.parquet by `torch-ttnn results --pages`; do not edit. -->"
 
 
-def measured_on(rows: Sequence[Row], told: Callable[[str], str] = md.plain) -> str:
-    """Device, versions and seeds of the measurements; `told` escapes names for the target format.
+def measured_on(rows: Sequence[Row], escape: Callable[[str], str] = md.plain) -> str:
+    """Device, versions and seeds of the measurements; `escape` escapes names for the target format.
 
     >>> measured_on([Row("a", device="emulator:n150", versions={"torch": "2.13.0"})])[:64]
     'The device is the emulated n150: it computes as the chip does, o'
     """
     devices = sorted({row.device for row in rows if row.device})
-    parts = [_device(device, told) for device in devices] or [
-        "It is not known on which device these rows were measured."
-    ]
+    parts = [_device(device, escape) for device in devices] or ["The device of these rows is unknown."]
     if versions := versions_of(rows):
-        parts.append(f"Measured with {', '.join(told(f'{name} {each}') for name, each in versions)}.")
+        parts.append(f"Measured with {', '.join(escape(f'{name} {each}') for name, each in versions)}.")
     if seeds := sorted({row.seed for row in rows}):
         parts.append(f"Seed {' and '.join(map(str, seeds))}.")
     return " ".join(parts)
@@ -54,7 +52,7 @@ def totals_lines(rows: Sequence[Row]) -> list[str]:
 def outcome(mode: ModeTotals) -> str:
     """Outcome of the rows of one mode."""
     text = (
-        f"{mode.on_device:,} of {mode.rows:,} rows ({md.share(mode.on_device, mode.rows)}) run wholly on the device, "
+        f"{mode.on_device:,} of {mode.rows:,} rows ({md.share(mode.on_device, mode.rows)}) run entirely on the device, "
         f"{mode.with_host_ops:,} with operations on the host, {mode.failing:,} fail. "
         f"{mode.near:,} ({md.share(mode.near, mode.rows)}) have a PCC of at least {NEAR}; "
         f"both hold for {mode.good:,} ({md.share(mode.good, mode.rows)})."
@@ -64,12 +62,12 @@ def outcome(mode: ModeTotals) -> str:
     return text
 
 
-def _device(device: str, told: Callable[[str], str]) -> str:
+def _device(device: str, escape: Callable[[str], str]) -> str:
     kind, _, which = device.partition(":")
-    name = told(which or device)
+    name = escape(which or device)
     if kind == EMULATOR:
         return (
-            f"The device is the emulated {name}: it computes as the chip does, on the CPU on which torch runs too. Its "
-            "run times are this CPU's, and say nothing about the speed of a card."
+            f"The device is the emulated {name}: it computes as the chip does, on the same CPU as torch. Its run times "
+            "are those of this CPU and say nothing about the speed of a card."
         )
-    return f"The device is a card ({told(device)}): its run times are the card's, torch's are the CPU's."
+    return f"The device is a card ({escape(device)}): its run times are the card's, those of torch the CPU's."

@@ -23,10 +23,10 @@ from torch_ttnn.results.record import FAILS, Row
 PROJECT = "[pytorch2.0_ttnn](https://github.com/tenstorrent/pytorch2.0_ttnn)"
 COLUMNS = (
     Column("Row", ""),
-    Column("Its name there", ""),
+    Column("Older name", ""),
     Column("Torch Ops (Remain), ours", "", number=True),
     Column("theirs", "", number=True),
-    Column("Moves within, ours", "", number=True),
+    Column("Transfers within, ours", "", number=True),
     Column("theirs", "", number=True),
     Column("Ours is", ""),
     Column("What differs", ""),
@@ -62,11 +62,11 @@ def verdicts(rows: Iterable[Row]) -> dict[str, tuple[str, str]]:
     """For every row with a counterpart: better, equal or worse, with the numbers."""
     found: dict[str, tuple[str, str]] = {}
     for pair in pairs(rows):
-        told = f"host ops {_ours(pair.row.ops_remaining, pair)} here and {_theirs(pair.peer.ops_remaining)} there, "
-        told += f"moves within {_ours(pair.row.crossings_within, pair)} here and {_theirs(pair.peer.moves)} there"
+        text = f"host ops {_ours(pair.row.ops_remaining, pair)} here and {_theirs(pair.peer.ops_remaining)} there, "
+        text += f"transfers within {_ours(pair.row.crossings_within, pair)} here and {_theirs(pair.peer.moves)} there"
         earlier = found.get(pair.row.key)
-        if earlier is None or earlier[0] != Verdict.WORSE.value:  # of two counterparts, the better one
-            found[pair.row.key] = (pair.verdict.value, told)
+        if earlier is None or earlier[0] != Verdict.WORSE.value:  # of two counterparts, the stricter comparison
+            found[pair.row.key] = (pair.verdict.value, text)
     return found
 
 
@@ -75,10 +75,10 @@ def verdict_line(rows: Iterable[Row]) -> list[str]:
     counted = Counter(pair.verdict for pair in pairs(rows))
     if not counted:
         return []
-    told = ", ".join(f"{counted[verdict]:,} {verdict.value}" for verdict in Verdict)
+    text = ", ".join(f"{counted[verdict]:,} {verdict.value}" for verdict in Verdict)
     return [
-        f"- **Against the older compiler**, {PROJECT}, in operations left to the host and moves within the model: "
-        f"{told}, of {counted.total():,} published rows that have a counterpart here."
+        f"- **Against the older compiler**, {PROJECT}, by operations left to the host and transfers within the model: "
+        f"{text}, of {counted.total():,} published rows with a counterpart here."
     ]
 
 
@@ -88,15 +88,15 @@ def versus_peer(rows: Sequence[Row]) -> list[str]:
     if not found:
         return []
     text = (
-        f"{PROJECT} published how many operations of each model it leaves to the host and how many moves to and from "
-        "the device it makes within the model (inputs and outputs not counted). Fewer is better; a row is worse if it "
-        "is so in either."
+        f"{PROJECT} published how many operations of each model it leaves to the host and how many transfers to and "
+        "from the device it needs within the model (without inputs and outputs). Fewer is better; a row is worse if "
+        "either count is worse."
     )
     worse = [pair for pair in found if pair.verdict is Verdict.WORSE]
     lines = ["## Against the older compiler", "", text, "", *verdict_line(rows), ""]
     if worse:
-        lines += ["### Exceptions: rows in which ours is worse", "", *_table(worse), ""]
-    return [*lines, f"### All rows in common ({len(found):,})", "", *_table(found), ""]
+        lines += ["### Exceptions: rows that are worse here", "", *_table(worse), ""]
+    return [*lines, f"### All common rows ({len(found):,})", "", *_table(found), ""]
 
 
 def left_out(rows: Iterable[Row]) -> list[str]:
@@ -108,11 +108,11 @@ def left_out(rows: Iterable[Row]) -> list[str]:
         if ours is None:
             lines.append([md.plain(peer.key), md.plain(LEFT_OUT[peer.key])])
         elif (ours.entry, peer.mode) not in measured:
-            lines.append([md.plain(peer.key), f"{md.plain(ours.entry)} is not among the rows that were measured"])
+            lines.append([md.plain(peer.key), f"{md.plain(ours.entry)} was not measured"])
     if not lines:
         return []
-    text = "Rows that the older compiler published, and that have no counterpart above."
-    columns = [Column("Its name there", ""), Column("Why", "")]
+    text = "Rows that the older compiler published and that have no counterpart above."
+    columns = [Column("Older name", ""), Column("Why", "")]
     return [f"## Left out ({len(lines):,})", "", text, "", *md.table(columns, lines), ""]
 
 

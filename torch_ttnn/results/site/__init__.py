@@ -6,7 +6,7 @@
 ...     site.build([Row("resnet18", status="device", pcc=0.999)], folder).name
 'index.html'
 
-Every page holds all that it shows, so each can be moved and sent alone.
+Every page is self-contained, so it can be moved or sent alone.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def build(rows: Iterable[Row], folder: str | os.PathLike, *, before: Iterable[Ro
     """Write the site into a folder; returns the path of its first page.
 
     With `before`, the rows of an earlier run, there is a page that compares the two. Pages of an earlier site that no
-    longer exist are removed; other files in the folder are left alone.
+    longer exist are removed; other files in the folder are not touched.
     """
     top = pathlib.Path(folder)
     written = set()

@@ -13,7 +13,7 @@ from torch_ttnn.results.summary import ordered
 # In the order in which they are shown.
 REGRESSED, IMPROVED, ADDED, GONE, CHANGED, SAME = "regressed", "improved", "added", "gone", "changed", "same"
 KINDS = (REGRESSED, IMPROVED, ADDED, GONE, CHANGED, SAME)
-GRAVEST = ("status", "ops_remaining", "pcc", "gradient_pcc", "crossings_within")  # and then all others
+MOST_SEVERE = ("status", "ops_remaining", "pcc", "gradient_pcc", "crossings_within")  # then all others
 
 
 @dataclass(frozen=True)
@@ -44,22 +44,22 @@ def changes(before: Sequence[Row], after: Sequence[Row]) -> list[RowChange]:
     worse, better, conditions = (_by_key(found) for found in (verdict.worse, verdict.better, verdict.other_conditions))
     old, new = ({row.key: row for row in rows} for rows in (before, after))
     keys = dict.fromkeys(row.key for row in ordered([*before, *after]))
-    made = [
+    result = [
         RowChange(key, old.get(key), new.get(key), tuple(worse[key]), tuple(better[key]), tuple(conditions[key]))
         for key in keys
     ]
-    return sorted(made, key=_gravity)  # sorting is stable
+    return sorted(result, key=_severity)  # sorting is stable
 
 
 def _by_key(found: Sequence[Change]) -> defaultdict[str, list[Change]]:
-    made: defaultdict[str, list[Change]] = defaultdict(list)
+    grouped: defaultdict[str, list[Change]] = defaultdict(list)
     for each in found:
-        made[each.key].append(each)
-    return made
+        grouped[each.key].append(each)
+    return grouped
 
 
-def _gravity(change: RowChange) -> tuple[int, int, int]:
+def _severity(change: RowChange) -> tuple[int, int, int]:
     """Sort key: kind of change, then field, then size of the change."""
     fields = [each.field for each in (change.worse or change.better)]
-    ranks = [GRAVEST.index(name) if name in GRAVEST else len(GRAVEST) for name in fields]
-    return KINDS.index(change.kind), min(ranks, default=len(GRAVEST)), -len(fields)
+    ranks = [MOST_SEVERE.index(name) if name in MOST_SEVERE else len(MOST_SEVERE) for name in fields]
+    return KINDS.index(change.kind), min(ranks, default=len(MOST_SEVERE)), -len(fields)

@@ -1,4 +1,4 @@
-"""The JSON data of the site's pages: rows as short lists, operations collected over all models."""
+"""The JSON data of the site's pages: rows as compact lists, operations collected over all models."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch_ttnn.results.summary import accuracy
 OUTCOMES = (CONVERTED, REMOVED, HOST)
 
 Json = dict[str, Any]
-Met = tuple[str, str, str, str]  # inputs, arguments, outcome, reason
+Signature = tuple[str, str, str, str]  # inputs, arguments, outcome, reason
 
 
 @dataclass
@@ -23,7 +23,7 @@ class Operation:
 
     name: str
     calls: Counter[str] = field(default_factory=Counter)  # by outcome
-    variations: dict[Met, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))  # calls by row
+    variations: dict[Signature, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))  # calls by row
     by_row: dict[int, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))  # calls by row and outcome
     host: list[tuple[int, str, str, int]] = field(default_factory=list)  # row, reason, line of the model, times
 
@@ -35,7 +35,7 @@ def operations(rows: Sequence[Row]) -> dict[str, Operation]:
         for each in row.variations:
             operation = found.setdefault(each.op, Operation(each.op))
             operation.calls[each.outcome] += each.count
-            operation.variations[_met(each)][number] += each.count
+            operation.variations[_signature(each)][number] += each.count
             operation.by_row[number][each.outcome] += each.count
         for host_op in row.host_ops:
             operation = found.setdefault(host_op.op, Operation(host_op.op))
@@ -77,7 +77,7 @@ def row_line(row: Row, page: str) -> Json:
 
 
 def row_page(row: Row) -> Json:
-    """A row as the page of its model shows it, beside its line."""
+    """A row as the page of its model shows it, in addition to its line."""
     by_op: dict[str, Counter[str]] = defaultdict(Counter)
     for each in row.variations:
         by_op[each.op][each.outcome] += each.count
@@ -113,12 +113,12 @@ def row_page(row: Row) -> Json:
 
 def operation_line(operation: Operation, rows: Sequence[Row], page: str) -> Json:
     """An operation as the list of all operations shows it."""
-    met = {*operation.by_row, *(row for row, *_ in operation.host)}
+    users = {*operation.by_row, *(row for row, *_ in operation.host)}
     return {
         "name": operation.name,
         "page": page,
         "calls": [operation.calls[outcome] for outcome in OUTCOMES],
-        "models": len({rows[each].model for each in met}),
+        "models": len({rows[each].model for each in users}),
         "variations": len(operation.variations),
         "left": sum(count for *_, count in operation.host),
         "reasons": sorted({reason for _, reason, _, _ in operation.host if reason}),
@@ -127,13 +127,13 @@ def operation_line(operation: Operation, rows: Sequence[Row], page: str) -> Json
 
 def operation_page(operation: Operation, rows: Sequence[Row], pages: Mapping[str, str]) -> Json:
     """An operation with every variation and the models that use it; only their rows are included, renumbered."""
-    met = sorted({*operation.by_row, *(row for row, *_ in operation.host)})
-    numbers = {row: number for number, row in enumerate(met)}
+    users = sorted({*operation.by_row, *(row for row, *_ in operation.host)})
+    numbers = {row: number for number, row in enumerate(users)}
     return {
         "name": operation.name,
         "rows": [
             [rows[each].model, rows[each].mode, pages[rows[each].model], *_counts(operation.by_row.get(each))]
-            for each in met
+            for each in users
         ],
         "variations": [
             [*variation, sum(calls.values()), sorted((numbers[row], count) for row, count in calls.items())]
@@ -148,7 +148,7 @@ def number(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def _met(each: Variation) -> Met:
+def _signature(each: Variation) -> Signature:
     return (each.inputs, each.arguments, each.outcome, each.reason)
 
 
@@ -156,7 +156,7 @@ def _counts(calls: Counter[str] | None) -> Iterable[int]:
     return [calls[outcome] if calls else 0 for outcome in OUTCOMES]
 
 
-def _most_calls(item: tuple[Met, Counter[int]]) -> tuple[int, Met]:
+def _most_calls(item: tuple[Signature, Counter[int]]) -> tuple[int, Signature]:
     return (-sum(item[1].values()), item[0])
 
 

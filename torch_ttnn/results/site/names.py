@@ -29,7 +29,7 @@ def file_names(folder: str, texts: Iterable[str]) -> dict[str, str]:
     used: set[str] = set()
     for text, stem in sorted(stems.items()):
         wanted = stem if taken[stem.casefold()] == 1 else _marked(stem, text)
-        free = next(each for each in _numbered(wanted) if each.casefold() not in used)  # a text may imitate a digest
+        free = next(each for each in _numbered(wanted) if each.casefold() not in used)  # a text may end like a digest
         used.add(free.casefold())
         paths[text] = f"{folder}/{free}.html"
     return paths

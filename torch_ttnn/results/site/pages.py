@@ -28,7 +28,7 @@ LINKS = {"index.html": "Models", "ops.html": "Operations", "compare.html": "Comp
 
 
 class Site:
-    """Everything that pages are made from: ordered rows, operations, and the path of every page."""
+    """The content of the pages: ordered rows, operations, and the path of every page."""
 
     def __init__(
         self,
@@ -55,14 +55,14 @@ class Site:
 
     def ops(self) -> str:
         lines = [operation_line(each, self.rows, self.op_pages[each.name]) for each in self.operations.values()]
-        head = _quiet("Every ATen operation that the models' graphs have, and what became of its calls.")
+        head = _quiet("Every ATen operation of the models' graphs, and what became of its calls.")
         return self._page("ops.html", "Operations", head, {"ops": lines}, ["ops.js"])
 
     def search(self) -> str:
         models = {row.model: row for row in reversed(self.rows)}
         data = {
             "models": sorted([name, self.model_pages[name], _about(row)] for name, row in models.items()),
-            "ops": [[each.name, self.op_pages[each.name], self._met(each)] for each in self.operations.values()],
+            "ops": [[each.name, self.op_pages[each.name], self._usage(each)] for each in self.operations.values()],
         }
         return self._page("search.html", "Search", "", data, ["search.js"])
 
@@ -88,13 +88,13 @@ class Site:
     def compare(self) -> str:
         changes = self.changes or []
         kinds = [each.kind for each in changes]
-        tones = dict(zip(KINDS, ("host", "good", "device", "move", "", "")))
-        cards = [card(tones[kind] if kind in kinds else "", kinds.count(kind), kind) for kind in KINDS]
+        styles = dict(zip(KINDS, ("host", "good", "device", "move", "", "")))
+        cards = [card(styles[kind] if kind in kinds else "", kinds.count(kind), kind) for kind in KINDS]
         data = {"changes": [self._change(each) for each in changes]}
-        text = "Two runs, row by row: what got worse comes first. Times are shown and judge nothing."
+        text = "Two runs, row by row: regressions first. Times are not judged."
         return self._page("compare.html", "Two runs compared", _quiet(text) + _card_row(cards), data, ["compare.js"])
 
-    # -- what pages have in common ------------------------------------------------------------------------------------
+    # -- shared parts of pages ----------------------------------------------------------------------------------------
 
     def _page(self, path: str, title: str, head: str, data: Mapping[str, Any], scripts: Sequence[str]) -> str:
         top = "../" * path.count("/")
@@ -124,10 +124,10 @@ class Site:
         cards.append(card("", f"{len(self.operations):,}", "operations", f"{variations:,} variations"))
         if self.peers:
             worse = [key for key, (verdict, _) in self.peers.items() if verdict == Verdict.WORSE.value]
-            many = f"{len(self.peers) - len(worse):,} / {len(self.peers):,}"
-            title = "rows no worse than the older compiler's"
+            count = f"{len(self.peers) - len(worse):,} / {len(self.peers):,}"
+            title = "rows at least as good as the older compiler's"
             cards.append(
-                card("device" if worse else "good", many, title, f"worse: {', '.join(worse)}" if worse else "")
+                card("device" if worse else "good", count, title, f"worse: {', '.join(worse)}" if worse else "")
             )
         return _card_row(cards)
 
@@ -137,7 +137,7 @@ class Site:
     def _line(self, row: Row) -> dict[str, Any]:
         return {**row_line(row, self.model_pages[row.model]), "peer": self.peers.get(row.key)}
 
-    def _met(self, operation: Operation) -> str:
+    def _usage(self, operation: Operation) -> str:
         left = operation.calls["host"] or sum(count for *_, count in operation.host)
         return f"{operation.calls.total():,} calls" + (f", {left:,} on the host" if left else "")
 
@@ -149,9 +149,9 @@ class Site:
             "mode": row.mode,
             "page": self.model_pages[row.model] if change.after else "",
             "change": [change.kind],
-            "worse": [[each.field, _told(each.before), _told(each.after)] for each in change.worse],
-            "better": [[each.field, _told(each.before), _told(each.after)] for each in change.better],
-            "conditions": [[each.field, _told(each.before), _told(each.after)] for each in change.conditions],
+            "worse": [[each.field, _text(each.before), _text(each.after)] for each in change.worse],
+            "better": [[each.field, _text(each.before), _text(each.after)] for each in change.better],
+            "conditions": [[each.field, _text(each.before), _text(each.after)] for each in change.conditions],
             "runs": [_run(change.before), _run(change.after)],
         }
 
@@ -169,7 +169,7 @@ def _run(row: Row | None) -> dict[str, Any] | None:
     }
 
 
-def _told(value: Any) -> str:
+def _text(value: Any) -> str:
     return "none" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 

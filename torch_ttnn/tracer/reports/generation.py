@@ -24,7 +24,7 @@ from ttnn_emulator.atomic_files import replacing
 if TYPE_CHECKING:  # imported only for pictures
     from torch_ttnn.tracer.reports.histograms import Sheet
 
-MADE = "generated.txt"  # lists the files of a report, so that the next one can remove stale ones
+MANIFEST = "generated.txt"  # lists the files of a report, so that the next one can remove stale ones
 OURS = re.compile(
     r"(fw|bw)_total_(arguments|input_size_dist|output_size_dist)/[^/\\]*\.(csv|png)|(fw|bw)_node_count\.csv"
     r"|(ops|models|skipped)\.csv|(index|compare)\.html|records\.parquet"
@@ -86,7 +86,7 @@ def _require(**wanted: bool) -> None:
         if wanted[part] and find_spec(package) is None:
             raise MissingPackage(
                 f"Reports need {package}, which is not installed. Install it (pip install 'torch_ttnn[reports]'), "
-                f"or ask for reports with {part}=False."
+                f"or pass {part}=False."
             )
 
 
@@ -174,7 +174,7 @@ class _Writer:
     def finish(self) -> None:
         names = {path.relative_to(self.folder).as_posix() for path in self.files}
         stale = _listed(self.folder) - names
-        self.text(MADE, "\n".join(sorted(names)) + "\n")
+        self.text(MANIFEST, "\n".join(sorted(names)) + "\n")
         for name in stale:
             (self.folder / name).unlink(missing_ok=True)
         for emptied in {(self.folder / name).parent for name in stale if "/" in name}:
@@ -185,7 +185,7 @@ class _Writer:
 def _listed(folder: pathlib.Path) -> set[str]:
     """The files of an earlier report; only names that a report writes, in case the list is corrupt."""
     try:
-        names = (folder / MADE).read_text("utf-8", errors="replace").splitlines()
+        names = (folder / MANIFEST).read_text("utf-8", errors="replace").splitlines()
     except FileNotFoundError:
         return set()
     return {name for name in names if OURS.fullmatch(name)}

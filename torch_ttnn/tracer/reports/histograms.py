@@ -1,7 +1,7 @@
 """Histograms of the sizes of an operation's tensors, as PNG files.
 
 A report has several hundred of them, so matplotlib draws the shared frame (axis, ticks, labels) once, and each one adds
-its bars and numbers to a copy: a few milliseconds in place of fifty or more for a new figure. All histograms of a
+its bars and numbers to a copy: a few milliseconds instead of fifty or more for a new figure. All histograms of a
 folder have the same horizontal axis, so that operations can be compared by eye.
 """
 
@@ -20,12 +20,12 @@ from PIL import Image, ImageDraw, ImageFont
 
 INCHES, DPI = (6.4, 3.4), 80
 PIXELS = tuple(round(inches * DPI) for inches in INCHES)
-BINS = 4  # a decade
+BINS = 4  # per decade
 NONE = -1.0  # position of calls without elements, in decades: left of one element
 START = NONE - 0.15  # of the axis
 INK, QUIET, LINE, BAR = "#1f2328", "#6e7781", "#d0d7de", "#3b7ddd"
 PREFIXES = ("", "k", "M", "G", "T", "P", "E")
-LEFT, BOTTOM, WIDTH, HEIGHT = 0.095, 0.16, 0.875, 0.66  # of the figure: where the axes lie
+LEFT, BOTTOM, WIDTH, HEIGHT = 0.095, 0.16, 0.875, 0.66  # position of the axes in the figure
 LONGEST_TITLE = 52  # characters
 
 

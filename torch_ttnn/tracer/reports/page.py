@@ -17,7 +17,7 @@ SKIPPED = 200  # skipped files that are listed by name
 SCALES = ((10**18, "E"), (10**15, "P"), (10**12, "T"), (10**9, "G"), (10**6, "M"))
 
 
-def render(summary: Summary, title: str = "What operations models use") -> str:
+def render(summary: Summary, title: str = "Operations of models") -> str:
     """The page of one run as HTML text."""
     return _page(title, [summary], [title], "run.js")
 
@@ -74,7 +74,7 @@ def _cards(runs: Sequence[Summary]) -> list[str]:
         card("", shown([str(len(run.models)) for run in runs]), "models"),
         card("", shown([count_text(total.graphs) for total in totals]), "graphs", _by_phase(runs, "graphs")),
         card("", shown([count_text(total.ops) for total in totals]), "calls", _by_phase(runs, "ops")),
-        card("", shown([str(total.distinct_ops) for total in totals]), "different operations"),
+        card("", shown([str(total.distinct_ops) for total in totals]), "distinct operations"),
         card("", shown([count_text(total.flops) for total in totals]), "FLOPs", _by_phase(runs, "flops")),
     ]
     if any(shares):

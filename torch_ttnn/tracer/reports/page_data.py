@@ -1,4 +1,4 @@
-"""The JSON data of the pages: summaries of one or several runs, with long tails cut.
+"""The JSON data of the pages: summaries of one or several runs, with long tails truncated.
 
 A table is a list of rows `[value, calls in the first run, calls in the second run ...]`, so that the page of one run
 and the comparison of two share their parts.
@@ -28,7 +28,7 @@ def page_data(runs: Sequence[Summary], titles: Sequence[str]) -> dict[str, Any]:
         "titles": list(titles),
         "models": [_model(name, runs) for name in models],
         "phases": {
-            phase: {"title": title, "ops": [_op(ops, number) for ops in _beside(runs, phase)]}
+            phase: {"title": title, "ops": [_op(ops, number) for ops in _across_runs(runs, phase)]}
             for phase, title in PHASES.items()
         },
     }
@@ -45,12 +45,12 @@ def shortened(text: str) -> str:
 # -- operations -------------------------------------------------------------------------------------------------------
 
 
-def _beside(runs: Sequence[Summary], phase: str) -> Iterable[list[OpSummary | None]]:
+def _across_runs(runs: Sequence[Summary], phase: str) -> Iterable[list[OpSummary | None]]:
     """Each operation of any run with its summaries in all runs; most frequent first."""
     tables = [run.phases.get(phase, {}) for run in runs]
     names = dict.fromkeys(itertools.chain.from_iterable(tables))
-    beside = [[table.get(name) for table in tables] for name in names]
-    return sorted(beside, key=lambda ops: (-max(op.count for op in ops if op), _any(ops).op_type))
+    summaries = [[table.get(name) for table in tables] for name in names]
+    return sorted(summaries, key=lambda ops: (-max(op.count for op in ops if op), _any(ops).op_type))
 
 
 def _any(ops: Sequence[OpSummary | None]) -> OpSummary:
@@ -60,7 +60,7 @@ def _any(ops: Sequence[OpSummary | None]) -> OpSummary:
 def _op(ops: Sequence[OpSummary | None], number: dict[str, int]) -> dict[str, Any]:
     found = [op or OpSummary(_any(ops).op_type) for op in ops]
     arguments = dict.fromkeys(itertools.chain.from_iterable(op.arguments for op in found))
-    made = {
+    fields = {
         "name": found[0].op_type,
         "calls": [op.count for op in found],
         "flops": [op.flops for op in found],
@@ -79,7 +79,7 @@ def _op(ops: Sequence[OpSummary | None], number: dict[str, int]) -> dict[str, An
         ],
         "source": shortened(next((op.source for op in reversed(found) if op.source), "")),
     }
-    return made if len(ops) == 1 else {**made, "change": change_of_op(*ops)}
+    return fields if len(ops) == 1 else {**fields, "change": change_of_op(*ops)}
 
 
 def _rows(counters: Sequence[Counter]) -> list[list[Any]]:
@@ -99,8 +99,8 @@ def _common(counters: Sequence[Counter], limit: int) -> dict[str, Any]:
     rows = [[value, *[counter.get(value, 0) for counter in counters]] for value in values]
     top = heapq.nsmallest(limit, rows, key=_weight)
     rest = [counter.total() - sum(row[run] for row in top) for run, counter in enumerate(counters, 1)]
-    made: dict[str, Any] = {"rows": [[_shown(value), *calls] for value, *calls in top]}
-    return {**made, "more": [len(rows) - len(top), *rest]} if len(rows) > len(top) else made
+    fields: dict[str, Any] = {"rows": [[_shown(value), *calls] for value, *calls in top]}
+    return {**fields, "more": [len(rows) - len(top), *rest]} if len(rows) > len(top) else fields
 
 
 def _shown(value: Any) -> Any:
@@ -140,18 +140,18 @@ def _spread(sizes: Counter[int]) -> list[int]:
 
 def _model(name: str, runs: Sequence[Summary]) -> dict[str, Any]:
     found = [run.models.get(name) for run in runs]
-    made: dict[str, Any] = {"name": name}
+    fields: dict[str, Any] = {"name": name}
     for phase in PHASES:
         parts = [model.phases.get(phase) if model else None for model in found]
         known = [part if part and (part.graphs or part.ops) else None for part in parts]
         if any(known):
-            made[phase] = _model_phase(known)
-    return made
+            fields[phase] = _model_phase(known)
+    return fields
 
 
 def _model_phase(parts: Sequence[ModelPhase | None]) -> dict[str, Any]:
     found = [part or ModelPhase() for part in parts]
-    made = {
+    fields = {
         "graphs": [part.graphs for part in found],
         "ops": [part.ops for part in found],
         "distinct": [part.distinct_ops for part in found],
@@ -160,4 +160,4 @@ def _model_phase(parts: Sequence[ModelPhase | None]) -> dict[str, Any]:
         "out": [part.bytes_out for part in found],
         "statuses": _rows([part.lowering for part in found]),
     }
-    return made if len(parts) == 1 else {**made, "change": change_of_model(*parts)}
+    return fields if len(parts) == 1 else {**fields, "change": change_of_model(*parts)}

@@ -16,7 +16,7 @@ from torch_ttnn.tracer.records import NOT_JSONABLE, TensorFact, Trace
 from torch_ttnn.tracer.reports.summary import Call
 from ttnn_emulator.atomic_files import replacing
 
-GROUP = 20_000  # rows held in memory at a time
+GROUP = 20_000  # rows buffered in memory
 
 _NAME = pa.dictionary(pa.int32(), pa.string())  # few distinct values
 _SHAPES = pa.list_(pa.list_(pa.int64()))

@@ -18,7 +18,7 @@ from torch_ttnn.tracer.records import BACKWARD, FORWARD, NOT_JSONABLE, BadTrace,
 from torch_ttnn.tracer.reports.verdicts import place
 
 PHASES = {FORWARD: "forward", BACKWARD: "backward"}
-LONGEST_TEXT = 200  # characters of a counted value; longer ones are cut and told apart by a hash
+LONGEST_TEXT = 200  # characters of a counted value; longer ones are cut and distinguished by a hash
 MOST_ELEMENTS = (1 << 63) - 1  # the maximum: torch counts elements in 64 bits
 
 Progress = Callable[[int, int], None]  # done, total
@@ -109,7 +109,7 @@ class ModelSummary:
 
 @dataclass
 class Summary:
-    """Summary of a folder; all reports are made from it."""
+    """Summary of a folder; the source of all reports."""
 
     phases: dict[str, dict[str, OpSummary]] = field(default_factory=lambda: {phase: {} for phase in PHASES})
     models: dict[str, ModelSummary] = field(default_factory=dict)
@@ -175,10 +175,10 @@ def _shown(name: str) -> str:
 def trace_files(folder: pathlib.Path) -> list[pathlib.Path]:
     """The files of a folder that may be traces; raises `NoTraces` if there are none."""
     if not folder.is_dir():
-        raise NoTraces(f"There is no folder {folder}. Trace a model first (torch-ttnn stat), or name another folder.")
+        raise NoTraces(f"There is no folder {folder}. Trace a model first (torch-ttnn stat), or pass another folder.")
     paths = records.files(folder)
     if not paths:
-        raise NoTraces(f"{folder} holds no traces (*.json). Trace a model into it first (torch-ttnn stat).")
+        raise NoTraces(f"{folder} has no traces (*.json). Trace a model into it first (torch-ttnn stat).")
     return paths
 
 
@@ -189,7 +189,7 @@ def calls_of(trace: Trace) -> Iterator[Call]:
     for number, record in enumerate(trace.records):
         input_size, output_size = _elements(record.inputs), _elements(record.outputs)
         if max(input_size, output_size) > MOST_ELEMENTS:
-            raise BadTrace(f"record {number}: more elements than there can be")
+            raise BadTrace(f"record {number}: too many elements")
         try:
             arguments = {name: _value_text(value, value_texts) for name, value in record.arguments.items()}
         except RecursionError as error:

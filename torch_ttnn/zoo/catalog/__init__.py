@@ -10,10 +10,10 @@
 | `zoo:…`, `torchvision:…`, `timm:…`, `transformers:…` | that library's |
 | `transformers:BertModel`, `…:BertConfig`, `…:bert` | a class, or the base model of a config or type |
 | `google-bert/bert-base-uncased`, `transformers:folder` | a config of the hub, or one on disk |
-| `package.module:name`, `file.py:name` | a function that gives a module, or (module, inputs), or a class of modules |
+| `package.module:name`, `file.py:name` | a function that returns a module, or (module, inputs), or a class of modules |
 | `timm:resnet*` | in `expand`: all that match |
 
-Weights are random and seeded; models of transformers have 2 layers a stack unless asked otherwise (`zoo.reduction`).
+Weights are random and seeded; models of transformers have 2 layers per stack by default (`zoo.reduction`).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def names(library: str, task: str | None = None) -> list[str]:
     if library == "torchvision":
         return [f"torchvision:{name}" for name in torchvision_models.names(task or "classification")]
     if task is not None:
-        raise zoo.UnknownModel(f"models of {library} are not sorted by task here; leave the task out")
+        raise zoo.UnknownModel(f"models of {library} have no tasks here; omit the task")
     if library == "timm":
         return [f"timm:{name}" for name in timm_models.names()]
     if library == "transformers":
@@ -87,7 +87,7 @@ def _matching(pattern: str) -> list[str]:
     known = [name for library in libraries for name in _known(library)]
     found = [name for name in known if fnmatch.fnmatchcase(name.partition(":")[2], rest)]
     if not found:
-        raise zoo.UnknownModel(f"no model of {' or '.join(libraries)} is called like {pattern!r}")
+        raise zoo.UnknownModel(f"no model of {' or '.join(libraries)} matches {pattern!r}")
     return found
 
 

@@ -1,4 +1,4 @@
-"""Models made by a function of the user: `package.module:name` or `file.py:name`."""
+"""Models created by a function of the user: `package.module:name` or `file.py:name`."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ class Factory:
     source: ClassVar[str] = "factory"
 
     def blank(self) -> nn.Module:
-        return self.made()[0]
+        return self.create()[0]
 
     def pretrained(self) -> nn.Module:
-        raise NotPublished(f"{self.address} comes with the weights that it comes with; leave --pretrained out")
+        raise NotPublished(f"{self.address} has its own weights; omit --pretrained")
 
-    def made(self) -> tuple[nn.Module, Any]:
+    def create(self) -> tuple[nn.Module, Any]:
         """The module, and its inputs or None."""
-        given = _load(self.address)
-        made = given() if callable(given) and not isinstance(given, nn.Module) else given
-        module, inputs = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
+        loaded = _load(self.address)
+        result = loaded() if callable(loaded) and not isinstance(loaded, nn.Module) else loaded
+        module, inputs = result if isinstance(result, tuple) and len(result) == 2 else (result, None)
         if not isinstance(module, nn.Module):
             raise FactoryError(
-                f"{self.address} gives {type(module).__name__}; it must give a torch.nn.Module, or a pair of one and "
-                "its inputs"
+                f"{self.address} returns {type(module).__name__}; it must return a torch.nn.Module, or a pair of a "
+                "module and its inputs"
             )
         return module, inputs
 
 
 @dataclass(frozen=True)
-class MadeInputs(Inputs):
+class FactoryInputs(Inputs):
     """Inputs that the factory returned: a tensor, a tuple of arguments, a dict of keywords, or a pair of both."""
 
     factory: Factory = Factory("")
@@ -59,9 +59,11 @@ class MadeInputs(Inputs):
     def draw(self, seed: int, batch: int, length: int | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            given = self.factory.made()[1]
+            given = self.factory.create()[1]
         if given is None:
-            raise FactoryError(f"{self.factory.address} gives no inputs: say their shape (--input-shape 1,3,224,224)")
+            raise FactoryError(
+                f"{self.factory.address} returns no inputs: pass their shape (--input-shape 1,3,224,224)"
+            )
         if isinstance(given, dict):
             return (), dict(given)
         if isinstance(given, tuple | list):
@@ -74,7 +76,7 @@ def entry(address: str) -> ModelEntry:
     factory = Factory(address)
     _load(address)
     name = address.rpartition("/")[2].replace(".py:", ".").replace(":", ".")
-    return ModelEntry(name, "factory", "given", factory, MadeInputs(factory=factory))
+    return ModelEntry(name, "factory", "given", factory, FactoryInputs(factory=factory))
 
 
 def _load(address: str) -> Callable[..., Any]:

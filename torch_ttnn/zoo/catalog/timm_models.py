@@ -24,7 +24,7 @@ def entry(name: str) -> ModelEntry:
     channels, height, width = settings.input_size if settings is not None else USUAL_SIZE
     family = timm.models._registry._model_to_module.get(name.split(".")[0], name.split("_")[0])
     return ModelEntry(
-        name=f"timm.{name}",  # other libraries have a resnet18, too
+        name=f"timm.{name}",  # other libraries have a resnet18 as well
         family=family,
         task="image classification",
         architecture=Timm(name),

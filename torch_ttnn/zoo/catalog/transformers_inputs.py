@@ -1,6 +1,6 @@
 """Inputs for any model of transformers, from its config and the arguments of its `forward`.
 
-A table says per argument how its values follow from the config. An argument is passed if it is required, or if it is
+A table derives the values of each argument from the config. An argument is passed if it is required, or if it is
 one of the model's inputs (text, image, audio …); all other arguments keep their defaults.
 """
 
@@ -50,7 +50,7 @@ class Illustrated:
     vocabulary: int
     token: int  # the placeholder of an image feature
     places: int
-    length: int = 32  # of the words
+    length: int = 32  # number of words
 
     def draw(self, generator: torch.Generator, batch: int, length: int | None) -> torch.Tensor:
         words = Tokens(min(self.vocabulary, self.token), length or self.length).draw(generator, batch, None)
@@ -69,11 +69,11 @@ def inputs_of(cls: Any, config: Any) -> Inputs:
             keywords[name] = ARGUMENTS[name](config)
         elif needed:
             raise UnknownArgument(
-                f"{cls.__name__} needs the argument {name!r}, for which nothing is known here; write a function that "
-                "gives (model, inputs) and name it as package.module:function"
+                f"{cls.__name__} needs the argument {name!r}, which is not in the table; write a function that returns "
+                "(model, inputs) and pass it as package.module:function"
             )
     if not keywords:
-        raise UnknownArgument(f"none of the arguments of {cls.__name__} is known here: {', '.join(parameters)}")
+        raise UnknownArgument(f"none of the arguments of {cls.__name__} is in the table: {', '.join(parameters)}")
     return Inputs(keywords=_consistent(keywords, config))
 
 
@@ -87,7 +87,7 @@ def _consistent(keywords: dict[str, Argument], config: Any) -> dict[str, Argumen
     return {**kept, "input_ids": text}
 
 
-# -- what the config says ---------------------------------------------------------------------------------------------
+# -- settings of the config -------------------------------------------------------------------------------------------
 
 
 def _find(config: Any, *names: str) -> Any:

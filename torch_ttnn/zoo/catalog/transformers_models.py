@@ -48,7 +48,7 @@ class Configured:
 
     def pretrained(self) -> nn.Module:
         if not self.origin:
-            raise NotPublished(f"{self.model} alone names no weights; name a model of the hub, or give a path")
+            raise NotPublished(f"the class {self.model} has no weights; name a model of the hub, or pass a path")
         # Only safetensors: pickled checkpoints can run code when they are loaded.
         return getattr(library("transformers"), self.model).from_pretrained(self.origin, use_safetensors=True)
 
@@ -76,7 +76,7 @@ def entry(name: str, layers: int | None) -> ModelEntry:
         task=cls.__name__.partition("For")[2] or "features",
         architecture=architecture,
         feed=inputs_of(cls, config),
-        reduced="" if layers is None else f"{layers} layers a stack, or as few as it can have.",
+        reduced="" if layers is None else f"{layers} layers per stack, or as few as it supports.",
     )
 
 

@@ -28,7 +28,7 @@ ARCHITECTURES: tuple[str, ...] = tuple(
     """.split()
 )
 
-# Settings that the default config needs to give a working model.
+# Settings that the default config needs for a working model.
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "DPTForDepthEstimation": {"is_hybrid": False},
     # The image token is 32,000.

@@ -36,7 +36,7 @@ def conv(inner: int, outer: int, kernel: int = 3, stride: int = 1) -> nn.Sequent
 
 
 def links(layer: int) -> list[int]:
-    """The earlier layers that a layer sees: as far back as each power of two that divides its number."""
+    """The earlier layers that a layer reads: as far back as each power of two that divides its number."""
     return [layer - 2**power for power in range(10) if layer and layer % 2**power == 0]
 
 
@@ -53,16 +53,18 @@ class HarmonicBlock(nn.Module):
         super().__init__()
         numbers = range(1, layers + 1)
         self.links = [links(number) for number in numbers]
-        inner = [sum(width(link, base, growth) for link in seen) for seen in self.links]
+        inner = [sum(width(link, base, growth) for link in inputs) for inputs in self.links]
         self.layers = nn.ModuleList(conv(inner[n - 1], width(n, base, growth)) for n in numbers)
         self.kept = [number for number in numbers if number % 2 == 1 or number == layers]
         self.channels = sum(width(number, base, growth) for number in self.kept)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        made = [x]
-        for seen, layer in zip(self.links, self.layers):
-            made.append(layer(torch.cat([made[link] for link in seen], 1) if len(seen) > 1 else made[seen[0]]))
-        return torch.cat([made[number] for number in self.kept], 1)
+        outputs = [x]
+        for inputs, layer in zip(self.links, self.layers):
+            outputs.append(
+                layer(torch.cat([outputs[link] for link in inputs], 1) if len(inputs) > 1 else outputs[inputs[0]])
+            )
+        return torch.cat([outputs[number] for number in self.kept], 1)
 
 
 class HarDNet68(nn.Module):

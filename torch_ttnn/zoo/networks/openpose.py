@@ -19,8 +19,8 @@ def conv(
     norm: bool = False, activation: type[nn.Module] = nn.ReLU,
 ) -> nn.Sequential:  # fmt: skip
     padding = dilation * (kernel // 2)
-    made = nn.Conv2d(inner, outer, kernel, stride, padding, dilation, groups, bias=bias)
-    return nn.Sequential(made, *([nn.BatchNorm2d(outer)] if norm else []), activation())
+    convolution = nn.Conv2d(inner, outer, kernel, stride, padding, dilation, groups, bias=bias)
+    return nn.Sequential(convolution, *([nn.BatchNorm2d(outer)] if norm else []), activation())
 
 
 def separable(inner: int, outer: int, stride: int, dilation: int) -> nn.Sequential:
@@ -31,7 +31,7 @@ def separable(inner: int, outer: int, stride: int, dilation: int) -> nn.Sequenti
     )
 
 
-class Around(nn.Module):
+class ResidualBlock(nn.Module):
     """A residual body after an initial layer."""
 
     def __init__(self, first: nn.Module, body: nn.Module) -> None:
@@ -59,7 +59,7 @@ class Encoder(nn.Sequential):
                 conv(WIDTH, WIDTH, 1, bias=False, activation=nn.ELU),
             )
         ]
-        super().__init__(*parts, Around(conv(inner, WIDTH, 1), nn.Sequential(*layers)), conv(WIDTH, WIDTH))
+        super().__init__(*parts, ResidualBlock(conv(inner, WIDTH, 1), nn.Sequential(*layers)), conv(WIDTH, WIDTH))
 
 
 class Decoder(nn.Module):
@@ -76,8 +76,8 @@ class Decoder(nn.Module):
         return torch.cat([self.heatmaps(features), self.fields(features)], 1)
 
 
-def refinement(inner: int) -> Around:
-    return Around(
+def refinement(inner: int) -> ResidualBlock:
+    return ResidualBlock(
         conv(inner, WIDTH, 1),
         nn.Sequential(conv(WIDTH, WIDTH, norm=True), conv(WIDTH, WIDTH, dilation=2, norm=True)),
     )

@@ -171,7 +171,7 @@ ENTRIES = (
         "text classification",
         "AlbertForSequenceClassification",
         "textattack/albert-base-v2-imdb",
-        batch=4,  # one text has two scores, of which no correlation can be told
+        batch=4,  # one text has two scores, whose correlation is meaningless
     ),
     albert_for("albert-squad2", "question answering", "AlbertForQuestionAnswering", "twmkn9/albert-base-v2-squad2"),
     PERCEIVER,

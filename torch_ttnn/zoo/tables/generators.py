@@ -66,7 +66,7 @@ GPT2_CLASSIFIER = ModelEntry(
         hub="mnoukhov/gpt2-imdb-sentiment-classifier",
     ),
     feed=takes(input_ids=Tokens(50256, 128)),
-    batch=4,  # one text has two scores, of which no correlation can be told
+    batch=4,  # one text has two scores, whose correlation is meaningless
 )
 
 ENTRIES = (

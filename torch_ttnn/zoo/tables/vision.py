@@ -67,7 +67,7 @@ ENTRIES = (
     torchvision("densenet161", family="densenet"),
     torchvision("densenet169", family="densenet"),
     torchvision("densenet201", family="densenet"),
-    classifier(  # as its published weights are: without the side branches of training
+    classifier(  # as published: without the auxiliary classifiers of training
         "googlenet", "inception", Torchvision("googlenet", untrained={"aux_logits": False, "init_weights": True})
     ),
     torchvision("inception_v3"),

@@ -4,7 +4,7 @@
 >>> model = zoo.find("mnist-cnn-trained").build()
 
 Weights that were trained here are in the distribution `torch_ttnn_weights` (the folder `weights/` of the repository);
-others come in packages of others, which are read and never copied.
+others are in packages of third parties, which are read and never copied.
 """
 
 from __future__ import annotations

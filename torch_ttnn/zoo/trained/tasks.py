@@ -1,6 +1,6 @@
 """Tasks of trained models with known answers, run with torch and on the device on the same items.
 
-Every task is a function `(model, compiled, limit=None)`; `limit` is the maximal number of items.
+Every task is a function `(model, compiled, limit=None)`; `limit` is the maximum number of items.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from torch_ttnn.zoo.trained import photographs as lite
 Model = Callable[..., torch.Tensor]
 ACCURACY = "accuracy, %"
 BATCH = 50  # items at a time
-LARGE_BATCH = 4  # of photographs, which are large
-ITEMS = 1_000  # of the tasks that are long
+LARGE_BATCH = 4  # for large photographs
+ITEMS = 1_000  # of long tasks
 SENTENCE_TOKENS = 32
 CHOICES = 20
 
@@ -51,13 +51,13 @@ def photographs(model: Model, compiled: Model, limit: int | None = None) -> list
     """Classify a few photographs with ImageNet labels, and many enlarged CIFAR-10 images by groups of its classes."""
     few, many = lite.labelled().first(limit), images.cifar10("test").first(min(limit or ITEMS, ITEMS))
     exact = [chosen(each, few.pixels, lite.inputs, LARGE_BATCH) for each in (model, compiled)]
-    broad = [
+    coarse = [
         chosen(lambda batch, run=each: lite.grouped(run(batch)), many.pixels, lite.inputs, LARGE_BATCH)
         for each in (model, compiled)
     ]
     return [
         Score("ImageNet photographs", ACCURACY, len(few), *(share(each == few.labels) for each in exact)),
-        Score("CIFAR-10 test images, enlarged", ACCURACY, len(many), *(share(each == many.labels) for each in broad)),
+        Score("CIFAR-10 test images, enlarged", ACCURACY, len(many), *(share(each == many.labels) for each in coarse)),
     ]
 
 
@@ -68,19 +68,19 @@ def reverse_dictionary(model: Model, compiled: Model, limit: int | None = None) 
     answers = sentences.tokens([each.word for each in wanted], SENTENCE_TOKENS)
     shares = []
     for each in (model, compiled):
-        likeness = embedded(each, questions) @ embedded(each, answers).T
-        shares.append(share(best_of(likeness, CHOICES) == torch.arange(len(wanted))))
+        similarity = embedded(each, questions) @ embedded(each, answers).T
+        shares.append(share(best_of(similarity, CHOICES) == torch.arange(len(wanted))))
     return [Score(f"WordNet nouns by definition, one of {CHOICES}", ACCURACY, len(wanted), *shares)]
 
 
-def best_of(likeness: torch.Tensor, choices: int) -> torch.Tensor:
+def best_of(similarity: torch.Tensor, choices: int) -> torch.Tensor:
     """For each question, the most similar answer among those of its group.
 
     >>> best_of(torch.tensor([[0.2, 0.1, 0.9], [0.3, 0.5, 0.9], [0.0, 0.0, 0.1]]), choices=2)
     tensor([0, 1, 2])
     """
-    group = torch.arange(len(likeness)) // choices
-    return likeness.masked_fill(group[:, None] != group, -torch.inf).argmax(1)
+    group = torch.arange(len(similarity)) // choices
+    return similarity.masked_fill(group[:, None] != group, -torch.inf).argmax(1)
 
 
 def chosen(

@@ -1,4 +1,4 @@
-"""Weights that were trained here: where they are, and what their files say of themselves."""
+"""Weights that were trained here: their files and the facts in the headers."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def read_definitions(path: pathlib.Path) -> dict[str, str]:
             continue
         head, bar, gloss = line.partition(" | ")
         if not bar or not head[:8].isdigit():
-            raise DataError(f"line {number} of {path} is no entry of WordNet: {line[:60]!r}")
+            raise DataError(f"line {number} of {path} is not an entry of WordNet: {line[:60]!r}")
         found[head[:8]] = gloss.split('; "')[0].strip().rstrip(";")
     return found
 
@@ -57,7 +57,7 @@ def read_uses(path: pathlib.Path) -> list[tuple[str, str]]:
     for number, line in enumerate(_lines(path), 1):
         parts = line.split()
         if len(parts) != 4 or not all(part.isdigit() for part in parts[1:]):
-            raise DataError(f"line {number} of {path} is no sense of WordNet: {line[:60]!r}")
+            raise DataError(f"line {number} of {path} is not a sense of WordNet: {line[:60]!r}")
         key, meaning, place, count = parts
         if NOUN in key and place == "1" and count != "0":
             uses.append((-int(count), key.partition("%")[0], meaning))

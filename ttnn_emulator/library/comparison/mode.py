@@ -1,7 +1,8 @@
-"""`ttnn.CONFIG.enable_comparison_mode`: every call of the slow runtime mode compared with its golden function.
+"""`ttnn.CONFIG.enable_comparison_mode`: compares every call of the slow runtime mode with its golden function.
 
-Locally: the golden function of what went in. Globally: of what golden functions made of it before, so that errors that
-add up are seen. Operations without a golden function, and calls that it does not take, are not compared.
+Local comparison applies the golden function to the actual inputs. Global comparison applies it to the results of
+earlier golden functions, so that accumulated errors show. Operations without a golden function, and calls that it does
+not take, are not compared.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from ttnn_emulator.tensors.tensor import Tensor
 
 logger = logging.getLogger(__name__)
 
-_goldens: dict[int, torch.Tensor] = {}  # id of a tensor that lives → what golden functions made of it
+_goldens: dict[int, torch.Tensor] = {}  # id of a live tensor → its golden value
 
 
 def follow(config: Any) -> None:
-    """Compare from now on, or stop, as the settings say."""
+    """Start or stop comparing, as the settings say."""
     on = config.enable_comparison_mode and not config.enable_fast_runtime_mode
     (call_hooks.add if on else call_hooks.remove)(_compared_call)
 
@@ -57,7 +58,7 @@ def _compared_call(operation: Operation, proceed: Callable[..., Any], args: tupl
     golden = operation.golden_function
     if golden is None:
         return proceed(*args, **kwargs)
-    # What goes in is read first: the call may write into it.
+    # Inputs are read first: the call may overwrite them.
     inputs = [
         (
             [_mapped(arg, change) for arg in args],
@@ -69,7 +70,7 @@ def _compared_call(operation: Operation, proceed: Callable[..., Any], args: tupl
     if not isinstance(result, Tensor):
         return result
     try:
-        local, overall = (golden(*given, **named) for given, named in inputs)
+        local, overall = (golden(*positional, **named) for positional, named in inputs)
     except Exception as error:
         logger.warning("%s is not compared: its golden function refused the call (%s)", operation.name, error)
         return result
@@ -98,7 +99,7 @@ def _compare(name: str, result: Tensor, local: torch.Tensor, overall: torch.Tens
         if not record["matches"]:
             message = f"{name}: the {kind} comparison gives a PCC of {record['actual_pcc']}, below {desired}"
             if config.comparison_mode_should_raise_exception:
-                raise InvalidArgument(message, hint="ttnn.CONFIG.comparison_mode_pcc is the least that passes.")
+                raise InvalidArgument(message, hint="ttnn.CONFIG.comparison_mode_pcc is the threshold.")
             logger.error(message)
 
 

@@ -1,4 +1,4 @@
-"""What comparisons of tensors with their golden values found, kept until a report takes them (`ttnn.graph`)."""
+"""Results of comparisons with golden values, stored until a report is written (`ttnn.graph`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _records: dict[str, list[Record]] = {kind: [] for kind in KINDS}
 
 
 def reset_comparison_records_data() -> None:
-    """Forget all of them."""
+    """Delete all records."""
     for kept in _records.values():
         kept.clear()
 
@@ -22,7 +22,7 @@ def record_tensor_comparison_data(
     global_tensor_comparison_records: list[Record] | None = None,
     tensors: list[Record] | None = None,
 ) -> None:
-    """Keep these, and of the tensors those that are not kept already."""
+    """Add records, and the tensors that are not stored yet."""
     _records["local_tensor_comparison_records"].extend(local_tensor_comparison_records or ())
     _records["global_tensor_comparison_records"].extend(global_tensor_comparison_records or ())
     known = {tensor["tensor_id"] for tensor in _records["tensors"]}
@@ -33,7 +33,7 @@ def record_tensor_comparison_data(
 
 
 def all_records() -> dict[str, Any]:
-    """As reports keep them."""
+    """All records in the format of reports."""
     return {"version": 1, **{kind: list(kept) for kind, kept in _records.items()}}
 
 

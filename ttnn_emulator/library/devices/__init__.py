@@ -1,1 +1,1 @@
-"""Names of the library about cards, meshes and their machinery."""
+"""Names of the library for cards, meshes and their firmware."""

@@ -1,4 +1,4 @@
-"""`ttnn.cluster`: which cards the host has."""
+"""`ttnn.cluster`: the cards of the host."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ttnn_emulator.hardware.boards import default_board_name, find_board
 
 ClusterType: Any = ALL_ENUMS["ClusterType"]
 
-# Boards that the library no longer knows (e150) are no cluster of a named kind.
+# Boards that the library no longer supports (e150) have no named cluster type.
 _KIND_OF_BOARD = {"n150": "N150", "n300": "N300", "t3000": "T3K", "p150": "P150"}
 
 
 def get_cluster_type() -> Any:
-    """The kind of cluster that the default board makes up."""
+    """The cluster type of the default board."""
     name = default_board_name()
     if find_board(name).arch is Arch.GRAYSKULL:
         return ClusterType.INVALID
@@ -24,7 +24,7 @@ def get_cluster_type() -> Any:
 
 
 def cluster_descriptor() -> str:
-    """Which chips the host has and how they are joined, as YAML."""
+    """The chips of the host and their connections, as YAML."""
     board = find_board(default_board_name())
     rows, columns = board.mesh
     chips = list(range(board.chips))
@@ -44,7 +44,7 @@ def cluster_descriptor() -> str:
 
 
 def serialize_cluster_descriptor() -> str:
-    """Write the cluster to a YAML file in a folder of its own; gives its path."""
+    """Write the cluster to a YAML file in a new folder and return its path."""
     path = pathlib.Path(tempfile.mkdtemp(prefix="umd_")) / "cluster_descriptor.yaml"
     path.write_text(cluster_descriptor(), encoding="utf-8")
     return str(path)

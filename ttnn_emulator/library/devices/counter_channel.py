@@ -10,14 +10,14 @@ import time
 from ttnn_emulator.errors import InvalidArgument
 
 FOLDER = "/dev/shm"
-# Events written, events read, whether the last reader went in an orderly way.
+# Events written, events read, whether the last reader shut down cleanly.
 _FIELDS = struct.Struct("<QQQ")
 _PRODUCED, _CONSUMED, _CLEAN = range(3)
 _POLL_SECONDS = 0.005
 
 
 class InterProcessCounterChannel:
-    """The writing end, which makes the segment and removes it; `connect` gives the reading end."""
+    """The writing end, which creates and removes the segment; `connect` returns the reading end."""
 
     _was_clean = False
 
@@ -26,25 +26,25 @@ class InterProcessCounterChannel:
         try:
             file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
         except FileExistsError as error:
-            raise InvalidArgument(f"{path} exists: remove what an earlier run has left there") from error
+            raise InvalidArgument(f"{path} exists: remove the file, which an earlier run left there") from error
         os.ftruncate(file, _FIELDS.size)
         self._attach(shm_name, file, is_owner=True)
         self._set(_CLEAN, 1)
 
     @classmethod
     def connect(cls, shm_name: str, connect_timeout_ms: int = 30000) -> InterProcessCounterChannel:
-        """The reading end, as soon as there is something to read from."""
+        """The reading end, as soon as the segment exists."""
         path = _path(shm_name)
         deadline = time.monotonic() + connect_timeout_ms / 1000
         while not (os.path.exists(path) and os.path.getsize(path) >= _FIELDS.size):
             if time.monotonic() >= deadline:
-                raise InvalidArgument(f"nobody made {path} within {connect_timeout_ms} ms")
+                raise InvalidArgument(f"{path} was not created within {connect_timeout_ms} ms")
             time.sleep(_POLL_SECONDS)
-        made = cls.__new__(cls)
-        made._attach(shm_name, os.open(path, os.O_RDWR), is_owner=False)
-        made._was_clean = bool(made._get(_CLEAN))
-        made._set(_CLEAN, 0)
-        return made
+        channel = cls.__new__(cls)
+        channel._attach(shm_name, os.open(path, os.O_RDWR), is_owner=False)
+        channel._was_clean = bool(channel._get(_CLEAN))
+        channel._set(_CLEAN, 0)
+        return channel
 
     def _attach(self, shm_name: str, file: int, *, is_owner: bool) -> None:
         self._name = shm_name
@@ -57,29 +57,29 @@ class InterProcessCounterChannel:
         return self._name
 
     def inject(self, n: int) -> None:
-        """Write that `n` more events happened."""
-        self._require(self._is_owner, "inject is for the owner")
+        """Count `n` more events."""
+        self._require(self._is_owner, "inject can only be called by the owner")
         self._set(_PRODUCED, self._get(_PRODUCED) + n)
 
     def pending(self) -> int:
-        """Events that were not read yet."""
-        self._require(not self._is_owner, "pending is for a connector")
+        """The number of unread events."""
+        self._require(not self._is_owner, "pending can only be called by a connector")
         return self._get(_PRODUCED) - self._get(_CONSUMED)
 
     def try_consume_all(self) -> int:
-        """Read all of them."""
-        self._require(not self._is_owner, "try_consume_all is for a connector")
+        """Read all pending events and return their number."""
+        self._require(not self._is_owner, "try_consume_all can only be called by a connector")
         found = self.pending()
         self._set(_CONSUMED, self._get(_CONSUMED) + found)
         return found
 
     def had_clean_prior_shutdown(self) -> bool:
-        """Whether the reader before this one went in an orderly way."""
-        self._require(not self._is_owner, "had_clean_prior_shutdown is for a connector")
+        """Whether the previous reader shut down cleanly."""
+        self._require(not self._is_owner, "had_clean_prior_shutdown can only be called by a connector")
         return self._was_clean
 
     def shutdown(self) -> None:
-        """Let go; the owner removes the segment."""
+        """Close the channel; the owner removes the segment."""
         if self._memory is None:
             return
         if self._is_owner:
@@ -113,5 +113,5 @@ class InterProcessCounterChannel:
 
 def _path(shm_name: str) -> str:
     if not shm_name.startswith("/") or "/" in shm_name[1:]:
-        raise InvalidArgument(f"{shm_name!r} must begin with a slash and have no other")
+        raise InvalidArgument(f"{shm_name!r} must start with a slash and contain no other")
     return FOLDER + shm_name

@@ -1,4 +1,4 @@
-"""`ttnn.create_global_circular_buffer`: room in L1 through which cores send to other cores across programs."""
+"""`ttnn.create_global_circular_buffer`: a buffer in L1 through which cores send data to other cores across programs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CONFIG_WORDS = 8
 
 
 class global_circular_buffer:
-    """What takes part, and the room it takes on every core while this object lives."""
+    """The cores and the L1 allocated on each of them during the lifetime of this object."""
 
     def __init__(self, device: MeshDevice, mapping: Sequence[Any], size: int, buffer_type: BufferType) -> None:
         senders = [CoreRange(sender, sender) for sender, _ in mapping]
@@ -27,11 +27,11 @@ class global_circular_buffer:
         require(len(set(taken)) == len(taken), "Duplicate cores found")
         self._senders, self._receivers, self._size = CoreRangeSet(senders), CoreRangeSet(receivers), size
         self.mapping = list(mapping)
-        self.pending: deque[tuple[int, Spec]] = deque()  # addresses and specs of weights on their way to receivers
+        self.pending: deque[tuple[int, Spec]] = deque()  # addresses and specs of weights sent to receivers but not read
         self._memory = device.memory(buffer_type)
         self._addresses: list[int] = []
         alignment, most = device.board.l1_alignment, max(cores.num_cores() for _, cores in mapping)
-        # Settings, two coordinates and two counters for every receiver of a sender.
+        # Settings, and two coordinates and two counters per receiver of a sender.
         settings = round_up(4 * (_CONFIG_WORDS + 2 * most), alignment) + 2 * most * alignment
         for room in (size, settings):
             self._addresses.append(self._memory.allocate(room * len(taken), room, len(taken)))
@@ -59,5 +59,5 @@ def create_global_circular_buffer(
     size: int,
     buffer_type: BufferType = BufferType.L1,
 ) -> global_circular_buffer:
-    """Room of `size` bytes on each of the cores named."""
+    """Allocate `size` bytes on each core."""
     return global_circular_buffer(mesh_device, sender_receiver_core_mapping, size, buffer_type)

@@ -1,17 +1,17 @@
-"""What a card's profiler measured, by program; without one (there are no kernels here) the library gives nothing."""
+"""Profiler measurements by program: always empty, as in the library without a profiler."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
-NO_ID = 1 << 63  # of a program or trace that was never numbered
-NEVER = (1 << 64) - 1  # the time at which something starts that never ran
+NO_ID = 1 << 63  # of a program or trace without an id
+NEVER = (1 << 64) - 1  # the start time of a program that did not run
 
 
 @dataclass
 class ProgramExecutionUID:
-    """Which run of which program, and in which replay of a trace."""
+    """The run of a program, and the replay of a trace."""
 
     runtime_id: int = NO_ID
     trace_id: int = NO_ID

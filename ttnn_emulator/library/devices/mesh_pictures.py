@@ -12,7 +12,8 @@ from rich.panel import Panel
 from rich.table import Table
 
 from ttnn_emulator.enums import StorageType
-from ttnn_emulator.hardware.device import MeshCoordinate, MeshDevice, MeshShape
+from ttnn_emulator.hardware.device import MeshDevice
+from ttnn_emulator.hardware.mesh_coordinates import MeshCoordinate, MeshShape
 from ttnn_emulator.library.devices.system_mesh import SystemMeshDescriptor
 from ttnn_emulator.tensors.mesh_distribution import PlacementShard, get_device_tensors
 from ttnn_emulator.tensors.tensor import Tensor
@@ -21,7 +22,7 @@ CELL_WIDTH = 30
 
 
 def _picture(title: str, shape: MeshShape, cell: Callable[[int, MeshCoordinate], list[str]]) -> Table:
-    """A cell for every chip, with the lines that `cell` gives for its number and its place."""
+    """A table with one cell per chip; `cell` returns its lines from the chip number and coordinate."""
     rows, columns = (1, *shape)[-2:]
     table = Table(title=title, show_header=False, box=box.SQUARE, expand=False, show_lines=True, padding=(0, 0))
     for _ in range(columns):
@@ -37,7 +38,7 @@ def _place(place: MeshCoordinate) -> str:
 
 
 def visualize_mesh_device(mesh_device: MeshDevice) -> None:
-    """Print which chip stands where."""
+    """Print the chips of a mesh by coordinate."""
     chips = mesh_device.get_device_ids()
     rows, columns = (1, *mesh_device.shape)[-2:]
     table = _picture(
@@ -49,7 +50,7 @@ def visualize_mesh_device(mesh_device: MeshDevice) -> None:
 
 
 def visualize_tensor(tensor: Tensor) -> None:
-    """Print which part of a tensor each chip has."""
+    """Print which part of a tensor is on each chip."""
     topology = tensor.tensor_topology()
     shards = get_device_tensors(tensor)
     on_device = tensor.storage_type() is StorageType.DEVICE
@@ -77,7 +78,7 @@ def visualize_tensor(tensor: Tensor) -> None:
 
 
 def _slices(shard: Tensor, topology: Any, number: int) -> list[str]:
-    """The range of each dimension that a shard holds, `:` where it holds all of it."""
+    """The range of a shard in each dimension, `:` for a full dimension."""
     part: dict[int, tuple[int, int]] = {}
     for axis, size in reversed(list(enumerate(topology.distribution_shape()))):
         number, place = divmod(number, size)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ttnn_emulator.hardware.boards import default_board_name, find_board
-from ttnn_emulator.hardware.device import MeshCoordinate, MeshShape
+from ttnn_emulator.hardware.mesh_coordinates import MeshCoordinate, MeshShape
 
 
 class SystemMeshDescriptor:
-    """All chips that the default board has; one host holds all of them."""
+    """All chips of the default board, all on one host."""
 
     def __init__(self) -> None:
         self._shape = MeshShape(*find_board(default_board_name()).mesh)

@@ -1,15 +1,15 @@
-"""`ttnn.TensorTopology`: how a tensor is spread over the chips of a mesh."""
+"""`ttnn.TensorTopology`: how a tensor is distributed over the chips of a mesh."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from ttnn_emulator.hardware.device import MeshCoordinate, MeshShape
+from ttnn_emulator.hardware.mesh_coordinates import MeshCoordinate, MeshShape
 
 
 class TensorTopology:
-    """The shape over which it is spread, what happens along each of its dimensions, and the chips."""
+    """The distribution shape, the placement along each of its dimensions, and the chips."""
 
     def __init__(
         self, distribution_shape: MeshShape, placements: Sequence[Any], mesh_coords: Sequence[MeshCoordinate]

@@ -1,7 +1,7 @@
-"""What Python called while a graph was captured: names, arguments, tensors in and out, and from which lines.
+"""Records Python calls during a graph capture: names, arguments, input and output tensors, and source lines.
 
-Captures to a file write these records beside it. They lie in `ttnn.graph._python_io_data`, where the library has them
-too: tools and tests put their own list there.
+Captures to a file write these records to a second file. They are in `ttnn.graph._python_io_data`, as in the library:
+tools and tests assign their own list to it.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from ttnn_emulator.tensors.tensor import Tensor
 
 Record = dict[str, Any]
 RECORDS = "_python_io_data"
-# Whose frames say nothing about the user's program: ours, and those of the runner of tests.
+# Packages whose frames are left out: not the user's program.
 OWN_FOLDERS = ("ttnn_emulator", "_pytest", "pluggy")
 OWN_SCRIPTS = ("pytest", "py.test", "contextlib.py")
-DEEPEST = 4  # how far lists within lists are looked through
+DEEPEST = 4  # levels of nested lists that are searched for tensors
 
 _state = {"recording": False, "stack traces": False, "traces end with the capture": False}
 
@@ -43,7 +43,7 @@ def clear_records() -> None:
 
 
 def enable_python_io_recording() -> None:
-    """Record calls; a capture does it by itself."""
+    """Record calls; captures enable it."""
     _state["recording"] = True
 
 
@@ -56,7 +56,7 @@ def is_python_io_recording_enabled() -> bool:
 
 
 def enable_python_stack_traces() -> None:
-    """Record from which lines calls come, whatever `ttnn.CONFIG` says."""
+    """Record stack traces of calls, regardless of `ttnn.CONFIG`."""
     _state["stack traces"] = True
 
 
@@ -69,13 +69,13 @@ def is_python_stack_trace_enabled() -> bool:
 
 
 def follow_config(library: Any) -> None:
-    """At the beginning of an outermost capture: have stack traces during it if the settings ask for them."""
-    wanted = any(
+    """At the start of an outermost capture: enable stack traces if the settings request them."""
+    requested = any(
         getattr(library.CONFIG, name, False)
         for name in ("enable_graph_python_stack_traces", "enable_detailed_tensor_report")
     )
-    _state["traces end with the capture"] = wanted and not _state["stack traces"]
-    if wanted:
+    _state["traces end with the capture"] = requested and not _state["stack traces"]
+    if requested:
         enable_python_stack_traces()
 
 
@@ -91,34 +91,34 @@ def end_recording() -> None:
 
 
 def append_python_io_record(name: str) -> Record:
-    """An empty record, in its place before the call begins."""
-    made: Record = {"name": name, "arguments": {}, "input_tensor_ids": []}
-    records().append(made)
-    return made
+    """Append an empty record before the call starts."""
+    record: Record = {"name": name, "arguments": {}, "input_tensor_ids": []}
+    records().append(record)
+    return record
 
 
 def record_python_operation(
     name: str, function_args: Any, function_kwargs: dict[str, Any], *, record: Record | None = None
 ) -> Record:
-    """Record a call: its arguments as text, positional ones by their numbers, and the tensors among them."""
-    made = append_python_io_record(name) if record is None else record
-    made["arguments"] = {key: as_text(value) for key, value in function_kwargs.items()} | {
+    """Record a call: its arguments as text, positional ones by index, and their tensors."""
+    entry = append_python_io_record(name) if record is None else record
+    entry["arguments"] = {key: as_text(value) for key, value in function_kwargs.items()} | {
         str(number): as_text(value) for number, value in enumerate(function_args)
     }
-    made["input_tensor_ids"] = tensor_ids([*function_args, *function_kwargs.values()])
+    entry["input_tensor_ids"] = tensor_ids([*function_args, *function_kwargs.values()])
     if _state["stack traces"]:
-        made["python_stack_trace"] = _callers()
-    return made
+        entry["python_stack_trace"] = _callers()
+    return entry
 
 
 def record_python_operation_error(record: Record | None, error_type: str, error_message: str) -> None:
-    """Add how the call of this record failed; the first error stays."""
+    """Add the error of this call; the first error is kept."""
     if record is not None:
         record.setdefault("error", {"type": error_type, "message": error_message})
 
 
 def store_output_tensor_ids(output_tensor_ids: list[int]) -> None:
-    """Add the tensors that came out to the latest record."""
+    """Add the output tensors to the latest record."""
     if records():
         records()[-1]["output_tensor_ids"] = output_tensor_ids
 
@@ -130,7 +130,7 @@ def store_captured_graph(captured_graph_json: Any) -> None:
 
 
 def tensor_ids(value: Any) -> list[int]:
-    """Numbers of the tensors in an argument, through lists and tuples."""
+    """Ids of the tensors in an argument, including nested lists and tuples."""
     if isinstance(value, Tensor | torch.Tensor):
         number = getattr(value, "tensor_id", None)
         return [] if number is None else [int(number)]
@@ -140,7 +140,7 @@ def tensor_ids(value: Any) -> list[int]:
 
 
 def as_text(value: Any, depth: int = 0) -> str:
-    """An argument in one line; of tensors everything but the values."""
+    """An argument on one line; tensors without their values."""
     if isinstance(value, Tensor):
         return _described(value)
     if isinstance(value, torch.Tensor):
@@ -179,7 +179,7 @@ def _described(tensor: Tensor) -> str:
 
 
 def _callers() -> list[str]:
-    """The lines that led to a call, the innermost first, without those of libraries."""
+    """The stack trace of a call, innermost frame first, without frames of libraries."""
     return [
         f'  File "{frame.filename}", line {frame.lineno}, in {frame.name}\n    {frame.line}\n'
         for frame in reversed(traceback.extract_stack())
@@ -192,15 +192,15 @@ def _is_own(path: pathlib.PurePath) -> bool:
 
 
 class CallRecorder(listeners.Listener):
-    """Records the calls of a capture that Python makes itself, not those within an operation."""
+    """Records the calls that the program makes, not those inside an operation."""
 
     def __init__(self) -> None:
         self._open: Record | None = None
 
     def started(self, event: listeners.OperationEvent) -> None:
         if _state["recording"] and event.depth == 0:
-            given = {name: value for name, value in event.arguments.items() if value is not None}
-            self._open = record_python_operation(event.name, (), given)
+            named = {name: value for name, value in event.arguments.items() if value is not None}
+            self._open = record_python_operation(event.name, (), named)
 
     def ended(self, event: listeners.OperationEvent) -> None:
         if self._open is None or event.depth != 0:

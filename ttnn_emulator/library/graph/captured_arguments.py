@@ -1,4 +1,4 @@
-"""`ttnn.graph_tracer_utils`: the arguments of captured calls, which graphs hold as text, as JSON.
+"""`ttnn.graph_tracer_utils`: converts the arguments of captured calls, which graphs store as text, to JSON.
 
 `Tensor(shape=Shape([2, 3]), dtype=DataType::BFLOAT16)` becomes {"Tensor": {"shape": [2, 3], "dtype": "DataType::…"}}.
 """
@@ -17,11 +17,11 @@ CLOSING = {"(": ")", "{": "}", "[": "]"}
 
 
 class _Unparsed(ValueError):
-    """The text is no value that we know how to read."""
+    """The text cannot be parsed."""
 
 
 class _Reader:
-    """Reads one value off a text: an object `Name(…)`, a list, a set of braces, or a plain word."""
+    """Parses one value: an object `Name(…)`, a list, a set in braces, or a plain word."""
 
     def __init__(self, text: str) -> None:
         self.text, self.at = text, 0
@@ -37,7 +37,7 @@ class _Reader:
         return self._word()
 
     def _inside(self) -> Any:
-        """What stands between brackets: fields by their names, or values in order."""
+        """The contents of brackets: fields by name, or values in order."""
         opening = self.text[self.at]
         self.at += 1
         fields: dict[str, Any] = {}
@@ -84,11 +84,11 @@ class _Reader:
 
 
 class GraphTracerUtils:
-    """Turns captured graphs into JSON documents."""
+    """Converts captured graphs to JSON documents."""
 
     @staticmethod
     def replace_control_chars(value: str) -> str:
-        """Control characters written as \\u00XX."""
+        """Escape control characters as \\u00XX."""
         return CONTROL.sub(lambda found: f"\\u{ord(found[0]):04X}", value)
 
     @staticmethod

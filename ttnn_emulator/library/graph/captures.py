@@ -1,4 +1,4 @@
-"""`ttnn.graph`: captures of `execution.graph` with the calls that Python made beside them, as text and as pictures."""
+"""`ttnn.graph`: captures of `execution.graph` with the recorded Python calls, as text and as diagrams."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from ttnn_emulator.library.graph.call_records import (  # noqa: F401  (names of 
 COMPARISON_RECORDS_SIDECAR_SUFFIX = ".comparison_records.json"
 PYTHON_IO_SIDECAR_SUFFIX = ".python_io.json"
 PICTURES = (".svg", ".png", ".pdf")
-# Colours of functions within functions, half transparent.
+# Colours of nested functions, half transparent.
 LEVEL_COLORS = ("#4e79a780", "#f28e2b80", "#59a14f80", "#edc94880", "#b07aa180", "#76b7b280")
 
-# Names with an underscore that tests of the library use.
+# Private names that the library's tests use.
 LIBRARY_PRIVATE = (
     "_python_io_data",
     "_safe_arg_str",
@@ -60,7 +60,7 @@ _recorders: list[listeners.Listener] = []
 
 
 def begin_graph_capture(run_mode: Any = None, *, _internal: bool = False) -> None:
-    """Start to record. In mode NO_DISPATCH operations only check and infer: no memory is taken, nothing computed."""
+    """Start recording. In mode NO_DISPATCH operations only check and infer: nothing is allocated or computed."""
     if not native.is_graph_capture_active():
         call_records.clear_records()
         if not _internal:
@@ -88,7 +88,7 @@ def end_graph_capture() -> list[Node]:
 
 
 def end_graph_capture_to_file(report_path: str | pathlib.Path) -> list[Node]:
-    """Stop recording, write the graph to a JSON file and what Python called to another beside it; gives the graph."""
+    """Stop recording, write the graph and the Python calls to two JSON files, and return the graph."""
     captured = call_records._graph()._cpp_end_graph_capture_to_file(report_path)
     path = pathlib.Path(report_path)
     if call_records.records():
@@ -107,7 +107,7 @@ def _write(path: pathlib.Path, content: Any) -> None:
 
 @contextmanager
 def full_graph_capture(report_path: str, *, run_mode: Any = None, slow_dispatch: bool = True) -> Iterator[None]:
-    """Capture the block to a file with all there is: lines of calls, pages of buffers, the slow runtime mode."""
+    """Capture the block to a file with all details: stack traces, buffer pages, slow runtime mode."""
     config = sys.modules["ttnn_emulator"].CONFIG
     fast, traces = config.enable_fast_runtime_mode, is_python_stack_trace_enabled()
     pages = native.is_detailed_buffer_tracing_enabled()
@@ -133,7 +133,7 @@ def full_graph_capture(report_path: str, *, run_mode: Any = None, slow_dispatch:
 
 
 def pretty_format(captured_graph: list[Node]) -> str:
-    """The graph as indented text: functions with their arguments, and what they put out."""
+    """The graph as indented text: functions with their arguments and outputs."""
     lines = []
     for node in captured_graph:
         indent = "    " * node["stacking_level"]
@@ -153,7 +153,7 @@ def pretty_print(captured_graph: list[Node]) -> None:
 
 
 class ExitStackWithPop(ExitStack):
-    """An exit stack whose latest context can be left by itself."""
+    """An exit stack that can exit its latest context alone."""
 
     def pop(self) -> None:
         _, leave = self._exit_callbacks.pop()  # type: ignore[attr-defined]
@@ -161,7 +161,7 @@ class ExitStackWithPop(ExitStack):
 
 
 def visualize_node(graphviz_graph: Any, node: Node) -> None:
-    """Draw one node: its kind, and the name of a function or the number of a tensor."""
+    """Draw one node: its kind, and the name of a function or the id of a tensor."""
     params = node["params"] or {}
     more = params.get("name", params.get("tensor_id"))
     label = node["node_type"] if more is None else f"{node['node_type']}\n{more}"
@@ -179,7 +179,7 @@ def visualize(
     visualize_node: Callable[[Any, Node], None] = visualize_node,
     visualize_edge: Callable[[Any, int, int], None] = visualize_edge,
 ) -> Any:
-    """Draw the graph with graphviz, functions as boxes around what happens in them; gives a `graphviz.Digraph`."""
+    """Draw the graph as a `graphviz.Digraph`, functions as boxes around their contents."""
     import graphviz
 
     path = None if file_name is None else pathlib.Path(file_name)

@@ -33,7 +33,7 @@ from ttnn_emulator.library.models.parameters import ParameterDict, ParameterList
 from ttnn_emulator.library.settings import config
 from ttnn_emulator.tensors.tensor import Tensor
 
-# What a parameter becomes that no rule is known for.
+# The default for parameters without a rule.
 torch_dtype_to_ttnn_dtype = {
     torch.uint8: DataType.UINT8,
     torch.int16: DataType.UINT16,
@@ -71,14 +71,14 @@ def preprocess_layernorm_parameter(parameter: torch.Tensor, *, dtype: DataType, 
 
 
 def preprocess_embedding_weight(weight: torch.Tensor, *, dtype: DataType) -> Tensor:
-    """As it is, in rows."""
+    """Unchanged, in row-major layout."""
     return ttnn.from_torch(weight.detach(), dtype=dtype)
 
 
 def fold_batch_norm2d_into_conv2d(conv: Any, bn: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    """Weight and bias of a convolution that does what `conv` and `bn` do one after the other."""
+    """Weight and bias of a convolution equal to `conv` followed by `bn`."""
     if not bn.track_running_stats:
-        raise InvalidArgument("only a BatchNorm2d with running statistics folds into a convolution")
+        raise InvalidArgument("only a BatchNorm2d with running statistics can be folded into a convolution")
     factor = bn.weight / torch.sqrt(bn.running_var + bn.eps)
     before = conv.bias if conv.bias is not None else torch.zeros_like(bn.running_mean)
     return conv.weight * factor[:, None, None, None], (before - bn.running_mean) * factor + bn.bias
@@ -88,7 +88,7 @@ def fold_batch_norm2d_into_conv2d(conv: Any, bn: Any) -> tuple[torch.Tensor, tor
 
 
 def default_preprocessor(model: torch.nn.Module, name: str, ttnn_module_args: Any = None) -> ParameterDict:
-    """Parameters of the kinds of modules that have a rule; empty for others."""
+    """Parameters of modules whose type has a rule; empty for others."""
     found: dict[str, Tensor] = {}
     narrow = DataType.BFLOAT16
     if isinstance(model, torch.nn.Linear):
@@ -115,11 +115,11 @@ def from_torch(
     run_model: Callable | None = None,
     reader_patterns_cache: dict | None = None,
 ) -> Any:
-    """The parameters of a model, from its cache if `ttnn.CONFIG.enable_model_cache` and there is one of the version."""
+    """The parameters of a model; from a cache of the same version if `ttnn.CONFIG.enable_model_cache`."""
 
     def make() -> Any:
         if initialize_model is None:
-            raise InvalidArgument(f"there are no cached weights of {model_name}, and nothing to initialize the model")
+            raise InvalidArgument(f"there are no cached weights of {model_name}, and no initialize_model was passed")
         model = initialize_model().eval()
         arguments = infer_ttnn_module_args(model=model, run_model=run_model, device=device)
         parameters = convert_torch_model_to_ttnn_model(
@@ -144,7 +144,7 @@ def from_torch(
 
 
 def _modules_of(parameters: Any) -> Any:
-    """Arguments that were inferred become modules where the weights are on the device's side."""
+    """Replace inferred arguments by modules."""
     if isinstance(parameters, ParameterList):
         return ParameterList(_modules_of(value) for value in parameters)
     if not isinstance(parameters, ParameterDict):
@@ -155,9 +155,9 @@ def _modules_of(parameters: Any) -> Any:
     if isinstance(arguments, Conv2dArgs) and isinstance(parameters["weight"], torch.Tensor):
         return parameters
     if isinstance(arguments, Conv2dArgs | MaxPool2dArgs):
-        wanted = "Conv2d" if isinstance(arguments, Conv2dArgs) else "MaxPool2d"
-        # The library looks up classes here that it no longer has.
-        raise AttributeError(f"module 'ttnn' has no attribute {wanted!r}")
+        name = "Conv2d" if isinstance(arguments, Conv2dArgs) else "MaxPool2d"
+        # The library looks up classes that it no longer has.
+        raise AttributeError(f"module 'ttnn' has no attribute {name!r}")
     raise InvalidArgument(f"Unsupported ttnn module args: {type(arguments)}")
 
 
@@ -173,7 +173,7 @@ def preprocess_model(
     run_model: Callable | None = None,
     reader_patterns_cache: dict | None = None,
 ) -> Any:
-    """All parameters of a model, on `device` if one is given; with `run_model` also the arguments of its modules."""
+    """All parameters of a model, on `device` if passed; with `run_model` also the arguments of its modules."""
     return from_torch(
         model_name=model_name,
         version=version,
@@ -197,7 +197,7 @@ def preprocess_model_parameters(
     device: Any = None,
     prefix: str = "",
 ) -> Any:
-    """All parameters of a model, on `device` if one is given."""
+    """All parameters of a model, on `device` if passed."""
     return preprocess_model(
         model_name=model_name,
         version=version,
@@ -210,7 +210,7 @@ def preprocess_model_parameters(
 
 
 def git_hash() -> str | None:
-    """The short hash of the checked-out commit; None where git is not there."""
+    """The short hash of the checked-out commit; None without git."""
     try:
         return subprocess.check_output(["git", "rev-parse", "--short", "HEAD"]).decode("ascii").strip()
     except (OSError, subprocess.CalledProcessError):
@@ -229,7 +229,7 @@ def convert_torch_model_to_ttnn_model(
     name: str,
     ttnn_module_args: Any = None,
 ) -> Any:
-    """The parameters of a module and of those within it."""
+    """The parameters of a module and its submodules."""
 
     def child(part: torch.nn.Module, key: int | str, arguments: Any) -> Any:
         return convert_torch_model_to_ttnn_model(
@@ -265,7 +265,7 @@ def preprocess_remaining_children_and_parameters(
     *,
     already_preprocessed_children: Any,
 ) -> Any:
-    """Add the children of a module that a custom preprocessor has left."""
+    """Add children and parameters that the custom preprocessor left out."""
     own = [(key, value) for key, value in model.named_parameters() if "." not in key]
     for key, part in (*model.named_children(), *own):
         if key not in already_preprocessed_children:

@@ -1,4 +1,4 @@
-"""What convolutions, pools and group norms of a torch model are called with, found by running it."""
+"""Infers the arguments of convolutions, pools and group norms of a torch model by running it."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ class _NamedArgs(ModuleArgs):
 
 
 class Conv2dArgs(_NamedArgs):
-    """Of a `torch.nn.Conv2d`."""
+    """Arguments of a `torch.nn.Conv2d`."""
 
 
 class ConvTranspose2dArgs(_NamedArgs):
-    """Of a `torch.nn.ConvTranspose2d`."""
+    """Arguments of a `torch.nn.ConvTranspose2d`."""
 
 
 class MaxPool2dArgs(_NamedArgs):
-    """Of a `torch.nn.MaxPool2d`."""
+    """Arguments of a `torch.nn.MaxPool2d`."""
 
 
 class GroupNormArgs(_NamedArgs):
-    """Of a `torch.nn.GroupNorm`."""
+    """Arguments of a `torch.nn.GroupNorm`."""
 
 
 _WINDOW = ("kernel_size", "stride", "padding")
@@ -72,7 +72,7 @@ def _arguments(module: torch.nn.Module, shape: torch.Size, device: Any) -> Modul
 
 
 def infer_ttnn_module_args(*, model: torch.nn.Module, run_model: Callable | None, device: Any) -> Any:
-    """Arguments of every module that `run_model(model)` calls, nested as the calls are, by the end of its name."""
+    """Arguments of every module that `run_model(model)` calls, nested like the calls, by the last part of its name."""
     if run_model is None:
         return None
     calls: list[dict[Any, Any]] = [{}]
@@ -100,7 +100,7 @@ def infer_ttnn_module_args(*, model: torch.nn.Module, run_model: Callable | None
         for handle in handles:
             handle.remove()
     if "" not in calls[0]:
-        raise InvalidArgument("run_model did not call the model that it was given")
+        raise InvalidArgument("run_model did not call the model")
     return make_dot_access_dict(calls[0], ignore_types=(ModuleArgs,))[""]
 
 
@@ -112,7 +112,7 @@ def _first_shape(values: Any) -> torch.Size | None:
 
 
 def merge_ttnn_module_args_into_parameters(parameters: Any, ttnn_module_args: Any, path: Any = ()) -> Any:
-    """Put the arguments of modules beside their parameters, without the device."""
+    """Merge the arguments of modules into their parameters, without the device."""
     if isinstance(ttnn_module_args, ModuleArgs):
         ttnn_module_args.pop("device", None)
         parameters["ttnn_module_args"] = ttnn_module_args

@@ -1,4 +1,4 @@
-"""Parameters of models kept in files: a folder a module, a file a tensor, and the version they belong to."""
+"""Parameters of models in files: one folder per module, one file per tensor, and their version."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ POOL_ENDING = ".max_pool2d_module_args"
 
 
 def cached(folder: pathlib.Path, version: str | None, make: Callable[[], Any]) -> Any:
-    """What the folder holds if it is of this version; else what `make` gives, which is kept there."""
+    """The parameters in the folder if they are of this version; otherwise the result of `make`, which is stored."""
     file = folder / VERSION_FILE
     if file.is_file() and file.read_text(encoding="utf-8") == version:
         return load(folder)
     parameters = make()
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{folder.name}.") as temporary:
-        made = pathlib.Path(temporary) / folder.name
-        save(made, parameters)
+        new = pathlib.Path(temporary) / folder.name
+        save(new, parameters)
         if version is not None:
-            (made / VERSION_FILE).write_text(version, encoding="utf-8")
+            (new / VERSION_FILE).write_text(version, encoding="utf-8")
         if folder.exists():
             shutil.rmtree(folder)
-        os.replace(made, folder)  # whole or not at all
+        os.replace(new, folder)  # atomic
     return parameters
 
 
@@ -56,7 +56,7 @@ def save(folder: pathlib.Path, parameters: Any) -> None:
         elif isinstance(value, MaxPool2dArgs):
             pathlib.Path(f"{place}{POOL_ENDING}").write_text(json.dumps(dict(value)), encoding="utf-8")
         else:
-            raise InvalidArgument(f"{name} is of type {type(value).__name__}, which is not kept in files")
+            raise InvalidArgument(f"{name} is of type {type(value).__name__}, which cannot be stored in files")
 
 
 def load(folder: pathlib.Path) -> ParameterDict:
@@ -78,5 +78,5 @@ def load(folder: pathlib.Path) -> ParameterDict:
             pairs = {key: tuple(item) if isinstance(item, list) else item for key, item in read.items()}
             found[name] = MaxPool2dArgs(pairs)
         else:
-            raise InvalidArgument(f"{place} is no file of parameters")
+            raise InvalidArgument(f"{place} is not a file of parameters")
     return ParameterDict(found)

@@ -1,4 +1,4 @@
-"""Trees of parameters: dictionaries with names as attributes, and lists of them."""
+"""Trees of parameters: dictionaries with names as attributes, and lists."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ttnn_emulator.tensors.tensor import Tensor
 
 
 class ParameterList(list):
-    """Parameters of the modules of a list. `index in parameters` asks whether there is a module of that number."""
+    """Parameters of a list of modules. `index in parameters` tests whether there is a module of that index."""
 
     def __contains__(self, index: Any) -> bool:
         return index < len(self)
@@ -32,15 +32,15 @@ class ParameterDict(dict):
 
 
 def make_parameter_dict(dictionary: dict) -> ParameterDict:
-    """A dictionary, and those within it, with names as attributes."""
+    """Convert nested dictionaries to `ParameterDict`."""
     if isinstance(dictionary, ParameterDict):
         return dictionary
 
-    def made(value: Any) -> Any:
+    def converted(value: Any) -> Any:
         nested = isinstance(value, dict) and not isinstance(value, ModuleArgs)
         return make_parameter_dict(value) if nested else value
 
-    return ParameterDict({key: made(value) for key, value in dictionary.items()})
+    return ParameterDict({key: converted(value) for key, value in dictionary.items()})
 
 
 def _printed(parameters: Any) -> str:
@@ -50,7 +50,7 @@ def _printed(parameters: Any) -> str:
 
 
 def repr_parameters(file: TextIO, parameters: Any, indentation: str = "") -> None:
-    """Write a tree of parameters, one line each, children further in."""
+    """Write a tree of parameters, one per line, children indented."""
     inner = indentation + "  "
     if isinstance(parameters, ParameterDict | ModuleArgs):
         opening, closing = "{}"

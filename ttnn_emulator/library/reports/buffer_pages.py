@@ -1,4 +1,4 @@
-"""`ttnn._ttnn.reports`: which buffers a device holds, page by page."""
+"""`ttnn._ttnn.reports`: the buffers of a device, page by page."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class BufferInfo:
 
 @dataclass(frozen=True)
 class BufferPageInfo:
-    """One page of a buffer in L1, and where it lies."""
+    """One page of a buffer in L1, and its location."""
 
     device_id: int
     address: int
@@ -63,12 +63,12 @@ class DeviceInfo:
     cb_limit: int
 
 
-def _devices(given: Any) -> list[MeshDevice]:
-    return [given] if isinstance(given, MeshDevice) else list(given)
+def _devices(devices: Any) -> list[MeshDevice]:
+    return [devices] if isinstance(devices, MeshDevice) else list(devices)
 
 
 def _buffers(device: MeshDevice) -> Iterator[Tensor]:
-    """One tensor for every buffer, in the order of addresses. Nobody keeps a list of them, for the sake of speed."""
+    """One tensor per buffer, ordered by address; keeping a list would cost time on every call."""
     found: dict[tuple[Any, int], Tensor] = {}
     for each in gc.get_objects():
         if type(each) is Tensor:
@@ -117,7 +117,7 @@ def _pages(device: MeshDevice, tensor: Tensor) -> Iterator[BufferPageInfo]:
     shards = config.shard_spec or config.nd_shard_spec
     if shards is None:
         places = [(page % len(banks), page // len(banks)) for page in range(pages)]
-        # The library reports the banks of interleaved buffers by the number of the next one.
+        # The library reports banks of interleaved buffers with the number of the next bank.
         reported = {bank: (bank + 1) % len(banks) for bank in range(len(banks))}
     else:
         cores = shards.grid.cores(shards.orientation is ShardOrientation.ROW_MAJOR)
@@ -143,7 +143,7 @@ def _pages(device: MeshDevice, tensor: Tensor) -> Iterator[BufferPageInfo]:
 def _bank_cores(device: MeshDevice) -> list[tuple[int, int]]:
     banks = l1_banks(device.board.name)
     if banks is None or device.board.dispatch != find_board(device.board.name).dispatch:
-        raise NotEmulated(f"which core of {device.board.name} holds which bank of L1 is not known for its dispatch")
+        raise NotEmulated(f"the L1 banks of {device.board.name} are not recorded for this kind of dispatch")
     return banks
 
 

@@ -1,4 +1,4 @@
-"""Parts of a report as rows of its database: devices, calls, tensors, buffers, comparisons."""
+"""Writes parts of a report to its database: devices, calls, tensors, buffers, comparisons."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Row = tuple[Any, ...]
 
 
 def import_devices(cursor: sqlite3.Cursor, devices: list[Node], rank: int = 0) -> set[int]:
-    """Add devices; gives their numbers."""
+    """Add devices and return their ids."""
     rows = [(*(device.get(column) for column in DEVICE_COLUMNS), rank) for device in devices]
     insert(cursor, "devices", rows)
     return {device["device_id"] for device in devices}
@@ -37,7 +37,7 @@ def import_metadata(cursor: sqlite3.Cursor, metadata: dict[str, Any]) -> None:
 def import_tensor_comparison_records(
     cursor: sqlite3.Cursor, comparison_data: dict[str, Any], rank: int = 0
 ) -> dict[str, int]:
-    """Add how tensors compared with their golden values; gives how many of each kind there were."""
+    """Add comparisons with golden values and return how many of each kind there are."""
     counts = {}
     for table in ("local_tensor_comparison_records", "global_tensor_comparison_records"):
         names = ("tensor_id", "golden_tensor_id", "matches", "desired_pcc", "actual_pcc")
@@ -62,7 +62,7 @@ def _tensor_row(params: Node, rank: int) -> Row:
 
 
 def _outermost(graph: list[Node]) -> Iterator[tuple[Node, Node | None, list[Node]]]:
-    """Calls that Python made: their first node, their last, and all from one to the other."""
+    """The outermost calls: the first node, the last node and all nodes of each."""
     start, depth, between = None, 0, []  # type: ignore[var-annotated]
     for node in graph:
         if node["node_type"] == "function_start":
@@ -132,8 +132,8 @@ def _add_call(
     name = start["params"]["name"]
     duration = None if end is None else end.get("duration_ns", 0) / 1e9
     rows["operations"].append((number, name, duration, rank))
-    given = record.get("arguments") or {str(place): text for place, text in enumerate(start.get("arguments", ()))}
-    rows["operation_arguments"] += [(number, key, text, rank) for key, text in given.items()]
+    arguments = record.get("arguments") or {str(place): text for place, text in enumerate(start.get("arguments", ()))}
+    rows["operation_arguments"] += [(number, key, text, rank) for key, text in arguments.items()]
     inputs = record.get("input_tensor_ids") or _tensors(start.get("input_tensors", ()), nodes)
     outputs = record.get("output_tensor_ids") or _tensors([] if end is None else end["connections"], nodes)
     rows["input_tensors"] += [(number, place, tensor, rank) for place, tensor in enumerate(inputs)]
@@ -172,7 +172,7 @@ def _add_graph(
 
 
 def _cut_out(between: list[Node]) -> list[Node]:
-    """The nodes of one call as a graph of its own, numbered from 1 on behind a node that begins it."""
+    """The nodes of one call as a separate graph, numbered from 1 after a start node."""
     numbers = {node["counter"]: number for number, node in enumerate(between, 1)}
     begin: Node = {
         "node_type": "capture_start",
@@ -193,7 +193,7 @@ def _cut_out(between: list[Node]) -> list[Node]:
 
 
 def _chunks(operation: int, pages: list[Node], rank: int) -> list[Row]:
-    """Pages of a buffer, those that lie one behind the other on a core as one chunk."""
+    """Pages of a buffer; contiguous pages of a core are one chunk."""
     rows: list[Row] = []
     order = ("device_id", "address", "bank_id", "core_x", "core_y", "page_address")
     for page in sorted(pages, key=lambda page: tuple(page[name] for name in order)):
@@ -207,7 +207,7 @@ def _chunks(operation: int, pages: list[Node], rank: int) -> list[Row]:
 
 
 def import_chunks(cursor: sqlite3.Cursor, report: Node, rank: int, base: int) -> None:
-    """Where the pages of buffers lie, for every call after which they are there."""
+    """Add the locations of buffer pages, for every call after which the buffer exists."""
     by_buffer: dict[tuple[int, int], list[Node]] = defaultdict(list)
     for page in report.get("buffer_pages", ()):
         by_buffer[page["device_id"], page["address"]].append(page)
@@ -225,19 +225,19 @@ def compute_tensor_lifetime_records(
     stack_traces_batch: list[Row],
     tensor_ids: set[int],
 ) -> list[dict[str, Any]]:
-    """For every tensor the call that made it, the last that read it, the one that freed it, and their lines."""
+    """Per tensor: the calls that produced, last read and freed it, with their source lines."""
     names = {row[0]: row[1] for row in operations_batch}
     traces = {row[0]: row[1] for row in stack_traces_batch}
-    made: dict[int, list[int]] = defaultdict(list)
-    read: dict[int, list[int]] = defaultdict(list)
+    producers: dict[int, list[int]] = defaultdict(list)
+    readers: dict[int, list[int]] = defaultdict(list)
     freed: dict[int, list[int]] = defaultdict(list)
     for operation, _, tensor, *_ in output_tensors_batch:
-        made[tensor].append(operation)
+        producers[tensor].append(operation)
     for operation, _, tensor, *_ in input_tensors_batch:
-        (freed if names.get(operation) in DEALLOCATES else read)[tensor].append(operation)
+        (freed if names.get(operation) in DEALLOCATES else readers)[tensor].append(operation)
     records = []
     for tensor in sorted(tensor_ids):
-        producer, last = min(made[tensor], default=None), max(read[tensor], default=None)
+        producer, last = min(producers[tensor], default=None), max(readers[tensor], default=None)
         (made_in, made_at), (read_in, read_at) = (innermost_frame(traces.get(each)) for each in (producer, last))
         records.append(
             {

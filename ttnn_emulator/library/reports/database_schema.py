@@ -1,4 +1,4 @@
-"""The tables of a report's database, which ttnn-visualizer reads.
+"""The schema of a report's database, which ttnn-visualizer reads.
 
 Names, columns and types are those of release 0.81.1 (`ttnn.graph_report.create_database_schema`, version 3.5).
 """
@@ -31,7 +31,7 @@ CREATE_INDEX_STACK_TRACES_SOURCE_FILE_SQL = (
     "CREATE INDEX IF NOT EXISTS idx_stack_traces_source_file_id ON stack_traces (source_file_id)"
 )
 
-# Table → its columns but the rank, and those that are unique together with it.
+# Table → its columns except the rank, and those that are unique together with the rank.
 # tt-metal v0.81.1: ttnn/ttnn/graph_report.py, create_database_schema
 TABLES: dict[str, tuple[str, str]] = {
     "devices": (", ".join(f"{name} int" for name in DEVICE_COLUMNS), ""),
@@ -93,7 +93,7 @@ TABLES: dict[str, tuple[str, str]] = {
 
 
 def create_database_schema(cursor: sqlite3.Cursor) -> None:
-    """Make all tables that are not there yet."""
+    """Create missing tables."""
     for table, (columns, unique) in TABLES.items():
         together = f", UNIQUE({unique}, rank)" if unique else ""
         cursor.execute(f"CREATE TABLE IF NOT EXISTS {table} ({columns}, {_RANK}{together})")
@@ -117,7 +117,7 @@ def save_metadata(cursor: sqlite3.Cursor, facts: dict[str, object]) -> None:
 
 
 def insert(cursor: sqlite3.Cursor, table: str, rows: list[tuple]) -> None:
-    """Add rows; those that must be unique and are there already stay as they are."""
+    """Add rows; existing unique rows are kept."""
     if rows:
         places = ", ".join("?" * len(rows[0]))
         cursor.executemany(f"INSERT OR IGNORE INTO {table} VALUES ({places})", rows)

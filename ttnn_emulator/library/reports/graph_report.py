@@ -1,7 +1,7 @@
 """`ttnn.graph_report`: captured graphs as a database for ttnn-visualizer.
 
-`import_report` reads what `ttnn.graph.end_graph_capture_to_file` wrote. An operation of the report is a call that
-Python made; what happened in it is its captured graph.
+`import_report` reads files of `ttnn.graph.end_graph_capture_to_file`. An operation of the report is an outermost call;
+the calls inside it are its captured graph.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ PYTHON_IO_SIDECAR_SUFFIX = ".python_io.json"
 COMPARISON_RECORDS_SIDECAR_SUFFIX = ".comparison_records.json"
 COMPARISON_RECORDS_FALLBACK_NAME = "comparison_records.json"
 # tt-metal v0.81.1: ttnn/ttnn/graph_report.py, _OPERATION_ID_STRIDE_PER_RANK_FILE
-FILE_STRIDE = 10_000  # between the operations of two files of one rank
+FILE_STRIDE = 10_000  # between operation ids of two files of one rank
 # tt-metal v0.81.1: ttnn/ttnn/graph_report.py, _REPORT_NAME_HASH_LENGTH
 HASH_LENGTH = 8
 
@@ -63,7 +63,7 @@ def _report_files(path: pathlib.Path) -> list[pathlib.Path]:
     own = ("config.json", COMPARISON_RECORDS_FALLBACK_NAME)
     found = [each for each in sorted(path.glob("*.json")) if not each.name.endswith(beside) and each.name not in own]
     if not found:
-        raise FileNotFoundError(f"no captured graph lies in {path}")
+        raise FileNotFoundError(f"there is no captured graph in {path}")
     return found
 
 
@@ -78,7 +78,7 @@ def import_report(
     db_name: str = "db.sqlite",
     generate_svgs: bool = False,
 ) -> pathlib.Path:
-    """Make a database of a captured graph, or of all in a folder; gives its path."""
+    """Write a database from a captured graph, or from all graphs in a folder, and return its path."""
     folder = pathlib.Path(output_dir)
     folder.mkdir(parents=True, exist_ok=True)
     database = folder / db_name
@@ -129,7 +129,7 @@ def _import_file(cursor: sqlite3.Cursor, file: pathlib.Path, report: Node, rank:
 
 
 def flush_comparison_records_to_db(report_dir: str | pathlib.Path) -> None:
-    """Write what comparisons found to the report's database; nothing without any."""
+    """Write comparison records, if any, to the report's database."""
     from ttnn_emulator.library.comparison import records as comparison_records
 
     if not has_comparison_records():
@@ -162,7 +162,7 @@ def generate_svg(graph: list[Node], output_path: str | pathlib.Path) -> pathlib.
 
 
 def sanitize_git_remote_url(url: str) -> str:
-    """A remote's address without names, passwords and queries, to be kept in files that are shared."""
+    """A remote's URL without user names, passwords and queries: reports are shared."""
     text = (url or "").strip()
     if "://" not in text:
         _, at, place = text.partition("@")
@@ -174,9 +174,9 @@ def sanitize_git_remote_url(url: str) -> str:
 
 
 def get_tt_metal_git_report_metadata() -> dict[str, str]:
-    """Commit and remote of the sources that the package lies in; empty outside of a repository."""
+    """Commit and remote of the repository that contains the package; empty outside a repository."""
 
-    def told(*command: str) -> str:
+    def git_output(*command: str) -> str:
         here = str(pathlib.Path(__file__).resolve().parents[3])
         try:
             done = subprocess.run(
@@ -187,13 +187,13 @@ def get_tt_metal_git_report_metadata() -> dict[str, str]:
         return done.stdout.strip() if done.returncode == 0 else ""
 
     return {
-        "git_url": sanitize_git_remote_url(told("remote", "get-url", "origin")),
-        "git_sha": told("rev-parse", "HEAD"),
+        "git_url": sanitize_git_remote_url(git_output("remote", "get-url", "origin")),
+        "git_sha": git_output("rev-parse", "HEAD"),
     }
 
 
 def derive_report_name(nodeid: str) -> str:
-    """The name of a test's report: its file, its own name, and a hash that tells cases apart."""
+    """The name of a test's report: the file, the test, and a hash that distinguishes cases."""
     file, _, test = nodeid.partition("::")
     words = "_".join(filter(None, [pathlib.Path(file).stem, test.rpartition("::")[2]]))
     digest = hashlib.sha1(nodeid.encode()).hexdigest()[:HASH_LENGTH]
@@ -201,7 +201,7 @@ def derive_report_name(nodeid: str) -> str:
 
 
 def run_pytest_graph_report_fixture(request: Any) -> Iterator[None]:
-    """The body of a pytest fixture that captures a test and writes its report, if the settings ask for one."""
+    """The body of a pytest fixture that captures a test and writes its report, if the settings request one."""
     library = sys.modules["ttnn_emulator"]
     with library.manage_config("report_name", library.CONFIG.report_name or derive_report_name(request.node.nodeid)):
         yield from _captured_test(request, library)
@@ -239,9 +239,9 @@ def _captured_test(request: Any, library: Any) -> Iterator[None]:
 
 def main() -> None:
     """`python -m ttnn.graph_report report.json folder`."""
-    parser = argparse.ArgumentParser(description="Make a database of a captured graph")
+    parser = argparse.ArgumentParser(description="Write a database from a captured graph")
     parser.add_argument("report", help="a captured graph, or a folder of them")
-    parser.add_argument("output", help="where the database goes")
-    parser.add_argument("--svg", action="store_true", help="draw the graph, too")
-    given = parser.parse_args()
-    import_report(given.report, given.output, generate_svgs=given.svg)
+    parser.add_argument("output", help="the folder of the database")
+    parser.add_argument("--svg", action="store_true", help="also draw the graph")
+    arguments = parser.parse_args()
+    import_report(arguments.report, arguments.output, generate_svgs=arguments.svg)

@@ -1,4 +1,4 @@
-"""Source files that stack traces of a report name, kept with it."""
+"""Source files of the stack traces of a report, stored in the report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PLAIN = re.compile(r"^\s*([^\s:]+\.\w+):(\d+)")
 
 
 def extract_stack_trace_file(stack_trace_text: str | None) -> str | None:
-    """The first file that a stack trace names: that of the innermost call."""
+    """The first file of a stack trace: that of the innermost call."""
     for line in (stack_trace_text or "").splitlines():
         found = FRAME.search(line) or PLAIN.match(line)
         if found:
@@ -28,13 +28,13 @@ def innermost_frame(stack_trace_text: str | None) -> tuple[str | None, int | Non
 
 
 def _roots() -> list[pathlib.Path]:
-    """Where sources of users may lie: the working folder, what is imported from, and Python's own."""
+    """Folders of source files: the working directory, the import path and Python's own."""
     known = [".", *sys.path, sysconfig.get_paths()["stdlib"]]
     return [pathlib.Path(each).resolve() for each in known if each]
 
 
 def normalize_existing_source_file_path(file_path: str | None) -> str | None:
-    """The real path of a file that exists and lies where sources do; a report must not take in just any file."""
+    """The real path of an existing file in a source folder; a report must not include arbitrary files."""
     if not file_path:
         return None
     path = pathlib.Path(file_path).resolve()
@@ -53,6 +53,6 @@ def read_source_file(normalized_path: str) -> str | None:
 
 
 def get_source_file_id(cursor: sqlite3.Cursor, path: str, contents: str) -> int:
-    """The number of a file in the report, which takes it in if it is new."""
+    """The id of a file in the report; new files are added."""
     cursor.execute("INSERT OR IGNORE INTO source_files (path, contents) VALUES (?, ?)", (path, contents))
     return cursor.execute("SELECT id FROM source_files WHERE path = ?", (path,)).fetchone()[0]

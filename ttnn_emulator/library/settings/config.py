@@ -1,4 +1,4 @@
-"""`ttnn.CONFIG`: the library's settings, read from and written to JSON, and where its reports go."""
+"""`ttnn.CONFIG`: the library's settings, read from and written to JSON, and the folder of reports."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ class Config:
     __slots__ = ("_named_report", "_settings")
     _settings: dict[str, Any]
 
-    if TYPE_CHECKING:  # the settings themselves are properties, made below
+    if TYPE_CHECKING:  # the settings are properties, generated below
 
         def __getattr__(self, name: str) -> Any: ...
 
     def __init__(self, other: Config | None = None) -> None:
         if other is not None and not isinstance(other, Config):
-            raise TypeError(f"a Config is made from nothing or from another Config, not from {type(other).__name__}")
+            raise TypeError(f"Config takes no argument or another Config, not {type(other).__name__}")
         source = DEFAULTS if other is None else other._settings
         self._settings = {name: _converted(name, value) for name, value in source.items()}
         self._named_report: tuple[str, pathlib.Path] | None = None if other is None else other._named_report
@@ -82,7 +82,7 @@ class Config:
 
     @property
     def report_path(self) -> pathlib.Path | None:
-        """The folder of reports: the report's name in lower case with the time at which it was first asked for."""
+        """The folder of reports: the report's name in lower case with the time of the first access."""
         name = self._settings["report_name"]
         if name is None:
             return None
@@ -94,11 +94,11 @@ class Config:
         return self._named_report[1]
 
     def apply_json_overrides(self, json_text: str, strict: bool = True, source: str = "") -> None:
-        """Set what a JSON object names. Unknown names are an error, or a warning unless `strict`."""
-        given = json.loads(json_text)
-        if not isinstance(given, dict):
+        """Apply settings of a JSON object. Unknown names are an error if `strict`, otherwise a warning."""
+        overrides = json.loads(json_text)
+        if not isinstance(overrides, dict):
             raise RuntimeError(f"TTNN config overrides must be a JSON object, got: {json_text}")
-        for name, value in given.items():
+        for name, value in overrides.items():
             if name not in DEFAULTS:
                 if strict:
                     raise RuntimeError(f"Unknown configuration key: {name}")
@@ -110,7 +110,7 @@ class Config:
                 raise RuntimeError(f"Bad value for configuration key {name}: {error}") from error
 
     def load_from_file(self, path: str | os.PathLike) -> None:
-        """Set what a JSON file names; a file that is not there is a warning."""
+        """Apply settings of a JSON file; a missing file is a warning."""
         file = pathlib.Path(path)
         if not file.is_file():
             warnings.warn(f"Failed to load ttnn configuration from {file}: cannot open the file", stacklevel=2)
@@ -152,7 +152,7 @@ def _printed(value: Any) -> str:
 
 
 def _converted(name: str, value: Any) -> Any:
-    """The value as this setting keeps it; a TypeError if it is of another kind."""
+    """The value converted to the type of the setting, or a TypeError."""
     default = DEFAULTS[name]
     if isinstance(default, bool):
         if isinstance(value, bool):
@@ -177,13 +177,13 @@ if CONFIG_OVERRIDES is not None:
 
 
 def current() -> Config:
-    """The settings in force: scripts assign to `ttnn.CONFIG`."""
+    """The current settings: scripts assign to `ttnn.CONFIG`."""
     return sys.modules["ttnn_emulator"].CONFIG
 
 
 @contextmanager
 def manage_config(name: str, value: Any) -> Iterator[None]:
-    """One setting of `ttnn.CONFIG` for the length of a block."""
+    """Change one setting of `ttnn.CONFIG` within a block."""
     before = getattr(current(), name)
     setattr(current(), name, value)
     try:
@@ -193,7 +193,7 @@ def manage_config(name: str, value: Any) -> Iterator[None]:
 
 
 def load_config_from_dictionary(config: dict[str, Any], from_file: bool = False, source: Any = None) -> None:
-    """Set those settings of `ttnn.CONFIG` that are named; unknown names are an error unless they come from a file."""
+    """Apply settings to `ttnn.CONFIG`; unknown names are an error unless they come from a file."""
     try:
         current().apply_json_overrides(json.dumps(config, default=str), strict=not from_file, source=str(source or ""))
     except RuntimeError as error:

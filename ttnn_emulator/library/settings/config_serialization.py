@@ -11,7 +11,7 @@ COMPUTE_FLAGS = ("fp32_dest_acc_en", "packer_l1_acc", "dst_full_sync_en")
 
 
 def memory_config_to_dict(memory_config: MemoryConfig) -> dict[str, Any]:
-    """Where a tensor lies."""
+    """A memory config as a dictionary."""
     return {
         "memory_layout": str(memory_config.memory_layout),
         "buffer_type": str(memory_config.buffer_type),
@@ -23,7 +23,7 @@ def memory_config_to_dict(memory_config: MemoryConfig) -> dict[str, Any]:
 
 
 def compute_kernel_config_to_dict(compute_kernel_config: Any) -> dict[str, Any]:
-    """How kernels compute."""
+    """A compute kernel config as a dictionary."""
     return {
         "math_fidelity": str(compute_kernel_config.math_fidelity),
         "math_approx_mode": str(compute_kernel_config.math_approx_mode),
@@ -33,7 +33,7 @@ def compute_kernel_config_to_dict(compute_kernel_config: Any) -> dict[str, Any]:
 
 
 def program_config_to_dict(program_config: Any) -> dict[str, Any]:
-    """How an operation is spread over cores, with its kind."""
+    """A program config as a dictionary, with its type."""
     kind = type(program_config).__name__
     if hasattr(program_config, "to_json"):
         return {**json.loads(program_config.to_json()), "type": kind}

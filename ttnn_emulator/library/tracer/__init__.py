@@ -1,1 +1,1 @@
-"""`ttnn.tracer` and its relatives: traced calls as graphs, code, pictures and files."""
+"""`ttnn.tracer` and related modules: traced calls as graphs, code, diagrams and files."""

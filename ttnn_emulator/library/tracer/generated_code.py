@@ -1,4 +1,4 @@
-"""Traced graphs as Python: a function for every module of a model, and one for what is around them."""
+"""Traced graphs as Python: one function per module of a model, and one for the code around them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ttnn_emulator.library.tracer.torch_tracer import duration_to_string
 from ttnn_emulator.library.tracer.ttnn_tracer import get_graph
 
 logger = logging.getLogger(__name__)
-SHOWN_VALUES = 8  # of a tensor that has no other source
+SHOWN_VALUES = 8  # of a tensor without another source
 
 
 def get_module_input_nodes(module_operation: TorchModule) -> list[Node]:
@@ -37,7 +37,7 @@ def get_module_output_nodes(module_operation: TorchModule) -> list[Node]:
 
 
 def get_module_input_tensor_names(module_operation: TorchModule) -> list[str]:
-    """Names of the parameters of `forward` that take the tensors."""
+    """Names of the `forward` parameters that take tensors."""
     nodes = module_operation.graph.nodes
     return [f"{nodes[node]['operation'].name}" for node in get_module_input_nodes(module_operation)]
 
@@ -55,7 +55,7 @@ def _text(value: Any, inputs: list[str] | None) -> str:
 def extract_args_and_kwargs_from_arg_name_value_pairs(
     arg_name_value_pairs: Pairs, inputs: list[str] | None = None
 ) -> tuple[list[str], list[str]]:
-    """Arguments as code: those by place, and those by name."""
+    """Arguments as code: positional and keyword."""
     by_place = [_text(value, inputs) for name, value in arg_name_value_pairs if _is_place(name)]
     by_name = [f"{name}={_text(value, inputs)}" for name, value in arg_name_value_pairs if not _is_place(name)]
     return by_place, by_name
@@ -71,7 +71,7 @@ def _arguments(pairs: Pairs, inputs: list[str]) -> str:
 
 
 def _below(name: str, prefix: str) -> str:
-    """A parameter's or module's name as seen from the module `prefix`."""
+    """The name of a parameter or module relative to the module `prefix`."""
     return name.replace(f"{prefix}.", "", 1) if prefix else name
 
 
@@ -99,7 +99,7 @@ def _expression(operation: Any, inputs: list[str], prefix: str) -> str:
 def node_to_statement(
     string_io: TextIO, graph: networkx.MultiDiGraph, node: Node, variable: str, input_variables: list[str], prefix: str
 ) -> None:
-    """Write the line of one node."""
+    """Write the statement of one node."""
     attributes = graph.nodes[node]
     string_io.write(f"    {variable} = {_expression(attributes['operation'], input_variables, prefix)}")
     shapes, dtypes = (each[0] if len(each) == 1 else each for each in (attributes["shapes"], attributes["dtypes"]))
@@ -114,8 +114,8 @@ def _inputs(graph: networkx.MultiDiGraph, node: Node) -> list[Node]:
 
 
 def _body(graph: networkx.MultiDiGraph, named: dict[Node, str], keep: list[Node], prefix: str) -> str:
-    """Lines for all nodes that have no name yet. A value that only one node reads hands its name on to it."""
-    lines, made = io.StringIO(), 0
+    """Statements for all nodes without a name. A value with a single reader passes its name on to it."""
+    lines, count = io.StringIO(), 0
     for node in networkx.topological_sort(graph):
         if node in named:
             continue
@@ -124,8 +124,8 @@ def _body(graph: networkx.MultiDiGraph, named: dict[Node, str], keep: list[Node]
         if only is not None and len(list(graph.successors(only))) == 1:
             named[node] = named[only]
         else:
-            named[node] = f"variable_{made}"
-            made += 1
+            named[node] = f"variable_{count}"
+            count += 1
         node_to_statement(lines, graph, node, named[node], [named[source] for source in sources], prefix)
     return lines.getvalue()
 
@@ -141,7 +141,7 @@ def module_to_source_code(module_operation: TorchModule, prefix: str = "") -> st
 
 
 def codegen_submodules(graph: networkx.MultiDiGraph) -> Iterator[str]:
-    """The functions of the modules of a graph, inner ones first."""
+    """The functions of the modules of a graph, innermost first."""
     for node in networkx.topological_sort(graph):
         operation = graph.nodes[node]["operation"]
         if isinstance(operation, TorchModule):
@@ -150,12 +150,12 @@ def codegen_submodules(graph: networkx.MultiDiGraph) -> Iterator[str]:
 
 
 def codegen_top_level_module(graph: networkx.MultiDiGraph) -> str:
-    """The function of what happened outside of modules; every value has a name of its own."""
+    """The function of the code outside modules; every value has its own name."""
     return "def top_level_module():\n" + _body(graph, {}, list(graph.nodes), "")
 
 
 def codegen(output: Any) -> str:
-    """The program that made `output`, as Python to start from: it is not meant to run as it is."""
-    logger.warning("generated code is a start for one's own, and may not run as it is")
+    """The program that computed `output`, as Python: a starting point that may not run unchanged."""
+    logger.warning("generated code is a starting point and may not run unchanged")
     graph = get_graph(output)
     return "".join(f"{code}\n\n" for code in codegen_submodules(graph)) + codegen_top_level_module(graph)

@@ -1,4 +1,4 @@
-"""What stands in the nodes of a traced graph: tensors, parameters, functions and modules of torch, calls of ttnn."""
+"""Node contents of a traced graph: tensors, parameters, torch functions and modules, ttnn calls."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import torch
 
 from ttnn_emulator.tensors.tensor import Tensor
 
-TAG_TRACEDTENSOR = "TRACEDTENSOR"  # an attribute that all traced tensors have
-LINE = 50  # letters after which arguments go on in a new line
-# Where torch keeps its functions, and under which names people know them.
+TAG_TRACEDTENSOR = "TRACEDTENSOR"  # an attribute of all traced tensors
+LINE = 50  # characters after which arguments are wrapped
+# Modules of torch functions, and their usual names.
 PUBLIC_PLACES = (
     ("torch.nn.modules", "torch.nn"),
     ("torch._tensor", "torch.Tensor"),
@@ -27,13 +27,13 @@ _unique_ids = itertools.count()
 
 
 def get_unique_id() -> int:
-    """A number that no other node has."""
+    """A unique node id."""
     return next(_unique_ids)
 
 
 @dataclass
 class Node:
-    """A node of a graph; its attributes lie in the graph."""
+    """A node of a graph; its attributes are stored in the graph."""
 
     name: str
     unique_id: int
@@ -52,7 +52,7 @@ def new_node(kind: str) -> Node:
 
 @dataclass
 class PositionalArgumentName:
-    """The name of an argument that was given by its place."""
+    """The name of a positional argument."""
 
     index: int
 
@@ -65,7 +65,7 @@ class PositionalArgumentName:
 
 @dataclass
 class InputTensorIndex:
-    """Stands for a tensor among the arguments: the number of the edge that brings it."""
+    """Placeholder of a tensor argument: the number of its edge."""
 
     index: int
 
@@ -77,7 +77,7 @@ Pairs = list[tuple[Any, Any]]
 
 
 def _call(name: str, pairs: Pairs) -> str:
-    """A call as text, in lines of bearable length."""
+    """A call as text, wrapped."""
     text, length = f"{name}(", len(name) + 1
     for number, (key, value) in enumerate(pairs):
         shown = "torch.Tensor(...)" if isinstance(value, torch.Tensor) else f"{value}"
@@ -101,7 +101,7 @@ class _Shown:
 
 @dataclass(repr=False)
 class TorchTensor(_Shown):
-    """A tensor that came from outside."""
+    """A tensor from outside the graph."""
 
     tensor: torch.Tensor
 
@@ -122,7 +122,7 @@ class TorchParameter(_Shown):
 
 @dataclass(repr=False)
 class TorchFunction(_Shown):
-    """A call of a function of torch."""
+    """A call of a torch function."""
 
     function: Any
     arg_name_value_pairs: Pairs
@@ -140,7 +140,7 @@ class TorchFunction(_Shown):
 
 @dataclass(repr=False)
 class TorchModule(_Shown):
-    """A call of a module, with the graph of what happened in it."""
+    """A call of a module, with its graph."""
 
     module: torch.nn.Module
     graph: networkx.MultiDiGraph
@@ -157,7 +157,7 @@ class TorchModule(_Shown):
 
 @dataclass(repr=False)
 class TorchModuleInput(_Shown):
-    """A tensor that a module takes, by the name of its parameter."""
+    """A tensor argument of a module, by the name of its parameter."""
 
     name: str
 
@@ -167,7 +167,7 @@ class TorchModuleInput(_Shown):
 
 @dataclass(repr=False)
 class TTNNTensor(_Shown):
-    """A tensor of ttnn that came from outside."""
+    """A ttnn tensor from outside the graph."""
 
     def to_string(self, verbose: bool = False) -> str:
         return "ttnn.Tensor"
@@ -175,7 +175,7 @@ class TTNNTensor(_Shown):
 
 @dataclass(repr=False)
 class TTNNOperation(_Shown):
-    """A call of an operation of ttnn."""
+    """A call of a ttnn operation."""
 
     pretty_name: str
     operation: Any
@@ -186,7 +186,7 @@ class TTNNOperation(_Shown):
 
 
 class ModuleIOTensor:
-    """An input or output of a module, as its place in the module's graph."""
+    """An input or output of a module, by its position in the module's graph."""
 
     def __init__(self, graph: networkx.MultiDiGraph, node: Node, output_index: int) -> None:
         self.graph, self.node, self.output_index = graph, node, output_index
@@ -209,7 +209,7 @@ class ModuleIOTensor:
 
 @dataclass
 class Source:
-    """Where a tensor of ttnn comes from."""
+    """The origin of a ttnn tensor."""
 
     tensor: Tensor
     graph: networkx.MultiDiGraph
@@ -218,12 +218,12 @@ class Source:
     TRACEDTENSOR = None
 
 
-# id of a tensor of ttnn that lives → where it comes from.
+# id of a live ttnn tensor → its origin.
 _sources: dict[int, tuple[networkx.MultiDiGraph, Node, int]] = {}
 
 
 class _IsTraced(type):
-    """Every tensor that came out of a traced call is an instance of `ttnn.tracer.TracedTTNNTensor`."""
+    """Every output of a traced call is an instance of `ttnn.tracer.TracedTTNNTensor`."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, Tensor) and id(instance) in _sources
@@ -233,7 +233,7 @@ class _IsTraced(type):
 
 
 class TracedTTNNTensor(metaclass=_IsTraced):
-    """Marks a tensor of ttnn as traced: `TracedTTNNTensor(tensor, graph=…, node=…, output_index=…)` gives it back."""
+    """Marks a ttnn tensor as traced: `TracedTTNNTensor(tensor, graph=…, node=…, output_index=…)` returns the tensor."""
 
     TRACEDTENSOR = None
     name: str
@@ -248,7 +248,7 @@ class TracedTTNNTensor(metaclass=_IsTraced):
 
 
 def source_of(tensor: Any) -> Any:
-    """What has the graph and the node of a traced tensor: itself, or its entry."""
+    """The object with the graph and node of a traced tensor: the tensor itself, or its entry."""
     found = _sources.get(id(tensor)) if isinstance(tensor, Tensor) else None
     return tensor if found is None else Source(tensor, *found)
 

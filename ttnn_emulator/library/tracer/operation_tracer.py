@@ -1,7 +1,7 @@
 """`ttnn.operation_tracer`: writes every call of the slow runtime mode to a JSON file, with arguments and result.
 
-Files lie in TTNN_OPERATION_TRACE_DIR, or in the folder `operation_parameters` of the reports. Tests and the sweep
-framework switch it by the names with an underscore, which therefore live in the library's module.
+Files go to TTNN_OPERATION_TRACE_DIR, or to the folder `operation_parameters` of the reports. Tests and the sweep
+framework assign to its private names, which are therefore in the library's module.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _module() -> Any:
 
 
 def enable_tracing(enable: bool = True) -> None:
-    """Write calls from now on, or stop."""
+    """Start or stop writing calls."""
     _module()._ENABLE_TRACE = enable
 
 
@@ -62,12 +62,12 @@ ON_SET: dict[str, Callable[[Any], None]] = {"_ENABLE_TRACE": _follow}
 
 
 def enable_tensor_value_serialization(enable: bool = True) -> None:
-    """Whether files hold the values of tensors, too."""
+    """Whether files include the values of tensors."""
     _module()._SERIALIZE_TENSOR_VALUES = enable
 
 
 def set_sweep_source_hash(hash_value: str | None = None) -> None:
-    """Note in every file from which vector of a sweep its call comes."""
+    """Write the hash of the sweep vector to every file."""
     _module()._SWEEP_SOURCE_HASH = hash_value
 
 
@@ -87,7 +87,7 @@ def _described(tensor: Tensor, with_values: bool) -> dict[str, Any]:
     device = tensor.device()
     several = device is not None and device.num_devices > 1
     spread: dict[str, Any] = {}
-    if not several:  # how a tensor is spread over several chips is not kept
+    if not several:  # the distribution over several chips is not recorded
         topology = tensor.tensor_topology()
         spread["placements"] = [type(placement).__name__ for placement in topology.placements()]
         spread["distribution_shape"] = list(topology.distribution_shape())
@@ -140,8 +140,8 @@ def serialize_operation_parameters(
     return_value: Any = None,
     serialize_tensor_values: bool = True,
 ) -> None:
-    """Write one call to a file of its own: its number, its arguments, its result."""
-    if _writing:  # what is called to read the values is no part of the trace
+    """Write one call to its own file: number, arguments, result."""
+    if _writing:  # calls that read values are not part of the trace
         return
     _writing.append(True)
     try:
@@ -172,9 +172,9 @@ def serialize_operation_parameters(
 
 
 def _folder() -> pathlib.Path:
-    given = os.environ.get(FOLDER_VARIABLE)
+    folder = os.environ.get(FOLDER_VARIABLE)
     root = sys.modules["ttnn_emulator"].CONFIG.root_report_path
-    return pathlib.Path(given) if given else pathlib.Path(root) / "operation_parameters"
+    return pathlib.Path(folder) if folder else pathlib.Path(root) / "operation_parameters"
 
 
 def _write(name: str, args: tuple, kwargs: dict[str, Any], result: Any) -> None:
@@ -191,7 +191,7 @@ def _written_call(operation: Operation, proceed: Callable[..., Any], args: tuple
 
 
 def wrap_function_for_tracing(original_function: Any, operation_name: str) -> Any:
-    """A function of one's own whose calls are written, too; operations are already."""
+    """Wrap a custom function so that its calls are written, too."""
     if isinstance(original_function, Operation):
         return original_function
 

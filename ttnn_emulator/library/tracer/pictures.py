@@ -1,4 +1,4 @@
-"""Traced graphs as pictures of graphviz: a table a node with its tensors, a box a module."""
+"""Traced graphs as graphviz diagrams: one table per node with its tensors, one box per module."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ def _goes_into(operation: Any, level: int, max_depth: int | None) -> bool:
 def get_source(
     graph: networkx.MultiDiGraph, node: Node, source_output_index: int, level: int, max_depth: int | None = None
 ) -> tuple[Node, int, dict[str, Any]]:
-    """Who made a value: of a module, the node in it that did."""
+    """The producer of a value: for a module, the node inside it."""
     operation = graph.nodes[node]["operation"]
     if not _goes_into(operation, level, max_depth):
         return node, source_output_index, graph.nodes[node]
-    made = operation.outputs[source_output_index]
-    return get_source(operation.graph, made.node, made.output_index, level + 1, max_depth)
+    output = operation.outputs[source_output_index]
+    return get_source(operation.graph, output.node, output.output_index, level + 1, max_depth)
 
 
 def get_sink(
     graph: networkx.MultiDiGraph, node: Node, sink_input_index: int, level: int, max_depth: int | None = None
 ) -> tuple[Node, int, dict[str, Any]]:
-    """Who takes a value: of a module, its input."""
+    """The consumer of a value: for a module, its input node."""
     operation = graph.nodes[node]["operation"]
     if not _goes_into(operation, level, max_depth):
         return node, sink_input_index, graph.nodes[node]
@@ -106,7 +106,7 @@ def visualize_node(
 def visualize_edge(
     graphviz_graph: Any, graph: networkx.MultiDiGraph, edge: Any, max_depth: int | None, level: int
 ) -> None:
-    """Draw the way of a tensor, into modules where they are open."""
+    """Draw the edge of a tensor, into modules that are expanded."""
     source, sink, _, facts = edge
     source, output, _ = get_source(graph, source, facts["source_output_index"], level, max_depth)
     sink, number, _ = get_sink(graph, sink, facts["sink_input_index"], level, max_depth)
@@ -138,9 +138,9 @@ def visualize(
     verbose: bool = False,
     **function_kwargs: Any,
 ) -> Any:
-    """Draw what tensors come from; gives a `graphviz.Digraph`, or nothing where graphviz is not installed."""
+    """Draw the graph of tensors as a `graphviz.Digraph`; None if graphviz is not installed."""
     if shutil.which("dot") is None:
-        logger.warning("graphviz is not installed: no picture is drawn")
+        logger.warning("graphviz is not installed: the graph is not drawn")
         return None
     import graphviz
 
@@ -149,7 +149,7 @@ def visualize(
     if path is not None and path.suffix not in PICTURES:
         raise ValueError(f"a picture ends in {', '.join(PICTURES)}, not in {path.suffix!r}")
     if max_depth is not None and max_depth < 1:
-        raise RuntimeError(f"max_depth is at least 1, not {max_depth}")
+        raise RuntimeError(f"max_depth must be at least 1, not {max_depth}")
     picture = graphviz.Digraph(
         engine="dot",
         graph_attr={"ordering": "in", "rankdir": "TB"},

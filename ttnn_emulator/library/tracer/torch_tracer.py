@@ -1,7 +1,7 @@
-"""`ttnn.torch_tracer`: what torch computes, as a graph: a node a call, modules as nodes with graphs of their own.
+"""`ttnn.torch_tracer`: torch computations as a graph: one node per call, modules as nodes with their own graphs.
 
-Tensors that are made while it traces belong to a subclass that knows which node they come from; torch tells it of every
-call that takes one. Calls of modules are traced in place of `torch.nn.Module.__call__`.
+Tensors created during tracing belong to a subclass that refers to their node; `__torch_function__` traces every call
+that takes one. Module calls are traced by replacing `torch.nn.Module.__call__`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ttnn_emulator.library.tracer.nodes import (  # noqa: F401  (names of ttnn.t
     source_of,
 )
 
-# Functions that make tensors of none, which torch does not tell subclasses of.
+# Functions that create tensors without taking one: `__torch_function__` does not see them.
 TORCH_CREATION_OPERATION_NAMES = (
     "arange as_tensor bernoulli complex empty empty_like eye from_numpy full full_like heaviside linspace logspace "
     "multinomial normal ones ones_like poisson rand rand_like randint randint_like randn randn_like randperm range "
@@ -57,9 +57,9 @@ def _publish() -> None:
 
 
 def enable_tracing() -> None:
-    """Trace from now on."""
+    """Start tracing."""
     if _stack:
-        raise RuntimeError("tracing is on already, and cannot be nested")
+        raise RuntimeError("tracing is already enabled and cannot be nested")
     torch.nn.Module.__call__ = traced_module_forward  # type: ignore[method-assign]
     for name, function in zip(TORCH_CREATION_OPERATION_NAMES, TORCH_CREATION_OPERATIONS):
         setattr(torch, name, wrap_create_function(function))
@@ -68,7 +68,7 @@ def enable_tracing() -> None:
 
 
 def disable_tracing() -> None:
-    """Stop; tensors that were traced keep their graphs."""
+    """Stop tracing; traced tensors keep their graphs."""
     torch.nn.Module.__call__ = _MODULE_CALL  # type: ignore[method-assign]
     for name, function in zip(TORCH_CREATION_OPERATION_NAMES, TORCH_CREATION_OPERATIONS):
         setattr(torch, name, function)
@@ -92,7 +92,7 @@ def trace() -> Iterator[None]:
 
 @contextmanager
 def paused() -> Iterator[None]:
-    """Let torch compute without a trace: what a call of ttnn does inside is no part of the graph."""
+    """Disable tracing within the block: torch calls inside a ttnn operation are not part of the graph."""
     _paused.append(True)
     try:
         with torch._C.DisableTorchFunctionSubclass():
@@ -103,7 +103,7 @@ def paused() -> Iterator[None]:
 
 @contextmanager
 def pushed_graph() -> Iterator[networkx.MultiDiGraph]:
-    """A graph of its own for what happens in the block."""
+    """Use a separate graph within the block."""
     _stack.append(networkx.MultiDiGraph())
     try:
         yield _stack[-1]
@@ -115,7 +115,7 @@ def pushed_graph() -> Iterator[networkx.MultiDiGraph]:
 
 
 class TracedTorchTensor(torch.Tensor):
-    """A tensor that knows the node it comes from."""
+    """A tensor with the node that produced it."""
 
     TRACEDTENSOR = None
     graph: networkx.MultiDiGraph
@@ -124,7 +124,7 @@ class TracedTorchTensor(torch.Tensor):
 
     @staticmethod
     def __new__(cls: Any, tensor: torch.Tensor, *, graph: Any, node: Node, output_index: int) -> Any:
-        if tensor.is_leaf:  # stays a leaf, so that it can be made a parameter
+        if tensor.is_leaf:  # stays a leaf, so that it can become a parameter
             return torch.Tensor._make_subclass(cls, tensor, tensor.requires_grad)
         return tensor.as_subclass(cls)
 
@@ -145,17 +145,17 @@ class TracedTorchTensor(torch.Tensor):
         result = super().__torch_function__(func, types, args, kwargs)
         seconds = time.time() - began
         with paused():
-            made = preprocess_return_value(result)
-            if not made:
+            tensors = preprocess_return_value(result)
+            if not tensors:
                 return result
             pairs = get_arg_name_value_pairs(func, function_args=args, function_kwargs=kwargs)
             inputs = get_input_tensors([args, kwargs])
-            outputs = add_call(new_node(func.__name__), TorchFunction(func, pairs), inputs, made, duration=seconds)
+            outputs = add_call(new_node(func.__name__), TorchFunction(func, pairs), inputs, tensors, duration=seconds)
             return postprocess_return_value(result, outputs)
 
 
 def add_call(node: Node, operation: Any, inputs: list[Any], outputs: list[torch.Tensor], **facts: Any) -> list[Any]:
-    """A node for a call, with edges from where its tensors come from; gives the outputs as traced tensors."""
+    """Add a node for a call with edges from its inputs, and return the outputs as traced tensors."""
     graph = join_graphs(inputs)
     graph.add_node(
         node,
@@ -171,7 +171,7 @@ def add_call(node: Node, operation: Any, inputs: list[Any], outputs: list[torch.
 
 
 def join_graphs(inputs: list[Any]) -> networkx.MultiDiGraph:
-    """The current graph, with all that the inputs come from."""
+    """The current graph merged with the graphs of the inputs."""
     for tensor in inputs:
         if tensor.graph is not _stack[-1]:
             _stack[-1] = networkx.compose(_stack[-1], tensor.graph)
@@ -189,7 +189,7 @@ def create_input_tensor(
     arg_name_value_pairs: Pairs | None = None,
     duration: float | None = None,
 ) -> TracedTorchTensor:
-    """A tensor from outside, or one that `function` made of none, as the beginning of a graph."""
+    """A tensor from outside, or one that `function` created, as an input node of a graph."""
     if not isinstance(tensor, torch.Tensor):
         raise RuntimeError(f"a torch tensor is expected, not {type(tensor)}")
     operation: Any = TorchTensor(tensor)
@@ -203,15 +203,15 @@ def create_input_tensor(
 
 
 def wrap_create_function(function: Callable) -> Callable:
-    """A function that makes tensors, traced."""
+    """Wrap a function that creates tensors, so that it is traced."""
 
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if not _stack or _paused:
             return function(*args, **kwargs)
         pairs = get_arg_name_value_pairs(function, function_args=args, function_kwargs=kwargs)
         began = time.time()
-        made = function(*args, **kwargs)
-        return create_input_tensor(made, function, pairs, time.time() - began)
+        tensor = function(*args, **kwargs)
+        return create_input_tensor(tensor, function, pairs, time.time() - began)
 
     return wrapper
 
@@ -220,7 +220,7 @@ def wrap_create_function(function: Callable) -> Callable:
 
 
 def _mapped(value: Any, change: Callable[[Any], Any], is_one: Callable[[Any], bool]) -> Any:
-    """A value with all within it that `is_one` changed, through lists, tuples, dictionaries and dataclasses."""
+    """Apply a function to all `is_one` elements of nested lists, tuples, dictionaries and dataclasses."""
     if is_one(value):
         return change(value)
     if isinstance(value, torch.Size):
@@ -242,7 +242,7 @@ def _is_tensor(value: Any) -> bool:
 
 
 def preprocess_args_and_kwargs(*function_args: Any, **function_kwargs: Any) -> tuple[list[Any], dict[str, Any]]:
-    """Arguments with every tensor of torch traced."""
+    """Arguments with every torch tensor traced."""
 
     def traced(tensor: torch.Tensor) -> Any:
         return tensor if is_traced(tensor) else create_input_tensor(tensor)
@@ -252,7 +252,7 @@ def preprocess_args_and_kwargs(*function_args: Any, **function_kwargs: Any) -> t
 
 
 def get_input_tensors(object: Any) -> list[Any]:
-    """The traced tensors of an argument, in order; those of ttnn as their sources."""
+    """The traced tensors of an argument, in order; ttnn tensors as their sources."""
     found: list[Any] = []
     _mapped(object, lambda value: found.append(source_of(value)), is_traced)
     return found
@@ -271,7 +271,7 @@ def postprocess_return_value(return_value: Any, output_tensors: list[Any]) -> An
 
 
 def get_arg_names(function: Callable, *, function_args: Any, function_kwargs: dict[str, Any]) -> list[Any]:
-    """Names of the arguments; places where the function does not tell them."""
+    """Names of the arguments; positions where the signature is unknown."""
     count = len(function_args) + len(function_kwargs)
     if not inspect.isbuiltin(function) and not inspect.ismethoddescriptor(function):
         names = [*(["self"] if inspect.ismethod(function) else []), *inspect.signature(function).parameters]
@@ -281,17 +281,17 @@ def get_arg_names(function: Callable, *, function_args: Any, function_kwargs: di
 
 
 def get_arg_name_value_pairs(function: Callable, *, function_args: Any, function_kwargs: dict[str, Any]) -> Pairs:
-    """Arguments by their names, without those that have their defaults; tensors as numbers of edges."""
+    """Arguments by name, without those equal to their defaults; tensors as edge numbers."""
     names = get_arg_names(function, function_args=function_args, function_kwargs=function_kwargs)
     try:
         parameters: Any = inspect.signature(function).parameters
     except (TypeError, ValueError):
         parameters = {}
-    given = [*zip(names, function_args)]
-    given += [(name, function_kwargs[name]) for name in names[len(function_args) :] if name in function_kwargs]
-    edges = iter(range(len(get_input_tensors([value for _, value in given]))))
+    arguments = [*zip(names, function_args)]
+    arguments += [(name, function_kwargs[name]) for name in names[len(function_args) :] if name in function_kwargs]
+    edges = iter(range(len(get_input_tensors([value for _, value in arguments]))))
     pairs = []
-    for name, value in given:
+    for name, value in arguments:
         default = parameters[name].default if name in parameters else inspect.Parameter.empty
         is_default = default is not inspect.Parameter.empty and (value is default or _equal(value, default))
         if not is_default:
@@ -307,7 +307,7 @@ def _equal(value: Any, default: Any) -> bool:
 
 
 def set___ttnn_tracer_name__(module: torch.nn.Module, name: str) -> None:
-    """Have a module, its children and its parameters know their names, from the outermost module on."""
+    """Set the qualified names of a module, its children and its parameters."""
     if hasattr(module, "__ttnn_tracer_name__"):
         return
     module.__ttnn_tracer_name__ = name  # type: ignore[assignment]
@@ -318,7 +318,7 @@ def set___ttnn_tracer_name__(module: torch.nn.Module, name: str) -> None:
 
 
 def create_module_input(name: str, tensor: torch.Tensor) -> TracedTorchTensor:
-    """A tensor as a module sees it: the beginning of the module's own graph."""
+    """A tensor as an input node of the module's own graph."""
     with paused():
         return add_call(new_node("module_input"), TorchModuleInput(name), [], [tensor])[0]
 
@@ -326,7 +326,7 @@ def create_module_input(name: str, tensor: torch.Tensor) -> TracedTorchTensor:
 def convert_to_module_args_and_kwargs(
     module: torch.nn.Module, *function_args: Any, **function_kwargs: Any
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Arguments of a module with its inputs for traced tensors; the first argument is the module itself."""
+    """Arguments of a module with traced tensors replaced by its inputs; the first argument is the module."""
     names = get_arg_names(module.forward, function_args=function_args, function_kwargs=function_kwargs)
 
     def inside(name: Any, value: Any) -> Any:
@@ -339,14 +339,14 @@ def convert_to_module_args_and_kwargs(
 def create_module(
     module: torch.nn.Module, module_input_tensors: list[Any], module_output_tensors: list[Any], pairs: Pairs
 ) -> TorchModule:
-    """A node's content for a module whose graph is the current one."""
+    """The node content of a module whose graph is the current one."""
     inputs = [ModuleIOTensor.from_traced_tensor(tensor) for tensor in module_input_tensors]
     outputs = [ModuleIOTensor.from_traced_tensor(tensor) for tensor in module_output_tensors]
     return TorchModule(module, _stack[-1], inputs, outputs, pairs)
 
 
 def traced_module_forward(*function_args: Any, **function_kwargs: Any) -> Any:
-    """Call a module and put it into the graph."""
+    """Call a module and add it to the graph."""
     if not _stack or _paused:
         return _MODULE_CALL(*function_args, **function_kwargs)
     module = function_args[0]
@@ -358,13 +358,13 @@ def traced_module_forward(*function_args: Any, **function_kwargs: Any) -> Any:
         began = time.time()
         result = _MODULE_CALL(*own_args, **own_kwargs)
         seconds = time.time() - began
-        made = preprocess_return_value(result)
-        made = [tensor if is_traced(tensor) else create_input_tensor(tensor) for tensor in made]
+        results = preprocess_return_value(result)
+        results = [tensor if is_traced(tensor) else create_input_tensor(tensor) for tensor in results]
         pairs = get_arg_name_value_pairs(module.forward, function_args=args, function_kwargs=kwargs)[1:]
-        operation = create_module(module, get_input_tensors([own_args, own_kwargs]), made, pairs)
+        operation = create_module(module, get_input_tensors([own_args, own_kwargs]), results, pairs)
     with paused():
         node = new_node(str(module.__ttnn_tracer_name__))
-        outputs = add_call(node, operation, inputs, made, duration=seconds)
+        outputs = add_call(node, operation, inputs, results, duration=seconds)
         return postprocess_return_value(result, outputs)
 
 
@@ -372,19 +372,19 @@ def traced_module_forward(*function_args: Any, **function_kwargs: Any) -> Any:
 
 
 def process_output(output: Any) -> list[Any]:
-    """The traced tensors of what a model gave."""
+    """The traced tensors of a model's output."""
     return get_input_tensors(output)
 
 
 def flatten_graph(graph: networkx.MultiDiGraph) -> networkx.MultiDiGraph:
-    """The graph with modules replaced by what happened in them."""
+    """The graph with modules replaced by their graphs."""
     flat = networkx.MultiDiGraph()
     _copy_nodes(graph, flat)
     return flat
 
 
 def _copy_nodes(graph: networkx.MultiDiGraph, flat: networkx.MultiDiGraph, outside: dict | None = None) -> None:
-    """Copy a graph; `outside` says which node and output stand for each input of the module that it belongs to."""
+    """Copy a graph; `outside` maps each input of its module to a node and output."""
     outside = outside or {}
     stands_for: dict[tuple[Node, int], tuple[Node, int]] = {}
     for node in networkx.topological_sort(graph):
@@ -395,8 +395,8 @@ def _copy_nodes(graph: networkx.MultiDiGraph, flat: networkx.MultiDiGraph, outsi
         sources = _sources(graph, node, stands_for)
         operation = attributes["operation"]
         if isinstance(operation, TorchModule):
-            given = {each.node: source for each, source in zip(operation.inputs, sources)}
-            inner = _copy_nodes_of(operation, flat, given)
+            sources_of = {each.node: source for each, source in zip(operation.inputs, sources)}
+            inner = _copy_nodes_of(operation, flat, sources_of)
             stands_for |= {(node, index): source for index, source in enumerate(inner)}
             continue
         flat.add_node(node, **attributes)
@@ -405,8 +405,8 @@ def _copy_nodes(graph: networkx.MultiDiGraph, flat: networkx.MultiDiGraph, outsi
     graph.graph["stands for"] = stands_for
 
 
-def _copy_nodes_of(operation: TorchModule, flat: networkx.MultiDiGraph, given: dict) -> list[tuple[Node, int]]:
-    _copy_nodes(operation.graph, flat, given)
+def _copy_nodes_of(operation: TorchModule, flat: networkx.MultiDiGraph, sources_of: dict) -> list[tuple[Node, int]]:
+    _copy_nodes(operation.graph, flat, sources_of)
     stands_for = operation.graph.graph.pop("stands for")
     return [
         stands_for.get((each.node, each.output_index), (each.node, each.output_index)) for each in operation.outputs
@@ -420,7 +420,7 @@ def _sources(graph: networkx.MultiDiGraph, node: Node, stands_for: dict) -> list
 
 
 def get_graph(*function_args: Any, flatten: bool = False, **function_kwargs: Any) -> networkx.MultiDiGraph:
-    """The graph that tensors come from; `flatten` goes into modules."""
+    """The graph of the tensors; `flatten` expands modules."""
     graph = networkx.MultiDiGraph()
     for tensor in process_output([list(function_args), function_kwargs]):
         if tensor.graph is not graph:
@@ -429,7 +429,7 @@ def get_graph(*function_args: Any, flatten: bool = False, **function_kwargs: Any
 
 
 def duration_to_string(duration: float) -> str:
-    """Seconds in the unit that suits them."""
+    """Seconds in a suitable unit."""
     for unit, size in (("ns", 1e-9), ("µs", 1e-6), ("ms", 1e-3)):
         if duration < size * 1e3:
             return f"{duration / size:.1f} {unit}"

@@ -1,6 +1,6 @@
-"""`ttnn.tracer`: calls of torch and of ttnn as one graph, in the library's slow runtime mode.
+"""`ttnn.tracer`: torch and ttnn calls as one graph, in the library's slow runtime mode.
 
-Calls of operations come by way of `execution.call_hooks`.
+Operations are traced by `execution.call_hooks`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ENABLE_TRACER = False
 
 
 def create_ttnn_input_tensor(tensor: Tensor) -> Tensor:
-    """A tensor of ttnn from outside, as the beginning of a graph."""
+    """A ttnn tensor from outside, as an input node of a graph."""
     node, graph = new_node("ttnn_input"), torch_tracer._stack[-1]
     graph.add_node(node, operation=TTNNTensor(), **_facts([tensor]))
     return TracedTTNNTensor(tensor, graph=graph, node=node, output_index=0)  # type: ignore[return-value]
@@ -69,7 +69,7 @@ def _is_tensor(value: Any) -> bool:
 
 
 def preprocess_args_and_kwargs(*function_args: Any, **function_kwargs: Any) -> tuple[list[Any], dict[str, Any]]:
-    """Arguments with every tensor traced: those of ttnn as their sources."""
+    """Arguments with every tensor traced, ttnn tensors as their sources."""
 
     def traced(tensor: Any) -> Any:
         if isinstance(tensor, Tensor):
@@ -100,7 +100,7 @@ def _plain(value: Any) -> Any:
 
 
 def trace_ttnn_operation(pretty_operation_name: str, operation: Any) -> Any:
-    """An operation that puts its calls into the graph."""
+    """Wrap an operation so that its calls are added to the graph."""
 
     def call_wrapper(*function_args: Any, **function_kwargs: Any) -> Any:
         if not ENABLE_TRACER or torch_tracer._paused:
@@ -110,16 +110,16 @@ def trace_ttnn_operation(pretty_operation_name: str, operation: Any) -> Any:
         with torch_tracer.paused():
             made_of = [_given(arg) for arg in args], {name: _given(arg) for name, arg in kwargs.items()}
             result = operation(*made_of[0], **made_of[1])
-            made = preprocess_return_value(result)
+            results = preprocess_return_value(result)
             pairs = _pairs(operation, args, kwargs)
             node, graph = new_node(pretty_operation_name), torch_tracer.join_graphs(inputs)
-            graph.add_node(node, operation=TTNNOperation(pretty_operation_name, operation, pairs), **_facts(made))
+            graph.add_node(node, operation=TTNNOperation(pretty_operation_name, operation, pairs), **_facts(results))
             torch_tracer.add_edges(graph, node, inputs)
             outputs = [
                 (TracedTTNNTensor if isinstance(tensor, Tensor) else TracedTorchTensor)(  # type: ignore[operator]
                     tensor, graph=graph, node=node, output_index=index
                 )
-                for index, tensor in enumerate(made)
+                for index, tensor in enumerate(results)
             ]
             return postprocess_return_value(result, outputs)
 
@@ -167,7 +167,7 @@ def enable_tracing() -> None:
 
 
 def disable_tracing() -> None:
-    """Stop tracing; nothing is said if it never began."""
+    """Stop tracing; no error if it was not enabled."""
     _set_enabled(False)
     torch_tracer.disable_tracing()
 
@@ -190,18 +190,18 @@ def trace() -> Iterator[None]:
 
 
 def layout_to_string(layout: Any) -> str:
-    """For a picture; nothing for what has no layout."""
+    """A layout for a diagram; empty without one."""
     if layout is None:
         return ""
     return f"Layout: {layout.name}" if isinstance(layout, Layout) else str(layout)
 
 
 def memory_config_to_string(memory_config: MemoryConfig | None) -> str:
-    """For a picture; nothing for what has no memory config."""
+    """A memory config for a diagram; empty without one."""
     if memory_config is None:
         return ""
     if memory_config.buffer_type not in (BufferType.DRAM, BufferType.L1):
-        raise ValueError(f"a tensor does not lie in {memory_config.buffer_type}")
+        raise ValueError(f"a tensor cannot be in {memory_config.buffer_type}")
     lines = [f"Memory: {memory_config.buffer_type.name}, {memory_config.memory_layout.name}"]
     shards = memory_config.shard_spec
     if shards is not None:

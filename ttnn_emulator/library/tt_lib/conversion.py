@@ -1,4 +1,4 @@
-"""`tt_lib.fallback_ops.conversion_wrapper`: functions of torch tensors become functions of TT-NN tensors."""
+"""`tt_lib.fallback_ops.conversion_wrapper`: wraps functions of torch tensors for TT-NN tensors."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from typing import Any
 import torch
 
 from ttnn_emulator.enums import Layout, StorageType
-from ttnn_emulator.hardware.device import GetDefaultDevice
+from ttnn_emulator.hardware.device_opening import GetDefaultDevice
 from ttnn_emulator.tensors.tensor import Tensor
 
-# Not all of torch's functions take these.
+# Not all torch functions take these.
 _WIDER = {torch.bfloat16: torch.float32, torch.uint16: torch.int16, torch.uint32: torch.int32}
 _warned = False
 
 
 def check_log_pytorch_warning(arg: Any) -> None:
-    """Say once that torch tensors should not be given here."""
+    """Warn once that torch tensors should not be passed."""
     global _warned
     if not _warned and torch.is_tensor(arg):
         _warned = True
-        warnings.warn("a torch tensor was given to a fallback operation in place of a TT-NN tensor", stacklevel=3)
+        warnings.warn("a torch tensor was passed to a fallback operation instead of a TT-NN tensor", stacklevel=3)
 
 
 @contextmanager
 def custom_tensor_print_handler(tensor_cls: type) -> Iterator[None]:
-    """Within the block tensors of this class print as class and shape."""
+    """Within the block, tensors of this class print as class and shape."""
     assert tensor_cls in (Tensor, torch.Tensor), f"No custom tensor str fn found for class {tensor_cls}"
     name = "ttnn.Tensor" if tensor_cls is Tensor else "torch.Tensor"
 
@@ -48,7 +48,7 @@ def custom_tensor_print_handler(tensor_cls: type) -> Iterator[None]:
 
 
 def convert_tt_tensor_to_pt_tensor(tt_tensor: Tensor, output_format: dict[str, Any]) -> torch.Tensor:
-    """The values as a torch tensor; the first device that is seen is where results go."""
+    """The values as a torch tensor; results go to the device of the first tensor."""
     on_device = tt_tensor.storage_type() == StorageType.DEVICE
     if on_device and output_format["on_device"] and output_format.get("device") is None:
         output_format["device"] = tt_tensor.device()
@@ -57,17 +57,17 @@ def convert_tt_tensor_to_pt_tensor(tt_tensor: Tensor, output_format: dict[str, A
 
 
 def convert_pt_tensor_to_tt_tensor(pt_tensor: torch.Tensor, output_format: dict[str, Any]) -> Tensor:
-    """A tensor of four dimensions or more, in tiles if it divides into them, on the device if rows can lie there."""
+    """A tensor of rank 4 or more: tiled if its size allows, on the device if its row-major form can be there."""
     shape = [1] * (4 - pt_tensor.ndim) + list(pt_tensor.shape)
     values = pt_tensor.bfloat16() if pt_tensor.dtype == torch.float32 else pt_tensor
-    made = Tensor(values.reshape(shape))
-    height, width = list(made.padded_shape)[2:4]
+    tensor = Tensor(values.reshape(shape))
+    height, width = list(tensor.padded_shape)[2:4]
     assert output_format["layout"] in (Layout.TILE, Layout.ROW_MAJOR)
     if output_format["layout"] == Layout.TILE and height % 32 == 0 and width % 32 == 0:
-        made = made.to(Layout.TILE)
-    if output_format["on_device"] and (made.layout == Layout.TILE or width % 2 == 0):
-        made = made.to(output_format["device"])
-    return made
+        tensor = tensor.to(Layout.TILE)
+    if output_format["on_device"] and (tensor.layout == Layout.TILE or width % 2 == 0):
+        tensor = tensor.to(output_format["device"])
+    return tensor
 
 
 def _through(value: Any, kind: type, convert: Callable[[Any], Any]) -> Any:
@@ -90,7 +90,7 @@ def convert_pt_tensors_to_tt_tensors(args: Any, output_format: dict[str, Any]) -
 
 
 def convert_tt_tensors_wrapper(func: Callable) -> Callable:
-    """A function of torch tensors that takes and gives TT-NN tensors."""
+    """Wrap a function of torch tensors to take and return TT-NN tensors."""
 
     @functools.wraps(func)
     def wrap(*args: Any, **kwargs: Any) -> Any:
@@ -98,10 +98,10 @@ def convert_tt_tensors_wrapper(func: Callable) -> Callable:
             "on_device": kwargs.get("output_on_device", True),
             "layout": kwargs.get("output_layout", Layout.TILE),
         }
-        given = convert_tt_tensors_to_pt_tensors(args, form)
+        positional = convert_tt_tensors_to_pt_tensors(args, form)
         named = convert_tt_tensors_to_pt_tensors(kwargs, form)
         if form["on_device"] and form.get("device") is None:
             form["device"] = GetDefaultDevice()
-        return convert_pt_tensors_to_tt_tensors(func(*given, **named), form)
+        return convert_pt_tensors_to_tt_tensors(func(*positional, **named), form)
 
     return wrap

@@ -1,4 +1,4 @@
-"""`tt_lib.fallback_ops`: modules that torch computes on the host, on TT-NN tensors."""
+"""`tt_lib.fallback_ops`: modules computed by torch on the host, for TT-NN tensors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _parameter(values: Any, shape: Any) -> torch.nn.Parameter:
 
 
 class _Fallback(torch.nn.Module):
-    """Computes `pt_fallback`, a module of torch."""
+    """Computes `pt_fallback`, a torch module."""
 
     pt_fallback: torch.nn.Module
     channels_last = False
@@ -43,12 +43,12 @@ class Conv2d(_Fallback):
         padding_mode: Any = "zeros",
     ) -> None:
         super().__init__()
-        made = torch.nn.Conv2d(
+        module = torch.nn.Conv2d(
             in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode
         )
-        made.weight = torch.nn.Parameter(weights)
-        made.bias = None if biases is None else _parameter(biases, biases.shape[-1])
-        self.pt_fallback = made
+        module.weight = torch.nn.Parameter(weights)
+        module.bias = None if biases is None else _parameter(biases, biases.shape[-1])
+        self.pt_fallback = module
 
 
 class BatchNorm2d(_Fallback):
@@ -67,11 +67,11 @@ class BatchNorm2d(_Fallback):
         track_running_stats: bool = True,
     ) -> None:
         super().__init__()
-        made = torch.nn.BatchNorm2d(num_features, eps, momentum, affine, track_running_stats)
-        made.weight, made.bias = _parameter(weights, num_features), _parameter(biases, num_features)
-        made.running_mean, made.running_var = running_mean.reshape(num_features), running_var.reshape(num_features)
-        made.num_batches_tracked = torch.tensor(num_batches_tracked.item())
-        self.pt_fallback = made
+        module = torch.nn.BatchNorm2d(num_features, eps, momentum, affine, track_running_stats)
+        module.weight, module.bias = _parameter(weights, num_features), _parameter(biases, num_features)
+        module.running_mean, module.running_var = running_mean.reshape(num_features), running_var.reshape(num_features)
+        module.num_batches_tracked = torch.tensor(num_batches_tracked.item())
+        self.pt_fallback = module
 
 
 class GroupNorm(_Fallback):
@@ -80,9 +80,9 @@ class GroupNorm(_Fallback):
         self, weights: Any, biases: Any, num_groups: int, num_channels: int, eps: float = 1e-05, affine: bool = True
     ) -> None:
         super().__init__()
-        made = torch.nn.GroupNorm(num_groups, num_channels, eps, affine)
-        made.weight, made.bias = _parameter(weights, num_channels), _parameter(biases, num_channels)
-        self.pt_fallback = made
+        module = torch.nn.GroupNorm(num_groups, num_channels, eps, affine)
+        module.weight, module.bias = _parameter(weights, num_channels), _parameter(biases, num_channels)
+        self.pt_fallback = module
 
 
 class LayerNorm(_Fallback):
@@ -94,9 +94,9 @@ class LayerNorm(_Fallback):
         shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
         assert list(weights.shape[-len(shape) :]) == shape
         assert list(biases.shape[-len(shape) :]) == shape
-        made = torch.nn.LayerNorm(shape, eps, elementwise_affine)
-        made.weight, made.bias = _parameter(weights, shape), _parameter(biases, shape)
-        self.pt_fallback = made
+        module = torch.nn.LayerNorm(shape, eps, elementwise_affine)
+        module.weight, module.bias = _parameter(weights, shape), _parameter(biases, shape)
+        self.pt_fallback = module
 
 
 class MaxPool2d(_Fallback):

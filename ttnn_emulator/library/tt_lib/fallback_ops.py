@@ -1,4 +1,4 @@
-"""`tt_lib.fallback_ops`: operations that torch computes on the host, on TT-NN tensors."""
+"""`tt_lib.fallback_ops`: operations computed by torch on the host, for TT-NN tensors."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def conv2d(
 
 
 def _flat(values: Any) -> Any:
-    """One value a channel; None stays None."""
+    """One value per channel; None stays None."""
     return None if values is None else values.reshape(values.shape[-1])
 
 
@@ -187,7 +187,7 @@ def unary_bitwise_right_shift(input: Any, other: int) -> Any:
     return torch.bitwise_right_shift(input, other)
 
 
-# The same functions take a tensor too.
+# These also take a tensor.
 binary_fmod = unary_fmod
 binary_bitwise_and = unary_bitwise_and
 binary_bitwise_or = unary_bitwise_or

@@ -1,4 +1,4 @@
-"""`tt_lib.fused_ops`: softmax, linear layers and pools put together from operations."""
+"""`tt_lib.fused_ops`: softmax, linear layers and pools composed of operations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ t2t, t2trm = tt2torch, tt2torch_rm
 
 
 def softmax(x: Any, stable: bool = False) -> Any:
-    """Softmax over the last of four dimensions; `stable` takes the largest value off first."""
+    """Softmax over the last of four dimensions; `stable` subtracts the maximum first."""
     shifted = ttnn.subtract(x, ttnn.max(x, 3)) if stable else x
     numerator = ttnn.exp(shifted)
     return ttnn.multiply(numerator, ttnn.reciprocal(ttnn.sum(numerator, 3)))
@@ -38,7 +38,7 @@ def ref_stable_softmax(x: torch.Tensor) -> torch.Tensor:
 
 
 def Linear(in_features: int, out_features: int, weight: Any, bias: Any, device: Any) -> Callable:
-    """A function that multiplies by the transposed weight and adds the bias; both are tiles."""
+    """A function that multiplies by the transposed weight and adds the bias; both are tiled."""
     warnings.warn("Linear will be deprecated soon", stacklevel=2)
     assert weight.get_layout() == Layout.TILE
     on_device = weight.to(device)

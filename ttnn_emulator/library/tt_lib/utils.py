@@ -39,7 +39,7 @@ def float_to_bits(x: float) -> int:
 
 
 def pad_activation(x: torch.Tensor) -> torch.Tensor:
-    """Zeros up to whole tiles, as a tensor of four dimensions; each row of a matrix begins a tile of its own."""
+    """Pad with zeros to full tiles, as a tensor of rank 4; each row of a matrix starts its own tile."""
     assert isinstance(x, torch.Tensor), "Input to this function must be an instance of torch.Tensor"
     assert 1 <= x.ndim <= 4, "Only tensors with dimension 1-4 supported"
     if x.ndim == 4:
@@ -49,7 +49,7 @@ def pad_activation(x: torch.Tensor) -> torch.Tensor:
 
 
 def pad_weight(x: torch.Tensor) -> torch.Tensor:
-    """Zeros up to whole tiles in the last two dimensions; vectors and matrices get four dimensions."""
+    """Pad the last two dimensions with zeros to full tiles; vectors and matrices become rank 4."""
     assert isinstance(x, torch.Tensor), "Input to this function must be an instance of torch.Tensor"
     assert 1 <= x.ndim <= 4, "Only tensors with dimension 1-4 supported"
     if x.ndim == 1:
@@ -59,9 +59,9 @@ def pad_weight(x: torch.Tensor) -> torch.Tensor:
 
 def _padded(x: torch.Tensor) -> torch.Tensor:
     height, width = x.shape[-2:]
-    made = torch.zeros(*x.shape[:-2], _nearest_32(height), _nearest_32(width))
-    made[..., :height, :width] = x
-    return made
+    padded = torch.zeros(*x.shape[:-2], _nearest_32(height), _nearest_32(width))
+    padded[..., :height, :width] = x
+    return padded
 
 
 def convert_weights_2d_matrix(weights: torch.Tensor, w_shape: Any) -> torch.Tensor:
@@ -74,7 +74,7 @@ def convert_weights_2d_matrix(weights: torch.Tensor, w_shape: Any) -> torch.Tens
 def convert_act_2d_matrix(
     activation: torch.Tensor, kernel_y: int, kernel_x: int, stride_y: int, stride_x: int, pad_y: int, pad_x: int
 ) -> torch.Tensor:
-    """Windows of an image as rows: [1, batch, places, height × width × channels]."""
+    """Windows of an image as rows: [1, batch, positions, height × width × channels]."""
     batch, channels = activation.shape[:2]
     windows = torch.nn.functional.unfold(
         torch.as_tensor(activation).float(), (kernel_y, kernel_x), padding=(pad_y, pad_x), stride=(stride_y, stride_x)
@@ -84,19 +84,19 @@ def convert_act_2d_matrix(
 
 
 def tilize(x: Any) -> Any:
-    """Nothing: tensors are put into tiles by themselves."""
+    """No effect: tensors are tilized automatically."""
     _deprecated()
     return x
 
 
 def untilize(x: Any) -> Any:
-    """Nothing: tensors are taken out of tiles by themselves."""
+    """No effect: tensors are untilized automatically."""
     _deprecated()
     return x
 
 
 def tilize_to_list(x: torch.Tensor) -> list:
-    """The values in a row."""
+    """The values as a flat list."""
     _deprecated()
     return x.reshape(-1).tolist()
 
@@ -114,7 +114,7 @@ def tt2torch_rm(ttx: Any) -> torch.Tensor:
 
 
 def print_diff_argmax(a: torch.Tensor, b: torch.Tensor, annotation: str = "") -> float:
-    """Print where two tensors differ most; returns by how much."""
+    """Print where two tensors differ most, and return the difference."""
     difference = (a - b).abs().reshape(-1)
     place = int(difference.argmax())
     here, there = a.reshape(-1)[place].item(), b.reshape(-1)[place].item()
@@ -131,7 +131,7 @@ def is_close(
     max_mag: float = 4.0,
     max_mag_fraction: float = 0.02,
 ) -> torch.Tensor:
-    """Whether all values are near: absolutely, relatively, or measured by the largest magnitude."""
+    """Whether all values are close: absolutely, relatively, or relative to the largest magnitude."""
     difference = (a - b).abs()
     ratio = a.abs() / b.abs() - 1.0
     ratio_beside_zero = (a.abs() + 1.0) / (b.abs() + 1.0) - 1.0
@@ -149,7 +149,7 @@ def find_closest_largest_divisor(num: int, start_divisor: int) -> int:
 
 
 def find_closest_largest_divisor_with_num_padding(num: int, start_divisor: int) -> int:
-    """The largest number up to `start_divisor` into which `num` divides with less padding than one part."""
+    """The largest number up to `start_divisor` that divides `num` padded by less than one part."""
     divisor = start_divisor
     while _nearest_y(num, divisor) - num >= int(_nearest_y(num, divisor) / divisor):
         divisor -= 1

@@ -1,1 +1,1 @@
-"""Number formats: how values of each dtype are held, cast and packed."""
+"""Number formats: how values of each dtype are represented, cast and packed."""

@@ -90,32 +90,32 @@ class _Widened:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit  # bytes
-        self._held = 0
-        self._found: OrderedDict[int, tuple[weakref.ref, int, torch.Tensor]] = OrderedDict()
+        self._bytes = 0
+        self._entries: OrderedDict[int, tuple[weakref.ref, int, torch.Tensor]] = OrderedDict()
         self._lock = threading.RLock()  # the garbage collector may drop an entry during a call
 
     def recall(self, values: torch.Tensor) -> torch.Tensor:
         key = id(values)
         with self._lock:
-            entry = self._found.get(key)
+            entry = self._entries.get(key)
             if entry is not None and entry[0]() is values and entry[1] == version_of(values):
-                self._found.move_to_end(key)
+                self._entries.move_to_end(key)
                 return entry[2]
-        made = values.float()
-        if made.nbytes <= self._limit // 4:
+        widened = values.float()
+        if widened.nbytes <= self._limit // 4:
             with self._lock:
                 self._drop(key)
-                self._found[key] = weakref.ref(values, lambda _: self._drop(key)), version_of(values), made
-                self._held += made.nbytes
-                while self._held > self._limit:
-                    self._drop(next(iter(self._found)))
-        return made
+                self._entries[key] = weakref.ref(values, lambda _: self._drop(key)), version_of(values), widened
+                self._bytes += widened.nbytes
+                while self._bytes > self._limit:
+                    self._drop(next(iter(self._entries)))
+        return widened
 
     def _drop(self, key: int) -> None:
         with self._lock:
-            entry = self._found.pop(key, None)
+            entry = self._entries.pop(key, None)
             if entry is not None:
-                self._held -= entry[2].nbytes
+                self._bytes -= entry[2].nbytes
 
 
 _widened = _Widened(limit=1 << 27)

@@ -1,4 +1,4 @@
-"""Casts between dtypes: what the typecast kernels compute, what the packer alone does, what the host code does.
+"""Casts between dtypes: by the typecast kernels, by the packer alone, and by the host code.
 
 All functions take and return carriers (see `carriers`). The kernels are those of Wormhole's vector unit; each is a
 short instruction sequence, expressed here in torch on whole tensors.

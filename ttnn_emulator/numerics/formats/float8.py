@@ -28,7 +28,7 @@ def to_fp8(values: torch.Tensor) -> torch.Tensor:
 
 
 def packed_fp8(values: torch.Tensor) -> torch.Tensor:
-    """What the chip's packer makes of float32."""
+    """float32 as packed by the chip."""
     source = values.float().contiguous()
     cut = (source.view(torch.int32) & KEPT_BITS).view(torch.float32)
     return to_fp8(torch.where(source.isnan(), source, cut))

@@ -52,6 +52,7 @@ from ttnn_emulator.numerics.units.vector_unit import (
 
 HALF = np.float32(0.5)
 ROUNDING_BIAS = np.float32(12582912.0)  # 1.5 × 2²³: adding it leaves the rounded integer in the low mantissa bits
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_exp.h, _sfpu_exp_21f_bf16_
 INVERSE_LN2 = 1.4426950216293335
 # 2^f of a fraction f in 23-bit fixed point.
 # tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_exp.h, _sfpu_exp_21f_bf16_

@@ -44,6 +44,8 @@ from ttnn_emulator.numerics.units.vector_unit import (
 )
 
 INFINITY_BITS = np.int32(0x7F800000)
+# tt-metal v0.77.0: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_binary_pow.h,
+#     sfpu_binary_pow_init
 INVERSE_LN2 = np.float32(1.442695)
 
 

@@ -1,1 +1,1 @@
-"""Loops compiled by numba. Nothing here knows an operation or a tensor's spec."""
+"""Loops compiled by numba, independent of operations and tensor specs."""

@@ -18,25 +18,25 @@ from ttnn_emulator.numerics.kernels.register_tiles.products import COLUMNS, ROWS
 from ttnn_emulator.numerics.kernels.rows import bits_of, exponentials, float_of, largest, rounded_even, total
 from ttnn_emulator.numerics.native.addresses import floats
 
-ACCURATE, QUICK, QUICK_NARROW = 0, 1, 2  # which exponential; the last is of and to bfloat16
-UNPACKED, ROUNDED, CUT = 0, 1, 2  # what the packer makes of the result
+ACCURATE, QUICK, QUICK_NARROW = 0, 1, 2  # which exponential; the last reads and returns bfloat16
+UNPACKED, ROUNDED, CUT = 0, 1, 2  # how the packer rounds the result
 MOST_ROWS = 8 * ROWS  # queries at a time …
 ROOM = 1 << 15  # … and scores
 
 
 @njit(cache=True, nogil=True)
-def _powers(line, scale, slope, offset, how):
+def _powers(line, scale, slope, offset, function):
     """exp(scale × (x - largest)) in place; NaN counts as the largest. Returns the largest."""
-    if how == QUICK_NARROW:
+    if function == QUICK_NARROW:
         for i in range(line.size):
             line[i] = rounded_even(line[i])
     most = largest(line)
     for i in range(line.size):
         distance = line[i] - most
         line[i] = distance if distance == distance else float32(0.0)
-    if how == ACCURATE:
+    if function == ACCURATE:
         exponentials(line, float32(0.0), scale)
-    elif how == QUICK:
+    elif function == QUICK:
         for i in range(line.size):
             whole = min(max(line[i] * slope + offset, float32(0.0)), float32(32767.0))
             line[i] = float_of(int32(np.rint(whole)) << int32(15))
@@ -91,33 +91,33 @@ def attend(
 ):
     """Queries `start` to `end` of one head.
 
-    query, key, value, out  where the head's matrices begin: [queries, depth], [keys, depth], [keys, width]
-    mask       0, or where the head's mask begins
-    sink       [heads, queries] scores, or none
+    query, key, value, out  addresses of the head's matrices: [queries, depth], [keys, depth], [keys, width]
+    mask       address of the head's mask, or 0
+    sink       [heads, queries] scores, or empty
     sizes      keys, depth, width
-    steps      from row to row: values of query, key and value, bytes of the mask
-    masks      bits that are seen of queries, of powers, and of keys and values
-    pairs      whether queries and keys are bfloat16 that are multiplied in pairs
-    causal     a query sees keys up to its own number plus `offset`
-    exp        scale, slope, offset of the exponential, and which one it is
+    steps      row strides: of query, key and value in values, of the mask in bytes
+    masks      bits kept of queries, of exponentials, and of keys and values
+    pairs      whether queries and keys are multiplied as pairs of bfloat16
+    causal     a query attends to keys up to its own index plus `offset`
+    exp        scale, slope and offset of the exponential, and which one
     """
     keys, depth, width = sizes
-    scale, slope, shift, how = exp
+    scale, slope, shift, function = exp
     columns, wide = -(-keys // COLUMNS) * COLUMNS, -(-width // COLUMNS) * COLUMNS
     most_rows = max(min(MOST_ROWS, ROOM // columns // ROWS * ROWS), ROWS)
     deep, long = length_of(depth, pairs), length_of(keys, False)
     right = np.empty(columns * deep, np.int32)
     place = (np.int64(0), np.int64(0))
-    # Plain numbers, not literals: `pack` would be compiled again for each, which takes ten seconds.
+    # Typed values, not literals: numba would compile `pack` again for each literal, which takes ten seconds.
     beside, single = np.int64(1), np.bool_(False)
     pack(key, shifts[1], masks[2], pairs, keys, depth, (steps[1], beside), place, depth, right, COLUMNS, COLUMNS * deep)
-    weighted = np.empty(wide * long, np.int32)
+    packed_values = np.empty(wide * long, np.int32)
     strides = (beside, steps[2])
-    pack(value, shifts[2], masks[2], single, width, keys, strides, place, keys, weighted, COLUMNS, COLUMNS * long)
+    pack(value, shifts[2], masks[2], single, width, keys, strides, place, keys, packed_values, COLUMNS, COLUMNS * long)
     left = np.empty(most_rows * deep, np.int32)
     scores = np.empty((most_rows, columns), np.float32)
     powers = np.empty(most_rows * long, np.float32)
-    made = np.empty((most_rows, wide), np.float32)
+    weighted = np.empty((most_rows, wide), np.float32)
     shares = np.empty(most_rows, np.float32)
     for first in range(start, end, most_rows):
         rows = min(most_rows, end - first)
@@ -138,21 +138,21 @@ def attend(
         for row in range(rows):
             line = scores[row, : min(seen, first + row + 1 + offset) if causal else seen]
             if mask:
-                given = floats(mask + (first + row) * steps[3], line.size)
+                mask_line = floats(mask + (first + row) * steps[3], line.size)
                 for k in range(line.size):
-                    line[k] += given[k]
-            most = _powers(line, scale, slope, shift, how)
+                    line[k] += mask_line[k]
+            most = _powers(line, scale, slope, shift, function)
             shares[row] = total(line)
             if sink.size:
                 shares[row] += float32(math.exp((sink[head, first + row] - most) * scale))
-            ours = powers[row // ROWS * ROWS * length : (row // ROWS + 1) * ROWS * length]
-            _pack_powers(line, masks[1], ours, row % ROWS, length)
+            panel_powers = powers[row // ROWS * ROWS * length : (row // ROWS + 1) * ROWS * length]
+            _pack_powers(line, masks[1], panel_powers, row % ROWS, length)
         for j in range(wide // COLUMNS):
-            b = weighted.ctypes.data + 4 * j * COLUMNS * long
+            b = packed_values.ctypes.data + 4 * j * COLUMNS * long
             for panel in range(panels):
                 a = powers.ctypes.data + 4 * panel * ROWS * length
-                c = made.ctypes.data + 4 * (panel * ROWS * wide + j * COLUMNS)
+                c = weighted.ctypes.data + 4 * (panel * ROWS * wide + j * COLUMNS)
                 multiply_tile(length, a, b, c, wide, False)
         for row in range(rows):
             target = floats(out + 4 * (first + row) * width, width)
-            _write(made[row, :width], shares[row], target, packing)
+            _write(weighted[row, :width], shares[row], target, packing)

@@ -32,12 +32,12 @@ from ttnn_emulator.numerics.native.threaded_copies import contiguous
 from ttnn_emulator.numerics.native.worker_threads import cut, share
 
 Values = torch.Tensor
-MATRIX_UNIT, VECTOR_UNIT, ROUNDED, FLOAT32 = 0, 1, 2, 3  # what joins two values
+MATRIX_UNIT, VECTOR_UNIT, ROUNDED, FLOAT32 = 0, 1, 2, 3  # how two values are combined
 NO_ROUNDING = (np.int32(0), np.int32(0), np.int32(-1))
-ONE_WORKER = 1 << 18  # elements below which waking a thread takes longer than it saves
-LONG = 1 << 13  # elements of a line at the most
-Lines = tuple[np.ndarray, int]  # where each begins in an operand; 0 if each is one value only
-AS_THE_RESULT: Lines = (np.zeros(0, np.int64), 1)  # of an operand whose lines follow each other as the result's do
+ONE_WORKER = 1 << 18  # elements below which waking another thread does not pay off
+LONG = 1 << 13  # maximum elements per line
+Lines = tuple[np.ndarray, int]  # offset of each line in an operand; its step: 0 if a line is one broadcast value
+AS_THE_RESULT: Lines = (np.zeros(0, np.int64), 1)  # of an operand with the layout of the result
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -69,7 +69,7 @@ def _join_lines(first, last, operands, width, out, unit, kind, rounding):
 
 
 def add_exactly(a: Values, b: Values, *, subtract: bool, fp32: bool) -> Values:
-    """The matrix unit's sum or difference, into a register of 32 or 16 bits."""
+    """The matrix unit's sum or difference, in a 32- or 16-bit register."""
     return _over_lines(a, b, MATRIX_UNIT, rounding=_rounding(subtract, fp32))
 
 
@@ -84,12 +84,12 @@ def _rounding(subtract: bool, fp32: bool) -> tuple:
 
 
 def multiply_exactly(a: Values, b: Values) -> Values:
-    """The vector unit's product, into a register of 16 bits."""
+    """The vector unit's product, in a 16-bit register."""
     return _over_lines(a, b, VECTOR_UNIT)
 
 
 def multiply_closely(a: Values, b: Values, *, fp32: bool) -> Values:
-    """A product in float32, denormals as zero; rounded half away from zero for a register of 16 bits."""
+    """A product in float32, denormals as zero; for a 16-bit register rounded half away from zero."""
     return _over_lines(a, b, FLOAT32 if fp32 else ROUNDED, MULTIPLY)
 
 
@@ -108,7 +108,7 @@ def _over_lines(a: Values, b: Values, unit: int, kind: int = 0, rounding: tuple 
 def joining(
     a: Values, b: Values, unit: int, kind: int = 0, rounding: tuple = NO_ROUNDING
 ) -> tuple[Callable[[], Any], Values]:
-    """A function that joins what contiguous operands then hold, and the memory that it fills."""
+    """A function that combines the current values of contiguous operands, and the buffer that it fills."""
     walk = _walk(a.shape, b.shape)
     out = torch.empty(walk.shape)
     if not walk.width:
@@ -118,8 +118,8 @@ def joining(
     pieces: list[tuple] = [(*part, operands, walk.width, target, *end) for part in walk.parts]
     if walk.rest:  # a shorter line at the end
         at = 4 * walk.lines * walk.width
-        behind = tuple([(start + at * step, places, step) for start, places, step in operands])
-        pieces.append((0, 1, behind, walk.rest, target + at, *end))
+        tail = tuple([(start + at * step, places, step) for start, places, step in operands])
+        pieces.append((0, 1, tail, walk.rest, target + at, *end))
     if len(walk.parts) == 1:
         return functools.partial(_in_turn, pieces), out
     return functools.partial(share, _join_lines, pieces), out
@@ -136,7 +136,7 @@ def _nothing() -> None:
 
 @dataclass(frozen=True)
 class Walk:
-    """How to go over the result: so many lines of one width, the rest of the last, and where operands have them."""
+    """The lines of the result: their number and width, the length of a shorter last line, and the operands' lines."""
 
     shape: torch.Size
     lines: int
@@ -168,7 +168,7 @@ def _walk(one: torch.Size, other: torch.Size) -> Walk:
     while whole[-1] == 1:
         for each in (whole, *own):
             each.pop()
-    # A line is what follows one another in both operands, or a last dimension in which one of them has one value.
+    # A line is contiguous in both operands, or is a last dimension in which one of them has one value.
     kept = len(whole) - 1
     while kept and own[0][-1] == own[1][-1] and own[0][kept - 1] == own[1][kept - 1]:
         kept -= 1
@@ -178,7 +178,7 @@ def _walk(one: torch.Size, other: torch.Size) -> Walk:
 
 
 def _lines(own: list[int], whole: list[int], kept: int) -> Lines:
-    """Where an operand has the lines of the result, `kept` being the dimensions before a line."""
-    held = math.prod(own[kept:])
-    begins = (np.arange(math.prod(own[:kept]), dtype=np.int64) * held).reshape(own[:kept])
+    """The lines of an operand in the order of the result; `kept`: number of dimensions before a line."""
+    size = math.prod(own[kept:])
+    begins = (np.arange(math.prod(own[:kept]), dtype=np.int64) * size).reshape(own[:kept])
     return np.ascontiguousarray(np.broadcast_to(begins, whole[:kept])).reshape(-1), int(own[-1] == whole[-1])

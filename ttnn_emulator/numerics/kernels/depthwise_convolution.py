@@ -1,4 +1,4 @@
-"""Compiled loops of convolutions that keep every channel by itself."""
+"""Compiled loops of depthwise convolutions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ttnn_emulator.numerics.kernels.matrix_unit import _accumulate
 
 @njit(cache=True, nogil=True)
 def accumulate_products(a, b, phases, fp32_acc, sums):
-    """sums += a × b, bit patterns of float32, as ELWMUL adds the phases of a product to the destination register."""
+    """sums += a × b, on float32 bit patterns, as ELWMUL accumulates the fidelity phases of a product."""
     for i in range(sums.size):
         x, y, total = a[i], b[i], sums[i]
         x_exp, y_exp = (x >> 23) & 0xFF, (y >> 23) & 0xFF

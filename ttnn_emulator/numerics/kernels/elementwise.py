@@ -1,4 +1,4 @@
-"""Compiled loops of elementwise arithmetic: the matrix unit's adder and multiplier, and integers that torch lacks.
+"""Compiled loops of elementwise arithmetic: the matrix unit's adder and multiplier, and the vector unit's multiplier.
 
 All take and return flat arrays of bit patterns.
 """
@@ -16,7 +16,7 @@ HALF_DROPPED = np.int32(0x8000)
 UPPER = np.int32(-0x10000)
 NOTHING = np.int64(0)
 
-# Typed locals: numba widens int32 arithmetic to 64 bits, which would halve what a vector instruction does.
+# Typed locals: numba widens int32 arithmetic to 64 bits, which would halve the lanes of a vector instruction.
 _ADD_LOCALS = dict.fromkeys(
     "x y x_size y_size sign differ large small exponent apart small_man total rounded biased bits".split(), int32
 )
@@ -26,10 +26,9 @@ _ADD_LOCALS = dict.fromkeys(
 def add_mantissas(a, b, flip, half, kept, out):
     """ELWADD (flip = 0) and ELWSUB (flip = the sign bit).
 
-    The smaller operand is rounded, half away from zero, to the 11 bits of the larger one; the sum is rounded in the
-    same way, by adding `half` and masking with `kept`, to what the destination register holds. An exponent of 255 is
-    one like any other until the end, so infinity less infinity is zero. The body has no branches: it runs eight lanes
-    at a time.
+    The smaller operand is rounded, half away from zero, to the 11 bits of the larger one; the sum is rounded the same
+    way to the width of the destination register, by adding `half` and masking with `kept`. An exponent of 255 is not
+    special until the end, so infinity minus infinity is zero. The body has no branches, so that it vectorises.
     """
     for i in range(out.size):
         x = a[i]
@@ -73,12 +72,12 @@ def add_mantissas(a, b, flip, half, kept, out):
 
 
 def add_16bit(a, b, flip, out):
-    """Into a register of 16 bits a value."""
+    """The sum in a 16-bit register."""
     add_mantissas(a, b, flip, HALF_DROPPED, UPPER, out)
 
 
 def add_32bit(a, b, flip, out):
-    """Into a register of 32 bits a value: the sum of two mantissas of 11 bits is exact there."""
+    """The sum in a 32-bit register, where the sum of two 11-bit mantissas is exact."""
     add_mantissas(a, b, flip, np.int32(0), np.int32(-1), out)
 
 
@@ -89,7 +88,7 @@ _MULTIPLY_LOCALS = dict.fromkeys("x y x_size y_size sign exact bits".split(), in
 def multiply_16bit(a, b, out):
     """The vector unit's product of bfloat16 operands, rounded to nearest even and packed.
 
-    Denormals count as zero. Infinity times a denormal or -0 is infinity, but times +0 it is 0: the kernel says so.
+    Denormals count as zero. Infinity times a denormal or -0 is infinity, but times +0 it is 0, as in the kernel.
     """
     for i in range(out.size):
         x = a[i]
@@ -123,7 +122,7 @@ def _normal(raw):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def join_32bit(a, b, kind, out):
-    """Arithmetic in float32 with denormals as zero: close to both units, for operands too many to follow exactly."""
+    """Arithmetic in float32 with denormals as zero: close to both units, for operands too large for bit-exactness."""
     if kind == ADD:
         for i in range(out.size):
             out[i] = np.float32(_normal(a[i]) + _normal(b[i])).view(np.int32)
@@ -150,7 +149,7 @@ def multiply_rounded(a, b, out):
 
 @njit(cache=True, nogil=True)
 def _round_shift(mantissa, amount, down):
-    """Shift right and round half up, half down for a negative term."""
+    """Shift right and round half up, or half down for a negative term."""
     if amount <= 0:
         return mantissa
     return (mantissa + (1 << (amount - 1)) - down) >> amount if amount < 31 else 0
@@ -158,9 +157,9 @@ def _round_shift(mantissa, amount, down):
 
 @njit(cache=True, nogil=True)
 def multiply_in_phases(a, b, phases, wide, out):
-    """ELWMUL: each fidelity phase adds the product of some bits of both mantissas to the destination register.
+    """ELWMUL: each fidelity phase adds the product of parts of both mantissas to the destination register.
 
-    `wide` says that the register holds 32 bits; else each phase rounds to bfloat16.
+    `wide`: the register has 32 bits; else each phase rounds to bfloat16.
     """
     for i in range(out.size):
         x, y = np.int64(a[i]) & 0xFFFFFFFF, np.int64(b[i]) & 0xFFFFFFFF

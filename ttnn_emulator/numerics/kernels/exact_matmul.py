@@ -16,13 +16,13 @@ TILE = 32
 GROUP = 8  # products that share an exponent
 MAX_PANEL = 64
 
-TOP = 197  # exponent field that the largest product is scaled to
-LOWEST = 49  # and the lowest that a group of products may have
+TOP = 197  # exponent field to which the largest product is scaled
+LOWEST = 49  # lowest exponent field of a group of products
 EMPTY_ROW, EMPTY_COLUMN = -20000, -10000  # exponents of zeros, never the largest
 NUDGE = np.float32(2.0**-20)
 NUDGE64 = 2.0**-40
 UP = np.float32(1.0 + 2.0**-20)
-KEEP, RELOAD, ALL_IN_L1 = 0, 1, 2  # what becomes of a block's sums, see `multiply`
+KEEP, RELOAD, ALL_IN_L1 = 0, 1, 2  # where the sums of blocks are accumulated, see `multiply`
 
 
 # -- packing ----------------------------------------------------------------------------------------------------------
@@ -33,7 +33,7 @@ _EXPONENT_LOCALS = dict.fromkeys("exponent least most".split(), int32)
 
 @njit(cache=True, nogil=True, locals=_EXPONENT_LOCALS)
 def _exponents(bits):
-    """Least and largest exponent field among nonzero values; (256, 0) when there are none."""
+    """Smallest and largest exponent field of the nonzero values; (256, 0) if there are none."""
     least, most = int32(256), int32(0)
     for row in range(bits.shape[0]):
         line = bits[row]
@@ -50,7 +50,7 @@ _PACK_LOCALS = dict.fromkeys("raw exponent mantissa scale".split(), int32) | {"s
 
 @njit(cache=True, nogil=True, locals=_PACK_LOCALS)
 def _pack_row(source, keep, most, high, low, exponents):
-    """A row of in0: 7 leading and 4 trailing bits of the mantissas as floats, and exponents."""
+    """A row of in0: the upper 7 and lower 4 bits of the mantissas as floats, and exponents."""
     for k in range(source.size):
         raw = source[k] & keep
         exponent = (raw >> int32(23)) & int32(255)
@@ -65,7 +65,7 @@ def _pack_row(source, keep, most, high, low, exponents):
 
 @njit(cache=True, nogil=True, locals=_PACK_LOCALS)
 def _pack_piece(source, keep, most, high, low, exponents):
-    """A piece of a row of in1: 5 and 5 bits, nudged, and exponents."""
+    """A piece of a row of in1: the upper 5 and next 5 bits of the mantissas as nudged floats, and exponents."""
     for j in range(source.size):
         raw = source[j] & keep
         exponent = (raw >> int32(23)) & int32(255)
@@ -98,10 +98,7 @@ def _pack_columns(bits, transposed, start, end, keep, most, parts, exponents):
 
 @njit(cache=True, nogil=True)
 def _packed(in0, in1, transposed, start, end, keep, result):
-    """in0 and columns of in1 packed, and the lift of exponents.
-
-    It is 0 when they are too far apart, and -1 when one of them is all zeros.
-    """
+    """in0 and columns of in1 packed, and the lift: 0 if exponents are too far apart, -1 if one is all zeros."""
     rows, inner = in0.shape
     columns = end - start
     padded = -(-inner // TILE) * TILE
@@ -151,7 +148,7 @@ def _largest(row, panel, tops, magic):
 
 @njit(cache=True, nogil=True, inline="never", fastmath={"contract"})
 def _sum(row, panel, magic, scale, sums):
-    """Eight products a column, each rounded half away from zero to the group's unit, added."""
+    """The sum of eight products per column, each rounded half away from zero to the group's unit."""
     f0, f1, f2, f3, f4, f5, f6, f7 = row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7]
     for j in range(sums.size):
         large = magic[j] * scale
@@ -166,32 +163,32 @@ def _sum(row, panel, magic, scale, sums):
         sums[j] = total - large
 
 
-_ALIGN_LOCALS = dict.fromkeys("first second held least".split(), int32)
+_ALIGN_LOCALS = dict.fromkeys("first second dest least".split(), int32)
 
 
 @njit(cache=True, nogil=True, inline="never", locals=_ALIGN_LOCALS)
-def _align(tops0, tops1, less, lift, sums0, sums1, held_bits, aligned):
-    """The exponent that two groups and the destination are aligned to; groups that underflow are dropped."""
+def _align(tops0, tops1, less, lift, sums0, sums1, dest_bits, aligned):
+    """The common exponent of two groups and the destination; groups that underflow are dropped."""
     least = int32(lift)
     for j in range(aligned.size):
         first = int32(tops0[j]) - less
         second = int32(tops1[j]) - less
         sums0[j] = sums0[j] if first > least else float32(0.0)
         sums1[j] = sums1[j] if second > least else float32(0.0)
-        held = (held_bits[j] >> int32(23)) & int32(255)
-        aligned[j] = max(max(max(first, second), held), int32(1)) << int32(23)
+        dest = (dest_bits[j] >> int32(23)) & int32(255)
+        aligned[j] = max(max(max(first, second), dest), int32(1)) << int32(23)
 
 
 _ADD_LOCALS = dict.fromkeys("unit coarse x y d".split(), float32) | {"raw": int32}
 
 
 @njit(cache=True, nogil=True, inline="never", fastmath={"contract"}, locals=_ADD_LOCALS)
-def _add_16(sums0, sums1, aligned, held, held_bits, lift):
-    """Two sums added to a bfloat16 destination: each term rounded to 23 bits, then to 10; the total to 8."""
-    for j in range(held.size):
+def _add_16(sums0, sums1, aligned, dest, dest_bits, lift):
+    """Two sums added to a bfloat16 destination: each term is rounded to 23 bits, then to 10; the total to 8."""
+    for j in range(dest.size):
         unit = aligned[j] * float32(1.5)
         coarse = unit * float32(8192.0)
-        x, y, d = sums0[j], sums1[j], held[j]
+        x, y, d = sums0[j], sums1[j], dest[j]
         x = x + abs(x) * NUDGE
         x = (x + unit) - unit
         x = x + abs(x) * NUDGE
@@ -204,41 +201,41 @@ def _add_16(sums0, sums1, aligned, held, held_bits, lift):
         d = (d + unit) - unit
         d = d + d * NUDGE
         d = (d + coarse) - coarse
-        held[j] = (d + x) + y
-    for j in range(held.size):
-        raw = (held_bits[j] + int32(0x8000)) & int32(-0x10000)
-        held_bits[j] = raw if ((raw >> int32(23)) & int32(255)) > lift else int32(0)
+        dest[j] = (d + x) + y
+    for j in range(dest.size):
+        raw = (dest_bits[j] + int32(0x8000)) & int32(-0x10000)
+        dest_bits[j] = raw if ((raw >> int32(23)) & int32(255)) > lift else int32(0)
 
 
 _ADD_32_LOCALS = dict.fromkeys("one unit x y d".split(), float64) | {"raw": int32}
 
 
 @njit(cache=True, nogil=True, inline="never", locals=_ADD_32_LOCALS)
-def _add_32(sums0, sums1, aligned, held, held_bits, lift):
-    """The same into a float32 destination: each term rounded to 23 bits, the total to 24.
+def _add_32(sums0, sums1, aligned, dest, dest_bits, lift):
+    """Two sums added to a float32 destination: each term is rounded to 23 bits, the total to 24.
 
-    A total of minus one unit comes out 2^27 times too large: the chip miscounts the leading signs of -1.
+    A total of minus one unit is 2^27 times too large: the chip miscounts the leading sign bits of -1.
     """
-    for j in range(held.size):
+    for j in range(dest.size):
         one = float64(aligned[j]) * 2.0**-23
         unit = one * (1.5 * 2.0**52)
-        x, y, d = float64(sums0[j]), float64(sums1[j]), float64(held[j])
+        x, y, d = float64(sums0[j]), float64(sums1[j]), float64(dest[j])
         x = ((x + abs(x) * NUDGE64) + unit) - unit
         y = ((y + abs(y) * NUDGE64) + unit) - unit
         d = ((d + d * NUDGE64) + unit) - unit
         d = (d + x) + y
         d = d * 2.0**27 if d == -one else d + d * NUDGE64
-        held[j] = float32(d)
-    for j in range(held.size):
-        raw = held_bits[j]
-        held_bits[j] = raw if ((raw >> int32(23)) & int32(255)) > lift else int32(0)
+        dest[j] = float32(d)
+    for j in range(dest.size):
+        raw = dest_bits[j]
+        dest_bits[j] = raw if ((raw >> int32(23)) & int32(255)) > lift else int32(0)
 
 
 @njit(cache=True, nogil=True)
-def _add_in_l1(held, in_l1, in_l1_bits, fp32_acc, lift):
-    """The packer adds the destination to what is in L1, to nearest even."""
-    for j in range(held.size):
-        in_l1[j] = in_l1[j] + held[j]
+def _add_in_l1(dest, in_l1, in_l1_bits, fp32_acc, lift):
+    """The packer adds the destination to L1, rounded to nearest even."""
+    for j in range(dest.size):
+        in_l1[j] = in_l1[j] + dest[j]
         raw = in_l1_bits[j]
         if not fp32_acc:
             raw = (raw + 0x7FFF + ((raw >> 16) & 1)) & -0x10000
@@ -249,21 +246,21 @@ def _add_in_l1(held, in_l1, in_l1_bits, fp32_acc, lift):
 def _multiply_row(
     row_parts, row_exponents, column_parts, column_exponents, result, scratch, phases, fp32_acc, block, mode, lift
 ):
-    """One row of in0 times one panel of in1; `result` holds what the destination starts from and gets its end."""
-    tops, magic_bits, sums, aligned_bits, held, in_l1 = scratch
-    columns = result.size  # less than that of `held` in the last panel
+    """One row of in0 times one panel of in1; `result` is the initial destination and receives the final one."""
+    tops, magic_bits, sums, aligned_bits, dest, in_l1 = scratch
+    columns = result.size  # the last panel is narrower than `dest`
     magic, aligned = magic_bits.view(np.float32), aligned_bits.view(np.float32)
-    held_bits, in_l1_bits = held.view(np.int32), in_l1.view(np.int32)
+    dest_bits, in_l1_bits = dest.view(np.int32), in_l1.view(np.int32)
     in_l1[:] = 0.0
     for j in range(columns):
-        held_bits[j] = result[j] + (lift << 23) if result[j] & 0x7F800000 else 0
+        dest_bits[j] = result[j] + (lift << 23) if result[j] & 0x7F800000 else 0
     inner = row_exponents.size
     tiles = inner // TILE
     last_block = ((tiles - 1) // block) * block
     for tile in range(tiles):
         start = tile * TILE
         if mode == RELOAD and tile and tile == last_block:
-            held[:] = in_l1
+            dest[:] = in_l1
         for group in range(4):
             at = start + GROUP * group
             end = at + GROUP
@@ -277,16 +274,16 @@ def _multiply_row(
                     group = 2 * step + half
                     at = start + GROUP * group
                     _sum(left[at : at + GROUP], right[at : at + GROUP], magic[group], scale, sums[half])
-                _align(tops[2 * step], tops[2 * step + 1], less, lift, sums[0], sums[1], held_bits, aligned_bits)
+                _align(tops[2 * step], tops[2 * step + 1], less, lift, sums[0], sums[1], dest_bits, aligned_bits)
                 if fp32_acc:
-                    _add_32(sums[0], sums[1], aligned, held, held_bits, lift)
+                    _add_32(sums[0], sums[1], aligned, dest, dest_bits, lift)
                 else:
-                    _add_16(sums[0], sums[1], aligned, held, held_bits, lift)
+                    _add_16(sums[0], sums[1], aligned, dest, dest_bits, lift)
         ends = (tile + 1) % block == 0 or tile == tiles - 1
         if mode != KEEP and ends and (mode == ALL_IN_L1 or tile < last_block):
-            _add_in_l1(held, in_l1, in_l1_bits, fp32_acc, lift)
-            held[:] = 0.0
-    ended = in_l1_bits if mode == ALL_IN_L1 else held_bits
+            _add_in_l1(dest, in_l1, in_l1_bits, fp32_acc, lift)
+            dest[:] = 0.0
+    ended = in_l1_bits if mode == ALL_IN_L1 else dest_bits
     for j in range(columns):
         result[j] = ended[j] - (lift << 23) if ended[j] else 0
 
@@ -296,16 +293,16 @@ def multiply(in0, in1, transposed, start, end, keep, result, phases, fp32_acc, b
     """in0 [M, K] times columns from `start` to `end` of in1 into those of `result` [M, N]; all are bit patterns.
 
     in1     [K, N], or [N, K] if `transposed`
-    keep    bits of the operands that the source registers take
-    result  what the destination starts from; gets what it ends with
-    block   tiles of the inner dimension that the destination sums up before its content is packed to L1
-    mode    KEEP: never packed; RELOAD: blocks but the last are added up in L1, where the last one starts from;
-            ALL_IN_L1: all are
+    keep    mask of the operand bits that the source registers keep
+    result  the initial destination; receives the final one
+    block   tiles of the inner dimension that are summed in the destination before it is packed to L1
+    mode    KEEP: never packed; RELOAD: all blocks but the last are accumulated in L1, and the last starts from there;
+            ALL_IN_L1: all blocks are accumulated in L1
     Returns False, without effect, if the operands' exponents are too far apart.
     """
     rows, columns, lift = _packed(in0, in1, transposed, start, end, keep, result)
     if lift <= 0:
-        return lift < 0  # zeros add nothing to what the destination holds
+        return lift < 0  # zeros do not change the destination
     row_parts, row_exponents = rows
     column_parts, column_exponents = columns
     width = column_exponents.shape[2]

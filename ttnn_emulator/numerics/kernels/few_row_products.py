@@ -1,4 +1,4 @@
-"""Compiled loops of products of a few rows, as of one token: the matrix is read once, as it lies, and not packed."""
+"""Compiled loops of products of a few rows, such as one token: the matrix is read once, in place, without packing."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from ttnn_emulator.numerics.kernels.register_tiles.one_row import (
 from ttnn_emulator.numerics.native.addresses import floats, halves, longs, words
 from ttnn_emulator.numerics.native.torch_threads import Loop, next_piece
 
-MOST = 2  # rows: with more of them packing pays
-LINES = 4  # of the matrix at a time: a sum is loaded and stored once for all of them
+MOST = 2  # rows; with more, packing pays off
+LINES = 4  # lines of the matrix per load and store of a sum
 TILE = VECTORS * LANES  # columns whose sums stay in registers
-NEAR = 8192  # bytes from line to line up to which memory is fetched ahead in time: columns go by tiles, else by lines
-SUMS = {"contract", "reassoc", "nsz"}  # what the compiler may do to them, as the tiles of large products do
+NEAR = 8192  # line stride in bytes up to which prefetching keeps up: then by column tiles, else by lines
+SUMS = {"contract", "reassoc", "nsz"}  # fast-math flags: sums may be reordered, as in large products
 
 
 @njit(cache=True, nogil=True)
 def _left(address, shift, mask, count, stride, target):
-    """Values of the left operand as float32, one after the other, with the bits that are seen of them."""
+    """Values of the left operand as contiguous float32, masked."""
     bits = target.view(np.int32)
     if shift == int32(NARROW):
         short = halves(address, (count - 1) * stride + 1)
@@ -48,7 +48,7 @@ def _seen(value, shift, mask):
 
 @njit(nogil=True, cache=True, fastmath=SUMS)
 def _add_lines(x, matrix, shift, mask, stride, start, sums):
-    """sums += x @ matrix, where the rows of the matrix lie `stride` apart."""
+    """sums += x @ matrix, for a row stride of `stride`."""
     whole = x.size - x.size % LINES
     for k in range(0, whole, LINES):
         at = start + k * stride
@@ -71,7 +71,7 @@ def _add_lines(x, matrix, shift, mask, stride, start, sums):
 
 @njit(nogil=True, cache=True, fastmath=SUMS)
 def _dot_columns(x, matrix, shift, mask, stride, start, sums):
-    """sums = x @ matrix, where the columns of the matrix lie `stride` apart."""
+    """sums = x @ matrix, for a column stride of `stride`."""
     for j in range(sums.size):
         column = matrix[start + j * stride : start + j * stride + x.size]
         total = np.float32(0.0)
@@ -82,28 +82,28 @@ def _dot_columns(x, matrix, shift, mask, stride, start, sums):
 
 @njit(nogil=True, cache=True)
 def _add_tiles(x, matrix, shift, mask, stride, start, sums):
-    """sums = x @ matrix of as many columns as make whole vectors; how many there are."""
+    """sums = x @ matrix for the columns that fill whole vectors; returns their number."""
     narrow = shift == int32(NARROW)
     size = 2 if narrow else 4
     line, apart = matrix.ctypes.data + size * start, size * stride
     column = 0
     while column + TILE <= sums.size:
-        given, target = line + size * column, sums.ctypes.data + 4 * column
+        source, target = line + size * column, sums.ctypes.data + 4 * column
         if narrow and mask == int32(-1):
-            narrow_lines(x.size, x.ctypes.data, given, apart, target, mask)
+            narrow_lines(x.size, x.ctypes.data, source, apart, target, mask)
         elif narrow:
-            narrow_lines_masked(x.size, x.ctypes.data, given, apart, target, mask)
+            narrow_lines_masked(x.size, x.ctypes.data, source, apart, target, mask)
         elif mask == int32(-1):
-            wide_lines(x.size, x.ctypes.data, given, apart, target, mask)
+            wide_lines(x.size, x.ctypes.data, source, apart, target, mask)
         else:
-            wide_lines_masked(x.size, x.ctypes.data, given, apart, target, mask)
+            wide_lines_masked(x.size, x.ctypes.data, source, apart, target, mask)
         column += TILE
     while column + LANES <= sums.size:
-        given, target = line + size * column, sums.ctypes.data + 4 * column
+        source, target = line + size * column, sums.ctypes.data + 4 * column
         if narrow:
-            narrow_line(x.size, x.ctypes.data, given, apart, target, mask)
+            narrow_line(x.size, x.ctypes.data, source, apart, target, mask)
         else:
-            wide_line(x.size, x.ctypes.data, given, apart, target, mask)
+            wide_line(x.size, x.ctypes.data, source, apart, target, mask)
         column += LANES
     return column
 
@@ -146,18 +146,18 @@ def multiply_rows(first, last, left, right, sizes, strides, shifts, masks, targe
 
 @Loop
 def multiply_pieces(task):
-    """`multiply_rows` of some columns after some others, until all are done.
+    """`multiply_rows` of pieces of columns until none is left.
 
-    The task goes on with: columns of a piece, operands and target, how sums end, addresses and sizes of bias
-    and table, sizes, strides, shifts and masks.
+    Arguments in the task: columns per piece, operands and target, ending, addresses and sizes of bias and table,
+    sizes, strides, shifts and masks.
     """
-    given = longs(task, 21)
-    pieces, step, left, right, target, ending = given[1], given[3], given[4], given[5], given[6], given[7]
-    bias, table = floats(given[8], given[9]), floats(given[10], given[11])
-    sizes = given[12], given[13], given[14]
-    strides = given[15], given[16], given[17], given[18]
-    shifts = int32(given[19] & 0xFF), int32(given[19] >> 8)
-    masks = int32(given[20] & 0xFFFFFFFF), int32(given[20] >> 32)
+    fields = longs(task, 21)
+    pieces, step, left, right, target, ending = fields[1], fields[3], fields[4], fields[5], fields[6], fields[7]
+    bias, table = floats(fields[8], fields[9]), floats(fields[10], fields[11])
+    sizes = fields[12], fields[13], fields[14]
+    strides = fields[15], fields[16], fields[17], fields[18]
+    shifts = int32(fields[19] & 0xFF), int32(fields[19] >> 8)
+    masks = int32(fields[20] & 0xFFFFFFFF), int32(fields[20] >> 32)
     while True:
         piece = next_piece(task)
         if piece >= pieces:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numba import int32, njit, uint16
 
-from ttnn_emulator.numerics.kernels.register_tiles.transposed import EDGE, turn_narrow
+from ttnn_emulator.numerics.kernels.register_tiles.transposed import EDGE, transpose_narrow
 from ttnn_emulator.numerics.native.addresses import halves, words
 
-BLOCK = 16  # values that share one exponent
-TRANSPOSED = 4 * EDGE  # rows and columns of a transposed block: it reads and writes whole cache lines
+BLOCK = 16  # values per shared exponent
+TRANSPOSED = 4 * EDGE  # rows and columns of a transposed block: whole cache lines are read and written
 
 
 @njit(cache=True, nogil=True)
 def flush_into(source, target):
-    """NaN to infinity of its sign, denormals and -0 to +0."""
+    """NaN becomes infinity of its sign, denormals and -0 become +0."""
     for i in range(source.size):
         raw = source[i]
         size = min(raw & int32(0x7FFFFFFF), int32(0x7F800000))
@@ -29,7 +29,7 @@ def flush_at(source, target, count):
 
 @njit(cache=True, nogil=True)
 def drop_denormals_at(source, target, count):
-    """Denormals to zero of their sign, by address; NaN stays as it is."""
+    """Denormals become zero of their sign, NaN is unchanged; by address."""
     raws, kept = words(source, count), words(target, count)
     for i in range(count):
         raw = raws[i]
@@ -38,7 +38,7 @@ def drop_denormals_at(source, target, count):
 
 @njit(cache=True, nogil=True)
 def mask_at(source, target, count, mask):
-    """Some bits of each value, by address."""
+    """Each value's bits & mask, by address."""
     raws, kept = words(source, count), words(target, count)
     for i in range(count):
         kept[i] = raws[i] & mask
@@ -56,7 +56,7 @@ def flush_halves_at(source, target, count):
 
 @njit(cache=True, nogil=True)
 def gather_flushed(first, last, table, width, places, target):
-    """Rows of a bfloat16 table, flushed, as float32: the ones at `places` from number `first` to `last`."""
+    """Rows `places[first:last]` of a bfloat16 table, flushed, as float32."""
     for number in range(first, last):
         raws, flushed = halves(table + 2 * places[number] * width, width), words(target + 4 * number * width, width)
         for i in range(width):
@@ -67,7 +67,7 @@ def gather_flushed(first, last, table, width, places, target):
 
 @njit(cache=True, nogil=True)
 def round_half_away_at(source, target, count):
-    """float32 rounded to bfloat16 half away from zero, by address. NaN and infinity lose their low bits only."""
+    """float32 rounded to bfloat16, half away from zero, by address. NaN and infinity are only truncated."""
     raws, rounded = words(source, count), words(target, count)
     for i in range(count):
         raw = raws[i]
@@ -77,7 +77,7 @@ def round_half_away_at(source, target, count):
 
 @njit(cache=True, nogil=True)
 def round_nearest_even_at(source, target, count):
-    """float32 rounded to bfloat16, by address. NaN keeps its sign and becomes a quiet one."""
+    """float32 rounded to bfloat16, to nearest even, by address. NaN keeps its sign and becomes quiet."""
     raws, rounded = words(source, count), words(target, count)
     for i in range(count):
         raw = raws[i]
@@ -121,7 +121,7 @@ def narrow_nearest_even_at(source, target, count):
 
 @njit(cache=True, nogil=True)
 def narrow_transposed(first, last, source, target, rows, columns):
-    """Rows `first` to `last` of a target [rows, columns] whose source is [columns, rows], as above."""
+    """`narrow_nearest_even_at` of a transposed source [columns, rows]: rows `first` to `last` of the target."""
     raws, rounded = words(source, rows * columns), halves(target, rows * columns)
     even, bottom = columns // EDGE * EDGE, first + (last - first) // EDGE * EDGE
     for top in range(first, bottom, TRANSPOSED):
@@ -129,7 +129,7 @@ def narrow_transposed(first, last, source, target, rows, columns):
             for row in range(top, min(top + TRANSPOSED, bottom), EDGE):
                 for column in range(left, min(left + TRANSPOSED, even), EDGE):
                     here, there = source + 4 * (column * rows + row), target + 2 * (row * columns + column)
-                    turn_narrow(here, 4 * rows, there, 2 * columns)
+                    transpose_narrow(here, 4 * rows, there, 2 * columns)
     for row in range(first, last):
         for column in range(even if row < bottom else 0, columns):
             rounded[row * columns + column] = _nearest_even(raws[column * rows + row])
@@ -137,7 +137,7 @@ def narrow_transposed(first, last, source, target, rows, columns):
 
 @njit(cache=True, nogil=True)
 def pack_blocks(source, target, bits, precise):
-    """Rows of values quantised in blocks as the packer does; `bits` of mantissa stay, 7 or 3."""
+    """Rows quantised to block floats, as by the packer; `bits` of the mantissa: 7 or 3."""
     rows, width = source.shape
     target_bits = target.view(np.int32)
     top = 1 << (bits - 1)

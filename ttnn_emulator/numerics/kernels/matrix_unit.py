@@ -10,7 +10,7 @@ from ttnn_emulator.numerics.kernels.exact_matmul import ALL_IN_L1, KEEP, RELOAD,
 
 @njit(cache=True)
 def _shift_right(mantissa, amount, down):
-    """Shift and round half up; of a negative term half down, because it is rounded in two's complement."""
+    """Shift and round half up; for a negative term half down, since the chip rounds in two's complement."""
     if amount <= 0:
         return mantissa
     if amount >= 31:
@@ -50,7 +50,7 @@ def _accumulate(sign0, exp0, man0, sign1, exp1, man1, sign, exp, man, fp32_acc):
         return 0, 0, 0
     shift = 23 - _leading_bit(man)
     if sign == 1 and man == 1:
-        shift -= 27  # the chip counts the leading signs of -1 wrongly
+        shift -= 27  # the chip miscounts the leading sign bits of -1
     exp = top - shift
     keep = 0 if fp32_acc else 16
     shift -= keep
@@ -79,7 +79,7 @@ def _add_in_l1(a, b, fp32_acc):
 
 @njit(cache=True)
 def _sum_of_eight(b_sign, b_exp, b_man, a_sign, a_exp, a_man, start, phase, bias):
-    """Eight products aligned to their largest exponent, each rounded half up, and added: sign, exponent, mantissa."""
+    """The sum of eight products, aligned to their largest exponent and rounded half up: sign, exponent, mantissa."""
     top = -20000
     for i in range(start, start + 8):
         top = max(top, b_exp[i] + a_exp[i])
@@ -99,7 +99,7 @@ def _sum_of_eight(b_sign, b_exp, b_man, a_sign, a_exp, a_man, start, phase, bias
 
 @njit(cache=True, nogil=True)
 def multiply(first, last, b_sign, b_exp, b_man, a_sign, a_exp, a_man, result, phases, fp32_acc, block, mode):
-    """Rows `first` to `last` times columns of any exponents.
+    """Rows `first` to `last` times all columns, for any exponents.
 
     The arguments from `result` on are those of `exact_matmul.multiply`.
     """

@@ -1,6 +1,6 @@
 """Compiled loops of softmax and norms for tensors too large for bit-exact emulation; see `programs.normalization`.
 
-They round where the card's kernels round, and leave the rest to float32. Each takes a range of rows.
+They round where the chip's kernels round and compute the rest in float32. Each processes a range of rows.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from ttnn_emulator.numerics.kernels.rows import (
     total,
 )
 
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_exp.h, exp_init
 SLOPE = np.float32(369.329925537109375)  # 2⁸ ÷ ln 2 …
-OFFSET = np.float32(32500.818359375 + 0.5)  # … and 127 × 2⁸ less what makes the error small, plus a half to round
+OFFSET = np.float32(32500.818359375 + 0.5)  # … 127 × 2⁸ - 11.2, which reduces the error, plus ½ to round
 LEAST = np.float32(-88.5)
 
 
 @njit(cache=True, nogil=True)
 def _round_all(line, wide):
-    """Values on their way through an intermediate buffer."""
+    """Round values as in an intermediate buffer."""
     if wide:
         for i in range(line.size):
             line[i] = cut(line[i])
@@ -67,7 +68,7 @@ def softmax_rows(first, last, x, out, stable, to_bf16):
 def accurate_softmax_rows(first, last, x, out, to_bf16):
     """softmax in float32, rounded at the end to nearest even.
 
-    A row of nothing but -inf is even throughout, as on the chip; one with an infinite or no largest number is NaN.
+    A row of only -inf is uniform, as on the chip; a row whose maximum is +inf or NaN is NaN.
     """
     for row in range(first, last):
         line = out[row]
@@ -97,7 +98,7 @@ def sum_rows(first, last, x, out):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def norm_rows(first, last, x, residual, weight, bias, out, epsilon, centred, wide, to_bf16):
-    """A norm of rows, to which `residual` is added before; that, `weight` and `bias` may be empty."""
+    """The norm of rows, after adding `residual`; `residual`, `weight` and `bias` may be empty."""
     width = x.shape[1]
     share = float32(1.0 / width)
     squares = np.empty(width, np.float32)

@@ -1,8 +1,8 @@
 """Compiled loops that pack operands of a product into panels, as `register_tiles.products` reads them.
 
-A panel holds some lines of an operand, rows of the left one or columns of the right one, in the order of the inner
-dimension: a word of each line, then the next word of each. 16-bit values are widened while packing, or packed in
-pairs if the processor multiplies pairs, at no extra cost.
+A panel interleaves some lines of an operand, rows of the left or columns of the right one, along the inner dimension:
+the first word of each line, then the second word of each. 16-bit values are widened while packing, or packed in pairs
+if the processor multiplies pairs, at no extra cost.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from ttnn_emulator.numerics.kernels.register_tiles.products import (
 )
 from ttnn_emulator.numerics.native.addresses import halves, words
 
-WIDE, NARROW = 0, 16  # how far a stored value is shifted to become the bits of a float32
+WIDE, NARROW = 0, 16  # left shift that turns a stored value into float32 bits
 
 
 @njit(cache=True, nogil=True, inline="always")
 def length_of(count, pairs):
-    """Words of a line in a panel."""
-    held = (count + 1) // 2 if pairs else count
-    return -(-held // UNROLLED) * UNROLLED
+    """Words per line of a panel."""
+    filled = (count + 1) // 2 if pairs else count
+    return -(-filled // UNROLLED) * UNROLLED
 
 
 @njit(cache=True, nogil=True)
 def pack(address, shift, mask, pairs, outer, inner, strides, first, count, target, group, step):
-    """`count` of the inner dimension from `first[1]` on of lines from `first[0]` on, in panels of `group` lines.
+    """Pack lines from `first[0]` on, `count` values each from `first[1]` on, in panels of `group` lines.
 
-    address  of the operand, which has `outer` lines of `inner` values with these strides
-    mask     the bits that are seen of a value; of pairs, none of the lower half
-    target   gets the panels, `step` words apart; lines that are missing to the last one are zero
+    address  of the operand, with `outer` lines of `inner` values
+    mask     bits kept of a value; for pairs, only of the upper half
+    target   receives the panels, `step` words apart; missing lines of the last panel are zero
     """
     room = (outer - 1) * strides[0] + (inner - 1) * strides[1] + 1
     if shift == int32(NARROW):
@@ -64,11 +64,11 @@ def _pack(source, shift, mask, pairs, outer, strides, first, count, target, grou
 
 @njit(cache=True, nogil=True)
 def _pack_side_by_side(source, shift, mask, pairs, base, stride, count, target, panels, step):
-    """All panels are walked along at once, since memory is read fastest in its order."""
+    """Pack all panels at once, so that memory is read sequentially."""
     narrow = shift == int32(NARROW)
     size = 2 if narrow else 4
-    held = (count + 1) // 2 if pairs else count
-    for k in range(held):
+    filled = (count + 1) // 2 if pairs else count
+    for k in range(filled):
         at = target.ctypes.data + 4 * k * COLUMNS
         line = source.ctypes.data + size * (base + (2 * k if pairs else k) * stride)
         if pairs:
@@ -90,14 +90,14 @@ def _pack_side_by_side(source, shift, mask, pairs, base, stride, count, target, 
                 move_wide(line + size * panel * COLUMNS, at + 4 * panel * step, mask)
     length = length_of(count, pairs)
     for panel in range(panels):
-        target[panel * step + held * COLUMNS : panel * step + length * COLUMNS] = 0
+        target[panel * step + filled * COLUMNS : panel * step + length * COLUMNS] = 0
 
 
 @njit(cache=True, nogil=True)
 def _pack_lines(source, shift, mask, pairs, strides, base, count, lines, group, target):
-    """One panel of lines that may lie far apart."""
-    held = (count + 1) // 2 if pairs else count
-    if lines < group or held * group < target.size:
+    """Pack one panel of lines with any stride."""
+    filled = (count + 1) // 2 if pairs else count
+    if lines < group or filled * group < target.size:
         target[:] = 0
     if pairs:
         for k in range(count // 2):
@@ -110,7 +110,7 @@ def _pack_lines(source, shift, mask, pairs, strides, base, count, lines, group, 
             at = base + (count - 1) * strides[1]
             for j in range(lines):
                 lower = (int32(source[at + j * strides[0]]) << shift) & mask
-                target[(held - 1) * group + j] = (lower >> int32(16)) & int32(0xFFFF)
+                target[(filled - 1) * group + j] = (lower >> int32(16)) & int32(0xFFFF)
     elif lines == group:
         for k in range(count):
             at = base + k * strides[1]

@@ -1,4 +1,4 @@
-"""Compiled loops of pools, over images whose channels lie side by side."""
+"""Compiled loops of pooling over channels-last images."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from numba import int32, njit
 
 from ttnn_emulator.numerics.native.addresses import words
 
-LEAST = -0x7F800001  # -infinity as `_ordered` has it
+LEAST = -0x7F800001  # `_ordered` of -infinity
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -16,14 +16,14 @@ def _ordered(raw):
 
 
 @njit(cache=True, nogil=True)
-def _raise_to(line, raws):
+def _update_maximum(line, raws):
     for i in range(line.size):
         line[i] = max(line[i], _ordered(raws[i]))
 
 
 @njit(cache=True, nogil=True)
-def _put_back(line):
-    """From the order to floats as the packer leaves them: NaN as infinity of its sign, denormals and -0 as +0."""
+def _packed(line):
+    """From ordered integers to packed floats: NaN as infinity of its sign, denormals and -0 as +0."""
     for i in range(line.size):
         raw = _ordered(line[i])
         size = min(int32(raw & int32(0x7FFFFFFF)), int32(0x7F800000))
@@ -32,10 +32,10 @@ def _put_back(line):
 
 @njit(cache=True, nogil=True)
 def largest(first, last, source, target, size, out, window, channels):
-    """Windows of output rows `first` to `last`, rows of all images counted one after the other.
+    """Maximum pooling of output rows `first` to `last`, counted over all images.
 
-    size    of an image, and `out` that of what comes out: rows, columns
-    window  its size, the distance of its taps, its steps, and how far the first begins above and left of the image
+    size    rows and columns of an image; `out`: of an output
+    window  kernel size, dilation, stride and padding (top, left)
     """
     (height, width), (out_height, out_width) = size, out
     (high, wide), (apart_y, apart_x), (step_y, step_x), (above, beside) = window
@@ -48,5 +48,5 @@ def largest(first, last, source, target, size, out, window, channels):
             for y in range(top, top + high * apart_y, apart_y):
                 for x in range(left, left + wide * apart_x, apart_x):
                     if 0 <= y < height and 0 <= x < width:
-                        _raise_to(line, words(source + 4 * ((image + y) * width + x) * channels, channels))
-            _put_back(line)
+                        _update_maximum(line, words(source + 4 * ((image + y) * width + x) * channels, channels))
+            _packed(line)

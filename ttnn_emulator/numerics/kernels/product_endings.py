@@ -1,7 +1,7 @@
-"""What becomes of sums of products and convolutions: bias, the packer's rounding, and a rectifier.
+"""The last steps of products and convolutions: bias, the packer's rounding, and relu.
 
-A rectifier and rounding can change places, as long as what the rectifier caps at is a bfloat16: both keep the order of
-values. So both are done at once, while a sum still is in the cache.
+relu and rounding commute if the cap of the relu is a bfloat16, since both are monotonic. So both are done in one pass,
+while the sums are in the cache.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from ttnn_emulator.numerics.native.worker_threads import cut, share
 if TYPE_CHECKING:
     from ttnn_emulator.numerics.functions.apply import Activation
 
-# What becomes of a sum: it stays, it is rounded to bfloat16, or that is also rectified. In the last case the number is
-# the bits of the largest value that is left, here infinity.
+# Endings: a sum is unchanged, rounded to bfloat16, or also rectified. In the last case the ending is the bit pattern of
+# the cap, here infinity.
 AS_IT_IS, ROUNDED, RELU = 0, 1, 0x7F800000
-ONE_WORKER = 1 << 20  # elements below which threads cost more than they save
+ONE_WORKER = 1 << 20  # elements below which more threads do not pay off
 
 
 def ending_of(activation: Activation | None) -> int | None:
-    """How a sum becomes a bfloat16 after an activation; None if that is no matter of rounding and capping."""
+    """The ending of a bfloat16 result with this activation; None if it is more than rounding and capping."""
     if activation is None:
         return ROUNDED
     if activation.name == "relu":
@@ -38,7 +38,7 @@ def ending_of(activation: Activation | None) -> int | None:
 
 @njit(cache=True, nogil=True, inline="always")
 def rounded_bits(raw):
-    """float32 bits to bfloat16, half away from zero; NaN to infinity, denormals and -0 to +0."""
+    """float32 bits rounded to bfloat16, half away from zero; NaN becomes infinity, denormals and -0 become +0."""
     size = min(int32(raw & int32(0x7FFFFFFF)), int32(0x7F800000))
     size = min(int32(int32(size + int32(0x8000)) & int32(-0x10000)), int32(0x7F800000))
     return int32(size | int32(raw & int32(-0x80000000))) if size >= int32(0x00800000) else int32(0)
@@ -46,14 +46,14 @@ def rounded_bits(raw):
 
 @njit(cache=True, nogil=True)
 def round_at(source, target, count, ending):
-    """Sums as the packer leaves them in bfloat16, by address."""
+    """Sums rounded to bfloat16 as by the packer, by address."""
     raws, rounded = words(source, count), words(target, count)
     if ending == ROUNDED:
         for i in range(count):
             rounded[i] = rounded_bits(raws[i])
     else:
         cap = int32(ending)
-        least = int32(0) if ending == RELU else int32(0x00800000)  # the vector unit caps, and drops denormals before
+        least = int32(0) if ending == RELU else int32(0x00800000)  # the vector unit flushes denormals, then caps
         for i in range(count):
             rounded[i] = min(rounded_bits(raws[i] if raws[i] >= least else int32(0)), cap)
 
@@ -75,7 +75,7 @@ def _end(line, bits, bias, ending, table):
 def end_rows(first, last, target, columns, start, end, bias, ending, table):
     """Columns `start` to `end` of some rows of sums, by address.
 
-    table  a function of what is rounded, by its upper half; or none
+    table  lookup table of a function, indexed by the upper half of the rounded sum; may be empty
     """
     part = bias[start:end] if bias.size else bias
     for row in range(first, last):
@@ -84,7 +84,7 @@ def end_rows(first, last, target, columns, start, end, bias, ending, table):
 
 
 def round_in_place(sums: torch.Tensor, ending: int = ROUNDED) -> torch.Tensor:
-    """Float32 values rounded to bfloat16, half away from zero, and flushed as the packer does."""
+    """float32 values rounded to bfloat16, half away from zero, and flushed, as by the packer."""
     place = address_of(sums)
     share(round_at, [(place + 4 * a, place + 4 * a, b - a, ending) for a, b in cut(sums.numel(), ONE_WORKER)])
     return sums

@@ -1,9 +1,8 @@
-"""Compiled loops of large matrix products in float32, on operands that may be held in 16 bits.
+"""Compiled loops of large float32 matrix products, on operands that may be stored in 16 bits.
 
-Operands are packed into panels that stay in the caches, so a float32 copy of a large weight never exists.
-`register_tiles.products` multiplies panels; each tile of the result gets its bias, its rounding and its activation
-while it still is in the cache. Where the processor multiplies pairs of bfloat16, and both operands are such, panels
-hold `pairs`.
+Operands are packed into panels that fit the caches, so a large weight is never copied to float32 as a whole.
+`register_tiles.products` multiplies panels; bias, rounding and activation are applied to each tile of the result while
+it is in the cache. If both operands are bfloat16 and the processor multiplies pairs of them, panels consist of `pairs`.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from ttnn_emulator.numerics.kernels.register_tiles.products import COLUMNS, ROWS
 from ttnn_emulator.numerics.native.addresses import floats, longs, words
 from ttnn_emulator.numerics.native.torch_threads import Loop, next_piece, own_number
 
-INNER = 8192 // COLUMNS  # words of the inner dimension at a time: a right panel then fills the first-level cache
-PANELS = 16  # panels of the left operand at a time: half of the second-level cache
+INNER = 8192 // COLUMNS  # words of the inner dimension at a time: a right panel fills the L1 cache
+PANELS = 16  # panels of the left operand at a time: half of the L2 cache
 
 
 @njit(cache=True, nogil=True, inline="always")
 def step_of(pairs):
-    """How much of the inner dimension is taken at a time."""
+    """Values of the inner dimension processed at a time."""
     return 2 * INNER if pairs else INNER
 
 
@@ -42,7 +41,7 @@ def pack_left(address, shift, mask, pairs, rows, inner, row_stride, inner_stride
 
 @njit(cache=True, nogil=True, inline="always")
 def room_for_right(columns, inner, pairs):
-    """Words that `multiply_block` packs of the right operand. Panels are set apart, or they share cache lines."""
+    """Words of the right operand that `multiply_block` packs. Panels are padded to avoid cache conflicts."""
     return -(-columns // COLUMNS) * (min(length_of(inner, pairs), INNER) + 1) * COLUMNS
 
 
@@ -53,7 +52,7 @@ def multiply_block(
 ):  # fmt: skip
     """All rows times columns `block[0]` to `block[1]` of the right operand; `left` is packed, `target` [rows, columns].
 
-    scratch  `room_for_right` words that nobody else uses meanwhile
+    scratch  `room_for_right` words for this call alone
     """
     start, end = block
     panels = -(-rows // ROWS)
@@ -88,7 +87,7 @@ def multiply_block(
 
 @njit(cache=True, nogil=True, inline="always")
 def multiply_panels(pairs, length, left, right, target, stride, add):
-    """A tile of the result, or what is added to it, of one panel each."""
+    """A tile of the result: the product of two panels, or with `add`, the old tile plus the product."""
     if pairs:
         multiply_tile_of_pairs(length, left, right, target, stride, add)
     else:
@@ -105,7 +104,7 @@ def _move_corner(corner, target, stride, rows, columns, add):
 
 @njit(cache=True, nogil=True)
 def multiply_batches(first, last, left, right, target, pairs, sizes, steps, strides, shifts, masks, ending):
-    """Whole matrices `first` to `last` of a batch.
+    """Products `first` to `last` of a batch.
 
     sizes    rows, inner, columns
     steps    bytes from one matrix to the next: left, right, target
@@ -125,46 +124,46 @@ def multiply_batches(first, last, left, right, target, pairs, sizes, steps, stri
         )  # fmt: skip
 
 
-# -- whole products, by a team ----------------------------------------------------------------------------------------
+# -- products on several threads--------------------------------------------------------------------------------------
 
 
 @Loop
 def pack_left_pieces(task):
-    """`pack_left` of some panels after some others, until all are done.
+    """`pack_left` of pieces of panels until none is left.
 
-    The task goes on with: panels of a piece and in all; the operand, its shift, mask, whether it is packed in pairs,
-    rows, inner dimension and their strides; and where panels are put.
+    Arguments in the task: panels per piece and in total; the operand, its shift, mask, whether it is packed in pairs,
+    rows, inner dimension and their strides; the address of the panels.
     """
-    given = longs(task, 14)
+    fields = longs(task, 14)
     while True:
         piece = next_piece(task)
-        if piece >= given[1]:
+        if piece >= fields[1]:
             break
-        first, last = piece * given[3], min((piece + 1) * given[3], given[4])
+        first, last = piece * fields[3], min((piece + 1) * fields[3], fields[4])
         pack_left(
-            given[5], int32(given[6]), int32(given[7]), given[8] != 0, given[9], given[10], given[11], given[12], first,
-            last, given[13],
+            fields[5], int32(fields[6]), int32(fields[7]), fields[8] != 0, fields[9], fields[10], fields[11],
+            fields[12], first, last, fields[13],
         )  # fmt: skip
 
 
 @Loop
 def multiply_pieces(task):
-    """`multiply_block` of some columns after some others, until all are done.
+    """`multiply_block` of pieces of columns until none is left.
 
-    The task goes on with: columns of a piece; the packed left operand, whether in pairs, its rows and inner dimension;
-    the right one, its shift, mask, columns and the strides of both dimensions; the target, how it ends, address
-    and size of bias and table; memory to pack the right operand into, and how much of it each thread takes.
+    Arguments in the task: columns per piece; the packed left operand, whether in pairs, its rows and inner dimension;
+    the right operand, its shift, mask, columns and both strides; the target, ending, addresses and sizes of bias and
+    table; the scratch memory for the packed right operand, and its size per thread.
     """
-    given = longs(task, 22)
-    step, columns = given[3], given[11]
-    bias, table = floats(given[16], given[17]), floats(given[18], given[19])
-    scratch = given[20] + own_number(task) * given[21]
+    fields = longs(task, 22)
+    step, columns = fields[3], fields[11]
+    bias, table = floats(fields[16], fields[17]), floats(fields[18], fields[19])
+    scratch = fields[20] + own_number(task) * fields[21]
     while True:
         piece = next_piece(task)
-        if piece >= given[1]:
+        if piece >= fields[1]:
             break
         block = piece * step, min((piece + 1) * step, columns)
         multiply_block(
-            scratch, given[4], given[5] != 0, given[6], given[7], given[8], int32(given[9]), int32(given[10]), columns,
-            given[12], given[13], block, given[14], bias, given[15], table,
+            scratch, fields[4], fields[5] != 0, fields[6], fields[7], fields[8], int32(fields[9]), int32(fields[10]),
+            columns, fields[12], fields[13], block, fields[14], bias, fields[15], table,
         )  # fmt: skip

@@ -19,26 +19,26 @@ def _ordered(raw):
 
 @njit(cache=True, nogil=True)
 def largest_of_rows(source, target, rows, width):
-    """The largest of each row of float32 values, by address; NaNs lie beyond the infinity of their sign."""
-    found = words(target, rows)
+    """The largest of each row of float32 values, by address; NaNs are beyond the infinity of their sign."""
+    out = words(target, rows)
     for row in range(rows):
         raws = words(source + 4 * row * width, width)
         most = int32(-0x80000000)
         for i in range(width):
             most = max(most, _ordered(raws[i]))
-        found[row] = _ordered(most)
+        out[row] = _ordered(most)
 
 
 @njit(cache=True, nogil=True)
 def smallest_of_rows(source, target, rows, width):
-    """The smallest, likewise."""
-    found = words(target, rows)
+    """The smallest of each row, likewise."""
+    out = words(target, rows)
     for row in range(rows):
         raws = words(source + 4 * row * width, width)
         least = int32(0x7FFFFFFF)
         for i in range(width):
             least = min(least, _ordered(raws[i]))
-        found[row] = _ordered(least)
+        out[row] = _ordered(least)
 
 
 @njit(cache=True)
@@ -55,10 +55,10 @@ def _encode(sign, exponent, mantissa):
 
 @njit(cache=True, nogil=True)
 def pool_columns(first, last, b_sign, b_exp, b_man, a_sign, a_exp, a_man, result, phases, fp32_acc):
-    """Sums of columns (GAPOOL): the scaler row in source B times faces of 16 rows in source A, all phases a face.
+    """Sums of columns (GAPOOL): the scaler row in source B times faces of 16 rows in source A, all phases per face.
 
-    `a_*` are [columns, rows], rows a multiple of 16; `b_*` hold one scaler a row of the face; `result` holds what the
-    destination registers start from and receives what they end with. Columns `first` to `last` are done.
+    `a_*` are [columns, rows], rows a multiple of 16; `b_*` have one scaler per row of the face; `result` is the initial
+    destination and receives the final one. Columns `first` to `last` are computed.
     """
     for column in range(first, last):
         sign, exp, man = _fields(np.int64(result[column]))
@@ -75,9 +75,9 @@ def pool_columns(first, last, b_sign, b_exp, b_man, a_sign, a_exp, a_man, result
 
 @njit(cache=True, nogil=True)
 def pool_rows(first, last, b_sign, b_exp, b_man, a_sign, a_exp, a_man, result, phases, fp32_acc):
-    """Sums of rows (MVMUL): rows of source B times a column of scalers in source A, all of a tile's faces a phase.
+    """Sums of rows (MVMUL): rows of source B times a column of scalers in source A, all faces of a tile per phase.
 
-    `b_*` are [rows, inner], inner a multiple of 32; `a_*` hold one scaler a column of the tile.
+    `b_*` are [rows, inner], inner a multiple of 32; `a_*` have one scaler per column of the tile.
     """
     for row in range(first, last):
         sign, exp, man = _fields(np.int64(result[row]))
@@ -116,7 +116,7 @@ def _added(a, b, dst, fp32_acc):
 
 @njit(cache=True, nogil=True)
 def _multiplied(a, b, dst, phases, fp32_acc):
-    """ELWMUL: the product of pieces of two 11-bit mantissas, added to the destination phase by phase."""
+    """ELWMUL: products of parts of two 11-bit mantissas, added to the destination in fidelity phases."""
     a, b = np.int64(a >> 13), np.int64(b >> 13)
     sign, exp, man = _fields(np.int64(dst))
     zero = np.int64(0)
@@ -139,13 +139,13 @@ def add_bits(a, b, dst, fp32_acc):
 
 @njit(cache=True, nogil=True)
 def add_all(first, last, a, b, flip, starts, fp32_acc, out):
-    """a + b for places `first` to `last`; `flip` is the sign bit to subtract. `starts` may be empty."""
+    """a + b for elements `first` to `last`; `flip`: the sign bit for a - b. `starts` may be empty."""
     for i in range(first, last):
         out[i] = _added(a[i], b[i] ^ flip, starts[i] if starts.size else uint32(0), fp32_acc)
 
 
 @njit(cache=True, nogil=True)
 def multiply_all(first, last, a, b, phases, fp32_acc, out):
-    """a × b for places `first` to `last`."""
+    """a × b for elements `first` to `last`."""
     for i in range(first, last):
         out[i] = _multiplied(a[i], b[i], uint32(0), phases, fp32_acc)

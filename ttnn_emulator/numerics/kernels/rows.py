@@ -1,7 +1,7 @@
-"""Compiled steps over one row that softmax, norms and attention share: sums, the largest, exponentials, roundings.
+"""Compiled steps on one row for softmax, norms and attention: sums, maxima, exponentials, rounding.
 
-Each is a loop of its own that the compiler makes vector instructions of. Only sums may be reordered; where rounding is
-done by arithmetic that must not happen.
+Each is a separate loop, so that the compiler vectorises it. Only sums may be reordered: reordering would break rounding
+by arithmetic.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ REORDERED = {"reassoc", "nsz", "contract"}
 
 LOG2_E = np.float32(1.4426950408889634)
 LN2_HIGH, LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
-# exp(r) = 1 + r + r² × polynomial for |r| ≤ ln 2 ÷ 2, within a unit of the last place.
+# exp(r) = 1 + r + r² × polynomial for |r| ≤ ln 2 ÷ 2, within one unit in the last place (Cephes, expf).
 C0, C1, C2 = np.float32(1.9875691500e-4), np.float32(1.3981999507e-3), np.float32(8.3334519073e-3)
 C3, C4, C5 = np.float32(4.1665795894e-2), np.float32(1.6666665459e-1), np.float32(5.0000001201e-1)
-LEAST, MOST = np.float32(-87.336), np.float32(88.7)  # arguments beyond which float32 has no normal number
+LEAST, MOST = np.float32(-87.336), np.float32(88.7)  # arguments beyond which the result is not a normal float32
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -31,7 +31,7 @@ def float_of(bits):
 
 @njit(cache=True, nogil=True, inline="always")
 def rounded(value):
-    """Half away from zero to bfloat16; what is too small becomes zero."""
+    """Rounded to bfloat16, half away from zero; denormals become zero."""
     bits = int32(int32(bits_of(value) + int32(0x8000)) & int32(-0x10000))
     return float32(0.0) if bits & int32(0x7F800000) == int32(0) else float_of(bits)
 
@@ -45,26 +45,26 @@ def rounded_even(value):
 
 @njit(cache=True, nogil=True, inline="always")
 def cut(value):
-    """The 11 bits that a source register holds."""
+    """Truncated to the 11 bits of a source register."""
     return float_of(bits_of(value) & int32(-0x2000))
 
 
 @njit(cache=True, nogil=True, fastmath=REORDERED)
 def total(line):
-    found = float32(0.0)
+    result = float32(0.0)
     for i in range(line.size):
-        found += line[i]
-    return found
+        result += line[i]
+    return result
 
 
 @njit(cache=True, nogil=True)
 def largest(line):
-    """By the order of bit patterns, which compares as fast as integers; a NaN is larger than all."""
-    found = int32(-0x80000000)
+    """The maximum, compared by bit patterns as integers, which is fast; NaN is larger than all."""
+    most = int32(-0x80000000)
     for i in range(line.size):
         raw = bits_of(line[i])
-        found = max(found, int32(raw ^ ((raw >> int32(31)) & int32(0x7FFFFFFF))))
-    return float_of(found ^ ((found >> int32(31)) & int32(0x7FFFFFFF)))
+        most = max(most, int32(raw ^ ((raw >> int32(31)) & int32(0x7FFFFFFF))))
+    return float_of(most ^ ((most >> int32(31)) & int32(0x7FFFFFFF)))
 
 
 @njit(cache=True, nogil=True)

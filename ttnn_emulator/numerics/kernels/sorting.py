@@ -1,6 +1,6 @@
-"""Loops that run the sorting networks over rows of numbers that hold a key in the upper half and an index in the lower.
+"""Loops that run the sorting networks over rows of int64 with a key in the upper half and an index in the lower.
 
-Only the keys are compared, so equal ones end up where the network puts them. See `sorting_network` for the networks.
+Only keys are compared, so the network determines the order of equal ones. `sorting_network` defines the networks.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ BLOCK = 64
 TILE = 32
 MAX, MIN = 0, 1
 
-# Keys between which a float lies that memory keeps as it is; see `flush`.
+# Range of keys that packing does not change; see `flush`.
 LEAST_NORMAL, INFINITY = 0x00800000, 0x7F800000
 
 
 @njit(cache=True, nogil=True)
 def _step(row, first, second, kind):
-    """One compare-and-swap of two places."""
+    """One compare-and-swap."""
     a, b = row[first], row[second]
     exchange = ((a >> 32) < (b >> 32)) == (kind == 0)
     row[first] = b if exchange else a
@@ -27,7 +27,7 @@ def _step(row, first, second, kind):
 
 @njit(cache=True, nogil=True)
 def run(row, steps, places, scratch):
-    """A network over 64 places; at the end every value goes where the network's stores put it."""
+    """Run a network over 64 values, then permute them as the network's stores do."""
     scratch[:] = row
     for number in range(steps.shape[0]):
         _step(scratch, steps[number, 0], steps[number, 1], steps[number, 2])
@@ -37,7 +37,7 @@ def run(row, steps, places, scratch):
 
 @njit(cache=True, nogil=True)
 def flush(row):
-    """What a pass through memory does to 16-bit floats: NaN as infinity, denormals and -0 as 0."""
+    """Pack 16-bit floats: NaN becomes infinity, denormals and -0 become 0."""
     for place in range(row.size):
         key = min(max(row[place] >> 32, ~INFINITY), INFINITY)
         key = 0 if ~LEAST_NORMAL < key < LEAST_NORMAL else key
@@ -46,7 +46,7 @@ def flush(row):
 
 @njit(cache=True, nogil=True)
 def sort_rows(rows, descending, flushes, networks):
-    """All rows in order, by merging blocks of two tiles; their length is a power of two of at least 64."""
+    """Sort all rows by merging blocks of two tiles; their length is a power of two, at least 64."""
     scratch = np.empty(BLOCK, np.int64)
     for number in range(rows.shape[0]):
         _sort_row(rows[number], descending, flushes, networks, scratch)
@@ -74,14 +74,14 @@ def _sort_row(row, descending, flushes, networks, scratch):
                     run(row[left : left + BLOCK], steps, places, scratch)
                 else:
                     for place in range(TILE):
-                        # The larger goes left, then both are turned round if the run ascends: a tie changes sides.
+                        # The larger value goes left, then both are swapped if the run ascends: equal values swap.
                         _step(row, left + place, right + place, 1 if ascending else 0)
         stage += 1
 
 
 @njit(cache=True, nogil=True)
 def best_of_rows(rows, steps, places, best):
-    """As many tiles of every row in order as `best` holds, by inserting tile after tile into those kept."""
+    """The best values of every row, sorted, by inserting one tile after another; `best` has whole tiles."""
     tiles_kept = best.shape[1] // TILE
     scratch, pair = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
     kept = np.empty(TILE * (tiles_kept + 1), np.int64)
@@ -107,9 +107,9 @@ def best_of_rows(rows, steps, places, best):
 
 @njit(cache=True, nogil=True)
 def _merge_runs(row, k, level, runs, largest, order, networks, pair, scratch):
-    """One level of the tournament among runs of k: the better halves to the left, and those in order again.
+    """One level of the tournament among runs of k: the better half moves left and is sorted again.
 
-    Runs lie 2 ^ level runs apart. Gives back how many are left.
+    Runs are 2 ^ level runs apart. Returns the number of remaining runs.
     """
     tiles = k // TILE
     for number in range(0, runs, 2):
@@ -145,10 +145,10 @@ def _merge_runs(row, k, level, runs, largest, order, networks, pair, scratch):
 
 @njit(cache=True, nogil=True)
 def best_of_long_rows(rows, k, split, largest, flushes, sorters, mergers, best):
-    """The k best of every row, 32 or 64: cores find those of `split` places each, one core the best of all."""
+    """The k best of every row, 32 or 64: each core selects from `split` columns, one core from their results."""
     cores = rows.shape[1] // split
     first = MAX if largest else MIN
-    scratch, pair, found = np.empty(BLOCK, np.int64), np.zeros(BLOCK, np.int64), np.empty(cores * k, np.int64)
+    scratch, pair, selected = np.empty(BLOCK, np.int64), np.zeros(BLOCK, np.int64), np.empty(cores * k, np.int64)
     for number in range(rows.shape[0]):
         for core in range(cores):
             part = rows[number, core * split : (core + 1) * split]
@@ -164,9 +164,9 @@ def best_of_long_rows(rows, k, split, largest, flushes, sorters, mergers, best):
             while (TILE << level) < split:
                 runs = _merge_runs(part, k, level, runs, largest, order, mergers, pair, scratch)
                 level += 1
-            found[core * k : (core + 1) * k] = part[:k]
+            selected[core * k : (core + 1) * k] = part[:k]
         runs, level = cores, 0
         while (TILE << level) < cores * k:
-            runs = _merge_runs(found, k, level, runs, largest, first, mergers, pair, scratch)
+            runs = _merge_runs(selected, k, level, runs, largest, first, mergers, pair, scratch)
             level += 1
-        best[number] = found[:k]
+        best[number] = selected[:k]

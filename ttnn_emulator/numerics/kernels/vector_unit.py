@@ -56,7 +56,7 @@ def multiply_add_bits(x, y, z):
         if rest >= 1 << step:
             rest >>= step
             place += step
-    up = place - 26  # the leading bit belongs at 26: 23 bits of mantissa and three below
+    up = place - 26  # the leading bit belongs at 26: 23 mantissa bits and three guard bits
     exp += up
     if exp >= 255:
         return np.uint32(nan) if nan else np.uint32((sign << 31) | 0x7F800000)

@@ -1,1 +1,1 @@
-"""Threads, pages and addresses under the compiled loops."""
+"""Threads, memory pages and addresses for the compiled loops."""

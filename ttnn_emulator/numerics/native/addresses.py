@@ -14,7 +14,7 @@ from numba.extending import intrinsic
 
 
 def address_of(values: torch.Tensor) -> int:
-    """The address of contiguous float32 values; anything else is refused, since a loop would read past its end."""
+    """The address of contiguous float32 values; anything else is rejected, since a loop would read past its end."""
     if values.dtype is not torch.float32 or not values.is_contiguous():
         raise TypeError(f"a loop needs contiguous float32 values, not {values.dtype} with strides {values.stride()}")
     return values.data_ptr()

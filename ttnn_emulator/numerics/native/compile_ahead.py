@@ -23,7 +23,7 @@ def _products(ttnn: Any, device: Any) -> None:
 
 
 def _others(ttnn: Any, device: Any) -> None:
-    """The left side of products, convolutions, sums of different shapes, and norms."""
+    """Packing of left operands, products of few rows, convolutions, broadcast sums and norms."""
     import torch
 
     from ttnn_emulator.numerics.kernels import few_row_products as few_rows

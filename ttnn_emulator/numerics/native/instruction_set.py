@@ -1,5 +1,5 @@
-"""The vector instructions that compiled loops may use: those that numba compiles for, which is this processor's all
-unless `NUMBA_CPU_NAME` and `NUMBA_CPU_FEATURES` say otherwise."""
+"""The vector instructions that compiled loops may use: those of numba's target, which is this processor unless
+`NUMBA_CPU_NAME` or `NUMBA_CPU_FEATURES` is set."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def has(*features: str) -> bool:
 
 @functools.cache
 def _features() -> frozenset[str]:
-    told = getattr(config, "CPU_FEATURES", None)
-    if told is None and getattr(config, "CPU_NAME", None) is None:
-        return frozenset(name for name, there in llvm.get_host_cpu_features().items() if there)
-    return frozenset(each[1:] for each in (told or "").split(",") if each.startswith("+"))
+    configured = getattr(config, "CPU_FEATURES", None)
+    if configured is None and getattr(config, "CPU_NAME", None) is None:
+        return frozenset(name for name, present in llvm.get_host_cpu_features().items() if present)
+    return frozenset(each[1:] for each in (configured or "").split(",") if each.startswith("+"))
 
 
-FLOATS = 16 if has("avx512f", "avx512vl") else 8  # of a vector
+FLOATS = 16 if has("avx512f", "avx512vl") else 8  # per vector register
 MULTIPLIES_FAST = has("avx2", "fma")
 MULTIPLIES_PAIRS = FLOATS == 16 and has("avx512bf16")  # dot products of bfloat16 pairs, accumulated in float32

@@ -1,6 +1,6 @@
 """Transparent huge pages for large tensors, where the system supports them.
 
-A product walks over rows of a weight that are pages apart: with 4 KiB pages, every step needs another TLB entry.
+A product reads rows of a weight that are pages apart: with 4 KiB pages, every row needs another TLB entry.
 """
 
 from __future__ import annotations

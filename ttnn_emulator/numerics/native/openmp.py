@@ -14,12 +14,12 @@ from typing import Any
 import torch
 
 _CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-_lost = False
+_forked = False
 
 
 def _after_fork() -> None:
-    global _lost
-    _lost = _lost or _entry.cache_info().currsize > 0
+    global _forked
+    _forked = _forked or _entry.cache_info().currsize > 0
 
 
 if hasattr(os, "register_at_fork"):
@@ -32,7 +32,7 @@ def parallel() -> Any:
     None if torch uses another OpenMP runtime, or if this process was forked after OpenMP was used: the runtime would
     wait for threads that exist only in the parent.
     """
-    return None if _lost else _entry()
+    return None if _forked else _entry()
 
 
 @functools.cache
@@ -42,8 +42,8 @@ def _entry() -> Any:
         with open("/proc/self/maps", encoding="utf-8") as file:
             loaded = {line.split(maxsplit=5)[-1].rstrip("\n") for line in file if "libgomp" in line}
         own = os.path.dirname(torch.__file__)
-        found = [path for path in loaded if path.startswith(own)] or list(loaded)
-        function = ctypes.CDLL(found[0]).GOMP_parallel if len(found) == 1 else None
+        candidates = [path for path in loaded if path.startswith(own)] or list(loaded)
+        function = ctypes.CDLL(candidates[0]).GOMP_parallel if len(candidates) == 1 else None
     except (OSError, AttributeError):
         return None
     if function is not None:

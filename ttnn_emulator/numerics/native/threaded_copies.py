@@ -1,6 +1,6 @@
 """Strided copies on the emulator's worker threads.
 
-torch's threads spin for a while after each of their loops and take cores from the compiled loops that follow. So copies
+torch's threads spin for a while after each parallel loop and compete with the compiled loops that follow. So copies
 between compiled loops do not wake them.
 """
 
@@ -15,8 +15,8 @@ import torch
 
 from ttnn_emulator.numerics.native.worker_threads import cut, share
 
-ALONE = 1 << 17  # elements that one thread copies before others are woken
-FEW = 1 << 15  # elements up to which torch wakes no threads
+ALONE = 1 << 17  # elements below which one thread copies alone
+FEW = 1 << 15  # elements up to which torch uses one thread
 
 
 def contiguous(values: torch.Tensor) -> torch.Tensor:
@@ -31,17 +31,17 @@ def copied(values: torch.Tensor) -> torch.Tensor:
     if not values.numel() or not values.ndim:
         return values.clone(memory_format=torch.contiguous_format)
     source = values.numpy()
-    made = np.empty(source.shape, source.dtype)
-    share(np.copyto, _pieces(made, source))
-    return torch.from_numpy(made)
+    out = np.empty(source.shape, source.dtype)
+    share(np.copyto, _pieces(out, source))
+    return torch.from_numpy(out)
 
 
 def copying(source: torch.Tensor) -> tuple[Callable[[], Any], torch.Tensor]:
     """A function that copies the current values, and the contiguous buffer that it fills."""
-    made = torch.empty(source.shape, dtype=source.dtype)
-    if not made.numel() or not made.ndim:
-        return functools.partial(made.copy_, source), made
-    return functools.partial(share, np.copyto, _pieces(_array(made), _array(source))), made
+    out = torch.empty(source.shape, dtype=source.dtype)
+    if not out.numel() or not out.ndim:
+        return functools.partial(out.copy_, source), out
+    return functools.partial(share, np.copyto, _pieces(_array(out), _array(source))), out
 
 
 def joined(parts: Sequence[torch.Tensor], dim: int) -> torch.Tensor:
@@ -52,8 +52,8 @@ def joined(parts: Sequence[torch.Tensor], dim: int) -> torch.Tensor:
         return torch.cat(list(parts), dim)
     shape = list(first.shape)
     shape[dim] = sum(part.shape[dim] for part in parts)
-    made = torch.empty(shape, dtype=first.dtype)
-    into, at = _array(made), 0
+    out = torch.empty(shape, dtype=first.dtype)
+    into, at = _array(out), 0
     pieces = []
     for part in parts:
         place = [slice(None)] * len(shape)
@@ -61,17 +61,17 @@ def joined(parts: Sequence[torch.Tensor], dim: int) -> torch.Tensor:
         at += part.shape[dim]
         pieces += _pieces(into[tuple(place)], _array(part))
     share(np.copyto, pieces)
-    return made
+    return out
 
 
 def _array(values: torch.Tensor) -> np.ndarray:
     return values.view(torch.int16).numpy() if values.dtype is torch.bfloat16 else values.numpy()
 
 
-def _pieces(made: np.ndarray, source: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+def _pieces(target: np.ndarray, source: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
     """A copy split into pieces for several threads."""
     axis = max(range(source.ndim), key=lambda each: (source.shape[each] > 1) * (source.ndim - each))
     rows = source.shape[axis]
     lead = (slice(None),) * axis
     parts = cut(rows, max(ALONE * rows // max(source.size, 1), 1))
-    return [(made[(*lead, slice(*part))], source[(*lead, slice(*part))]) for part in parts]
+    return [(target[(*lead, slice(*part))], source[(*lead, slice(*part))]) for part in parts]

@@ -51,10 +51,10 @@ class Loop:
 
 
 def calling(loop: Loop, pieces: int, arguments: Sequence[int]) -> Callable[[], None]:
-    """A function that has a team run `loop` on a task: numbers of 64 bits.
+    """A function that runs `loop` on a team of threads. Its task is an array of 64-bit integers.
 
-    They are the next piece, how many there are, how many threads have come, and the arguments. Each thread does pieces
-    until none is left.
+    They are the next piece, the number of pieces, the number of threads that have started, and the arguments. Each
+    thread processes pieces until none is left.
     """
     task = np.array([0, pieces, 0, *arguments], np.int64)
     address = task.ctypes.data
@@ -68,7 +68,7 @@ def calling(loop: Loop, pieces: int, arguments: Sequence[int]) -> Callable[[], N
 
 
 def _beginning(loop: Loop, pieces: int) -> Callable[[int], Any]:
-    """A function that runs a task by its address and waits for it."""
+    """A function that runs the task at an address and waits for it."""
     parallel = openmp.parallel()
     if pieces == 1 or size() == 1:
         return loop.ctypes
@@ -92,4 +92,4 @@ def _counting(place: int) -> Any:
 
 
 next_piece = _counting(0)
-own_number = _counting(2)  # of a thread, once in a task
+own_number = _counting(2)  # index of the calling thread; called once per task

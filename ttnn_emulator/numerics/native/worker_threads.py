@@ -1,4 +1,4 @@
-"""Worker threads for compiled loops: the caller and its helpers take pieces of work until none is left.
+"""Worker threads for compiled loops: the caller and its helpers process pieces of work until none is left.
 
 Pieces are scheduled dynamically, so a busy core delays the end by at most one piece. The helpers are torch's threads if
 available (`openmp`), else our own.

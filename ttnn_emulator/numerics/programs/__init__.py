@@ -1,1 +1,1 @@
-"""What the programs of each family of operations compute, with the units, formats and functions beside this."""
+"""The computations of each family of operations, built on `units`, `formats` and `functions`."""

@@ -1,1 +1,1 @@
-"""The units of a core: matrix unit, vector unit, and the core that drives them."""
+"""The units of a core: matrix unit, vector unit, packer, and the core that drives them."""

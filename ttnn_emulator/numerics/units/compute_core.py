@@ -83,10 +83,10 @@ class Core:
             return total if dest is None else total + dest
         a, b = of_one_shape(a, b)
         starts = np.empty(0, np.uint32) if dest is None else _bits(dest.expand(a.shape))
-        made = torch.empty(a.shape)
-        end = (_bits(a), _bits(b), flip, starts, self.wide, _bits(made))
-        share(add_all, [(*part, *end) for part in cut(made.numel(), numeric.ONE_WORKER)])
-        return made
+        out = torch.empty(a.shape)
+        end = (_bits(a), _bits(b), flip, starts, self.wide, _bits(out))
+        share(add_all, [(*part, *end) for part in cut(out.numel(), numeric.ONE_WORKER)])
+        return out
 
     def mul(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         return numeric.multiply(a, b, self.config, exact=self.exact)
@@ -114,10 +114,10 @@ class Core:
         """`add`, `sub` or `mul` of two destination registers."""
         if self.exact:
             left, right = (each.contiguous().numpy() for each in of_one_shape(a, b))
-            made = torch.from_numpy(np.asarray(getattr(vector_unit, name)(left, right)))
+            result = torch.from_numpy(np.asarray(getattr(vector_unit, name)(left, right)))
         else:
-            made = getattr(torch, name)(a, b)
-        return made if self.wide else round_bf16_nearest_even(made)
+            result = getattr(torch, name)(a, b)
+        return result if self.wide else round_bf16_nearest_even(result)
 
     def apply(self, name: str, dest: torch.Tensor, *params: float, approx: bool = False) -> torch.Tensor:
         return apply_function(name, dest, *params, approx=approx, fp32_dest=self.wide)

@@ -195,16 +195,16 @@ def _accumulate(
 
 def _in_threads(calls: list[tuple]) -> bool:
     """Run the parts on worker threads; whether all of them could be computed."""
-    found: list[bool] = []
-    share(lambda *call: found.append(exact_matmul.multiply(*call)), calls)
-    return all(found)
+    computed: list[bool] = []
+    share(lambda *call: computed.append(exact_matmul.multiply(*call)), calls)
+    return all(computed)
 
 
 def _accumulate_any_range(in0: torch.Tensor, in1: torch.Tensor, sums: np.ndarray, keep: np.int32, end: tuple) -> None:
     padding = -in0.shape[1] % TILE
-    held = [from_bits(bits_of(values) & int(keep)) for values in (in0, in1)]
-    left = torch.nn.functional.pad(held[0], (0, padding))
-    right = torch.nn.functional.pad(held[1], (0, 0, 0, padding))
+    in0, in1 = (from_bits(bits_of(values) & int(keep)) for values in (in0, in1))
+    left = torch.nn.functional.pad(in0, (0, padding))
+    right = torch.nn.functional.pad(in1, (0, 0, 0, padding))
     operands = (*_registers(left), *_registers(right.T), sums.view(np.uint32), *end)
     share(matrix_kernels.multiply, [(*part, *operands) for part in cut(left.shape[0], 1)])
 

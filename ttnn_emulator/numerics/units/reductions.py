@@ -137,10 +137,10 @@ def _sum(values: torch.Tensor, dim: int) -> torch.Tensor:
     if dim != -1 or not values.numel():
         return values.sum(dim)
     rows = values.contiguous().reshape(-1, values.shape[-1]).numpy()
-    made = torch.empty(values.shape[:-1])
-    end = rows, made.numpy().reshape(-1)
+    out = torch.empty(values.shape[:-1])
+    end = rows, out.numpy().reshape(-1)
     share(sum_rows, [(*part, *end) for part in cut(rows.shape[0], max(ALONE // rows.shape[1], 1))])
-    return made
+    return out
 
 
 def accumulate(values: torch.Tensor, dim: int, config: MathConfig) -> torch.Tensor:
@@ -178,10 +178,10 @@ def multiply(a: torch.Tensor, b: torch.Tensor, config: MathConfig, *, exact: boo
         return a * b if config.fp32_acc else round_bf16_nearest_even(a * b)
     left, right = of_one_shape(a, b)
     raw = [each.contiguous().view(torch.int32).numpy().view(np.uint32).reshape(-1) for each in (left, right)]
-    made = torch.empty(left.shape)
-    end = (*raw, PHASES[config.fidelity], config.fp32_acc, made.view(torch.int32).numpy().view(np.uint32).reshape(-1))
-    share(multiply_all, [(*part, *end) for part in cut(made.numel(), ONE_WORKER)])
-    return made
+    out = torch.empty(left.shape)
+    end = (*raw, PHASES[config.fidelity], config.fp32_acc, out.view(torch.int32).numpy().view(np.uint32).reshape(-1))
+    share(multiply_all, [(*part, *end) for part in cut(out.numel(), ONE_WORKER)])
+    return out
 
 
 # -- sums of the vector unit ------------------------------------------------------------------------------------------
@@ -244,24 +244,24 @@ def _ordered(values: torch.Tensor) -> torch.Tensor:
 
 
 def extreme(values: torch.Tensor, dim: int, *, largest: bool) -> torch.Tensor:
-    """The largest or smallest along `dim`; NaNs lie beyond the infinity of their sign."""
+    """The largest or smallest along `dim`; NaNs are beyond the infinity of their sign."""
     if values.dtype is torch.float32 and dim == -1 and 0 < values.numel() <= ALONE:
         source = values.contiguous()
-        find, made = _extremes_of_rows(source, largest)
-        find()
-        return made
-    found = values.amax(dim) if largest else values.amin(dim)
-    if found.is_floating_point() and not (found.isfinite() & (found != 0)).all():
+        run, out = _extremes_of_rows(source, largest)
+        run()
+        return out
+    result = values.amax(dim) if largest else values.amin(dim)
+    if result.is_floating_point() and not (result.isfinite() & (result != 0)).all():
         keys = _ordered(values)
         keys = keys.amax(dim) if largest else keys.amin(dim)
         return from_bits((keys ^ ((keys >> 31) & 0x7FFFFFFF)).contiguous())
-    return found
+    return result
 
 
 def _extremes_of_rows(values: torch.Tensor, largest: bool) -> tuple[Callable[[], Any], torch.Tensor]:
-    made = torch.empty(values.shape[:-1])
+    out = torch.empty(values.shape[:-1])
     loop = largest_of_rows if largest else smallest_of_rows
-    return functools.partial(loop, address_of(values), address_of(made), made.numel(), values.shape[-1]), made
+    return functools.partial(loop, address_of(values), address_of(out), out.numel(), values.shape[-1]), out
 
 
 # -- on memory that stays ---------------------------------------------------------------------------------------------
@@ -276,8 +276,8 @@ def adding_by_vector_unit(stages: Stages, values: torch.Tensor) -> torch.Tensor 
     """`vector_row_sums` on fixed buffers, where torch sums."""
     if exactly(values.numel() * 2 * PASS):
         return None
-    made = torch.empty(values.shape[:-1])
-    return stages.add(functools.partial(torch.sum, values, -1, out=made), made)
+    out = torch.empty(values.shape[:-1])
+    return stages.add(functools.partial(torch.sum, values, -1, out=out), out)
 
 
 def adding_rows(stages: Stages, values: torch.Tensor, scaler: float, config: MathConfig) -> torch.Tensor | None:
@@ -287,10 +287,10 @@ def adding_rows(stages: Stages, values: torch.Tensor, scaler: float, config: Mat
         return None
     if PHASES[config.fidelity] < 3:
         values = stages.masked(values, mantissa_mask(7))
-    made = torch.empty(values.shape[:-1])
+    out = torch.empty(values.shape[:-1])
     rows = values.reshape(-1, values.shape[-1]).numpy()
-    stages.add(functools.partial(sum_rows, 0, rows.shape[0], rows, made.numpy().reshape(-1)), made)
-    return stages.add(functools.partial(torch.mul, made, scaler, out=made), made)
+    stages.add(functools.partial(sum_rows, 0, rows.shape[0], rows, out.numpy().reshape(-1)), out)
+    return stages.add(functools.partial(torch.mul, out, scaler, out=out), out)
 
 
 # -- variance ---------------------------------------------------------------------------------------------------------

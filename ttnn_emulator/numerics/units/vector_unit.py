@@ -105,12 +105,12 @@ def magnitude(value: Float) -> Float:
 
 
 def is_negative(value: Float) -> np.ndarray:
-    """What `v_if (x < 0)` sees: the sign bit, so -0 and -NaN count as negative."""
+    """The condition `v_if (x < 0)`: the sign bit, so -0 and -NaN count as negative."""
     return bits(value) < 0
 
 
 def is_zero(value: Float) -> np.ndarray:
-    """What `v_if (x == 0)` sees: all bits zero, so -0 is not zero."""
+    """The condition `v_if (x == 0)`: all bits zero, so -0 is not zero."""
     return bits(value) == 0
 
 

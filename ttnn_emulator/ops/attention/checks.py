@@ -7,7 +7,7 @@ from typing import Any
 
 from ttnn_emulator.enums import BufferType, DataType, Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.tensors.shapes import div_up
 from ttnn_emulator.tensors.spec import Spec
 

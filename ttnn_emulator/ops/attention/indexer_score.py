@@ -10,7 +10,7 @@ import torch
 
 from ttnn_emulator.enums import DataType, Layout, MathFidelity
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.formats.carriers import truncate_bf16
 from ttnn_emulator.numerics.programs.attention.indexer_scores import Scorer

@@ -10,7 +10,7 @@ import torch
 
 from ttnn_emulator.enums import ALL_ENUMS, Arch, BufferType, DataType, Layout, MathFidelity
 from ttnn_emulator.errors import ChipFault, NotEmulated, require
-from ttnn_emulator.execution.dispatch import current_board, current_device
+from ttnn_emulator.execution.call_context import current_board, current_device
 from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.programs.attention.sparse import attend_chosen
 from ttnn_emulator.numerics.programs.attention.whole_sequences import Prefill, scale_or_default

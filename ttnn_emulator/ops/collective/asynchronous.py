@@ -9,7 +9,7 @@ import torch
 
 from ttnn_emulator.enums import BufferType, DataType, TensorMemoryLayout
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.execution.operation_table import Plan, composite, internal
 from ttnn_emulator.hardware.device import MeshDevice
 from ttnn_emulator.numerics.units.packer import pack

@@ -9,9 +9,10 @@ import torch
 
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.execution.dispatch import current_device
-from ttnn_emulator.hardware.device import MeshCoordinate, MeshDevice
+from ttnn_emulator.execution.call_context import current_device
+from ttnn_emulator.hardware.device import MeshDevice
 from ttnn_emulator.hardware.fabric import note_if_disabled
+from ttnn_emulator.hardware.mesh_coordinates import MeshCoordinate
 from ttnn_emulator.numerics.programs.elementwise.binary import Setting, prepare
 from ttnn_emulator.numerics.units.packer import pack
 

@@ -8,10 +8,10 @@ import torch
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, BufferType, Layout, TensorMemoryLayout
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.dispatch import current_board, current_device
+from ttnn_emulator.execution.call_context import current_board, current_device
 from ttnn_emulator.execution.operation_table import NO_PROGRAM, Plan, composite, internal, operation
 from ttnn_emulator.hardware import fabric
-from ttnn_emulator.hardware.device import MeshCoordinate
+from ttnn_emulator.hardware.mesh_coordinates import MeshCoordinate
 from ttnn_emulator.ops.collective.exchange import (
     LINKS,
     Carriers,

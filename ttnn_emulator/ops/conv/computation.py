@@ -236,6 +236,7 @@ def convolution_plan(
         narrow=True,
         wrap=_handed_back(size[1] if one_dimension else size, with_size, with_weights),
         stages=outcome.stages,
+        work=(outcome, math),
     )
 
 

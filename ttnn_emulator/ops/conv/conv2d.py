@@ -7,7 +7,7 @@ from typing import Any
 
 from ttnn_emulator.enums import DataType, MathFidelity
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.execution.operation_table import Plan, composite, operation
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.conv.blocks import Math, Problem, Settings

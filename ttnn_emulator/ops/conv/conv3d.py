@@ -12,7 +12,7 @@ from torch.nn.functional import pad
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout, MathFidelity
 from ttnn_emulator.errors import ChipFault, NotEmulated, require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, ttnn
 from ttnn_emulator.numerics.units.compute_core import Core
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig, matmul

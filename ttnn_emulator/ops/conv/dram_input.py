@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from ttnn_emulator.enums import BufferType, DataType, Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.dispatch import current_device
+from ttnn_emulator.execution.call_context import current_device
 from ttnn_emulator.execution.launch_memory import Stage
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.ops.conv import sharding
@@ -21,7 +21,7 @@ from ttnn_emulator.ops.conv.slicing import (
     output_slices,
     require_countable,
 )
-from ttnn_emulator.ops.conv.sliding_window import TILE, Pair, Sides
+from ttnn_emulator.ops.conv.sliding_window import TILE, Pair, Sides, Window
 from ttnn_emulator.ops.flows.memory import memory_flow
 from ttnn_emulator.ops.flows.reshape import reshape_flow
 from ttnn_emulator.ops.flows.value_flow import Flow
@@ -34,12 +34,14 @@ class Outcome:
     """A planned convolution: its result, the whole problem, and the run that computes it or its first slice.
 
     `stages` are the L1 allocations of an unsliced convolution; of a sliced one only the first slice's total is checked.
+    `slices` are the runs of a sliced convolution, each with the number of slices that are like it.
     """
 
     output: Spec
     run: Run
     problem: Problem
     stages: tuple[Stage, ...] = ()
+    slices: tuple[tuple[Run, int], ...] = ()
 
 
 class SlicedConvolution(Sliceable):
@@ -178,23 +180,26 @@ def plan_slices(
         run = plan_in_l1(flattened(x), weight, bias, op.slice_problem(start, end), inner, None, math)
         return Outcome(memory_flow(Flow(run.output), DRAM_MEMORY_CONFIG).spec, run, problem)
     first: Run | None = None
-    seen = set()
+    counts: dict[Window, int] = {}
+    runs: dict[Window, Run] = {}
     for start, end in output_slices(op, chosen):
         part = op.slice_problem(start, end)
-        if part.window in seen:
+        window = part.window
+        counts[window] = counts.get(window, 0) + 1
+        if window in runs:
             continue
-        seen.add(part.window)
         config = op.input_memory_config(start, end)
         piece = _piece(x.dtype, part, config)
         part = replace(part, layout=Layout.ROW_MAJOR, in_dtype=piece.dtype)
         if inner.shard_layout is None:
             inner = inner.with_(shard_layout=config.memory_layout)
-        run = plan_in_l1(piece, weight, bias, part, inner, None, math)
+        run = runs[window] = plan_in_l1(piece, weight, bias, part, inner, None, math)
         if first is None:
             first, weight, bias = run, run.weight, run.bias
     assert first is not None
     output = Spec.of((1, 1, problem.window.rows, problem.out_channels), problem.out_dtype, settings.output_layout)
-    return Outcome(output, first, problem)
+    slices = tuple([(run, counts[window]) for window, run in runs.items()])
+    return Outcome(output, first, problem, slices=slices)
 
 
 def _piece(dtype: DataType, part: Problem, config: MemoryConfig) -> Spec:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from ttnn_emulator.enums import BufferType, DataType, Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.dispatch import current_device, specs_only
+from ttnn_emulator.execution.call_context import current_device, specs_only
 from ttnn_emulator.execution.launch_memory import Free, Stage
 from ttnn_emulator.execution.operation_table import ttnn
 from ttnn_emulator.hardware.core_grid import CoreCoord, num_cores_to_corerangeset
@@ -45,6 +45,7 @@ class Run:
     fold          how the input was folded into channels, if it was
     product       the matmul that replaces the convolution, if any
     stages        L1 allocations and frees
+    placed        the input as the convolution reads it
     pixels_fit    the shard width equals the padded in_channels of the weights
     """
 
@@ -61,6 +62,7 @@ class Run:
     product: Product | None = None
     stages: tuple[Stage, ...] = ()
     pixels_fit: bool = True
+    placed: Placed | None = None
 
 
 @dataclass(frozen=True)
@@ -306,7 +308,9 @@ def plan_in_l1(
         stride=(1, 1) if transposed else stride,
     )
     weight, bias = prepared(weight, bias, preparation, settings, any_weight=transposed)
-    run = Run(placed.spec, weight, bias, preparation, problem, settings, placed.inputs, blocks, fold=fold)
+    run = Run(
+        placed.spec, weight, bias, preparation, problem, settings, placed.inputs, blocks, fold=fold, placed=placed
+    )
     if problem.as_matmul:
         product = plan_product(placed.spec, placed.inputs, blocks, problem, settings, weight, bias, math)
         run = replace(run, output=product.how.output, product=product, l1_bytes=product.how.l1_bytes)

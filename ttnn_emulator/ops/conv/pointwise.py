@@ -10,7 +10,7 @@ import torch
 from ttnn_emulator.api.config_types import UnaryWithParam
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.dispatch import current_device
+from ttnn_emulator.execution.call_context import current_device
 from ttnn_emulator.numerics.functions.apply import activation
 from ttnn_emulator.numerics.programs.convolution.convolution import finished
 from ttnn_emulator.numerics.programs.convolution.depthwise import added

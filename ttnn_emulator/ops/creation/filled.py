@@ -11,7 +11,7 @@ import torch
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.execution.operation_table import NO_PROGRAM, Plan, operation
 from ttnn_emulator.hardware.device import MeshDevice
 from ttnn_emulator.numerics.formats import carriers

@@ -14,7 +14,7 @@ import torch
 
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.dispatch import current_device
+from ttnn_emulator.execution.call_context import current_device
 from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.execution.random_generators import cores_of_users, seed_cores
 from ttnn_emulator.hardware.core_grid import CoreRangeSet
@@ -24,7 +24,7 @@ from ttnn_emulator.numerics.units import packer
 from ttnn_emulator.ops.data_movement.layout import layout_flow
 from ttnn_emulator.ops.data_movement.typecast import typecast_flow
 from ttnn_emulator.ops.flows.layout import untilize_flow
-from ttnn_emulator.ops.flows.value_flow import Flow
+from ttnn_emulator.ops.flows.value_flow import Flow, Program
 from ttnn_emulator.ops.support.common_checks import require_on_device, require_tile
 from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.tensors.spec import Spec
@@ -116,7 +116,7 @@ def rand(
     made_as = dtype if dtype in GENERATED else DataType.FLOAT32
     bounds = _inclusive_range(low, high, made_as)
     made = Spec.of(tuple(shape), made_as, Layout.TILE, memory_config or DRAM_MEMORY_CONFIG)
-    flow = Flow(made, moved=True)
+    flow = Flow(made, moved=True, programs=(Program("RandDeviceOperation", made, made),))
     if dtype is not made_as:
         flow = typecast_flow(flow, dtype)
     flow = layout_flow(flow, layout)
@@ -134,7 +134,7 @@ def _generated(flow: Flow, make: Any, program: Any = None) -> Plan:
 
     # The seed is a runtime argument and not part of the program hash.
     # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/rand/device/rand_program_factory.cpp, rand_seed_for_core
-    return Plan(flow.spec, compute, reads=(), program=program, is_seeded=True)
+    return Plan(flow.spec, compute, reads=(), program=program, is_seeded=True, work=flow.programs)
 
 
 @operation("ttnn.randn", ignores=("compute_kernel_config",))
@@ -152,7 +152,7 @@ def randn(
     require(dtype in GENERATED, f"only bfloat16 and float32 are made, not {dtype}")
     config = memory_config or DRAM_MEMORY_CONFIG
     made = Spec.of(tuple(shape), dtype, Layout.TILE, config)
-    flow = Flow(made, moved=True)
+    flow = Flow(made, moved=True, programs=(Program("RandnDeviceOperation", made, made),))
     if layout is Layout.ROW_MAJOR:
         flow = untilize_flow(flow, config)
 

@@ -51,7 +51,7 @@ def layout_flow(
             require(spec.shape == spec.padded_shape, "Tensor layout must be ROW_MAJOR for unpadding")
             return flow
         out = spec.with_(layout=layout, memory_config=DRAM_MEMORY_CONFIG)  # the device memory config is dropped
-        return flow.into(out)
+        return flow.into(out, by=None)
     config = memory_config or spec.memory_config
     for side in (spec.memory_config, config):
         if side.shard_spec is not None:

@@ -9,7 +9,7 @@ import torch
 
 from ttnn_emulator.enums import BufferType, DataType, TensorMemoryLayout
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.execution.operation_table import Plan, composite, operation
 from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRangeSet, num_cores_to_corerangeset
 from ttnn_emulator.numerics.formats.casts import repacked

@@ -9,7 +9,7 @@ import torch
 
 from ttnn_emulator.enums import BufferType, DataType, Layout, ShardOrientation
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation, ttnn
 from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRange, CoreRangeSet
 from ttnn_emulator.ops.support.derived_shards import BLOCK, HEIGHT, WIDTH

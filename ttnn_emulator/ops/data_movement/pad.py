@@ -10,7 +10,7 @@ import torch
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, BufferType, DataType, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, ttnn
 from ttnn_emulator.hardware.core_grid import CoreRangeSet
 from ttnn_emulator.numerics.formats.carriers import INTEGER_RANGE, round_bf16_nearest_even, upper_halves

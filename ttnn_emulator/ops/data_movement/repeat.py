@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout
 from ttnn_emulator.errors import require
@@ -37,7 +38,8 @@ def repeat(
     flow = repeat_flow(Flow(input_tensor), tuple(repeat_dims), memory_config, optional_output_tensor)
     if optional_output_tensor is None:
         return flow.plan("input_tensor")
-    return Flow(optional_output_tensor, flow.steps, True).plan("input_tensor", "optional_output_tensor")
+    written = replace(flow, spec=optional_output_tensor, moved=True, recast=False, l1_bytes=0)
+    return written.plan("input_tensor", "optional_output_tensor")
 
 
 @operation("ttnn.expand")
@@ -123,7 +125,7 @@ def _by_new_kernel(flow: Flow, repeats: int, dim: int, config: MemoryConfig | No
     spec = flow.spec
     at = dim % spec.rank
     out = Spec.of(_grown(spec.shape, at, repeats), spec.dtype, spec.layout, config or spec.memory_config)
-    return flow.into(out, interleaved_step(repeats, at))
+    return flow.into(out, interleaved_step(repeats, at), by="RepeatCodegenDeviceOperation")
 
 
 def _grown(shape: Dims, dim: int, times: int) -> Dims:
@@ -162,6 +164,7 @@ def _by_concat(flow: Flow, repeats: int, dim: int, config: MemoryConfig | None) 
     flow = flow.into(
         Spec.of(_grown(now.shape, at + 1, repeats), now.dtype, now.layout, now.memory_config),
         interleaved_step(repeats, at + 1),
+        by="ConcatDeviceOperation",
     )
     flow = reshape_flow(flow, _grown(spec.shape, at, repeats))
     flow = layout_flow(flow, spec.layout)

@@ -166,7 +166,7 @@ def reshape_on_device(
     if spec.layout is Layout.ROW_MAJOR and _is_odd(spec.padded_shape, shape):
         require(spec.dtype is DataType.BFLOAT16, f"rows of this width are reshaped in bfloat16 only, not {spec.dtype}")
         out = Spec.of(shape, spec.dtype, spec.layout, config)
-        return flow.into(out, reshaped(shape)).plan("input_tensor")
+        return flow.into(out, reshaped(shape), by=None).plan("input_tensor")
     require(spec.dtype in (DataType.BFLOAT16, DataType.FLOAT32), f"only bfloat16 and float32, not {spec.dtype}")
     require(not spec.is_sharded and not config.is_sharded(), "shards are reshaped by ttnn.reshape")
     out = padded_spec(shape, shape, spec.dtype, spec.layout, config, tile=spec.tile if spec.is_tile else None)
@@ -179,7 +179,7 @@ def reshape_on_device(
         old, new = spec.padded_shape[3], shape[3]
         require(old % 8 == 0 and new % 8 == 0, f"widths must be multiples of 8, not {old} and {new}")
         require(old % new == 0 or new % old == 0, f"of the widths {old} and {new} one must divide the other")
-    return flow.into(out, reshaped(shape)).plan("input_tensor")
+    return flow.into(out, reshaped(shape), by="ReshapeDeviceOperation").plan("input_tensor")
 
 
 def _is_odd(old: Dims, new: Dims) -> bool:

@@ -9,7 +9,7 @@ import torch
 
 from ttnn_emulator.enums import DataType, Layout, ShardOrientation
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, ttnn
 from ttnn_emulator.hardware.boards import Board
 from ttnn_emulator.numerics.native.threaded_copies import contiguous

@@ -14,6 +14,8 @@ from ttnn_emulator.tensors.memory_config import MemoryConfig
 from ttnn_emulator.tensors.shapes import DEFAULT_TILE
 from ttnn_emulator.tensors.spec import ROW_MAJOR_BYTES, Spec, tile_bytes
 
+TYPECAST = "TypecastDeviceOperation"
+
 
 def is_page_aligned(spec: Spec, alignment: int = 16) -> bool:
     """Whether pages are contiguous in L1."""
@@ -39,8 +41,8 @@ def typecast_flow(
     if output is not None:
         require(output.shape == spec.shape, f"the output has shape {list(output.shape)}, not {list(spec.shape)}")
         require(output.layout is spec.layout, f"the output is in {output.layout}, the input in {spec.layout}")
-        return flow.into(output, cast)
-    return flow.into(Spec.of(spec.shape, dtype, spec.layout, config), cast)
+        return flow.into(output, cast, by=TYPECAST)
+    return flow.into(Spec.of(spec.shape, dtype, spec.layout, config), cast, by=TYPECAST)
 
 
 def _require_same_cores(spec: Spec, dtype: DataType, config: MemoryConfig) -> None:
@@ -109,7 +111,7 @@ def host_cast_plan(spec: Spec, dtype: DataType, source: str) -> Plan:
         f"in TILE layout the tensor would grow from {list(spec.physical_shape)} to {list(out.physical_shape)}",
         hint="Pad it first.",
     )
-    return Flow(spec).into(out, casts.host_cast(spec.dtype, dtype)).plan(source)
+    return Flow(spec).into(out, casts.host_cast(spec.dtype, dtype), by=None).plan(source)
 
 
 @operation("ttnn.bitcast", ignores=("sub_core_grids",))
@@ -128,5 +130,5 @@ def bitcast(
         require(output_tensor.shape == spec.shape, f"the output has shape {list(output_tensor.shape)}")
         require(output_tensor.layout is spec.layout, f"the output is in {output_tensor.layout}")
     out = output_tensor or Spec.of(spec.shape, dtype, spec.layout, memory_config or spec.memory_config)
-    flow = Flow(spec).into(out, casts.bitcast(spec.dtype, dtype))
+    flow = Flow(spec).into(out, casts.bitcast(spec.dtype, dtype), by="UnaryDeviceOperation")
     return flow.plan("input_tensor", None if output_tensor is None else "output_tensor")

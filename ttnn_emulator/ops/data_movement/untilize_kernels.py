@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ttnn_emulator.enums import DataType
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.execution.operation_table import Plan, internal
 from ttnn_emulator.hardware.core_grid import CoreRangeSet
 from ttnn_emulator.ops.flows.layout import WHOLE, Run, squeezed_to_4d, untilize_flow

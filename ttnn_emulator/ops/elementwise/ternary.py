@@ -10,7 +10,7 @@ import torch
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, FLOAT_DTYPES, DataType, Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation, ttnn
 from ttnn_emulator.numerics.formats import carriers, casts
 from ttnn_emulator.numerics.programs.elementwise import ternary as elementwise_ternary

@@ -8,7 +8,7 @@ import torch
 
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.dispatch import current_device
+from ttnn_emulator.execution.call_context import current_device
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, ttnn
 from ttnn_emulator.ops.collective.exchange import LINKS, Carriers, groups, require_several
 from ttnn_emulator.ops.support.common_checks import memory_of, require_on_device

@@ -8,7 +8,7 @@ import torch
 
 from ttnn_emulator.enums import BufferType, DataType, MathFidelity, TensorMemoryLayout
 from ttnn_emulator.errors import ChipFault, EmulatorError, NotEmulated, require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.hardware.core_grid import CoreCoord
 from ttnn_emulator.numerics.programs.experts import gate_on_ring as numeric

@@ -6,7 +6,7 @@ import torch
 
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.execution.dispatch import current_board, current_device
+from ttnn_emulator.execution.call_context import current_board, current_device
 from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.formats.carriers import bits_of
 from ttnn_emulator.ops.collective.exchange import Carriers

@@ -9,7 +9,7 @@ import torch
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRange, CoreRangeSet
 from ttnn_emulator.numerics.formats.carriers import CARRIER
 from ttnn_emulator.numerics.formats.casts import repacked
@@ -26,6 +26,8 @@ ND = TensorMemoryLayout.ND_SHARDED
 INTERLEAVED = TensorMemoryLayout.INTERLEAVED
 TILIZABLE = frozenset(DataType) - BLOCK_FLOAT_DTYPES
 PADDED_TILIZABLE = TILIZABLE - {DataType.UINT8}
+TILIZE, TILIZE_PADDED = "TilizeDeviceOperation", "TilizeWithValPaddingDeviceOperation"
+UNTILIZE, UNTILIZE_UNPADDED = "UntilizeDeviceOperation", "UntilizeWithUnpaddingDeviceOperation"
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def tilize_flow(
     config, dtype = memory_config or spec.memory_config, dtype or spec.dtype
     if math.prod(spec.padded_shape) == 0:
         require_on_device(spec)
-        return flow.into(Spec.of(spec.shape, dtype, Layout.TILE, config, tile=_own(tile)))
+        return flow.into(Spec.of(spec.shape, dtype, Layout.TILE, config, tile=_own(tile)), by=None)
     if spec.rank > 4:
         inner = tilize_flow(squeezed_to_4d(flow), config, dtype, tile=tile, run=run)
         return reshape_flow(inner, spec.shape)
@@ -104,8 +106,9 @@ def tilize_flow(
     if config.is_sharded() and config.memory_layout is not ND and _tilizes_in_place(spec, config, tile, run):
         kept = MemoryConfig(spec.memory_config.memory_layout, config.buffer_type, spec.shard_spec)
         out = padded_spec(spec.shape, spec.padded_shape, dtype, Layout.TILE, kept, tile=_own(tile))
-        return flow.into(out, step)
-    return flow.into(Spec.of(spec.shape, dtype, Layout.TILE, config, tile=_own(tile)), step)
+        return flow.into(out, step, by=TILIZE, how=run.multicore)
+    out = Spec.of(spec.shape, dtype, Layout.TILE, config, tile=_own(tile))
+    return flow.into(out, step, by=TILIZE, how=run.multicore)
 
 
 def _own(tile: Tile) -> Tile | None:
@@ -147,7 +150,9 @@ def tilize_padded_flow(
     if math.prod(spec.padded_shape) == 0:
         require_on_device(spec)
         return flow.into(
-            Spec.of(padded, dtype, Layout.TILE, config), lambda _: torch.zeros(padded, dtype=CARRIER[dtype])
+            Spec.of(padded, dtype, Layout.TILE, config),
+            lambda _: torch.zeros(padded, dtype=CARRIER[dtype]),
+            by=None,
         )
     if spec.rank > 4:
         inner = tilize_padded_flow(squeezed_to_4d(flow), to_rank(padded, 4), config, dtype, run=run)
@@ -174,7 +179,7 @@ def tilize_padded_flow(
         )
         config = MemoryConfig(spec.memory_config.memory_layout, config.buffer_type, shards)
     out = padded_spec(spec.shape, padded, dtype, Layout.TILE, config)
-    return flow.into(out, _repack(spec.dtype, dtype))
+    return flow.into(out, _repack(spec.dtype, dtype), by=TILIZE_PADDED, how=run.multicore)
 
 
 def _pads_in_place(spec: Spec, padded: Dims, config: MemoryConfig, run: Run) -> bool:
@@ -212,7 +217,7 @@ def untilize_flow(
         if not native and _is_generated(spec, config, run):
             require_on_device(spec)
             out = Spec.of(spec.shape, untilized(spec.dtype), Layout.ROW_MAJOR, config)
-            return flow.into(out, repacked(spec.dtype, out.dtype))
+            return flow.into(out, repacked(spec.dtype, out.dtype), by=UNTILIZE, how=run.multicore)
         return untilize_unpadded_flow(flow, spec.shape, config, run=run)
     return _untilize(flow, config, run)
 
@@ -253,7 +258,7 @@ def _untilize(flow: Flow, config: MemoryConfig, run: Run) -> Flow:
                 even = width % shard[1] == 0 and height % shard[0] == 0 and shard[1] % TILE_SIZE == 0
                 require(even, f"shards of {list(shard)} must divide {height} x {width} on a single core")
     out = padded_spec(spec.shape, spec.padded_shape, dtype, Layout.ROW_MAJOR, config)
-    return flow.into(out, repacked(spec.dtype, dtype))
+    return flow.into(out, repacked(spec.dtype, dtype), by=UNTILIZE, how=run.multicore)
 
 
 def _shard_shape(config: MemoryConfig) -> tuple[int, int]:
@@ -290,9 +295,10 @@ def untilize_unpadded_flow(
         _require_unpaddable(spec, shape, config, out)
     convert = repacked(spec.dtype, dtype)
     if shape == spec.shape:
-        return flow.into(out, convert)
+        return flow.into(out, convert, by=UNTILIZE_UNPADDED, how=run.multicore)
     cut = tuple(slice(size) for size in shape)
-    return flow.into(out, lambda values: values[cut] if convert is None else convert(values[cut]))
+    step = lambda values: values[cut] if convert is None else convert(values[cut])  # noqa: E731
+    return flow.into(out, step, by=UNTILIZE_UNPADDED, how=run.multicore)
 
 
 def uncovering(spec: Spec, shape: Dims) -> Step:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, BufferType, DataType, TensorMemoryLayout
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.numerics.formats.casts import repacked
 from ttnn_emulator.ops.flows.value_flow import Flow
 from ttnn_emulator.ops.support.common_checks import require_on_device
@@ -171,7 +171,9 @@ def shard_flow(flow: Flow, config: MemoryConfig, dtype: DataType | None = None, 
     dtype = dtype or spec.dtype
     _refuse(sharding_problem(spec, config, dtype, output))
     out = output or Spec.of(spec.shape, dtype, spec.layout, config)
-    return flow.into(out, None if dtype is spec.dtype else repacked(spec.dtype, dtype))
+    return flow.into(
+        out, None if dtype is spec.dtype else repacked(spec.dtype, dtype), by="InterleavedToShardedDeviceOperation"
+    )
 
 
 def unshard_flow(flow: Flow, config: MemoryConfig, dtype: DataType | None = None, output: Spec | None = None) -> Flow:
@@ -182,14 +184,17 @@ def unshard_flow(flow: Flow, config: MemoryConfig, dtype: DataType | None = None
     if output is None and spec.is_tile:
         output = padded_spec(spec.shape, spec.padded_shape, dtype, spec.layout, config)
     out = output or Spec.of(spec.shape, dtype, spec.layout, config)
-    return flow.into(out, None if dtype is spec.dtype else repacked(spec.dtype, dtype))
+    return flow.into(
+        out, None if dtype is spec.dtype else repacked(spec.dtype, dtype), by="ShardedToInterleavedDeviceOperation"
+    )
 
 
 def reshard_flow(flow: Flow, config: MemoryConfig, output: Spec | None = None) -> Flow:
     """Shards to other shards."""
     spec = flow.spec
     _refuse(resharding_problem(spec, config, output))
-    return flow.into(output or Spec.of(spec.shape, spec.dtype, spec.layout, config))
+    out = output or Spec.of(spec.shape, spec.dtype, spec.layout, config)
+    return flow.into(out, by="ReshardDeviceOperation")
 
 
 def _require_rows(spec: Spec) -> None:
@@ -213,7 +218,7 @@ def copy_flow(flow: Flow, config: MemoryConfig, dtype: DataType | None = None, o
         tile = output.tile if output is not None else DEFAULT_TILE
         require(tile.tile_shape == spec.tile.tile_shape, "input and output must have tiles of the same shape")
     out = output or Spec.of(spec.shape, dtype, spec.layout, config)
-    return flow.into(out, None if dtype is spec.dtype else repacked(spec.dtype, dtype))
+    return flow.into(out, None if dtype is spec.dtype else repacked(spec.dtype, dtype), by="CopyDeviceOperation")
 
 
 def clone_flow(flow: Flow, config: MemoryConfig, dtype: DataType | None = None) -> Flow:
@@ -234,7 +239,7 @@ def clone_flow(flow: Flow, config: MemoryConfig, dtype: DataType | None = None) 
             f"clone needs the same shards on both sides: {source.brief()} to {config.brief()}",
         )
     out = padded_spec(spec.shape, spec.padded_shape, dtype, spec.layout, config)
-    return flow.into(out, None if dtype is spec.dtype else repacked(spec.dtype, dtype))
+    return flow.into(out, None if dtype is spec.dtype else repacked(spec.dtype, dtype), by="CloneOperation")
 
 
 def memory_flow(flow: Flow, config: MemoryConfig, dtype: DataType | None = None, output: Spec | None = None) -> Flow:

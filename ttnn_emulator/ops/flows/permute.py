@@ -10,7 +10,7 @@ import torch
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, BufferType, DataType, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.hardware.core_grid import CoreCoord, num_cores_to_corerangeset
 from ttnn_emulator.numerics.formats import carriers
 from ttnn_emulator.numerics.units import packer
@@ -35,6 +35,7 @@ from ttnn_emulator.tensors.spec import Spec, padded_spec
 
 IDENTITY = (0, 1, 2, 3)
 CN, HC, WH = (1, 0, 2, 3), (0, 2, 1, 3), (0, 1, 3, 2)
+PERMUTE = "PermuteDeviceOperation"
 
 
 # -- values -----------------------------------------------------------------------------------------------------------
@@ -82,8 +83,8 @@ def prim_permute(flow: Flow, order: Dims, config: MemoryConfig) -> Flow:
     require(not computes or spec.volume > 0, f"the last dimension of an empty tensor {list(spec.shape)} cannot move")
     out = Spec.of(shape, spec.dtype, spec.layout, config)
     if len(set(order)) < len(order):
-        return flow.into(out, functools.partial(_twice, order=order, shape=shape))
-    return flow.into(out, _permuting(order, spec, computes=computes))
+        return flow.into(out, functools.partial(_twice, order=order, shape=shape), by=PERMUTE, how=order)
+    return flow.into(out, _permuting(order, spec, computes=computes), by=PERMUTE, how=order)
 
 
 def _permuted_config(spec: Spec, order: Dims, shape: Dims, config: MemoryConfig) -> MemoryConfig:
@@ -169,7 +170,7 @@ def prim_transpose(flow: Flow, order: Dims, config: MemoryConfig, pad_value: flo
     if lacks_shards(config):
         config = _synthesized(spec, padded, config)
     out = padded_spec(shape, padded, spec.dtype, spec.layout, config)
-    return flow.into(out, _permuting(order, spec, computes=order == WH))
+    return flow.into(out, _permuting(order, spec, computes=order == WH), by="TransposeDeviceOperation", how=order)
 
 
 def _transposed_shapes(spec: Spec, order: Dims) -> tuple[Dims, Dims]:

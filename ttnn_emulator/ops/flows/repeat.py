@@ -8,7 +8,7 @@ import torch
 
 from ttnn_emulator.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.ops.data_movement.layout import layout_flow
 from ttnn_emulator.ops.flows.layout import untilize_flow
 from ttnn_emulator.ops.flows.memory import memory_flow, shard_flow
@@ -238,7 +238,9 @@ def _by_new_kernel(flow: Flow, repeats: Dims, config: MemoryConfig) -> Flow:
     spec = flow.spec
     in_place = not through_rows and _pages_match(config, shape, tiles=spec.is_tile)
     written = config if in_place else _in_buffer(config.buffer_type)
-    flow = flow.into(Spec.of(shape, spec.dtype, spec.layout, written), _repeated(repeats))
+    flow = flow.into(
+        Spec.of(shape, spec.dtype, spec.layout, written), _repeated(repeats), by="RepeatCodegenDeviceOperation"
+    )
     if through_rows:
         flow = layout_flow(flow, Layout.TILE, source.dtype)
     return memory_flow(flow, config)
@@ -255,7 +257,7 @@ def _by_old_kernel(
         empty = asked or _in_buffer(source.memory_config.buffer_type)
         require_on_device(source)
         shape = _grown(source.shape, repeats)
-        return flow.into(Spec.of(shape, source.dtype, source.layout, empty), _repeated(repeats))
+        return flow.into(Spec.of(shape, source.dtype, source.layout, empty), _repeated(repeats), by=None)
     require(source.rank > 0, "a tensor of rank 0 cannot be repeated")
     orientation = source.shard_spec.orientation if source.shard_spec is not None else None
     if all(times == 1 for times in repeats):
@@ -309,7 +311,7 @@ def _repeat_dim(flow: Flow, dim: int, times: int, config: MemoryConfig) -> Flow:
         shards = ShardSpec(spec.shard_spec.grid, shard, spec.shard_spec.orientation)
         config = MemoryConfig(config.memory_layout, config.buffer_type, shards)
     repeats = tuple(times if index == dim else 1 for index in range(spec.rank))
-    return flow.into(Spec.of(shape, spec.dtype, spec.layout, config), _repeated(repeats))
+    return flow.into(Spec.of(shape, spec.dtype, spec.layout, config), _repeated(repeats), by="RepeatDeviceOperation")
 
 
 def interleaved_step(times: int, dim: int) -> Step:

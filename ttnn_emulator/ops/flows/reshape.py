@@ -233,7 +233,7 @@ def _is_view(spec: Spec, shape: Dims, config: MemoryConfig) -> bool:
 
 def _regroup(flow: Flow, shape: Dims, out: Spec, *, l1_bytes: int = 0) -> Flow:
     require(flow.spec.dtype in MOVABLE, f"values of {flow.spec.dtype} cannot be regrouped, only {_names(MOVABLE)} can")
-    return flow.into(out, reshaped(shape), l1_bytes=l1_bytes)
+    return flow.into(out, reshaped(shape), by="ReshapeViewDeviceOperation", l1_bytes=l1_bytes)
 
 
 def _names(dtypes: frozenset[DataType]) -> str:

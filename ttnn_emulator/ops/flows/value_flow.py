@@ -24,6 +24,22 @@ Step = Callable[[torch.Tensor], torch.Tensor]
 
 
 @dataclass(frozen=True)
+class Program:
+    """A program that the library launches on the way.
+
+    code    the library's device operation
+    source  what it reads
+    result  what it writes
+    how     what specs do not say, e.g. the order of a permutation
+    """
+
+    code: str
+    source: Spec
+    result: Spec
+    how: Any = None
+
+
+@dataclass(frozen=True)
 class Flow:
     """The current spec, the steps of its carrier so far, and whether it has left its original buffer.
 
@@ -35,29 +51,32 @@ class Flow:
     moved: bool = False
     l1_bytes: int = 0
     recast: bool = False
+    programs: tuple[Program, ...] = ()
 
-    def into(self, spec: Spec, step: Step | None = None, *, l1_bytes: int = 0) -> Flow:
-        """A kernel has written it to a new buffer."""
+    def into(self, spec: Spec, step: Step | None = None, *, by: str | None, how: Any = None, l1_bytes: int = 0) -> Flow:
+        """A kernel has written it to a new buffer. `by` is its device operation; None if nothing runs on a device."""
         steps = self.steps if step is None else (*self.steps, step)
-        return Flow(spec, steps, True, max(self.l1_bytes, l1_bytes), self._recasts(spec))
+        programs = self.programs if by is None else (*self.programs, Program(by, self.spec, spec, how))
+        return Flow(spec, steps, True, max(self.l1_bytes, l1_bytes), self._recasts(spec), programs)
 
     def view(self, spec: Spec, step: Step | None = None) -> Flow:
         """The same buffer, seen under another spec."""
         steps = self.steps if step is None else (*self.steps, step)
-        return Flow(spec, steps, self.moved, self.l1_bytes, self._recasts(spec))
+        return Flow(spec, steps, self.moved, self.l1_bytes, self._recasts(spec), self.programs)
 
     def _recasts(self, spec: Spec) -> bool:
         return self.recast or spec.dtype is not self.spec.dtype
 
     def plan(self, source: str, output: str | None = None) -> Plan:
         """The plan of the whole chain from parameter `source`, into parameter `output` if one is given."""
-        keeps: dict[str, Any] = {"l1_bytes": self.l1_bytes, "narrow": not self.recast}
+        keeps: dict[str, Any] = {"l1_bytes": self.l1_bytes, "narrow": not self.recast, "work": self.programs}
         if output is not None:
             return Plan(self.spec, self._copying(), reads=(source,), into=(output,), **keeps)
         if not self.moved:
             step = self.steps[0] if len(self.steps) == 1 else None
             padded = step.old if isinstance(step, Reread) else None
-            return Plan(self.spec, self._chain() if self.steps else None, reads=(), shares=source, padded=padded)
+            chain = self._chain() if self.steps else None
+            return Plan(self.spec, chain, reads=(), shares=source, padded=padded, work=self.programs)
         return Plan(self.spec, self._copying(), reads=(source,), **keeps)
 
     def _chain(self) -> Step:

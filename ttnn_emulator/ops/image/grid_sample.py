@@ -10,7 +10,7 @@ import torch
 
 from ttnn_emulator.enums import BufferType, DataType, Layout, MathFidelity, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation
 from ttnn_emulator.hardware.core_grid import CoreCoord, num_cores_to_corerangeset
 from ttnn_emulator.numerics.formats.carriers import bits_of, from_bits, round_bf16_nearest_even

@@ -8,7 +8,7 @@ import torch
 
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation, ttnn
 from ttnn_emulator.numerics.formats.carriers import CARRIER, INTEGER_RANGE, round_bf16_nearest_even, wrap_integer
 from ttnn_emulator.ops.support.any_rank import from_4d, to_4d, with_last

@@ -8,7 +8,7 @@ import torch
 
 from ttnn_emulator.enums import DataType, Layout, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation, ttnn
 from ttnn_emulator.numerics.formats.carriers import wrap_integer
 from ttnn_emulator.numerics.units.packer import store

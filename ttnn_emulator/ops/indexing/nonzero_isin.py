@@ -6,7 +6,7 @@ import torch
 
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType, Layout, TensorMemoryLayout
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation, ttnn
 from ttnn_emulator.numerics.formats.carriers import bits_of
 from ttnn_emulator.ops.support.common_checks import into, require_on_device

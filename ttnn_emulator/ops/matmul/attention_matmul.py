@@ -8,7 +8,7 @@ import torch
 
 from ttnn_emulator.enums import BufferType, DataType, Layout, ShardOrientation
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.hardware.core_grid import CoreCoord, num_cores_to_corerangeset
 from ttnn_emulator.numerics.programs.products.matmul import Kernel

@@ -10,7 +10,7 @@ import torch
 from ttnn_emulator.api.config_types import UnaryWithParam
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType, Layout, MathFidelity
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.execution.operation_table import Plan, composite, internal
 from ttnn_emulator.numerics.functions.apply import Activation
 from ttnn_emulator.numerics.mode import exactly

@@ -9,7 +9,7 @@ import torch
 
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType, Layout
 from ttnn_emulator.errors import ChipFault, NotEmulated, require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.hardware.core_grid import CoreCoord, CoreGrid, num_cores_to_corerangeset
 from ttnn_emulator.numerics.formats.carriers import CARRIER

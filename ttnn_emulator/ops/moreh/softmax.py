@@ -9,7 +9,7 @@ import torch
 
 from ttnn_emulator.enums import DataType, MathFidelity
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.programs.moreh.norms import softmax_gradient, tiles_of
 from ttnn_emulator.numerics.programs.normalization.softmax import softmax_general

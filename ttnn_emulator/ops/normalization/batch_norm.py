@@ -9,7 +9,7 @@ import torch
 
 from ttnn_emulator.enums import Arch, DataType, Layout, MathFidelity
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, ttnn
 from ttnn_emulator.numerics.programs.normalization.norms import batch_norm as normalized
 from ttnn_emulator.numerics.programs.normalization.norms import running_statistic

@@ -7,7 +7,7 @@ from typing import Any
 from ttnn_emulator.api.binding import TYPES
 from ttnn_emulator.enums import DataType, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRange, CoreRangeSet
 from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec

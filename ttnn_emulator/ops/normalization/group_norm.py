@@ -15,7 +15,7 @@ from ttnn_emulator.enums import (
     TensorMemoryLayout,
 )
 from ttnn_emulator.errors import InvalidArgument, require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.hardware.core_grid import CoreCoord, CoreGrid
 from ttnn_emulator.numerics.programs.normalization.group_norm import group_norm as normalized

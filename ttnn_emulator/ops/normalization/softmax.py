@@ -10,7 +10,7 @@ import torch
 
 from ttnn_emulator.enums import Arch, DataType, Layout, MathFidelity, ShardOrientation
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.execution.operation_table import Plan, composite, operation, ttnn
 from ttnn_emulator.numerics.formats.carriers import CARRIER
 from ttnn_emulator.numerics.programs.normalization.softmax import softmax_general, softmax_rows

@@ -47,6 +47,8 @@ class Pooled:
 
     large      windows are reduced in several steps
     misplaced  shards of the input are narrower than those of the output: the chip misplaces channels
+    pool       what is computed at once, and `placed` the input as it is read; None if it is sliced
+    pieces     the slices
     """
 
     outputs: tuple[Spec, ...]
@@ -54,6 +56,9 @@ class Pooled:
     large: bool
     misplaced: bool
     stages: tuple[Stage, ...] = ()  # of an unsliced pool
+    pool: Pool | None = None
+    placed: Spec | None = None
+    pieces: tuple[Pooled, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -121,7 +126,8 @@ def plan_in_l1(
     course.hand_out(made, list(outputs))
     width, out_width = placed.shard_spec.shape[1], out.shard_spec.shape[1]
     misplaced = cores.channels > 1 and width != out_width and pool.channels > min(width, out_width)
-    return Pooled(outputs, needed, is_large(pool, cores.channels), misplaced, tuple(course.stages))
+    large = is_large(pool, cores.channels)
+    return Pooled(outputs, needed, large, misplaced, tuple(course.stages), pool, placed)
 
 
 def _require_dtype(pool: Pool) -> None:
@@ -293,7 +299,8 @@ def plan_pool(
         config = op.input_memory_config(start, end)
         pieces.append(plan_in_l1(_piece(source, part, config), part, grid))
     needed = max(piece.l1_bytes for piece in pieces)
-    return Pooled((output,), needed, pieces[0].large, any(piece.misplaced for piece in pieces))
+    misplaced = any(piece.misplaced for piece in pieces)
+    return Pooled((output,), needed, pieces[0].large, misplaced, pieces=tuple(pieces))
 
 
 def _piece(source: Spec, part: Pool, config: MemoryConfig) -> Spec:

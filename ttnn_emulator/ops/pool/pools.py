@@ -8,7 +8,7 @@ from typing import Any
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout, MathFidelity, TensorMemoryLayout
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.execution.operation_table import Plan, bindable, composite, internal, ttnn
 from ttnn_emulator.ops.conv.conv2d import pair, sizes, slicing_of, window_of
 from ttnn_emulator.ops.conv.slicing import Slicing
@@ -45,7 +45,7 @@ def _pool(x: Spec, pool: Pool, asked: Asked) -> Plan:
     compute = bindable(computation(pool, math, pooled.large), binding(pool))
     if pooled.misplaced:
         compute = _refusing_misplaced(compute)
-    return Plan(outputs, compute, reads=("x",), l1_bytes=pooled.l1_bytes, stages=pooled.stages)
+    return Plan(outputs, compute, reads=("x",), l1_bytes=pooled.l1_bytes, stages=pooled.stages, work=pooled)
 
 
 def _refusing_misplaced(compute: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -9,7 +9,7 @@ import torch
 
 from ttnn_emulator.enums import DataType, Layout, MathFidelity
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.hardware.boards import Arch
 from ttnn_emulator.numerics.formats.carriers import from_bits, upper_halves

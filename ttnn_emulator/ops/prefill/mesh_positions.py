@@ -9,7 +9,7 @@ import torch
 
 from ttnn_emulator.enums import BufferType, DataType, Layout
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.execution.dispatch import current_board, current_device
+from ttnn_emulator.execution.call_context import current_board, current_device
 from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.tensors.shapes import round_up
 from ttnn_emulator.tensors.spec import Spec

@@ -8,7 +8,7 @@ import torch
 
 from ttnn_emulator.enums import BufferType, DataType, Layout, MathFidelity
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.execution.launch_memory import Launch, TakeOutput
 from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.programs.attention.delta_rule import Unit, scan, solved

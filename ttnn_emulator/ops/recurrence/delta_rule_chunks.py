@@ -12,7 +12,7 @@ import torch
 
 from ttnn_emulator.enums import ALL_ENUMS, Arch, DataType, Layout, MathFidelity
 from ttnn_emulator.errors import ChipFault, NotEmulated, require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, ttnn
 from ttnn_emulator.numerics.programs.attention.delta_rule import Unit, prepared, scan_prepared, unit_rows
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig

@@ -8,7 +8,7 @@ import torch
 
 from ttnn_emulator.enums import DataType, Layout, MathFidelity
 from ttnn_emulator.errors import NotEmulated, OutOfMemory, require
-from ttnn_emulator.execution.dispatch import current_board, current_device
+from ttnn_emulator.execution.call_context import current_board, current_device
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, ttnn
 from ttnn_emulator.numerics.programs.attention.indexer_scores import multiplied_onto
 from ttnn_emulator.numerics.units.compute_core import Core

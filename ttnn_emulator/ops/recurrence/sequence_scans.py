@@ -9,7 +9,7 @@ import torch
 
 from ttnn_emulator.enums import DataType, Layout, MathFidelity, ShardOrientation
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, operation
 from ttnn_emulator.hardware.core_grid import CoreCoord, CoreGrid, num_cores_to_corerangeset
 from ttnn_emulator.numerics.formats.carriers import CARRIER, bits_of, flush, from_bits

@@ -6,7 +6,7 @@ import torch
 
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, ttnn
 from ttnn_emulator.hardware.core_grid import CoreCoord, num_cores_to_corerangeset
 from ttnn_emulator.numerics.programs.reduction.scans import scan

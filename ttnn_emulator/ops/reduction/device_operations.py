@@ -13,7 +13,7 @@ import torch
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.execution.operation_table import Plan, bindable, internal
 from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRange, CoreRangeSet
 from ttnn_emulator.numerics.bound_stages import Stages

@@ -8,7 +8,7 @@ import torch
 
 from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, Arch, DataType, Layout, MathFidelity
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.execution.operation_table import Plan, composite, internal, ttnn
 from ttnn_emulator.hardware.core_grid import CoreCoord, num_cores_to_corerangeset
 from ttnn_emulator.numerics.formats.carriers import round_bf16_nearest_even

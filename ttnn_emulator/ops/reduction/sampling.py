@@ -6,7 +6,7 @@ import torch
 
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.dispatch import current_device
+from ttnn_emulator.execution.call_context import current_device
 from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.execution.random_generators import cores_of_users, draw, seed_cores
 from ttnn_emulator.hardware.core_grid import CoreRangeSet

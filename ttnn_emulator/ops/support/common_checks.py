@@ -6,7 +6,7 @@ from typing import Any
 
 from ttnn_emulator.enums import BufferType, MathFidelity
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.dispatch import current_board, current_device
+from ttnn_emulator.execution.call_context import current_board, current_device
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.tensors.memory_config import MemoryConfig
 from ttnn_emulator.tensors.shapes import normalize_dim

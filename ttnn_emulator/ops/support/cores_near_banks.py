@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ttnn_emulator.enums import ShardOrientation
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.hardware.core_grid import CoreCoord
 from ttnn_emulator.hardware.core_numbering import near_dram
 from ttnn_emulator.tensors.memory_config import ShardSpec

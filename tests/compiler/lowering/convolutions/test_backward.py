@@ -43,7 +43,7 @@ def test_all_three(case, precision):
     check(gradients, torch.randn_like(result), x, weight, precision=precision, relative=0.03, absolute=0.01)
 
 
-def test_only_what_is_asked_for():
+def test_only_the_requested_gradients():
     x, weight, gradient = torch.randn(1, 4, 5, 5), torch.randn(3, 4, 1, 1), torch.randn(1, 3, 5, 5)
 
     def of_weight(gradient, x, weight):

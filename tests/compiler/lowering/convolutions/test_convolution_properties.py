@@ -1,4 +1,4 @@
-"""Convolutions of all sizes that torch takes."""
+"""Convolutions of all sizes that torch accepts."""
 
 import hypothesis.strategies as st
 import torch
@@ -59,17 +59,17 @@ PRECISIONS = st.sampled_from(["bfloat16", "bfloat16", "float32"])
 
 
 @given(convolutions(transposed=False), st.booleans(), PRECISIONS)
-def test_weights_known_ahead(case, has_bias, precision):
+def test_static_weights(case, has_bias, precision):
     compare(case, has_bias, (1, 2), precision)
 
 
 @given(convolutions(transposed=True), st.booleans(), PRECISIONS)
-def test_transposed_with_weights_known_ahead(case, has_bias, precision):
+def test_transposed_with_static_weights(case, has_bias, precision):
     compare(case, has_bias, (1, 2), precision)
 
 
 @given(convolutions(), st.booleans(), PRECISIONS)
-def test_weights_of_the_call(case, has_bias, precision):
+def test_weights_that_are_inputs(case, has_bias, precision):
     compare(case, has_bias, (), precision)
 
 

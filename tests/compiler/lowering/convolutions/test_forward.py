@@ -1,4 +1,4 @@
-"""Convolutions in all their forms: with weights known ahead by the library's own, else as patches times a matrix."""
+"""Convolutions in all forms: with static weights by the library's operations, else as patches times a matrix."""
 
 import pytest
 import torch
@@ -79,8 +79,8 @@ def test_weights_from_anywhere(form):
 
 
 @pytest.mark.parametrize("bias", [True, False])
-def test_sliced_images_with_channels_that_are_no_whole_tiles(bias):
-    """The library slices these in rows, and prepares weights for tiles if images are given as such."""
+def test_sliced_images_with_channels_that_are_not_whole_tiles(bias):
+    """The library slices these in rows, but prepares weights for tiles if images are tiled."""
     torch.manual_seed(0)
     narrow, deep = torch.nn.Conv2d(8, 144, 1), torch.nn.Conv2d(144, 144, 3, padding=1, groups=144, bias=bias)
     given = [each.detach() for each in (narrow.weight, narrow.bias, *deep.parameters())]
@@ -100,7 +100,7 @@ def test_no_bias():
 
 def test_large_kernels_with_weights_of_the_call_stay_on_the_host():
     out = check(lambda x, w: F.conv2d(x, w), torch.randn(1, 2, 16, 16), torch.randn(2, 2, 9, 9), on_device=False)
-    assert out.host_ops == {"aten.convolution.default": "a kernel of 81 taps is not written out as so many slices"}
+    assert out.host_ops == {"aten.convolution.default": "a kernel of 81 taps needs too many slices"}
 
 
 def test_photographs_are_never_one_row():
@@ -125,7 +125,7 @@ def test_images_stay_with_channels_last():
 @pytest.mark.parametrize("kernel", [1, 3])
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_an_activation_is_part_of_the_convolution(activation, kernel):
-    """As fusions ask for it: by one more argument."""
+    """As fusions pass it: by one more argument."""
     operands = torch.randn(1, 40, 8, 8), torch.randn(48, 40, kernel, kernel) * 0.03, torch.randn(48)
     captured = make_fx(lambda x, w, b: F.conv2d(x, w, b, padding=kernel // 2), tracing_mode="fake")(*operands)
     *_, node, output = captured.graph.nodes
@@ -145,7 +145,7 @@ def test_an_activation_is_part_of_the_convolution(activation, kernel):
 @pytest.mark.parametrize("groups", [1, 32])
 @pytest.mark.parametrize("rank", [1, 2])
 def test_no_convolution_is_emitted_that_the_card_computes_wrongly(rank, groups, activation):
-    """The emulator raises `ChipFault` for them, and what the library leaves out is named in no program."""
+    """The emulator raises `ChipFault` for them, and no program contains activations that the library omits."""
     torch.manual_seed(0)
     operands = torch.randn(1, 32, *(9,) * rank), torch.randn(32, 32 // groups, *(3,) * rank) * 0.03
     convolve, function = (F.conv1d, F.conv2d)[rank - 1], getattr(F, activation or "", lambda x: x)

@@ -1,4 +1,4 @@
-"""Tensors filled with a number are constants, whatever the tensor they are made after."""
+"""Tensors filled with a number are constants, for any tensor that they are like."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""What prepares weights gives what torch gives, however they lie, and leaves nothing in memory that is used again."""
+"""Functions that prepare weights equal torch's for any strides, and free their scratch memory."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ ROWS_FIRST, COLUMNS_FIRST = torch.clone, lambda matrix: matrix.mT.contiguous().m
 @pytest.mark.parametrize("dim", [0, 1, -1, -2])
 @pytest.mark.parametrize("order", list(itertools.product([ROWS_FIRST, COLUMNS_FIRST], repeat=2)))
 def test_matrices_are_joined(dim, order):
-    parts = [lie(torch.randn(6, 6)) for lie in order]
+    parts = [stored(torch.randn(6, 6)) for stored in order]
     assert torch.equal(Room().joined(parts, dim), torch.cat(parts, dim))
 
 
-def test_whatever_else_is_joined_as_torch_does_it():
+def test_other_tensors_are_concatenated_as_in_torch():
     for parts in ([torch.ones(2), torch.ones(3, dtype=torch.int64)], [torch.empty(0), torch.ones(2, 3)]):
         assert torch.equal(Room().joined(parts), torch.cat(parts))
 
 
-def test_what_is_joined_stays_until_the_room_is_cleared():
+def test_concatenated_weights_stay_until_the_room_is_cleared():
     room = Room()
     room.joined([torch.zeros(50), torch.zeros(50)])
     room.clear()
@@ -37,7 +37,7 @@ def test_what_is_joined_stays_until_the_room_is_cleared():
     assert torch.equal(third[:70], second)
 
 
-def test_what_stays_is_moved_out_of_the_room():
+def test_kept_weights_are_copied_out_of_the_room():
     room = Room()
     made = room.joined([torch.ones(4), torch.ones(4)])
     kept, own = room.moved_out(made[2:6]), torch.ones(3)
@@ -48,9 +48,9 @@ def test_what_stays_is_moved_out_of_the_room():
 
 
 @pytest.mark.parametrize("dim", [0, 1, -1, -2])
-@pytest.mark.parametrize("lie", [ROWS_FIRST, COLUMNS_FIRST])
-def test_rows_and_columns_are_selected(dim, lie):
-    matrix, index = lie(torch.randn(6, 9)), torch.tensor([4, 0, 0, 5])
+@pytest.mark.parametrize("stored", [ROWS_FIRST, COLUMNS_FIRST])
+def test_rows_and_columns_are_selected(dim, stored):
+    matrix, index = stored(torch.randn(6, 9)), torch.tensor([4, 0, 0, 5])
     assert torch.equal(selected(matrix, dim, index), matrix.index_select(dim, index))
 
 

@@ -19,13 +19,13 @@ def test_two_index_tensors_both_count():
     assert out.device_ops == ["ttnn.moreh_getitem"]
 
 
-def test_indices_apart_from_each_other_come_first():
+def test_indices_that_are_not_adjacent_come_first():
     moves(lambda x, i, j: x[i, :, j], numbers([3, 4, 7]), I([0, -1]), I([2, 5]))
     moves(lambda x, i, j: x[:, i, j], numbers([3, 4, 7, 2]), I([[0], [-1]]), I([2, 5, -7]))
 
 
 def test_the_last_token_of_every_sentence():
-    """CLIP: one index is known, the other comes out of an argmax."""
+    """CLIP: one index is constant, the other is the result of an argmax."""
 
     def pooled(x, ends):
         return x[torch.arange(3), ends]
@@ -46,7 +46,7 @@ def test_nearest_pixels_are_repeated():
     assert moves(enlarged, numbers([1, 3, 4, 5])).device_ops == ["ttnn.repeat_interleave", "ttnn.repeat_interleave"]
 
 
-def test_what_a_mask_picks_depends_on_its_values():
+def test_masks_stay_on_the_host():
     mask = numbers([4], torch.bool)
     with pytest.raises(Exception, match=r"data-dependent|dynamic"):
         run(lambda x, mask: x[mask], numbers([4]), mask)
@@ -61,7 +61,7 @@ def test_float32_is_read_exactly():
     check(lambda x, i: x[:, i], torch.randn(3, 7), I([6, 0]), precision="float32", relative=0, absolute=0)
 
 
-def test_float16_values_that_bfloat16_cannot_hold_are_rounded_once():
+def test_float16_values_are_rounded_once():
     check(lambda x, i: x[i], torch.randn(5, 9), I([4, 4, 0]), relative=0.004)
 
 
@@ -87,7 +87,7 @@ def test_a_triangle_of_infinities():
 
 
 def test_a_key_is_written_into_its_cache():
-    """One slice at a place that comes with the call: a choice, with no scatter and no permutation."""
+    """One slice at a runtime index: a `where`, with no scatter and no permutation."""
     out = moves(
         lambda cache, i, key: cache.index_copy(2, i, key),
         numbers([1, 2, 16, 32]),
@@ -97,21 +97,21 @@ def test_a_key_is_written_into_its_cache():
     assert out.device_ops == ["ttnn.eq", "ttnn.where"]
 
 
-def test_a_slice_at_a_known_place_is_joined():
+def test_a_slice_at_a_constant_index_is_concatenated():
     out = moves(
         lambda x, y: aten.index_put(x, [None, torch.tensor([2])], y), numbers([3, 7, 4]), numbers([3, 1, 4], seed=1)
     )
     assert out.device_ops == ["ttnn.slice", "ttnn.slice", "ttnn.concat"]
 
 
-def test_repeated_places_add_up():
+def test_repeated_indices_accumulate():
     moves(
         lambda x, i, y: x.index_put((i,), y, accumulate=True), numbers([3, 5]), I([0, -1, 0]), numbers([3, 5], seed=1)
     )
     moves(lambda x, i, y: x.index_add(1, i, y), numbers([3, 5]), I([4, 0, 4]), numbers([3, 3], seed=1).clamp(-9, 9))
 
 
-def test_a_masked_value_is_chosen():
+def test_a_masked_value_is_selected():
     x = numbers([3, 5])
     x[0, 0] = float("inf")
     out = moves(lambda x, mask, y: x.index_put((mask,), y), x, numbers([3, 5], torch.bool), torch.tensor(4.0))
@@ -149,17 +149,17 @@ def test_the_gradient_of_an_index():
 # -- embeddings -------------------------------------------------------------------------------------------------------
 
 
-def test_embedding_takes_tokens_as_they_come():
+def test_embedding_accepts_any_tokens():
     out = moves(lambda w, i: F.embedding(i, w), numbers([10, 64]), torch.randint(0, 10, (2, 32)), statics=(0,))
     assert out.device_ops == ["ttnn.embedding"]
     assert "ttnn.typecast" not in out.program.code
 
 
-def test_tokens_that_others_read_too_keep_their_sign():
+def test_tokens_with_other_users_keep_their_sign():
     moves(lambda w, i: (F.embedding(i, w), i + -5), numbers([10, 8]), torch.randint(0, 7, (2, 5)), statics=(0,))
 
 
-def test_equal_tokens_add_up_exactly_enough():
+def test_gradients_of_equal_tokens_accumulate():
     grad = torch.randn(4, 64, 8)
     tokens = torch.zeros(4, 64, dtype=torch.int64)
     check(lambda g, i: aten.embedding_dense_backward(g, i, 3, -1, False), grad, tokens)

@@ -15,7 +15,7 @@ def places(shape, size, seed=0, least=None):
 
 
 def distinct(shape, size, seed=0):
-    """Places of which none comes twice along the last dimension."""
+    """Indices without duplicates along the last dimension."""
     generator = torch.Generator().manual_seed(seed)
     rows = [torch.randperm(size, generator=generator)[: shape[-1]] for _ in range(torch.Size(shape[:-1]).numel())]
     return torch.stack(rows).reshape(tuple(shape))
@@ -33,14 +33,14 @@ def index_lists(draw, x):
         kept = whole[draw(st.integers(0, len(whole))) :]
         shape = [each if draw(st.booleans()) else 1 for each in kept]
         indices.append(places(shape, size, seed=number))
-    # what scalars and other indices pick together, torch's own shape rules get wrong
+    # torch's own shape rules are wrong for scalar indices combined with others
     ranks = [each.dim() for each in indices if each is not None]
     assume(all(ranks) or not any(ranks))
     return indices
 
 
 @given(values(least=1), st.data(), precisions)
-def test_index_by_tensors_of_the_call(value, data, precision):
+def test_index_by_inputs(value, data, precision):
     x, order = value
     indices = data.draw(index_lists(x.permute(order)))
     given_ones = [each for each in indices if each is not None]
@@ -138,7 +138,7 @@ def test_scatter_with_a_reduction(value, data, kind):
         moves(lambda x, i, y: x.permute(order).scatter_add(dim, i, y), x, index, source)
         return
     own = data.draw(st.booleans())
-    exact = x.dtype is not torch.int64 or kind != "prod"  # a product may leave 32 bits: it stays on the host
+    exact = x.dtype is not torch.int64 or kind != "prod"  # a product may exceed 32 bits: it stays on the host
     moves(
         lambda x, i, y: x.permute(order).scatter_reduce(dim, i, y, kind, include_self=own),
         x,
@@ -161,7 +161,7 @@ def test_index_put(value, accumulate, data, precision):
     if accumulate:
         assume(x.dtype not in (torch.uint8, torch.bool))
         x = x.clamp(-20, 20)
-    else:  # which of two values for one place wins, torch leaves open: one dimension is indexed without repetition
+    else:  # torch does not define which of two values for one index is written: one dimension has no duplicates
         size = seen.shape[first]
         assume(torch.Size(shape).numel() <= size)
         indices[first] = distinct([max(1, torch.Size(shape).numel())], size).reshape(shape)

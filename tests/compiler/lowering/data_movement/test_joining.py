@@ -1,4 +1,4 @@
-"""Concatenation, stacking, replaced parts, borders: joined as they are stored."""
+"""Concatenation, stacking, replaced slices and padding, in storage order."""
 
 import torch
 
@@ -53,12 +53,12 @@ def test_the_gradient_of_a_slice_and_of_a_selection():
 
 
 def test_rows_in_front_of_tiles():
-    """The library pads tiles behind only: rows take what comes in front."""
+    """The library pads tiles only at the end: padding in front uses rows."""
     out = moves(lambda x: F.pad(x, (1, 2, 3, 4)), numbers([2, 5, 33]))
     assert out.device_ops == ["ttnn.pad"]
 
 
-def test_an_image_is_padded_where_it_lies():
+def test_an_image_is_padded_in_storage_order():
     out = moves(lambda x: F.pad(x.permute(0, 3, 1, 2), (1, 1, 1, 1)).permute(0, 2, 3, 1), numbers([1, 7, 7, 32]))
     assert out.device_ops == ["ttnn.pad"]
 
@@ -71,7 +71,7 @@ def test_padding_with_minus_infinity():
     moves(lambda x: F.pad(x, (1, 0), value=float("-inf")), numbers([4, 5]))
 
 
-def test_negative_padding_cuts():
+def test_negative_padding_crops():
     moves(lambda x: F.pad(x, (-1, 2, 0, -3)), numbers([3, 4, 5]))
 
 

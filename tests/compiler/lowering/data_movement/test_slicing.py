@@ -1,4 +1,4 @@
-"""Slices, selections and splits: cut from what is stored."""
+"""Slices, selections and splits, in storage order."""
 
 import pytest
 import torch
@@ -11,7 +11,7 @@ BOUNDS = [(1, -1, 1), (-99, 99, 2), (3, 99, 3), (None, None, 4), (-2, None, 1)]
 
 
 @pytest.mark.parametrize(("start", "end", "step"), BOUNDS)
-def test_bounds_as_torch_takes_them(start, end, step):
+def test_bounds_as_in_torch(start, end, step):
     moves(lambda x: x[start:end:step], numbers([9, 5]))
 
 
@@ -29,7 +29,7 @@ def test_queries_keys_and_values_of_a_fused_projection():
     assert moves(heads, numbers([2, 50, 384])).device_ops == ["ttnn.experimental.nlp_create_qkv_heads"]
 
 
-def test_heads_that_are_no_whole_tiles_are_sliced_from_the_projection():
+def test_heads_that_are_not_whole_tiles_are_sliced_from_the_projection():
     def heads(x):
         return x.reshape(2, 50, 3, 8, 16).permute(2, 0, 3, 1, 4).unbind(0)
 
@@ -39,12 +39,12 @@ def test_heads_that_are_no_whole_tiles_are_sliced_from_the_projection():
     assert [SPEC[node].spec.shape for node in slices] == [(2, 50, 128)] * 3
 
 
-def test_channels_of_a_channels_last_image_are_split_where_they_lie():
+def test_channels_of_a_channels_last_image_are_split_in_storage_order():
     out = moves(lambda x: [y.permute(0, 2, 3, 1) for y in x.permute(0, 3, 1, 2).chunk(2, 1)], numbers([1, 5, 6, 64]))
     assert out.device_ops == ["ttnn.slice", "ttnn.slice"]
 
 
-def test_unused_parts_are_not_cut():
+def test_unused_parts_are_not_sliced():
     out = moves(lambda x: x.split(2, 1)[1], numbers([3, 8]))
     assert out.device_ops == ["ttnn.slice"]
 
@@ -59,7 +59,7 @@ def test_vectors(shape):
 
 
 def test_empty_part_of_a_split():
-    """A part without elements is given with the others, and may be used."""
+    """A part without elements is returned with the others, and may be used."""
     x = torch.randn(4, 5)
     check(lambda x: x.split([0, 3, 2], 1), x, on_device=False)
     check(lambda x: [torch.cat([each, each]) * 2 for each in x.split([2, 0, 3], 1)], x, on_device=False)

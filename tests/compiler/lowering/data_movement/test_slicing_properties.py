@@ -44,7 +44,7 @@ def test_split_and_unbind(value, data):
 
 @given(values(least=2, most=4), st.data())
 def test_parts_of_a_merged_view(value, data):
-    """A dimension that is a piece of a stored one: as heads are of a projection."""
+    """A dimension that is a part of a stored one, as heads are of a projection."""
     x, order = value
     seen = x.permute(order)
     last = seen.shape[-1]

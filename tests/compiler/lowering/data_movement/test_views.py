@@ -1,4 +1,4 @@
-"""Views and permutations: no operation until somebody needs the order."""
+"""Views and permutations: no operation until torch's order is needed."""
 
 import torch
 
@@ -14,7 +14,7 @@ def test_a_transposed_product():
     assert "ttnn.permute" not in out.device_ops or out.device_ops.count("ttnn.permute") == 1
 
 
-def test_views_meet_and_part():
+def test_views_with_several_users():
     out = check(lambda x: x.view(2, 3, 4).permute(0, 2, 1).permute(0, 2, 1).reshape(6, 4) + 1, torch.randn(6, 4))
     assert out.device_ops == ["ttnn.add"]
 
@@ -23,8 +23,8 @@ def test_views_alone_cost_nothing():
     assert moves(lambda x: x.unsqueeze(1).flatten(1).view(-1, 2, 3).squeeze(), numbers([4, 6])).device_ops == []
 
 
-def test_views_of_inputs_do_not_cross():
-    """Not even where others of the same inputs are computed with."""
+def test_views_of_inputs_are_not_transferred():
+    """Even if other values are computed from the same inputs."""
     whole = numbers([4, 6], torch.int64)
     out = moves(lambda x, y, n: (x.view(6, 4).t(), y + 1, n.flatten(), x * 2), numbers([4, 6]), numbers([3, 5]), whole)
     paths = [PATH[node] for node in out.program.graph.nodes if PATH.on(node)]
@@ -36,7 +36,7 @@ def test_channels_last_images_stay_so_through_pointwise_operations_and_views():
     assert out.device_ops == ["ttnn.multiply", "ttnn.add"]
 
 
-def test_shuffled_channels_are_permuted_where_they_lie():
+def test_shuffled_channels_are_permuted_in_storage_order():
     out = moves(lambda x: torch.channel_shuffle(x.permute(0, 3, 1, 2), 2).permute(0, 2, 3, 1), numbers([1, 5, 5, 12]))
     assert out.device_ops == ["ttnn.permute"]
 

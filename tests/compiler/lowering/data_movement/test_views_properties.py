@@ -57,7 +57,7 @@ def test_expand(value, data, precision):
     x, order = value
     shape = [data.draw(st.sampled_from([-1, size] if size > 1 else [-1, 2, 3])) for size in x.permute(order).shape]
     extra = data.draw(st.lists(st.sampled_from([1, 2]), max_size=5 - x.dim()))
-    # what torch expands shares memory, which outputs of a program do not: hence the clone
+    # expanded tensors share memory in torch, but not as outputs of a program: hence the clone
     moves(lambda x: x.permute(order).expand([*extra, *shape]).clone(), x, precision=precision)
 
 

@@ -54,7 +54,7 @@ GRADIENTS = {
 
 
 def spread(count: int) -> torch.Tensor:
-    """Numbers from -6 to 6 that bfloat16 holds, none on a kink."""
+    """Numbers from -6 to 6 that are exact in bfloat16, none at a kink."""
     x = torch.linspace(-6, 6, count).bfloat16().float()
     return torch.where((x * 4).frac() == 0, x * 1.0625 + 0.03125, x).bfloat16().float().reshape(-1, 15)
 
@@ -78,12 +78,12 @@ def test_the_gradient_of_log_sigmoid():
     check(lambda g, x: aten.log_sigmoid_backward(g, x, aten.log_sigmoid_forward(x)[1]), torch.randn_like(x), x)
 
 
-def test_a_slope_a_channel():
+def test_a_slope_per_channel():
     check(lambda x, w: functional.prelu(x, w), torch.randn(2, 5, 3, 7), torch.rand(5), statics=(1,))
     check(lambda x, w: functional.prelu(x, w), torch.randn(2, 5), torch.rand(1))
 
 
-def test_the_two_kinds_of_gelu_are_told_apart():
+def test_the_two_kinds_of_gelu_are_distinguished():
     x = torch.linspace(-3, 3, 99)
     exact, tanh = (functional.gelu(x, approximate=kind) for kind in ("none", "tanh"))
     assert (exact - tanh).abs().max() > 4e-4
@@ -93,7 +93,7 @@ def test_the_two_kinds_of_gelu_are_told_apart():
 
 
 def test_a_gradient_through_a_network():
-    """What autograd makes of common activations is all on the device."""
+    """Gradients of common activations run on the device."""
 
     def gradient(x, w):
         def loss(x):

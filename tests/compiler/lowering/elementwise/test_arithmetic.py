@@ -24,7 +24,7 @@ def test_negative_integers_stay_negative():
     check(torch.neg, INTEGERS)
 
 
-def test_integers_are_exact_beyond_what_floats_hold():
+def test_integers_are_exact_beyond_float_precision():
     x = torch.tensor([16777217, 2**30 + 1, -(2**30) - 3, 2**31 - 1])
     check(lambda x: x - 1, x)
     check(torch.minimum, x, x.flip(0))
@@ -37,7 +37,7 @@ def test_float32_is_not_always_bfloat16():
 
 
 def test_large_numbers_stay_finite():
-    """The least float32 is beyond bfloat16; rounded to minus infinity it would turn softmax rows into NaN."""
+    """The lowest float32 exceeds bfloat16; rounded to minus infinity it would make softmax rows NaN."""
     out = run(lambda x: x + torch.finfo(torch.float32).min, torch.zeros(3, 3))
     assert out.outputs[0].isfinite().all()
 
@@ -62,7 +62,7 @@ def test_division_by_a_power_of_two_is_one_shift():
 
 
 def test_rounded_division_of_floats():
-    """2.999 in bfloat16 would be 3 before it is cut."""
+    """2.999 in bfloat16 would be 3 before it is truncated."""
     x = torch.arange(1.0, 200.0)
     check(lambda x: torch.div(x, -7.0, rounding_mode="floor"), x, relative=0, absolute=0.003)
     check(lambda x: torch.div(x, -7.0, rounding_mode="trunc"), x, relative=0, absolute=0.003)
@@ -70,7 +70,7 @@ def test_rounded_division_of_floats():
 
 
 def test_remainders_of_multiples_are_zero():
-    """The chip alone gives 1.875 for -7.5 % 1.875."""
+    """The chip's own operation returns 1.875 for -7.5 % 1.875."""
     x, y = torch.arange(-60.0, 60.0)[:, None] * 1.875, torch.tensor([1.875, -1.875, 0.625, 3.75])
     for precision in ("bfloat16", "float32"):
         check(lambda x, y: (x % y, torch.fmod(x, y)), x.bfloat16().float(), y, precision=precision)
@@ -100,7 +100,7 @@ def test_a_constant_tensor_is_a_number():
     assert out.device_ops == ["ttnn.multiply"] and "3.0" in out.program.code
 
 
-# What stays on the host, and a word of its reason.
+# Operations that stay on the host, and a part of the reason.
 REFUSED = {
     "a product beyond 32 bits": (lambda x: x * 2**33, INTEGERS, "32 bits"),
     "a sum beyond 32 bits": (lambda x: x + 2**31, INTEGERS, "32 bits"),
@@ -133,6 +133,6 @@ def test_pairs_of_extremes(function):
     one, other = (each.flatten() for each in torch.meshgrid(EXTREMES, EXTREMES, indexing="ij"))
     wanted = function(one, other)
     judged = ~wanted.isnan()
-    if function in (torch.remainder, torch.fmod):  # of a quotient beyond 2^24 nothing is left in float32
+    if function in (torch.remainder, torch.fmod):  # a quotient beyond 2^24 has no fraction in float32
         judged &= (one / other).abs() < 2**24
     check(lambda x, y: function(x, y), one[judged], other[judged], absolute=0.0)

@@ -1,4 +1,4 @@
-"""Changes of dtype: every pair, and what is kept on the way."""
+"""Casts between all pairs of dtypes, and the values that they preserve."""
 
 import itertools
 import math
@@ -22,7 +22,7 @@ def test_every_pair_of_dtypes(pair, precision):
     check(lambda x: torch.ops.prims.convert_element_type(x, target), x, precision=precision)
 
 
-def test_floats_are_cut_towards_zero():
+def test_floats_are_truncated_towards_zero():
     check(lambda x: x.long(), torch.tensor([1.5, -1.5, 2.875, -2.875, -0.5, 200.0]))
 
 
@@ -31,18 +31,18 @@ def test_everything_but_zero_is_true():
     check(lambda x: x.bool(), torch.tensor([0, 256, -(2**31), 7]))
 
 
-def test_integers_wrap_around_when_they_are_cut():
+def test_integers_wrap_around_when_narrowed():
     x = torch.tensor([0, 127, 128, 255, 256, 300, -1, -129, 70000])
     check(lambda x: (x.to(torch.uint8), x.to(torch.int8), x.to(torch.int16)), x)
 
 
-def test_floats_made_from_integers_keep_their_digits():
+def test_floats_from_integers_keep_their_digits():
     x = torch.tensor([257, 1001, -65537, 16777215])
     check(lambda x: x.float(), x, relative=0, absolute=0)
     check(lambda x: (x.float() + 1).long(), x[:3])
 
 
-def test_a_cast_to_what_it_is_costs_nothing():
+def test_a_cast_to_the_same_dtype_costs_nothing():
     out = run(lambda x: x.to(torch.float32).to(torch.bfloat16).float() + 1, torch.randn(4))
     assert out.device_ops == ["ttnn.add"] and "typecast" not in out.program.code
 
@@ -52,7 +52,7 @@ def test_casts_keep_the_order_of_storage():
     assert "permute" not in out.program.code
 
 
-def test_copies_and_aliases_are_nothing():
+def test_copies_and_aliases_cost_nothing():
     out = check(lambda x: x.clone().detach().contiguous() + 1, torch.randn(3, 3))
     assert out.device_ops == ["ttnn.add"]
 

@@ -19,7 +19,7 @@ def test_masked_fill_with_infinity_is_infinity():
     check(lambda x, mask, value: x.masked_fill(mask, value), X, MASK, torch.tensor(-math.inf))
 
 
-def test_the_least_float_stays_finite():
+def test_the_lowest_float_stays_finite():
     least = torch.finfo(torch.float32).min
     for function in (
         lambda x, mask: x.masked_fill(mask, least),
@@ -50,7 +50,7 @@ def test_where_promotes():
     check(lambda x: torch.where(x > 1, x, 0), torch.arange(5))
 
 
-def test_constants_chosen_are_numbers():
+def test_selected_constants_are_numbers():
     out = check(lambda x, mask: torch.where(mask, torch.full_like(x, -math.inf), x), X, MASK)
     assert "from_torch" not in out.program.code.split("where")[1] and out.device_ops == ["ttnn.where"]
 
@@ -76,7 +76,7 @@ def test_clamp_of_integers(limits):
 
 
 def test_clamp_to_tensors():
-    low, high = torch.tensor([-1.0, 0.0, 2.0]), torch.tensor([1.0, 0.5, 1.0])  # the last has them crossed
+    low, high = torch.tensor([-1.0, 0.0, 2.0]), torch.tensor([1.0, 0.5, 1.0])  # the last pair is reversed
     check(lambda x, low, high: torch.clamp(x, low, high), X, low, high)
     check(lambda x, low: torch.clamp_min(x, low), X, low)
     check(lambda x, high: torch.clamp_max(x, high), X, high)
@@ -89,7 +89,7 @@ def test_extremes():
     check(lambda x, y: (torch.maximum(x, y), torch.minimum(x, y)), torch.arange(5), torch.tensor(2.5))
 
 
-def test_what_is_about_nan_stays_on_the_host():
+def test_operations_about_nan_stay_on_the_host():
     x = torch.tensor([1.0, math.nan, -math.inf])
     out = check(lambda x, y: (torch.nan_to_num(x), torch.fmax(x, y)), x, torch.ones(3), on_device=False)
     assert len(out.host_ops) == 2 and all("NaN" in reason for reason in out.host_ops.values())

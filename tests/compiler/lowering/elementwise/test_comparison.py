@@ -1,4 +1,4 @@
-"""Comparisons, and tests of what kind a number is."""
+"""Comparisons and numeric predicates."""
 
 import math
 
@@ -31,7 +31,7 @@ def test_integers_against_fractions():
     check(lambda x, y: x < y, torch.arange(-3, 5), torch.tensor(0.5))
 
 
-def test_what_kind_of_number():
+def test_numeric_predicates():
     check(lambda x: (torch.isfinite(x), torch.isinf(x), torch.isposinf(x), torch.isneginf(x)), VALUES, accept=("nan",))
     check(torch.isfinite, VALUES)
     check(lambda x: (torch.isfinite(x), torch.isinf(x), torch.isnan(x)), torch.arange(5))

@@ -55,8 +55,8 @@ FORMS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_seeds_decide(name: str) -> None:
-    """On the device, with the same numbers for the same seed and others in each call, also of warm ones."""
+def test_seeds_determine_the_numbers(name: str) -> None:
+    """On the device, with the same numbers for the same seed and others in each call, including warm calls."""
     run, options = compiled(FORMS[name])
     x = torch.randn(8, 6, 8, 8, requires_grad=True)
     runs = []
@@ -100,14 +100,14 @@ def test_backward_uses_the_mask_of_forward(name: str) -> None:
     run, _ = compiled(FORMS[name])
     x = (torch.rand(4, 6, 8, 8) + 0.5).requires_grad_()
     made = run(x)
-    torch.rand(7)  # the generator goes on in between
+    torch.rand(7)  # advances the generator
     made.sum().backward()
     assert x.grad is not None
     assert torch.equal(x.grad != 0, made != 0)
     torch.testing.assert_close((x.grad * x).detach(), made.detach(), rtol=0.02, atol=0)
 
 
-def test_two_of_the_same_are_two() -> None:
+def test_two_equal_dropouts_are_independent() -> None:
     run, _ = compiled(lambda x: (F.dropout(x, 0.5), F.dropout(x, 0.5)))
     one, other = run(torch.ones(64, 64))
     assert not torch.equal(one, other)
@@ -130,7 +130,7 @@ def test_eval_drops_nothing() -> None:
     assert "drawn_seed" not in options.programs[0].source
 
 
-def test_a_trace_is_not_taken() -> None:
+def test_no_trace_is_captured() -> None:
     """It would replay the same mask."""
     run, options = compiled(lambda x: F.dropout(x, 0.5), trace=True)
     x = torch.ones(32, 32)
@@ -161,7 +161,7 @@ def test_changing_shapes() -> None:
 
 
 def test_other_random_numbers_are_torchs() -> None:
-    """They stay on the host, where they are what eager torch draws."""
+    """They stay on the host, and equal those of eager torch."""
 
     def noisy(x: torch.Tensor) -> torch.Tensor:
         return x + torch.randn_like(x) * torch.bernoulli(torch.full_like(x, 0.5))

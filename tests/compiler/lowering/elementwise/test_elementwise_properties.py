@@ -1,4 +1,4 @@
-"""Elementwise operations on whatever comes: any rank and shape, broadcasting, mixed dtypes, tensors and numbers."""
+"""Elementwise operations of any rank and shape, with broadcasting, mixed dtypes, tensors and numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NUMBERS = st.sampled_from((0, 1, 2, 3, -1, -5, 0.5, 2.0, -0.25, 1.5, True))
 
 
 def works(function, *args, **options) -> Outcome | None:
-    """Check a call that torch accepts; None if it refuses these dtypes itself."""
+    """Check a call that torch accepts; None if torch rejects these dtypes."""
     try:
         with torch.no_grad():
             expected = function(*args)
@@ -32,7 +32,7 @@ def works(function, *args, **options) -> Outcome | None:
         return None
     assume(expected.dtype is not torch.float64)
     if any(item.dtype in (torch.bfloat16, torch.float16) for item in args):
-        options |= {"relative": 0.02, "absolute": 0.01}  # no more than the operands hold, whatever the precision
+        options |= {"relative": 0.02, "absolute": 0.01}  # the precision of the operands
     return check(lambda *given: function(*given), *args, **options)
 
 
@@ -67,7 +67,7 @@ def test_sums_and_products_with_a_weight(name, operands, place, precision):
 @given(st.sampled_from(list(ARITHMETIC)), pairs(), NUMBERS, st.booleans(), PRECISIONS)
 @EXAMPLES
 def test_sums_and_products_with_a_constant(name, operands, number, first, precision):
-    """A constant that is one number all over becomes that number, unless the result has its shape from it."""
+    """A uniform constant becomes a number, unless it determines the shape of the result."""
     x, like = operands
 
     def function(x):
@@ -218,7 +218,7 @@ UNARY = {
     "2.5 pow": (lambda x: torch.pow(2.5, x), -4, 4),
     "2 pow": (lambda x: torch.pow(2.0, x), -4, 4),
 }
-TERMS = {"softplus": 1e-3, "erfc": 1e-3}  # log(1 + something small), 1 - something near 1: absolutely right
+TERMS = {"softplus": 1e-3, "erfc": 1e-3}  # log(1 + x) of small x, 1 - x near 1: compared by absolute error
 
 
 @given(

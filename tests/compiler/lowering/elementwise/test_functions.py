@@ -6,7 +6,7 @@ import torch
 from tests.compiler.against_torch import check, run
 from tests.compiler.lowering.operands import tensor
 
-# Function: the range in which it is looked at.
+# Function: the range in which it is tested.
 FUNCTIONS = {
     torch.exp: (-8, 8),
     torch.exp2: (-8, 8),
@@ -65,7 +65,7 @@ def test_rounding_to_decimals():
     check(lambda x: torch.round(x, decimals=-1), x)
 
 
-def test_whole_numbers_are_whole_already():
+def test_integers_need_no_rounding():
     x = torch.arange(-5, 5)
     out = check(lambda x: (x.floor(), x.ceil(), x.trunc(), x.round()), x)
     assert out.device_ops == []

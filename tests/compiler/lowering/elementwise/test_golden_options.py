@@ -23,14 +23,14 @@ Use = tuple[str, str]  # an operation, and an option of it or ""
 SPREAD = "**"
 SIZES = "sizes of the problem and settings named elsewhere in the same file"
 SAME_MATH = "the kernel takes its math settings as that of max_pool2d and conv2d does, which have vectors"
-COMPOSITE = "made of operations that have vectors"
-TORCH = "held against torch in every dtype; the kernels of its family have vectors"
-EXACT = "exact on integers or on the sign: held against torch, all bits equal"
-MOVES = "only moves values: held against torch, all bits equal"
+COMPOSITE = "composed of operations that have vectors"
+TORCH = "compared with torch in every dtype; the kernels of its family have vectors"
+EXACT = "exact on integers or on the sign: compared with torch, all bits equal"
+MOVES = "only moves values: compared with torch, all bits equal"
 FUSED = "the kernel of add, which has vectors with functions of either operand and other dtypes, with another operation"
 RANDOM = "random numbers: their distribution is compared with torch in test_dropout.py"
 
-# (operation, option) of which there is no vector: why none is needed.
+# (operation, option) without a vector: why none is needed.
 REASONS: dict[Use, str] = {
     ("addalpha", ""): COMPOSITE,
     ("subalpha", ""): COMPOSITE,
@@ -41,7 +41,7 @@ REASONS: dict[Use, str] = {
     ("elu", ""): "its kernel is that of celu, which has vectors, with alpha 1",
     ("elu", "alpha"): "its kernel is that of celu, which has vectors",
     **{
-        ("experimental.conv3d", option): "patches and a matmul, whose kernels have vectors; held against torch"
+        ("experimental.conv3d", option): "patches and a matmul, whose kernels have vectors; compared with torch"
         for option in (
             "", "bias_tensor", "compute_kernel_config", "device", "dilation", "dtype", "input_tensor", "kernel_size",
             "output_channels", "padding", "padding_mode", "stride", "weight_tensor",
@@ -70,11 +70,11 @@ REASONS: dict[Use, str] = {
     **{("rand", o): RANDOM for o in ("", "device", "dtype", "layout", "seed")},
     ("rpow", ""): "exp2 and log2 of the vector unit, which have vectors",
     ("scale_mask_softmax", ""): "softmax after a multiplication and an addition; all have vectors",
-    ("scatter", "reduce"): "additions in float32 by the mover's processor: held against torch",
+    ("scatter", "reduce"): "additions in float32 by the data movement processor: compared with torch",
     ("selu", "alpha"): "selu has vectors with the same two numbers as its defaults",
     ("selu", "scale"): "selu has vectors with the same two numbers as its defaults",
     ("sinh", ""): "the exponential of cosh, which has vectors, with a subtraction",
-    ("sort", "stable"): "the library sorts the same way whatever it says",
+    ("sort", "stable"): "the library sorts the same way with any value",
     ("upsample", "memory_config"): MOVES,
     ("zeros", ""): MOVES,
     **{

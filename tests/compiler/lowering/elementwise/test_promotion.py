@@ -1,4 +1,4 @@
-"""torch's type promotion: operands are brought to the dtype of the result before anything is computed."""
+"""torch's type promotion: operands are cast to the dtype of the result before the computation."""
 
 import itertools
 
@@ -38,34 +38,34 @@ def test_integers_compare_exactly():
     check(lambda x: (x == 16777217, x < 257, x > -6), x)
 
 
-def test_floats_made_from_integers_are_exact():
-    """Rotary embeddings multiply positions, made into floats, by constants."""
+def test_floats_from_integers_are_exact():
+    """Rotary embeddings multiply positions, converted to floats, by constants."""
     positions, frequencies = torch.arange(900, 1000)[:, None], 10000.0 ** (-torch.arange(0, 8) / 8)
     check(lambda p, f: torch.cos(p.float() * f), positions, frequencies, statics=(1,), relative=1e-4, absolute=1e-4)
 
 
-def test_bfloat16_meets_float32_in_bfloat16():
-    """What was rounded once gains nothing from a wider result."""
+def test_bfloat16_and_float32_are_computed_in_bfloat16():
+    """A wider result would not be more precise."""
     out = run(lambda x, p: x * p.float(), torch.randn(4, 8), torch.arange(8))
     made = [node for node in out.program.graph.nodes if PATH.get(node) == "ttnn.multiply"]
     assert "BFLOAT16" in str(SPEC[made[0]].dtype)
 
 
-def test_a_constant_that_gives_the_result_its_shape_stays_a_tensor():
+def test_a_constant_that_determines_the_shape_stays_a_tensor():
     check(lambda x: x + torch.full((4, 3), 2.0), torch.randn(3))
     check(lambda x: torch.where(x > 0, torch.zeros(2, 4, 3), x), torch.randn(4, 1))
     check(lambda x: x * torch.ones(1, 1, 3), torch.randn(3))
 
 
 def test_operands_follow_the_order_of_storage():
-    """A permuted operand leads; broadcast ones are brought to its order."""
+    """A permuted operand determines the order; broadcast ones are converted to it."""
     x, y = torch.randn(2, 5, 7, 3), torch.randn(5, 1, 1)
     check(lambda x, y: (x.relu().permute(0, 3, 1, 2).permute(0, 2, 3, 1) + y).tanh() * x, x, y)
     check(lambda x, y: x.relu().permute(0, 2, 3, 1) * y, x, torch.randn(3, 5))
 
 
 def test_numbers_wrap_around_in_narrow_integers():
-    """torch makes uint8 of -1 before it compares: everything is less than 255."""
+    """torch converts -1 to uint8 before it compares: everything is less than 255."""
     x = torch.tensor([0, 3, 200], dtype=torch.uint8)
     check(lambda x: (x < -1, x == 300, x * -1, torch.clamp(x, max=-3), torch.bitwise_and(x, -1), x % -3), x)
     check(lambda x, y: (torch.maximum(x, y), x > y), x, torch.tensor(-1))

@@ -12,7 +12,7 @@ PRECISIONS = pytest.mark.parametrize("precision", ["bfloat16", "float32"])
 
 
 def exact(*shape):
-    """Values that bfloat16 holds, so that the largest stays the largest."""
+    """Values that are exact in bfloat16, so that the largest stays the largest."""
     return torch.randn(shape).bfloat16().float()
 
 
@@ -47,7 +47,7 @@ def test_what_counts_in_a_mean(ceil_mode, count_include_pad, divisor, precision)
     options = {"ceil_mode": ceil_mode, "count_include_pad": count_include_pad, "divisor_override": divisor}
     check(lambda x: F.avg_pool2d(x, 3, 2, 1, **options), exact(2, 5, 9, 10), precision=precision)
     check(lambda x: F.avg_pool3d(x, 2, 2, 1, **options), exact(1, 5, 5, 6, 7), precision=precision)
-    many = {"precision": precision, "absolute": 5e-3}  # taps, of which only sums of products can be had
+    many = {"precision": precision, "absolute": 5e-3}  # many taps are computed as products
     check(lambda x: F.avg_pool3d(x, (3, 5, 6), (1, 2, 2), (1, 2, 3), **options), torch.randn(1, 5, 5, 11, 12), **many)
 
 
@@ -77,7 +77,7 @@ def test_indices_of_windows_without_any_number():
     check(lambda x: F.max_pool2d(x, 3, 2, 1, return_indices=True)[1], x)
 
 
-def test_windows_that_see_nothing_but_border():
+def test_windows_entirely_in_the_padding():
     def pool(x):
         return F.max_pool2d(x, (2, 4), (2, 1), (1, 2), dilation=2)
 

@@ -1,4 +1,4 @@
-"""Pools of all windows that torch takes."""
+"""Pools of all windows that torch accepts."""
 
 import hypothesis.strategies as st
 import torch
@@ -14,13 +14,13 @@ CHANNELS = st.sampled_from([1, 2, 3, 8, 16, 31, 32, 33, 64])
 
 @st.composite
 def pools(draw, rank=None):
-    """A shape, and kernel, stride and padding that go with it."""
+    """A shape, and a valid kernel, stride and padding."""
     rank = draw(st.sampled_from([2, 2, 2, 1, 3])) if rank is None else rank
     kernel = [draw(st.integers(1, 4)) for _ in range(rank)]
     stride = [draw(st.integers(1, 3)) for _ in range(rank)]
     padding = [draw(st.integers(0, size // 2)) for size in kernel]
     sizes = [draw(st.integers(1, 14 if rank < 3 else 6)) for _ in range(rank)]
-    around = padding if rank < 3 else [0, 0, 0]  # torch checks volumes without their border
+    around = padding if rank < 3 else [0, 0, 0]  # torch checks volumes without padding
     assume(all(size + 2 * pad >= reach for size, pad, reach in zip(sizes, around, kernel)))
     outer = draw(st.sampled_from([(), (1,), (2,)])) if rank > 1 else (2,)
     return [*outer, draw(CHANNELS), *sizes], kernel, stride, padding

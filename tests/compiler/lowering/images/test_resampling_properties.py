@@ -48,4 +48,4 @@ def test_scales(mode, scales, old):
 def test_grids(old, new, channels, align_corners):
     grid = torch.rand(2, *new, 2) * 2.4 - 1.2
     x = torch.randn(2, channels, *old)
-    check(lambda x, g: F.grid_sample(x, g, align_corners=align_corners), x, grid, absolute=0.03)  # shares lose bits
+    check(lambda x, g: F.grid_sample(x, g, align_corners=align_corners), x, grid, absolute=0.03)  # weights are rounded

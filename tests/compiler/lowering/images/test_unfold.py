@@ -1,4 +1,4 @@
-"""Windows beside each other, and their sum."""
+"""Sliding windows, and their adjoint."""
 
 import torch
 
@@ -15,7 +15,7 @@ def test_patches_that_do_not_overlap_only_move():
     assert back.device_ops == ["ttnn.permute"]
 
 
-def test_a_kernel_is_one_slice_a_row_and_one_a_column():
+def test_a_kernel_is_one_slice_per_row_and_column():
     out = moves(lambda x: F.unfold(x, 3, padding=1), numbers([2, 3, 8, 8]))
     assert out.device_ops.count("ttnn.slice") == 6
 

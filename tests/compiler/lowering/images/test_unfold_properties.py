@@ -1,4 +1,4 @@
-"""Windows beside each other, and their sum."""
+"""Sliding windows, and their adjoint."""
 
 import hypothesis.strategies as st
 import torch

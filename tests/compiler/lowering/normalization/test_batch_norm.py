@@ -78,21 +78,21 @@ def test_running_statistics_keep_their_precision():
 @pytest.mark.parametrize("norm", [torch.nn.InstanceNorm2d, torch.nn.BatchNorm2d], ids=lambda norm: norm.__name__)
 @torch.no_grad()
 def test_running_statistics_keep_all_digits(norm, precision):
-    """Each call moves them a little: rounded to bfloat16 on every call, they would stand still."""
+    """Each call changes them a little; rounded to bfloat16 in every call, they would not change."""
     torch._dynamo.reset()
-    model, twin = (norm(CHANNELS, track_running_stats=True, momentum=0.001) for _ in range(2))
+    model, reference = (norm(CHANNELS, track_running_stats=True, momentum=0.001) for _ in range(2))
     x = torch.arange(4 * CHANNELS * 16).remainder(7).float().reshape(4, CHANNELS, 4, 4)  # exact in bfloat16
     compiled = torch.compile(model, backend="ttnn", options={"precision": precision})
     for _ in range(5):
         compiled(x)
-        twin(x)
-    torch.testing.assert_close(model.running_mean, twin.running_mean, rtol=1e-5, atol=1e-6)
-    torch.testing.assert_close(model.running_var, twin.running_var, rtol=1e-5, atol=1e-6)
+        reference(x)
+    torch.testing.assert_close(model.running_mean, reference.running_mean, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(model.running_var, reference.running_var, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("statistics", [torch.bfloat16, torch.float32])
 def test_dtypes_of_statistics_are_torchs(statistics):
-    """torch's fake tensors say float32 for running statistics of bfloat16."""
+    """torch's fake tensors have float32 for running statistics of bfloat16."""
 
     def norm(x, weight, bias, mean, variance):
         made = aten._native_batch_norm_legit_functional(x, weight, bias, mean, variance, True, 0.1, 1e-5)
@@ -116,8 +116,8 @@ def test_gradients_of_mixed_dtypes(statistics):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_empty_statistics_are_given_beside_the_result(dtype):
-    """With running statistics torch gives two tensors without elements; the norm itself needs no host."""
+def test_empty_statistics_are_returned_with_the_result(dtype):
+    """With running statistics torch returns two empty tensors; the norm itself runs on the device."""
 
     def norm(x, weight, bias, mean, variance):
         return aten._native_batch_norm_legit_no_training(x, weight, bias, mean, variance, 0.1, 1e-5)

@@ -21,7 +21,7 @@ def _specs(outcome, path):
 
 
 @pytest.mark.parametrize("name", NORMS)
-def test_a_norm_adds_what_a_product_left(name):
+def test_a_norm_adds_unrounded_products(name):
     norm, path = NORMS[name]
 
     def block(x, weight):
@@ -32,7 +32,7 @@ def test_a_norm_adds_what_a_product_left(name):
     assert [spec.dtype for spec in _specs(outcome, "ttnn.matmul") + _specs(outcome, path)] == [ttnn.float32] * 2
 
 
-def test_it_loses_less():
+def test_rounding_errors_are_smaller():
     torch.manual_seed(0)
     weights = [r(96, 96) / 10 for _ in range(12)]
 

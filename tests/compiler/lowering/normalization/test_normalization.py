@@ -33,7 +33,7 @@ def masked(*shape):
     return x
 
 
-def test_hidden_entries_have_no_share():
+def test_masked_entries_have_no_weight():
     x = masked(3, 4, 5)
     x[0, 1, 0] = 0
     for dim in (0, 1, 2):
@@ -41,7 +41,7 @@ def test_hidden_entries_have_no_share():
 
 
 @pytest.mark.parametrize("dim", [0, 1, 2])
-def test_safe_softmax_gives_zeros_where_all_is_hidden(dim):
+def test_safe_softmax_is_zero_where_all_is_masked(dim):
     x = r(3, 4, 5)
     x.select(dim, 0)[...] = -math.inf
     x.movedim(dim, -1)[0, 1] = -math.inf
@@ -67,7 +67,7 @@ def test_layer_norm_of_a_vector_and_of_wide_rows():
 @pytest.mark.parametrize("shape", [(5,), (4, 5)], ids=str)
 @pytest.mark.parametrize("eps", [0.1, None])
 def test_rms_norm(shape, eps, monkeypatch):
-    """Torch takes this operation apart while it traces, so it stands in for a layer norm here."""
+    """torch decomposes this operation while tracing, so it replaces a layer norm here."""
 
     def instead(ttnn, builder, x, shape, weight, bias, given):
         return *rms_norm(ttnn, builder, x, shape, weight, eps), None
@@ -98,10 +98,23 @@ def test_gradients_of_layer_norm(shape):
     check(function, r(3, 4, 5), x, mean, rstd, weight, bias, absolute=0.02)
 
 
-def test_gradients_that_nobody_asked_for():
+def test_unused_gradients():
     x = r(3, 5)
     _, mean, rstd = aten.native_layer_norm(x, (5,), None, None, 1e-5)
     check(
         lambda g, x, m, s: aten.native_layer_norm_backward(g, x, (5,), m, s, None, None, [True, False, False])[0],
         r(3, 5), x, mean, rstd, absolute=0.02,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_gradient_of_a_softmax_that_is_nearly_one(dtype):
+    """Rounded to bfloat16, the weights are 0.0003 and 1: they add up to more than 1."""
+    torch._dynamo.reset()
+    scores = torch.tensor([[0.0, 8.1], [0.0, 8.1]], dtype=dtype)
+    grad = torch.tensor([[-38.0, -32.0], [5.0, 700.0]], dtype=dtype)
+    x, reference = scores.clone().requires_grad_(), scores.double().requires_grad_()
+    torch.compile(lambda x: x.softmax(-1), backend="ttnn")(x).backward(grad)
+    reference.softmax(-1).backward(grad.double())
+    torch.testing.assert_close(x.grad.double(), reference.grad, rtol=0.04, atol=1e-6)
+    assert x.grad.double().sum(-1).abs().max() < 2e-3

@@ -36,7 +36,7 @@ def test_layer_norm(shape, data, has_weight, has_bias, is_static):
     torch.manual_seed(data.draw(st.integers(0, 1 << 20)))
     count = data.draw(st.integers(1, len(shape)))
     normal = shape[len(shape) - count :]
-    # Whole numbers: rounding on the way in would be magnified where values are nearly equal.
+    # Integers: rounding of inputs would be amplified where values are nearly equal.
     x = (torch.randn(shape) * 8).round() + torch.arange(shape[-1]) % 3
     given = {"weight": torch.randn(normal)} if has_weight else {}
     given |= {"bias": torch.randn(normal)} if has_bias else {}
@@ -61,7 +61,7 @@ def test_gradients(shape, data):
         (aten._softmax_backward_data, x.softmax(dim)),
         (aten._log_softmax_backward_data, x.log_softmax(dim)),
     ):
-        # Terms cancel: the measure of the error is the gradient that comes in.
+        # Terms cancel: the error is relative to the incoming gradient.
         want = backward(grad, y, dim, float32).abs().max().clamp_min(1e-30)
         size = 0.02 * float(y.exp().max() if y.min() < 0 else y.max()) * float(grad.abs().sum(dim).max())
         check(lambda g, y: backward(g, y, dim, float32), grad, y, absolute=size / float(want))  # noqa: B023

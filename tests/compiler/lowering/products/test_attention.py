@@ -88,7 +88,7 @@ def test_masks(name):
 
 @pytest.mark.parametrize("statics", [(), (3,)], ids=["an input", "static"])
 @pytest.mark.parametrize("precision", ["bfloat16", "float32"])
-def test_who_sees_nothing_gets_zeros(statics, precision):
+def test_fully_masked_queries_are_zero(statics, precision):
     mask = random_mask(2, 1, 7, 9)
     mask[0, 0, 3] = False
     for given in (mask, as_bias(mask)):
@@ -99,7 +99,7 @@ def test_who_sees_nothing_gets_zeros(statics, precision):
         assert outcome.outputs[0][0, :, 3].abs().max() == 0
 
 
-def test_who_sees_only_the_lowest_float_weighs_all_alike():
+def test_queries_masked_by_the_lowest_float_weigh_all_keys_equally():
     mask = random_mask(2, 1, 7, 9)
     mask[0, 0, 3] = False
     given = as_bias(mask, torch.finfo(torch.float32).min)
@@ -122,12 +122,12 @@ def test_a_constant_causal_mask_costs_nothing(kind):
     assert "is_causal=True" in outcome.program.code
 
 
-def test_a_constant_mask_that_hides_nothing_is_left_out():
+def test_a_constant_mask_without_effect_is_omitted():
     outcome = check(lambda q, k, v: attention(q, k, v, torch.ones(7, 7).bool()), *qkv(), absolute=BOUND)
     assert "attn_mask" not in outcome.program.code
 
 
-def test_a_window_is_not_taken_for_causal():
+def test_a_window_is_not_treated_as_causal():
     outcome = check(lambda q, k, v: attention(q, k, v, triangle(7).triu(-2)), *qkv(), absolute=BOUND)
     assert "is_causal=True" not in outcome.program.code
 
@@ -153,7 +153,7 @@ def test_other_ranks_and_widths_of_values():
     check(lambda q, k, v: attention(q, k, v), r(2, 4, 7, 32), r(2, 4, 9, 32), r(2, 4, 9, 16), absolute=BOUND)
 
 
-def test_dropout_is_refused():
+def test_dropout_is_rejected():
     with pytest.raises(StaysOnHost, match="dropout"):
         flash_attention(None, None, None, None, None, 0.5)
 

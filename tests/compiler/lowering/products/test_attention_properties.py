@@ -28,7 +28,7 @@ def test_attention(batch, heads, queries, keys, width, data):
         return
     shape = [data.draw(st.sampled_from(sizes)) for sizes in ((1, batch), (1, own), (1, queries), (keys,))]
     mask = torch.randn(shape)
-    if kind == "hidden":  # some queries may see nothing
+    if kind == "hidden":  # some queries may see no key
         mask = torch.zeros(shape).masked_fill(torch.rand(shape) < data.draw(st.sampled_from([0.3, 0.97])), -math.inf)
     statics = data.draw(st.sampled_from([(), (3,)]))
     check(

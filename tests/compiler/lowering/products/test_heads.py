@@ -1,4 +1,4 @@
-"""Heads by the library's own operations."""
+"""Heads with the library's own operations."""
 
 import pytest
 import torch
@@ -22,7 +22,7 @@ def wired(monkeypatch):
 
 
 def scores(x, y, count):
-    """Every head of [B, S, H * D] times a matrix of its own."""
+    """Every head of [B, S, H * D] times a separate matrix."""
     batch, length, width = x.shape
     split = x.view(batch, length, count, width // count).transpose(1, 2)
     return torch.bmm(split.reshape(batch * count, length, width // count), y)

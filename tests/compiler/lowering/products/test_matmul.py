@@ -88,7 +88,7 @@ def test_weights_in_the_format_that_the_user_chose(format, error):
 
 
 def test_a_weight_that_others_read_too_loses_nothing_for_them():
-    """A tied embedding: the product sees bfloat4_b, the sum the weight itself."""
+    """A tied embedding: the product reads bfloat4_b, the sum the weight itself."""
     x, weight = r(64, 64), r(64, 64)
     small, plain = [
         run(lambda x, w: (x @ w, x + w), x, weight, statics=(1,), weights=format).outputs
@@ -163,7 +163,7 @@ def test_any_order_is_multiplied_as_it_is_stored(name):
 
 
 def test_rows_that_mix_images_are_moved():
-    """The batch is not the first dimension of what is flattened."""
+    """The batch is not the first of the flattened dimensions."""
 
     def mixed(x, kernel, weight):
         return F.conv2d(x, kernel).permute(1, 0, 2, 3).flatten(1) @ weight

@@ -11,11 +11,11 @@ SIZES = st.sampled_from([1, 2, 3, 5, 8, 31, 32, 33, 64])
 FACTORS = st.sampled_from([1, 1, 0, 2, -0.5, 0.25])
 DTYPES = st.sampled_from([torch.float32, torch.float32, torch.bfloat16])
 SEEDS = st.integers(0, 1 << 20)
-ERROR = 0.012  # of the sum of all terms' sizes; in float32 too, as the matrix unit rounds its operands
+ERROR = 0.012  # relative to the sum of all magnitudes; also in float32, as the matrix unit rounds its operands
 
 
 def check_product(function, factors, *args, **options):
-    """Terms may cancel: the error allowed is a share of what they would add up to if all were positive."""
+    """Terms may cancel: the allowed error is relative to the sum of their magnitudes."""
     want = function(*args, *factors).abs().max()
     size = function(*[each.abs() for each in args], *[abs(each) for each in factors]).abs().max()
     allowed = ERROR * float(size) / max(float(want), 1e-30)
@@ -23,7 +23,7 @@ def check_product(function, factors, *args, **options):
 
 
 def matrix(draw, *shape, dtype=torch.float32):
-    """A matrix as it is stored, and whether the last two dimensions are to be swapped."""
+    """A stored matrix, and whether to swap its last two dimensions."""
     swapped = draw(st.booleans())
     stored = (*shape[:-2], shape[-1], shape[-2]) if swapped else shape
     return torch.randn(stored).to(dtype), swapped

@@ -1,4 +1,4 @@
-"""Places of extremes, sorting, running totals: ties and integers exactly as torch."""
+"""argmax, sorting and cumulative sums: ties and integers exactly as in torch."""
 
 import pytest
 import torch
@@ -21,7 +21,7 @@ def test_the_first_of_the_largest(function, dim, keepdim, kind):
     check(lambda x: function(x, dim, keepdim), x)
 
 
-def test_neighbours_in_float32_are_told_apart():
+def test_neighbours_in_float32_are_distinguished():
     """As bfloat16 the two largest would be equal."""
     check(lambda x: x.argmax(-1), torch.tensor([[1.0, 3.0, 3.001, 2.0]]))
     check(lambda x: x.min(1), torch.tensor([[1.0, -3.0, -3.001, 2.0]]))

@@ -1,4 +1,4 @@
-"""Places, orders and running totals of values of any rank, dtype and order of storage."""
+"""argmax, sorting and cumulative sums of any rank, dtype and storage order."""
 
 import hypothesis.strategies as st
 import torch

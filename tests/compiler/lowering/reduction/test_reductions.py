@@ -116,7 +116,7 @@ def test_which_stored_dimensions_go():
 
 @pytest.fixture
 def image_order(monkeypatch):
-    """`aten.relu` answers in NHWC, merged, as a convolution does."""
+    """`aten.relu` returns merged NHWC, as a convolution does."""
 
     def as_convolution(ttnn, builder, x):
         n, c, h, w = x.shape

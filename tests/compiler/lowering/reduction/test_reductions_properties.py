@@ -13,7 +13,7 @@ EXACT = [torch.int64, torch.int32, torch.int16, torch.int8, torch.bool]
 
 @st.composite
 def floats(draw, least=0, most=5):
-    """A tensor as it is stored, and a permutation."""
+    """A stored tensor, and a permutation."""
     shape = draw(shapes(least, most))
     torch.manual_seed(draw(st.integers(0, 1 << 20)))
     return torch.randn(shape).to(draw(st.sampled_from(FLOATS))), list(draw(st.permutations(range(len(shape)))))
@@ -21,7 +21,7 @@ def floats(draw, least=0, most=5):
 
 @st.composite
 def dims(draw, rank):
-    """As people write them: one, several, negative, none."""
+    """One dimension, several, negative ones, none."""
     if not rank or draw(st.booleans()):
         return draw(st.sampled_from([(), 0, -1] if not rank else [(), *range(-rank, rank)]))
     chosen = draw(st.sets(st.integers(0, rank - 1), min_size=1))
@@ -46,7 +46,7 @@ def test_floats(value, name, keepdim, data, precision):
     def function(x):
         return REDUCTIONS[name](x.permute(order), dim, keepdim)
 
-    # Sums may cancel: what they would be if all were positive is the measure of the error.
+    # Sums may cancel: the error is relative to the sum of magnitudes.
     size = float(function(x.abs()).abs().max() / function(x).abs().max().clamp_min(1e-30))
     check(function, x, precision=precision, absolute=0.01 * max(size, 1))
 

@@ -1,4 +1,4 @@
-"""Attention of whole sequences: plain, masked, windowed, in chunks of paged caches, latent, of two joint sequences."""
+"""Prefill attention: plain, masked, windowed, chunked with paged caches, latent, joint."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def plain() -> Iterator[Case]:
     for shape in (*SHAPES, (1, 2, 64, 64), (2, 3, 45, 32), (1, 1, 1, 32), (3, 2, 33, 96), (), (0, 2, 64, 64)):
         yield call(op, T(shape), T(shape), T(shape))
         yield call(op, T(shape), T(shape), T(shape), is_causal=False)
-    # Queries, keys and values that do or do not go together.
+    # Shapes of queries, keys and values, matching and mismatching.
     q = (2, 4, 64, 64)
     for k, v in (
         ((2, 2, 64, 64), (2, 2, 64, 64)),

@@ -1,4 +1,4 @@
-"""Decoding attention: one token a user against caches in one piece or in pages, with values of their own or latent."""
+"""Decode attention: one token per user, contiguous or paged caches, separate or latent values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attention to chosen keys and to chosen blocks of keys, which only Blackhole has."""
+"""Sparse attention to selected keys and blocks of keys (Blackhole only)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Key-value caches written in place: whole, by rows, in pages."""
+"""Key-value caches updated in place: whole, by rows, by pages."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def update(op: str) -> Iterator[Case]:
 
 
 def users(count: int, heads: int, width: int, dtype: str = "bfloat16", **placed: Any) -> Case:
-    """A token of each user, each on a core."""
+    """One token per user, each on its own core."""
     rows = -(-heads // 32) * 32
     mem = {**height_sharded([rows, width], placed.get("cores", count)), **placed.get("at", {})}
     return T((1, count, heads, width), dtype, mem=mem)

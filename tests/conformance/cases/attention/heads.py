@@ -1,4 +1,4 @@
-"""Attention heads: taken apart, put together, while decoding, and for particular models."""
+"""Attention heads: split, concatenated, in decode mode, and for specific models."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def cases() -> Iterator[Case]:
 
 
 def common(op: str, good: Sequence[int], *args: Any, **kwargs: Any) -> Iterator[Case]:
-    """Dtypes, layouts, residences and ranks around one shape that is right."""
+    """Dtypes, layouts, storage types and ranks of variants of a valid shape."""
     for dtype, layout in STORABLE:
         yield call(op, T(good, dtype, layout), *args, **kwargs)
     for memory in CONFIGS:

@@ -1,4 +1,4 @@
-"""Scores by which sparse attention chooses keys and blocks of keys, which only Blackhole has."""
+"""Scores by which sparse attention selects keys and blocks of keys (Blackhole only)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def kernel_config(fidelity: str = "HiFi4", **more: Any) -> Case:
 
 
 def common(make: Any) -> Iterator[Case]:
-    """What both take: `make` gives a case for 8 heads, 64 queries and 256 keys of width 64, with changes."""
+    """Cases of both: `make` returns a case of 8 heads, 64 queries and 256 keys of width 64, with changes."""
     for unit in UNITS:
         yield make(program_config=units(*unit))
     for start in (0, 32, 192, 224, 256, 16):

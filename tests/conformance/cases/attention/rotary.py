@@ -1,4 +1,4 @@
-"""Rotary position embeddings, their halves, and products with repeated operands."""
+"""Rotary position embeddings, rotated halves, and products with repeated operands."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def llama_decode() -> Iterator[Case]:
 
 
 def _apart(users: int, rows: int, width: int, first: int, layout: str = "TILE", shard: int = 32) -> Case:
-    """Users on a row of cores."""
+    """Users on one row of cores."""
     mem = height_sharded([shard, width], users)
     return T((1, users, rows, width), layout=layout, mem={**mem, "grid": [[0, first, users - 1, first]]})
 

@@ -1,4 +1,4 @@
-"""Cases for tensors made from nothing, and for random ones."""
+"""Tensor creation: constant, ranges and random."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from ttnn_emulator.conformance.case import (
     width_sharded,
 )
 
-# Block floats exist in tiles only.
+# Block floats exist in TILE layout only.
 WITHOUT_SHARDS = {"layout": "HEIGHT_SHARDED", "buffer": "L1"}
 
 

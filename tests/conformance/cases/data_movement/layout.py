@@ -1,4 +1,4 @@
-"""Cases for changes of layout, dtype and memory."""
+"""Conversions of layout, dtype and memory config."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ DRAM_CONFIGS = (
 TARGETS = ("DRAM", "L1", *CONFIGS, *DRAM_CONFIGS, {"layout": "HEIGHT_SHARDED", "buffer": "L1"})
 
 
-# Shards that do not hold a tensor of 128 x 128: too narrow, too few, or no whole tiles.
+# Shards that do not fit a tensor of 128 x 128: too narrow, too few, or not tile-aligned.
 ILL_FITTING = (
     height_sharded([32, 64], 4),
     height_sharded([32, 128], 3),
@@ -61,12 +61,12 @@ ILL_FITTING = (
 
 def cases() -> Iterator[Case]:
     for case in every_case():
-        if makeable(case):
+        if creatable(case):
             yield case
 
 
-def makeable(case: Case) -> bool:
-    """Block floats exist in tiles only, so there are no inputs of them in rows."""
+def creatable(case: Case) -> bool:
+    """Block floats exist in TILE layout only: row-major inputs of them are left out."""
     inputs = [*case.get("args", []), *case.get("kwargs", {}).values()]
     tensors = [item["T"] for item in inputs if isinstance(item, dict) and "T" in item]
     return not any(tensor[2] == "ROW_MAJOR" and tensor[1] in ("bfloat8_b", "bfloat4_b") for tensor in tensors)
@@ -81,12 +81,12 @@ def every_case() -> Iterator[Case]:
     yield from partial_shards()
     yield from copies()
     yield from typecasts()
-    yield from ill_fitting()
+    yield from mismatched_shards()
     yield from on_the_host()
     yield from wrong_types()
 
 
-def ill_fitting() -> Iterator[Case]:
+def mismatched_shards() -> Iterator[Case]:
     for config, dtype, layout in product(ILL_FITTING, ("bfloat16", "float32"), BOTH):
         source, other = T(SQUARE, dtype, layout), TILE if layout == "ROW_MAJOR" else ROWS
         yield call("ttnn.to_memory_config", source, M(config))

@@ -1,4 +1,4 @@
-"""Cases for reshapes, views, squeezes, permutes, transposes and repeats."""
+"""Reshapes, views, squeezes, permutes, transposes and repeats."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ttnn_emulator.conformance.case import (
     width_sharded,
 )
 
-from .layout import makeable
+from .layout import creatable
 
 SQUARE = (1, 1, 128, 128)
 CONFIGS = (
@@ -34,7 +34,7 @@ CONFIGS = (
 KINDS = tuple({"layout": kind, "buffer": "L1"} for kind in ("HEIGHT_SHARDED", "WIDTH_SHARDED", "BLOCK_SHARDED"))
 EVERY_LAYOUT = ("TILE", "ROW_MAJOR")
 MEMORIES = ("DRAM", "L1")
-# Shapes and what they may become; the last of each row has another volume.
+# Shapes and targets; the last target of each row has another volume.
 RESHAPES: tuple[tuple[tuple[int, ...], tuple[tuple[int, ...], ...]], ...] = (
     ((7,), ((1, 7), (7, 1), (-1,), (7, 1, 1), (8,))),
     ((64,), ((2, 32), (1, 1, 64), (64, 1), (-1, 8), (63,))),
@@ -63,7 +63,7 @@ ILL_FITTING = (
 
 def cases() -> Iterator[Case]:
     for case in every_case():
-        if makeable(case):
+        if creatable(case):
             yield case
 
 
@@ -74,11 +74,11 @@ def every_case() -> Iterator[Case]:
     yield from permutes()
     yield from transposes()
     yield from repeats()
-    yield from ill_fitting()
+    yield from mismatched_shards()
     yield from wrong_types()
 
 
-def ill_fitting() -> Iterator[Case]:
+def mismatched_shards() -> Iterator[Case]:
     for config, dtype, layout in product(ILL_FITTING, ("bfloat16", "float32"), EVERY_LAYOUT):
         source = T(SQUARE, dtype, layout)
         yield call("ttnn.reshape", source, [1, 1, 64, 256], memory_config=M(config))

@@ -1,4 +1,4 @@
-"""Cutting and joining: concat, split, chunk, stack, slice, narrow, pad, roll, fold and their experimental relatives."""
+"""Slicing and concatenation: concat, split, chunk, stack, slice, narrow, pad, roll, fold and experimental variants."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ttnn_emulator.conformance.case import (
     width_sharded,
 )
 
-# Block floats exist in tiles only.
+# Block floats exist in TILE layout only.
 # One sharding of each kind for a tensor whose height and width are both 128.
 SHARDED_OUTPUTS = (
     height_sharded([32, 128], 4),
@@ -71,7 +71,7 @@ def concat() -> Iterator[Case]:
     yield call(op, mixed[::-1], dim=1)
     yield call(op, [T((2, 5, 33)), T((2, 5, 33), layout="ROW_MAJOR")], dim=1)
     yield call(op, [T((2, 5, 33), layout="ROW_MAJOR"), T((2, 5, 33))], dim=2)
-    # Wrong ranks, sizes, dimensions, residences.
+    # Wrong ranks, sizes, dimensions, storage types.
     yield call(op, [], dim=0)
     yield call(op, [T((3, 4))], dim=0)
     yield call(op, [T((3, 4))], dim=7)
@@ -229,7 +229,7 @@ def slice_() -> Iterator[Case]:
         yield call(op, tensor, [0, 0, 0], [2, 40, 60], pad_value=pad_value)
         yield call(op, T((2, 64, 96)), [0, 0, 0], [2, 40, 60], pad_value=pad_value)
         yield call(op, T((2, 64, 96), layout="ROW_MAJOR"), [0, 0, 0], [2, 40, 60], pad_value=pad_value)
-    # Outputs that were given.
+    # Passed outputs.
     yield call(op, T((2, 64, 96)), [0, 0, 0], [1, 32, 64], output_tensor=T((1, 32, 64)))
     yield call(op, T((2, 64, 96)), [0, 0, 0], [1, 32, 64], output_tensor=T((1, 32, 64), mem="L1"))
     yield call(op, T((2, 64, 96)), [0, 0, 0], [1, 32, 60], output_tensor=T((1, 32, 60)))

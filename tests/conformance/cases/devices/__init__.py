@@ -1,1 +1,1 @@
-"""Collectives of several chips, and functions that the library keeps for its own tests."""
+"""Collectives, and functions that only the library's tests use."""

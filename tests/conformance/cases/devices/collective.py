@@ -1,4 +1,4 @@
-"""Collectives, put to a card with two chips."""
+"""Collectives on a card with two chips."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _by_place() -> Iterator[Case]:
 
 
 def _gathered_rows() -> Iterator[Case]:
-    """Rows of all widths and shards of them, where a gather is one program or several."""
+    """Rows and shards of all widths, for gathers of one or several programs."""
     for op in ("ttnn.all_gather", "ttnn.reduce_scatter"):
         for width in (4, 8, 10, 16, 24, 32, 33):
             for dim in (0, 1):

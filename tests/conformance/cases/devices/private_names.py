@@ -1,4 +1,4 @@
-"""Functions that only the library's own tests call: kernels that are forced, delays, strategies of moreh_softmax."""
+"""Functions that only the library's tests call: forced kernels, delays, strategies of moreh_softmax."""
 
 from __future__ import annotations
 

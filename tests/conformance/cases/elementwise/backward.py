@@ -1,4 +1,4 @@
-"""Cases of the gradients of elementwise functions of one tensor."""
+"""Gradients of unary operations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PLAIN = (
 ).split(" ")
 INTO_A_TENSOR = "exp fill gelu neg rsqrt silu sqrt tanh".split(" ")
 
-# Name → arguments after the two tensors, ways to call it.
+# Name → argument lists after the two tensors.
 WITH_ARGUMENTS: dict[str, tuple[tuple[tuple, dict[str, Any]], ...]] = {
     "celu": (((), {"alpha": 0.5}), ((), {"alpha": -2.0}), ((), {"alpha": 0.0})),
     "elu": (((), {"alpha": 0.5}), ((), {"alpha": 3}), ((0.5,), {})),
@@ -79,7 +79,7 @@ ODD_INPUTS = (T((5, 33), host=True), 2.0, "x", None)
 
 
 def of_tensors(name: str, seed: int, *args: Any, **options: Any) -> Iterator[Case]:
-    """Shapes, dtypes, layouts and places of the gradient and the input."""
+    """Shapes, dtypes, layouts and memory configs of the gradient and the input."""
 
     def bw(g: Any, x: Any, **more: Any) -> Case:
         return call(f"ttnn.{name}_bw", g, x, *args, **options, **more)
@@ -110,7 +110,7 @@ def of_tensors(name: str, seed: int, *args: Any, **options: Any) -> Iterator[Cas
 
 
 def into_a_tensor(name: str, *args: Any) -> Iterator[Case]:
-    """What is given for the gradient."""
+    """Tensors passed as output gradients."""
     a = T((5, 33))
     for given in (
         T((5, 33)),

@@ -1,4 +1,4 @@
-"""Cases of the gradients of elementwise operations of two and three operands."""
+"""Gradients of binary and ternary operations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .binary import UNSPECIFIED, turn
 
 PAIRS = "atan2 fmod hypot ldexp logaddexp logaddexp2 max min remainder squared_difference xlogy".split(" ")
 
-# Name → what the tensors for its two gradients are called.
+# Name → parameter names of its two output gradients.
 CHOOSING = {
     "add": ("input_grad", "other_grad"),
     "sub": ("input_grad", "other_grad"),
@@ -61,7 +61,7 @@ PLACES: tuple[tuple[Any, ...], ...] = (
 
 
 def of_tensors(name: str, seed: int, operands: int, *args: Any, **options: Any) -> Iterator[Case]:
-    """Shapes, dtypes, layouts and places of the gradient and the operands."""
+    """Shapes, dtypes, layouts and memory configs of the gradient and the operands."""
 
     def bw(*tensors: Any, **more: Any) -> Case:
         filled = tensors + (tensors[-1],) * (operands + 1 - len(tensors))
@@ -92,8 +92,8 @@ def of_tensors(name: str, seed: int, operands: int, *args: Any, **options: Any) 
     yield bw(a, dtype=E("float32"))
 
 
-def choosing(name: str, first: str, second: str) -> Iterator[Case]:
-    """Which gradients are asked for, and where they go."""
+def requested_gradients(name: str, first: str, second: str) -> Iterator[Case]:
+    """Requested gradients and their outputs."""
     a = T((5, 33))
 
     def bw(*tensors: Any, **options: Any) -> Case:
@@ -135,7 +135,7 @@ def by_numbers() -> Iterator[Case]:
         for shape in SHAPES:
             yield call(f"ttnn.{name}_bw", T(shape), T(shape), 0.5)
         for other in (T((1, 33)), T((3, 4)), T((1, 5, 33)), T((5, 33), host=True), T((5, 33), layout="ROW_MAJOR")):
-            if other != T((5, 33), host=True) or name not in ("add", "sub", "mul", "div"):  # it would crash there
+            if other != T((5, 33), host=True) or name not in ("add", "sub", "mul", "div"):  # the library would crash
                 yield call(f"ttnn.{name}_bw", a, other, 0.5)
         for grad, source, asked in (
             (TALL, TALL, None),
@@ -207,7 +207,7 @@ def cases() -> Iterator[Case]:
     for seed, name in enumerate((*PAIRS, *CHOOSING)):
         yield from of_tensors(name, seed, 2)
     for name, (first, second) in CHOOSING.items():
-        yield from choosing(name, first, second)
+        yield from requested_gradients(name, first, second)
     yield from by_numbers()
     for dtype in DTYPES:
         for out in (T((5, 33), dtype), T((5, 33)), T((5, 34), dtype), T((5, 33), dtype, mem="L1")):

@@ -1,4 +1,4 @@
-"""Cases of complex tensors: their functions and the gradients of those."""
+"""Operations on complex tensors and their gradients."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def Z(real: Any, imag: Any = None) -> Case:
 
 
 def complex_inputs() -> Iterator[Case]:
-    """Complex tensors of many shapes, dtypes, layouts and places, some with parts that do not match."""
+    """Complex tensors of many shapes, dtypes, layouts and memory configs, some with mismatched parts."""
     for shape in SHAPES:
         yield Z(T(shape))
     for dtype in DTYPES:

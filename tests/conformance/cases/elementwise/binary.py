@@ -1,7 +1,7 @@
-"""Cases of elementwise operations of two operands.
+"""Binary elementwise operations.
 
-Every operation goes through the same tables of shapes, dtypes, layouts and memories; which entries it takes depends on
-its place in the list, so that all of them together cover the tables several times over.
+All operations share tables of shapes, dtypes, layouts and memory configs. Each takes the entries that follow from its
+position in the list, so that together they cover the tables several times.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ SQUARE = (128, 128)
 UNSPECIFIED = tuple(
     {"layout": layout, "buffer": "L1"} for layout in ("HEIGHT_SHARDED", "WIDTH_SHARDED", "BLOCK_SHARDED")
 )
-# Where the operands lie and what is asked of the result.
+# Memory configs of the operands, and the requested one of the result.
 PLACES: tuple[tuple[Any, Any, Any], ...] = (
     ("L1", "DRAM", None),
     ("DRAM", "L1", None),
@@ -98,7 +98,7 @@ PLACES: tuple[tuple[Any, Any, Any], ...] = (
     ("DRAM", "DRAM", height_sharded([32, 64], 4)),
     ("DRAM", "DRAM", height_sharded([32, 128], 2)),
 )
-# Sharded operands that are broadcast.
+# Sharded operands with broadcast.
 SHARDED_PAIRS = (
     (T((4, 1, 32, 64), mem=height_sharded([32, 64], 4)), T((1, 1, 1, 64))),
     (T((1, 1, 32, 64), mem=height_sharded([32, 64], 1)), T((4, 1, 32, 64))),
@@ -119,7 +119,7 @@ ACTIVATIONS = (
 
 
 def turn(table: Sequence[Any], start: int, count: int) -> list[Any]:
-    """`count` entries of a table, beginning anywhere, around its end."""
+    """`count` entries of a table from any start, cyclic."""
     return [table[(start + step) % len(table)] for step in range(min(count, len(table)))]
 
 
@@ -128,12 +128,12 @@ def op(name: str) -> str:
 
 
 def rows_of(dtype: str) -> str:
-    """A dtype that row-major tensors can have."""
+    """A dtype that exists in ROW_MAJOR layout."""
     return "bfloat16" if dtype in ("bfloat8_b", "bfloat4_b") else dtype
 
 
 def two_tensors(name: str, seed: int, dtype: str, *, memory: bool = True) -> Iterator[Case]:
-    """Shapes, broadcasts, dtypes, layouts and memories of two tensors."""
+    """Shapes, broadcasts, dtypes, layouts and memory configs of two tensors."""
     for shape in turn(SHAPES, seed, 3):
         yield call(op(name), T(shape, dtype), T(shape, dtype))
     for a, b in turn(PAIRS, seed * 3, 4):
@@ -370,7 +370,7 @@ def composites() -> Iterator[Case]:
         yield call(op(name), T((5, 33)), T((5, 33)), output_tensor=T((5, 33)))
     for seed, name in enumerate(("div_no_nan", "floor_div")):
         for dtype in DTYPES:
-            if name == "div_no_nan" or dtype != "int32":  # floor_div of int32 is a fault that we refuse
+            if name == "div_no_nan" or dtype != "int32":  # floor_div of int32 is a ChipFault
                 yield call(op(name), T((5, 33), dtype), T((5, 33), dtype))
             yield call(op(name), T((5, 33), dtype), 2.5)
             yield call(op(name), T((5, 33), dtype), 0)

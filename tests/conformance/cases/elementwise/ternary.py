@@ -1,10 +1,13 @@
-"""Cases of elementwise operations of three operands, and of quantisation."""
+"""Ternary elementwise operations and quantisation."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+import torch
+
+import ttnn_emulator as ttnn
 from ttnn_emulator.conformance.case import (
     BLOCK,
     DTYPES,
@@ -19,6 +22,7 @@ from ttnn_emulator.conformance.case import (
     height_sharded,
     product,
 )
+from ttnn_emulator.conformance.numeric_row import Row
 
 from .binary import UNSPECIFIED, turn
 
@@ -213,3 +217,74 @@ def cases() -> Iterator[Case]:
         yield from of_tensors(name, seed)
     yield from with_numbers()
     yield from quantisation()
+
+
+# -- compared with torch -----------------------------------------------------------------------------------------------
+
+EXACT = {"bfloat16": 0.0, "float32": 0.0}
+CLOSE = {"bfloat16": 1.0, "float32": 2.0}
+
+NUMERIC_ROWS = (
+    Row(
+        "addcmul",
+        lambda a, b, c: ttnn.addcmul(a, b, c, value=0.5),
+        lambda a, b, c: a + 0.5 * b * c,
+        inputs=3,
+        ulps=CLOSE,
+        floor=1.0,
+    ),
+    Row(
+        "addcdiv",
+        lambda a, b, c: ttnn.addcdiv(a, b, c, value=0.5),
+        lambda a, b, c: a + 0.5 * b / c,
+        inputs=3,
+        ulps=CLOSE,
+        low=0.5,
+    ),
+    Row("lerp", ttnn.lerp, torch.lerp, inputs=3, ulps=CLOSE, low=0.0, high=1.0, floor=1.0),
+    Row(
+        "lerp by number",
+        lambda a, b: ttnn.lerp(a, b, 0.5),
+        lambda a, b: torch.lerp(a, b, 0.5),
+        inputs=2,
+        ulps=CLOSE,
+        floor=1.0,
+    ),
+    Row("mac", ttnn.mac, lambda a, b, c: a * b + c, inputs=3, ulps=CLOSE, floor=1.0),
+    Row("mac with numbers", lambda a: ttnn.mac(a, 0.5, 1.5), lambda a: a * 0.5 + 1.5, ulps=CLOSE, floor=1.0),
+    Row(
+        "mac with one number",
+        lambda a, b: ttnn.mac(a, 0.5, b),
+        lambda a, b: a * 0.5 + b,
+        inputs=2,
+        ulps=CLOSE,
+        floor=1.0,
+    ),
+    Row(
+        "where",
+        lambda a, b, c: ttnn.where(ttnn.gt(a, b), b, c),
+        lambda a, b, c: torch.where(a > b, b, c),
+        inputs=3,
+        ulps=EXACT,
+    ),
+    Row(
+        "where true number",
+        lambda a, b: ttnn.where(ttnn.gt(a, b), 1.5, b),
+        lambda a, b: torch.where(a > b, 1.5, b),
+        inputs=2,
+        ulps=EXACT,
+    ),
+    Row(
+        "where false number",
+        lambda a, b: ttnn.where(ttnn.gt(a, b), a, -1.5),
+        lambda a, b: torch.where(a > b, a, -1.5),
+        inputs=2,
+        ulps=EXACT,
+    ),
+    Row(
+        "where of numbers",
+        lambda a: ttnn.where(ttnn.gt(a, 0.0), 1.5, -2.5),
+        lambda a: torch.where(a > 0, 1.5, -2.5),
+        ulps=EXACT,
+    ),
+)

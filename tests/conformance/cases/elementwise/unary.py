@@ -1,4 +1,4 @@
-"""Cases of elementwise functions of one tensor, and of what the library makes of them."""
+"""Unary elementwise operations and composites of them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BY_HEIGHT, BY_WIDTH = height_sharded([32, 128], 4), width_sharded([128, 32], 4)
 BY_BLOCK = block_sharded([64, 64], (2, 2))
 UNPLACED = [{"layout": f"{how}_SHARDED", "buffer": "L1"} for how in ("HEIGHT", "WIDTH", "BLOCK")]
 
-# Operations and the arguments that a plain call of them takes after the tensor.
+# Operations and their required arguments after the tensor.
 PLAIN = (
     "abs acos acosh alt_complex_rotate90 asin asinh atan atanh bitwise_not cbrt ceil cos cosh deg2rad digamma eqz erf "
     "erfc erfinv exp exp2 expm1 floor frac gelu gez gtz hardmish hardsigmoid hardswish i0 i1 identity isfinite isinf "
@@ -47,9 +47,9 @@ WITH_ARGUMENTS: dict[str, list[Any]] = {
 }
 OPERATIONS: dict[str, list[Any]] = {**{name: [] for name in PLAIN}, **WITH_ARGUMENTS}
 
-HAS_FAST_MODE = {"erf", "exp", "log", "log10", "log1p", "log2", "mish", "rsqrt", "sqrt", "tanh", "gelu"}
+HAS_FAST_MODE = ("erf", "exp", "log", "log10", "log1p", "log2", "mish", "rsqrt", "sqrt", "tanh", "gelu")
 
-# Keyword arguments of their own: accepted ones, and ones of wrong types.
+# Specific keyword arguments: valid ones, and ones of wrong types.
 KEYWORDS: dict[str, list[dict[str, Any]]] = {
     "celu": [{"alpha": 0.5}, {"alpha": 2}, {"alpha": "x"}, {"alpha": None}, {"beta": 1.0}],
     "elu": [{"alpha": 0.5}, {"alpha": 3}, {"alpha": "x"}, {"alpha": None}],
@@ -121,7 +121,7 @@ def cases() -> Iterator[Case]:
 
 
 def _common(op: str, arguments: list[Any], index: int) -> Iterator[Case]:
-    """The same spread for every operation; what would be many times the same is taken in turns."""
+    """The same variety for every operation; repetitive entries alternate between operations."""
     for shape in SHAPES[index % 2 :: 2]:
         yield call(op, T(shape), *arguments)
     for dtype in DTYPES:
@@ -135,7 +135,7 @@ def _common(op: str, arguments: list[Any], index: int) -> Iterator[Case]:
     )
     yield call(op, T(SQUARE), *arguments, memory_config=M((BY_HEIGHT, BY_WIDTH, BY_BLOCK, *UNPLACED)[index % 6]))
     yield call(op, T((3, 45, 70)), *arguments, output_tensor=T((3, 45, 70), mem="L1"))
-    # Refused ones.
+    # Refused calls.
     yield call(op, T((5, 33), host=True), *arguments)
     yield call(op, T((64, 64)), *arguments, output_tensor=T(((64, 32), (1, 64, 64))[index % 2]))
     yield call(op, T((64, 64)), *arguments, output_tensor=T((64, 64), layout="ROW_MAJOR"))
@@ -147,7 +147,7 @@ def _common(op: str, arguments: list[Any], index: int) -> Iterator[Case]:
 
 
 def _memory(op: str) -> Iterator[Case]:
-    """From every kind of placement to every other."""
+    """From every kind of memory config to every other."""
     sources = (
         *("DRAM", "L1", BY_HEIGHT, BY_WIDTH, BY_BLOCK, height_sharded([64, 128], 2), height_sharded([96, 128], 2)),
         *(block_sharded([64, 64], (2, 2), orient="COL_MAJOR"), height_sharded([32, 128], 4, buffer="DRAM")),
@@ -181,7 +181,7 @@ def _memory(op: str) -> Iterator[Case]:
 
 
 def _outputs(op: str) -> Iterator[Case]:
-    """Into tensors of every dtype and placement."""
+    """Output tensors of every dtype and memory config."""
     for dtype in DTYPES:
         for other in DTYPES:
             yield call(op, T((5, 33), dtype), output_tensor=T((5, 33), other))

@@ -1,4 +1,4 @@
-"""moe_gate_mm: a gate whose kernels work in the memory of twelve cores; the library checks little else."""
+"""moe_gate_mm: a gate whose kernels use the L1 of twelve cores; the library checks little else."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from ttnn_emulator.conformance.case import Case, T, call, height_sharded, width_sharded
 
 GATE = "ttnn.experimental.deepseek.moe.moe_gate_mm"
-# Cores next to the banks of DRAM of an n150 whose dispatch cores are a row, from the highest to the lowest; and banks.
+# Cores nearest to the DRAM banks of an n150 with a row of dispatch cores, in descending order, and their banks.
 NEAR = ((7, 7), (3, 7), (4, 6), (4, 5), (0, 5), (4, 4), (0, 4), (6, 3), (4, 2), (4, 1), (4, 0), (0, 0))
 BANKS = (5, 0, 7, 11, 3, 10, 2, 8, 9, 6, 4, 1)
 CORES = [[x, y, x, y] for x, y in NEAR]

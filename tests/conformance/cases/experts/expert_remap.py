@@ -1,4 +1,4 @@
-"""Experts of a mesh of two chips: which weights of routes and tokens are a chip's own."""
+"""Experts on a mesh of two chips: the routing weights and tokens of each chip."""
 
 from __future__ import annotations
 

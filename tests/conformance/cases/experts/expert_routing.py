@@ -1,4 +1,4 @@
-"""Mixtures of experts: gates that choose experts for tokens, and what puts their results together."""
+"""Mixtures of experts: gates that select experts for tokens, and the combination of their results."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def gate_on_a_core() -> Iterator[Case]:
     on_two = height_sharded([32, 32], 2)
 
     def gate(changes: dict[int, dict[str, Any]] | None = None, **options: Any) -> Case:
-        """Five tensors, some of them changed."""
+        """Five tensors, some replaced."""
         given = []
         for place, dtype in enumerate(dtypes):
             how = {"shape": (2, 16, 16), "dtype": dtype, "mem": on_two, **(changes or {}).get(place, {})}

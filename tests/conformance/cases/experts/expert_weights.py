@@ -1,4 +1,4 @@
-"""Cores and weights of `ttnn.experimental.moe_compute`: where they are placed and how weights are packed."""
+"""Cores and packed weights of `ttnn.experimental.moe_compute`."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def shards() -> Iterator[Case]:
 
 
 def weights(*shape: int) -> Iterator[Case]:
-    """The ways in which a weight can be given."""
+    """Variants of a weight argument."""
     for dtype in ("bfloat16", "float32", "int32", "uint32", "uint16"):
         yield rows(*shape, dtype=dtype)
         yield T(shape, dtype)

@@ -43,7 +43,7 @@ def number(
 
 
 def numbers() -> list[Case]:
-    """Tensors that hold a number, in forms that kernels take and do not take."""
+    """Tensors with one number, in supported and unsupported forms."""
     return [
         number((1,)),
         number((2,)),
@@ -221,7 +221,7 @@ def rotary_columns() -> Iterator[Case]:
 
 
 def places() -> list[Case]:
-    """Rows of numbers a kernel looks experts up in."""
+    """Rows of indices in which a kernel looks up experts."""
     return [
         T((8,), "uint32", "ROW_MAJOR"),
         T((1, 8), "uint32", "ROW_MAJOR"),

@@ -17,7 +17,7 @@ def cases() -> Iterator[Case]:
 
 
 def configs() -> list[Case]:
-    """How many tokens are no padding, in forms that are taken or not."""
+    """The number of tokens without padding, in supported and unsupported forms."""
     return [
         T((1, 2), "uint32", "ROW_MAJOR"),
         T((2, 2), "uint32", "ROW_MAJOR"),

@@ -1,4 +1,4 @@
-"""Operations of chunked prefill on a mesh of two chips, along which a sequence goes round."""
+"""Operations of chunked prefill on a mesh of two chips, over which a sequence is distributed cyclically."""
 
 from __future__ import annotations
 

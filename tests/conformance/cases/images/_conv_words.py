@@ -1,4 +1,4 @@
-"""Words that cases of convolutions are written with."""
+"""Functions to write cases of convolutions with."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KERNELS: tuple[dict[str, Any], ...] = (
 
 
 def settings(kind: str = "Conv2dConfig", **fields: Any) -> Case:
-    """A convolution's config; weights are bfloat16 unless told."""
+    """A convolution's config; weights are bfloat16 by default."""
     given = {"weights_dtype": E("bfloat16")} | {name: value for name, value in fields.items() if value is not None}
     return C(kind, **given)
 
@@ -46,7 +46,7 @@ def slicing(kind: str, count: int | None) -> Case:
 
 @dataclass(frozen=True)
 class Image:
-    """Images [1, 1, batch × height × width, channels] and the weights that go with them."""
+    """Images [1, 1, batch × height × width, channels] and matching weights."""
 
     in_channels: int = 16
     out_channels: int = 32

@@ -1,4 +1,4 @@
-"""Cases of the functions that bring weights and biases into the device's form."""
+"""Functions that prepare weights and biases for the device."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ PLAIN = Image()
 def prepare(
     op: str, image: Image = PLAIN, *, tensor: Case | None = None, slices: Case | None = None, **more: Any
 ) -> Case:
-    """One call; arguments may be replaced by name, those that are None are left out."""
+    """One call; arguments may be replaced by name; None leaves an argument out."""
     of_weights = op.endswith("weights")
     arguments: dict[str, Any] = {
         ("weight_tensor" if of_weights else "bias_tensor"): tensor
@@ -74,7 +74,7 @@ def prepare(
 
 
 def cases() -> Iterator[Case]:
-    for family in (windows, places, channels, dtypes, tensors, configs, slices, mistaken):
+    for family in (windows, places, channels, dtypes, tensors, configs, slices, invalid_arguments):
         yield from family()
 
 
@@ -169,7 +169,7 @@ def slices() -> Iterator[Case]:
         yield prepare(op, replace(PLAIN, size=(512, 512), in_channels=inner), padding=(1, 1))
 
 
-def mistaken() -> Iterator[Case]:
+def invalid_arguments() -> Iterator[Case]:
     for op, dtype, layout in product(ALL, DTYPES, LAYOUTS):
         if layout == "TILE" or not dtype.endswith("_b"):
             shape = (32, 16, 3, 3) if op.endswith("weights") else (1, 1, 1, 32)

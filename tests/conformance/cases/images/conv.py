@@ -1,4 +1,4 @@
-"""Convolutions: conv1d, conv2d, conv_transpose2d, and how their weights and biases are prepared."""
+"""Convolutions: conv1d, conv2d, conv_transpose2d, and preparation of weights and biases."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def cases() -> Iterator[Case]:
         memory,
         kernels,
         slices,
-        handed_back,
-        mistaken,
+        returned_sizes_and_weights,
+        invalid_arguments,
         one_dimension,
         transposed,
         output_sizes,
@@ -113,7 +113,7 @@ def channels() -> Iterator[Case]:
 
 
 def grouped() -> Iterator[Case]:
-    # Groups that do not divide the input channels of a transposed convolution make the library overrun its memory.
+    # With groups that do not divide the input channels, a transposed convolution of the library overruns its memory.
     for op, groups in (*product(("conv2d",), (0, 2, 4, 32, 5, 64)), *product(("conv_transpose2d",), (0, 2, 4, 16))):
         yield PLAIN.call(op, groups=groups)
         yield replace(PLAIN, groups=groups).call(op)
@@ -309,7 +309,7 @@ def slices() -> Iterator[Case]:
         yield replace(large, in_channels=256, out_channels=256).call(op, padding=(1, 1), conv_config=AUTOMATIC)
 
 
-def handed_back() -> Iterator[Case]:
+def returned_sizes_and_weights() -> Iterator[Case]:
     for op, size, both in product(OPS, (True, False), (True, False)):
         flags = {"return_output_dim": size, "return_weights_and_bias": both}
         for mem, bias in product(("DRAM", "L1"), (True, False)):
@@ -319,7 +319,7 @@ def handed_back() -> Iterator[Case]:
         yield PLAIN.call(op, bias=True, conv_config=settings(weights_dtype=E("bfloat8_b")), **flags)
 
 
-def mistaken() -> Iterator[Case]:
+def invalid_arguments() -> Iterator[Case]:
     for op in OPS:
         yield PLAIN.call(op, device=None)
         for name in ("in_channels", "out_channels", "batch_size", "input_height", "input_width", "groups"):

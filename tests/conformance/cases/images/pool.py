@@ -34,7 +34,7 @@ WINDOWS: tuple[tuple[list[int], list[int], list[int]], ...] = (
     ([4, 5], [3, 3], [2, 1, 0, 2]),
 )
 SCHEMES = ("HEIGHT_SHARDED", "WIDTH_SHARDED", "BLOCK_SHARDED", "INTERLEAVED")
-# One image [1, 1, 128, 128], 16 × 8 pixels, in each kind of sharding, and in kinds that do not go.
+# One image [1, 1, 128, 128], 16 × 8 pixels, in each kind of sharding, and in unsupported kinds.
 SHARDS = (
     height_sharded([32, 128], 4),
     height_sharded([64, 128], 2),
@@ -73,14 +73,14 @@ def cases() -> Iterator[Case]:
 
 
 def windows(op: str) -> Iterator[Case]:
-    """Windows of all kinds over images of all kinds."""
+    """Various windows and images."""
     for image, (kernel, stride, padding) in product(IMAGES, WINDOWS):
         yield pool(op, flat(*image, layout="ROW_MAJOR"), image, kernel, stride, padding)
     for image, (kernel, stride, padding) in product(IMAGES[:4], WINDOWS[1:4]):
         yield pool(op, T(image, layout="ROW_MAJOR"), image, kernel, stride, padding, ceil_mode=True)
         yield pool(op, flat(*image), image, kernel, stride, padding, ceil_mode=True, output_layout=E("TILE_LAYOUT"))
     for kernel in ([1, 1], [1, 8], [8, 1], [7, 7], [6, 6], [8, 8], [9, 9], [8, 9]):
-        # With kernels beyond the image, from DRAM, the library counts slices for minutes.
+        # For kernels larger than the image, from DRAM, the library computes slices for minutes.
         place = "L1" if max(kernel) > 8 else "DRAM"
         for stride in ([1, 1], [3, 2], kernel):
             yield pool(op, flat(1, 8, 8, 64, layout="ROW_MAJOR", mem=place), (1, 8, 8, 64), kernel, stride, [0, 0])
@@ -92,7 +92,7 @@ def windows(op: str) -> Iterator[Case]:
 
 
 def inputs(op: str) -> Iterator[Case]:
-    """All dtypes, layouts, ranks and places of the input."""
+    """All dtypes, layouts, ranks and memory configs of the input."""
     window = ([2, 2], [2, 2], [0, 0])
     for dtype, layout in product(DTYPES, LAYOUTS):
         if layout == "ROW_MAJOR" and dtype.endswith("_b"):
@@ -122,7 +122,7 @@ def inputs(op: str) -> Iterator[Case]:
 
 
 def results(op: str) -> Iterator[Case]:
-    """Dtypes, layouts and places of the result."""
+    """Dtypes, layouts and memory configs of the result."""
     image = (1, 8, 8, 64)
     window = ([3, 3], [1, 1], [1, 1])
     for dtype, layout in product(DTYPES, LAYOUTS):
@@ -149,7 +149,7 @@ def results(op: str) -> Iterator[Case]:
 
 
 def sharded(op: str) -> Iterator[Case]:
-    """Inputs in shards."""
+    """Sharded inputs."""
     shape, image = (1, 1, 128, 128), (1, 16, 8, 128)
     for memory, layout in product(SHARDS, LAYOUTS):
         source = T(shape, layout=layout, mem=memory)
@@ -176,7 +176,7 @@ def sharded(op: str) -> Iterator[Case]:
 
 
 def sliced(op: str) -> Iterator[Case]:
-    """Images that are worked on slice by slice, because they are large or because it is asked for."""
+    """Images processed slice by slice: large ones, or on request."""
     for kind, count in product(("DRAMSliceHeight", "DRAMSliceWidth", "L1Full"), (0, 1, 2, 4, 16, 65)):
         config = C("Op2DSliceConfig", slice_type=E(f"Op2DSliceConfig.SliceTypeEnum.{kind}"), num_slices=count)
         source = T((1, 64, 64, 64), layout="ROW_MAJOR")
@@ -193,7 +193,7 @@ def sliced(op: str) -> Iterator[Case]:
 
 
 def refused(op: str) -> Iterator[Case]:
-    """Windows that make no sense, and numbers that are none."""
+    """Invalid windows and numbers."""
     image, source = (1, 8, 8, 32), T((1, 8, 8, 32), layout="ROW_MAJOR")
     for kernel, stride, padding in (
         ([0, 2], [1, 1], [0, 0]),
@@ -239,7 +239,7 @@ def refused(op: str) -> Iterator[Case]:
 
 
 def max_only() -> Iterator[Case]:
-    """Dilation, and the places of the largest values."""
+    """Dilation, and indices of the maxima."""
     for dilation in ([1, 1], [2, 2], [1, 3], [4, 4], [5, 1], [0, 1], [2], [-1, 1], 2):
         for kernel, padding in (([3, 3], [1, 1]), ([2, 2], [0, 0])):
             image = (1, 8, 8, 32)
@@ -271,7 +271,7 @@ def max_only() -> Iterator[Case]:
 
 
 def avg_only() -> Iterator[Case]:
-    """Divisors, and the way that whole images are averaged."""
+    """Divisors, and averages of whole images."""
     image = (1, 9, 9, 48)
     for counts, ceil, divisor in product((True, False), (True, False), (None, 1, 3, 0, -2, 9.5)):
         options: dict[str, Any] = {"ceil_mode": ceil, "count_include_pad": counts, "divisor_override": divisor}

@@ -1,4 +1,4 @@
-"""Images at other points: upsample, grid_sample, rotate, deformable attention, sums above and to the left."""
+"""Resampling: upsample, grid_sample, rotate, deformable attention, integral images."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ttnn_emulator.conformance.case import (
     width_sharded,
 )
 
-# Block floats exist in tiles only.
+# Block floats exist in TILE layout only.
 
 
 def cases() -> Iterator[Case]:

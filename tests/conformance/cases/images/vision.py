@@ -1,4 +1,4 @@
-"""Images and videos beside convolutions and pools: folds, orders of channels, broadcasts, colours, 3-d convolutions."""
+"""Images and videos: folds, channel order, broadcasts, colour conversion, 3-d convolutions."""
 
 from __future__ import annotations
 

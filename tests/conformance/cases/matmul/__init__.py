@@ -1,1 +1,1 @@
-"""Products of matrices, and what delivers their weights."""
+"""Matrix products, and the prefetcher of their weights."""

@@ -1,4 +1,4 @@
-"""Cases of matmul and linear with a program config, and some drawn by lot."""
+"""Matmul and linear with a program config, and random cases."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def cases() -> Iterator[Case]:
     yield from _one_dimensional()
     yield from _reusing()
     yield from _from_dram()
-    yield from _scattered()
+    yield from _random()
 
 
 def _two_dimensional() -> Iterator[Case]:
@@ -237,7 +237,7 @@ def _reusing() -> Iterator[Case]:
 
 
 def in_banks(layout: str, shard: list[int], banks: int) -> dict[str, Any]:
-    """Shards in the first so many banks of DRAM."""
+    """Shards in the first DRAM banks."""
     grid_ = [[0, 0, banks - 1, 0]]
     return {"layout": layout, "buffer": "DRAM", "shard": shard, "grid": grid_, "orient": "ROW_MAJOR"}
 
@@ -274,8 +274,8 @@ def _from_dram() -> Iterator[Case]:
         yield call(MATMUL, T((1, 12, 32, 128)), T((1, 12, 128, 64)), program_config=program)
 
 
-def _scattered() -> Iterator[Case]:
-    """Sizes and settings drawn by lot, with a fixed seed."""
+def _random() -> Iterator[Case]:
+    """Random sizes and settings, with a fixed seed."""
     draw = random.Random(81)
     sizes = (1, 7, 32, 33, 64, 96, 100, 128, 256, 320, 512, 768, 1024)
     for _ in range(160):

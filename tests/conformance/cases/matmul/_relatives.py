@@ -1,4 +1,4 @@
-"""Cases of matmul's relatives: sparse, batched, minimal, of attention, and moreh's."""
+"""Variants of matmul: sparse, batched, minimal, attention and moreh."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products with a bias that is not in tiles, as models hand it over that keep their biases in rows."""
+"""Products with a row-major bias, as some models pass it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products with something around them, and sums of state space models: what models call beside matmul."""
+"""Fused products, and sums of state space models: operations of models beside matmul."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products of matrices: matmul, linear, addmm, their sparse, batched, minimal and attention relatives, and moreh's."""
+"""Matrix products: matmul, linear, addmm, and sparse, batched, minimal, attention and moreh variants."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from ._programs import mcast_1d, mcast_2d, reuse
 
 MATMUL, LINEAR, PREFETCH = "ttnn.matmul", "ttnn.linear", "ttnn.dram_prefetcher"
 EXPERIMENTAL = "ttnn.experimental."
-RING = {"grid": [[0, 1, 3, 1]]}  # two receivers of each of two senders, which are at (0, 0) and (1, 0)
+RING = {"grid": [[0, 1, 3, 1]]}  # two receivers per sender; the senders are at (0, 0) and (1, 0)
 
 
 def buffer(size: int = 300_000, pairs: Sequence[tuple[Sequence[int], Sequence[int]]] | None = None) -> Case:
@@ -34,7 +34,7 @@ def buffer(size: int = 300_000, pairs: Sequence[tuple[Sequence[int], Sequence[in
 
 
 def banks(shape: Sequence[int], dtype: str = "bfloat8_b", count: int = 2, **more: Any) -> Case:
-    """A weight in width shards over DRAM banks."""
+    """A weight width-sharded over DRAM banks."""
     shard = [shape[-2], more.pop("width", shape[-1] // count)]
     return T(shape, dtype, mem=width_sharded(shard, count, buffer="DRAM"), **more)
 
@@ -44,7 +44,7 @@ def addresses(columns: int, dtype: str = "uint32", layout: str = "ROW_MAJOR", me
 
 
 def ring(inner: int = 2, columns: int = 2, **more: Any) -> Case:
-    """A program whose four cores pass the first operand round."""
+    """A program with a ring of four cores that passes the first operand around."""
     given: dict[str, Any] = {"gather_in0": True, "mcast_in0": False, "num_global_cb_receivers": 2}
     return mcast_1d(4, 1, inner, 1, 2, 1, columns, **(given | more))
 
@@ -168,7 +168,7 @@ def _products() -> Iterator[Case]:
         T((32, 256), mem=width_sharded([32, 32], 8)),
     ):
         yield call(MATMUL, other, b, program_config=ring(), memory_config=OUT, global_cb=buffer())
-    # An inner dimension that does not divide by the cores: the last shards are partly or wholly padding.
+    # An inner dimension not divisible by the cores: the last shards are partly or completely padding.
     for inner in (160, 192, 224):
         odd, weight = shards((1, 1, 32, inner)), banks((inner, 256))
         yield call(MATMUL, odd, weight, program_config=ring(1), memory_config=OUT, global_cb=buffer())

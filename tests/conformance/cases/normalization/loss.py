@@ -1,11 +1,15 @@
-"""Losses and optimizers: mean squared and absolute error, negative log likelihood, Adam, descent, clipping."""
+"""Losses and optimizers: mean squared and absolute error, negative log likelihood, Adam, SGD, gradient clipping."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+from torch.nn import functional
+
+import ttnn_emulator as ttnn
 from ttnn_emulator.conformance.case import SHAPES, STORABLE, Case, E, M, T, call, product, sharded_inputs
+from ttnn_emulator.conformance.numeric_row import Row
 
 from .normalization import CONFIGS, MEMORIES, SQUARE
 
@@ -14,7 +18,7 @@ GRADIENT = (1, 2, 40, 70)
 
 
 def cases() -> Iterator[Case]:
-    for family in (errors, likelihood, likelihood_gradients, adam, descent, clipping):
+    for family in (errors, likelihood, likelihood_gradients, adam, sgd, clipping):
         yield from family()
 
 
@@ -131,7 +135,7 @@ def adam() -> Iterator[Case]:
         yield call(op, *four[:3])
 
 
-def descent() -> Iterator[Case]:
+def sgd() -> Iterator[Case]:
     op = "ttnn.moreh_sgd"
     for momentum, started, nesterov in product((0.0, 0.9), (True, False), (True, False)):
         options = {"momentum": momentum, "momentum_initialized": started, "nesterov": nesterov}
@@ -168,3 +172,21 @@ def clipping() -> Iterator[Case]:
     yield call(op, [T(GRADIENT, host=True)], 1.0)
     yield call(op, T(GRADIENT), 1.0)
     yield call(op, [T(GRADIENT)])
+
+
+# -- compared with torch -----------------------------------------------------------------------------------------------
+
+NUMERIC_ROWS = tuple(
+    Row(
+        f"{name} {reduction}",
+        lambda a, b, name=name, reduction=reduction: getattr(ttnn, name)(
+            a, b, reduction=getattr(ttnn.LossReductionMode, reduction.upper())
+        ),
+        lambda a, b, loss=loss, reduction=reduction: loss(a, b, reduction=reduction),
+        inputs=2,
+        ulps={"bfloat16": 3.0, "float32": 2.0**9},
+        floor=1.0,
+    )
+    for name, loss in (("mse_loss", functional.mse_loss), ("l1_loss", functional.l1_loss))
+    for reduction in ("none", "sum", "mean")
+)

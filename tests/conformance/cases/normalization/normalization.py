@@ -1,4 +1,4 @@
-"""Norms: of rows, of rows that devices share, of channels, and their `moreh` forms."""
+"""Norms: of rows, of rows distributed over devices, of channels, and `moreh` variants."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ttnn_emulator.conformance.case import (
     width_sharded,
 )
 
-# Block floats exist in tiles only.
+# Block floats exist in TILE layout only.
 SQUARE = (1, 1, 128, 128)
 MEMORIES = (
     "L1",
@@ -62,7 +62,7 @@ def cases() -> Iterator[Case]:
 
 # -- norms of rows ----------------------------------------------------------------------------------------------------
 
-# Weights of rows of 96.
+# Weights for rows of 96.
 WEIGHTS = (
     T((96,)),
     T((1, 96)),

@@ -1,4 +1,4 @@
-"""Norms of diffusion transformers: statistics of one device's part of the rows, and the norm by those of all."""
+"""Distributed norms of diffusion transformers: statistics per device, and the norm from gathered statistics."""
 
 from __future__ import annotations
 

@@ -1,9 +1,12 @@
-"""Softmax: over any dimension, scaled and masked, in place, on shards, and the `moreh` forms."""
+"""Softmax: over any dimension, scaled and masked, in place, sharded, and `moreh` variants."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+import torch
+
+import ttnn_emulator as ttnn
 from ttnn_emulator.conformance.case import (
     LAYOUTS,
     SHAPES,
@@ -17,6 +20,7 @@ from ttnn_emulator.conformance.case import (
     product,
     sharded_inputs,
 )
+from ttnn_emulator.conformance.numeric_row import Row
 
 from .normalization import CONFIGS, MEMORIES, SQUARE
 
@@ -200,3 +204,57 @@ def moreh_softmax() -> Iterator[Case]:
         for out in (T(shape), T(shape, "float32"), T(shape, mem="L1")):
             yield call(op, T(shape), T(shape), 3, input_grad_tensor=out)
         yield call(op, T((1, 1, 32, 8192)), T((1, 1, 32, 8192)), 3)
+
+
+# -- compared with torch -----------------------------------------------------------------------------------------------
+
+# The default exponential of bfloat16 is approximate; float32 goes through registers that keep 11 bits of its mantissa.
+ROUGH = {"bfloat16": 8.0, "float32": 2.0**16}
+MOREH = {"bfloat16": 6.0, "float32": 2.0**16}
+RANK_4 = ((2, 3, 17, 40), (1, 1, 64, 96))
+RANK_2_TO_4 = ((32, 64), (5, 33), (3, 45, 70), (2, 3, 17, 40))
+PRECISE = ttnn.WormholeComputeKernelConfig(
+    math_fidelity=ttnn.MathFidelity.HiFi4, math_approx_mode=False, fp32_dest_acc_en=True
+)
+
+NUMERIC_ROWS = (
+    Row("softmax", lambda x: ttnn.softmax(x, dim=-1), lambda x: x.softmax(-1), ulps=ROUGH),
+    Row("softmax over -2", lambda x: ttnn.softmax(x, dim=-2), lambda x: x.softmax(-2), ulps=ROUGH, shapes=RANK_2_TO_4),
+    Row("softmax over 0", lambda x: ttnn.softmax(x, dim=0), lambda x: x.softmax(0), ulps=ROUGH),
+    Row(
+        "softmax, not numerically stable",
+        lambda x: ttnn.softmax(x, dim=-1, numeric_stable=False),
+        lambda x: x.softmax(-1),
+        ulps=ROUGH,
+    ),
+    Row(
+        "softmax precise",
+        lambda x: ttnn.softmax(x, dim=-1, compute_kernel_config=PRECISE),
+        lambda x: x.softmax(-1),
+        ulps={"bfloat16": 2.0, "float32": 2.0**16},
+    ),
+    Row("softmax_in_place", ttnn.softmax_in_place, lambda x: x.softmax(-1), ulps=ROUGH, shapes=RANK_4),
+    Row(
+        "attention_softmax",
+        lambda x: ttnn.transformer.attention_softmax(x, head_size=4),
+        lambda x: (x / 2).softmax(-1),
+        ulps=ROUGH,
+        shapes=RANK_4,
+    ),
+    *(
+        Row(
+            f"moreh_{name} over {dim}",
+            lambda x, name=name, dim=dim: getattr(ttnn, f"moreh_{name}")(x, dim % len(x.shape)),
+            lambda x, function=function, dim=dim: function(x, dim),
+            ulps=MOREH,
+            floor=0.25 if name == "logsoftmax" else 0.0,
+            shapes=RANK_2_TO_4,
+        )
+        for dim in (-1, -2, 0)
+        for name, function in (
+            ("softmax", torch.softmax),
+            ("softmin", lambda x, dim: (-x).softmax(dim)),
+            ("logsoftmax", torch.log_softmax),
+        )
+    ),
+)

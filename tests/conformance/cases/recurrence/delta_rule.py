@@ -1,4 +1,4 @@
-"""The gated delta rule, from prepared matrices and from whole sequences."""
+"""The gated delta rule, from prepared matrices and from complete sequences."""
 
 from __future__ import annotations
 

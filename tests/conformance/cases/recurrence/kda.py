@@ -1,4 +1,4 @@
-"""Pieces of Kimi Delta Attention: the short convolution before its recurrence, the gated norm after it."""
+"""Parts of Kimi Delta Attention: the short convolution before its recurrence, the gated norm after it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Reductions, orders and running totals."""
+"""Reductions, sorting and cumulative operations."""

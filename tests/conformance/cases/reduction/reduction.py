@@ -1,4 +1,4 @@
-"""Reductions: sums, means, extremes, variances, products, and their `moreh` forms."""
+"""Reductions: sums, means, extremes, variances, products, and `moreh` variants."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ttnn_emulator.conformance.case import (
     width_sharded,
 )
 
-# Block floats exist in tiles only.
+# Block floats exist in TILE layout only.
 ONE_AXIS = ("sum", "mean", "max", "min")
 SPREAD = ("std", "var")
 SHAPE = (2, 3, 40, 70)
@@ -206,7 +206,7 @@ def fast_reduce_nc() -> Iterator[Case]:
 
 
 def _moreh_shapes(op: str, **fixed: object) -> Iterator[Case]:
-    """Dimensions, formats and memories of an operation that takes `dim` and `keepdim`."""
+    """Dimensions, formats and memory configs of an operation that takes `dim` and `keepdim`."""
     for dim, keepdim in product((None, 0, 1, 2, 3, [2, 3], [0, 1], [3, 0], [0, 1, 2, 3]), (True, False)):
         yield call(op, T(SHAPE), dim=dim, keepdim=keepdim, **fixed)
     for dim in (4, -1, [0, 4], [-1], "x"):

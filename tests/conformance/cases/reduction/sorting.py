@@ -1,4 +1,4 @@
-"""Orders and running totals: sort, topk, argmax, sampling, cumulative sums and products, scans."""
+"""Sorting and cumulative operations: sort, topk, argmax, sampling, cumulative sums and products, scans."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ttnn_emulator.conformance.case import (
     width_sharded,
 )
 
-# Block floats exist in tiles only.
+# Block floats exist in TILE layout only.
 
 
 def cases() -> Iterator[Case]:

@@ -1,4 +1,4 @@
-"""Attention in all its forms, held against torch's."""
+"""All forms of attention, compared with torch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ttnn_emulator.errors import ChipFault
 from ttnn_emulator.numerics.mode import numerics
 
 transformer = ttnn.transformer
-# The default exponential of scores is a rough one, good to two digits; precise kernels come within bfloat16.
+# The default exponential of scores is accurate to two digits, that of precise kernels to bfloat16.
 ROUGH, PRECISE_ERROR = 0.06, 0.02
 PRECISE = ttnn.WormholeComputeKernelConfig(
     math_fidelity=ttnn.MathFidelity.HiFi4, math_approx_mode=False, fp32_dest_acc_en=True
@@ -43,16 +43,16 @@ def program(rows: int, columns: int, **more: Any) -> Any:
 
 
 def reference(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, **options: Any) -> torch.Tensor:
-    """torch's attention, keys and values repeated for the queries' heads."""
+    """torch's attention, with keys and values repeated for the heads of the queries."""
     k, v = (each.repeat_interleave(q.shape[1] // each.shape[1], 1) for each in (k, v))
     return sdpa(q, k, v, **options)
 
 
 def near(ours: Any, expected: torch.Tensor, error: float = ROUGH, least: float = 0.999) -> None:
-    made = stored(ours)
-    assert list(made.shape) == list(expected.shape)
-    assert (made - expected).abs().max() <= error * max(1.0, expected.abs().max().item())
-    assert pcc(made, expected) >= least
+    result = stored(ours)
+    assert list(result.shape) == list(expected.shape)
+    assert (result - expected).abs().max() <= error * max(1.0, expected.abs().max().item())
+    assert pcc(result, expected) >= least
 
 
 def triple(batch: int, heads: int, groups: int, rows: int, keys: int, width: int, seed: int) -> list[torch.Tensor]:
@@ -111,7 +111,7 @@ def test_masks_of_every_broadcast_form(device: Any, heads: int, batch: int, dtyp
     near(ours, reference(q, k, v, attn_mask=stored(mask)), 0.1, least=0.998)
 
 
-def test_masked_keys_do_not_matter(device: Any) -> None:
+def test_masked_keys_have_no_effect(device: Any) -> None:
     q, k, v = triple(1, 2, 2, 40, 70, 32, seed=9)
     mask = torch.zeros(1, 1, 40, 70)
     mask[..., 50:] = float("-inf")
@@ -141,7 +141,7 @@ def test_sliding_windows(device: Any, causal: bool, window: int) -> None:
 
 
 @pytest.mark.parametrize("causal", (True, False))
-def test_windows_by_their_boundaries(device: Any, causal: bool) -> None:
+def test_windows_from_their_boundaries(device: Any, causal: bool) -> None:
     q, k, v = triple(1, 2, 1, 96, 96, 32, seed=13)
     number = torch.bucketize(torch.arange(96), torch.tensor([40, 70]), right=True)
     seen = number.unsqueeze(-1) == number
@@ -158,7 +158,7 @@ def test_windows_by_their_boundaries(device: Any, causal: bool) -> None:
 
 
 @pytest.mark.parametrize("config", (None, PRECISE))
-def test_a_sink_takes_its_share(device: Any, config: Any) -> None:
+def test_a_sink_takes_a_share_of_the_weights(device: Any, config: Any) -> None:
     q, k, v = triple(1, 2, 2, 64, 64, 32, seed=16)
     sink = normal(1, 2, 1, 1, seed=17)
     scores = (q @ k.mT).masked_fill(torch.ones(64, 64, dtype=torch.bool).triu(1), float("-inf"))
@@ -169,7 +169,7 @@ def test_a_sink_takes_its_share(device: Any, config: Any) -> None:
     near(ours, shares[..., :64] @ v)
 
 
-def test_heads_side_by_side(device: Any) -> None:
+def test_interleaved_heads(device: Any) -> None:
     q, k, v = (on(device, each) for each in triple(2, 3, 3, 45, 45, 32, seed=19))
     apart = stored(transformer.scaled_dot_product_attention(q, k, v))
     together = stored(transformer.scaled_dot_product_attention(q, k, v, output_concat_heads=True))
@@ -183,7 +183,7 @@ def test_scale_and_other_dtypes(device: Any) -> None:
     near(ours, reference(q, *map(stored, coarse), is_causal=True, scale=0.05))
 
 
-def test_large_work_takes_the_same_steps(device: Any) -> None:
+def test_large_inputs_agree_with_exact_emulation(device: Any) -> None:
     q, k, v = (on(device, each) for each in triple(1, 2, 1, 128, 128, 64, seed=25))
     results = []
     for mode in ("exact", "fast"):
@@ -219,11 +219,11 @@ def test_any_shape(device: Any, batch, groups, repeats, rows, keys, width, causa
     near(ours, reference(q, k, v, attn_mask=mask, is_causal=causal), 0.1, least=0.995)
 
 
-# -- caches in pages, latent values, two sequences --------------------------------------------------------------------
+# -- paged caches, latent values, joint sequences --------------------------------------------------------------------
 
 
 def paged(values: torch.Tensor, order: list[int], block: int) -> torch.Tensor:
-    """[1, groups, keys, width] cut into blocks that stand in the given order."""
+    """[1, groups, keys, width] split into blocks in the order `order`."""
     blocks = values[0].unflatten(1, (-1, block)).transpose(0, 1)
     shuffled = torch.empty_like(blocks)
     shuffled[torch.tensor(order)] = blocks
@@ -260,7 +260,7 @@ def test_values_of_more_heads_than_latent_keys(device: Any, mode: str) -> None:
     near(ours, reference(q, k, v, is_causal=True))
 
 
-def test_values_that_the_chip_would_misread(device: Any) -> None:
+def test_unsupported_value_layouts_are_a_fault(device: Any) -> None:
     q, k = on(device, normal(1, 4, 64, 96, seed=31)), on(device, normal(1, 1, 64, 96, seed=32))
     with pytest.raises(ChipFault):
         transformer.flash_mla_prefill(q, k, on(device, normal(1, 4, 64, 64, seed=1), layout="ROW_MAJOR"))
@@ -273,21 +273,21 @@ def test_two_joint_sequences(device: Any, lengths: tuple[int, int]) -> None:
         *[on(device, each) for each in (*first, *second)], joint_strategy="rear", program_config=program(32, 64)
     )
     q, k, v = (torch.cat(pair, 2) for pair in zip(first, second))
-    for made, expected in zip(ours, reference(q, k, v).split(lengths, 2)):
-        near(made, expected, least=0.99 if expected.shape[2] == 1 else 0.999)
+    for result, expected in zip(ours, reference(q, k, v).split(lengths, 2)):
+        near(result, expected, least=0.99 if expected.shape[2] == 1 else 0.999)
 
 
 # -- decoding ---------------------------------------------------------------------------------------------------------
 
 
 def decoded(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, positions: list[int], **options: Any) -> torch.Tensor:
-    """[1, users, heads, width] against [users, groups, keys, width], user by user."""
-    made = []
+    """Attention of [1, users, heads, width] to [users, groups, keys, width], user by user."""
+    result = []
     for user, position in enumerate(positions):
         seen = slice(max(position + 1 - options.get("window", position + 1), 0), position + 1)
         query = q[:, user].unsqueeze(2)
-        made.append(reference(query, k[user : user + 1, :, seen], v[user : user + 1, :, seen])[:, :, 0])
-    return torch.stack(made, 1)
+        result.append(reference(query, k[user : user + 1, :, seen], v[user : user + 1, :, seen])[:, :, 0])
+    return torch.stack(result, 1)
 
 
 @pytest.mark.parametrize("heads", (4, 8, 40))
@@ -350,7 +350,7 @@ def test_decoding_from_pages(device: Any, block: int, window: int | None) -> Non
 
 
 def in_tiles(pages: torch.Tensor, heads: int, rows: int, width: int) -> torch.Tensor:
-    """Pages [P, …] as a tensor of heads × rows × width a page that holds the same tiles in the same order."""
+    """Pages [P, …] as heads × rows × width per page, with the same tiles in the same order."""
     tiles = pages.unflatten(2, (-1, 32)).unflatten(4, (-1, 32)).transpose(3, 4)
     tiles = tiles.reshape(pages.shape[0], heads, rows // 32, width // 32, 32, 32)
     return tiles.transpose(3, 4).reshape(pages.shape[0], heads, rows, width)
@@ -388,7 +388,7 @@ def test_decoding_with_latent_values(device: Any) -> None:
     near(ours, expected)
 
 
-def test_a_user_can_be_left_out(device: Any) -> None:
+def test_a_user_can_be_skipped(device: Any) -> None:
     q, k, v = normal(1, 2, 8, 32, seed=57), normal(2, 1, 64, 32, seed=58), normal(2, 1, 64, 32, seed=59)
     ours = stored(
         transformer.scaled_dot_product_attention_decode(

@@ -1,4 +1,4 @@
-"""Attention heads are moved, not computed: every row is held against torch to the bit."""
+"""Attention heads are only moved: every row equals torch bit for bit."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ HEIGHT_SHARDS = ttnn.L1_HEIGHT_SHARDED_MEMORY_CONFIG
 
 @dataclass(frozen=True)
 class Move:
-    """A call and its torch twin, which give one tensor or several."""
+    """A call and its torch reference, which return one tensor or several."""
 
     name: str
     call: Callable[..., Any]
-    twin: Callable[..., Any]
+    reference: Callable[..., Any]
     shapes: tuple[tuple[int, ...], ...]
     dtypes: tuple[str, ...] = ("bfloat16", "float32", "bfloat8_b")
 
@@ -33,8 +33,8 @@ class Move:
         return self.name
 
 
-def apart(x: torch.Tensor, counts: tuple[int, ...], width: int) -> tuple[torch.Tensor, ...]:
-    """[B, 1, S, W] → [B, count, S, width] for each of the counts, which stand one after the other."""
+def split(x: torch.Tensor, counts: tuple[int, ...], width: int) -> tuple[torch.Tensor, ...]:
+    """[B, 1, S, W] → [B, count, S, width] for each of the counts, which are consecutive columns."""
     heads = x.reshape(x.shape[0], x.shape[2], -1, width).transpose(1, 2)
     return tuple(heads.split(counts, 1))
 
@@ -43,7 +43,7 @@ def joined(x: torch.Tensor) -> torch.Tensor:
     return x.transpose(1, 2).flatten(2)
 
 
-def turned(heads: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+def transposed(heads: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
     query, key, value = heads
     return query, key.mT, value
 
@@ -61,8 +61,8 @@ def blocks(x: Any) -> Any:
 
 
 def grouped(x: torch.Tensor, groups: int, counts: tuple[int, int, int], width: int) -> tuple[torch.Tensor, ...]:
-    """As `apart`, with queries, keys and values in every group of columns."""
-    parts = [apart(part, counts, width) for part in x.chunk(groups, -1)]
+    """As `split`, with queries, keys and values in every group of columns."""
+    parts = [split(part, counts, width) for part in x.chunk(groups, -1)]
     return tuple(torch.cat(each, 1) for each in zip(*parts))
 
 
@@ -77,20 +77,20 @@ MOVES = (
         lambda x: ttnn.transformer.split_query_key_value_and_split_heads(
             x, num_heads=4, num_kv_heads=2, transpose_key=False
         ),
-        lambda x: apart(x.unsqueeze(1), (4, 2, 2), 32),
+        lambda x: split(x.unsqueeze(1), (4, 2, 2), 32),
         ((2, 50, 256),),
     ),
     Move(
-        "split_query_key_value_and_split_heads, key turned",
+        "split_query_key_value_and_split_heads, transposed key",
         lambda x: ttnn.transformer.split_query_key_value_and_split_heads(x, num_heads=2),
-        lambda x: turned(apart(x.unsqueeze(1), (2, 2, 2), 64)),
+        lambda x: transposed(split(x.unsqueeze(1), (2, 2, 2), 64)),
         ((2, 33, 384),),
         ("bfloat16",),
     ),
     Move(
-        "split_query_key_value_and_split_heads, keys apart",
+        "split_query_key_value_and_split_heads, separate keys and values",
         lambda x, y: ttnn.transformer.split_query_key_value_and_split_heads(x, y, num_heads=4, transpose_key=False),
-        lambda x, y: (*apart(x.unsqueeze(1), (4,), 32), *apart(y.unsqueeze(1), (4, 4), 32)),
+        lambda x, y: (*split(x.unsqueeze(1), (4,), 32), *split(y.unsqueeze(1), (4, 4), 32)),
         ((2, 20, 128), (2, 20, 256)),
     ),
     Move("concatenate_heads", ttnn.transformer.concatenate_heads, joined, ((2, 3, 45, 64),)),
@@ -98,7 +98,7 @@ MOVES = (
     Move(
         "nlp_create_qkv_heads",
         lambda x: EXPERIMENTAL.nlp_create_qkv_heads(x, num_heads=3, num_kv_heads=1, transpose_k_heads=False),
-        lambda x: apart(x, (3, 1, 1), 32),
+        lambda x: split(x, (3, 1, 1), 32),
         ((2, 1, 40, 160),),
     ),
     Move(
@@ -106,31 +106,31 @@ MOVES = (
         lambda x: EXPERIMENTAL.nlp_create_qkv_heads(
             x, num_heads=3, num_kv_heads=1, transpose_k_heads=False, kv_tied=True
         ),
-        lambda x: (*apart(x, (3, 1), 32), apart(x, (3, 1), 32)[1]),
+        lambda x: (*split(x, (3, 1), 32), split(x, (3, 1), 32)[1]),
         ((2, 1, 40, 128),),
     ),
     Move(
         "nlp_create_qkv_heads_falcon7b",
         EXPERIMENTAL.nlp_create_qkv_heads_falcon7b,
-        lambda x: apart(x, (71, 1, 1), 64),
+        lambda x: split(x, (71, 1, 1), 64),
         ((1, 1, 32, 4672),),
     ),
     Move(
         "nlp_create_qkv_heads_vit",
         EXPERIMENTAL.nlp_create_qkv_heads_vit,
-        lambda x: apart(x, (12, 12, 12), 64),
+        lambda x: split(x, (12, 12, 12), 64),
         ((1, 1, 64, 2304),),
     ),
     Move(
         "nlp_create_qkv_heads_segformer",
         lambda x: EXPERIMENTAL.nlp_create_qkv_heads_segformer(x)[0],
-        lambda x: apart(x, (3,), 32)[0],
+        lambda x: split(x, (3,), 32)[0],
         ((2, 1, 64, 96),),
     ),
     Move(
         "nlp_create_q_heads_split",
         lambda x: EXPERIMENTAL.nlp_create_q_heads_split(x, num_heads=2, split_head_dim=32),
-        lambda x: apart(x, (2,), 96)[0].split((32, 64), -1),
+        lambda x: split(x, (2,), 96)[0].split((32, 64), -1),
         ((2, 1, 40, 192),),
     ),
     Move(
@@ -158,15 +158,15 @@ MOVES = (
         lambda x, y: EXPERIMENTAL.create_qkv_heads_from_separate_tensors(
             blocks(x), blocks(y), num_heads=4, num_kv_heads=2, transpose_k_heads=False, memory_config=HEIGHT_SHARDS
         ),
-        lambda x, y: (*apart(x, (4,), 64), *grouped(y, 2, (0, 1, 1), 64)[1:]),
+        lambda x, y: (*split(x, (4,), 64), *grouped(y, 2, (0, 1, 1), 64)[1:]),
         ((2, 1, 32, 256), (2, 1, 64, 256)),
     ),
     Move(
-        "split_query_key_value_and_split_heads of shards",
+        "split_query_key_value_and_split_heads, sharded",
         lambda x: EXPERIMENTAL.split_query_key_value_and_split_heads(
             blocks(x), ttnn.CoreCoord(2, 2), num_heads=4, memory_config=HEIGHT_SHARDS
         ),
-        lambda x: turned(grouped(x, 2, (2, 2, 2), 64)),
+        lambda x: transposed(grouped(x, 2, (2, 2, 2), 64)),
         ((2, 1, 64, 768),),
         ("bfloat16",),
     ),
@@ -201,17 +201,17 @@ def together(results: Any) -> list[Any]:
 def test_heads_move(move: Move, device: Any) -> None:
     for dtype in move.dtypes:
         tensors = [upload(values(shape, -4, 4, dtype, 7), dtype, "TILE", device) for shape in move.shapes]
-        wanted = together(move.twin(*[stored(tensor) for tensor in tensors]))
-        made = together(move.call(*tensors))
-        assert len(made) == len(wanted)
-        for ours, reference in zip(made, wanted):
+        expected = together(move.reference(*[stored(tensor) for tensor in tensors]))
+        result = together(move.call(*tensors))
+        assert len(result) == len(expected)
+        for ours, reference in zip(result, expected):
             assert list(ours.shape) == list(reference.shape)
             assert ttnn.to_torch(ours).is_contiguous()
             assert torch.equal(stored(ours), reference), dtype
 
 
 @given(st.integers(1, 3), st.integers(1, 4), st.integers(1, 3), st.integers(1, 70), st.sampled_from([32, 64]))
-def test_heads_of_any_number_come_back(batch: int, group: int, kv_heads: int, length: int, width: int) -> None:
+def test_any_number_of_heads_round_trips(batch: int, group: int, kv_heads: int, length: int, width: int) -> None:
     heads = group * kv_heads
     with ttnn.open_device(device_id=0) as device:
         x = upload(
@@ -229,8 +229,8 @@ def test_heads_of_any_number_come_back(batch: int, group: int, kv_heads: int, le
         assert torch.equal(stored(ttnn.transformer.concatenate_heads(query)), parts[0])
 
 
-def test_a_turned_key_passes_the_packer(device: Any) -> None:
-    """Values that only move keep their bits; the key that is turned is flushed."""
+def test_a_transposed_key_is_packed(device: Any) -> None:
+    """Values that are only moved keep their bits; a transposed key is flushed."""
     special = torch.zeros(1, 1, 32, 96, dtype=torch.bfloat16)
     special[..., 0], special[..., 32], special[..., 64] = torch.nan, torch.nan, torch.nan
     x = upload(special, "bfloat16", "TILE", device)
@@ -239,29 +239,29 @@ def test_a_turned_key_passes_the_packer(device: Any) -> None:
     assert stored(key).isinf().any() and not stored(key).isnan().any()
 
 
-def test_float32_keys_lose_bits_when_turned(device: Any) -> None:
+def test_transposed_float32_keys_lose_bits(device: Any) -> None:
     x = upload(torch.full((1, 1, 32, 96), 1 + 2.0**-20), "float32", "TILE", device)
     query, key, _ = EXPERIMENTAL.nlp_create_qkv_heads(x, num_heads=1)
     assert stored(query)[0, 0, 0, 0] == 1 + 2.0**-20
     assert stored(key)[0, 0, 0, 0] == 1
 
 
-def test_given_outputs_are_written(device: Any) -> None:
+def test_output_tensors_are_written(device: Any) -> None:
     x = upload(values((1, 1, 64, 384), -4, 4, "bfloat16", 3), "bfloat16", "TILE", device)
     outputs = [
         ttnn.zeros((1, 2, 64, 64), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=device) for _ in range(3)
     ]
-    made = EXPERIMENTAL.nlp_create_qkv_heads(x, num_heads=2, transpose_k_heads=False, output_tensors=outputs)
-    for given_one, one, reference in zip(outputs, made, apart(stored(x), (2, 2, 2), 64)):
-        assert same_buffer(one, given_one)
-        assert torch.equal(stored(given_one), reference)
+    result = EXPERIMENTAL.nlp_create_qkv_heads(x, num_heads=2, transpose_k_heads=False, output_tensors=outputs)
+    for output, one, reference in zip(outputs, result, split(stored(x), (2, 2, 2), 64)):
+        assert same_buffer(one, output)
+        assert torch.equal(stored(output), reference)
 
 
-def test_segformer_leaves_keys_and_values(device: Any) -> None:
+def test_segformer_does_not_write_keys_and_values(device: Any) -> None:
     x = upload(values((1, 1, 64, 64), -4, 4, "bfloat16", 3), "bfloat16", "TILE", device)
     outputs = [ttnn.ones((1, 2, 64, 32), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=device) for _ in range(3)]
     query, key, value = EXPERIMENTAL.nlp_create_qkv_heads_segformer(x, output_tensors=outputs)
-    assert torch.equal(stored(query), apart(stored(x), (2,), 32)[0])
+    assert torch.equal(stored(query), split(stored(x), (2,), 32)[0])
     assert bool((stored(key) == 1).all()) and bool((stored(value) == 1).all())
 
 
@@ -271,7 +271,7 @@ def test_padded_heads_are_a_fault(device: Any) -> None:
         EXPERIMENTAL.nlp_concat_heads(x)
 
 
-def test_bert_needs_a_wider_chip(device: Any) -> None:
+def test_bert_needs_a_larger_grid(device: Any) -> None:
     x = upload(torch.zeros(7, 16, 384, 64), "bfloat16", "TILE", device)
     with pytest.raises(RuntimeError, match="12 x 7 cores"):
         EXPERIMENTAL.concatenate_heads(x, ttnn.CoreCoord(8, 8))

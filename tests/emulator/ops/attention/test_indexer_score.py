@@ -1,4 +1,4 @@
-"""Scores of the indexers of sparse attention, held against torch's."""
+"""Indexer scores of sparse attention, compared with torch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def units(rows: int, columns: int, heads: int) -> Any:
 
 
 def same(ours: torch.Tensor, expected: torch.Tensor, least: float) -> None:
-    """Infinite where the other is, and near it elsewhere."""
+    """Infinite where expected, and close elsewhere."""
     assert torch.equal(ours.isinf(), expected.isinf())
     assert torch.equal(ours[ours.isinf()], expected[expected.isinf()])
     assert pcc(ours[~ours.isinf()], expected[~expected.isinf()]) >= least
@@ -52,7 +52,7 @@ def test_by_key(card: Any, unit: tuple[int, int, int], ratio: int, start: int | 
     expected = torch.einsum("hqk,qh->qk", torch.relu(q @ k[1].T), gates)
     first = 128 * ratio - 64 if start is None else start
     later = torch.arange(128) >= ((torch.arange(64) + first + 1) // ratio).unsqueeze(1)
-    # A gate is multiplied in one phase where whole rows of keys go through the unit: five bits of a score count.
+    # Gates are multiplied in one fidelity phase if whole rows of keys are processed: five bits of a score count.
     same(stored(ours)[0, 0], expected.masked_fill(later, float("-inf")), 0.998)
 
 

@@ -1,4 +1,4 @@
-"""Rotary embeddings against torch: four rounded steps in bfloat16, and the library's own shapes."""
+"""Rotary embeddings compared with torch: four rounded steps in bfloat16, and the library's output shapes."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from tests.emulator.ops.against_torch import EPSILON, LEAST_PCC, pcc, stored, up
 from ttnn_emulator.errors import ChipFault
 
 EXPERIMENTAL = ttnn.experimental
-LARGEST = 4.0  # what goes in; an error counts against it where a sum cancels
-STEPS = 2.0  # units of the last place: two products and a sum, each rounded
+LARGEST = 4.0  # input magnitude; errors are relative to it where a sum cancels
+STEPS = 2.0  # units in the last place: two products and a sum, each rounded
 
 
-def half_turned(x: torch.Tensor) -> torch.Tensor:
+def half_rotated(x: torch.Tensor) -> torch.Tensor:
     first, second = x.chunk(2, -1)
     return torch.cat([-second, first], -1)
 
 
 def pair_matrix() -> torch.Tensor:
-    """Pairs of columns exchanged, the second one negated."""
+    """The matrix that swaps pairs of columns and negates the second."""
     matrix = torch.zeros(32, 32)
     even = torch.arange(0, 32, 2)
     matrix[even, even + 1], matrix[even + 1, even] = 1.0, -1.0
     return matrix.reshape(1, 1, 32, 32)
 
 
-def pair_turned(x: torch.Tensor) -> torch.Tensor:
+def pair_rotated(x: torch.Tensor) -> torch.Tensor:
     return torch.stack([-x[..., 1::2], x[..., 0::2]], -1).flatten(-2)
 
 
@@ -43,7 +43,7 @@ def angles(shape: tuple[int, ...], seed: int) -> tuple[torch.Tensor, torch.Tenso
 def assert_near(ours: torch.Tensor, reference: torch.Tensor, dtype: str = "bfloat16", steps: float = STEPS) -> None:
     scale = reference.abs().clamp(min=LARGEST)
     error = ((ours - reference).abs() / (scale * EPSILON[dtype])).max().item()
-    assert error <= steps, f"off by {error:.3g} ulp"
+    assert error <= steps, f"error of {error:.3g} ulp"
     assert pcc(ours, reference) >= LEAST_PCC[dtype]
 
 
@@ -63,14 +63,14 @@ def test_halves(name: str, width: int, device: Any) -> None:
     x, cos, sin = on(device, values((2, 3, 64, width), -4, 4, "float32", 1), *angles((1, 1, 96, width), 2))
     ours = getattr(EXPERIMENTAL, name)(x, cos, sin)
     rows = [stored(each)[..., :64, :] for each in (cos, sin)]
-    assert_near(stored(ours), stored(x) * rows[0] + half_turned(stored(x)) * rows[1])
+    assert_near(stored(ours), stored(x) * rows[0] + half_rotated(stored(x)) * rows[1])
 
 
 def test_halves_in_float32(device: Any) -> None:
-    """A 16-bit destination register makes bfloat16 of it; a 32-bit one keeps 11 bits of the operands."""
+    """A 16-bit destination register rounds to bfloat16; a 32-bit one keeps 11 bits of the operands."""
     tensors = on(device, values((1, 2, 32, 64), -4, 4, "float32", 1), *angles((1, 1, 32, 64), 2), dtype="float32")
     x, cos, sin = (stored(tensor) for tensor in tensors)
-    reference = x * cos + half_turned(x) * sin
+    reference = x * cos + half_rotated(x) * sin
     assert_near(stored(EXPERIMENTAL.rotary_embedding(*tensors)), reference)
     full = ttnn.WormholeComputeKernelConfig(math_fidelity=ttnn.MathFidelity.HiFi4, fp32_dest_acc_en=True)
     better = stored(EXPERIMENTAL.rotary_embedding_hf(*tensors, compute_kernel_config=full))
@@ -78,8 +78,8 @@ def test_halves_in_float32(device: Any) -> None:
     assert pcc(better, reference) >= LEAST_PCC["float32"]
 
 
-def test_a_config_reaches_the_cores_with_less_work_only(device: Any) -> None:
-    """100 rows of tiles on 64 cores: 36 of them take two and run with the defaults, 28 take one and heed the config."""
+def test_a_config_applies_only_to_cores_with_less_work(device: Any) -> None:
+    """100 tile rows on 64 cores: 36 cores process two with the defaults, 28 process one with the config."""
     tensors = on(device, values((1, 100, 32, 64), -4, 4, "float32", 1), *angles((1, 1, 32, 64), 2))
     quick = ttnn.WormholeComputeKernelConfig(math_fidelity=ttnn.MathFidelity.LoFi)
     plain = stored(EXPERIMENTAL.rotary_embedding(*tensors))
@@ -97,19 +97,19 @@ def test_halves_of_any_shape(batch: int, heads: int, length: int, width: int, se
         ours = EXPERIMENTAL.rotary_embedding(x, cos, sin)
         assert list(ours.shape) == [batch, heads, -(-length // 32) * 32, width]  # the library keeps the padding
         rows = [stored(each)[..., :length, :] for each in (cos, sin)]
-        assert_near(stored(ours)[..., :length, :], stored(x) * rows[0] + half_turned(stored(x)) * rows[1])
+        assert_near(stored(ours)[..., :length, :], stored(x) * rows[0] + half_rotated(stored(x)) * rows[1])
 
 
 def test_one_position_for_all_rows(device: Any) -> None:
     x, cos, sin = on(device, values((1, 3, 32, 64), -4, 4, "float32", 1), *angles((1, 1, 96, 64), 2))
     ours = EXPERIMENTAL.rotary_embedding(x, cos, sin, 37)
     rows = [stored(each)[..., 37:38, :] for each in (cos, sin)]
-    assert_near(stored(ours), stored(x) * rows[0] + half_turned(stored(x)) * rows[1])
+    assert_near(stored(ours), stored(x) * rows[0] + half_rotated(stored(x)) * rows[1])
 
 
 def test_halves_while_decoding(device: Any) -> None:
     x, cos, sin = on(device, values((1, 2, 8, 64), -4, 4, "float32", 1), *angles((1, 2, 1, 64), 2))
-    reference = stored(x) * stored(cos) + half_turned(stored(x)) * stored(sin)
+    reference = stored(x) * stored(cos) + half_rotated(stored(x)) * stored(sin)
     placed = [ttnn.to_memory_config(each, shards(64, 2)) for each in (x, cos, sin)]
     assert_near(stored(EXPERIMENTAL.rotary_embedding_hf(*placed, is_decode_mode=True)), reference)
 
@@ -120,10 +120,10 @@ def test_pairs(device: Any) -> None:
     )
     ours = EXPERIMENTAL.rotary_embedding_llama(x, cos, sin, turn)
     rows = [stored(each)[..., :50, :] for each in (cos, sin)]
-    assert_near(stored(ours), stored(x) * rows[0] + pair_turned(stored(x)) * rows[1])
+    assert_near(stored(ours), stored(x) * rows[0] + pair_rotated(stored(x)) * rows[1])
 
 
-def test_pairs_beyond_the_cache_are_zeros(device: Any) -> None:
+def test_pairs_beyond_the_cache_are_zero(device: Any) -> None:
     x, cos, sin, turn = on(device, torch.ones(1, 1, 96, 64), *angles((1, 1, 32, 64), 2), pair_matrix())
     ours = stored(EXPERIMENTAL.rotary_embedding_llama(x, cos, sin, turn))
     assert bool(ours[..., :32, :].any()) and not bool(ours[..., 32:, :].any())
@@ -135,17 +135,17 @@ def test_pairs_of_query_and_key(device: Any) -> None:
     alone = ttnn.to_memory_config(turn, shards(32, 4))
     trig = [ttnn.to_memory_config(each, shards(64, 4)) for each in (cos, sin)]
     placed = [ttnn.to_memory_config(each, shards(64, 2, first=first)) for each, first in ((q, 0), (k, 2))]
-    made = EXPERIMENTAL.rotary_embedding_llama_fused_qk(*placed, *trig, alone)
-    for ours, tensor, users in zip(made, (q, k), (slice(0, 2), slice(2, 4))):
+    result = EXPERIMENTAL.rotary_embedding_llama_fused_qk(*placed, *trig, alone)
+    for ours, tensor, users in zip(result, (q, k), (slice(0, 2), slice(2, 4))):
         x, rows = stored(tensor), [stored(each)[:, users] for each in (cos, sin)]
-        assert_near(stored(ours), x * rows[0] + pair_turned(x) * rows[1])
+        assert_near(stored(ours), x * rows[0] + pair_rotated(x) * rows[1])
         assert ours.memory_config() == placed[0 if tensor is q else 1].memory_config()
 
 
 def test_rotate_half(device: Any) -> None:
     for shape in ((1, 2, 40, 64), (3, 33, 192), (64, 128)):
         (x,) = on(device, values(shape, -4, 4, "float32", 1))
-        assert torch.equal(stored(EXPERIMENTAL.rotate_half(x)), half_turned(stored(x)))
+        assert torch.equal(stored(EXPERIMENTAL.rotate_half(x)), half_rotated(stored(x)))
 
 
 def test_repeated_operands(device: Any) -> None:
@@ -156,7 +156,7 @@ def test_repeated_operands(device: Any) -> None:
 
 
 def test_infinities_and_nan(device: Any) -> None:
-    """NaN leaves the matrix unit as infinity."""
+    """NaN becomes infinity in the matrix unit."""
     x = torch.ones(1, 1, 32, 64)
     x[..., 3] = torch.nan
     tensors = on(device, x, torch.ones(1, 1, 32, 64), torch.zeros(1, 1, 32, 64))

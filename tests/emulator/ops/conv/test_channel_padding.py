@@ -1,4 +1,4 @@
-"""Convolutions whose input, weights and in_channels have different numbers of channels, alike once padded."""
+"""Convolutions whose input, weights and in_channels differ in channels but agree after padding."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ def reference(values: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
     return torch.nn.functional.conv2d(images, weights, padding=padding).permute(0, 2, 3, 1).reshape(1, 1, -1, OUT)
 
 
-def drawn(given: int, channels: int, kernel: int = 3) -> tuple[torch.Tensor, torch.Tensor]:
-    torch.manual_seed(given + channels)
-    return torch.randn(SIZE * SIZE, given), torch.randn(OUT, channels, kernel, kernel)
+def drawn(input_channels: int, channels: int, kernel: int = 3) -> tuple[torch.Tensor, torch.Tensor]:
+    torch.manual_seed(input_channels + channels)
+    return torch.randn(SIZE * SIZE, input_channels), torch.randn(OUT, channels, kernel, kernel)
 
 
 # channels of the input, in_channels, channels of the weights
@@ -71,9 +71,9 @@ DIFFERING = [(16, 3, 3), (8, 3, 3), (8, 8, 3), (16, 8, 3), (16, 16, 3), (32, 32,
 @pytest.mark.parametrize("ahead", [False, True], ids=["", "prepared ahead"])
 @pytest.mark.parametrize("channels", DIFFERING, ids=str)
 def test_channels_that_differ_by_padding(channels: tuple[int, int, int], ahead: bool, device: Any) -> None:
-    given, called, weighed = channels
-    values, weights = drawn(given, weighed)
-    assert pcc(convolve(device, values, weights, called, ahead=ahead), reference(values, weights)) > 0.9999
+    input_channels, in_channels, weight_channels = channels
+    values, weights = drawn(input_channels, weight_channels)
+    assert pcc(convolve(device, values, weights, in_channels, ahead=ahead), reference(values, weights)) > 0.9999
 
 
 @pytest.mark.parametrize(("place", "layout"), [("l1", "TILE"), ("l1", "ROW_MAJOR"), ("dram", "ROW_MAJOR")])
@@ -84,7 +84,7 @@ def test_weights_of_fewer_channels_than_the_call(place: str, layout: str, kernel
     assert pcc(result, reference(values, weights)) > 0.9999
 
 
-def test_pixels_wider_than_the_weights_are_padded_to_are_a_fault(device: Any) -> None:
+def test_input_channels_beyond_the_padded_weights_are_a_fault(device: Any) -> None:
     values, weights = drawn(64, 3)
     with pytest.raises(ttnn.ChipFault, match="padded to another width"):
         convolve(device, values, weights, 3)

@@ -1,5 +1,5 @@
-"""Convolutions against torch. Errors are counted in units of the last place of the sum of magnitudes |x| * |w|: what
-cancels is not held against the card, whose destination register rounds every step."""
+"""Convolutions compared with torch. Errors are in units in the last place of the sum of magnitudes |x| * |w|, so that
+cancellation does not count: the destination register rounds every step."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from ttnn_emulator.errors import ChipFault, InvalidArgument
 from ttnn_emulator.numerics.mode import numerics
 from ttnn_emulator.numerics.programs.convolution.convolution import remembered
 
-# Units of the last place by which a result may be off: of a destination register with 16 bits a value, which is rounded
-# four times for every 16 products, and of one with 32, which sees 11 bits of its operands.
+# Tolerance in units in the last place: for a 16-bit destination register, which rounds four times per 16 products, and
+# for a 32-bit one, with 11 bits of the operands.
 ULPS = {"bfloat16": 3.0, "float32": 2.0**15, "bfloat8_b": 6.0}
 HEIGHT, WIDTH, BLOCK = (
     ttnn.TensorMemoryLayout.HEIGHT_SHARDED,
@@ -56,7 +56,7 @@ class Row:
         return x, w, b
 
     def reference(self, x: torch.Tensor, w: torch.Tensor, b: torch.Tensor | None) -> torch.Tensor:
-        """Torch's answer, as [1, 1, pixels, channels]."""
+        """torch's result as [1, 1, pixels, channels]."""
         images = x.permute(0, 3, 1, 2).double()
         last = None if b is None else b.flatten().double()
         weight = w.double()
@@ -70,7 +70,7 @@ class Row:
         return result.permute(0, 2, 3, 1).reshape(1, 1, -1, self.out_channels)
 
     def arguments(self) -> dict[str, Any]:
-        given: dict[str, Any] = {
+        options: dict[str, Any] = {
             "in_channels": self.in_channels,
             "out_channels": self.out_channels,
             "batch_size": self.batch,
@@ -82,7 +82,7 @@ class Row:
             "dilation": self.dilation,
             "groups": self.groups,
         }
-        return given | ({"output_padding": self.output_padding} if self.transposed else {})
+        return options | ({"output_padding": self.output_padding} if self.transposed else {})
 
     def run(self, x: Any, w: Any, b: Any, device: Any, **more: Any) -> Any:
         op = ttnn.conv_transpose2d if self.transposed else ttnn.conv2d
@@ -102,8 +102,8 @@ def check(row: Row, dtype: str, seed: int, device: Any, **more: Any) -> None:
     x, w, b = row.values(seed)
     kind = getattr(ttnn, dtype)
     last = b if row.bias else None
-    held = on_host(b, kind) if row.bias else None
-    output = row.run(on_device(x, device, kind), on_host(w, kind), held, device, **more)
+    bias = on_host(b, kind) if row.bias else None
+    output = row.run(on_device(x, device, kind), on_host(w, kind), bias, device, **more)
     close(row, output, (x, w, last))
 
 
@@ -113,7 +113,7 @@ def close(row: Row, output: Any, inputs: tuple[torch.Tensor, torch.Tensor, torch
     assert ours.shape == reference.shape
     dtype = output.dtype.name.lower()
     error = ((ours - reference).abs() / (scale.clamp(min=2.0**-60) * EPSILON[dtype])).max().item()
-    assert error <= ULPS[dtype], f"off by {error:.3g} ulp"
+    assert error <= ULPS[dtype], f"error of {error:.3g} ulp"
     if reference.numel() > 64:
         assert pcc(ours, reference) >= LEAST_PCC[dtype]
 
@@ -122,15 +122,15 @@ ROWS = {
     "3x3": Row(),
     "bias": Row(bias=True),
     "1x1": Row(kernel=(1, 1), padding=(0, 0), bias=True),
-    "1x1 of stride 2": Row(kernel=(1, 1), padding=(0, 0), stride=(2, 2)),
+    "1x1, stride 2": Row(kernel=(1, 1), padding=(0, 0), stride=(2, 2)),
     "5x3": Row(kernel=(5, 3), padding=(2, 1)),
-    "7x7 of three channels": Row(3, 16, (16, 16), (7, 7), (2, 2), (3, 3), bias=True),
+    "7x7, three channels": Row(3, 16, (16, 16), (7, 7), (2, 2), (3, 3), bias=True),
     "padding on four sides": Row(padding=(0, 2, 1, 0), batch=2),
     "dilation": Row(dilation=(2, 3), padding=(2, 3)),
     "groups": Row(groups=4, bias=True),
     "depthwise": Row(32, 32, groups=32),
     "depthwise with bias": Row(24, 24, groups=24, bias=True),
-    "depthwise along a line": Row(32, 32, (1, 40), (1, 3), padding=(0, 1), groups=32),
+    "1D depthwise": Row(32, 32, (1, 40), (1, 3), padding=(0, 1), groups=32),
     "patches": Row(3, 24, (32, 32), (8, 8), (8, 8), (0, 0), bias=True),
     "odd channels": Row(5, 7, (6, 11), batch=3, bias=True),
     "many channels": Row(320, 64, (6, 6), bias=True),
@@ -151,7 +151,7 @@ def test_against_torch(name: str, dtype: str, device: Any) -> None:
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
 @pytest.mark.parametrize("name", ["3x3", "bias", "depthwise", "patches", "transposed"])
 def test_fast_against_torch(name: str, dtype: str, device: Any) -> None:
-    """The way that large convolutions take."""
+    """The implementation for large convolutions."""
     with numerics("fast"):
         check(ROWS[name], dtype, 1, device)
 
@@ -187,7 +187,7 @@ def rows(draw: Any) -> Row:
 
 @given(row=rows(), seed=st.integers(0, 99), dtype=st.sampled_from(("bfloat16", "float32")))
 def test_any_window(row: Row, seed: int, dtype: str, device: Any) -> None:
-    """Any window gives what torch gives, or is refused for how its work would be laid out on the card."""
+    """Any window gives torch's result, or is rejected because its work cannot be distributed over cores."""
     try:
         check(row, dtype, seed, device)
     except InvalidArgument:
@@ -215,8 +215,8 @@ def test_compute_configs(bias: bool, wide: bool, adds: bool, device: Any) -> Non
 def test_activations(name: str, device: Any) -> None:
     row = Row(bias=True)
     x, w, b = row.values(5)
-    given_activation = ttnn.UnaryWithParam(getattr(ttnn.UnaryOpType, name.upper()))
-    config = ttnn.Conv2dConfig(weights_dtype=ttnn.bfloat16, activation=given_activation)
+    activation = ttnn.UnaryWithParam(getattr(ttnn.UnaryOpType, name.upper()))
+    config = ttnn.Conv2dConfig(weights_dtype=ttnn.bfloat16, activation=activation)
     output = row.run(on_device(x, device), on_host(w), on_host(b), device, conv_config=config)
     assert pcc(stored(output), getattr(torch.nn.functional, name)(row.reference(x, w, b))) >= LEAST_PCC["bfloat16"]
 
@@ -238,7 +238,7 @@ def test_block_floats(device: Any) -> None:
 
 
 def test_row_major_float32_keeps_19_bits(device: Any) -> None:
-    """The kernel puts its result into row-major order through a source register."""
+    """The kernel untilizes its result through a source register."""
     row = Row()
     x, w, _ = row.values(7)
     config = ttnn.Conv2dConfig(weights_dtype=ttnn.float32, shard_layout=HEIGHT, output_layout=ttnn.ROW_MAJOR_LAYOUT)
@@ -262,8 +262,8 @@ def test_slices_change_nothing(device: Any) -> None:
 # -- weights ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["bias", "1x1", "groups", "depthwise along a line", "patches", "transposed 2x2"])
-def test_weights_handed_back_give_the_same_bits(name: str, device: Any) -> None:
+@pytest.mark.parametrize("name", ["bias", "1x1", "groups", "1D depthwise", "patches", "transposed 2x2"])
+def test_returned_weights_give_the_same_bits(name: str, device: Any) -> None:
     row = ROWS[name]
     x, w, b = row.values(9)
     source, bias = on_device(x, device), on_host(b) if row.bias else None
@@ -314,10 +314,10 @@ def test_output_size() -> None:
     assert ttnn.get_conv_output_dim(224, 7, 2, 3) == 112
 
 
-# -- refusals ---------------------------------------------------------------------------------------------------------
+# -- errors - --------------------------------------------------------------------------------------------------------
 
 
-def test_a_kernel_that_does_not_fit_is_refused(device: Any) -> None:
+def test_a_kernel_larger_than_the_image_is_rejected(device: Any) -> None:
     row = Row(size=(2, 2), kernel=(5, 5), padding=(1, 1))
     x, w, _ = row.values(12)
     with pytest.raises(RuntimeError, match="kernel"):
@@ -325,7 +325,7 @@ def test_a_kernel_that_does_not_fit_is_refused(device: Any) -> None:
 
 
 def test_weights_of_another_convolution_are_a_fault(device: Any) -> None:
-    """The card reads them as if they were its own, and answers nonsense."""
+    """The card would read them in its own layout and return garbage."""
     narrow, wide = Row(16, 32), Row(32, 32)
     x, w, _ = narrow.values(13)
     _, (weight, _) = narrow.run(on_device(x, device), on_host(w), None, device, return_weights_and_bias=True)
@@ -344,25 +344,25 @@ def test_weights_prepared_for_other_sharding_are_a_fault(device: Any) -> None:
 
 
 def test_integers_are_a_fault(device: Any) -> None:
-    """The library takes them; the card reads their bits as floats."""
+    """The library accepts them; the card reads their bits as floats."""
     row = Row()
     source = ttnn.from_torch(torch.ones(1, 1, 72, 16, dtype=torch.int32), dtype=ttnn.int32, device=device)
     with pytest.raises(ChipFault, match="INT32"):
         row.run(source, on_host(row.values(15)[1]), None, device)
 
 
-def test_weights_of_two_convolutions_of_one_shape_are_both_remembered() -> None:
-    """They share a plan; were only the last ones kept, each call would put its weights into order again."""
-    made: list[torch.Tensor] = []
+def test_weights_of_two_convolutions_of_one_shape_are_both_cached() -> None:
+    """They share a plan; with only the last ones cached, every call would prepare its weights again."""
+    result: list[torch.Tensor] = []
 
-    def order(values: torch.Tensor) -> torch.Tensor:
-        made.append(values)
+    def prepare(values: torch.Tensor) -> torch.Tensor:
+        result.append(values)
         return values * 2
 
-    recall = remembered(order)
+    recall = remembered(prepare)
     first, second = torch.ones(3), torch.zeros(3)
     for _ in range(2):
         assert torch.equal(recall(first), first * 2) and torch.equal(recall(second), second * 2)
-    assert len(made) == 2
+    assert len(result) == 2
     first += 1
     assert torch.equal(recall(first), first * 2)

@@ -1,4 +1,4 @@
-"""How many slices an operation in DRAM is cut into."""
+"""The number of slices of an operation in DRAM."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WIDTH = 64
 
 
 class Line(Sliceable):
-    """One row of pixels. A slice takes `fixed` bytes and one a pixel, the last one `last` more."""
+    """One row of pixels. A slice takes `fixed` bytes plus one byte per pixel; the last one takes `last` more."""
 
     output_layout = Layout.ROW_MAJOR
     input_size = output_size = (1, WIDTH)
@@ -31,11 +31,11 @@ class Line(Sliceable):
 @pytest.mark.parametrize(
     ("line", "free", "count"), ((Line(0), 64, 1), (Line(0), 16, 4), (Line(8), 16, 8), (Line(0, 8), 16, 8))
 )
-def test_the_fewest_slices_of_which_each_fits(line: Line, free: int, count: int) -> None:
+def test_the_fewest_slices_that_all_fit(line: Line, free: int, count: int) -> None:
     assert choose_slicing(line, Slicing(ALONG_WIDTH, 0), free) == Slicing(ALONG_WIDTH, count)
 
 
-def test_a_number_of_slices_is_given_up_with_its_first_that_does_not_fit() -> None:
+def test_a_count_is_rejected_at_its_first_slice_that_does_not_fit() -> None:
     line = Line(fixed=100)
     with pytest.raises(InvalidArgument, match="could not find valid slice configuration"):
         choose_slicing(line, Slicing(ALONG_WIDTH, 0), 100)

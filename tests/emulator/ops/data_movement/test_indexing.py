@@ -1,4 +1,4 @@
-"""Reading and writing by index, held against torch; images at other points within a unit of the last place."""
+"""Indexed reads and writes, compared with torch; resampled images within a unit in the last place."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _scattered(x: Any, y: Any, **options: Any) -> Any:
     return ttnn.scatter(x, -1, on_device(index, "int32", x, "ROW_MAJOR"), y, **options)
 
 
-def _scattered_twin(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+def _scattered_reference(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     index = torch.argsort(torch.rand(x.shape, generator=torch.Generator().manual_seed(5)), dim=-1)
     return x.scatter(-1, index, y)
 
@@ -60,7 +60,7 @@ ROWS = (
         ulps=EXACT,
         shapes=((32, 64), (5, 33), (3, 45, 70), (2, 3, 17, 40)),
     ),
-    Row("scatter", _scattered, _scattered_twin, inputs=2, ulps=EXACT, layout="ROW_MAJOR"),
+    Row("scatter", _scattered, _scattered_reference, inputs=2, ulps=EXACT, layout="ROW_MAJOR"),
     Row(
         "upsample",
         lambda x: ttnn.upsample(x, 2),
@@ -91,7 +91,7 @@ def test_against_torch(row: Row, dtype: str, device: Any) -> None:
 @given(shape=shapes, which=st.integers(0, 2), seed=st.integers(0, 1000))
 def test_any_shape(shape: tuple[int, ...], which: int, seed: int) -> None:
     if len(shape) == 1 and which < 2:
-        return  # a row of tiles cannot be gathered on the card
+        return  # one tile row cannot be gathered on the card
     with ttnn.open_device(device_id=0) as device:
         check(ROWS[which], "bfloat16", shape, seed, device)
 
@@ -99,15 +99,15 @@ def test_any_shape(shape: tuple[int, ...], which: int, seed: int) -> None:
 @pytest.mark.parametrize("layout", ["TILE", "ROW_MAJOR"])
 def test_embedding(device: Any, layout: str) -> None:
     tokens, table = places((3, 40), 50), torch.randn(50, 96).bfloat16()
-    found = ttnn.embedding(
+    result = ttnn.embedding(
         upload(tokens, "uint32", "ROW_MAJOR", device),
         upload(table, "bfloat16", "ROW_MAJOR", device),
         layout=getattr(ttnn, f"{layout}_LAYOUT"),
     )
-    assert torch.equal(stored(found), torch.nn.functional.embedding(tokens, table.float()))
+    assert torch.equal(stored(result), torch.nn.functional.embedding(tokens, table.float()))
 
 
-def test_gradient_of_embedding_cuts_every_sum_to_bfloat16(device: Any) -> None:
+def test_gradient_of_embedding_truncates_every_sum_to_bfloat16(device: Any) -> None:
     tokens, gradient = places((2, 32), 10), values((1, 1, 64, 32), -2.0, 2.0, "float32", 1).bfloat16().float()
     table = upload(torch.zeros(10, 32), "bfloat16", "TILE", device)
     result = ttnn.embedding_bw(
@@ -119,8 +119,8 @@ def test_gradient_of_embedding_cuts_every_sum_to_bfloat16(device: Any) -> None:
     assert torch.equal(stored(result).reshape(10, 32), sums)
 
 
-@pytest.mark.parametrize(("reduce", "twin"), [("add", "sum"), ("multiply", "prod")])
-def test_scatter_reduces_repeated_indices(device: Any, reduce: str, twin: str) -> None:
+@pytest.mark.parametrize(("reduce", "reference"), [("add", "sum"), ("multiply", "prod")])
+def test_scatter_reduces_repeated_indices(device: Any, reduce: str, reference: str) -> None:
     base, source, index = torch.randn(5, 12), torch.randn(5, 30), places((5, 30), 12)
     result = ttnn.scatter(
         upload(base, "float32", "ROW_MAJOR", device),
@@ -129,10 +129,10 @@ def test_scatter_reduces_repeated_indices(device: Any, reduce: str, twin: str) -
         upload(source, "float32", "ROW_MAJOR", device),
         reduce=reduce,
     )
-    torch.testing.assert_close(stored(result), base.scatter_reduce(1, index, source, twin))
+    torch.testing.assert_close(stored(result), base.scatter_reduce(1, index, source, reference))
 
 
-def test_scatter_takes_the_last_of_repeated_indices_and_skips_those_out_of_range(device: Any) -> None:
+def test_scatter_uses_the_last_repeated_index_and_skips_out_of_range_ones(device: Any) -> None:
     result = ttnn.scatter(
         upload(torch.zeros(1, 8), "bfloat16", "ROW_MAJOR", device),
         1,
@@ -163,7 +163,7 @@ def test_fills(device: Any) -> None:
     assert torch.equal(stored(replaced), whole.float())
 
 
-def test_nonzero_counts_and_names_coordinates(device: Any) -> None:
+def test_nonzero_returns_a_count_and_coordinates(device: Any) -> None:
     base = (places((1, 2, 3, 16), 3) == 0).float()
     count, indices = ttnn.nonzero(upload(base, "bfloat16", "ROW_MAJOR", device))
     expected = torch.nonzero(base)
@@ -172,7 +172,7 @@ def test_nonzero_counts_and_names_coordinates(device: Any) -> None:
 
 
 @pytest.mark.parametrize("invert", [False, True])
-def test_isin_answers_in_all_ones(device: Any, invert: bool) -> None:
+def test_isin_returns_all_ones_for_true(device: Any, invert: bool) -> None:
     elements, test = places((4, 33), 50), places((9,), 50, seed=8)
     result = ttnn.experimental.isin(
         upload(elements, "int32", "TILE", device), upload(test, "int32", "ROW_MAJOR", device), invert=invert

@@ -1,4 +1,4 @@
-"""Layouts, memories and dtypes: values stay what they are, or become what the chip's kernels make of them."""
+"""Layouts, memory configs and dtypes: values are unchanged, or converted as by the chip's kernels."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ WHOLE_TILES = ((32, 64), (2, 64, 32), (1, 2, 3, 32, 32))
 TILE, ROWS = ttnn.TILE_LAYOUT, ttnn.ROW_MAJOR_LAYOUT
 
 
-def row(name: str, call: Any, twin: Any = lambda x: x, **options: Any) -> Row:
+def row(name: str, call: Any, reference: Any = lambda x: x, **options: Any) -> Row:
     settings: dict[str, Any] = {"dtypes": MOVED, "low": 0, "high": 90, "ulps": EXACT} | options
-    return Row(name, call, twin, **settings)
+    return Row(name, call, reference, **settings)
 
 
 def _shards(x: Any) -> Any:
-    """Four rows of shards for a tensor of 128 x 64."""
+    """Four height shards of a tensor of 128 x 64."""
     return ttnn.create_sharded_memory_config((128, 64), ttnn.CoreGrid(y=1, x=4), ttnn.ShardStrategy.HEIGHT)
 
 
@@ -46,7 +46,7 @@ def _copied(x: Any) -> Any:
 
 
 def _in_slices(x: Any) -> Any:
-    """Cut into two slices of shards and put together again."""
+    """Sharded in two slices and reassembled."""
     whole = ttnn.zeros([1, 1, 128, 64], dtype=x.dtype, layout=TILE, device=x.device())
     kind, order = ttnn.TensorMemoryLayout.HEIGHT_SHARDED, ttnn.ShardOrientation.ROW_MAJOR
     for index in range(2):
@@ -57,8 +57,8 @@ def _in_slices(x: Any) -> Any:
 
 ROWS_OF_DATA = (
     row("to tiles", lambda x: ttnn.to_layout(x, TILE), layout="ROW_MAJOR"),
-    row("to rows", lambda x: ttnn.to_layout(x, ROWS)),
-    row("there and back", lambda x: ttnn.to_layout(ttnn.to_layout(x, ROWS), TILE)),
+    row("to row major", lambda x: ttnn.to_layout(x, ROWS)),
+    row("to row major and back", lambda x: ttnn.to_layout(ttnn.to_layout(x, ROWS), TILE)),
     row("tilize", lambda x: ttnn.tilize(x), layout="ROW_MAJOR", shapes=WHOLE_TILES),
     row("tilize_with_zero_padding", lambda x: ttnn.tilize_with_zero_padding(x), layout="ROW_MAJOR"),
     row(
@@ -94,7 +94,7 @@ def _recast(x: Any) -> Any:
 
 
 @each_dtype(ROWS_OF_DATA, MOVED)
-def test_values_stay(row: Row, dtype: str, device: Any) -> None:
+def test_values_are_unchanged(row: Row, dtype: str, device: Any) -> None:
     for number, shape in enumerate(row.shapes):
         check(row, dtype, shape, number, device)
 
@@ -103,7 +103,7 @@ ANY_SHAPE = tuple(each for each in ROWS_OF_DATA if each.shapes is Row.shapes)
 
 
 @given(row=st.sampled_from(ANY_SHAPE), shape=shapes, dtype=st.sampled_from(MOVED), seed=st.integers(0, 999))
-def test_values_stay_in_any_shape(row: Row, shape: tuple[int, ...], dtype: str, seed: int) -> None:
+def test_values_are_unchanged_in_any_shape(row: Row, shape: tuple[int, ...], dtype: str, seed: int) -> None:
     if dtype in row.dtypes:
         with ttnn.open_device(device_id=0) as device:
             check(row, dtype, shape, seed, device)
@@ -157,7 +157,7 @@ def test_casts(row: Row, dtype: str, device: Any) -> None:
 
 
 @pytest.mark.parametrize("target", INTEGERS)
-def test_integers_saturate_or_wrap_as_the_kernels_do(target: str, device: Any) -> None:
+def test_integers_saturate_or_wrap_as_in_the_kernels(target: str, device: Any) -> None:
     special = torch.tensor([float("nan"), float("inf"), -float("inf"), 3e9, -3e9, -1.5, 0.5, 300.0, 70000.0])
     cast = stored(ttnn.typecast(upload(special.reshape(1, -1), "float32", "TILE", device), getattr(ttnn, target)))
     most, least = 2**31 - 1, -(2**31)
@@ -171,8 +171,8 @@ def test_integers_saturate_or_wrap_as_the_kernels_do(target: str, device: Any) -
 
 
 @given(seed=st.integers(0, 999), source=st.sampled_from(("int32", "uint32")))
-def test_large_integers_round_twice_on_the_way_to_bfloat16(seed: int, source: str) -> None:
-    """To float32 first, ties to even, and then to bfloat16, ties away from zero."""
+def test_large_integers_round_twice_to_bfloat16(seed: int, source: str) -> None:
+    """First to float32, ties to even, then to bfloat16, ties away from zero."""
     generator = torch.Generator().manual_seed(seed)
     values = torch.randint(0, 2**31, (4, 40), generator=generator)
     with ttnn.open_device(device_id=0) as device:
@@ -189,39 +189,39 @@ def test_a_host_tensor_is_cast_on_the_host(device: Any) -> None:
         ttnn.to_dtype(ttnn.to_device(host, device), ttnn.int32)
 
 
-def test_a_cast_into_a_given_tensor(device: Any) -> None:
+def test_a_cast_into_an_output_tensor(device: Any) -> None:
     x = upload(torch.rand(5, 33) * 9, "float32", "TILE", device)
     out = upload(torch.zeros(5, 33), "int32", "TILE", device)
     assert same_buffer(ttnn.typecast(x, ttnn.int32, output_tensor=out), out)
     assert torch.equal(stored(out), stored(x).trunc().to(torch.int64))
 
 
-def test_a_copy_does_not_turn_integers_into_floats(device: Any) -> None:
+def test_a_copy_does_not_convert_integers_to_floats(device: Any) -> None:
     x = upload(torch.ones(32, 32), "int32", "TILE", device)
     with pytest.raises(ChipFault, match="reinterprets bits"):
         ttnn.clone(x, dtype=ttnn.float32)
 
 
-def test_what_passes_the_packer_is_flushed_in_bfloat16_only(device: Any) -> None:
+def test_packing_flushes_bfloat16_only(device: Any) -> None:
     special = torch.tensor([float("nan"), -0.0, 1e-40]).repeat(32, 11)[:, :32].contiguous()
     for dtype, survives in (("bfloat16", False), ("float32", True)):
-        made = stored(ttnn.to_layout(upload(special, dtype, "ROW_MAJOR", device), TILE))
-        assert bool(made[:, 0].isnan().all()) is survives
-        assert bool(made[:, 1].signbit().all()) is survives
-        assert bool(made[:, 2].ne(0).all()) is survives
+        result = stored(ttnn.to_layout(upload(special, dtype, "ROW_MAJOR", device), TILE))
+        assert bool(result[:, 0].isnan().all()) is survives
+        assert bool(result[:, 1].signbit().all()) is survives
+        assert bool(result[:, 2].ne(0).all()) is survives
 
 
 # -- memory -----------------------------------------------------------------------------------------------------------
 
 
-def test_what_lies_there_already_is_not_copied(device: Any) -> None:
+def test_tensors_in_the_target_memory_are_not_copied(device: Any) -> None:
     x = upload(torch.rand(32, 64), "bfloat16", "TILE", device)
     assert ttnn.to_layout(x, TILE).buffer_address() == x.buffer_address()
     assert ttnn.to_memory_config(x, ttnn.DRAM_MEMORY_CONFIG).buffer_address() == x.buffer_address()
     assert ttnn.clone(x).buffer_address() != x.buffer_address()
 
 
-def test_a_move_closes_the_gap_before_it(device: Any) -> None:
+def test_a_move_fills_the_gap_before_it(device: Any) -> None:
     first = upload(torch.rand(320, 320), "bfloat16", "TILE", device)
     values = torch.rand(320, 320)
     second = upload(values, "float32", "TILE", device)
@@ -234,12 +234,12 @@ def test_a_move_closes_the_gap_before_it(device: Any) -> None:
 
 def test_padding_beyond_tiles_is_kept_in_the_spec(device: Any) -> None:
     x = upload(torch.rand(40, 70), "bfloat16", "ROW_MAJOR", device)
-    made = ttnn.tilize_with_val_padding(x, ttnn.Shape([96, 128]), 0.0)
-    assert (list(made.shape), list(made.padded_shape)) == ([40, 70], [96, 128])
-    assert math.prod(made.padded_shape) == made.volume()
+    result = ttnn.tilize_with_val_padding(x, ttnn.Shape([96, 128]), 0.0)
+    assert (list(result.shape), list(result.padded_shape)) == ([40, 70], [96, 128])
+    assert math.prod(result.padded_shape) == result.volume()
 
 
-def test_shards_that_do_not_hold_the_tensor_are_refused(device: Any) -> None:
+def test_shards_too_small_for_the_tensor_are_rejected(device: Any) -> None:
     x = upload(torch.rand(128, 64), "bfloat16", "TILE", device)
     grid = ttnn.CoreRangeSet([ttnn.CoreRange(ttnn.CoreCoord(0, 0), ttnn.CoreCoord(1, 0))])
     shards = ttnn.ShardSpec(grid, [32, 64], ttnn.ShardOrientation.ROW_MAJOR)
@@ -248,7 +248,7 @@ def test_shards_that_do_not_hold_the_tensor_are_refused(device: Any) -> None:
         ttnn.to_memory_config(x, config)
 
 
-def test_block_floats_on_the_host_stay_in_tiles() -> None:
+def test_block_floats_on_the_host_stay_tiled() -> None:
     whole = ttnn.from_torch(torch.randn(32, 64), ttnn.bfloat8_b, layout=ttnn.TILE_LAYOUT)
     for same in (whole.to(ttnn.ROW_MAJOR_LAYOUT), ttnn.to_layout(whole, ttnn.ROW_MAJOR_LAYOUT)):
         assert (same.layout, same.dtype) == (ttnn.TILE_LAYOUT, ttnn.bfloat8_b)

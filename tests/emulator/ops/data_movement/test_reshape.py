@@ -1,4 +1,4 @@
-"""Reshapes, permutes and repeats move values and nothing else: every row is held against torch to the bit."""
+"""Reshapes, permutes and repeats only move values: every row equals torch bit for bit."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ MOVED = ("bfloat16", "float32", "int32", "uint32")
 RANK_2_UP = ((32, 64), (5, 33), (3, 45, 70), (2, 3, 17, 40), (1, 2, 3, 5, 33))
 
 
-def row(name: str, call: Any, twin: Any, **options: Any) -> Row:
+def row(name: str, call: Any, reference: Any, **options: Any) -> Row:
     settings: dict[str, Any] = {"dtypes": MOVED, "low": 1, "high": 90, "ulps": EXACT} | options
-    return Row(name, call, twin, **settings)
+    return Row(name, call, reference, **settings)
 
 
-def _turned(shape: Any) -> list[int]:
+def _reversed(shape: Any) -> list[int]:
     return list(reversed(list(shape)))
 
 
 def _halved(shape: Any) -> list[int]:
-    """The shape with its first even dimension cut in two."""
+    """The shape with its first even dimension split in two."""
     dims = list(shape)
     at = next((index for index, size in enumerate(dims) if size % 2 == 0), None)
     return [1, *dims] if at is None else [*dims[:at], 2, dims[at] // 2, *dims[at + 1 :]]
@@ -37,13 +37,13 @@ def _halved(shape: Any) -> list[int]:
 
 ROWS = (
     row("reshape flat", lambda x: ttnn.reshape(x, [-1]), lambda x: x.reshape(-1)),
-    row("reshape turned", lambda x: ttnn.reshape(x, _turned(x.shape)), lambda x: x.reshape(_turned(x.shape))),
-    row("reshape halved", lambda x: ttnn.reshape(x, _halved(x.shape)), lambda x: x.reshape(_halved(x.shape))),
-    row("reshape rows", lambda x: ttnn.reshape(x, [-1]), lambda x: x.reshape(-1), layout="ROW_MAJOR"),
+    row("reshape, reversed", lambda x: ttnn.reshape(x, _reversed(x.shape)), lambda x: x.reshape(_reversed(x.shape))),
+    row("reshape, dimension split", lambda x: ttnn.reshape(x, _halved(x.shape)), lambda x: x.reshape(_halved(x.shape))),
+    row("reshape, row major", lambda x: ttnn.reshape(x, [-1]), lambda x: x.reshape(-1), layout="ROW_MAJOR"),
     row(
-        "reshape rows turned",
-        lambda x: ttnn.reshape(x, _turned(x.shape)),
-        lambda x: x.reshape(_turned(x.shape)),
+        "reshape, reversed, row major",
+        lambda x: ttnn.reshape(x, _reversed(x.shape)),
+        lambda x: x.reshape(_reversed(x.shape)),
         layout="ROW_MAJOR",
     ),
     row("view", lambda x: ttnn.view(x, [1, *x.shape]), lambda x: x[None]),
@@ -64,20 +64,20 @@ ROWS = (
         shapes=((1, 1, 32, 192), (2, 1, 32, 96)),
         dtypes=("bfloat16", "float32"),
     ),
-    row("permute turned", lambda x: ttnn.permute(x, _turned(range(len(x.shape)))), lambda x: x.permute(_order(x))),
+    row("permute, reversed", lambda x: ttnn.permute(x, _reversed(range(len(x.shape)))), lambda x: x.permute(_order(x))),
     row(
-        "permute rows",
-        lambda x: ttnn.permute(x, _turned(range(len(x.shape)))),
+        "permute, row major",
+        lambda x: ttnn.permute(x, _reversed(range(len(x.shape)))),
         lambda x: x.permute(_order(x)),
         layout="ROW_MAJOR",
     ),
-    row("transpose inner", lambda x: ttnn.transpose(x, -2, -1), lambda x: x.transpose(-2, -1), shapes=RANK_2_UP),
-    row("transpose outer", lambda x: ttnn.transpose(x, 0, 1), lambda x: x.transpose(0, 1), shapes=RANK_2_UP),
-    row("transpose ends", lambda x: ttnn.transpose(x, 0, -1), lambda x: x.transpose(0, -1), shapes=RANK_2_UP),
+    row("transpose last two", lambda x: ttnn.transpose(x, -2, -1), lambda x: x.transpose(-2, -1), shapes=RANK_2_UP),
+    row("transpose first two", lambda x: ttnn.transpose(x, 0, 1), lambda x: x.transpose(0, 1), shapes=RANK_2_UP),
+    row("transpose first and last", lambda x: ttnn.transpose(x, 0, -1), lambda x: x.transpose(0, -1), shapes=RANK_2_UP),
     row("repeat", lambda x: ttnn.repeat(x, [2] * len(x.shape)), lambda x: x.repeat((2,) * x.dim())),
-    row("repeat in front", lambda x: ttnn.repeat(x, [3, *[1] * len(x.shape)]), lambda x: x.repeat((3, *[1] * x.dim()))),
-    row("repeat_interleave first", lambda x: ttnn.repeat_interleave(x, 3, 0), lambda x: x.repeat_interleave(3, 0)),
-    row("repeat_interleave last", lambda x: ttnn.repeat_interleave(x, 2, -1), lambda x: x.repeat_interleave(2, -1)),
+    row("repeat, new dim", lambda x: ttnn.repeat(x, [3, *[1] * len(x.shape)]), lambda x: x.repeat((3, *[1] * x.dim()))),
+    row("repeat_interleave over 0", lambda x: ttnn.repeat_interleave(x, 3, 0), lambda x: x.repeat_interleave(3, 0)),
+    row("repeat_interleave over -1", lambda x: ttnn.repeat_interleave(x, 2, -1), lambda x: x.repeat_interleave(2, -1)),
     row("expand", lambda x: ttnn.expand(x, [4, *x.shape]), lambda x: x.expand(4, *x.shape)),
 )
 
@@ -122,60 +122,60 @@ def test_a_reshape_that_keeps_rows_shares_the_buffer(device: Any) -> None:
     assert moved.is_allocated()
 
 
-def test_a_view_sees_what_is_written_to_its_source(device: Any) -> None:
+def test_a_view_sees_writes_to_its_source(device: Any) -> None:
     x = upload(torch.zeros(2, 32, 64), "bfloat16", "TILE", device)
     seen = ttnn.view(x, [64, 64])
     ttnn.copy(upload(torch.ones(2, 32, 64), "bfloat16", "TILE", device), x)
     assert stored(seen).eq(1).all()
 
 
-def test_an_unchecked_view_shows_tiles_in_another_order(device: Any) -> None:
+def test_an_unchecked_view_reorders_tiles(device: Any) -> None:
     values = torch.arange(32 * 64).reshape(32, 64) % 251
     seen = ttnn.experimental.view(upload(values, "int32", "TILE", device), [64, 32])
     assert torch.equal(stored(seen), torch.cat([values[:, :32], values[:, 32:]]))
 
 
-def test_block_floats_are_packed_anew_along_the_new_rows(device: Any) -> None:
+def test_block_floats_are_repacked_along_the_new_rows(device: Any) -> None:
     values = torch.randn(64, 64) * torch.logspace(-3, 3, 64)[:, None]
     x = upload(values, "bfloat8_b", "TILE", device)
-    turned = stored(ttnn.transpose(x, 0, 1))
-    assert (turned - stored(x).T).abs().max() > 0, "values that share an exponent with larger ones lose bits"
-    assert torch.allclose(turned, stored(x).T, atol=values.abs().max().item() / 64)
+    transposed = stored(ttnn.transpose(x, 0, 1))
+    assert (transposed - stored(x).T).abs().max() > 0, "values that share an exponent with larger ones lose bits"
+    assert torch.allclose(transposed, stored(x).T, atol=values.abs().max().item() / 64)
 
 
-def test_rows_of_block_floats_do_not_leave_their_tiles(device: Any) -> None:
+def test_rows_of_block_floats_stay_in_their_tiles(device: Any) -> None:
     x = upload(torch.rand(2, 3, 32, 32), "bfloat4_b", "TILE", device)
     with pytest.raises(ChipFault, match="shared exponents"):
         ttnn.permute(x, [0, 2, 1, 3])
 
 
-def test_special_values_survive_moves_and_not_the_packer(device: Any) -> None:
+def test_special_values_survive_moves_but_not_packing(device: Any) -> None:
     values = torch.tensor([float("nan"), float("-inf"), -0.0, 1e-40]).repeat(32, 16)
     x = upload(values, "bfloat16", "TILE", device)
     kept = stored(ttnn.reshape(x, [64, 32])).reshape(32, 64)
     assert kept[:, 0].isnan().all()
     assert kept[:, 2].signbit().all()
-    turned = stored(ttnn.transpose(x, 0, 1)).T
-    assert turned[:, 0].isinf().all()
-    assert turned[:, 1].isneginf().all()
-    assert not turned[:, 2].signbit().any()
-    assert turned[:, 3].eq(0).all()
+    packed = stored(ttnn.transpose(x, 0, 1)).T
+    assert packed[:, 0].isinf().all()
+    assert packed[:, 1].isneginf().all()
+    assert not packed[:, 2].signbit().any()
+    assert packed[:, 3].eq(0).all()
 
 
-def test_a_repeat_into_a_given_tensor(device: Any) -> None:
+def test_a_repeat_into_an_output_tensor(device: Any) -> None:
     x = upload(torch.rand(2, 5, 33), "float32", "TILE", device)
     out = upload(torch.zeros(4, 5, 33), "float32", "TILE", device)
     assert same_buffer(ttnn.repeat(x, [2, 1, 1], optional_output_tensor=out), out)
     assert torch.equal(stored(out), stored(x).repeat(2, 1, 1))
 
 
-def test_a_second_minus_one_is_refused(device: Any) -> None:
+def test_a_second_minus_one_is_rejected(device: Any) -> None:
     with pytest.raises(InvalidArgument, match="more than one -1"):
         ttnn.reshape(upload(torch.rand(4, 6), "bfloat16", "TILE", device), [-1, -1])
 
 
-def test_rows_that_do_not_fit_into_l1_are_refused(device: Any) -> None:
-    """The library's answer on a mock card: 3411232 B for the new row and 8960 B for old ones, of 1393312 B."""
+def test_rows_that_do_not_fit_l1_are_rejected(device: Any) -> None:
+    """As the library reports on a mock card: 3411232 B for the new row and 8960 B for the old ones, of 1393312 B."""
     image = ttnn.from_torch(torch.zeros(1, 3, 800, 1066), dtype=ttnn.bfloat16, device=device)
     with pytest.raises(ttnn.OutOfMemory, match=r"ttnn.reshape: .*need 3420192 B of L1"):
         ttnn.reshape(image, (1, 3, 1, 852800))

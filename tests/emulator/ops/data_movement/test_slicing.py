@@ -1,4 +1,4 @@
-"""Cutting and joining move values and nothing else: every row is held against torch to the bit."""
+"""Slicing, padding and concatenation only move values: every row equals torch bit for bit."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ EXACT = {"bfloat16": 0.0, "float32": 0.0}
 MOVED = ("bfloat16", "float32", "int32", "uint32")
 
 
-def row(name: str, call: Any, twin: Any, **options: Any) -> Row:
+def row(name: str, call: Any, reference: Any, **options: Any) -> Row:
     settings: dict[str, Any] = {"dtypes": MOVED, "low": 0, "high": 90, "ulps": EXACT} | options
-    return Row(name, call, twin, **settings)
+    return Row(name, call, reference, **settings)
 
 
 def _inner(x: torch.Tensor) -> tuple[list[int], list[int]]:
@@ -30,7 +30,7 @@ def _sliced(x: Any) -> Any:
     return ttnn.slice(x, *_inner(x))
 
 
-def _sliced_twin(x: torch.Tensor) -> torch.Tensor:
+def _sliced_reference(x: torch.Tensor) -> torch.Tensor:
     return x[tuple(slice(start, end) for start, end in zip(*_inner(x)))]
 
 
@@ -39,7 +39,7 @@ def _stepped(x: Any) -> Any:
     return ttnn.slice(x, [0] * rank, list(x.shape), [2] * rank)
 
 
-def _stepped_twin(x: torch.Tensor) -> torch.Tensor:
+def _stepped_reference(x: torch.Tensor) -> torch.Tensor:
     return x[(slice(None, None, 2),) * x.dim()]
 
 
@@ -47,24 +47,24 @@ def _padded(x: Any) -> Any:
     return ttnn.pad(x, [(0, 3)] * len(x.shape), 5.0)
 
 
-def _padded_twin(x: torch.Tensor) -> torch.Tensor:
+def _padded_reference(x: torch.Tensor) -> torch.Tensor:
     return torch.nn.functional.pad(x, (0, 3) * x.dim(), value=5)
 
 
 ROWS = (
-    row("concat last", lambda x, y: ttnn.concat([x, y], -1), lambda x, y: torch.cat([x, y], -1), inputs=2),
-    row("concat first", lambda x, y: ttnn.concat([x, y], 0), lambda x, y: torch.cat([x, y], 0), inputs=2),
+    row("concat over -1", lambda x, y: ttnn.concat([x, y], -1), lambda x, y: torch.cat([x, y], -1), inputs=2),
+    row("concat over 0", lambda x, y: ttnn.concat([x, y], 0), lambda x, y: torch.cat([x, y], 0), inputs=2),
     row("stack", lambda x, y: ttnn.stack([x, y], 0), lambda x, y: torch.stack([x, y], 0), inputs=2),
     row("split", lambda x: ttnn.split(x, 4, -1)[0], lambda x: torch.split(x, 4, -1)[0]),
     row("chunk", lambda x: ttnn.chunk(x, 3, -1)[-1], lambda x: torch.chunk(x, 3, -1)[-1]),
-    row("slice", _sliced, _sliced_twin),
-    row("slice with steps", _stepped, _stepped_twin),
+    row("slice", _sliced, _sliced_reference),
+    row("slice with steps", _stepped, _stepped_reference),
     row("roll", lambda x: ttnn.roll(x, 3, -1), lambda x: torch.roll(x, 3, -1)),
-    row("pad", _padded, _padded_twin, shapes=((32, 64), (5, 33), (3, 45, 70), (2, 3, 17, 40))),
-    row("pad rows", _padded, _padded_twin, layout="ROW_MAJOR", dtypes=("bfloat16", "int32", "uint32")),
-    row("slice rows", _sliced, _sliced_twin, layout="ROW_MAJOR"),
+    row("pad", _padded, _padded_reference, shapes=((32, 64), (5, 33), (3, 45, 70), (2, 3, 17, 40))),
+    row("pad, row major", _padded, _padded_reference, layout="ROW_MAJOR", dtypes=("bfloat16", "int32", "uint32")),
+    row("slice, row major", _sliced, _sliced_reference, layout="ROW_MAJOR"),
     row(
-        "concat rows",
+        "concat, row major",
         lambda x, y: ttnn.concat([x, y], -1),
         lambda x, y: torch.cat([x, y], -1),
         inputs=2,
@@ -83,7 +83,7 @@ def test_against_torch(row: Row, dtype: str, device: Any) -> None:
 def test_any_shape(shape: tuple[int, ...], which: int, seed: int) -> None:
     row = ROWS[which]
     if row.name == "pad" and len(shape) == 1:
-        return  # a single row of tiles does not grow on the card
+        return  # one tile row cannot be padded on the card
     with ttnn.open_device(device_id=0) as device:
         check(row, "bfloat16", shape, seed, device)
 
@@ -108,12 +108,12 @@ def test_a_slice_of_everything_is_the_tensor_itself(device: Any) -> None:
     assert ttnn.slice(tensor, [0, 0], [4, 32]).buffer_address() == tensor.buffer_address()
 
 
-def test_a_slice_into_a_tensor_that_was_given(device: Any) -> None:
+def test_a_slice_into_an_output_tensor(device: Any) -> None:
     values, tensor = image(device, 2, 64, 96, layout="TILE")
-    given = ttnn.empty([1, 32, 64], ttnn.bfloat16, ttnn.TILE_LAYOUT, device, ttnn.DRAM_MEMORY_CONFIG)
-    result = ttnn.slice(tensor, [1, 32, 32], [2, 64, 96], output_tensor=given)
-    assert result.buffer_address() == given.buffer_address()
-    assert torch.equal(stored(given), values[1:2, 32:64, 32:96])
+    target = ttnn.empty([1, 32, 64], ttnn.bfloat16, ttnn.TILE_LAYOUT, device, ttnn.DRAM_MEMORY_CONFIG)
+    result = ttnn.slice(tensor, [1, 32, 32], [2, 64, 96], output_tensor=target)
+    assert result.buffer_address() == target.buffer_address()
+    assert torch.equal(stored(target), values[1:2, 32:64, 32:96])
 
 
 def test_indexing_a_tensor_slices_and_squeezes(device: Any) -> None:
@@ -122,7 +122,7 @@ def test_indexing_a_tensor_slices_and_squeezes(device: Any) -> None:
         assert torch.equal(stored(tensor[index]), values[index])
 
 
-def test_a_view_of_a_buffer_reads_what_lies_there(device: Any) -> None:
+def test_a_view_reads_its_buffer(device: Any) -> None:
     values, tensor = image(device, 24, 64, 64, layout="TILE")
     window = ttnn.narrow(tensor, 0, 12, 6)
     assert torch.equal(stored(window), values[12:18])
@@ -149,9 +149,9 @@ def test_padding_float32_rows_repeats_the_value_in_its_low_half(device: Any) -> 
     assert padded[0, 0, 0, 8].view(torch.int32).item() == 0x40E040E0
 
 
-def test_what_the_library_refuses(device: Any) -> None:
+def test_rejected_arguments(device: Any) -> None:
     _, tensor = image(device, 3, 45, 70, layout="TILE")
-    for refused in (
+    for rejected in (
         lambda: ttnn.concat([], 0),
         lambda: ttnn.concat([tensor, tensor], 3),
         lambda: ttnn.slice(tensor, [0, 0, 0], [3, 100, 70]),
@@ -159,4 +159,4 @@ def test_what_the_library_refuses(device: Any) -> None:
         lambda: ttnn.split(tensor, [40, 4], 1),
     ):
         with pytest.raises(RuntimeError):
-            refused()
+            rejected()

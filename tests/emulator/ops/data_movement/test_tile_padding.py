@@ -1,4 +1,4 @@
-"""Calls whose result shows what lies in the padding of tiles."""
+"""Calls whose result exposes tile padding."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import torch
 
 import ttnn_emulator as ttnn
 
-VALUES = torch.arange(2 * 5 * 33, dtype=torch.float32).reshape(2, 5, 33) % 128  # all of them are bfloat16
+VALUES = torch.arange(2 * 5 * 33, dtype=torch.float32).reshape(2, 5, 33) % 128  # exact in bfloat16
 INTO_PADDING = {
     "untilize_with_unpadding": lambda x: ttnn.untilize_with_unpadding(x, [1, 31, 50]),
     "slice": lambda x: ttnn.slice(x, [0, 0, 0], [2, 32, 51]),
@@ -28,7 +28,7 @@ def tiles(device, values=VALUES, pad_value=0.0, dtype=ttnn.bfloat16):
 
 @pytest.mark.parametrize("call", INTO_PADDING.values(), ids=list(INTO_PADDING))
 @pytest.mark.parametrize("pad_value", [0.0, 7.0, -2.5])
-def test_the_fill_of_tiles_is_shown(device, call, pad_value) -> None:
+def test_pad_values_are_exposed(device, call, pad_value) -> None:
     result = call(tiles(device, pad_value=pad_value))
     whole = padded(VALUES, pad_value, (2, 32, 64))
     expected = whole[..., 32:64] if result.shape[-1] == 32 else whole[..., :51]
@@ -36,8 +36,8 @@ def test_the_fill_of_tiles_is_shown(device, call, pad_value) -> None:
 
 
 @pytest.mark.parametrize("call", INTO_PADDING.values(), ids=list(INTO_PADDING))
-def test_padding_that_an_operation_left_is_not_made_up(device, call) -> None:
-    with pytest.raises(ttnn.NotEmulated, match="no known values"):
+def test_padding_after_an_operation_is_not_emulated(device, call) -> None:
+    with pytest.raises(ttnn.NotEmulated, match="unknown values"):
         call(ttnn.relu(tiles(device)))
 
 
@@ -48,25 +48,25 @@ def test_specs_need_no_padding(device, call) -> None:
         assert call(ttnn.relu(source)).dtype is ttnn.bfloat16
 
 
-def test_a_fill_of_padding_is_shown(device) -> None:
+def test_filled_padding_is_exposed(device) -> None:
     source = ttnn.fill_implicit_tile_padding(ttnn.relu(tiles(device)), 3.0)
     shown = ttnn.untilize_with_unpadding(source, [1, 31, 63])
     assert torch.equal(ttnn.to_torch(shown).float(), padded(VALUES, 3.0, (2, 32, 64)))
 
 
-def test_what_is_written_into_a_tensor_ends_the_knowledge_of_its_padding(device) -> None:
+def test_padding_is_unknown_after_a_write(device) -> None:
     source = tiles(device, pad_value=7.0)
     ttnn.add(source, 1.0, output_tensor=source)
-    with pytest.raises(ttnn.NotEmulated, match="no known values"):
+    with pytest.raises(ttnn.NotEmulated, match="unknown values"):
         ttnn.untilize_with_unpadding(source, [1, 31, 63])
 
 
 @pytest.mark.parametrize("shape", [(33,), (5, 33), (2, 1, 2, 5, 33), (1, 2, 1, 2, 5, 33)])
 def test_ranks(device, shape) -> None:
     values = torch.arange(torch.Size(shape).numel(), dtype=torch.float32).reshape(shape) % 128
-    wanted = (*shape[:-2], 9, 64) if len(shape) > 1 else (64,)
-    shown = ttnn.untilize_with_unpadding(tiles(device, values, 7.0), [size - 1 for size in wanted])
-    assert torch.equal(ttnn.to_torch(shown).float(), padded(values, 7.0, wanted))
+    expected = (*shape[:-2], 9, 64) if len(shape) > 1 else (64,)
+    shown = ttnn.untilize_with_unpadding(tiles(device, values, 7.0), [size - 1 for size in expected])
+    assert torch.equal(ttnn.to_torch(shown).float(), padded(values, 7.0, expected))
 
 
 def test_block_floats_share_exponents_with_their_padding(device) -> None:
@@ -77,13 +77,13 @@ def test_block_floats_share_exponents_with_their_padding(device) -> None:
     assert not shown[5:].any() and not shown[:, 33:].any()
 
 
-def test_an_end_behind_the_stored_tiles_is_a_fault_of_the_call(device) -> None:
+def test_an_end_beyond_the_stored_tiles_is_a_fault(device) -> None:
     with pytest.raises(ttnn.ChipFault, match="never written"):
         ttnn.untilize_with_unpadding(tiles(device), [1, 40, 63])
 
 
 @pytest.mark.parametrize("pad_value", [0.0, 7.0])
-def test_a_view_shows_the_fill_of_tiles(device, pad_value) -> None:
+def test_a_view_exposes_pad_values(device, pad_value) -> None:
     source = tiles(device, pad_value=pad_value)
     whole = ttnn.reshape(source, ttnn.Shape([2, 32, 64]), ttnn.Shape([2, 32, 64]))
     assert torch.equal(ttnn.to_torch(whole).float(), padded(VALUES, pad_value, (2, 32, 64)))
@@ -91,7 +91,7 @@ def test_a_view_shows_the_fill_of_tiles(device, pad_value) -> None:
     assert torch.equal(ttnn.to_torch(ttnn.relu(more)).float(), padded(VALUES, pad_value, (2, 9, 33)).relu())
 
 
-def test_padding_is_not_followed_in_traces(device) -> None:
+def test_padding_is_not_emulated_in_traces(device) -> None:
     source = tiles(device)
     ttnn.untilize_with_unpadding(source, [1, 31, 50])
     trace = ttnn.begin_trace_capture(device, cq_id=0)

@@ -1,4 +1,4 @@
-"""`ttnn.bcast` along the height of a sharded tensor: which batch of b the rows get is a matter of cores."""
+"""`ttnn.bcast` along the height of a sharded tensor: the core of a row determines the batch of b."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def along_height(a: Any, b: torch.Tensor, device: Any) -> torch.Tensor:
         ((2, 1, 40, 64), BLOCK, [64, 32], (2, 2), ROWS),
     ],
 )
-def test_each_half_of_the_rows_gets_its_batch(device, shape, layout, shard, grid, order) -> None:
+def test_each_half_of_the_rows_uses_its_batch(device, shape, layout, shard, grid, order) -> None:
     a = torch.randint(-8, 8, shape).float()
     b = torch.tensor([100.0, 200.0]).reshape(2, 1, 1, 1) + torch.arange(64) % 4
     halves = a.reshape(2, -1, 64) + b.reshape(2, 1, 64)
@@ -45,18 +45,18 @@ def test_each_half_of_the_rows_gets_its_batch(device, shape, layout, shard, grid
     assert torch.equal(result, halves.reshape(shape).bfloat16().float())
 
 
-def test_a_single_batch_reaches_all_rows(device) -> None:
+def test_a_single_batch_applies_to_all_rows(device) -> None:
     a, b = torch.zeros(2, 1, 64, 64), torch.arange(64).float().reshape(1, 1, 1, 64)
     assert torch.equal(along_height(sharded(a, device, BLOCK, [32, 32], (2, 4)), b, device), a + b)
 
 
-def test_cores_that_do_not_divide_into_batches_read_behind_the_end(device) -> None:
+def test_cores_that_do_not_divide_into_batches_are_a_fault(device) -> None:
     a, b = torch.zeros(1, 1, 256, 64), torch.zeros(3, 1, 1, 64)
     with pytest.raises(ttnn.ChipFault, match="do not divide into 3 batches"):
         along_height(sharded(a, device, BLOCK, [64, 32], (2, 4)), b, device)
 
 
-def test_a_row_of_cores_takes_no_two_batches(device) -> None:
+def test_two_batches_on_one_row_of_cores_are_a_fault(device) -> None:
     a, b = torch.zeros(1, 1, 256, 64), torch.zeros(2, 1, 1, 64)
     with pytest.raises(ttnn.InvalidArgument, match="do not divide into 2 batches"):
         along_height(sharded(a, device, BLOCK, [256, 32], (2, 1)), b, device)

@@ -1,4 +1,4 @@
-"""Operations of two operands, held against torch; integers exactly, floats within units of the last place."""
+"""Binary operations compared with torch: integers exactly, floats within units in the last place."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ ROUNDED = {"bfloat16": 0.5, "float32": 0.5}
 INTEGERS = ("int32", "uint32", "uint16")
 
 
-def row(name: str, twin: Callable[..., torch.Tensor], bf16: float, fp32: float, **more: Any) -> Row:
-    """Two tensors."""
-    return Row(name, getattr(ttnn, name), twin, inputs=2, ulps={"bfloat16": bf16, "float32": fp32}, **more)
+def row(name: str, reference: Callable[..., torch.Tensor], bf16: float, fp32: float, **more: Any) -> Row:
+    """A row with two tensor operands."""
+    return Row(name, getattr(ttnn, name), reference, inputs=2, ulps={"bfloat16": bf16, "float32": fp32}, **more)
 
 
 def flag(relation: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
@@ -59,15 +59,15 @@ FLOAT_ROWS = (
     Row("addalpha", lambda a, b: ttnn.addalpha(a, b, 0.5), lambda a, b: a + 0.5 * b, inputs=2, floor=0.02),
     Row("subalpha", lambda a, b: ttnn.subalpha(a, b, 0.5), lambda a, b: a - 0.5 * b, inputs=2, floor=0.02),
     Row(
-        "add number", lambda a: ttnn.add(a, 1.5), lambda a: a + 1.5, ulps={"bfloat16": 1.0, "float32": 0.5}, floor=0.01
+        "add scalar", lambda a: ttnn.add(a, 1.5), lambda a: a + 1.5, ulps={"bfloat16": 1.0, "float32": 0.5}, floor=0.01
     ),
-    Row("number first", lambda a: ttnn.subtract(2.5, a), lambda a: 2.5 - a, ulps={"bfloat16": 1.0}, floor=0.01),
-    Row("number ÷ a", lambda a: ttnn.divide(2.5, a), lambda a: 2.5 / a, ulps=ROUNDED | {"float32": 1.0}, low=0.5),
-    Row("maximum number", lambda a: ttnn.maximum(a, 0.5), lambda a: a.clamp(min=0.5), ulps=EXACT),
+    Row("subtract from scalar", lambda a: ttnn.subtract(2.5, a), lambda a: 2.5 - a, ulps={"bfloat16": 1.0}, floor=0.01),
+    Row("divide scalar", lambda a: ttnn.divide(2.5, a), lambda a: 2.5 / a, ulps=ROUNDED | {"float32": 1.0}, low=0.5),
+    Row("maximum with scalar", lambda a: ttnn.maximum(a, 0.5), lambda a: a.clamp(min=0.5), ulps=EXACT),
     Row("square", lambda a: ttnn.pow(a, 2), torch.square, ulps={"bfloat16": 1.0, "float32": 0.5}),
     Row("pow 2.5", lambda a: ttnn.pow(a, 2.5), lambda a: a**2.5, ulps={"bfloat16": 3.0, "float32": 16.0}, low=0.2),
     Row(
-        "floor quotient",
+        "divide, floor",
         lambda a, b: ttnn.divide(a, b, rounding_mode="floor"),
         lambda a, b: (a / b).floor(),
         inputs=2,
@@ -75,7 +75,7 @@ FLOAT_ROWS = (
         ulps={"bfloat16": 200.0, "float32": 0.0},
     ),
     Row(
-        "accurate sum",
+        "add, accurate",
         lambda a, b: ttnn.add(a, b, fast_and_approximate_mode=False),
         torch.add,
         inputs=2,
@@ -83,7 +83,7 @@ FLOAT_ROWS = (
         ulps=ROUNDED,
     ),
     Row(
-        "fast product",
+        "multiply, fast",
         lambda a, b: ttnn.multiply(a, b, fast_and_approximate_mode=True),
         torch.mul,
         inputs=2,
@@ -91,14 +91,14 @@ FLOAT_ROWS = (
         ulps={"bfloat16": 2.0},
     ),
     Row(
-        "relu of sum",
+        "add with relu",
         lambda a, b: ttnn.add(a, b, activations=[ttnn.UnaryOpType.RELU]),
         lambda a, b: (a + b).relu(),
         inputs=2,
         floor=0.01,
     ),
     Row(
-        "silu × b",
+        "multiply with silu of a",
         lambda a, b: ttnn.multiply(a, b, input_tensor_a_activations=[ttnn.UnaryOpType.SILU]),
         lambda a, b: torch.nn.functional.silu(a) * b,
         inputs=2,
@@ -134,8 +134,10 @@ BLOCK_ROWS = (
 )
 
 
-def integer_row(name: str, twin: Callable[..., torch.Tensor], dtypes: tuple[str, ...] = INTEGERS, **more: Any) -> Row:
-    return Row(name, getattr(ttnn, name), twin, inputs=2, dtypes=dtypes, **({"low": 0, "high": 200} | more))
+def integer_row(
+    name: str, reference: Callable[..., torch.Tensor], dtypes: tuple[str, ...] = INTEGERS, **more: Any
+) -> Row:
+    return Row(name, getattr(ttnn, name), reference, inputs=2, dtypes=dtypes, **({"low": 0, "high": 200} | more))
 
 
 def count(relation: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
@@ -230,7 +232,7 @@ def test_in_place_writes_into_the_first_operand(device):
     assert torch.all(stored(a) == 0.75)
 
 
-def test_output_tensor_takes_the_result(device):
+def test_output_tensor_receives_the_result(device):
     a = upload(torch.full((5, 33), 1.5), "bfloat16", "TILE", device)
     target = upload(torch.zeros(1, 5, 33), "float32", "TILE", device)
     result = ttnn.add(a, a, output_tensor=target)
@@ -239,7 +241,7 @@ def test_output_tensor_takes_the_result(device):
 
 
 INF, NAN = float("inf"), float("nan")
-# What the card makes of special values in bfloat16.
+# Results of the card for special values in bfloat16.
 SPECIAL = (
     ("subtract", INF, INF, 0.0),
     ("multiply", INF, 0.0, 0.0),
@@ -260,7 +262,7 @@ def test_special_values_in_bfloat16(name, a, b, expected, device):
     assert torch.all(stored(getattr(ttnn, name)(*operands)) == expected)
 
 
-def test_nan_leaves_as_infinity_in_bfloat16(device):
+def test_nan_becomes_infinity_in_bfloat16(device):
     operands = [upload(torch.full((32, 32), value), "bfloat16", "TILE", device) for value in (NAN, 1.0)]
     assert stored(ttnn.add(*operands)).isinf().all()
 
@@ -283,7 +285,7 @@ def test_integers_wrap_and_shift_as_on_the_card(device):
     assert torch.equal(stored(ttnn.remainder(a, zero)), stored(a))
 
 
-def test_faults_of_the_card_are_told(device):
+def test_chip_faults_are_reported(device):
     a = upload(torch.ones(5, 33), "int32", "TILE", device)
     with pytest.raises(ChipFault, match="floor_div"):
         ttnn.floor_div(a, a)
@@ -291,7 +293,7 @@ def test_faults_of_the_card_are_told(device):
         ttnn.lcm(a, upload(torch.full((5, 33), 100000), "int32", "TILE", device))
 
 
-def test_a_large_sum_costs_about_as_much_as_in_torch(device):
+def test_a_large_sum(device):
     a = upload(torch.randn(1024, 1024), "bfloat16", "TILE", device)
     result = ttnn.add(a, a)
     assert torch.equal(stored(result), stored(a) * 2)

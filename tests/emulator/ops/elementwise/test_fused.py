@@ -1,4 +1,4 @@
-"""Functions fused into other operations: what the card leaves out is told, and what the library refuses is refused."""
+"""Functions fused into other operations: those that the card omits are reported, invalid ones rejected."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import torch
 
 import ttnn_emulator as ttnn
 from ttnn_emulator.errors import ChipFault, InvalidArgument
-from ttnn_emulator.execution.dispatch import specs_only
+from ttnn_emulator.execution.call_context import specs_only
 from ttnn_emulator.numerics.mode import numerics
 
 L1_SMALL = 32768
 KINDS = ttnn.UnaryOpType
 
-LEFT_OUT = {"HARDSWISH": (), "LGAMMA": (), "LOGIT": (1e-6,), "LOGSIGMOID": ()}
-# kind, parameters: what the real library says no to, whatever the operation
-REFUSED = (("LOGIT", ()), ("MISH", ()), ("ROUND", ()), ("HARDMISH", (1.0,)), ("RDIV", (1.0,)), ("SIGMOID", (1.0,)))
-# kinds that need a dtype, which a convolution does not give
+OMITTED = {"HARDSWISH": (), "LGAMMA": (), "LOGIT": (1e-6,), "LOGSIGMOID": ()}
+# kind, parameters: rejected by the real library for all operations
+REJECTED = (("LOGIT", ()), ("MISH", ()), ("ROUND", ()), ("HARDMISH", (1.0,)), ("RDIV", (1.0,)), ("SIGMOID", (1.0,)))
+# kinds that need a dtype, which a convolution does not pass
 UNTYPED = ("CEIL", "FLOOR", "GTZ", "LOGICAL_NOT_UNARY", "NEG", "SIGNBIT", "SQUARE", "TRUNC")
 
 
@@ -54,7 +54,7 @@ def convolve(device, function, *, kernel=(3, 3), size=(8, 8), channels=32, group
 
 OPERATIONS = {
     "add": lambda device, function: ttnn.add(drawn(device, 33, 70), drawn(device, 33, 70), activations=[function]),
-    "multiply by a number": lambda device, function: ttnn.multiply(drawn(device, 33, 70), 2.0, activations=[function]),
+    "multiply by a scalar": lambda device, function: ttnn.multiply(drawn(device, 33, 70), 2.0, activations=[function]),
     "first operand": lambda device, function: ttnn.subtract(
         drawn(device, 33, 70), drawn(device, 33, 70), input_tensor_a_activations=[function]
     ),
@@ -69,40 +69,40 @@ OPERATIONS = {
 }
 
 
-@pytest.mark.parametrize("kind", LEFT_OUT)
+@pytest.mark.parametrize("kind", OMITTED)
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_what_the_library_leaves_out_is_told(device, operation, kind):
-    function = fused(kind, *LEFT_OUT[kind])
+def test_omitted_functions_are_reported(device, operation, kind):
+    function = fused(kind, *OMITTED[kind])
     with pytest.raises(ChipFault, match=f"leaves {kind} out"):
         OPERATIONS[operation](device, function)
     with specs_only():  # the library accepts the call
         assert OPERATIONS[operation](device, function).shape
 
 
-@pytest.mark.parametrize(("kind", "params"), REFUSED)
+@pytest.mark.parametrize(("kind", "params"), REJECTED)
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_what_the_library_refuses_to_fuse(device, operation, kind, params):
+def test_rejected_functions(device, operation, kind, params):
     with pytest.raises(InvalidArgument):
         OPERATIONS[operation](device, fused(kind, *params))
 
 
 @pytest.mark.parametrize("kind", UNTYPED)
-def test_convolutions_refuse_functions_that_need_a_dtype(device, kind):
+def test_convolutions_reject_functions_that_need_a_dtype(device, kind):
     with pytest.raises(InvalidArgument, match="needs a dtype"):
         convolve(device, fused(kind))
     assert OPERATIONS["add"](device, fused(kind)).shape == (33, 70)
 
 
-def test_linear_applies_what_its_kernel_cannot_afterwards(device):
+def test_linear_applies_unfusable_functions_afterwards(device):
     x, w = drawn(device, 64, 64), drawn(device, 64, 96)
-    made = ttnn.to_torch(ttnn.linear(x, w, activation=fused("HARDSWISH")))
-    assert torch.equal(made, ttnn.to_torch(ttnn.hardswish(ttnn.linear(x, w))))
+    result = ttnn.to_torch(ttnn.linear(x, w, activation=fused("HARDSWISH")))
+    assert torch.equal(result, ttnn.to_torch(ttnn.hardswish(ttnn.linear(x, w))))
 
 
 LINE = {"kernel": (1, 9), "size": (1, 32), "channels": 64, "groups": 64}
 
 
-def test_depthwise_line_without_bias_reads_garbage(device):
+def test_1d_depthwise_without_bias_reads_garbage(device):
     with pytest.raises(ChipFault, match="config_tensors_in_dram"):
         convolve(device, None, config_tensors_in_dram=True, **LINE)
     torch.manual_seed(0)
@@ -112,14 +112,14 @@ def test_depthwise_line_without_bias_reads_garbage(device):
     assert torch.allclose(in_l1.float(), with_bias.float(), rtol=0.05, atol=0.1)
 
 
-def test_depthwise_line_without_bias_leaves_any_activation_out(device):
+def test_1d_depthwise_without_bias_omits_its_activation(device):
     with pytest.raises(ChipFault, match="leaves its activation RELU out"):
         convolve(device, fused("RELU"), **LINE)
     assert ttnn.to_torch(convolve(device, fused("RELU"), bias=True, **LINE)).min() >= 0
 
 
-def test_erf_is_fast_unless_told_otherwise(device):
-    """`erf_tile` is: its template says so, and no parameter says else."""
+def test_erf_is_fast_by_default(device):
+    """That is the default template argument of `erf_tile`, which is used without a parameter."""
     x, zero = drawn(device, 64, 64), ttnn.zeros((64, 64), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=device)
     plain, fast, slow = (
         ttnn.to_torch(ttnn.add(x, zero, activations=[fused("ERF", *params)])) for params in ((), (1.0,), (0.0,))
@@ -136,7 +136,7 @@ def test_erf_is_fast_unless_told_otherwise(device):
         ("ERF", (0.0,), lambda x: ttnn.erf(x, fast_and_approximate_mode=False)),
     ],
 )
-def test_fused_functions_take_the_polynomials_of_bfloat16(device, kind, params, alone):
+def test_fused_functions_use_the_bfloat16_polynomials(device, kind, params, alone):
     x = drawn(device, 64, 64, dtype=ttnn.float32)
     zero = ttnn.zeros((64, 64), dtype=ttnn.float32, layout=ttnn.TILE_LAYOUT, device=device)
     with numerics("exact"):

@@ -1,98 +1,12 @@
-"""Operations of three operands and quantisation, held against torch."""
+"""Operations of three operands and quantisation: broadcasts, integers and special values."""
 
 from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 import ttnn_emulator as ttnn
-from tests.emulator.ops.against_torch import Row, check, shapes, stored, upload, values
-
-EXACT = {"bfloat16": 0.0, "float32": 0.0}
-CLOSE = {"bfloat16": 1.0, "float32": 2.0}
-
-ROWS = (
-    Row(
-        "addcmul",
-        lambda a, b, c: ttnn.addcmul(a, b, c, value=0.5),
-        lambda a, b, c: a + 0.5 * b * c,
-        inputs=3,
-        ulps=CLOSE,
-        floor=1.0,
-    ),
-    Row(
-        "addcdiv",
-        lambda a, b, c: ttnn.addcdiv(a, b, c, value=0.5),
-        lambda a, b, c: a + 0.5 * b / c,
-        inputs=3,
-        ulps=CLOSE,
-        low=0.5,
-    ),
-    Row("lerp", ttnn.lerp, torch.lerp, inputs=3, ulps=CLOSE, low=0.0, high=1.0, floor=1.0),
-    Row(
-        "lerp by number",
-        lambda a, b: ttnn.lerp(a, b, 0.5),
-        lambda a, b: torch.lerp(a, b, 0.5),
-        inputs=2,
-        ulps=CLOSE,
-        floor=1.0,
-    ),
-    Row("mac", ttnn.mac, lambda a, b, c: a * b + c, inputs=3, ulps=CLOSE, floor=1.0),
-    Row("mac with numbers", lambda a: ttnn.mac(a, 0.5, 1.5), lambda a: a * 0.5 + 1.5, ulps=CLOSE, floor=1.0),
-    Row(
-        "mac with one number",
-        lambda a, b: ttnn.mac(a, 0.5, b),
-        lambda a, b: a * 0.5 + b,
-        inputs=2,
-        ulps=CLOSE,
-        floor=1.0,
-    ),
-    Row(
-        "where",
-        lambda a, b, c: ttnn.where(ttnn.gt(a, b), b, c),
-        lambda a, b, c: torch.where(a > b, b, c),
-        inputs=3,
-        ulps=EXACT,
-    ),
-    Row(
-        "where true number",
-        lambda a, b: ttnn.where(ttnn.gt(a, b), 1.5, b),
-        lambda a, b: torch.where(a > b, 1.5, b),
-        inputs=2,
-        ulps=EXACT,
-    ),
-    Row(
-        "where false number",
-        lambda a, b: ttnn.where(ttnn.gt(a, b), a, -1.5),
-        lambda a, b: torch.where(a > b, a, -1.5),
-        inputs=2,
-        ulps=EXACT,
-    ),
-    Row(
-        "where of numbers",
-        lambda a: ttnn.where(ttnn.gt(a, 0.0), 1.5, -2.5),
-        lambda a: torch.where(a > 0, 1.5, -2.5),
-        ulps=EXACT,
-    ),
-)
-
-
-@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
-@pytest.mark.parametrize("row", ROWS, ids=str)
-def test_against_torch(row, dtype, device):
-    for number, shape in enumerate(row.shapes):
-        check(row, dtype, shape, 10 * number, device)
-
-
-@given(
-    row=st.sampled_from(ROWS), shape=shapes, seed=st.integers(0, 1000), dtype=st.sampled_from(("bfloat16", "float32"))
-)
-def test_any_shape_and_values(row, shape, seed, dtype):
-    with ttnn.open_device(device_id=0) as device:
-        check(row, dtype, shape, seed, device)
-
+from tests.emulator.ops.against_torch import stored, upload, values
 
 TRIPLES = (((64, 64), (1, 64), (64, 1)), ((5, 33), (1, 1), (5, 33)), ((2, 3, 17, 40), (3, 17, 40), (1, 40)))
 
@@ -100,13 +14,13 @@ TRIPLES = (((64, 64), (1, 64), (64, 1)), ((5, 33), (1, 1), (5, 33)), ((2, 3, 17,
 @pytest.mark.parametrize("triple", TRIPLES, ids=str)
 def test_broadcasts(triple, device):
     operands = [values(shape, -2, 2, "float32", 3 + number) for number, shape in enumerate(triple)]
-    held = [upload(operand, "float32", "TILE", device) for operand in operands]
-    flags = ttnn.gt(held[0], 0.0)
-    assert torch.equal(stored(ttnn.where(flags, *held[1:])), torch.where(operands[0] > 0, *operands[1:]))
-    assert torch.allclose(stored(ttnn.mac(*held)), operands[0] * operands[1] + operands[2], rtol=1e-5, atol=1e-5)
+    tensors = [upload(operand, "float32", "TILE", device) for operand in operands]
+    flags = ttnn.gt(tensors[0], 0.0)
+    assert torch.equal(stored(ttnn.where(flags, *tensors[1:])), torch.where(operands[0] > 0, *operands[1:]))
+    assert torch.allclose(stored(ttnn.mac(*tensors)), operands[0] * operands[1] + operands[2], rtol=1e-5, atol=1e-5)
 
 
-def test_where_takes_minus_zero_for_true(device):
+def test_where_treats_minus_zero_as_true(device):
     flags = upload(torch.tensor([[0.0, -0.0, 1.0, float("nan")]]), "bfloat16", "TILE", device)
     assert stored(ttnn.where(flags, 1.0, 2.0)).tolist() == [[2.0, 1.0, 1.0, 1.0]]
 
@@ -119,7 +33,7 @@ def test_integers(device):
     assert torch.equal(stored(ttnn.mac(a, b, c)), x * y + z)
 
 
-def test_output_tensor_takes_the_result(device):
+def test_output_tensor_receives_the_result(device):
     a = upload(torch.full((5, 33), 1.5), "bfloat16", "TILE", device)
     target = upload(torch.zeros(5, 33), "bfloat16", "TILE", device)
     assert ttnn.where(a, a, 2.0, output_tensor=target).buffer_address() == target.buffer_address()
@@ -129,15 +43,15 @@ def test_output_tensor_takes_the_result(device):
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
 def test_quantisation_and_back(dtype, device):
     x = upload(values((40, 50), -5, 5, dtype, 1), dtype, "TILE", device)
-    held = stored(x)
+    source = stored(x)
     quantized = ttnn.quantize(x, 0.05, 3)
-    expected = (torch.floor((held / 0.05 + 3).abs() + 0.5) * torch.sign(held / 0.05 + 3)).clamp(-127, 127)
+    expected = (torch.floor((source / 0.05 + 3).abs() + 0.5) * torch.sign(source / 0.05 + 3)).clamp(-127, 127)
     assert (stored(quantized) - expected).abs().max() <= 1
     back = stored(ttnn.dequantize(quantized, 0.05, 3, dtype=ttnn.float32))
     assert torch.allclose(back, (stored(quantized) - 3) * 0.05, atol=1e-6)
 
 
-def test_quantisation_a_channel(device):
+def test_quantisation_per_channel(device):
     x = values((4, 3, 40), -5, 5, "float32", 2)
     scale, zero = torch.tensor([0.1, 0.2, 0.5]), torch.tensor([0, 5, -5])
     tensors = upload(x, "float32", "TILE", device), upload(scale, "float32", "TILE", device)

@@ -1,4 +1,4 @@
-"""Functions of one tensor, held against torch; integers exactly, floats within units of the last place."""
+"""Unary functions compared with torch: integers exactly, floats within units in the last place."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ PAIRED = ((1, 1, 32, 64), (2, 3, 32, 128))
 INTEGERS = ("int32", "uint32", "uint16")
 
 
-def row(name: str, twin: Callable[..., torch.Tensor], bf16: float, fp32: float, **more: Any) -> Row:
-    """An operation without arguments; `bf16` and `fp32` are the ULPs that it may be off."""
-    return with_arguments(name, getattr(ttnn, name), twin, bf16, fp32, **more)
+def row(name: str, reference: Callable[..., torch.Tensor], bf16: float, fp32: float, **more: Any) -> Row:
+    """An operation without arguments; `bf16` and `fp32` are its tolerances in ULPs."""
+    return with_arguments(name, getattr(ttnn, name), reference, bf16, fp32, **more)
 
 
 def with_arguments(
-    name: str, call: Callable[..., Any], twin: Callable[..., torch.Tensor], bf16: float, fp32: float, **more: Any
+    name: str, call: Callable[..., Any], reference: Callable[..., torch.Tensor], bf16: float, fp32: float, **more: Any
 ) -> Row:
-    """The first word of `name` is the operation's."""
-    return Row(name, call, twin, ulps={"bfloat16": bf16, "float32": fp32}, **({"shapes": SHAPES} | more))
+    """The first word of `name` is the operation."""
+    return Row(name, call, reference, ulps={"bfloat16": bf16, "float32": fp32}, **({"shapes": SHAPES} | more))
 
 
 def flag(holds: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[torch.Tensor], torch.Tensor]:
@@ -191,7 +191,7 @@ ROUNDED_ROWS = (
     with_arguments("rpow", lambda x: ttnn.rpow(x, 2.5), lambda x: 2.5**x, 1, 2),
     with_arguments("rdiv", lambda x: ttnn.rdiv(x, 3.0), lambda x: 3.0 / x, 1.1, 2, low=0.2),
     with_arguments(
-        "rdiv to a whole number",
+        "rdiv, truncated",
         lambda x: ttnn.rdiv(x, 3.3, rounding_mode="trunc"),
         lambda x: (3.3 / x).trunc(),
         0,
@@ -206,7 +206,7 @@ ROUNDED_ROWS = (
     with_arguments("round 1", lambda x: ttnn.round(x, decimals=1), lambda x: torch.round(x, decimals=1), 1, 1.5),
     with_arguments("xielu", lambda x: ttnn.xielu(x, alpha_p=0.8, alpha_n=0.7), xielu, 1, 4, floor=0.2),
     with_arguments(
-        "gelu by tanh",
+        "gelu, tanh variant",
         lambda x: ttnn.gelu(x, variant=ttnn.GeluVariant.Tanh),
         lambda x: functional.gelu(x, approximate="tanh"),
         0.5,
@@ -233,7 +233,7 @@ ROUNDED_ROWS = (
     row("reglu", lambda x: halves(x)[0] * halves(x)[1].relu(), 0.5, 0.5, shapes=PAIRED, floor=0.05),
     row("geglu", lambda x: halves(x)[0] * functional.gelu(halves(x)[1]), 1.5, 32, shapes=PAIRED, floor=0.3),
     row("swiglu", lambda x: halves(x)[0] * functional.silu(halves(x)[1]), 1.5, 3, shapes=PAIRED, floor=0.3),
-    # Sums go through the matrix unit, which reads float32 with 10 bits behind the point.
+    # The matrix unit sums float32 with 10 fraction bits.
     row("var_hw", lambda x: x.var((2, 3), correction=0, keepdim=True), 1, 1e5, shapes=IMAGES),
     row("std_hw", lambda x: x.std((2, 3), correction=0, keepdim=True), 1, 1e5, shapes=IMAGES),
     row("normalize_hw", lambda x: normalised(x, 2, 3), 2, 1e5, shapes=IMAGES, floor=0.2),
@@ -242,11 +242,13 @@ ROUNDED_ROWS = (
 FLOAT_ROWS = EXACT_ROWS + ROUNDED_ROWS
 
 
-def integer_row(name: str, call: Any, twin: Callable[..., torch.Tensor], dtypes: tuple[str, ...], **more: Any) -> Row:
-    return Row(name, call, twin, dtypes=dtypes, **({"low": 0, "high": 60000, "shapes": SHAPES} | more))
+def integer_row(
+    name: str, call: Any, reference: Callable[..., torch.Tensor], dtypes: tuple[str, ...], **more: Any
+) -> Row:
+    return Row(name, call, reference, dtypes=dtypes, **({"low": 0, "high": 60000, "shapes": SHAPES} | more))
 
 
-SIGNED = {"low": -(2**31) + 1, "high": 2**31 - 1}  # the least int32 is a case of its own, below
+SIGNED = {"low": -(2**31) + 1, "high": 2**31 - 1}  # -2³¹ has its own test below
 INTEGER_ROWS = (
     integer_row("abs", ttnn.abs, torch.abs, ("int32",), **SIGNED),
     integer_row("abs", ttnn.abs, torch.abs, ("uint32", "uint16")),
@@ -270,8 +272,8 @@ INTEGER_ROWS = (
     integer_row("eqz", ttnn.eqz, lambda x: (x == 0).long(), INTEGERS, high=2),
     integer_row("nez", ttnn.nez, lambda x: (x != 0).long(), INTEGERS, high=2),
     *(
-        integer_row(name, getattr(ttnn, name), twin, ("int32",), low=-2, high=2)
-        for name, twin in {
+        integer_row(name, getattr(ttnn, name), reference, ("int32",), low=-2, high=2)
+        for name, reference in {
             "eqz": lambda x: (x == 0).long(),
             "gtz": lambda x: (x > 0).long(),
             "gez": lambda x: (x >= 0).long(),
@@ -295,7 +297,7 @@ def test_integers_against_torch(row, device):
             check(row, dtype, shape, 10 * number, device)
 
 
-FREE = tuple(row for row in FLOAT_ROWS if row.shapes is SHAPES)  # rows that take any shape
+FREE = tuple(row for row in FLOAT_ROWS if row.shapes is SHAPES)  # rows for any shape
 
 
 @given(
@@ -320,7 +322,7 @@ def test_any_shape_and_integers(row, shape, seed):
                 check(row, dtype, shape, seed, device)
 
 
-NOT_IN_ROWS = {"ttnn.softcap", "ttnn.snake_beta"}  # refused on this board; takes three tensors
+NOT_IN_ROWS = {"ttnn.softcap", "ttnn.snake_beta"}  # not supported on this board; three operands
 
 
 def test_every_operation_has_a_row():
@@ -333,7 +335,7 @@ def test_every_operation_has_a_row():
 
 INF, NAN = math.inf, math.nan
 LEAST_DENORMAL = 9.2e-41
-# Operation, argument and what the card makes of it in bfloat16.
+# Operation, argument and the card's result in bfloat16.
 SPECIAL = (
     ("relu", -INF, 0.0),
     ("relu", -0.0, 0.0),
@@ -375,12 +377,12 @@ def one(value: float, dtype: str, device: Any) -> Any:
 def test_special_values_in_bfloat16(name, value, expected, device):
     result = stored(getattr(ttnn, name)(one(value, "bfloat16", device)))
     assert torch.all(result == expected), f"{result[0, 0]}"
-    assert not (result == 0).logical_and(result.signbit()).any(), "the packer leaves no minus zero"
+    assert not (result == 0).logical_and(result.signbit()).any(), "the packer writes no minus zero"
 
 
 @pytest.mark.parametrize("name", ["identity", "relu", "abs", "sqrt", "sin", "exp", "square"])
-def test_nan_leaves_as_infinity_in_bfloat16(name, device):
-    nan = torch.full((1, 32), 0x7FC0, dtype=torch.int16).view(torch.bfloat16)  # torch's own casts may set its sign
+def test_nan_becomes_infinity_in_bfloat16(name, device):
+    nan = torch.full((1, 32), 0x7FC0, dtype=torch.int16).view(torch.bfloat16)  # torch's casts may set the sign
     assert stored(getattr(ttnn, name)(upload(nan, "bfloat16", "TILE", device))).isinf().all()
 
 
@@ -405,14 +407,14 @@ def test_float32_keeps_nan_and_infinity(device):
     assert stored(ttnn.exp(x))[0, 1:].tolist() == [INF, 0.0, 1.0]
 
 
-def test_the_least_integer_counts_as_zero_in_tests_of_sign(device):
+def test_the_smallest_integer_counts_as_zero_in_sign_tests(device):
     x = upload(torch.tensor([[-(2**31), -1, 0, 1]]), "int32", "TILE", device)
     assert stored(ttnn.eqz(x)).tolist() == [[1, 0, 1, 0]]
     assert stored(ttnn.ltz(x)).tolist() == [[0, 1, 0, 0]]
     assert stored(ttnn.nez(x)).tolist() == [[0, 1, 0, 1]]
 
 
-def test_a_given_output_takes_the_result_and_its_dtype(device):
+def test_output_tensor_receives_the_result_in_its_dtype(device):
     x = upload(torch.full((5, 33), -1.5), "bfloat16", "TILE", device)
     target = upload(torch.zeros(5, 33), "float32", "TILE", device)
     result = ttnn.abs(x, output_tensor=target)
@@ -446,7 +448,7 @@ def test_vector_mode_two_computes_the_left_faces_only(device):
     assert torch.all(result[:, :16] == 0.5) and torch.all(result[:, 16:] == 0.0)
 
 
-def test_faults_of_the_card_are_told(device):
+def test_chip_faults_are_reported(device):
     odd = upload(torch.ones(4, 3), "bfloat16", "ROW_MAJOR", device)
     with pytest.raises(ChipFault, match="odd width"):
         ttnn.alt_complex_rotate90(odd)
@@ -454,7 +456,7 @@ def test_faults_of_the_card_are_told(device):
         ttnn.softcap(upload(torch.ones(32, 32), "bfloat16", "TILE", device), 30.0)
 
 
-def test_shards_stay_where_they_are(device):
+def test_results_keep_the_sharding(device):
     memory = ttnn.create_sharded_memory_config((1, 1, 64, 64), ttnn.CoreGrid(y=1, x=2), ttnn.ShardStrategy.HEIGHT)
     x = ttnn.to_memory_config(upload(values((1, 1, 64, 64), -1, 1, "bfloat16", 1), "bfloat16", "TILE", device), memory)
     result = ttnn.exp(x)
@@ -463,7 +465,7 @@ def test_shards_stay_where_they_are(device):
 
 
 @pytest.mark.parametrize("name", ["exp", "gelu", "tanh", "sigmoid", "silu", "log"])
-def test_large_float32_tensors_are_near_the_exact_model(name, device):
+def test_large_float32_tensors_are_close_to_the_exact_model(name, device):
     x = upload(values((128, 256), 0.1, 4, "float32", 5), "float32", "TILE", device)
     results = []
     for mode in ("exact", "fast"):

@@ -1,4 +1,4 @@
-"""Experts of a mesh: each chip gets the weights of its own, and the chips together all of them."""
+"""Experts on a mesh: each chip gets the weights of its own experts, and the chips together all of them."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def of_chips(tensor: Any) -> list[torch.Tensor]:
 
 @pytest.mark.parametrize("dtype", ("bfloat16", "float32", "uint16"))
 @pytest.mark.parametrize("axis", (0, 1))
-def test_routes_are_dealt_out_in_order(axis: int, dtype: str, mesh: Any) -> None:
+def test_routes_are_distributed_in_order(axis: int, dtype: str, mesh: Any) -> None:
     places = torch.randperm(32, generator=torch.Generator().manual_seed(0))[:8].sort().values
     weights = torch.zeros(1, 32)
     weights[0, places] = torch.arange(1.0, 9.0)
     parts = MESH[axis]
-    made = of_chips(ttnn.moe_routing_remap(upload(weights, dtype, "ROW_MAJOR", mesh), 8, parts, axis))
-    assert len(made) == 8
-    for chip, ours in enumerate(made):
+    result = of_chips(ttnn.moe_routing_remap(upload(weights, dtype, "ROW_MAJOR", mesh), 8, parts, axis))
+    assert len(result) == 8
+    for chip, ours in enumerate(result):
         place = chip // MESH[1] if axis == 0 else chip % MESH[1]
         own = places.chunk(parts)[place]
         expected = torch.zeros(1, 32)
@@ -48,20 +48,20 @@ def test_routes_are_dealt_out_in_order(axis: int, dtype: str, mesh: Any) -> None
 
 def test_a_negative_zero_is_a_weight(device: Any) -> None:
     weights = torch.tensor([[0.0, -0.0, 2.0, 3.0]])
-    made = of_chips(ttnn.moe_routing_remap(upload(weights, "bfloat16", "ROW_MAJOR", device), 2, 1, 0))
-    assert torch.equal(made[0], torch.tensor([[0.0, 0.0, 2.0, 0.0]]))
+    result = of_chips(ttnn.moe_routing_remap(upload(weights, "bfloat16", "ROW_MAJOR", device), 2, 1, 0))
+    assert torch.equal(result[0], torch.tensor([[0.0, 0.0, 2.0, 0.0]]))
 
 
-def test_too_few_routes_lead_astray(device: Any) -> None:
+def test_too_few_routes_are_a_fault(device: Any) -> None:
     weights = upload(torch.eye(1, 32), "bfloat16", "ROW_MAJOR", device)
     with pytest.raises(ChipFault, match="1 of its 8"):
         ttnn.moe_routing_remap(weights, 8, 1, 0)
 
 
-def test_routes_into_a_given_tensor(device: Any) -> None:
+def test_routes_into_an_output_tensor(device: Any) -> None:
     weights = torch.arange(1.0, 5.0).reshape(1, 4)
-    given, target = (upload(each, "bfloat16", "ROW_MAJOR", device) for each in (weights, torch.zeros(1, 4)))
-    ttnn.moe_routing_remap(given, 4, 1, 1, optional_output_tensor=target)
+    source, target = (upload(each, "bfloat16", "ROW_MAJOR", device) for each in (weights, torch.zeros(1, 4)))
+    ttnn.moe_routing_remap(source, 4, 1, 1, optional_output_tensor=target)
     assert torch.equal(of_chips(target)[0], weights)
 
 

@@ -1,4 +1,4 @@
-"""Mixtures of experts against torch: which experts are chosen, and with which weights."""
+"""Mixtures of experts compared with torch: the selected experts and their weights."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EXPERTS = 256
 
 
 def orders(rows: int, length: int, seed: int = 0) -> torch.Tensor:
-    """Permutations, one a row."""
+    """One permutation per row."""
     generator = torch.Generator().manual_seed(seed)
     return torch.stack([torch.randperm(length, generator=generator) for _ in range(rows)])
 
@@ -50,19 +50,19 @@ def test_grouped_gate(shape: tuple[int, ...], device: Any) -> None:
     tokens = torch.Size(shape).numel()
     logits = torch.randn(tokens, EXPERTS, generator=torch.Generator().manual_seed(1)).bfloat16().float()
     bias = (8 * 2.0 ** (orders(tokens, EXPERTS).float() / 16)).bfloat16().float()  # every key differs
-    weights, found = ttnn.experimental.deepseek_grouped_gate(
+    weights, indices = ttnn.experimental.deepseek_grouped_gate(
         upload(logits.reshape(*shape, EXPERTS), "bfloat16", "TILE", device),
         upload(bias.reshape(*shape, EXPERTS), "bfloat16", "TILE", device),
         route_scale=2.5,
     )
-    assert list(weights.shape) == list(found.shape) == [*shape, 8]
+    assert list(weights.shape) == list(indices.shape) == [*shape, 8]
     scores = torch.sigmoid(logits)
     keys = (scores + bias).bfloat16().float()
     sums = keys.reshape(tokens, 8, 32).topk(2).values.sum(-1).topk(5)
     inside = torch.zeros(tokens, 8).scatter(1, sums.indices[:, :4], 1.0).repeat_interleave(32, 1)
     best = torch.where(inside > 0, keys, -torch.inf)
-    ours = stored(found).reshape(tokens, 8)
-    clear = sums.values[:, 3] > 1.01 * sums.values[:, 4]  # sums of others may be equal in bfloat16
+    ours = stored(indices).reshape(tokens, 8)
+    clear = sums.values[:, 3] > 1.01 * sums.values[:, 4]  # other sums may be equal in bfloat16
     assert clear.sum() > tokens // 2
     assert torch.equal(best.gather(1, ours)[clear], best.topk(8).values[clear])
     picked = scores.gather(1, ours)
@@ -81,15 +81,15 @@ def test_router(size: tuple[int, int], best: int, device: Any) -> None:
     x = torch.randn(rows, inner, generator=generator).bfloat16().float()
     weight = (torch.randn(inner, 128, generator=generator) / 64).bfloat16().float()
     bias = (orders(rows, 128).float() / 16).bfloat16().float()
-    found, shares = ttnn.experimental.topk_router_gpt(
+    indices, shares = ttnn.experimental.topk_router_gpt(
         upload(x, "bfloat16", "TILE", device),
         weight_tensor=upload(weight, "bfloat16", "TILE", device),
         bias_tensor=upload(bias, "bfloat16", "TILE", device),
         k=best,
     )
-    assert list(found.shape) == list(shares.shape) == [rows, best]
+    assert list(indices.shape) == list(shares.shape) == [rows, best]
     logits = (x @ weight + bias).bfloat16().float()
-    ours = stored(found)
+    ours = stored(indices)
     kept = logits.gather(1, ours)
     assert (kept - logits.topk(best).values).abs().max() <= 0.1
     assert all(len(set(row.tolist())) == best for row in ours)
@@ -112,7 +112,7 @@ def test_gate_on_a_core_is_the_generalized_gate_with_groups(device: Any) -> None
         return ttnn.to_memory_config(upload(values, dtype, "TILE", device), config)
 
     def run(gate: Any, **options: Any) -> tuple[torch.Tensor, torch.Tensor]:
-        weights, found = gate(
+        weights, indices = gate(
             placed(logits, "bfloat16"),
             bias_tensor=placed(torch.zeros(2, 16, 16), "bfloat16"),
             input_indices_tensor=placed(ids, "uint16"),
@@ -121,7 +121,7 @@ def test_gate_on_a_core_is_the_generalized_gate_with_groups(device: Any) -> None
             enable_sigmoid=True,
             **options,
         )
-        return stored(weights), stored(found)
+        return stored(weights), stored(indices)
 
     ours = run(ttnn.experimental.deepseek.moe.deepseek_moe_gate)
     theirs = run(ttnn.experimental.deepseek.moe.generalized_moe_gate, grouped=True)
@@ -146,7 +146,7 @@ def test_sums_over_experts(shape: tuple[int, ...], dim: int, dtype: str, wide: b
     assert pcc(ours, x.sum(dim, keepdim=True)) >= LEAST_PCC[dtype if wide else "bfloat8_b"]
 
 
-def test_parts_that_are_no_whole_tiles_come_out_wrong(device: Any) -> None:
+def test_partial_tiles_are_a_fault(device: Any) -> None:
     x = upload(torch.zeros(8, 1, 32, 250), "bfloat16", "TILE", device)
     with pytest.raises(ttnn.errors.ChipFault, match="where their tiles end"):
         ttnn.experimental.deepseek_moe_fast_reduce_nc(x, 0, split_size=125)
@@ -184,7 +184,7 @@ def test_weighted_sums_over_experts(tokens: int, shared: int, axis: int) -> None
         assert (torch.cat([part[chip] for part in ours], -1) - reference).abs().max() <= 0.05
 
 
-def test_without_scores_nothing_is_weighed(device: Any) -> None:
+def test_without_scores_sums_are_unweighted(device: Any) -> None:
     x = upload(torch.randn(8, 1, 32, 64), "bfloat16", "TILE", device)
     none = upload(torch.zeros(1, 32), "uint16", "ROW_MAJOR", device)
     fused = ttnn.experimental.deepseek_moe_fast_reduce_nc_fused(x, none, none, 0, split_size=64, cluster_axis=0)
@@ -200,8 +200,8 @@ def test_tokens_in_tiles(width: int, device: Any) -> None:
     x = torch.randn(2, 1, 32, 256, generator=torch.Generator().manual_seed(6)).bfloat16().float()
     cores = ttnn.CoreRangeSet([ttnn.CoreRange(ttnn.CoreCoord(0, 0), ttnn.CoreCoord(256 // width - 1, 1))])
     config = ttnn.MemoryConfig(ttnn.BufferType.L1, ttnn.NdShardSpec([32, width], cores))
-    made = ttnn.experimental.deepseek_moe_post_combine_tilize(
+    result = ttnn.experimental.deepseek_moe_post_combine_tilize(
         upload(x, "bfloat16", "ROW_MAJOR", device), output_memory_config=config
     )
-    assert made.layout is ttnn.TILE_LAYOUT
-    assert torch.equal(stored(made), x)
+    assert result.layout is ttnn.TILE_LAYOUT
+    assert torch.equal(stored(result), x)

@@ -1,4 +1,4 @@
-"""Weights of experts: what the device packs is what torch packs, and the pieces are found where the ring reads them."""
+"""Weights of experts: the device packs them like torch, and in the layout that the ring reads."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def maps(device: Any) -> Any:
 # -- cores ------------------------------------------------------------------------------------------------------------
 
 
-def test_groups_of_cores_do_not_touch(device: Any) -> None:
+def test_groups_of_cores_are_disjoint(device: Any) -> None:
     taken = ttnn.CoreRangeSet([ttnn.CoreRange(ttnn.CoreCoord(6, 0), ttnn.CoreCoord(7, 3))])
     for mux in (ttnn.CoreRangeSet([]), taken):
         combining = ttnn.experimental.get_moe_combine_cores(device, 4, 2, 4096, mux)
@@ -45,14 +45,14 @@ def test_groups_of_cores_do_not_touch(device: Any) -> None:
 
 
 def test_cores_are_those_of_the_library(device: Any) -> None:
-    """Told by ttnn 0.81.1 on a mock n150."""
+    """As returned by ttnn 0.81.1 on a mock n150."""
     combining = ttnn.experimental.get_moe_combine_cores(device, 1, 1, 4096)
     assert [(core.x, core.y) for core in combining] == [(6, 0)]
     drain = ttnn.experimental.get_moe_tilize_drain_core(device, 1, 1, 4096)
     assert (drain.x, drain.y) == (7, 7)
 
 
-def test_too_many_cores_are_refused(device: Any) -> None:
+def test_too_many_cores_are_rejected(device: Any) -> None:
     with pytest.raises(InvalidArgument, match="do not fit"):
         ttnn.experimental.get_moe_combine_cores(device, 16, 7, 4096)
 
@@ -77,7 +77,7 @@ def test_the_device_packs_as_torch_does(has_bias: bool, device: Any, maps: Any) 
         uploaded = [on(device, each) for each in (gate, up, *biases)]
         first = experimental.prepare_w0_w1_tensor_with_bias(*uploaded, **sizes)
         second = experimental.prepare_w2_tensor_with_bias(on(device, down), on(device, below), **sizes)
-        wanted = (
+        expected = (
             utils.prepare_w0_w1_tensor_with_bias(gate, up, *biases, **sizes, shard_map=maps.w0_w1_shard_map),
             utils.prepare_w2_tensor_with_bias(
                 down, below, **sizes, w2_shard_map=maps.w2_shard_map, w0_w1_shard_map=maps.w0_w1_shard_map
@@ -86,18 +86,18 @@ def test_the_device_packs_as_torch_does(has_bias: bool, device: Any, maps: Any) 
     else:
         first = experimental.prepare_w0_w1_tensor_for_moe_compute(on(device, gate), on(device, up), **sizes)
         second = experimental.prepare_w2_tensor_for_moe_compute(on(device, down), **sizes)
-        wanted = (
+        expected = (
             utils.prepare_w0_w1_tensor_for_moe_compute(gate, up, **sizes, shard_map=maps.w0_w1_shard_map),
             utils.prepare_w2_tensor_for_moe_compute(
                 down, **sizes, w2_shard_map=maps.w2_shard_map, w0_w1_shard_map=maps.w0_w1_shard_map
             ),
         )
-    for ours, theirs in zip((first, second), wanted, strict=True):
+    for ours, theirs in zip((first, second), expected, strict=True):
         assert torch.equal(ttnn.to_torch(ours), theirs)
 
 
 def test_packed_weights_fill_their_banks(device: Any) -> None:
-    """Every row of the shards that are asked for is one of the packed tensor."""
+    """The requested shards have exactly the rows of the packed tensor."""
     utils = ttnn.experimental.moe_compute_utils
     for hidden, intermediate in ((64, 96), (512, 384), (2560, 640), (2880, 2880)):
         gates, downs, banks = utils.get_weight_core_shard_maps(device, hidden, intermediate)
@@ -111,7 +111,7 @@ def test_packed_weights_fill_their_banks(device: Any) -> None:
 
 
 def test_the_first_column_is_in_the_first_bank(device: Any, maps: Any) -> None:
-    """Of one column of tiles, rows of tiles lie in pairs: gate and up of the first, then of the second."""
+    """Tiles of one column alternate: gate and up of the first row, then of the second."""
     gate, up = drawn(1, 1, HIDDEN, INTERMEDIATE), -drawn(1, 1, HIDDEN, INTERMEDIATE)
     packed = ttnn.experimental.moe_compute_utils.prepare_w0_w1_tensor_for_moe_compute(
         gate, up, 1, 1, HIDDEN, INTERMEDIATE, maps.w0_w1_shard_map
@@ -124,12 +124,12 @@ def test_the_first_column_is_in_the_first_bank(device: Any, maps: Any) -> None:
 def test_weights_are_rounded_by_the_host(device: Any) -> None:
     weight = drawn(64, 96)
     tensor = upload(weight, "bfloat16", "TILE", device)
-    made = ttnn.experimental.quantize_weights_via_host(
+    result = ttnn.experimental.quantize_weights_via_host(
         tensor, dtype=ttnn.bfloat4_b, memory_config=ttnn.DRAM_MEMORY_CONFIG
     )
-    wanted = ttnn.to_dtype(ttnn.from_torch(weight, dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT), ttnn.bfloat4_b)
-    assert made.dtype == ttnn.bfloat4_b
-    assert torch.equal(ttnn.to_torch(made), ttnn.to_torch(wanted))
+    expected = ttnn.to_dtype(ttnn.from_torch(weight, dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT), ttnn.bfloat4_b)
+    assert result.dtype == ttnn.bfloat4_b
+    assert torch.equal(ttnn.to_torch(result), ttnn.to_torch(expected))
 
 
 # -- shared experts ---------------------------------------------------------------------------------------------------
@@ -156,13 +156,13 @@ def test_shared_weights_follow_routed_ones(device: Any) -> None:
 
 
 def test_chips_share_the_columns_of_a_shared_expert() -> None:
-    """Twelve of 24 columns of tiles are a chip's: on every core of the ring one, and a column of zeros after it."""
+    """A chip has twelve of 24 tile columns: one per core of the ring, followed by a column of zeros."""
     columns = 24
     gate = (torch.arange(columns) + 1.0).repeat_interleave(TILE).expand(1, 1, TILE, -1)
     with ttnn.open_mesh_device(ttnn.MeshShape(1, 2)) as mesh:
         first, second = (on(mesh, each.contiguous()) for each in (gate, gate.transpose(2, 3)))
-        made = ttnn.experimental.add_shared_expert_weights(first, first, second, first, first, second, 0)
-        for tensor, dim in zip(made, (3, 3, 2), strict=True):
+        result = ttnn.experimental.add_shared_expert_weights(first, first, second, first, first, second, 0)
+        for tensor, dim in zip(result, (3, 3, 2), strict=True):
             for chip, part in enumerate(ttnn.get_device_tensors(tensor)):
                 read = ttnn.to_torch(part).float()
                 line = read.select(5 - dim, 0)[:, :, ::TILE]

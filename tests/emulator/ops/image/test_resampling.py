@@ -1,4 +1,4 @@
-"""Images sampled elsewhere, rotated and enlarged, against torch."""
+"""Sampling at grid points, rotation and upsampling of images, compared with torch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import ttnn_emulator as ttnn
 from tests.emulator.ops.against_torch import Buffers, pcc
 from ttnn_emulator.execution import listeners
 
-# Weights are cut to bfloat16, so that a pixel is off by a few parts in 256 of its neighbours' size.
+# Weights are truncated to bfloat16, so that the error is a few 1/256 of the neighbouring pixels.
 WEIGHT_ERROR = 2**-6
 LEAST_PCC = {ttnn.bfloat16: 0.999, ttnn.float32: 0.999}
 
@@ -55,7 +55,7 @@ def test_grid_sample(device, dtype, align_corners, size, target) -> None:
     close(read(ours), by_torch(values, grid, align_corners), LEAST_PCC[dtype])
 
 
-def test_grid_sample_of_several_points_a_row(device) -> None:
+def test_grid_sample_of_several_points_per_row(device) -> None:
     values = image(1, 8, 8, 32)
     grid = torch.rand(1, 4, 6, 2, generator=torch.Generator().manual_seed(2)) * 2 - 1
     packed = upload(grid.reshape(1, 4, 2, 6), device, ttnn.float32)
@@ -93,7 +93,7 @@ def test_rotations_by_right_angles_move_pixels(device, dtype, mode, turns) -> No
     values = image(2, 8, 8, 32)
     ours = read(ttnn.rotate(upload(values, device, dtype), 90.0 * turns, interpolation_mode=mode))
     want = torch.rot90(values, turns, (1, 2))
-    # The sine of a right angle is not quite what it should be: pixels at the edge lose a little to the outside.
+    # The sine of a right angle is inexact: pixels at the edge mix with the outside.
     close(ours[:, 1:-1, 1:-1], want[:, 1:-1, 1:-1])
 
 
@@ -120,7 +120,7 @@ def test_rotate(device, angle, center, fill) -> None:
     close(smooth, rotated_by_torch(values, angle, center, fill, "bilinear"))
     nearest = read(ttnn.rotate(source, angle, fill=fill, **options))
     want = rotated_by_torch(values, angle, center, fill, "nearest")
-    assert ((nearest - want).abs() < 2**-8).float().mean() > 0.97  # a pixel halfway between two may go either way
+    assert ((nearest - want).abs() < 2**-8).float().mean() > 0.97  # ties between two pixels may go either way
 
 
 @pytest.mark.parametrize("dtype", [ttnn.bfloat16, ttnn.float32])
@@ -152,7 +152,7 @@ def test_grids_of_any_size(height: int, width: int, tall: int, wide: int, align_
         assert (read(ours) - by_torch(values, grid, align_corners)).abs().max() <= WEIGHT_ERROR
 
 
-# -- deformable attention, sums above and to the left -----------------------------------------------------------------
+# -- deformable attention, integral images -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("align_corners", (False, True))
@@ -171,9 +171,9 @@ def test_deformable_attention(device, depth: int, queries: int, points: int, ali
 @pytest.mark.parametrize("shape", ((1, 3, 40, 33), (1, 60, 70, 32), (1, 1, 1, 1)))
 def test_integral_image(device, shape: tuple[int, ...], dtype) -> None:
     values = image(*shape)
-    given = ttnn.from_torch(values, dtype=dtype, layout=ttnn.TILE_LAYOUT, device=device)
+    source = ttnn.from_torch(values, dtype=dtype, layout=ttnn.TILE_LAYOUT, device=device)
     expected = values.cumsum(1).cumsum(2)
     with listeners.listening(Buffers()) as buffers:
-        ours = read(ttnn.experimental.intimg(given))
-    assert buffers.found == (602112 if dtype == ttnn.bfloat16 else 1204224)  # as ttnn 0.81.1 reports
+        ours = read(ttnn.experimental.intimg(source))
+    assert buffers.largest == (602112 if dtype == ttnn.bfloat16 else 1204224)  # as ttnn 0.81.1 reports
     assert ((ours - expected).abs() <= 0.03 * expected.abs() + 1e-6).all()

@@ -1,4 +1,4 @@
-"""Folds, orders of channels, broadcasts, colours, gates and 3-d convolutions against torch."""
+"""Folds, channel orders, broadcasts, colours, gates and 3D convolutions, compared with torch."""
 
 from __future__ import annotations
 
@@ -52,16 +52,16 @@ def test_fold_adds_patches(window: dict[str, tuple[int, int]], dtype: str, devic
     ]
     columns = numbers(2, 4 * math.prod(kernel), math.prod(places))
     ours = ttnn.moreh_fold(upload(columns, dtype, "ROW_MAJOR", device), output_size=size, kernel_size=kernel, **window)
-    twin = F.fold(columns, size, kernel, dilation, padding, stride)
-    error = (stored(ours) - twin).abs().max()
-    assert error <= twin.abs().max() * (2.0**-7 if dtype == "bfloat16" else 2.0**-22)
+    reference = F.fold(columns, size, kernel, dilation, padding, stride)
+    error = (stored(ours) - reference).abs().max()
+    assert error <= reference.abs().max() * (2.0**-7 if dtype == "bfloat16" else 2.0**-22)
 
 
-# -- orders of channels -----------------------------------------------------------------------------------------------
+# -- channel orders -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("channels", (3, 16, 32))
-def test_channels_come_first_and_go_back(channels: int, device: Any) -> None:
+def test_channels_first_and_back(channels: int, device: Any) -> None:
     x = numbers(1, 1, 128, channels)
     source = ttnn.from_torch(
         x,
@@ -126,10 +126,10 @@ def test_rgb_to_yuv(space: str, wide_rows: bool, device: Any) -> None:
     for ours, reference in zip(planes, (luma * 255, *(plane * 255 + 128 for plane in halved))):
         assert ours.dtype == ttnn.uint8
         error = (stored(ours).reshape(reference.shape) - reference).abs().max()
-        assert error <= 3, f"off by {error:.2f} of 255"  # a sum of bfloat16 near 255 is exact to 1
+        assert error <= 3, f"error of {error:.2f} of 255"  # a sum of bfloat16 near 255 is exact to 1
 
 
-def test_coefficients_are_the_standard_ones(device: Any) -> None:
+def test_standard_coefficients(device: Any) -> None:
     row = ttnn.yuv_bt601_coefficients()
     assert row.y == pytest.approx((32.7405, 64.2765, 12.483, 125.5), abs=1e-3)
     assert row.cr[3] == 128.0
@@ -139,7 +139,7 @@ def test_coefficients_are_the_standard_ones(device: Any) -> None:
 
 
 @pytest.mark.parametrize("experts", (64, 256))
-def test_moe_gives_the_first_experts_share(experts: int, device: Any) -> None:
+def test_moe_returns_the_weight_of_the_first_expert(experts: int, device: Any) -> None:
     logits = numbers(1, 1, 32, experts)
     logits[..., 0] += 2
     expert_mask, best_mask = torch.zeros(1, 1, 1, experts), torch.full((1, 1, 1, 32), float("-inf"))
@@ -165,27 +165,27 @@ def test_moe_gives_the_first_experts_share(experts: int, device: Any) -> None:
     ),
     ids=str,
 )
-def test_gate_chooses_the_best_experts_and_weighs_them(options: dict[str, Any], device: Any) -> None:
+def test_gate_selects_the_best_experts_and_their_weights(options: dict[str, Any], device: Any) -> None:
     options = dict(options)
     blocks, best = options.pop("blocks"), options["topk"]
     tokens, experts = 2, 256 * blocks
-    # All keys differ, also in bfloat16: what is chosen does not depend on the order of equal ones.
+    # All keys differ, also in bfloat16, so that the selection does not depend on ties.
     scores = torch.linspace(0.5, 0.75, 32).repeat(tokens, experts // 32).bfloat16().float()
     places = torch.stack([torch.randperm(experts, generator=torch.Generator().manual_seed(n)) for n in range(tokens)])
     bias = torch.where(places < 240, 2.0 + places, -3.0 - places / 2).bfloat16().float()
     ids = torch.arange(experts).expand(tokens, -1)
 
-    def shown(values: torch.Tensor, dtype: str, *, turned: bool) -> Any:
+    def shown(values: torch.Tensor, dtype: str, *, transposed: bool) -> Any:
         cut = values.reshape(tokens, blocks, 16, 16)
-        cut = cut.transpose(-1, -2).contiguous() if turned else cut
+        cut = cut.transpose(-1, -2).contiguous() if transposed else cut
         return ttnn.to_memory_config(upload(cut, dtype, "TILE", device), sharded(HEIGHT, (32 * blocks, 32)))
 
     empty = [upload(torch.zeros(tokens, 1, 16), dtype, "TILE", device) for dtype in GATE_DTYPES]
     outputs = [ttnn.to_memory_config(each, sharded(HEIGHT, (32, 32))) for each in empty]
-    weights, found = ttnn.experimental.deepseek.moe.generalized_moe_gate(
-        shown(scores, "bfloat16", turned=False),
-        bias_tensor=shown(bias, "bfloat16", turned=True),
-        input_indices_tensor=shown(ids, "uint16", turned=True),
+    weights, experts_out = ttnn.experimental.deepseek.moe.generalized_moe_gate(
+        shown(scores, "bfloat16", transposed=False),
+        bias_tensor=shown(bias, "bfloat16", transposed=True),
+        input_indices_tensor=shown(ids, "uint16", transposed=True),
         output_tensor=outputs[0],
         output_indices_tensor=outputs[1],
         **options,
@@ -198,7 +198,7 @@ def test_gate_chooses_the_best_experts_and_weighs_them(options: dict[str, Any], 
         inside = torch.zeros(tokens, 8).scatter(1, groups, 1.0).repeat_interleave(32, 1)
         keys = torch.where(inside > 0, keys, -torch.inf)
     chosen = keys.topk(best).indices
-    ours = stored(found)[:, 0, :8].long()
+    ours = stored(experts_out)[:, 0, :8].long()
     assert (ours[:, :best].sort().values == chosen.sort().values).all()
     assert not ours[:, best:].any()
     picked = scores.gather(1, ours[:, :best])
@@ -214,7 +214,7 @@ def test_gate_chooses_the_best_experts_and_weighs_them(options: dict[str, Any], 
         ({"output_softmax": True, "grouped": True}, "not of exponentials"),
     ),
 )
-def test_gate_refuses(options: dict[str, Any], match: str, device: Any) -> None:
+def test_gate_rejects(options: dict[str, Any], match: str, device: Any) -> None:
     names = ("bias_tensor", "input_indices_tensor", "output_tensor", "output_indices_tensor")
     floats, indices = (upload(torch.zeros(2, 16, 16), t, "TILE", device) for t in GATE_DTYPES)
     others = dict(zip(names, (floats, indices, floats, indices)))
@@ -240,7 +240,7 @@ def test_correlation(device: Any) -> None:
         coefficient(same, x)
 
 
-# -- 3-d convolutions -------------------------------------------------------------------------------------------------
+# -- 3D convolutions -------------------------------------------------------------------------------------------------
 
 WINDOWS: tuple[dict[str, Any], ...] = (
     {"kernel": (3, 3, 3)},
@@ -274,10 +274,10 @@ def test_conv3d(window: dict[str, Any], dtype: str, device: Any) -> None:
     planes, mode = video.permute(0, 4, 1, 2, 3), options.pop("padding_mode", "zeros")
     if mode == "replicate":
         planes, options = F.pad(planes, (1,) * 6, mode="replicate"), {}
-    twin = F.conv3d(planes, weight, bias[0], **options).permute(0, 2, 3, 4, 1)
-    assert list(ours.shape) == list(twin.shape)
-    assert pcc(stored(ours), twin) >= LEAST_PCC[dtype]
-    assert (stored(ours) - twin).abs().max() <= twin.abs().max() * 2.0**-7
+    reference = F.conv3d(planes, weight, bias[0], **options).permute(0, 2, 3, 4, 1)
+    assert list(ours.shape) == list(reference.shape)
+    assert pcc(stored(ours), reference) >= LEAST_PCC[dtype]
+    assert (stored(ours) - reference).abs().max() <= reference.abs().max() * 2.0**-7
 
 
 def test_conv3d_in_groups(device: Any) -> None:
@@ -291,8 +291,8 @@ def test_conv3d_in_groups(device: Any) -> None:
         kernel_size=(1, 3, 3),
         groups=2,
     )
-    twin = F.conv3d(video.permute(0, 4, 1, 2, 3), weight.bfloat16().float(), groups=2).permute(0, 2, 3, 4, 1)
-    assert pcc(stored(ours), twin) >= LEAST_PCC["bfloat16"]
+    reference = F.conv3d(video.permute(0, 4, 1, 2, 3), weight.bfloat16().float(), groups=2).permute(0, 2, 3, 4, 1)
+    assert pcc(stored(ours), reference) >= LEAST_PCC["bfloat16"]
 
 
 def _masked_conv3d(device: Any, **more: Any) -> torch.Tensor:
@@ -314,15 +314,17 @@ def _masked_conv3d(device: Any, **more: Any) -> torch.Tensor:
     (((0, 0), (6, 0), (6, 8)), ((0, 0), (0, 5), (8, 5)), ((2, 1), (6, 5), (4, 4)), ((3, 3), (0, 0), (8, 8))),
 )
 def test_conv3d_reads_zeros_past_the_logical_size(start: Any, logical: Any, kept: Any, device: Any) -> None:
-    """Counted from where the part lies in the whole; a size of 0 sets no limit."""
+    """Positions are relative to the whole volume; a logical size of 0 sets no limit."""
     offset = ttnn.from_torch(torch.tensor([start], dtype=torch.int32), dtype=ttnn.uint32, device=device)
     sizes = {"logical_h_mask": logical[0], "logical_w_mask": logical[1]}
     ours = _masked_conv3d(device, pad_offset_tensor=offset, **sizes)
     video, weight = numbers(1, 3, 8, 8, 32), numbers(32, 32, 3, 3, 3, seed=1) / 8
     video[:, :, kept[0] :] = 0
     video[:, :, :, kept[1] :] = 0
-    twin = F.conv3d(video.permute(0, 4, 1, 2, 3), weight.bfloat16().float(), padding=(0, 1, 1)).permute(0, 2, 3, 4, 1)
-    assert pcc(ours, twin) >= LEAST_PCC["bfloat16"]
+    reference = F.conv3d(video.permute(0, 4, 1, 2, 3), weight.bfloat16().float(), padding=(0, 1, 1)).permute(
+        0, 2, 3, 4, 1
+    )
+    assert pcc(ours, reference) >= LEAST_PCC["bfloat16"]
     assert torch.equal(_masked_conv3d(device, **sizes), _masked_conv3d(device))  # without an offset nothing is masked
 
 
@@ -341,9 +343,9 @@ def test_conv3d_with_a_halo_buffer(more: dict[str, Any], pages: int, reason: str
         _masked_conv3d(device, halo_buffer=halo, **more)
 
 
-def test_what_the_library_refuses(device: Any) -> None:
+def test_rejected_arguments(device: Any) -> None:
     x = upload(numbers(3, 5, 6, 8), "bfloat16", "ROW_MAJOR", device)
-    for refused in (
+    for rejected in (
         lambda: ttnn.rgb_to_yuv(x),
         lambda: ttnn.experimental.convert_to_chw(x),
         lambda: ttnn.experimental.transpose_rm(x),
@@ -351,7 +353,7 @@ def test_what_the_library_refuses(device: Any) -> None:
         lambda: ttnn.moreh_fold(x, output_size=(4, 4), kernel_size=(2, 2)),
     ):
         with pytest.raises(RuntimeError):
-            refused()
+            rejected()
 
 
 # -- integral images --------------------------------------------------------------------------------------------------
@@ -359,13 +361,13 @@ def test_what_the_library_refuses(device: Any) -> None:
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("shape", [(1, 3, 32, 32), (1, 5, 40, 48), (1, 50, 33, 32)])
-def test_integral_images_sum_both_ways(shape: tuple[int, ...], dtype: str, device: Any) -> None:
+def test_integral_images_sum_both_dimensions(shape: tuple[int, ...], dtype: str, device: Any) -> None:
     values = numbers(*shape).abs()
     x = ttnn.from_torch(values, dtype=getattr(ttnn, dtype), layout=ttnn.TILE_LAYOUT, device=device)
-    made = ttnn.experimental.intimg(x)
-    assert (made.dtype, made.memory_config()) == (x.dtype, x.memory_config())
+    result = ttnn.experimental.intimg(x)
+    assert (result.dtype, result.memory_config()) == (x.dtype, x.memory_config())
     expected = values.double().cumsum(1).cumsum(2)
-    assert torch.allclose(stored(made).double(), expected, rtol=0.05 if dtype == "bfloat16" else 0.005, atol=0.01)
+    assert torch.allclose(stored(result).double(), expected, rtol=0.05 if dtype == "bfloat16" else 0.005, atol=0.01)
 
 
 @pytest.mark.parametrize(
@@ -376,7 +378,7 @@ def test_integral_images_sum_both_ways(shape: tuple[int, ...], dtype: str, devic
         ((1, 3, 32, 32), "bfloat8_b", "bf16 and fp32"),
     ],
 )
-def test_other_images_have_no_integral(shape: tuple[int, ...], dtype: str, message: str, device: Any) -> None:
+def test_unsupported_integral_images(shape: tuple[int, ...], dtype: str, message: str, device: Any) -> None:
     x = ttnn.from_torch(torch.ones(shape), dtype=getattr(ttnn, dtype), layout=ttnn.TILE_LAYOUT, device=device)
     with pytest.raises(RuntimeError, match=message):
         ttnn.experimental.intimg(x)

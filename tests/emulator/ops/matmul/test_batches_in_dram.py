@@ -1,4 +1,4 @@
-"""matmul with batches of weights in banks of DRAM: one core a bank makes the products of its batches."""
+"""matmul with batches of weights in DRAM banks: one core per bank computes the products of its batches."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def _multiply(device, *, inputs, outputs=None, block=4, rows=1, columns=2, dtype
         in0_block_w=block, per_core_M=rows, per_core_N=columns, fused_activation=None
     )
     memory = _height_sharded(ttnn.BufferType.L1, _cores(outputs), (ROWS * BATCH // len(outputs), COLUMNS))
-    made = ttnn.matmul(a, b, program_config=program, memory_config=memory, dtype=dtype)
-    return made, memory, x.float() @ ttnn.to_torch(b).float()
+    result = ttnn.matmul(a, b, program_config=program, memory_config=memory, dtype=dtype)
+    return result, memory, x.float() @ ttnn.to_torch(b).float()
 
 
 @pytest.fixture
@@ -47,9 +47,9 @@ def nearest(device):
 
 @pytest.mark.parametrize("block", (1, 2, 4))
 def test_products_of_batches(device, nearest, block: int) -> None:
-    made, memory, twin = _multiply(device, inputs=nearest, block=block)
-    assert made.memory_config() == memory
-    assert pcc(ttnn.to_torch(made).float(), twin) >= 0.999
+    result, memory, reference = _multiply(device, inputs=nearest, block=block)
+    assert result.memory_config() == memory
+    assert pcc(ttnn.to_torch(result).float(), reference) >= 0.999
 
 
 def _line(nearest):
@@ -68,15 +68,15 @@ def _line(nearest):
         {"block": 3},
     ),
 )
-def test_refused(device, nearest, changed: dict) -> None:
-    """As ttnn 0.81.1 refuses them: other cores than the nearest, another order, parts of a product."""
+def test_rejected(device, nearest, changed: dict) -> None:
+    """As in ttnn 0.81.1: cores other than the nearest, another order, parts of a product."""
     asked = {"inputs": nearest, **changed}
     asked = {name: value(nearest) if callable(value) else value for name, value in asked.items()}
     with pytest.raises(InvalidArgument):
         _multiply(device, **asked)
 
 
-# Bytes of buffers a core as ttnn 0.81.1 counts them (peak_dataflow_buffer of the captured call).
+# Buffer bytes per core in ttnn 0.81.1 (peak_dataflow_buffer of the captured call).
 @pytest.mark.parametrize(
     ("block", "dtype", "bytes_"),
     ((4, "bfloat16", 46592), (2, "bfloat16", 25344), (4, "bfloat8_b", 44672), (1, "bfloat8_b", 16896)),

@@ -1,4 +1,4 @@
-"""Products with something around them, and sums of latents, against torch."""
+"""Fused products, and sums of latents, compared with torch."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_addcmul(bias: bool, gate_dtype: str, gate_rows: int, wide: bool, device
     close(ours, residual + 0.5 * (x @ weight + (row if bias else 0.0)) * gate)
 
 
-def test_addcmul_tells_what_the_card_gets_wrong(device: Any) -> None:
+def test_addcmul_reports_faults_of_the_card(device: Any) -> None:
     x, weight, residual = (upload(drawn(*size), "bfloat16", "TILE", device) for size in ((5, 32), (32, 64), (5, 64)))
     call = ttnn.experimental.dit_minimal_matmul_addcmul_fused
     with pytest.raises(ChipFault, match="the first for all"):
@@ -83,7 +83,7 @@ def test_decode(rows: int, dtype: str, device: Any) -> None:
 
 
 @pytest.mark.parametrize("blocks", (2, 4))
-def test_decode_adds_up_blocks_of_the_inner_dimension(blocks: int, device: Any) -> None:
+def test_decode_sums_blocks_of_the_inner_dimension(blocks: int, device: Any) -> None:
     x, weight = drawn(32, 256), drawn(256, 128, seed=1)
     folded = weight.reshape(blocks, 256 // blocks, 128).permute(1, 0, 2).reshape(256 // blocks, blocks * 128)
     ours = ttnn.experimental.matmul_decode(
@@ -102,9 +102,9 @@ def test_decode_of_batches(blocks: int, device: Any) -> None:
     close(ours, (x.reshape(4, 32, 64) @ weight).reshape(2, 2, 32, 64))
 
 
-def test_decode_tells_what_the_card_gets_wrong(device: Any) -> None:
+def test_decode_reports_faults_of_the_card(device: Any) -> None:
     x = upload(drawn(32, 256), "bfloat16", "TILE", device)
-    spec = ttnn.ShardSpec(GRID, (32, 64), ttnn.ShardOrientation.ROW_MAJOR)  # eight cores, of which four hold something
+    spec = ttnn.ShardSpec(GRID, (32, 64), ttnn.ShardOrientation.ROW_MAJOR)  # eight cores, four of them with data
     config = ttnn.MemoryConfig(ttnn.TensorMemoryLayout.WIDTH_SHARDED, ttnn.BufferType.L1, spec)
     with pytest.raises(ChipFault, match="are not exactly the 256 columns"):
         weight = columns(drawn(256, 256), 4, "bfloat16", device)

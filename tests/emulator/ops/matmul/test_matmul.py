@@ -1,4 +1,4 @@
-"""Matrix products, held against torch: how far they may be off follows from dtype, fidelity and accumulation."""
+"""Matrix products compared with torch, with tolerances by dtype, fidelity and accumulation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ttnn_emulator.execution.operation_table import OPERATIONS
 from ttnn_emulator.numerics.mode import numerics
 
 LEAST_PCC = {"bfloat16": 0.999, "float32": 0.9999, "bfloat8_b": 0.999, "bfloat4_b": 0.95}
-# Mean error in units of the product's own standard deviation; float32 operands keep 10 bits behind the point.
+# Mean error relative to the product's standard deviation; float32 operands keep 10 fraction bits.
 MEAN_ERROR = {"bfloat16": 0.01, "float32": 0.002, "bfloat8_b": 0.02, "bfloat4_b": 0.2}
 CORES = ttnn.CoreCoord(8, 8)
 
@@ -31,11 +31,11 @@ def precise(fidelity: Any = ttnn.MathFidelity.HiFi4, **more: Any) -> Any:
 
 @dataclass(frozen=True)
 class Product:
-    """One call and its torch twin on float32 tensors that hold what the device holds."""
+    """One call and its torch reference on the same values in float32."""
 
-    name: str  # the operation's, and what is special about the call
+    name: str  # the operation, and the variant of the call
     call: Callable[..., Any]
-    twin: Callable[..., torch.Tensor]
+    reference: Callable[..., torch.Tensor]
     shapes: tuple[tuple[int, ...], ...]
     dtypes: tuple[str, ...] = ("bfloat16", "float32")
     config: dict[str, Any] = field(default_factory=lambda: {"compute_kernel_config": precise()})
@@ -45,26 +45,30 @@ class Product:
 
 
 def operation_of(name: str) -> Any:
-    """The first word of a row's name is the operation's."""
+    """The first word of a row's name is the operation."""
     return OPERATIONS[f"ttnn.{name.split(' ')[0].rstrip(',')}"]
 
 
-def product(name: str, *shapes: tuple[int, ...], twin: Any = torch.matmul, dtypes: Any = None, **more: Any) -> Product:
+def product(
+    name: str, *shapes: tuple[int, ...], reference: Any = torch.matmul, dtypes: Any = None, **more: Any
+) -> Product:
     """A product by name; `more` is passed to the call."""
     op = operation_of(name)
     call = lambda *tensors, **config: op(*tensors, **more, **config)  # noqa: E731
-    return Product(name, call, twin, shapes, dtypes or ("bfloat16", "float32"))
+    return Product(name, call, reference, shapes, dtypes or ("bfloat16", "float32"))
 
 
 def with_bias(name: str, *shapes: tuple[int, ...], keyword: str = "bias", **more: Any) -> Product:
     op = operation_of(name)
-    twin = more.pop("twin", lambda a, b, c: a @ b + c)
+    reference = more.pop("reference", lambda a, b, c: a @ b + c)
     dtypes = more.pop("dtypes", ("bfloat16", "float32"))
-    return Product(name, lambda a, b, c, **config: op(a, b, **{keyword: c}, **more, **config), twin, shapes, dtypes)
+    return Product(
+        name, lambda a, b, c, **config: op(a, b, **{keyword: c}, **more, **config), reference, shapes, dtypes
+    )
 
 
 def users_first(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """[1, heads, users, K] × [users, groups, K, N]: rows of a user with that user's matrices."""
+    """[1, heads, users, K] × [users, groups, K, N]: the rows of each user times the matrices of that user."""
     heads = b.repeat_interleave(a.shape[1] // b.shape[1], dim=1)
     return (a.permute(2, 1, 0, 3) @ heads).permute(2, 1, 0, 3)
 
@@ -80,44 +84,51 @@ ROWS = (
     product("matmul of a vector", (50,), (50, 40)),
     product("matmul of two vectors", (64,), (64,), dtypes=("float32",)),
     product("matmul, deep", (32, 700), (700, 40)),
-    product("matmul, first transposed", (40, 5), (40, 33), twin=lambda a, b: a.mT @ b, transpose_a=True),
-    product("matmul, second transposed", (5, 40), (33, 40), twin=lambda a, b: a @ b.mT, transpose_b=True),
+    product("matmul, first transposed", (40, 5), (40, 33), reference=lambda a, b: a.mT @ b, transpose_a=True),
+    product("matmul, second transposed", (5, 40), (33, 40), reference=lambda a, b: a @ b.mT, transpose_b=True),
     product(
         "matmul, both transposed, batched",
         (2, 40, 70),
         (2, 33, 40),
-        twin=lambda a, b: a.mT @ b.mT,
+        reference=lambda a, b: a.mT @ b.mT,
         transpose_a=True,
         transpose_b=True,
     ),
-    product("matmul with relu", (33, 64), (64, 40), twin=lambda a, b: (a @ b).relu(), activation="relu"),
-    product("matmul with silu", (33, 64), (64, 40), twin=lambda a, b: functional.silu(a @ b), activation="silu"),
+    product("matmul with relu", (33, 64), (64, 40), reference=lambda a, b: (a @ b).relu(), activation="relu"),
+    product("matmul with silu", (33, 64), (64, 40), reference=lambda a, b: functional.silu(a @ b), activation="silu"),
     product("matmul on few cores", (64, 96), (96, 64), core_grid=ttnn.CoreGrid(y=1, x=2)),
     product("linear without a bias", (5, 33), (33, 70)),
     with_bias("linear", (5, 33), (33, 70), (70,)),
     with_bias("linear, bias as a row", (64, 96), (96, 64), (1, 64)),
     with_bias("linear of batches", (2, 3, 17, 40), (40, 33), (33,)),
     with_bias("linear with a full bias", (64, 96), (96, 64), (64, 64)),
-    with_bias("linear, transposed", (5, 40), (33, 40), (1, 33), twin=lambda a, b, c: a @ b.mT + c, transpose_b=True),
     with_bias(
-        "linear with gelu", (5, 40), (40, 33), (33,), twin=lambda a, b, c: functional.gelu(a @ b + c), activation="gelu"
+        "linear, transposed", (5, 40), (33, 40), (1, 33), reference=lambda a, b, c: a @ b.mT + c, transpose_b=True
+    ),
+    with_bias(
+        "linear with gelu",
+        (5, 40),
+        (40, 33),
+        (33,),
+        reference=lambda a, b, c: functional.gelu(a @ b + c),
+        activation="gelu",
     ),
     with_bias(
         "linear with relu, fused",
         (64, 96),
         (96, 64),
         (64,),
-        twin=lambda a, b, c: (a @ b + c).relu(),
+        reference=lambda a, b, c: (a @ b + c).relu(),
         activation="relu",
         core_grid=ttnn.CoreGrid(y=2, x=2),
     ),
-    product("addmm", (64, 40), (64, 96), (96, 40), twin=torch.addmm),
+    product("addmm", (64, 40), (64, 96), (96, 40), reference=torch.addmm),
     product(
         "addmm, scaled",
         (5, 40),
         (5, 33),
         (33, 40),
-        twin=lambda c, a, b: 0.5 * c - 2.0 * (a @ b),
+        reference=lambda c, a, b: 0.5 * c - 2.0 * (a @ b),
         alpha=-2.0,
         beta=0.5,
     ),
@@ -135,7 +146,7 @@ ROWS = (
         "moreh_matmul, transposed",
         (40, 17),
         (33, 40),
-        twin=lambda a, b: a.mT @ b.mT,
+        reference=lambda a, b: a.mT @ b.mT,
         transpose_input=True,
         transpose_other=True,
         dtypes=("bfloat16",),
@@ -146,21 +157,21 @@ ROWS = (
         (2, 17, 40),
         (33, 40),
         (1, 33),
-        twin=lambda a, b, c: a @ b.mT + c,
+        reference=lambda a, b, c: a @ b.mT + c,
         dtypes=("bfloat16",),
     ),
     product(
         "moreh_dot",
         (1, 1, 1, 100),
         (1, 1, 1, 100),
-        twin=lambda a, b: (a * b).sum().reshape(1, 1, 1, 1),
+        reference=lambda a, b: (a * b).sum().reshape(1, 1, 1, 1),
         dtypes=("bfloat16",),
     ),
     product(
         "experimental.attn_matmul",
         (1, 8, 32, 64),
         (32, 1, 64, 96),
-        twin=users_first,
+        reference=users_first,
         compute_with_storage_grid_size=CORES,
         dtypes=("bfloat16",),
     ),
@@ -168,7 +179,7 @@ ROWS = (
         "experimental.group_attn_matmul",
         (1, 8, 32, 64),
         (32, 2, 64, 96),
-        twin=users_first,
+        reference=users_first,
         compute_with_storage_grid_size=CORES,
         dtypes=("bfloat16",),
     ),
@@ -176,7 +187,7 @@ ROWS = (
         "experimental.attn_matmul_from_cache",
         (1, 8, 32, 64),
         (32, 1, 128, 64),
-        twin=lambda a, b: users_first(a, b[:, :, :96].mT),
+        reference=lambda a, b: users_first(a, b[:, :, :96].mT),
         num_tokens=96,
         transpose_hw=True,
         compute_with_storage_grid_size=CORES,
@@ -186,22 +197,22 @@ ROWS = (
 
 
 def run(row: Product, stored_as: str, seed: int, device: Any, **config: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    """What the device and what torch makes of random operands."""
+    """The results of the device and of torch for random operands."""
     tensors = [
         upload(values(shape, -2, 2, "float32", seed + number), stored_as, "TILE", device)
         for number, shape in enumerate(row.shapes)
     ]
-    reference = row.twin(*[stored(tensor) for tensor in tensors])
+    reference = row.reference(*[stored(tensor) for tensor in tensors])
     return stored(row.call(*tensors, **{**row.config, **config})), reference
 
 
 def check(row: Product, dtype: str, seed: int, device: Any) -> None:
     ours, reference = run(row, dtype, seed, device)
     assert list(ours.shape) == list(reference.shape)
-    # Of a single sum, what terms of so many random numbers spread by; its own value may be next to nothing.
+    # For a single sum, the expected spread of its terms, since its value may be close to zero.
     spread = reference.std().item() if reference.numel() > 1 else row.shapes[0][-1] ** 0.5 * 4 / 3
     off = (ours - reference).abs().mean().item() / spread
-    assert off <= MEAN_ERROR[dtype], f"off by {off:.4f} of {spread:.3g} on the average"
+    assert off <= MEAN_ERROR[dtype], f"mean error of {off:.4f} × {spread:.3g}"
     if reference.numel() > 8:
         assert pcc(ours, reference) >= LEAST_PCC[dtype]
 
@@ -244,16 +255,18 @@ def test_any_sizes(m, k, n, batch, bias, seed, dtype):
     with ttnn.open_device(device_id=0) as device:
         ours, reference = run(row, dtype, seed, device)
     assert list(ours.shape) == list(reference.shape)
-    # The largest error that the operands' 10 bits and what is cut off partial products (float32), or the result's
-    # 8 bits (bfloat16) can bring about.
-    terms = row.twin(*[values(shape, -2, 2, "float32", seed + number).abs() for number, shape in enumerate(row.shapes)])
+    # The largest error due to the operands' 10 bits and truncated partial products (float32), or to the result's
+    # 8 bits (bfloat16).
+    terms = row.reference(
+        *[values(shape, -2, 2, "float32", seed + number).abs() for number, shape in enumerate(row.shapes)]
+    )
     bound = 4.0 * 2.0**-10 * terms if dtype == "float32" else 2.0**-8 * (reference.abs().max() + 1.0)
     assert torch.all((ours - reference).abs() <= bound)
 
 
 @given(m=sizes, k=sizes, n=sizes)
 def test_padding_does_not_leak(m, k, n):
-    """A product of ones counts the inner dimension, whatever fills the tiles beyond it."""
+    """A product of ones counts the inner dimension, whatever the tile padding."""
     with ttnn.open_device(device_id=0) as device:
         ones = [upload(torch.ones(shape), "bfloat16", "TILE", device) for shape in ((m, k), (k, n))]
         filled = [ttnn.fill_implicit_tile_padding(tensor, 1000.0) for tensor in ones]
@@ -280,7 +293,7 @@ def test_dtypes_may_differ(pair, device):
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32", "bfloat8_b", "bfloat4_b"])
-def test_the_output_takes_the_dtype_asked_for(dtype, device):
+def test_the_output_has_the_requested_dtype(dtype, device):
     row = product("matmul", (33, 64), (64, 70))
     ours, reference = run(row, "bfloat16", 3, device, dtype=getattr(ttnn, dtype))
     assert (ours - reference).abs().mean() <= MEAN_ERROR[dtype] * reference.std()
@@ -292,13 +305,13 @@ def mean_error(config: Any, device: Any, inner: int = 256, dtype: str = "bfloat1
     return (ours - reference).abs().mean().item()
 
 
-def test_each_fidelity_is_nearer_than_the_one_below(device):
+def test_higher_fidelities_are_more_accurate(device):
     fidelities = (ttnn.MathFidelity.LoFi, ttnn.MathFidelity.HiFi2, ttnn.MathFidelity.HiFi4)
     low, middle, high = (mean_error(precise(fidelity), device) for fidelity in fidelities)
     assert low > 4 * middle and middle > 4 * high
 
 
-def test_a_wide_destination_register_is_nearer(device):
+def test_a_32_bit_destination_register_is_more_accurate(device):
     narrow, wide = (mean_error(precise(fp32_dest_acc_en=kept), device, 1024) for kept in (False, True))
     assert narrow > 20 * wide
 
@@ -345,13 +358,13 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_program_configs_change_the_order_of_sums_only(name, device):
+def test_program_configs_only_change_the_order_of_sums(name, device):
     row = product("matmul", (128, 128), (128, 128))
     ours, reference = run(row, "bfloat16", 5, device, program_config=PROGRAMS[name]())
     assert (ours - reference).abs().mean() <= MEAN_ERROR["bfloat16"] * reference.std()
 
 
-def test_a_program_config_that_does_not_fit_is_refused(device):
+def test_a_program_config_that_does_not_fit_is_rejected(device):
     with pytest.raises(InvalidArgument, match=r"ttnn\.matmul.*Kt \(3\) must be divisible by in0_block_w \(2\)"):
         run(product("matmul", (128, 96), (96, 128)), "bfloat16", 5, device, program_config=PROGRAMS["2d"]())
 
@@ -366,14 +379,14 @@ def test_sharded_operands(device):
     assert (stored(result) - reference).abs().mean() <= 0.02 * reference.std()
 
 
-def test_a_given_output_takes_the_result(device):
+def test_output_tensor_receives_the_result(device):
     a, b = (upload(torch.eye(64), "bfloat16", "TILE", device) for _ in range(2))
     target = upload(torch.zeros(64, 64), "bfloat16", "TILE", device)
     result = ttnn.matmul(a, b, optional_output_tensor=target)
     assert result.buffer_address() == target.buffer_address() and torch.equal(stored(target), torch.eye(64))
 
 
-def test_infinities_and_nan_reach_their_rows_only(device):
+def test_infinities_and_nan_affect_only_their_rows(device):
     a = torch.ones(3, 32)
     a[1, 5] = float("inf")
     result = stored(
@@ -382,7 +395,7 @@ def test_infinities_and_nan_reach_their_rows_only(device):
     assert torch.all(result[[0, 2]] == 32) and not result[1].isfinite().any()
 
 
-def test_large_products_round_as_small_ones(device):
+def test_large_products_round_like_small_ones(device):
     row = product("matmul", (96, 128), (128, 96))
     results = []
     for mode in ("exact", "fast"):
@@ -391,7 +404,7 @@ def test_large_products_round_as_small_ones(device):
     assert torch.allclose(*results, rtol=2.0**-7, atol=0.05)
 
 
-def test_sparse_matmul_leaves_out_batches(device):
+def test_sparse_matmul_skips_batches(device):
     a = upload(values((1, 1, 32, 64), -2, 2, "float32", 1), "bfloat16", "TILE", device)
     b = upload(values((1, 4, 64, 64), -2, 2, "float32", 2), "bfloat16", "TILE", device)
     flags = torch.tensor([1.0, 0.0, 1.0, 0.0]).reshape(1, 1, 1, 4)
@@ -423,7 +436,7 @@ def test_a_product_split_into_columns(device):
 
 
 def test_gradients_of_products(device):
-    """moreh_*_backward against autograd."""
+    """moreh_*_backward compared with autograd."""
     shapes = {"moreh_bmm_backward": ((3, 32, 40), (3, 40, 64)), "moreh_matmul_backward": ((33, 40), (40, 64))}
     for name, (left, right) in shapes.items():
         a, b = (upload(values(shape, -1, 1, "float32", 4), "bfloat16", "TILE", device) for shape in (left, right))
@@ -438,7 +451,7 @@ def test_gradients_of_products(device):
         }
         getattr(ttnn, name)(grad, a, b, are_required_outputs=(True, True), **targets)
         for target, expected in zip(targets.values(), (ours_a.grad, ours_b.grad)):
-            assert (stored(target) - expected).abs().mean() <= 0.04 * expected.std()  # LoFi, unless told otherwise
+            assert (stored(target) - expected).abs().mean() <= 0.04 * expected.std()  # LoFi is the default
 
 
 def test_gradients_of_linear_and_dot(device):
@@ -458,21 +471,21 @@ def test_gradients_of_linear_and_dot(device):
     row = (1, 1, 1, 64)
     a, b = (upload(values(row, -1, 1, "float32", n), "bfloat16", "TILE", device) for n in (1, 2))
     two = upload(torch.full((1, 1, 1, 1), 2.0), "bfloat16", "TILE", device)
-    made = upload(torch.zeros(row), "bfloat16", "TILE", device)
-    ttnn.moreh_dot_backward(two, a, b, input_grad=made)
-    assert torch.equal(stored(made), 2 * stored(b))
+    result = upload(torch.zeros(row), "bfloat16", "TILE", device)
+    ttnn.moreh_dot_backward(two, a, b, input_grad=result)
+    assert torch.equal(stored(result), 2 * stored(b))
 
 
 @pytest.mark.parametrize(
     ("left", "right"), [((32, 64), (65, 32)), ((2, 32, 64), (3, 64, 32)), ((), (32, 32)), ((32, 64), (2, 2, 64, 32))]
 )
-def test_shapes_that_do_not_go_together(left, right, device):
+def test_incompatible_shapes(left, right, device):
     a, b = (upload(torch.ones(shape), "bfloat16", "TILE", device) for shape in (left, right))
     with pytest.raises(InvalidArgument, match=r"ttnn\.matmul"):
         ttnn.matmul(a, b)
 
 
-def test_integers_and_row_major_are_refused(device):
+def test_integers_and_row_major_are_rejected(device):
     a = upload(torch.ones(32, 32), "bfloat16", "TILE", device)
     for dtype, layout in (("int32", "TILE"), ("uint16", "TILE"), ("bfloat16", "ROW_MAJOR")):
         with pytest.raises(InvalidArgument, match=r"ttnn\.matmul"):

@@ -1,4 +1,4 @@
-"""Weights that come to a matmul through a global circular buffer."""
+"""Weights that a matmul reads from a global circular buffer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OUT = sharded("WIDTH_SHARDED", "L1", cores(*RING), [32, 64])
 
 
 class Line:
-    """Two senders with two receivers each, and weights of one shape in two banks."""
+    """Two senders with two receivers each, and weights of the same shape in two banks."""
 
     def __init__(self, device: Any, inner: int = 256, weights: int = 2, order: tuple = RING, size: int = 200_000):
         self.device, self.inner = device, inner
@@ -103,7 +103,7 @@ def test_weights_are_used_in_the_order_in_which_they_were_sent(device) -> None:
         line.matmul(1)
 
 
-def test_nothing_sent_nothing_received(device) -> None:
+def test_a_matmul_without_a_sender_would_hang(device) -> None:
     with pytest.raises(ttnn.ChipFault, match="would hang"):
         Line(device).matmul()
 
@@ -123,7 +123,7 @@ def test_readers_must_agree_on_addresses(device) -> None:
         ttnn.dram_prefetcher([line.weights[0], addresses], 1, line.buffer)
 
 
-def test_a_refused_matmul_takes_nothing(device) -> None:
+def test_a_rejected_matmul_consumes_nothing(device) -> None:
     line = Line(device)
     line.prefetch()
     with pytest.raises(ttnn.InvalidArgument, match="do not belong to the global circular buffer"):
@@ -162,7 +162,7 @@ def test_a_trace_sends_and_receives_again(device) -> None:
         assert all(torch.equal(ttnn.to_torch(result), one) for result, one in zip(results, first))
 
 
-def test_without_values_weights_are_not_followed() -> None:
+def test_without_values_deliveries_are_not_tracked() -> None:
     with ttnn.open_device(device_id=0, holds_values=False) as device:
         line = Line(device)
         line.prefetch()

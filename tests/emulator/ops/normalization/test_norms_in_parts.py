@@ -1,4 +1,4 @@
-"""Norms of rows that several devices share, against torch: the parts of one device after the other."""
+"""Norms of rows distributed over devices, compared with torch: one device after another."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def reciprocals(device: Any, width: int) -> Any:
 def test_running_statistics_are_mean_and_variance(wide: bool) -> None:
     values = drawn(3, 5, 96) * 2 + 1
     shares = 1.0 / torch.arange(1, 97)
-    found = running_statistics(values, shares, wide)
+    statistics = running_statistics(values, shares, wide)
     expected = torch.stack([values.mean(-1), values.var(-1, correction=0)], -1)
-    assert (found - expected).abs().max() <= (1e-5 if wide else 0.04)
+    assert (statistics - expected).abs().max() <= (1e-5 if wide else 0.04)
 
 
 @pytest.mark.parametrize("how", (FAST, EXACT))
@@ -61,7 +61,7 @@ def test_layer_norm(rows: str | None, devices: int, dtype: str, how: str, device
         ]
         assert all(list(each.shape) == [1, 2, 40, 64] for each in stats)
         gathered = ttnn.concat(stats, dim=-1)
-        made = []
+        result = []
         for number, part in enumerate(parts):
             affine = {}
             if rows is not None:
@@ -69,9 +69,9 @@ def test_layer_norm(rows: str | None, devices: int, dtype: str, how: str, device
                 cut = [each.reshape(-1, 32) if rows == "ROW_MAJOR" else each.reshape(1, -1) for each in cut]
                 affine = dict(zip(("weight", "bias"), (upload(each, "bfloat16", rows, device) for each in cut)))
             after = ttnn.experimental.dit_layernorm_post_allgather
-            made.append(stored(after(part, gathered, epsilon=EPSILON, **affine, **options)))
+            result.append(stored(after(part, gathered, epsilon=EPSILON, **affine, **options)))
     reference = torch.nn.functional.layer_norm(x, (width,), weight if rows else None, bias if rows else None, EPSILON)
-    assert pcc(torch.cat(made, -1), reference) >= LEAST_PCC["bfloat16"]
+    assert pcc(torch.cat(result, -1), reference) >= LEAST_PCC["bfloat16"]
 
 
 def test_weights_may_differ_by_batch(device: Any) -> None:
@@ -79,7 +79,7 @@ def test_weights_may_differ_by_batch(device: Any) -> None:
     known = reciprocals(device, 64)
     part = upload(x, "bfloat16", "TILE", device)
     stats = ttnn.experimental.dit_layernorm_pre_allgather(part, known, compute_kernel_config=config(True))
-    made = ttnn.experimental.dit_layernorm_post_allgather(
+    result = ttnn.experimental.dit_layernorm_post_allgather(
         part,
         stats,
         weight=upload(weight, "bfloat16", "TILE", device),
@@ -87,7 +87,7 @@ def test_weights_may_differ_by_batch(device: Any) -> None:
         compute_kernel_config=config(True),
     )
     reference = torch.nn.functional.layer_norm(x, (64,), eps=EPSILON) * weight + bias
-    assert pcc(stored(made), reference) >= LEAST_PCC["bfloat16"]
+    assert pcc(stored(result), reference) >= LEAST_PCC["bfloat16"]
 
 
 @pytest.mark.parametrize("dtype", ("bfloat16", "bfloat8_b"))
@@ -95,11 +95,11 @@ def test_layer_norm_in_sixteen_bits(dtype: str, device: Any) -> None:
     x = drawn(1, 1, 64, 96)
     part = upload(x, dtype, "TILE", device)
     stats = ttnn.experimental.dit_layernorm_pre_allgather(part, reciprocals(device, 96), dtype=getattr(ttnn, dtype))
-    made = ttnn.experimental.dit_layernorm_post_allgather(part, stats)
-    assert pcc(stored(made), torch.nn.functional.layer_norm(x, (96,), eps=EPSILON)) >= LEAST_PCC["bfloat8_b"]
+    result = ttnn.experimental.dit_layernorm_post_allgather(part, stats)
+    assert pcc(stored(result), torch.nn.functional.layer_norm(x, (96,), eps=EPSILON)) >= LEAST_PCC["bfloat8_b"]
 
 
-def test_padding_of_columns_would_count(device: Any) -> None:
+def test_padded_columns_are_a_fault(device: Any) -> None:
     part = upload(drawn(1, 1, 32, 90), "bfloat16", "TILE", device)
     with pytest.raises(ChipFault, match="counts like values"):
         ttnn.experimental.dit_layernorm_pre_allgather(part, reciprocals(device, 96))
@@ -108,8 +108,8 @@ def test_padding_of_columns_would_count(device: Any) -> None:
 # -- RMS norm ---------------------------------------------------------------------------------------------------------
 
 
-def turning_matrix() -> torch.Tensor:
-    """Columns in pairs: (a, b) → (-b, a)."""
+def rotation_matrix() -> torch.Tensor:
+    """Pairs of columns: (a, b) → (-b, a)."""
     matrix = torch.zeros(1, 1, 32, 32)
     even = torch.arange(0, 32, 2)
     matrix[0, 0, even, even + 1] = 1.0
@@ -133,24 +133,24 @@ def test_rms_norm(weighs: bool, rotates: bool, heads: int, wide: bool, how: str,
         stats = [ttnn.experimental.wan_fused_rmsnorm_pre_allgather(part, **options) for part in parts]
         assert all(list(each.shape) == [1, 1, length, 32] for each in stats)
         gathered = ttnn.concat(stats, dim=-1)
-        made = []
+        result = []
         for number, part in enumerate(parts):
-            given = {}
+            operands = {}
             if weighs:
                 row = weight.chunk(devices)[number].reshape(1, -1)
-                given["weight"] = upload(row, "bfloat16", "TILE", device)
+                operands["weight"] = upload(row, "bfloat16", "TILE", device)
             if rotates:
-                given["transformation_mat"] = upload(turning_matrix(), "bfloat16", "TILE", device)
-                given["rope_cos"] = upload(angles.cos(), "bfloat16", "TILE", device)
-                given["rope_sin"] = upload(angles.sin(), "float32", "TILE", device)
+                operands["transformation_mat"] = upload(rotation_matrix(), "bfloat16", "TILE", device)
+                operands["rope_cos"] = upload(angles.cos(), "bfloat16", "TILE", device)
+                operands["rope_sin"] = upload(angles.sin(), "float32", "TILE", device)
             after = ttnn.experimental.wan_fused_rmsnorm_post_allgather
-            made.append(stored(after(part, gathered, num_heads_per_device=heads, **given, **options)))
+            result.append(stored(after(part, gathered, num_heads_per_device=heads, **operands, **options)))
     reference = x / (x.pow(2).mean(-1, keepdim=True) + EPSILON).sqrt() * (weight if weighs else 1.0)
     reference = reference.reshape(1, length, devices * heads, head).transpose(1, 2)
     if rotates:
-        turned = torch.stack([-reference[..., 1::2], reference[..., ::2]], -1).flatten(-2)
-        reference = reference * angles.cos() + turned * angles.sin()
-    assert pcc(torch.cat(made, 1), reference) >= LEAST_PCC["bfloat16" if wide else "bfloat8_b"]
+        rotated = torch.stack([-reference[..., 1::2], reference[..., ::2]], -1).flatten(-2)
+        reference = reference * angles.cos() + rotated * angles.sin()
+    assert pcc(torch.cat(result, 1), reference) >= LEAST_PCC["bfloat16" if wide else "bfloat8_b"]
 
 
 def test_heads_must_be_whole_tiles(device: Any) -> None:

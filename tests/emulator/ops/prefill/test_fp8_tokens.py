@@ -33,16 +33,16 @@ def values(*shape: int, seed: int = 1) -> torch.Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
-def test_rounding_is_that_of_the_library(blackhole: Any) -> None:
-    """Bytes as `ttnn` 0.81.1 makes them."""
-    given = [448.0, 464, 1e9, torch.inf, torch.nan, -torch.nan, -500, 2**-6, 0.0156, -(2**-7), 17, 18, 19, 432, 1.1875]
-    made = read(rows(torch.tensor([given]), blackhole), blackhole)
-    assert made.dtype is torch.float8_e4m3fn
+def test_rounding_matches_the_library(blackhole: Any) -> None:
+    """Bytes as returned by `ttnn` 0.81.1."""
+    inputs = [448.0, 464, 1e9, torch.inf, torch.nan, -torch.nan, -500, 2**-6, 0.0156, -(2**-7), 17, 18, 19, 432, 1.1875]
+    result = read(rows(torch.tensor([inputs]), blackhole), blackhole)
+    assert result.dtype is torch.float8_e4m3fn
     expected = [126, 126, 126, 126, 127, 127, 254, 8, 0, 128, 88, 89, 90, 126, 58]
-    assert made.view(torch.uint8).tolist() == [expected]
+    assert result.view(torch.uint8).tolist() == [expected]
 
 
-def test_what_the_library_refuses(blackhole: Any, device: Any) -> None:
+def test_rejected_arguments(blackhole: Any, device: Any) -> None:
     x = torch.ones(32, 128)
     with pytest.raises(InvalidArgument, match="BLACKHOLE"):
         rows(x, device)
@@ -62,27 +62,27 @@ def test_casts(blackhole: Any) -> None:
     small = ttnn.typecast(rows(x, blackhole, ttnn.float32), ttnn.fp8_e4m3)
     assert torch.equal(ttnn.to_torch(ttnn.typecast(small, ttnn.float32)), read(small, blackhole).float())
     large = x.abs() >= 2**-6
-    assert (read(small, blackhole).float() - x)[large].abs().div(x.abs()[large]).max() <= 2**-3  # cut, not rounded
+    assert (read(small, blackhole).float() - x)[large].abs().div(x.abs()[large]).max() <= 2**-3  # truncated
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
 @pytest.mark.parametrize("power_of_two", [False, True])
-def test_there_and_back(power_of_two: bool, dtype: str, blackhole: Any) -> None:
+def test_round_trip(power_of_two: bool, dtype: str, blackhole: Any) -> None:
     x = values(3, 7, 256) * torch.logspace(-3, 3, 7).reshape(1, 7, 1)
-    given = ttnn.from_torch(x, dtype=getattr(ttnn, dtype), layout=ttnn.TILE_LAYOUT, device=blackhole)
-    small, scales = PREFILL.per_token_cast_to_fp8(given, round_scale_to_power_of_two=power_of_two)
-    found = ttnn.to_torch(scales)
+    source = ttnn.from_torch(x, dtype=getattr(ttnn, dtype), layout=ttnn.TILE_LAYOUT, device=blackhole)
+    small, scales = PREFILL.per_token_cast_to_fp8(source, round_scale_to_power_of_two=power_of_two)
+    factors = ttnn.to_torch(scales)
     largest = x.reshape(3, 7, 2, 128).abs().amax(-1).clamp(1e-4)
     expected = largest / 448
     if power_of_two:
-        assert torch.equal(found, torch.exp2(found.log2().round()))
-        assert ((found >= 0.99 * expected) & (found <= 2.02 * expected)).all()
+        assert torch.equal(factors, torch.exp2(factors.log2().round()))
+        assert ((factors >= 0.99 * expected) & (factors <= 2.02 * expected)).all()
     else:
-        assert (found / expected - 1).abs().max() < 2**-7
+        assert (factors / expected - 1).abs().max() < 2**-7
     for narrow in (False, True):
         result = ttnn.to_torch(PREFILL.per_token_cast_back(small, scales, ttnn.float32, None, narrow))
         error = (result - x).reshape(3, 7, 2, 128).abs() / largest.unsqueeze(-1)
-        assert error.max() < 2**-3 + 2**-7  # cut, not rounded
+        assert error.max() < 2**-3 + 2**-7  # truncated, not rounded
 
 
 def test_rows_of_experts_are_cast_back(blackhole: Any) -> None:
@@ -121,10 +121,12 @@ def test_rows_are_packed_into_a_cache(layout: str, blackhole: Any) -> None:
     assert torch.equal(whole[..., 512:528].contiguous().view(torch.float32), ttnn.to_torch(scales))
     assert torch.equal(whole[..., 528:].contiguous().view(torch.bfloat16), content.bfloat16())
     cache = ttnn.empty([2, 1, 64, 656], ttnn.fp8_e4m3, ttnn.ROW_MAJOR_LAYOUT, blackhole)
-    given = ttnn.from_torch(content, dtype=ttnn.bfloat16, layout=getattr(ttnn, f"{layout}_LAYOUT"), device=blackhole)
-    PREFILL.update_padded_kv_cache(cache, latent, 1, 0, 1, 32, 0, rope=given, scales=scales)
-    held = read(cache, blackhole).view(torch.uint8)
-    assert torch.equal(held[1, :, 32:], whole[0]) and not held[0].any() and not held[1, :, :32].any()
+    rope_tensor = ttnn.from_torch(
+        content, dtype=ttnn.bfloat16, layout=getattr(ttnn, f"{layout}_LAYOUT"), device=blackhole
+    )
+    PREFILL.update_padded_kv_cache(cache, latent, 1, 0, 1, 32, 0, rope=rope_tensor, scales=scales)
+    stored = read(cache, blackhole).view(torch.uint8)
+    assert torch.equal(stored[1, :, 32:], whole[0]) and not stored[0].any() and not stored[1, :, :32].any()
     PREFILL.zero_padded_kv_cache(cache, 1, 0, 1, 40, 64, 0, 32)
-    held = read(cache, blackhole).view(torch.uint8)
-    assert torch.equal(held[1, :, 32:40], whole[0, :, :8]) and not held[1, :, 40:].any()
+    stored = read(cache, blackhole).view(torch.uint8)
+    assert torch.equal(stored[1, :, 32:40], whole[0, :, :8]) and not stored[1, :, 40:].any()

@@ -1,4 +1,4 @@
-"""Gates of experts in prefill against torch, and the feed-forward network of one expert."""
+"""Gates of experts in prefill, compared with torch, and the feed-forward network of one expert."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def scores_of(shape: tuple[int, ...], seed: int) -> torch.Tensor:
 
 
 def cut(x: torch.Tensor) -> torch.Tensor:
-    """float32 as a source register keeps it."""
+    """float32 truncated by a source register."""
     return (x.contiguous().view(torch.int32) & -0x2000).view(torch.float32)
 
 
@@ -37,9 +37,9 @@ def expected_weights(scores: torch.Tensor, chosen: torch.Tensor, scale: float) -
 @pytest.mark.parametrize("function", ACTIVATIONS)
 @pytest.mark.parametrize("groups, experts", [(1, 384), (8, 256)])
 @pytest.mark.parametrize("stable", [False, True])
-def test_the_best_experts_are_chosen(stable: bool, groups: int, experts: int, function: str, device: Any) -> None:
+def test_the_best_experts_are_selected(stable: bool, groups: int, experts: int, function: str, device: Any) -> None:
     logits, bias = scores_of((2, 40, experts), 1), 0.1 * scores_of((2, 40, experts), 2)
-    # Groups far enough apart that 11 bits tell them apart.
+    # Groups distant enough to be distinguished with 11 bits.
     bias += torch.tensor([3, 7, 1, 5, 0, 6, 2, 4]).mul(0.25).repeat_interleave(experts // 8) if groups > 1 else 0
     weights, chosen = PREFILL.moe_grouped_topk(
         upload(logits, "float32", "TILE", device),
@@ -56,15 +56,15 @@ def test_the_best_experts_are_chosen(stable: bool, groups: int, experts: int, fu
         best = sums.topk(4, -1).indices
         kept = torch.zeros(2, 40, 8).scatter(-1, best, 1.0).repeat_interleave(32, -1)
         judged = judged.masked_fill(kept == 0, -torch.inf)
-    found = stored(chosen).long()
+    indices = stored(chosen).long()
     reference = judged.topk(8, -1)
-    chosen_scores = torch.gather(judged, -1, found)
+    chosen_scores = torch.gather(judged, -1, indices)
     assert (chosen_scores - reference.values).abs().max() < 5e-3  # keys up to 4 keep 11 bits
-    assert (stored(weights) - expected_weights(own, found, 2.5)).abs().max() < 2e-2
+    assert (stored(weights) - expected_weights(own, indices, 2.5)).abs().max() < 2e-2
 
 
 @given(st.integers(0, 999))
-def test_equal_scores_keep_their_order_if_asked(seed: int) -> None:
+def test_equal_scores_keep_their_order_if_stable(seed: int) -> None:
     generator = torch.Generator().manual_seed(seed)
     logits = torch.randint(0, 4, (32, 128), generator=generator).float()
     with ttnn.open_device(device_id=0) as device:
@@ -75,7 +75,7 @@ def test_equal_scores_keep_their_order_if_asked(seed: int) -> None:
 
 
 @pytest.mark.parametrize("side", [0, 1])
-def test_padding_names_no_expert(side: int, device: Any) -> None:
+def test_padded_tokens_have_no_expert(side: int, device: Any) -> None:
     x = upload(scores_of((64, 64), 1), "float32", "TILE", device)
     config = ttnn.from_torch(torch.tensor([[40, side]]), dtype=ttnn.uint32, layout=ttnn.ROW_MAJOR_LAYOUT, device=device)
     _, chosen = PREFILL.moe_grouped_topk(x, x, n_groups=1, padding_config=config)
@@ -83,7 +83,7 @@ def test_padding_names_no_expert(side: int, device: Any) -> None:
     assert none.tolist() == [(row >= 40 if side == 0 else row < 24) for row in range(64)]
 
 
-def test_biased_scores_can_be_had(device: Any) -> None:
+def test_biased_scores_can_be_returned(device: Any) -> None:
     logits = scores_of((32, 64), 1)
     x, dump = upload(logits, "float32", "TILE", device), upload(torch.zeros(32, 64), "float32", "TILE", device)
     results = PREFILL.moe_grouped_topk(x, x, n_groups=1, biased_scores=dump)
@@ -92,7 +92,7 @@ def test_biased_scores_can_be_had(device: Any) -> None:
 
 
 @pytest.mark.parametrize("function", ACTIVATIONS)
-def test_a_table_names_the_experts(function: str, device: Any) -> None:
+def test_experts_from_a_table(function: str, device: Any) -> None:
     logits = scores_of((50, 64), 1)
     table = torch.randint(0, 64, (100, 6), generator=torch.Generator().manual_seed(2))
     ids = torch.randint(0, 100, (2, 32), generator=torch.Generator().manual_seed(3))

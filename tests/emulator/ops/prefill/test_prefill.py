@@ -1,4 +1,4 @@
-"""Chunked prefill: rows of caches, rotated columns, and tokens on their way to experts and back."""
+"""Chunked prefill: cache rows, rotary embeddings, and the exchange of tokens with experts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ttnn_emulator.errors import ChipFault
 PREFILL = ttnn.experimental.deepseek_prefill
 
 
-def made(shape: tuple[int, ...], device: Any, seed: int, dtype: str = "bfloat16", layout: str = "TILE") -> Any:
+def random(shape: tuple[int, ...], device: Any, seed: int, dtype: str = "bfloat16", layout: str = "TILE") -> Any:
     return upload(values(shape, -4, 4, dtype, seed), dtype, layout, device)
 
 
@@ -29,8 +29,8 @@ def row(content: Any, device: Any, dtype: Any = ttnn.uint32) -> Any:
 
 @pytest.mark.parametrize("dtype, layout", [("bfloat16", "TILE"), ("bfloat8_b", "TILE"), ("bfloat16", "ROW_MAJOR")])
 @pytest.mark.parametrize("in_tensors", [False, True])
-def test_a_chunk_goes_behind_the_rows_that_are_there(in_tensors: bool, dtype: str, layout: str, device: Any) -> None:
-    cache, x = made((4, 2, 128, 64), device, 1, dtype, layout), made((1, 2, 64, 64), device, 2, dtype, layout)
+def test_a_chunk_is_appended_to_the_cached_rows(in_tensors: bool, dtype: str, layout: str, device: Any) -> None:
+    cache, x = random((4, 2, 128, 64), device, 1, dtype, layout), random((1, 2, 64, 64), device, 2, dtype, layout)
     reference = stored(cache).clone()
     reference[3, :, 32:96] = stored(x)[0]
     if in_tensors:
@@ -41,30 +41,30 @@ def test_a_chunk_goes_behind_the_rows_that_are_there(in_tensors: bool, dtype: st
     assert torch.equal(stored(cache), reference)
 
 
-def test_only_blocks_of_32_rows_that_matter_are_written(device: Any) -> None:
-    cache, x = made((1, 1, 128, 32), device, 1), made((1, 1, 64, 32), device, 2)
+def test_only_blocks_of_32_rows_with_valid_rows_are_written(device: Any) -> None:
+    cache, x = random((1, 1, 128, 32), device, 1), random((1, 1, 64, 32), device, 2)
     reference = stored(cache).clone()
     reference[0, :, 96:128] = stored(x)[0, :, :32]
     PREFILL.update_padded_kv_cache(cache, x, 0, 0, 1, 96, 0, 100)
     assert torch.equal(stored(cache), reference)
 
 
-def test_latent_and_rope_become_one_row(device: Any) -> None:
-    cache = made((1, 1, 64, 96), device, 1, layout="ROW_MAJOR")
-    latent, rope = made((1, 1, 32, 64), device, 2), made((1, 1, 32, 32), device, 3)
+def test_latent_and_rope_are_concatenated(device: Any) -> None:
+    cache = random((1, 1, 64, 96), device, 1, layout="ROW_MAJOR")
+    latent, rope = random((1, 1, 32, 64), device, 2), random((1, 1, 32, 32), device, 3)
     PREFILL.update_padded_kv_cache(cache, latent, 0, 0, 1, 32, 0, rope=rope)
     assert torch.equal(stored(cache)[:, :, 32:], torch.cat([stored(latent), stored(rope)], -1))
 
 
-def test_a_slot_outside_of_the_cache_is_a_fault(device: Any) -> None:
-    cache, x = made((2, 1, 64, 32), device, 1), made((1, 1, 32, 32), device, 2)
+def test_a_slot_outside_the_cache_is_a_fault(device: Any) -> None:
+    cache, x = random((2, 1, 64, 32), device, 1), random((1, 1, 32, 32), device, 2)
     with pytest.raises(ChipFault, match="slot 5"):
         PREFILL.update_padded_kv_cache(cache, x, row([5], device), row([0], device), 0, 1, 0)
 
 
 @pytest.mark.parametrize("dtype, layout", [("bfloat16", "TILE"), ("float32", "TILE"), ("bfloat16", "ROW_MAJOR")])
 @given(valid=st.integers(0, 256))
-def test_rows_up_to_the_next_boundary_become_zero(dtype: str, layout: str, valid: int) -> None:
+def test_rows_up_to_the_next_boundary_are_zeroed(dtype: str, layout: str, valid: int) -> None:
     with ttnn.open_device(device_id=0) as device:
         content = values((2, 1, 256, 32), -4, 4, "bfloat16", 1).to(torch.bfloat16)
         cache = upload(content.float() if dtype == "float32" else content, dtype, layout, device)
@@ -77,48 +77,50 @@ def test_rows_up_to_the_next_boundary_become_zero(dtype: str, layout: str, valid
 # -- rotary embeddings ------------------------------------------------------------------------------------------------
 
 
-def turn(device: Any) -> Any:
+def rotation(device: Any) -> Any:
     matrix = torch.zeros(1, 1, 32, 32)
     even = torch.arange(0, 32, 2)
     matrix[..., even, even + 1], matrix[..., even + 1, even] = 1.0, -1.0
     return upload(matrix, "bfloat16", "TILE", device)
 
 
-def turned(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+def rotated(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
     other = torch.stack([-x[..., 1::2], x[..., ::2]], -1).flatten(-2)
     return x * cos + other * sin
 
 
 @pytest.mark.parametrize("position", [0, 32, 64])
-def test_cos_and_sin_are_read_from_the_position_on(position: int, device: Any) -> None:
-    x, cos, sin = (made(shape, device, n) for n, shape in enumerate(((1, 2, 64, 64), (1, 1, 128, 64), (1, 1, 128, 64))))
+def test_cos_and_sin_start_at_the_position(position: int, device: Any) -> None:
+    x, cos, sin = (
+        random(shape, device, n) for n, shape in enumerate(((1, 2, 64, 64), (1, 1, 128, 64), (1, 1, 128, 64)))
+    )
     rows = slice(position, position + 64)
-    expected = turned(stored(x), stored(cos)[..., rows, :], stored(sin)[..., rows, :])
+    expected = rotated(stored(x), stored(cos)[..., rows, :], stored(sin)[..., rows, :])
     for where in (position, row([position], device)):
-        result = stored(PREFILL.rotary_embedding_indexed(x, cos, sin, turn(device), where, 0))
+        result = stored(PREFILL.rotary_embedding_indexed(x, cos, sin, rotation(device), where, 0))
         assert (result - expected).abs().max() < 0.25  # of values up to 32, in bfloat16
 
 
-def test_other_columns_stay_and_a_prefix_comes_first(device: Any) -> None:
-    x, prefix = made((1, 2, 32, 96), device, 1), made((1, 2, 32, 32), device, 2)
-    cos, sin = made((1, 1, 64, 32), device, 3), made((1, 1, 64, 32), device, 4)
+def test_other_columns_are_unchanged_and_a_prefix_is_prepended(device: Any) -> None:
+    x, prefix = random((1, 2, 32, 96), device, 1), random((1, 2, 32, 32), device, 2)
+    cos, sin = random((1, 1, 64, 32), device, 3), random((1, 1, 64, 32), device, 4)
     result = stored(
         PREFILL.rotary_embedding_indexed(
-            x, cos, sin, turn(device), 32, 0, rotary_dim=32, rotary_offset=32, concat_prefix=prefix
+            x, cos, sin, rotation(device), 32, 0, rotary_dim=32, rotary_offset=32, concat_prefix=prefix
         )
     )
     whole = stored(x)
     assert torch.equal(result[..., :64], torch.cat([stored(prefix), whole[..., :32]], -1))
     assert torch.equal(result[..., 96:], whole[..., 64:])
-    expected = turned(whole[..., 32:64], stored(cos)[..., 32:, :], stored(sin)[..., 32:, :])
+    expected = rotated(whole[..., 32:64], stored(cos)[..., 32:, :], stored(sin)[..., 32:, :])
     assert (result[..., 64:96] - expected).abs().max() < 0.25
 
 
 # -- experts ----------------------------------------------------------------------------------------------------------
 
 
-def test_rows_of_an_expert_are_taken_and_put_back(device: Any) -> None:
-    everything, own = made((256, 64), device, 1, "bfloat8_b"), made((96, 64), device, 2, "bfloat8_b")
+def test_rows_of_an_expert_are_extracted_and_inserted(device: Any) -> None:
+    everything, own = random((256, 64), device, 1, "bfloat8_b"), random((96, 64), device, 2, "bfloat8_b")
     start, counts, table = row([0, 64, 128], device), row([40, 33, 70], device), row([2, 1], device)
     before = stored(everything).clone()
     taken = PREFILL.extract(everything, start, counts, table, local_expert_id=1, max_dispatched_tokens_per_expert=96)
@@ -130,10 +132,10 @@ def test_rows_of_an_expert_are_taken_and_put_back(device: Any) -> None:
 
 
 @pytest.mark.parametrize("start, counts", [([240], [64]), ([0], [200])])
-def test_rows_outside_of_a_tensor_are_a_fault(start: list[int], counts: list[int], device: Any) -> None:
+def test_rows_outside_a_tensor_are_a_fault(start: list[int], counts: list[int], device: Any) -> None:
     with pytest.raises(ChipFault, match="outside"):
         PREFILL.extract(
-            made((256, 32), device, 1),
+            random((256, 32), device, 1),
             row(start, device),
             row(counts, device),
             row([0], device),
@@ -165,8 +167,8 @@ def test_real_tokens_are_counted(start: int, end: int, real: int, device: Any) -
 
 @pytest.mark.parametrize("width", [64, 1056])
 def test_outputs_of_experts_are_weighted_and_added(width: int, device: Any) -> None:
-    x = made((1, 32, 4, width), device, 1, layout="ROW_MAJOR")
-    weights = made((1, 32, 4, 1), device, 2, layout="ROW_MAJOR")
+    x = random((1, 32, 4, width), device, 1, layout="ROW_MAJOR")
+    weights = random((1, 32, 4, 1), device, 2, layout="ROW_MAJOR")
     result = stored(PREFILL.post_combine_reduce(x, weights, expert_dim=2))
     expected = (stored(x) * stored(weights)).sum(2)
     assert (result - expected).abs().max() < 0.5  # four sums of up to 64, rounded to bfloat16
@@ -195,7 +197,7 @@ def mesh() -> Any:
     ttnn.set_fabric_config(ttnn.FabricConfig.DISABLED)
 
 
-def test_a_sequence_goes_round_the_chips(mesh: Any) -> None:
+def test_a_sequence_is_distributed_round_robin(mesh: Any) -> None:
     """Chunks of 64 rows on two chips from position 96 on: chip 1 continues its first chunk, chip 0 starts a new one."""
     chunk = values((1, 1, 128, 32), -4, 4, "bfloat16", 1).to(torch.bfloat16)
     cut = ttnn.ShardTensorToMesh(mesh, dim=2)

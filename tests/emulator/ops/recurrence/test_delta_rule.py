@@ -1,4 +1,4 @@
-"""The gated delta rule, held against torch in float64."""
+"""The gated delta rule, compared with torch in float64."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def normal(*shape: int, seed: int, scale: float = 1.0) -> torch.Tensor:
 
 
 def prepared(heads: int, chunks: int) -> list[torch.Tensor]:
-    """Matrices as models prepare them: L unit lower triangular, attention to what came before, decay below 1."""
+    """Matrices as prepared by models: L unit lower triangular, causal attention, decay below 1."""
     square = (heads, chunks, SIDE, SIDE)
     lower = torch.tril(normal(*square, seed=1, scale=0.05), -1) + torch.eye(SIDE)
     blocks = [lower[..., at : at + 32, at : at + 32] for at in range(0, SIDE, 32)]
@@ -30,8 +30,8 @@ def prepared(heads: int, chunks: int) -> list[torch.Tensor]:
     return [lower, *rest, decay, inverses]
 
 
-def expected(given: list[torch.Tensor], state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    lower, values, keys, attention, queries, updates, decay, _ = (each.double() for each in given)
+def expected(operands: list[torch.Tensor], state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    lower, values, keys, attention, queries, updates, decay, _ = (each.double() for each in operands)
     out = torch.empty_like(values)
     state = state.double()
     for at in range(lower.shape[1]):
@@ -45,17 +45,17 @@ def expected(given: list[torch.Tensor], state: torch.Tensor) -> tuple[torch.Tens
 @pytest.mark.parametrize(("heads", "chunks"), ((1, 1), (2, 3)))
 @pytest.mark.parametrize("with_state", (False, True))
 def test_prepared_chunks(device: Any, heads: int, chunks: int, with_state: bool) -> None:
-    given = prepared(heads, chunks)
+    operands = prepared(heads, chunks)
     state = normal(heads, SIDE, SIDE, seed=8) if with_state else torch.zeros(heads, SIDE, SIDE)
-    tensors = [upload(each, "float32", "TILE", device) for each in given]
+    tensors = [upload(each, "float32", "TILE", device) for each in operands]
     start = upload(state, "float32", "TILE", device) if with_state else None
-    made = ttnn.transformer.gated_delta_attn_seq(*tensors, initial_state=start)
-    for ours, theirs in zip(made, expected(given, state)):
+    result = ttnn.transformer.gated_delta_attn_seq(*tensors, initial_state=start)
+    for ours, theirs in zip(result, expected(operands, state)):
         assert list(stored(ours).shape) == list(theirs.shape)
-        assert pcc(stored(ours), theirs) >= 0.9995  # two phases of products
+        assert pcc(stored(ours), theirs) >= 0.9995  # two fidelity phases
 
 
-def test_no_chunk_hangs_the_card(device: Any) -> None:
+def test_zero_chunks_would_hang(device: Any) -> None:
     tensors = [upload(each, "float32", "TILE", device) for each in prepared(1, 1)]
     none = [ttnn.zeros([1, 0, *tuple(each.shape)[2:]], ttnn.float32, ttnn.TILE_LAYOUT, device) for each in tensors]
     with pytest.raises(ChipFault, match="hang"):
@@ -66,7 +66,7 @@ def test_no_chunk_hangs_the_card(device: Any) -> None:
 
 
 def sequence(tokens: int, heads: int, value_heads: int, keys: int, values: int) -> list[torch.Tensor]:
-    """Queries and keys of unit length, values, gates below 0 and beta between 0 and 1, as models have them."""
+    """Queries and keys of unit length, values, gates below 0 and beta between 0 and 1, as in models."""
     q, k = (normal(2, tokens, heads, keys, seed=seed) for seed in (1, 2))
     q, k = (torch.nn.functional.normalize(each, dim=-1).bfloat16().float() for each in (q, k))
     v = normal(2, tokens, value_heads, values, seed=3).bfloat16().float()
@@ -74,9 +74,9 @@ def sequence(tokens: int, heads: int, value_heads: int, keys: int, values: int) 
     return [q, k, v, g.log(), beta]
 
 
-def recurrence(given: list[torch.Tensor], state: torch.Tensor, scale: float) -> tuple[torch.Tensor, torch.Tensor]:
-    """[B, T, HV, V] and the last state, token after token in float64."""
-    q, k, v, g, beta = (each.double() for each in given)
+def recurrence(operands: list[torch.Tensor], state: torch.Tensor, scale: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """[B, T, HV, V] and the final state, token by token in float64."""
+    q, k, v, g, beta = (each.double() for each in operands)
     q, k = (each.repeat_interleave(v.shape[2] // each.shape[2], 2) for each in (q, k))
     out, state = torch.empty_like(v), state.double()
     for at in range(v.shape[1]):
@@ -96,12 +96,12 @@ MONO, PHASED = ttnn.ChunkGdnMonoProgramConfig(), ttnn.ChunkGdnPhasedProgramConfi
 @pytest.mark.parametrize("program", (None, MONO, PHASED), ids=("auto", "mono", "phased"))
 @pytest.mark.parametrize("head_major", (False, True))
 def test_sequences(board: str, tokens: int, chunk: int, program: Any, head_major: bool) -> None:
-    given = sequence(tokens, 2, 4, 32, 64)
+    operands = sequence(tokens, 2, 4, 32, 64)
     state = normal(2, 4, 32, 64, seed=6)
     with ttnn.open_device(device_id=0, board=board) as card:
-        on_card = [upload(each, "bfloat16", "TILE", card) for each in given[:3]]
-        on_card += [upload(each, "float32", "TILE", card) for each in given[3:]]
-        made, last = ttnn.transformer.chunk_gated_delta_rule(
+        on_card = [upload(each, "bfloat16", "TILE", card) for each in operands[:3]]
+        on_card += [upload(each, "float32", "TILE", card) for each in operands[3:]]
+        result, last = ttnn.transformer.chunk_gated_delta_rule(
             *on_card,
             initial_state=upload(state, "float32", "TILE", card),
             output_final_state=True,
@@ -109,26 +109,26 @@ def test_sequences(board: str, tokens: int, chunk: int, program: Any, head_major
             program_config=program,
             output_head_major=head_major,
         )
-        made, last = stored(made), stored(last)
-    out, end = recurrence(given, state, 32**-0.5)
+        result, last = stored(result), stored(last)
+    out, end = recurrence(operands, state, 32**-0.5)
     if head_major:
         out = out.transpose(1, 2).flatten(0, 1)
-    assert list(made.shape) == list(out.shape) and list(last.shape) == list(end.shape)
-    assert pcc(made, out) >= 0.9995
+    assert list(result.shape) == list(out.shape) and list(last.shape) == list(end.shape)
+    assert pcc(result, out) >= 0.9995
     assert pcc(last, end) >= 0.9995
 
 
 def test_flat_queries_and_keys_are_normalized(device: Any) -> None:
-    given = sequence(64, 2, 4, 64, 64)
-    flat = [given[0].flatten(2) * 3, given[1].flatten(2) * 2, given[2].flatten(2)]
+    operands = sequence(64, 2, 4, 64, 64)
+    flat = [operands[0].flatten(2) * 3, operands[1].flatten(2) * 2, operands[2].flatten(2)]
     on_card = [upload(each, "bfloat16", "TILE", device) for each in flat]
-    on_card += [upload(each, "float32", "TILE", device) for each in given[3:]]
-    made, last = ttnn.transformer.chunk_gated_delta_rule(*on_card, chunk_size=32, scale=0.5)
+    on_card += [upload(each, "float32", "TILE", device) for each in operands[3:]]
+    result, last = ttnn.transformer.chunk_gated_delta_rule(*on_card, chunk_size=32, scale=0.5)
     assert last is None
-    assert pcc(stored(made), recurrence(given, torch.zeros(2, 4, 64, 64), 0.5)[0]) >= 0.9995
+    assert pcc(stored(result), recurrence(operands, torch.zeros(2, 4, 64, 64), 0.5)[0]) >= 0.9995
 
 
-def test_constants_must_be_what_their_names_say(device: Any) -> None:
+def test_constant_operands_are_checked(device: Any) -> None:
     on_card = [upload(each, "bfloat16", "TILE", device) for each in sequence(32, 1, 1, 32, 32)]
     square = torch.ones(1, 1, 32, 32)
     names = {"eye": torch.eye(32).expand_as(square), "tril": square.tril(), "ones": square}

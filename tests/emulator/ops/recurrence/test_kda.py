@@ -1,4 +1,4 @@
-"""Pieces of Kimi Delta Attention, held against torch."""
+"""Parts of Kimi Delta Attention, compared with torch."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def test_gated_norm(
             output_dtype=getattr(ttnn, out),
             gate_column_offset=32,
         )
-    made = x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-5) * weight
-    made = made.unflatten(0, (batch, heads)).transpose(1, 2).flatten(2)
-    expected = made * torch.sigmoid(gate[..., 32:])
+    result = x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-5) * weight
+    result = result.unflatten(0, (batch, heads)).transpose(1, 2).flatten(2)
+    expected = result * torch.sigmoid(gate[..., 32:])
     assert list(stored(ours).shape) == list(expected.shape)
     assert pcc(stored(ours), expected) >= 0.9999
     assert (stored(ours) - expected).abs().max() <= 0.02 * expected.abs().max()
@@ -52,7 +52,7 @@ def test_gated_norm(
 def test_convolution(device: Any, layout: str, offset: int, mode: str) -> None:
     x, history, taps = normal(64, 160, seed=1), normal(3, 128, seed=2), normal(4, 128, seed=3)
     with numerics(mode):
-        made = ttnn.experimental.kda.qkv_causal_conv1d_silu(
+        result = ttnn.experimental.kda.qkv_causal_conv1d_silu(
             upload(x.unsqueeze(0), "bfloat16", layout, device),
             upload(history.unsqueeze(0), "bfloat16", "ROW_MAJOR", device),
             *(upload(tap, "bfloat16", "TILE", device) for tap in taps),
@@ -68,14 +68,14 @@ def test_convolution(device: Any, layout: str, offset: int, mode: str) -> None:
     sums = sum(taps[number] * tokens[number : number + 64] for number in range(4))
     assert isinstance(sums, torch.Tensor)
     expected = torch.nn.functional.silu(sums)
-    assert [list(each.shape) for each in made] == [[1, 64, 64], [1, 64, 32], [1, 64, 32]]
-    assert pcc(torch.cat([stored(each)[0] for each in made], -1), expected) >= 0.9998
+    assert [list(each.shape) for each in result] == [[1, 64, 64], [1, 64, 32], [1, 64, 32]]
+    assert pcc(torch.cat([stored(each)[0] for each in result], -1), expected) >= 0.9998
 
 
 @pytest.mark.parametrize("fidelity", (MathFidelity.LoFi, MathFidelity.HiFi2, MathFidelity.HiFi4))
 @pytest.mark.parametrize("wide", (False, True))
 def test_a_product_with_a_diagonal_is_elementwise(fidelity: MathFidelity, wide: bool) -> None:
-    """What lets the convolution leave out the zeros of its diagonal matrices, bit for bit."""
+    """So the convolution can skip the zeros of its diagonal matrices and stay bit-exact."""
     config = MathConfig(fidelity, wide)
     rows, weight = normal(32, 32, seed=4), normal(1, 32, seed=5)
     with numerics("exact"):

@@ -161,7 +161,7 @@ def _is_read(node: torch.fx.Node, number: int, outputs: int) -> bool:
 
 
 def divides_by_zero(node: torch.fx.Node, ranges: Ranges) -> bool:
-    """Whether integers may be divided by zero, which torch refuses."""
+    """Whether integers may be divided by zero, which torch rejects."""
     if node.target not in DIVISIONS or node.meta["val"].dtype.is_floating_point:
         return False
     divisor = ranges(node.args[1])

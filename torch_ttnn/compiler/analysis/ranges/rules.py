@@ -196,7 +196,7 @@ def _pow(node: torch.fx.Node, ranges: Ranges) -> Range:
 
 @rule(aten.floor_divide.default, aten.floor_divide.Scalar, aten.div.Tensor_mode, aten.div.Scalar_mode)
 def _whole_division(node: torch.fx.Node, ranges: Ranges) -> Range:
-    """Division by zero raises an error in torch; the divisors next to it give the largest quotients."""
+    """Division by zero raises an error in torch; the divisors next to it have the largest quotients."""
     left, right = _both(node, ranges)
     if node.meta["val"].dtype.is_floating_point or not math.isfinite(left.low) or not math.isfinite(left.high):
         return ANYTHING
@@ -300,7 +300,7 @@ def _left_shift(node: torch.fx.Node, ranges: Ranges) -> Range:
     aten.__rshift__.Tensor,
 )  # fmt: skip
 def _right_shift(node: torch.fx.Node, ranges: Ranges) -> Range:
-    """Towards 0 or -1, whatever the shift."""
+    """Towards 0 or -1, for any shift."""
     return ranges(node.args[0]).joined(Range(-1, 0))
 
 

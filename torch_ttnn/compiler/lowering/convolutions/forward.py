@@ -45,8 +45,8 @@ LEFT_OUT = ("hardswish",)  # silently ignored by the library's kernel: applied a
 def no_convolution(ttnn: Any, x: Value, weight: Value, *rest: Any, **options: Any) -> str | None:
     """The reason why a convolution falls back to torch, or None."""
     if not x.is_float:
-        return "convolutions of integers are not offered by the device"
-    return None if x.ndim in (3, 4, 5) else f"a convolution of rank {x.ndim - 2} is not offered by the device"
+        return "the device does not support convolutions of integers"
+    return None if x.ndim in (3, 4, 5) else f"the device does not support convolutions of rank {x.ndim - 2}"
 
 
 @lowers(aten.convolution.default, when=no_convolution)

@@ -187,12 +187,12 @@ def index(ttnn: Any, builder: ProgramBuilder, x: Value, indices: Indices) -> Val
     if not indexed:
         return x
     if any(each.dtype in (torch.bool, torch.uint8) for each in indexed.values()):
-        refuse("how many elements a mask picks depends on its values")
+        refuse("the number of elements that a mask selects depends on its values")
     dims = list(indexed)
     positions = {dim: constant_positions(each, x.shape[dim]) for dim, each in indexed.items()}
     shape = torch.broadcast_shapes(*[each.shape for each in indexed.values()])
     if len(shape) + x.ndim - len(indexed) != builder.origin.meta["val"].dim():
-        refuse("torch does not foresee the shape of what scalars and other indices pick together")
+        refuse("torch cannot infer the shape of scalar indices combined with others")
     axes = _separate_axes(positions, shape)
     if axes is not None:
         return _one_by_one(ttnn, builder, x, positions, axes, shape)  # type: ignore[arg-type]

@@ -226,7 +226,7 @@ def _masked(ttnn: Any, builder: ProgramBuilder, x: Value, indices: Indices, valu
     """x[mask] = one value: selects with `where` instead of writing by index."""
     masks = [each for each in indices if each is not None]
     if values.numel != 1 or len(masks) != 1:
-        refuse("which value a mask takes depends on its values")
+        refuse("the position of each value under a mask depends on its values")
     dim = next(number for number, each in enumerate(indices) if each is not None)
     mask = masks[0]
     after = x.ndim - dim - mask.ndim

@@ -58,9 +58,9 @@ def native_dropout_backward(ttnn: Any, builder: ProgramBuilder, grad: Value, mas
 def bernoulli(ttnn: Any, builder: ProgramBuilder, x: Value, p: float = 0.5, *, generator: Any = None) -> Value:
     """1 with probability p, else 0: the noise of feature and alpha dropout, and of stochastic depth."""
     if generator is not None:
-        refuse("it has a generator of its own")
+        refuse("it has its own generator")
     dtype = builder.device_dtype(x.dtype)
     if not x.is_float:
-        refuse("random integers and booleans are torch's")
+        refuse("torch draws random integers and booleans")
     result = ttnn.lt(_uniform(ttnn, builder, x.shape or (1,)), p, dtype=dtype)
     return builder.value(builder.reshaped(result, x.shape), x.shape, x.dtype, Form.plain(x.shape))

@@ -78,7 +78,9 @@ def _lies_in(name: str, domain: Range) -> Callable[..., str | None]:
     def outside(ttnn: Any, builder: ProgramBuilder, x: Value) -> str | None:
         if builder.range_of(0).within(domain):
             return None
-        return f"{name} is right on the device from {domain.low} to {domain.high} only, and its input may be beyond"
+        return (
+            f"{name} is accurate on the device only from {domain.low} to {domain.high}, and its input may exceed that"
+        )
 
     return outside
 

@@ -39,7 +39,7 @@ RANKS = {
 
 
 def no_pool(ttnn: Any, x: Value, *rest: Any, **options: Any) -> str | None:
-    return None if x.is_float else "pools of integers are not offered by the device"
+    return None if x.is_float else "the device does not support pools of integers"
 
 
 def output_of(builder: ProgramBuilder) -> Any:
@@ -115,7 +115,7 @@ def max_of_slices(
 ) -> tuple[Handle, Handle | None]:
     """A running maximum over taps; the first of equal values wins, as in torch."""
     if dtype is DataType.FLOAT32 and windows.has_empty_window:
-        refuse("a window that sees nothing but border is minus infinity, which the device does not give in float32")
+        refuse("a window without any pixel is minus infinity, which the device does not return in float32")
     source = padded_images(ttnn, image_layout.videos(ttnn, builder, x, ROW_MAJOR, dtype), windows.padding, LEAST[dtype])
     best: Handle | None = None
     indices: Handle | None = None

@@ -231,10 +231,10 @@ def no_points(
     align_corners: bool,
 ) -> str | None:
     if builder.device_dtype(x.dtype) is DataType.FLOAT32:
-        return "the device rounds the shares of pixels to bfloat16"
+        return "the device rounds the weights of pixels to bfloat16"
     if interpolation_mode != 0:
-        return "only bilinear sampling is offered by the device"
-    return "only zeros around the image are offered by the device" if padding_mode != 0 else None
+        return "the device supports only bilinear sampling"
+    return "the device supports only zeros around the image" if padding_mode != 0 else None
 
 
 @lowers(aten.grid_sampler_2d.default, when=no_points)

@@ -13,6 +13,7 @@ from torch_ttnn.compiler.ir.value import Handle, Value
 from torch_ttnn.compiler.lowering.reduction.reductions import in_storage
 from torch_ttnn.compiler.lowering.registry import lowers
 from torch_ttnn.compiler.lowering.support.norm_summands import summands
+from torch_ttnn.compiler.lowering.support.softmax_gradient import softmax_gradient
 from ttnn_emulator import DataType
 
 aten = torch.ops.aten
@@ -71,12 +72,9 @@ def log_softmax(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, half_to_
 def softmax_backward(
     ttnn: Any, builder: ProgramBuilder, grad: Value, output: Value, dim: int, input_dtype: torch.dtype
 ) -> Handle:
-    """y × (g - Σ g × y)."""
-    weighted = ttnn.multiply(grad.tile(FLOAT32), output.tile(FLOAT32))
     if not grad.ndim:
-        return ttnn.multiply(weighted, 0.0)
-    total = ttnn.sum(weighted, dim=dim, keepdim=True, compute_kernel_config=builder.accurate)
-    result = ttnn.subtract(weighted, ttnn.multiply(output.tile(FLOAT32), total))
+        return ttnn.multiply(grad, 0.0)
+    result = softmax_gradient(ttnn, builder, grad.tile(FLOAT32), output.tile(FLOAT32), dim)
     return builder.cast(result, builder.device_dtype(input_dtype))
 
 

@@ -14,6 +14,7 @@ from torch_ttnn.compiler.ir.builder import ProgramBuilder
 from torch_ttnn.compiler.ir.value import TILE, Handle, Value
 from torch_ttnn.compiler.lowering.registry import lowers
 from torch_ttnn.compiler.lowering.support.preparation import prepares
+from torch_ttnn.compiler.lowering.support.softmax_gradient import softmax_gradient
 from ttnn_emulator import TILE_SIZE, DataType
 
 aten = torch.ops.aten
@@ -267,9 +268,7 @@ def flash_attention_backward(
     exact = {"dtype": FLOAT32, "compute_kernel_config": builder.accurate}
     rounded = {"dtype": builder.device_dtype(q.dtype), "compute_kernel_config": builder.accurate}
     by_weight = ttnn.matmul(grad, v, transpose_b=True, **exact)
-    along = ttnn.multiply(grad.tile(FLOAT32), out.tile(FLOAT32))
-    along = ttnn.sum(along, dim=-1, keepdim=True, compute_kernel_config=builder.accurate)
-    by_score = ttnn.multiply(ttnn.multiply(weights, ttnn.subtract(by_weight, along)), factor)
+    by_score = ttnn.multiply(softmax_gradient(ttnn, builder, by_weight, weights, -1), factor)
     return (
         ttnn.matmul(by_score, k, **rounded),
         ttnn.matmul(by_score, q, transpose_a=True, **rounded),

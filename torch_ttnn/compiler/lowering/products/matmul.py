@@ -35,7 +35,7 @@ def product(
     """
     for operand in (x, y):
         if not operand.is_float:
-            refuse("the matrix unit multiplies no integers")
+            refuse("the matrix unit does not multiply integers")
     x, y = _flattened(builder, x, y)
     x, transpose_x = _as_stored(x)
     y, transpose_y = _as_stored(y)
@@ -176,7 +176,7 @@ def dot(ttnn: Any, builder: ProgramBuilder, x: Value, y: Value) -> Handle:
 @lowers(aten.linear.default)
 def linear(ttnn: Any, builder: ProgramBuilder, x: Value, weight: Value, bias: Value | None = None) -> Handle:
     if weight.ndim != 2 or x.ndim == 0:
-        refuse("a linear layer whose weight is no matrix")
+        refuse("a linear layer whose weight is not a matrix")
     rows = x.view((x.numel // x.shape[-1], x.shape[-1]))
     result = product(ttnn, builder, rows, weight.permute((1, 0)), bias)
     return builder.reshaped(result, (*x.shape[:-1], weight.shape[0]))

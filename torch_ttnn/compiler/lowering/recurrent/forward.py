@@ -35,7 +35,7 @@ MOST_STEPS = 4096  # of an unrolled loop: some 45,000 calls for an LSTM, which t
 
 def require_few_steps(count: int) -> None:
     if count > MOST_STEPS:
-        refuse(f"a loop of {count} steps would be unrolled, and {MOST_STEPS} are the most")
+        refuse(f"a loop of {count} steps is too long to unroll; the limit is {MOST_STEPS}")
 
 
 def in_tiles(size: int) -> int:

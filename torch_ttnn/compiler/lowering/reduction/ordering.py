@@ -197,7 +197,7 @@ HOST_REASONS = {
         aten.bucketize.Tensor,
     ),
     "the device has no running maximum": (aten.cummax.default, aten.cummin.default),
-    "early terms would be lost beside the largest": (aten.logcumsumexp.default,),
+    "early terms would be lost next to the largest": (aten.logcumsumexp.default,),
 }
 
 

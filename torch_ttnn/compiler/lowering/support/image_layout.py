@@ -16,7 +16,7 @@ from torch_ttnn.compiler.ir.builder import ProgramBuilder
 from torch_ttnn.compiler.ir.storage_order import Form, Shape
 from torch_ttnn.compiler.ir.value import ROW_MAJOR, TILE, Handle, Value
 
-WIDEST = 1 << 17  # pixels: to move a row of them, the library holds several copies of it in L1
+WIDEST = 1 << 17  # pixels: to move a row of them, the library needs several copies of it in L1
 NARROW = 16  # channels up to which tiles, 32 wide, are mostly padding
 
 

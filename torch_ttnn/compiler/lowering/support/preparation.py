@@ -34,7 +34,7 @@ def prepares(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tenso
     """Register a function that computes a program's constants from weights and constants."""
     name = function.__name__
     if name in FUNCTIONS:
-        raise ValueError(f"{name} is entered twice")
+        raise ValueError(f"{name} is registered twice")
     FUNCTIONS[name], NAMES[function] = function, name
     return function
 
@@ -60,7 +60,7 @@ def within_32_bits(tensor: torch.Tensor) -> torch.Tensor:
         return tensor
     low, high = torch.aminmax(tensor)
     if int(low) < -(2**31) or int(high) >= 2**31:
-        raise BeyondBounds(f"a weight holds integers from {int(low)} to {int(high)}, beyond the device's 32 bits")
+        raise BeyondBounds(f"a weight contains integers from {int(low)} to {int(high)}, beyond the device's 32 bits")
     return tensor
 
 

@@ -71,7 +71,7 @@ class Windows:
 
     @property
     def has_empty_window(self) -> bool:
-        """Whether some window lies entirely in the padding."""
+        """Whether some window is entirely in the padding."""
         for axis, (size, taps) in enumerate(zip(self.sizes, self.kernel)):
             for position in range(self.output[axis]):
                 start = position * self.stride[axis] - self.padding[axis][0]
@@ -106,7 +106,7 @@ def taps_of(ttnn: Any, images: Handle, windows: Windows) -> list[Handle]:
     """The pixels of padded images under each tap of the kernel: one [N, *output, C] per tap."""
     taps = windows.taps
     if len(taps) > MOST_TAPS:
-        refuse(f"a kernel of {len(taps)} taps is not written out as so many slices")
+        refuse(f"a kernel of {len(taps)} taps needs too many slices")
     if len(taps) == 1 and windows.output == tuple(images.shape[1:-1]):
         return [images]
     batch, channels = images.shape[0], images.shape[-1]
@@ -174,5 +174,5 @@ def sum_of_taps(ttnn: Any, builder: ProgramBuilder, parts: Sequence[Handle], win
         )
         total = padded if total is None else ttnn.add(total, padded)
     if total is None:
-        refuse("no tap of the kernel sees any pixel")
+        refuse("no tap of the kernel reads any pixel")
     return total

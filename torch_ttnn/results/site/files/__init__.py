@@ -1,1 +1,1 @@
-"""The files that pages of results are made of; see `torch_ttnn.results.site`."""
+"""The files of the pages of results; see `torch_ttnn.results.site`."""

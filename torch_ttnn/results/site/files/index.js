@@ -1,11 +1,11 @@
-/* The first page: charts of all rows, and the table of them. */
+/* The first page: charts and a table of all rows. */
 const choice = chosen({ find: "", family: "", status: "", mode: "", source: "", sort: "model" }), { state } = choice;
 const values = (key) => data.rows.map((row) => row[key]);
 const ratio = (row) => (row.original && row.compiled ? row.compiled / row.original : -1);
 
 function nameCell(row) {
-  const made = modelLink(row.model, row.page, row.mode), holder = element("span");
-  holder.append(made);
+  const result = modelLink(row.model, row.page, row.mode), holder = element("span");
+  holder.append(result);
   if (row.reduced) {
     const mark = element("span", " †", "quiet");
     mark.title = row.reduced;
@@ -15,21 +15,21 @@ function nameCell(row) {
 }
 
 const VERDICTS = ["worse", "equal", "better"];
-const peer = { key: "peer", title: "vs older", kind: "short", help: "against the older compiler's published row, in host ops and moves", value: (row) => VERDICTS.indexOf(row.peer?.[0]), plain: (row) => row.peer?.[0] ?? "",
-  cell: (row) => { const made = row.peer ? pill(row.peer[0], row.peer[0]) : element("span", NONE, "quiet"); if (row.peer) made.title = row.peer[1]; return made; } };
+const peer = { key: "peer", title: "vs older", kind: "short", help: "compared with the older compiler's published row, by host ops and transfers", value: (row) => VERDICTS.indexOf(row.peer?.[0]), plain: (row) => row.peer?.[0] ?? "",
+  cell: (row) => { const result = row.peer ? pill(row.peer[0], row.peer[0]) : element("span", NONE, "quiet"); if (row.peer) result.title = row.peer[1]; return result; } };
 
 const ran = (row) => row.status !== "fails";
-/* Zeros of what failed would look like good numbers. */
+/* The zeros of failed rows would look like good numbers. */
 const counted = (key, title, help, value, text) => ({ key, title, kind: "count", help, value: (row) => (ran(row) ? value(row) : -1), cell: (row) => (ran(row) ? text(row) : NONE) });
 const timed = (key, title, help) => ({ key, title, kind: "number", help, value: (row) => known(row[key]), cell: (row) => seconds(row[key]) });
 
 const columns = [
   { key: "model", title: "model", value: (row) => row.model + (row.mode === "train" ? " (train)" : ""), cell: nameCell },
   { key: "status", title: "status", kind: "short", value: (row) => Object.keys(STATUSES).indexOf(row.status), plain: (row) => STATUSES[row.status], cell: statusCell },
-  { key: "pcc", title: "PCC", kind: "number", help: "with torch in float32: of outputs, in training of gradients; the worst", value: (row) => known(row.pcc), cell: (row) => pccCell(row.pcc) },
-  { key: "before", title: "torch ops before", kind: "count", help: "ATen operations of the graphs (different ones)", value: (row) => row.before[0] || -1, cell: (row) => (row.before[0] ? bracketed(row.before) : NONE) },
-  counted("remain", "torch ops remain", "of them, those that the host runs (different ones)", (row) => row.remain[0], (row) => bracketed(row.remain)),
-  counted("crossings", "to/from device", "tensors that cross in a warm call (those that are no input and no output of a graph)", (row) => row.crossings[0], (row) => `${count(row.crossings[0])} (${count(row.crossings[1])})`),
+  { key: "pcc", title: "PCC", kind: "number", help: "with torch in float32: the worst output, in training the worst gradient", value: (row) => known(row.pcc), cell: (row) => pccCell(row.pcc) },
+  { key: "before", title: "torch ops before", kind: "count", help: "ATen operations of the graphs (distinct ones)", value: (row) => row.before[0] || -1, cell: (row) => (row.before[0] ? bracketed(row.before) : NONE) },
+  counted("remain", "torch ops remain", "those of them that the host runs (distinct ones)", (row) => row.remain[0], (row) => bracketed(row.remain)),
+  counted("crossings", "to/from device", "tensors transferred in a warm call (those that are neither inputs nor outputs of a graph)", (row) => row.crossings[0], (row) => `${count(row.crossings[0])} (${count(row.crossings[1])})`),
   counted("conversions", "conversions", "to_layout, typecast and to_memory_config on the device", (row) => row.conversions, (row) => count(row.conversions)),
   timed("original", "torch", "a warm call of the model by torch"),
   timed("compiled", "compiled", "a warm call of the compiled model"),
@@ -58,9 +58,9 @@ function draw() {
   filters.status.textContent = rows.length === data.rows.length ? rows.length + " rows" : rows.length + " of " + data.rows.length + " rows";
   empty.hidden = rows.length > 0;
   charts.replaceChildren(
-    figure("Run time, compiled against torch", timesPlot(rows, "compiled against original run time"), "No row has been timed.", legend({ "dot device": STATUSES.device, "dot host": STATUSES.host }), data.device),
-    figure("Agreement with torch", pccPlot(rows, "rows by PCC"), "No PCC is known."),
-    figure("Host operations", hostPlot(rows, "host operations by name"), rows.length ? "Nothing: every operation runs on the device." : "No row matches."));
+    figure("Run time, compiled against torch", timesPlot(rows, "compiled against original run time"), "No row has times.", legend({ "dot device": STATUSES.device, "dot host": STATUSES.host }), data.device),
+    figure("Agreement with torch", pccPlot(rows, "rows by PCC"), "No row has a PCC."),
+    figure("Host operations", hostPlot(rows, "host operations by name"), rows.length ? "None: every operation runs on the device." : "No row matches."));
 }
 
 filters.bar.append(exportButton("results", all));

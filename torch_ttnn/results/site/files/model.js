@@ -1,31 +1,31 @@
-/* One model: what became of its operations, what crosses, what it takes and how near it is, by mode. */
+/* One model in one mode: outcomes of its operations, transfers, memory, times and accuracy. */
 const choice = chosen({ mode: data.rows[0].mode, find: "", outcome: "", sort: "-calls" }), { state } = choice;
 const modes = element("span", undefined, "switch"), body = element("div");
 modes.setAttribute("role", "group");
 modes.setAttribute("aria-label", "mode");
 
 function cards(row) {
-  const made = element("div", undefined, "cards"), status = card(STATUSES[row.status], "status");
+  const result = element("div", undefined, "cards"), status = card(STATUSES[row.status], "status");
   status.classList.add({ device: "good", host: "move", fails: "host" }[row.status]);
-  made.append(status);
-  if (row.before[0]) made.append(card(bracketed(row.before), "torch ops before (different)"));
+  result.append(status);
+  if (row.before[0]) result.append(card(bracketed(row.before), "torch ops before (distinct)"));
   if (row.status !== "fails") {
-    made.append(card(bracketed(row.remain), "torch ops remain (different)"), card(count(row.deviceOps), "device ops"),
+    result.append(card(bracketed(row.remain), "torch ops remain (distinct)"), card(count(row.deviceOps), "device ops"),
       card(`${count(row.crossings[0])} (${count(row.crossings[1])})`, "to/from device (within)"),
       card(pccText(row.pcc), row.mode === "train" ? "PCC of gradients" : "PCC of outputs"));
   }
-  if (row.compiled) made.append(card(seconds(row.original), "torch"), card(seconds(row.compiled), "compiled"));
-  if (row.dram) made.append(card(memory(row.dram), "DRAM at the peak"));
-  return made;
+  if (row.compiled) result.append(card(seconds(row.original), "torch"), card(seconds(row.compiled), "compiled"));
+  if (row.dram) result.append(card(memory(row.dram), "DRAM at the peak"));
+  return result;
 }
 
 function failure(row) {
   if (row.status !== "fails") return [];
   const note = element("div", undefined, "note failure");
-  note.append(element("b", row.reason || "No reason is known."));
+  note.append(element("b", row.reason || "The reason is unknown."));
   if (row.details) {
     const details = element("details");
-    details.append(element("summary", "how it ended"), element("pre", row.details));
+    details.append(element("summary", "details"), element("pre", row.details));
     note.append(details);
   }
   return [note];
@@ -47,16 +47,16 @@ function hostOps(row) {
     column("line of the model", 3, "wide", (line) => element("span", line || NONE, "shapes"))], row.hostOps);
 }
 
-/* Operations on the left, all else beside them. */
+/* Operations on the left, all other tables on the right. */
 function tables(row) {
-  const two = element("div", undefined, "two"), beside = element("div");
-  beside.append(
+  const two = element("div", undefined, "two"), right = element("div");
+  right.append(
     tableBlock("Tasks with real data", taskColumns(0), row.tasks),
     tableBlock("Gradients that differ most", [column("parameter", 0, "shapes"), column("PCC", 1, "number", pccCell), column("relative error", 2, "number", small)], row.gradients),
     tableBlock("Losses", [column("step", 0, "count"), column("torch", 1, "number", small), column("device", 2, "number", small)], row.losses),
     tableBlock("Moves", [column("kind", 0, "short"), column("times", 1, "count"), column("bytes", 2, "bytes"), column("why", 3)], row.moves),
     tableBlock("Fusions", [column("fusion", 0), column("times", 1, "count")], row.fusions));
-  two.append(operations(row), beside);
+  two.append(operations(row), right);
   return [hostOps(row), two];
 }
 
@@ -81,7 +81,7 @@ function variations(row) {
     { key: "op", title: "operation", value: ([op]) => op, cell: ([op]) => opLink(op) },
     { key: "inputs", title: "inputs", kind: "shapes", value: (each) => each[1] },
     { key: "arguments", title: "arguments", kind: "shapes", value: (each) => each[2] },
-    { key: "outcome", title: "what became of it", kind: "short", value: (each) => each[3], cell: (each) => outcomeCell(each[3]) },
+    { key: "outcome", title: "outcome", kind: "short", value: (each) => each[3], cell: (each) => outcomeCell(each[3]) },
     { key: "calls", title: "calls", kind: "count", value: (each) => each[4] },
     { key: "reason", title: "reason", value: (each) => each[5] },
   ], choice, "variations");
@@ -100,7 +100,7 @@ function draw() {
   const row = data.rows.find(({ mode }) => mode === state.mode) || data.rows[0], rest = element("div", undefined, "facts");
   choices(modes, data.rows.map(({ mode }) => [mode, MODES[mode]]), row.mode, (mode) => { choice.set({ mode }); draw(); });
   rest.append(...more(row));
-  const changed = row.reduced ? [element("p", "What differs from the published model, or is compared: " + row.reduced, "note")] : [];
+  const changed = row.reduced ? [element("p", "Differences from the published model: " + row.reduced, "note")] : [];
   body.replaceChildren(...failure(row), ...changed, cards(row), ...tables(row), rest, ...variations(row));
 }
 

@@ -1,23 +1,23 @@
-/* One operation: every variation that was met, in which models, and what became of it. */
+/* One operation: every variation with its models and outcome. */
 const choice = chosen({ find: "", outcome: "" }), { state } = choice;
 const rowLink = (number) => { const [model, mode, path] = data.rows[number]; return modelLink(model, path, mode); };
 const MANY = 3;
 
-/* The first few models that a variation was met in; all of them if asked. */
-function modelsCell(met) {
-  const made = element("span", undefined, "names"), links = () => met.flatMap(([number], k) => (k ? [", ", rowLink(number)] : [rowLink(number)]));
-  if (met.length <= MANY + 1) { made.append(...links()); return made; }
-  const more = element("button", "+ " + (met.length - MANY) + " more", "inline");
-  more.onclick = () => made.replaceChildren(...links());
-  made.append(...links().slice(0, 2 * MANY - 1), " ", more);
-  return made;
+/* The first few models with a variation; all of them on request. */
+function modelsCell(users) {
+  const result = element("span", undefined, "names"), links = () => users.flatMap(([number], k) => (k ? [", ", rowLink(number)] : [rowLink(number)]));
+  if (users.length <= MANY + 1) { result.append(...links()); return result; }
+  const more = element("button", "+ " + (users.length - MANY) + " more", "inline");
+  more.onclick = () => result.replaceChildren(...links());
+  result.append(...links().slice(0, 2 * MANY - 1), " ", more);
+  return result;
 }
 
-const names = (met) => met.map(([number]) => data.rows[number][0]).join(" ");
+const names = (users) => users.map(([number]) => data.rows[number][0]).join(" ");
 const variations = sortable([
   { title: "inputs", value: ([inputs]) => inputs, cell: ([inputs]) => element("span", inputs, "shapes") },
   { title: "arguments", value: (row) => row[1], cell: (row) => element("span", row[1], "shapes") },
-  { title: "what became of it", kind: "short", value: (row) => row[2], cell: (row) => outcomeCell(row[2]) },
+  { title: "outcome", kind: "short", value: (row) => row[2], cell: (row) => outcomeCell(row[2]) },
   { title: "calls", kind: "count", value: (row) => row[4] },
   { title: "models", kind: "wide", value: (row) => row[5].length, plain: (row) => names(row[5]), cell: (row) => modelsCell(row[5]) },
   { title: "reason", value: (row) => row[3] },

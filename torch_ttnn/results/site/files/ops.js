@@ -1,4 +1,4 @@
-/* The index of operations: how often each was met, and what became of it. */
+/* The index of operations: calls and outcomes of each. */
 const choice = chosen({ find: "", outcome: "", sort: "-calls" }), { state } = choice;
 const left = (op) => Math.max(op.calls[2], op.left);
 
@@ -8,10 +8,10 @@ const columns = [
   { key: "models", title: "models", kind: "count", value: (op) => op.models },
   { key: "variations", title: "variations", kind: "count", help: "different shapes, dtypes and arguments", value: (op) => op.variations },
   { key: "converted", title: "converted", kind: "count", value: (op) => op.calls[0] },
-  { key: "removed", title: "removed", kind: "count", help: "no work is left of it: fused away, folded, an alias", value: (op) => op.calls[1] },
+  { key: "removed", title: "removed", kind: "count", help: "no work is left: fused, folded, or an alias", value: (op) => op.calls[1] },
   { key: "host", title: "on the host", kind: "count", value: left, cell: (op) => element("span", count(left(op)), left(op) ? "bad" : "") },
-  { key: "strip", title: "what became of it", kind: "percent", value: (op) => (total(op.calls) ? 1 - op.calls[2] / total(op.calls) : 0), cell: (op) => outcomeStrip(op.calls) },
-  { key: "reason", title: "why on the host", value: (op) => op.reasons.join("; "), cell: (op) => element("span", op.reasons.slice(0, 2).join("; ") + (op.reasons.length > 2 ? " …" : ""), "clamped") },
+  { key: "strip", title: "outcome", kind: "percent", value: (op) => (total(op.calls) ? 1 - op.calls[2] / total(op.calls) : 0), cell: (op) => outcomeStrip(op.calls) },
+  { key: "reason", title: "reason", value: (op) => op.reasons.join("; "), cell: (op) => element("span", op.reasons.slice(0, 2).join("; ") + (op.reasons.length > 2 ? " …" : ""), "clamped") },
 ];
 const all = listOf(columns, choice, "operations", (op) => { location.href = data.top + op.page; });
 const filters = filterBar(choice, "filter by name or reason", { outcome: ["outcome", [["host", "some on the host"], ["device", "none on the host"]]] }, draw);

@@ -1,4 +1,4 @@
-/* Charts of many rows: time against time, how near results are, what is left to the host. */
+/* Charts of many rows: times, PCC, host operations. */
 const power = (value) => (value >= 1 ? count(value) + " s" : seconds(value).replace(/\.0+ /, " "));
 
 /* Whole powers of ten that enclose the values. */
@@ -8,7 +8,7 @@ function decades(values) {
   return [first, last];
 }
 
-/* Compiled against original run time, both logarithmic: what lies below the line is faster than torch. */
+/* Compiled against original run time, both logarithmic; rows below the line are faster than torch. */
 function timesPlot(rows, label) {
   const WIDTH = 460, HEIGHT = 280, left = 76, right = WIDTH - 14, base = HEIGHT - 38, top = 10;
   const picture = chart(WIDTH, HEIGHT, label), timed = rows.filter((row) => row.original && row.compiled);
@@ -29,7 +29,7 @@ function timesPlot(rows, label) {
     const name = row.model + (row.mode === "train" ? " (train)" : "");
     const dot = svg("circle", { cx: x(row.original), cy: y(row.compiled), r: 3.5, class: "dot " + row.status });
     const link = svg("a", { href: page(row.page, row.mode), "aria-label": name }, dot);
-    picture.append(tells(link, () => [["b", name], ["span", `torch ${seconds(row.original)}, compiled ${seconds(row.compiled)}`], ["div", ratioText(row)]]));
+    picture.append(withTip(link, () => [["b", name], ["span", `torch ${seconds(row.original)}, compiled ${seconds(row.compiled)}`], ["div", ratioText(row)]]));
   }
   return picture;
 }
@@ -41,7 +41,7 @@ function ratioText(row) {
 
 const PCC_STEPS = [[-Infinity, "< 0.9"], [0.9, "0.9"], [0.99, "0.99"], [0.999, "0.999"], [0.9999, "0.9999"], [0.99999, "0.99999"]];
 
-/* How many rows have at least which PCC: a bar a nine. */
+/* Number of rows by PCC, one bar per nine. */
 function pccPlot(rows, label) {
   const WIDTH = 460, HEIGHT = 280, left = 46, right = WIDTH - 10, base = HEIGHT - 38, top = 18;
   const picture = chart(WIDTH, HEIGHT, label), measured = rows.filter((row) => row.pcc !== null && row.status !== "fails");
@@ -53,15 +53,15 @@ function pccPlot(rows, label) {
     const [from, title] = PCC_STEPS[k], tall = bin.length ? Math.max(1.5, base - y(bin.length)) : 0;
     const bar = svg("rect", { x: left + k * each + 4, y: base - tall, width: each - 8, height: tall, class: "column " + (from < 0.9 ? "wrong" : from < 0.99 ? "bad" : "near") });
     const names = bin.slice(0, 6).map((row) => row.model).join(", ") + (bin.length > 6 ? " …" : "");
-    picture.append(tells(bar, () => [["b", k ? "PCC from " + title : "PCC below 0.9"], ["span", bin.length + " rows"], ["div", names]]),
+    picture.append(withTip(bar, () => [["b", k ? "PCC from " + title : "PCC below 0.9"], ["span", bin.length + " rows"], ["div", names]]),
       svg("text", { x: left + (k + 0.5) * each, y: base + 16, "text-anchor": "middle" }, k ? "≥ " + title : title));
     if (bin.length) picture.append(svg("text", { x: left + (k + 0.5) * each, y: base - tall - 4, "text-anchor": "middle" }, count(bin.length)));
   });
-  picture.append(svg("text", { x: (left + right) / 2, y: HEIGHT - 3, "text-anchor": "middle" }, "PCC with torch, up to the next"));
+  picture.append(svg("text", { x: (left + right) / 2, y: HEIGHT - 3, "text-anchor": "middle" }, "PCC with torch"));
   return picture;
 }
 
-/* Operations that are left to the host, the most frequent first; each bar leads to the operation. */
+/* Operations left to the host, most frequent first; each bar links to its operation. */
 function hostPlot(rows, label) {
   const SHOWN = 11, WIDTH = 460, HEIGHT = 280, left = 210, right = WIDTH - 48, top = 4, sums = new Map();
   for (const row of rows) for (const [op, many] of row.host) {
@@ -73,25 +73,25 @@ function hostPlot(rows, label) {
   if (!sums.size) return null;
   const sorted = [...sums.values()].sort((a, b) => b.many - a.many || a.op.localeCompare(b.op)), shown = sorted.slice(0, SHOWN);
   const rest = sorted.slice(SHOWN).reduce((sum, { many }) => sum + many, 0), many = Math.min(sorted.length, SHOWN), picture = chart(WIDTH, HEIGHT, label);
-  /* As high as its neighbours, however few bars there are. */
+  /* The same height as the other charts, for any number of bars. */
   const each = (HEIGHT - top - (rest ? 24 : 4)) / many, thick = Math.min(each - 6, 40);
   shown.forEach(({ op, many: times, models }, k) => {
     const middle = top + (k + 0.5) * each, text = op.length > 32 ? op.slice(0, 31) + "…" : op, wide = Math.max(1.5, times / sorted[0].many * (right - left));
     const line = svg("a", { href: Object.hasOwn(data.pages, op) ? data.top + data.pages[op] : "#", "aria-label": op },
       svg("text", { x: left - 6, y: middle + 4, "text-anchor": "end" }, text),
       svg("rect", { x: left, y: middle - thick / 2, width: wide, height: thick, class: "column bad" }));
-    picture.append(tells(line, () => [["b", op], ["span", count(times) + " times"], ["div", "in " + [...models].slice(0, 6).join(", ") + (models.size > 6 ? " …" : "")]]),
+    picture.append(withTip(line, () => [["b", op], ["span", count(times) + " times"], ["div", "in " + [...models].slice(0, 6).join(", ") + (models.size > 6 ? " …" : "")]]),
       svg("text", { x: left + wide + 5, y: middle + 4 }, count(times)));
   });
   if (rest) picture.append(svg("text", { x: left - 6, y: HEIGHT - 6, "text-anchor": "end" }, `and ${sorted.length - SHOWN} more, ${count(rest)} times`));
   return picture;
 }
 
-/* A chart under its title, or the sentence that says why there is none. */
+/* A chart under its title, or a sentence that says why there is none. */
 function figure(title, picture, nothing, ...captions) {
-  const made = element("figure"), caption = element("figcaption");
+  const result = element("figure"), caption = element("figcaption");
   caption.append(...captions);
-  made.append(picture || element("p", nothing, "quiet"));
-  if (picture && captions.length) made.append(caption);
-  return block(title, made);
+  result.append(picture || element("p", nothing, "quiet"));
+  if (picture && captions.length) result.append(caption);
+  return block(title, result);
 }

@@ -3,7 +3,7 @@ const choice = chosen({ find: "" }), { state } = choice, box = byId("anywhere");
 const SHOWN = 200;
 const texts = new Map([...data.models, ...data.ops].map((item) => [item, item.join(" ").toLowerCase()]));
 
-/* Names that begin with what is sought come first, then those that contain it, then the rest. */
+/* Names that begin with the query come first, then those that contain it, then the rest. */
 function found(items) {
   const wanted = state.find.trim().toLowerCase();
   const rank = ([name]) => (name.toLowerCase().startsWith(wanted) ? 0 : name.toLowerCase().includes(wanted) ? 1 : 2);
@@ -11,15 +11,15 @@ function found(items) {
 }
 
 function listing(title, items) {
-  const made = element("ul", undefined, "found");
+  const result = element("ul", undefined, "found");
   for (const [name, path, about] of items.slice(0, SHOWN)) {
     const line = element("li");
     line.append(anchor(name, data.top + path, "name"), element("span", about, "quiet"));
-    made.append(line);
+    result.append(line);
   }
-  if (!items.length) made.append(element("li", "No match.", "quiet"));
+  if (!items.length) result.append(element("li", "No match.", "quiet"));
   const rest = items.length > SHOWN ? [element("p", "… and " + count(items.length - SHOWN) + " more", "quiet")] : [];
-  return block(title + " (" + count(items.length) + ")", made, ...rest);
+  return block(title + " (" + count(items.length) + ")", result, ...rest);
 }
 
 function draw() {

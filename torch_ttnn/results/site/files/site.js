@@ -1,4 +1,4 @@
-/* What all pages of results have in common: cells, what is chosen (kept in the address), filters, the search box. */
+/* Shared by all pages of results: cells, choices (stored in the address), filters, the search box. */
 const STATUSES = { device: "all on device", host: "with host ops", fails: "fails" };
 const OUTCOMES = { converted: "converted", removed: "removed", host: "on the host" };
 const MODES = { eval: "inference", train: "training" };
@@ -12,12 +12,12 @@ function seconds(value) {
   return (number >= 100 ? Math.round(number).toLocaleString("en-US") : number.toPrecision(3)) + " " + unit;
 }
 
-/* Rounded down, so that 0.99 is one. */
+/* Rounded down, so that 0.99 is at least 0.99. */
 const pccText = (value) => (value === null || value === undefined ? NONE : (Math.floor(value * 1e5 + 1e-9) / 1e5).toFixed(5));
 const small = (value) => (value === null ? NONE : String(+value.toPrecision(3)));
 const memory = (value) => (value ? bytes(value) : NONE);
 const bracketed = ([all, some]) => count(all) + (all ? " (" + count(some) + ")" : "");
-/* A value to sort by; what is not known comes last among the largest first. */
+/* A value to sort by; in descending order, unknown values come last. */
 const known = (value) => (value === null || value === undefined ? -1 : value);
 
 function pill(kind, text) {
@@ -25,9 +25,9 @@ function pill(kind, text) {
 }
 
 const statusCell = (row) => {
-  const made = pill(row.status, STATUSES[row.status]);
-  if (row.reason) made.title = row.reason;
-  return made;
+  const result = pill(row.status, STATUSES[row.status]);
+  if (row.reason) result.title = row.reason;
+  return result;
 };
 const outcomeCell = (outcome) => pill(Object.hasOwn(OUTCOMES, outcome) ? outcome : "", Object.hasOwn(OUTCOMES, outcome) ? OUTCOMES[outcome] : outcome);
 
@@ -35,33 +35,33 @@ function pccCell(value) {
   return element("span", pccText(value), value !== null && value < 0.99 ? "bad" : "");
 }
 
-/* Calls that were converted, removed, left to the host, as a strip in proportion. */
+/* Converted, removed and host calls as a proportional strip. */
 function outcomeStrip(calls) {
-  const made = element("span", undefined, "strip"), names = Object.keys(OUTCOMES);
-  made.title = names.map((name, k) => OUTCOMES[name] + ": " + count(calls[k])).join("\n");
+  const result = element("span", undefined, "strip"), names = Object.keys(OUTCOMES);
+  result.title = names.map((name, k) => OUTCOMES[name] + ": " + count(calls[k])).join("\n");
   calls.forEach((many, k) => {
     if (!many) return;
     const part = element("i", undefined, names[k]);
     part.style.flexGrow = many;
-    made.append(part);
+    result.append(part);
   });
-  return made;
+  return result;
 }
 
-/* Colours and what they stand for. names: { class: title } */
+/* Colours and their meanings. names: { class: title } */
 function legend(names) {
-  const made = element("p", undefined, "quiet legend");
-  for (const [name, title] of Object.entries(names)) made.append(element("i", undefined, name), title + " ");
-  return made;
+  const result = element("p", undefined, "quiet legend");
+  for (const [name, title] of Object.entries(names)) result.append(element("i", undefined, name), title + " ");
+  return result;
 }
 
 const total = (calls) => calls.reduce((sum, many) => sum + many, 0);
 const page = (path, mode) => data.top + path + (mode === "train" ? "#mode=train" : "");
 
 function modelLink(model, path, mode) {
-  const made = anchor(model, page(path, mode), "name");
-  if (mode === "train") made.append(" (train)");
-  return made;
+  const result = anchor(model, page(path, mode), "name");
+  if (mode === "train") result.append(" (train)");
+  return result;
 }
 
 /* A link to the page of an operation; `data.pages` knows them. */
@@ -73,9 +73,9 @@ function facts(title, pairs) {
   const list = element("dl");
   for (const [name, value] of pairs) {
     if (value === undefined || value === "" || value === null) continue;
-    const told = element("dd");
-    told.append(value);
-    list.append(element("dt", name), told);
+    const description = element("dd");
+    description.append(value);
+    list.append(element("dt", name), description);
   }
   return block(title, list);
 }
@@ -83,7 +83,7 @@ function facts(title, pairs) {
 /* A column of rows that are arrays. */
 const column = (title, k, kind, cell) => ({ title, kind, value: (row) => row[k] ?? "", cell: cell && ((row) => cell(row[k])) });
 
-/* Columns of tasks: name, metric, items, torch's score and the device's, from place k on. */
+/* Columns of tasks: name, metric, items, scores of torch and of the device, from index k. */
 function taskColumns(k) {
   const score = (value) => (value === null ? NONE : value.toFixed(2));
   const gain = (row) => (row[k + 3] === null || row[k + 4] === null ? -Infinity : row[k + 4] - row[k + 3]);
@@ -91,17 +91,17 @@ function taskColumns(k) {
     { title: "difference", kind: "number", value: gain, cell: (row) => (gain(row) === -Infinity ? NONE : (gain(row) < 0 ? "−" : "+") + Math.abs(gain(row)).toFixed(2)) }];
 }
 
-/* A sortable table in a block of its own; nothing without rows. */
+/* A sortable table in a block; empty without rows. */
 function tableBlock(title, columns, rows, settings = {}) {
   if (!rows.length) return "";
-  const made = sortable(columns, { label: title, ...settings });
-  made.show(rows);
-  return block(title + " (" + count(rows.length) + ")", made.node);
+  const result = sortable(columns, { label: title, ...settings });
+  result.show(rows);
+  return block(title + " (" + count(rows.length) + ")", result.node);
 }
 
-/* -- what is chosen ----------------------------------------------------------------------------------------------- */
+/* -- choices ------------------------------------------------------------------------------------------------------ */
 
-/* Choices of a page; they are kept in the address, so that a view can be linked. */
+/* Choices of a page, stored in the address, so that views can be linked. */
 function chosen(defaults) {
   const read = () => Object.fromEntries([...new URLSearchParams(location.hash.slice(1))].filter(([name]) => Object.hasOwn(defaults, name)));
   const state = { ...defaults, ...read() };
@@ -121,7 +121,7 @@ function chosen(defaults) {
 /* A bar of filters above a table. selects: { key: [label, [[value, title], …]] } */
 function filterBar(choice, placeholder, selects, changed) {
   const bar = element("div", undefined, "bar filters"), find = element("input"), status = element("span", "", "quiet count");
-  const { state } = choice, made = [];
+  const { state } = choice, result = [];
   find.type = "search";
   find.placeholder = placeholder;
   find.setAttribute("aria-label", placeholder);
@@ -134,10 +134,10 @@ function filterBar(choice, placeholder, selects, changed) {
     select.name = key;
     options(select, [["", label + ": all"], ...pairs], state[key]);
     select.onchange = () => { choice.set({ [key]: select.value }); changed(); };
-    made.push([key, select]);
+    result.push([key, select]);
     if (pairs.length > 1) bar.append(select);
   }
-  const show = () => { find.value = state.find; for (const [key, select] of made) select.value = state[key]; };
+  const show = () => { find.value = state.find; for (const [key, select] of result) select.value = state[key]; };
   show();
   bar.append(status);
   return { bar, status, show, find };
@@ -151,17 +151,17 @@ function matches(text, wanted) {
   return wanted.toLowerCase().split(/\s+/).filter(Boolean).every((word) => text.includes(word));
 }
 
-/* The large table of a page. Columns have keys, by which the address says how it is sorted. */
+/* The large table of a page. The address has the key of the column to sort by. */
 function listOf(columns, choice, label, open) {
   const key = choice.state.sort.replace(/^-/, "");
-  const made = sortable(columns, {
+  const result = sortable(columns, {
     open, label, limit: 100,
     sorted: columns.findIndex((column) => column.key === key),
     down: choice.state.sort.startsWith("-"),
     sort: (column, down) => choice.set({ sort: (down ? "-" : "") + columns[column].key }),
   });
-  made.node.classList.add("whole");
-  return made;
+  result.node.classList.add("whole");
+  return result;
 }
 
 function exportButton(name, table) {

@@ -1,1 +1,1 @@
-"""The files that pages of traces are made of; see `torch_ttnn.tracer.reports.page`."""
+"""The files of the pages of traces; see `torch_ttnn.tracer.reports.page`."""

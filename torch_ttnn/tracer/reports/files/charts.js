@@ -1,8 +1,8 @@
-/* Charts as inline SVG: how sizes are spread, what operations weigh, how many models the first k of them cover. */
+/* Charts as inline SVG: distribution of sizes, shares of operations, models that the first k operations cover. */
 const binText = (exponent) => (exponent < 0 ? "no elements"
   : exponent === 0 ? "1 element" : count(2 ** exponent) + " to " + count(2 ** (exponent + 1) - 1) + " elements");
 
-/* Calls by numbers of elements: one bar a power of two, on a logarithmic axis; several runs stand side by side. */
+/* Calls by number of elements: one bar per power of two on a logarithmic axis; several runs side by side. */
 function histogram(sizes, titles, label) {
   const WIDTH = 560, HEIGHT = 210, left = 58, right = WIDTH - 10, base = HEIGHT - 34, top = 12;
   const picture = chart(WIDTH, HEIGHT, label), bins = sizes.bins;
@@ -27,13 +27,13 @@ function histogram(sizes, titles, label) {
     calls.forEach((many, run) => {
       const tall = many ? Math.max(1.5, base - y(many)) : 0;
       const bar = svg("rect", { x: x(exponent) + 1 + run * thick, y: base - tall, width: Math.max(1, thick), height: tall, class: "column run" + run });
-      picture.append(tells(bar, () => [["b", binText(exponent)], ["span", count(many) + " calls"], ["div", titles[run]]]));
+      picture.append(withTip(bar, () => [["b", binText(exponent)], ["span", count(many) + " calls"], ["div", titles[run]]]));
     });
   }
   return picture;
 }
 
-/* Shares of a whole, the largest first, with the sum so far; rows: { name, value, href }. */
+/* Shares of a whole, largest first, with the cumulative sum; rows: { name, value, href }. */
 function pareto(rows, unit, label) {
   const SHOWN = 20, WIDTH = 600, EACH = 20, left = 220, right = WIDTH - 52, top = 22;
   const total = rows.reduce((sum, { value }) => sum + value, 0);
@@ -51,11 +51,11 @@ function pareto(rows, unit, label) {
     const at = top + k * EACH, share = value / total, text = name.length > 32 ? name.slice(0, 31) + "…" : name;
     const title = svg("text", { x: left - 6, y: at + 14, "text-anchor": "end" }, text);
     sum += value;
-    if (k < SHOWN) points.push([x(sum / total), at + EACH / 2]); /* what is left makes it whole, which says nothing */
+    if (k < SHOWN) points.push([x(sum / total), at + EACH / 2]); /* the rest always completes 100% */
     const bar = svg("rect", { x: left, y: at + 3, width: Math.max(1, x(share) - left), height: EACH - 6, class: "column run0" });
-    const together = percent(sum / total) + " with all above";
+    const together = percent(sum / total) + " including all above";
     const line = svg(href ? "a" : "g", href ? { href, "aria-label": `${name}: ${percent(share)}` } : {}, title, bar);
-    picture.append(tells(line, () => [["b", name], ["span", count(value) + " " + unit + ", " + percent(share)], ["div", together]]));
+    picture.append(withTip(line, () => [["b", name], ["span", count(value) + " " + unit + ", " + percent(share)], ["div", together]]));
   });
   picture.append(svg("polyline", { points: points.map((point) => point.join(",")).join(" "), class: "sum" }));
   points.forEach(([cx, cy], k) => {
@@ -68,7 +68,7 @@ function pareto(rows, unit, label) {
   return picture;
 }
 
-/* Models that are wholly covered by the first k operations; steps: { name, covered } in the order of k. */
+/* Models that the first k operations cover completely; steps: { name, covered } in the order of k. */
 function coverage(steps, models, today, label, room) {
   const WIDTH = Math.min(Math.max(room, 420), 1000), HEIGHT = 300, left = 50, right = WIDTH - 16, base = HEIGHT - 36, top = 14;
   const picture = chart(WIDTH, HEIGHT, label);
@@ -88,7 +88,7 @@ function coverage(steps, models, today, label, room) {
   }
   const cursor = svg("line", { y1: top, y2: base, x1: left, x2: left, class: "cursor" });
   const whole = svg("rect", { x: left, y: top, width: right - left, height: base - top, fill: "transparent" });
-  picture.append(cursor, tells(whole, (event) => {
+  picture.append(cursor, withTip(whole, (event) => {
     const box = whole.getBoundingClientRect(), share = (event.clientX - box.left) / box.width;
     const k = Math.min(steps.length - 1, Math.max(0, Math.ceil(share * steps.length) - 1));
     cursor.setAttribute("x1", x(k + 1));

@@ -1,5 +1,5 @@
-/* The page of two runs: what is new, gone or different; what is lowered less than before comes first. */
-const CHANGES = { "": "all that changed", regressed: "lowered less", improved: "lowered more", added: "added", gone: "gone", changed: "changed otherwise", same: "the same", all: "changed or not" };
+/* The page of two runs: added, removed and changed items; those with fewer lowered calls first. */
+const CHANGES = { "": "all changes", regressed: "lowered less", improved: "lowered more", added: "added", gone: "gone", changed: "other changes", same: "unchanged", all: "all" };
 
 const NOTHING = "No change matches; unchanged items can be shown as well.";
 
@@ -25,15 +25,15 @@ function columns(first, of, middle) {
   }));
   return [
     first,
-    { key: "change", title: "what became of it", help: "what is lowered less than before comes first", kind: "short", value: rank, plain: (item) => of(item).change[0], cell: (item) => changeCell(of(item).change) },
+    { key: "change", title: "change", help: "items with fewer lowered calls come first", kind: "short", value: rank, plain: (item) => of(item).change[0], cell: (item) => changeCell(of(item).change) },
     ...lowered, ...middle, ...three("flops", "FLOPs", (item) => of(item).flops),
   ];
 }
 
 const usedBy = (op) => RUNS.map((run) => op.models.filter((row) => row[run + 1]).length);
 
-/* The gravest first: by what happened, then by how many calls are concerned. */
-function graveFirst(items, of, calls) {
+/* Most severe first: by kind of change, then by number of calls. */
+function severeFirst(items, of, calls) {
   const weight = (item) => Math.max(...calls(item), Math.abs(calls(item)[1] - calls(item)[0]));
   return [...items].sort((a, b) => KINDS.indexOf(of(a).change[0]) - KINDS.indexOf(of(b).change[0]) || weight(b) - weight(a));
 }
@@ -45,7 +45,7 @@ views.ops = {
     const name = { key: "name", title: "operation", kind: "short", value: (op) => op.name, cell: (op) => link(op.name, { op: op.name }, "name") };
     const middle = [...three("calls", "calls", (op) => op.calls), ...three("models", "models", usedBy).slice(0, 2)];
     main.append(tally(ops(), of), legend());
-    return listOf(main, columns(name, of, middle), graveFirst(shown, of, (op) => op.calls), ops().length,
+    return listOf(main, columns(name, of, middle), severeFirst(shown, of, (op) => op.calls), ops().length,
       { open: (op) => goTo({ op: op.name }), label: "operations", sort: "change", nothing: NOTHING });
   },
 };
@@ -56,9 +56,9 @@ views.models = {
     const all = modelsOf(state.phase), of = (model) => model[state.phase];
     const shown = withStatus(searched(changed(all, of), SCOPES.models), of);
     const name = { key: "name", title: "model", value: (model) => model.name, cell: (model) => link(model.name, { view: "models", model: model.name }) };
-    const middle = [...three("calls", "calls", (model) => of(model).ops), ...three("distinct", "different operations", (model) => of(model).distinct).slice(0, 2)];
+    const middle = [...three("calls", "calls", (model) => of(model).ops), ...three("distinct", "distinct operations", (model) => of(model).distinct).slice(0, 2)];
     main.append(tally(all, of), legend());
-    return listOf(main, columns(name, of, middle), graveFirst(shown, of, (model) => of(model).ops), all.length,
+    return listOf(main, columns(name, of, middle), severeFirst(shown, of, (model) => of(model).ops), all.length,
       { open: (model) => goTo({ view: "models", model: model.name }), label: "models", sort: "change", nothing: NOTHING });
   },
 };

@@ -1,4 +1,4 @@
-/* One operation, and one model: everything that is known of it, in one run or in two side by side. */
+/* Details of one operation or one model, in one run or in two side by side. */
 const RUNS = data.titles.map((_, run) => run);
 const ONE = RUNS.length === 1;
 const pair = (values, text = count) => (ONE || values[0] === values[1] ? text(values[0]) : values.map(text).join(" → "));
@@ -25,9 +25,9 @@ function callColumns(totals, calls) {
 function frequencies(title, { rows, more }, totals, first = [{ title: "value", value: (row) => row[0] }]) {
   const table = sortable([...first, ...callColumns(totals, (row) => row.slice(1))], { label: title });
   table.show(rows);
-  const made = block(title, table.node);
-  if (more) made.append(element("p", `… and ${count(more[0])} more, with ${pair(more.slice(1))} calls`, "quiet"));
-  return made;
+  const result = block(title, table.node);
+  if (more) result.append(element("p", `… and ${count(more[0])} more, with ${pair(more.slice(1))} calls`, "quiet"));
+  return result;
 }
 
 function sizesBlock(title, sizes) {
@@ -45,10 +45,10 @@ function argumentBlocks(op) {
   const isTensor = ({ rows, more }) => !more && rows.length === 1 && rows[0][0] === "not_jsonable";
   const tensors = op.arguments.filter(([, values]) => isTensor(values)).map(([name]) => name);
   const shown = op.arguments.filter(([, values]) => !isTensor(values));
-  const made = element("div", undefined, "grid arguments");
-  made.append(...shown.map(([name, values]) => frequencies(name, values, op.calls)));
-  const line = element("p", tensors.length ? "Tensors, and other values that JSON can't hold (not_jsonable): " + tensors.join(", ") : "", "quiet");
-  return [made, line];
+  const result = element("div", undefined, "grid arguments");
+  result.append(...shown.map(([name, values]) => frequencies(name, values, op.calls)));
+  const line = element("p", tensors.length ? "Tensors, and other values that JSON cannot represent (not_jsonable): " + tensors.join(", ") : "", "quiet");
+  return [result, line];
 }
 
 function drawOp(main) {
@@ -61,8 +61,8 @@ function drawOp(main) {
   const cards = element("div", undefined, "cards"), charts = element("div", undefined, "grid wide"), tables = element("div", undefined, "grid wide");
   const used = RUNS.map((run) => op.models.filter((row) => row[run + 1]).length);
   cards.append(card(pair(op.calls), "calls"), card(pair(used), "models"), card(pair(op.flops), "FLOPs"),
-    card(pair(op.in, bytes), "bytes in"), card(pair(op.out, bytes), "bytes out"), card(pair(RUNS.map((run) => intensity(op, run)), ratio), "FLOPs a byte"));
-  if (op.change) cards.prepend(card(op.change[0], op.change.slice(1).join(", ") || "in all it does"));
+    card(pair(op.in, bytes), "bytes in"), card(pair(op.out, bytes), "bytes out"), card(pair(RUNS.map((run) => intensity(op, run)), ratio), "FLOPs per byte"));
+  if (op.change) cards.prepend(card(op.change[0], op.change.slice(1).join(", ") || "overall"));
   charts.append(sizesBlock("Elements of all inputs", op.inputs), sizesBlock("Elements of all outputs", op.outputs));
   const models = sortable([
     { title: "model", value: ([model]) => data.models[model].name, cell: ([model]) => link(data.models[model].name, { view: "models", model: data.models[model].name }) },
@@ -91,21 +91,21 @@ function drawModel(main) {
   }
   heading(main, model.name);
   const cards = element("div", undefined, "cards");
-  cards.append(card(pair(facts.graphs), "graphs"), card(pair(facts.ops), "calls"), card(pair(facts.distinct), "different operations"),
+  cards.append(card(pair(facts.graphs), "graphs"), card(pair(facts.ops), "calls"), card(pair(facts.distinct), "distinct operations"),
     card(pair(facts.flops), "FLOPs"), card(pair(facts.in, bytes), "bytes in"), card(pair(facts.out, bytes), "bytes out"));
   if (RUNS.some((run) => loweredShare(facts, run) >= 0)) {
     cards.append(card(pair(RUNS.map((run) => loweredShare(facts, run)), (share) => (share < 0 ? "?" : percent(share))), "of calls lowered"));
   }
-  if (facts.change) cards.prepend(card(facts.change[0], facts.change.slice(1).join(", ") || "in all it does"));
+  if (facts.change) cards.prepend(card(facts.change[0], facts.change.slice(1).join(", ") || "overall"));
   const found = opsOf(model);
-  const made = sortable([
+  const result = sortable([
     { title: "operation", kind: "short", value: ({ op }) => op.name, cell: ({ op }) => link(op.name, { op: op.name }, "name") },
     ...callColumns(facts.ops, ({ calls }) => calls),
     { title: "models that use it", kind: "count", value: ({ op }) => op.models.length },
     { title: "lowering in all models", kind: "short", value: ({ op }) => loweredShare(op, RUNS.length - 1), cell: ({ op }) => loweringCell(op, RUNS.length - 1) },
   ], { label: "operations", open: ({ op }) => goTo({ op: op.name }) });
-  made.node.classList.add("whole");
-  made.show(found);
-  main.append(cards, legend(), made.node);
-  return made;
+  result.node.classList.add("whole");
+  result.show(found);
+  main.append(cards, legend(), result.node);
+  return result;
 }

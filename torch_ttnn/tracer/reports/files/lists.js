@@ -1,35 +1,35 @@
-/* What the tables of operations and models are made of: cells, searching, filtering, the list itself. */
+/* Parts of the tables of operations and models: cells, searching, filtering, the list itself. */
 const SCOPES = {
   ops: { name: "operations", model: "models", argument: "arguments", reason: "reasons", all: "everything" },
   models: { name: "models", op: "operations", all: "everything" },
 };
-const PLACES = { device: "on the device", decomposed: "decomposed first", partly: "decomposed, partly on the host", host: "on the host", unknown: "not known" };
+const PLACES = { device: "on the device", decomposed: "decomposed first", partly: "decomposed, partly on the host", host: "on the host", unknown: "unknown" };
 const STATUSES = {
-  "": "any lowering", lowered: "wholly lowered", device: "all on the device", decomposed: "some decomposed",
-  left: "some left to the host", unknown: "some not known",
+  "": "any lowering", lowered: "all lowered", device: "all on the device", decomposed: "some decomposed",
+  left: "some left to the host", unknown: "some unknown",
 };
 
 /* -- lowering ----------------------------------------------------------------------------------------------------- */
 
-/* Calls of an operation or a model by their places, and how many leave nothing to the host (lowered), or something (left). */
+/* Calls of an operation or a model by place; `lowered` leave nothing to the host, `left` leave something. */
 function statuses(item, run = 0) {
-  const made = { device: 0, decomposed: 0, partly: 0, host: 0, unknown: 0 };
-  for (const [place, ...calls] of item.statuses) made[Object.hasOwn(PLACES, place) ? place : "unknown"] += calls[run];
-  made.lowered = made.device + made.decomposed;
-  made.left = made.partly + made.host;
-  made.all = made.lowered + made.left + made.unknown;
-  return made;
+  const result = { device: 0, decomposed: 0, partly: 0, host: 0, unknown: 0 };
+  for (const [place, ...calls] of item.statuses) result[Object.hasOwn(PLACES, place) ? place : "unknown"] += calls[run];
+  result.lowered = result.device + result.decomposed;
+  result.left = result.partly + result.host;
+  result.all = result.lowered + result.left + result.unknown;
+  return result;
 }
 
-/* The share of calls that leave nothing to the host, of those of which it is known; −1 if of none. */
+/* The share of lowered calls among those with a known place; −1 if there are none. */
 function loweredShare(item, run = 0) {
   const { lowered, left } = statuses(item, run);
   return lowered + left ? lowered / (lowered + left) : -1;
 }
 
 function loweringCell(item, run = 0) {
-  const found = statuses(item, run), made = element("span", undefined, "lowering"), share = loweredShare(item, run);
-  if (!found.all) return made;
+  const found = statuses(item, run), result = element("span", undefined, "lowering"), share = loweredShare(item, run);
+  if (!found.all) return result;
   const strip = element("span", undefined, "strip");
   for (const name of Object.keys(PLACES)) {
     if (!found[name]) continue;
@@ -38,18 +38,18 @@ function loweringCell(item, run = 0) {
     strip.append(part);
   }
   const reasons = (item.lowering?.rows || []).filter(([[, reason], ...calls]) => reason && calls[run]).slice(0, 5);
-  made.title = [...Object.keys(PLACES).filter((name) => found[name]).map((name) => `${PLACES[name]}: ${count(found[name])} calls`),
+  result.title = [...Object.keys(PLACES).filter((name) => found[name]).map((name) => `${PLACES[name]}: ${count(found[name])} calls`),
     ...reasons.map(([[, reason], ...calls]) => `${count(calls[run])} × ${reason}`)].join("\n");
-  made.append(strip, element("span", share < 0 ? "?" : percent(share)));
-  return made;
+  result.append(strip, element("span", share < 0 ? "?" : percent(share)));
+  return result;
 }
 
 function legend() {
-  const made = element("p", undefined, "quiet legend");
+  const result = element("p", undefined, "quiet legend");
   for (const [name, title] of Object.entries(PLACES)) {
-    made.append(element("i", undefined, name), title + " ");
+    result.append(element("i", undefined, name), title + " ");
   }
-  return made;
+  return result;
 }
 
 /* -- searching and filtering -------------------------------------------------------------------------------------- */
@@ -61,13 +61,13 @@ const TEXTS = {
   reason: (op) => op.lowering.rows.map(([[, reason]]) => reason).join("\n"),
   op: (model) => opsOf(model).map(({ op }) => op.name).join("\n"),
 };
-const remembered = new Map();
+const cached = new Map();
 
-/* The text that is searched, made once an item. */
+/* The searched text, computed once per item. */
 function textOf(item, scope) {
   const key = state.phase + scope;
-  if (!remembered.has(key)) remembered.set(key, new Map());
-  const texts = remembered.get(key);
+  if (!cached.has(key)) cached.set(key, new Map());
+  const texts = cached.get(key);
   if (!texts.has(item)) texts.set(item, TEXTS[scope](item).toLowerCase());
   return texts.get(item);
 }
@@ -80,7 +80,7 @@ function searched(items, scopes) {
   return items.filter((item) => within.some((scope) => textOf(item, scope).includes(wanted)));
 }
 
-/* of: item → what has the statuses; the last run counts. */
+/* of: item → the object with the statuses; the last run counts. */
 function withStatus(items, of) {
   const run = data.titles.length - 1;
   const tests = { lowered: (found) => found.lowered === found.all, device: (found) => found.device === found.all };
@@ -89,7 +89,7 @@ function withStatus(items, of) {
   return items.filter((item) => { const found = statuses(of(item), run); return found.all && test(found); });
 }
 
-/* Operations by model, with its calls of them, the most frequent first; worked out once a phase. */
+/* Operations by model with their calls, most frequent first; computed once per phase. */
 const usedByModel = new Map();
 
 function opsOf(model) {
@@ -104,19 +104,19 @@ function opsOf(model) {
 
 /* -- lists -------------------------------------------------------------------------------------------------------- */
 
-/* The large table of a view. Columns have keys; the address says by which they are sorted. */
+/* The large table of a view. The address has the key of the column to sort by. */
 function listOf(main, columns, items, all, { open, label, sort, nothing = "Nothing matches." }) {
   const by = state.sort || sort, key = by.replace(/^-/, "");
-  const made = sortable(columns, {
+  const result = sortable(columns, {
     open, label, limit: 100,
     sorted: columns.findIndex((column) => column.key === key),
     down: by.startsWith("-"),
     sort: (column, down) => adjust({ sort: (down ? "-" : "") + columns[column].key }, true),
   });
-  made.node.classList.add("whole");
-  made.show(items);
+  result.node.classList.add("whole");
+  result.show(items);
   byId("count").textContent = items.length === all ? all + " " + label : items.length + " of " + all + " " + label;
-  main.append(made.node);
-  if (!items.length) main.append(element("p", all ? nothing : "There is nothing in this phase.", "quiet"));
-  return made;
+  main.append(result.node);
+  if (!items.length) main.append(element("p", all ? nothing : "This phase has no operations.", "quiet"));
+  return result;
 }

@@ -1,4 +1,4 @@
-/* The page of one run: its operations, its models, and charts of what weighs most. */
+/* The page of one run: its operations, its models, and charts of the largest shares. */
 const sum = (items, value) => items.reduce((total, item) => total + value(item), 0) || 1;
 
 function opColumns() {
@@ -14,8 +14,8 @@ function opColumns() {
     shareOf("offlops", "of FLOPs", "share of all FLOPs", (op) => op.flops[0] / flops),
     { key: "in", title: "bytes in", kind: "bytes", value: (op) => op.in[0] },
     { key: "out", title: "bytes out", kind: "bytes", value: (op) => op.out[0] },
-    { key: "intensity", title: "FLOPs/byte", kind: "number", help: "arithmetic intensity: FLOPs a byte read or written", value: (op) => intensity(op), cell: (op) => ratio(intensity(op)) },
-    { key: "lowered", title: "lowered", kind: "percent", help: "share of the calls that our compiler does not leave to the host", value: (op) => loweredShare(op), cell: (op) => loweringCell(op) },
+    { key: "intensity", title: "FLOPs/byte", kind: "number", help: "arithmetic intensity: FLOPs per byte read or written", value: (op) => intensity(op), cell: (op) => ratio(intensity(op)) },
+    { key: "lowered", title: "lowered", kind: "percent", help: "share of calls that the compiler does not leave to the host", value: (op) => loweredShare(op), cell: (op) => loweringCell(op) },
   ];
 }
 
@@ -25,7 +25,7 @@ function modelColumns() {
     { key: "name", title: "model", value: (model) => model.name, cell: (model) => link(model.name, { view: "models", model: model.name }) },
     { key: "graphs", title: "graphs", kind: "count", value: of("graphs") },
     { key: "calls", title: "calls", kind: "count", value: of("ops") },
-    { key: "distinct", title: "different operations", kind: "count", value: of("distinct") },
+    { key: "distinct", title: "distinct operations", kind: "count", value: of("distinct") },
     { key: "flops", title: "FLOPs", kind: "count", value: of("flops"), cell: (model) => exact(of("flops")(model)) },
     { key: "in", title: "bytes in", kind: "bytes", value: of("in") },
     { key: "out", title: "bytes out", kind: "bytes", value: of("out") },
@@ -60,7 +60,7 @@ const RANKS = {
   flops: ["FLOPs", (op) => op.flops[0]],
 };
 
-/* Operations in the order of their weight, and after each, the models that need no other. */
+/* Operations by weight, and after each the models that need no others. */
 function coverageSteps(rank) {
   const weight = RANKS[rank][1];
   const order = [...ops()].sort((a, b) => weight(b) - weight(a) || b.calls[0] - a.calls[0]);
@@ -74,7 +74,7 @@ function coverageSteps(rank) {
 
 function coverageBlock() {
   const rank = Object.hasOwn(RANKS, state.rank) ? state.rank : "models", { steps, models } = coverageSteps(rank);
-  const select = element("select"), label = element("label", "the most important first, by ");
+  const select = element("select"), label = element("label", "most important first, by ");
   options(select, Object.entries(RANKS).map(([name, [title]]) => [name, title]), rank);
   select.id = "rank";
   select.onchange = () => adjust({ rank: select.value });
@@ -98,13 +98,13 @@ function coverageBlock() {
 views.charts = {
   title: "Charts",
   draw(main) {
-    if (!ops().length) { main.append(element("p", "There is nothing in this phase.", "quiet")); return null; }
+    if (!ops().length) { main.append(element("p", "This phase has no operations.", "quiet")); return null; }
     const both = element("div", undefined, "grid wide");
     const rows = (value) => ops().map((op) => ({ name: op.name, value: value(op), href: linkTo({ op: op.name }) }));
     both.append(block("Share of calls", pareto(rows((op) => op.calls[0]), "calls", "share of calls by operation")),
       block("Share of FLOPs", pareto(rows((op) => op.flops[0]), "FLOPs", "share of FLOPs by operation")));
-    const [made, table] = coverageBlock();
-    main.append(both, made);
+    const [result, table] = coverageBlock();
+    main.append(both, result);
     return table;
   },
 };

@@ -1,4 +1,4 @@
-/* What the page shows. It is kept in the address, so that a view can be linked and the browser can go back. */
+/* The state of the page. It is stored in the address, so that views can be linked and the browser can go back. */
 const PHASES = Object.entries(data.phases).filter(([, phase]) => phase.ops.length).map(([name]) => name);
 const DEFAULTS = { view: "ops", phase: PHASES[0] || "fw", find: "", in: "name", lowering: "", change: "", sort: "", op: "", model: "", rank: "models" };
 const views = {}; /* name → { title, draw: (main) => … } */
@@ -12,7 +12,7 @@ function read() {
   if (!Object.hasOwn(data.phases, state.phase)) state.phase = DEFAULTS.phase;
 }
 
-/* The address of a view: what differs from the plain page. */
+/* The address of a view: the state that differs from the defaults. */
 function address(wanted) {
   return "#" + new URLSearchParams(Object.entries(wanted).filter(([name, value]) => value !== DEFAULTS[name]));
 }
@@ -21,7 +21,7 @@ const here = () => location.hash || "#";
 const linkTo = (changes) => address({ ...DEFAULTS, phase: state.phase, ...changes });
 const goTo = (changes) => { location.hash = linkTo(changes); };
 
-/* A change of the view that is not worth a step back: typing, sorting. `silently` if what is shown is right already. */
+/* A change without a step in the history: typing, sorting. `silently` if the page already shows it. */
 function adjust(changes, silently) {
   Object.assign(state, changes);
   const wanted = address(state);
@@ -52,7 +52,7 @@ function drawBar() {
   options(byId("change"), Object.entries(view.changes || {}), state.change);
 }
 
-/* Shown and exported is the table that a view gives back. */
+/* The table that a view returns; it is shown and exported. */
 let shownTable = null;
 
 function draw() {
@@ -69,7 +69,7 @@ function draw() {
 function moved(event) {
   const known = here() === written;
   written = null;
-  document.body.dataset.shown = here(); /* the address that is shown, for whoever waits until it is */
+  document.body.dataset.shown = here(); /* lets tests wait for the address */
   if (known) return;
   const before = new URL(event.oldURL).hash || "#", main = byId("main");
   if (!inDetail()) scrolled.set(before, main.querySelector(".table")?.scrollTop);

@@ -1,1 +1,1 @@
-"""Innermost loops whose sums stay in vector registers."""
+"""Innermost loops with sums in vector registers."""

@@ -1,7 +1,7 @@
-"""The innermost loop of a product of one row: sums of neighbouring columns stay in vector registers.
+"""The innermost loop of a one-row product: sums of neighbouring columns stay in vector registers.
 
-The matrix is read as it lies, one line after the other, in values of 16 or 32 bits. Each sum takes its products in the
-order of the lines, one multiply-add each, whatever the number of vectors: results do not depend on how columns are cut.
+The matrix is read in place, line by line, in 16- or 32-bit values. Each sum accumulates its products in the order of
+the lines, one multiply-add each, whatever the number of vectors: results do not depend on how columns are split.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-LANES = 8  # floats of a vector: what most processors have, and others make of two
-VECTORS = 8  # enough sums in flight for multiply-adds to follow each other without waiting
-AHEAD = 8  # lines: measured with matrices that the second-level cache does not hold
+LANES = 8  # floats per vector; processors with smaller vectors use two
+VECTORS = 8  # independent sums, enough to hide the latency of multiply-adds
+AHEAD = 8  # prefetch distance in lines, measured with matrices larger than the L2 cache
 CACHE_LINE = 64  # bytes
 
 _BYTE, _FLOAT, _INT, _LONG = ir.IntType(8), ir.FloatType(), ir.IntType(32), ir.IntType(64)
@@ -22,14 +22,14 @@ _VECTOR, _BITS = ir.VectorType(_FLOAT, LANES), ir.VectorType(_INT, LANES)
 
 
 def _spread(builder: ir.IRBuilder, value: ir.Value, kind: ir.VectorType) -> ir.Value:
-    """A value in all lanes."""
+    """A value broadcast to all lanes."""
     nothing = ir.Constant(kind, ir.Undefined)
     first = builder.insert_element(nothing, value, ir.Constant(_INT, 0))
     return builder.shuffle_vector(first, nothing, ir.Constant(_BITS, [0] * LANES))
 
 
 def _seen(builder: ir.IRBuilder, place: ir.Value, size: int, mask: ir.Value | None) -> ir.Value:
-    """A vector of the matrix as float32; `size` is that of a stored value in bytes."""
+    """A vector of the matrix as float32; `size`: bytes per stored value."""
     stored = ir.VectorType(ir.IntType(8 * size), LANES)
     values = builder.load(builder.bitcast(place, stored.as_pointer()), align=size)
     if size < 4:
@@ -38,7 +38,7 @@ def _seen(builder: ir.IRBuilder, place: ir.Value, size: int, mask: ir.Value | No
 
 
 def _fetch_ahead(builder: ir.IRBuilder, line: ir.Value, stride: ir.Value, width: int) -> None:
-    """Ask for a line that is read a little later."""
+    """Prefetch a later line."""
     function = ir.FunctionType(ir.VoidType(), [_BYTE.as_pointer(), _INT, _INT, _INT])
     fetch = cgutils.get_or_insert_function(builder.module, function, "llvm.prefetch.p0")
     to_read, keep, data = (ir.Constant(_INT, value) for value in (0, 3, 1))
@@ -48,9 +48,9 @@ def _fetch_ahead(builder: ir.IRBuilder, line: ir.Value, stride: ir.Value, width:
 
 
 def _line_tile(size: int, vectors: int, *, masked: bool) -> Any:
-    """An intrinsic: `vectors` x LANES sums of `count` products of x and lines that lie `stride` bytes apart.
+    """An intrinsic: `vectors` × LANES sums of `count` products of x and lines `stride` bytes apart.
 
-    All are given by address. `mask` are the bits that are seen of the matrix, if it is `masked`; `count` is not 0.
+    Operands are addresses. `mask` is applied to the matrix if it is `masked`; `count` is not 0.
     """
 
     def typed(context, count, x, matrix, stride, sums, mask):
@@ -66,22 +66,22 @@ def _line_tile(size: int, vectors: int, *, masked: bool) -> Any:
             builder.branch(body)
             builder.position_at_end(body)
             index = builder.phi(_LONG)
-            held = [builder.phi(_VECTOR) for _ in range(vectors)]
+            phis = [builder.phi(_VECTOR) for _ in range(vectors)]
             value = _spread(builder, builder.load(builder.gep(x, [index])), _VECTOR)
             line = builder.gep(matrix, [builder.mul(index, stride)])
             _fetch_ahead(builder, line, stride, vectors * LANES * size)
             following = builder.add(index, ir.Constant(_LONG, 1))
             index.add_incoming(ir.Constant(_LONG, 0), before)
             index.add_incoming(following, body)
-            made = []
-            for number, sum_before in enumerate(held):
+            results = []
+            for number, sum_before in enumerate(phis):
                 place = builder.gep(line, [ir.Constant(_LONG, number * LANES * size)])
-                made.append(builder.call(multiply_add, [value, _seen(builder, place, size, keep), sum_before]))
+                results.append(builder.call(multiply_add, [value, _seen(builder, place, size, keep), sum_before]))
                 sum_before.add_incoming(ir.Constant(_VECTOR, [0.0] * LANES), before)
-                sum_before.add_incoming(made[-1], body)
+                sum_before.add_incoming(results[-1], body)
             builder.cbranch(builder.icmp_signed("<", following, count), body, after)
             builder.position_at_end(after)
-            for number, each in enumerate(made):
+            for number, each in enumerate(results):
                 place = builder.gep(sums, [ir.Constant(_LONG, number * LANES)])
                 builder.store(each, builder.bitcast(place, _VECTOR.as_pointer()), align=4)
             return target_context.get_dummy_value()

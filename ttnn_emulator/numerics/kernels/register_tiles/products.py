@@ -1,11 +1,11 @@
 """The innermost loops of a float32 matrix product, in vector registers.
 
-A tile of ROWS x COLUMNS sums stays in registers while one column of the left operand and one row of the right are read
-at a time; LLVM makes the machine's own instructions of it. What is read must have been packed: the left operand ROWS
-words after ROWS words, the right one COLUMNS after COLUMNS, both filled up with zeros to a multiple of UNROLLED.
+A tile of ROWS × COLUMNS sums stays in registers while one column of the left operand and one row of the right are read
+at a time; LLVM selects the instructions. Operands must be packed: the left one in groups of ROWS words, the right one
+in groups of COLUMNS words, both padded with zeros to a multiple of UNROLLED groups.
 
-A word is a float32 or, where the processor multiplies such, a pair of bfloat16 that are neighbours in the inner
-dimension: their products are exact and are added to a float32, at twice the speed.
+A word is a float32 or, if the processor supports it, a pair of bfloat16 that are neighbours in the inner dimension:
+their products are exact and accumulated in float32, at twice the speed.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from numba.extending import intrinsic
 
 from ttnn_emulator.numerics.native.instruction_set import FLOATS, MULTIPLIES_PAIRS
 
-# Sums, two vectors and a broadcast value fill the registers: 16 of 8 floats, or 32 of 16.
+# Sums, two vectors and a broadcast value fill the registers: 16 registers of 8 floats, or 32 of 16.
 ROWS = 12 if FLOATS == 16 else 6
 LANES = FLOATS
 VECTORS = 2
 COLUMNS = LANES * VECTORS
 UNROLLED = 4
-AHEAD = 16 * ROWS  # how far in front of the loop the left operand is fetched
+AHEAD = 16 * ROWS  # prefetch distance of the left operand, in words
 
 _FLOAT, _INT, _LONG = ir.FloatType(), ir.IntType(32), ir.IntType(64)
 _VECTOR = ir.VectorType(_FLOAT, LANES)
@@ -42,7 +42,7 @@ def _int(value: int) -> ir.Constant:
 
 
 class _Tile:
-    """Writes the loop."""
+    """Generates the loop."""
 
     def __init__(self, builder: ir.IRBuilder, *, rows: int = ROWS, pairs: bool = False) -> None:
         self.builder = builder
@@ -73,13 +73,13 @@ class _Tile:
         return self.spread([self.at(left, row) for row in range(self.rows)], right, sums)
 
     def spread(self, left: list[ir.Value], right: ir.Value, sums: list[list[ir.Value]]) -> list[list[ir.Value]]:
-        """The same with a place for each value of the column."""
+        """The same with an address for each value of the column."""
         vectors = [self.builder.load(self.vector_at(right, LANES * j), align=4) for j in range(VECTORS)]
-        made = []
+        updated = []
         for row in range(self.rows):
             value = self.broadcast(left[row])
-            made.append([self._added(value, *each) for each in zip(vectors, sums[row])])
-        return made
+            updated.append([self._added(value, *each) for each in zip(vectors, sums[row])])
+        return updated
 
     def _added(self, one: ir.Value, other: ir.Value, total: ir.Value) -> ir.Value:
         if self._pairs:
@@ -87,7 +87,7 @@ class _Tile:
         return self.builder.call(self._multiply_add, [one, other, total])
 
     def loop(self, count: ir.Value, left: ir.Value, right: ir.Value) -> list[list[ir.Value]]:
-        """Sums of a panel of the left operand times one of the right, `count` words long."""
+        """Sums of the product of a left and a right panel, `count` words long."""
 
         def one_round(index: ir.Value, sums: list[list[ir.Value]]) -> list[list[ir.Value]]:
             here = self.builder.gep(left, [self.builder.mul(index, _long(ROWS))])
@@ -103,20 +103,20 @@ class _Tile:
     def repeated(
         self, count: ir.Value, steps: int, one_round: Callable[[ir.Value, list[list[ir.Value]]], list[list[ir.Value]]]
     ) -> list[list[ir.Value]]:
-        """Sums that begin at zero, after all rounds of a loop whose index goes up to `count` by `steps`."""
+        """Sums, initially zero, after a loop whose index runs to `count` in `steps`."""
         builder = self.builder
         before = builder.block
         body, after = builder.append_basic_block("inner"), builder.append_basic_block("done")
         builder.branch(body)
         builder.position_at_end(body)
         index = builder.phi(_LONG)
-        held = [[builder.phi(_VECTOR) for _ in range(VECTORS)] for _ in range(self.rows)]
-        sums = one_round(index, held)
+        phis = [[builder.phi(_VECTOR) for _ in range(VECTORS)] for _ in range(self.rows)]
+        sums = one_round(index, phis)
         following = builder.add(index, _long(steps))
         index.add_incoming(_long(0), before)
         index.add_incoming(following, body)
         zero = ir.Constant(_VECTOR, [0.0] * LANES)
-        for row_before, row_after in zip(held, sums):
+        for row_before, row_after in zip(phis, sums):
             for sum_before, sum_after in zip(row_before, row_after):
                 sum_before.add_incoming(zero, before)
                 sum_before.add_incoming(sum_after, body)
@@ -125,7 +125,7 @@ class _Tile:
         return sums
 
     def put(self, sums: list[list[ir.Value]], target: ir.Value, stride: ir.Value, add: ir.Value) -> None:
-        """Write the sums, or add them to what is there."""
+        """Store the sums, or add them to the target."""
         with self.builder.if_else(add) as (more, fresh):
             with more:
                 self.store(sums, target, stride, add=True)
@@ -142,9 +142,9 @@ class _Tile:
 
 
 def _multiply_tile(*, pairs: bool) -> Any:
-    """An intrinsic: target [ROWS, COLUMNS] = or, to `add`, += left x right, of `count` words in the inner dimension.
+    """An intrinsic: target [ROWS, COLUMNS] = or, with `add`, += left × right, `count` words in the inner dimension.
 
-    All are given by address; rows of the target are `stride` floats apart.
+    Operands are addresses; the row stride of the target is `stride` floats.
     """
 
     def typed(context, count, left, right, target, stride, add):
@@ -167,14 +167,14 @@ if MULTIPLIES_PAIRS:
     llvm.initialize_native_asmparser()
 
 multiply_tile = _multiply_tile(pairs=False)
-multiply_tile_of_pairs = _multiply_tile(pairs=True) if MULTIPLIES_PAIRS else multiply_tile  # which nobody calls then
+multiply_tile_of_pairs = _multiply_tile(pairs=True) if MULTIPLIES_PAIRS else multiply_tile  # then unused
 
 
 _PANEL = ir.VectorType(_INT, COLUMNS)
 
 
 def _line(builder: ir.IRBuilder, source: ir.Value, bits: int, mask: ir.Value) -> ir.Value:
-    """COLUMNS values of so many bits as the bits of float32, cut to what `mask` leaves."""
+    """COLUMNS values of `bits` bits as float32 bits & mask."""
     stored = ir.VectorType(ir.IntType(bits), COLUMNS)
     values = builder.load(builder.inttoptr(source, stored.as_pointer()), align=bits // 8)
     if bits < 32:
@@ -185,13 +185,13 @@ def _line(builder: ir.IRBuilder, source: ir.Value, bits: int, mask: ir.Value) ->
 
 
 def _move(bits: int) -> Any:
-    """An intrinsic that moves COLUMNS values of so many bits into a panel, as float32."""
+    """An intrinsic that copies COLUMNS values of `bits` bits to a panel, as float32."""
 
     def typed(context, source, target, mask):
         def generate(target_context, builder, signature, arguments):
             source, target, mask = arguments
-            made = _line(builder, source, bits, mask)
-            builder.store(made, builder.inttoptr(target, _PANEL.as_pointer()), align=4)
+            values = _line(builder, source, bits, mask)
+            builder.store(values, builder.inttoptr(target, _PANEL.as_pointer()), align=4)
             return target_context.get_dummy_value()
 
         return types.void(types.int64, types.int64, types.int32), generate
@@ -200,14 +200,14 @@ def _move(bits: int) -> Any:
 
 
 def _move_pairs(bits: int) -> Any:
-    """An intrinsic that moves COLUMNS values each of two lines into a panel, as pairs of bfloat16."""
+    """An intrinsic that copies COLUMNS values of two lines each to a panel, as pairs of bfloat16."""
 
     def typed(context, source, following, target, mask, mask_of_following):
         def generate(target_context, builder, signature, arguments):
             source, following, target, mask, mask_of_following = arguments
             lower = builder.lshr(_line(builder, source, bits, mask), ir.Constant(_PANEL, [16] * COLUMNS))
-            made = builder.or_(lower, _line(builder, following, bits, mask_of_following))
-            builder.store(made, builder.inttoptr(target, _PANEL.as_pointer()), align=4)
+            values = builder.or_(lower, _line(builder, following, bits, mask_of_following))
+            builder.store(values, builder.inttoptr(target, _PANEL.as_pointer()), align=4)
             return target_context.get_dummy_value()
 
         return types.void(*[types.int64] * 3, *[types.int32] * 2), generate

@@ -1,6 +1,6 @@
-"""A tile of a matrix rounded to bfloat16 and turned, in vector registers: of weights, torch has the columns first.
+"""Tiles of a matrix, transposed while rounding to bfloat16, in vector registers: torch stores weights transposed.
 
-To turn a large matrix value by value takes longer than to read it from memory.
+Transposing a large matrix value by value takes longer than reading it from memory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _all(value: int) -> ir.Constant:
 
 
 def _rounded(builder: ir.IRBuilder, raw: ir.Value) -> ir.Value:
-    """Bits of float32 to those of bfloat16, to nearest even; what is not a number stays none."""
+    """float32 bits rounded to bfloat16 bits, to nearest even; NaN stays NaN."""
     odd = builder.and_(builder.lshr(raw, _all(16)), _all(1))
     near = builder.add(raw, builder.add(odd, _all(0x7FFF)))
     is_nan = builder.icmp_signed(">", builder.and_(raw, _all(0x7FFFFFFF)), _all(0x7F800000))
@@ -30,8 +30,8 @@ def _rounded(builder: ir.IRBuilder, raw: ir.Value) -> ir.Value:
     return builder.trunc(builder.lshr(kept, _all(16)), _NARROW)
 
 
-def _turned(builder: ir.IRBuilder, lines: list[ir.Value]) -> list[ir.Value]:
-    """Interleaving the first half of the lines with the second, as often as the edge can be halved, turns a square."""
+def _transposed(builder: ir.IRBuilder, lines: list[ir.Value]) -> list[ir.Value]:
+    """Transpose a square by interleaving the two halves of its lines, log2(EDGE) times."""
     half = EDGE // 2
     lower = ir.Constant(_WIDE, [each for lane in range(half) for each in (lane, lane + EDGE)])
     upper = ir.Constant(_WIDE, [each for lane in range(half, EDGE) for each in (lane, lane + EDGE)])
@@ -41,8 +41,8 @@ def _turned(builder: ir.IRBuilder, lines: list[ir.Value]) -> list[ir.Value]:
     return lines
 
 
-def _turn_narrow(context, source, source_stride, target, target_stride):
-    """target [EDGE, EDGE] of bfloat16 = the float32 at `source` turned; addresses, and bytes from line to line."""
+def _transpose_narrow(context, source, source_stride, target, target_stride):
+    """target [EDGE, EDGE] of bfloat16 = the transposed float32 at `source`; addresses, and line strides in bytes."""
 
     def generate(target_context, builder, signature, arguments):
         source, source_stride, target, target_stride = arguments
@@ -50,12 +50,12 @@ def _turn_narrow(context, source, source_stride, target, target_stride):
         for line in range(EDGE):
             place = builder.add(source, builder.mul(source_stride, ir.Constant(_LONG, line)))
             lines.append(_rounded(builder, builder.load(builder.inttoptr(place, _WIDE.as_pointer()), align=4)))
-        for line, made in enumerate(_turned(builder, lines)):
+        for line, values in enumerate(_transposed(builder, lines)):
             place = builder.add(target, builder.mul(target_stride, ir.Constant(_LONG, line)))
-            builder.store(made, builder.inttoptr(place, _NARROW.as_pointer()), align=2)
+            builder.store(values, builder.inttoptr(place, _NARROW.as_pointer()), align=2)
         return target_context.get_dummy_value()
 
     return types.void(*[types.int64] * 4), generate
 
 
-turn_narrow: Any = intrinsic(_turn_narrow)
+transpose_narrow: Any = intrinsic(_transpose_narrow)

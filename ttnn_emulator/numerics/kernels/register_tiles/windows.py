@@ -1,7 +1,7 @@
 """The innermost loop of a convolution, in vector registers: some pixels of a line, and some of their channels.
 
-It is `products`'s loop with a left operand that is not packed: what a window sees of a line of the image lies side by
-side in memory, and the next pixel's window lies a fixed step further on.
+It is the loop of `products` with an unpacked left operand: the part of a window in one image line is contiguous in
+memory, with a fixed stride between the windows of neighbouring pixels.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from ttnn_emulator.numerics.kernels.register_tiles.products import (
 )
 from ttnn_emulator.numerics.native.instruction_set import MULTIPLIES_PAIRS
 
-PIXELS = 7 if LANES == 16 else 6  # of a line at a time: 7 goes into the sizes that networks like best
+PIXELS = 7 if LANES == 16 else 6  # of a line at a time: 7 divides common image sizes
 
 
 class _WindowTile(_Tile):
-    """Writes the loop."""
+    """Generates the loop."""
 
     def __init__(self, builder: ir.IRBuilder, steps: int, *, pairs: bool) -> None:
         super().__init__(builder, rows=PIXELS, pairs=pairs)
         self._steps = steps
 
     def windows(self, count: ir.Value, left: ir.Value, apart: ir.Value, right: ir.Value) -> list[list[ir.Value]]:
-        """Sums of PIXELS windows, whose words lie `apart` words from each other, times `count` rows of COLUMNS."""
+        """Sums of PIXELS windows, `apart` words from each other, times `count` rows of COLUMNS."""
         builder = self.builder
         pixels = [builder.gep(left, [builder.mul(apart, _long(row))]) for row in range(PIXELS)]
 
@@ -47,9 +47,9 @@ class _WindowTile(_Tile):
 
 
 def _multiply_windows(steps: int, *, pairs: bool = False) -> Any:
-    """An intrinsic; `steps` of the loop are written out, and `count` is a multiple of them.
+    """An intrinsic; the loop is unrolled by `steps`, and `count` is a multiple of it.
 
-    target [PIXELS, COLUMNS], rows `stride` floats apart, = or, to `add`, += what windows see x filters, all by address.
+    target [PIXELS, COLUMNS], rows `stride` floats apart, = or, with `add`, += windows × filters, by address.
     """
 
     def typed(context, count, left, apart, right, target, stride, add):
@@ -70,6 +70,6 @@ UNROLLED = 4
 multiply_windows = _multiply_windows(UNROLLED)
 multiply_windows_one_by_one = _multiply_windows(1)
 multiply_windows_of_pairs, multiply_windows_of_pairs_one_by_one = (
-    _multiply_windows(steps, pairs=True) if MULTIPLIES_PAIRS else multiply_windows  # which nobody calls then
+    _multiply_windows(steps, pairs=True) if MULTIPLIES_PAIRS else multiply_windows  # then unused
     for steps in (UNROLLED, 1)
 )

@@ -1,1 +1,1 @@
-"""Attention, rotary embeddings and the delta rule as their kernels compute them."""
+"""Attention, rotary embeddings and the delta rule, as their kernels compute them."""

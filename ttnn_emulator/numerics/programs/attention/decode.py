@@ -1,7 +1,7 @@
-"""Attention of one token a user as the decoding kernel computes it.
+"""Attention of one token per user, as the decode kernel computes it.
 
-The chunks of keys that a position can see are spread over cores, the last ones to the first core. Each core walks over
-its own, then cores hand what they have to one another in a tree, whose root divides by the sum.
+The key chunks that a position attends to are distributed over cores, the last chunks to the first core. Each core
+processes its own chunks; then partial results are merged in a tree, and the root divides by the sum.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from ttnn_emulator.numerics.units import vector_unit
 from ttnn_emulator.numerics.units.compute_core import Core
 from ttnn_emulator.numerics.units.matrix_unit import PANEL_SPEED, PHASES, MathConfig, matmul
 
-MIDDLE = DataType.BFLOAT16  # of all buffers between steps, also from a 32-bit destination register
+MIDDLE = DataType.BFLOAT16  # of all intermediate buffers, also with a 32-bit destination register
 
 
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa_decode/device/kernels/compute/sdpa_flash_decode.cpp,
 #     kernel_main
 @dataclass(frozen=True)
 class Decode:
-    """A decoding kernel with its settings.
+    """A decode kernel with its settings.
 
-    chunk       keys that are taken at a time; 0: as many as the position needs, up to what the register holds
-    cores       cores that share a head
-    full_tiles  queries fill tiles of 32 rows; in tiles of 16 rows the exponential is always the fast one
+    chunk       keys processed at a time; 0: as many as the position needs, up to the capacity of the register
+    cores       cores per head
+    full_tiles  query tiles have 32 rows; with 16 rows the exponential is always the fast one
     """
 
     math: MathConfig
@@ -49,11 +49,11 @@ class Decode:
         if self.chunk:
             return self.chunk
         tiles = position // TILE + 1
-        most = 4 if self.math.fp32_acc else 8
-        return min(1 << (tiles - 1).bit_length(), most) * TILE
+        limit = 4 if self.math.fp32_acc else 8
+        return min(1 << (tiles - 1).bit_length(), limit) * TILE
 
     def shares(self, position: int) -> tuple[int, int, list[range]]:
-        """Keys a chunk, the first key that is seen, and the chunks of every core that has any."""
+        """Keys per chunk, the first visible key, and the chunks of each core that has any."""
         step = self.chunk_at(position)
         end = position + 1
         unaligned = max(end - self.window, 0) if self.window else 0
@@ -64,19 +64,19 @@ class Decode:
         each, rest = divmod(count, self.cores)
         shares = []
         for core in range(self.cores):
-            turned = self.cores - core - 1
-            start = first + turned * each + min(rest, turned)
-            shares.append(range(start, start + each + (turned < rest)))
+            from_end = self.cores - core - 1
+            start = first + from_end * each + min(rest, from_end)
+            shares.append(range(start, start + each + (from_end < rest)))
         return step, unaligned, shares
 
 
 @dataclass
 class _State:
-    """What a core has: the largest score, the sum of powers and the sum of weighted values, a row a query."""
+    """The running state of a core: per query, the largest score, the sum of exponentials and of weighted values."""
 
     largest: torch.Tensor
     total: torch.Tensor
-    made: torch.Tensor
+    weighted: torch.Tensor
 
 
 def decode(
@@ -92,18 +92,18 @@ def decode(
     limits: torch.Tensor | None = None,
     users: int = 1,
 ) -> torch.Tensor:
-    """One user's attention: [groups, heads a group, …] with keys and values [groups, keys, …].
+    """Attention of one user: queries [groups, heads per group, …], keys and values [groups, keys, …].
 
-    mask    added to the scores before they are scaled
-    sink    [groups, heads a group]: a score before scaling, of a key without a value
-    absent  [keys]: which of them are padding
-    limits  [groups, heads a group]: the position of each query; `position` is the last of them
-    users   how many are decoded for in the same call
+    mask    added to the scores before scaling
+    sink    [groups, heads per group]: the unscaled score of a key without a value
+    absent  [keys]: which keys are padding
+    limits  [groups, heads per group]: the position of each query; `position` is the largest
+    users   users decoded in the same call
     """
     groups, heads, width = query.shape
-    room = -(-(position + 1) // TILE) * TILE
-    work = groups * heads * room * (width + value.shape[-1]) * PHASES[kernel.math.fidelity] // PANEL_SPEED
-    if not exactly(users * (work + groups * heads * room * numeric.PASS)):
+    padded_keys = -(-(position + 1) // TILE) * TILE
+    work = groups * heads * padded_keys * (width + value.shape[-1]) * PHASES[kernel.math.fidelity] // PANEL_SPEED
+    if not exactly(users * (work + groups * heads * padded_keys * numeric.PASS)):
         return _fast(kernel, query, key, value, position, mask, sink, absent, limits)
     core = Core(kernel.math, True)
     step, first_seen, shares = kernel.shares(position)
@@ -144,14 +144,14 @@ def _chunk(kernel: Decode, core: Core, before: _State | None, scores: torch.Tens
     powers = steps.score_powers(core.sub(scores, largest), kernel.scale, wide=core.wide, accurate=accurate)
     powers = core.packed(powers, MIDDLE)
     total = core.packed(core.row_sums(powers), MIDDLE)
-    made = core.packed(matmul(powers, value, kernel.math), MIDDLE)
+    weighted = core.packed(matmul(powers, value, kernel.math), MIDDLE)
     if before is None:
-        return _State(largest, total, made)
+        return _State(largest, total, weighted)
     change = _change(kernel, core, before.largest, largest)
     scaled = core.packed(core.mul(before.total, change), MIDDLE)
     total = core.packed(core.add(total, scaled), MIDDLE)
-    kept = core.packed(core.mul(before.made, change), MIDDLE)
-    return _State(largest, total, core.packed(core.add(kept, made), MIDDLE))
+    kept = core.packed(core.mul(before.weighted, change), MIDDLE)
+    return _State(largest, total, core.packed(core.add(kept, weighted), MIDDLE))
 
 
 def _change(kernel: Decode, core: Core, before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
@@ -159,19 +159,19 @@ def _change(kernel: Decode, core: Core, before: torch.Tensor, after: torch.Tenso
     return core.packed(power, MIDDLE)
 
 
-# -- the tree of cores ------------------------------------------------------------------------------------------------
+# -- reduction tree ---------------------------------------------------------------------------------------------------
 
 
 def _children(core: int, cores: int) -> list[int]:
-    """The cores that hand over to this one, round by round."""
+    """The cores whose results this core receives, in order of rounds."""
     rounds = (cores - 1).bit_length()
-    turned = cores - 1 - core
-    children = {r: core + (1 << r) for r in range(rounds) if turned & ((2 << r) - 1) == (2 << r) - 1}
+    from_end = cores - 1 - core
+    children = {r: core + (1 << r) for r in range(rounds) if from_end & ((2 << r) - 1) == (2 << r) - 1}
     if core == 0:
         for other in range(1, cores):
-            place = cores - 1 - other
-            r = ((~place) & (place + 1)).bit_length() - 1  # trailing ones
-            if place + (1 << r) >= cores:
+            other_from_end = cores - 1 - other
+            r = ((~other_from_end) & (other_from_end + 1)).bit_length() - 1  # trailing ones
+            if other_from_end + (1 << r) >= cores:
                 children.setdefault(r, other)
     return [children[r] for r in sorted(children)]
 
@@ -188,7 +188,7 @@ def _gathered(kernel: Decode, core: Core, states: list[_State | None], which: in
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa/device/kernels/compute/compute_common.hpp,
 #     correction_block
 def _merged(kernel: Decode, core: Core, mine: _State, other: _State) -> _State:
-    """The vector unit merges the statistics, the matrix unit the values."""
+    """Two partial results: the vector unit merges maxima and sums, the matrix unit the weighted values."""
     largest = torch.maximum(mine.largest, other.largest)
     scale = float(steps.scale_of_maxima(kernel.scale))
     changes, sums = [], []
@@ -198,28 +198,28 @@ def _merged(kernel: Decode, core: Core, mine: _State, other: _State) -> _State:
         changes.append(core.packed(torch.from_numpy(change), MIDDLE))
         sums.append(steps.stored(vector_unit.mul(change, each.total.contiguous().numpy()), core.wide))
     total = steps.stored(vector_unit.add(sums[1], sums[0]), core.wide)
-    made = [core.packed(core.mul(each.made, change), MIDDLE) for each, change in zip((mine, other), changes)]
+    weighted = [core.packed(core.mul(each.weighted, change), MIDDLE) for each, change in zip((mine, other), changes)]
     return _State(
         largest,
         core.packed(torch.from_numpy(np.asarray(total, np.float32)), MIDDLE),
-        core.packed(core.add(*made), MIDDLE),
+        core.packed(core.add(*weighted), MIDDLE),
     )
 
 
 def _finished(kernel: Decode, core: Core, state: _State, sink: torch.Tensor | None) -> torch.Tensor:
-    total, made = state.total, state.made
+    total, weighted = state.total, state.weighted
     if sink is not None:
         score = sink.unsqueeze(-1)
         largest = torch.maximum(score, state.largest)
         change = _change(kernel, core, state.largest, largest)
         total = core.packed(core.mul(total, change), MIDDLE)
         total = core.packed(core.add(total, _change(kernel, core, score, largest)), MIDDLE)
-        made = core.packed(core.mul(made, change), MIDDLE)
+        weighted = core.packed(core.mul(weighted, change), MIDDLE)
     inverse = core.packed(steps.inverses(total, wide=core.wide, approx=kernel.math.approx), MIDDLE)
-    return core.packed(core.packed(core.mul(made, inverse), MIDDLE), kernel.out)
+    return core.packed(core.packed(core.mul(weighted, inverse), MIDDLE), kernel.out)
 
 
-# -- large work -------------------------------------------------------------------------------------------------------
+# -- large inputs -----------------------------------------------------------------------------------------------------
 
 
 def _fast(
@@ -233,18 +233,18 @@ def _fast(
     absent: torch.Tensor | None,
     limits: torch.Tensor | None,
 ) -> torch.Tensor:
-    """All keys at once; the queries of a group stand for those of a sequence."""
+    """All keys at once; the heads of a group are treated as the queries of a sequence."""
     first = max(position + 1 - kernel.window, 0) if kernel.window else 0
     seen = slice(first, position + 1)
     key, value = key[..., seen, :], value[..., seen, :]
     accurate = not kernel.exp_approx and kernel.full_tiles
-    whole = Prefill(kernel.math, kernel.scale, kernel.out, 1, 1, 1, exp_approx=not accurate, streams=False)
+    prefill = Prefill(kernel.math, kernel.scale, kernel.out, 1, 1, 1, exp_approx=not accurate, streams=False)
     part = None if mask is None else mask[..., seen].unsqueeze(0)
     if limits is not None:
         hidden = torch.arange(seen.start, seen.stop) > limits.unsqueeze(-1)
         if absent is not None:
             hidden = hidden | absent[seen]
         part = torch.where(hidden, NEGATIVE_INFINITY, 0.0).unsqueeze(0)
-    gone = None if absent is None else absent[seen]
-    made = whole_rows(whole, query.unsqueeze(0), key.unsqueeze(0), value.unsqueeze(0), part, sink, gone)
-    return made.squeeze(0)
+    padding = None if absent is None else absent[seen]
+    out = whole_rows(prefill, query.unsqueeze(0), key.unsqueeze(0), value.unsqueeze(0), part, sink, padding)
+    return out.squeeze(0)

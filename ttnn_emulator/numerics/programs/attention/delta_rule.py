@@ -1,7 +1,7 @@
-"""The gated delta rule, a chunk of a sequence at a time, as its kernels compute it in float32 buffers.
+"""The gated delta rule, one chunk of a sequence at a time, as its kernels compute it in float32 buffers.
 
-A state of keys × values goes along the sequence. Within a chunk, corrections of one position by those before it form a
-unit lower triangular matrix L, and its inverse gives all new values of the chunk at once.
+A keys × values state is carried along the sequence. Within a chunk, the corrections of a position by earlier ones form
+a unit lower triangular matrix L; its inverse gives all new values of the chunk at once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TILE = 32
 
 
 class Unit:
-    """The matrix unit between buffers of float32: what a source register takes of them are 11 bits of mantissa."""
+    """The matrix unit on float32 buffers: source registers keep 11 bits of the mantissa."""
 
     def __init__(self, math: MathConfig, products: int) -> None:
         work = products * PHASES[math.fidelity] // PANEL_SPEED
@@ -45,9 +45,9 @@ class Unit:
 
 
 def solved(unit: Unit, lower: torch.Tensor, inverses: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """L⁻¹ right by forward substitution in rows of tiles: [heads, C, C], [heads, C, 32], [heads, C, width].
+    """L⁻¹ right by forward substitution over tile rows: [heads, C, C], [heads, C, 32], [heads, C, width].
 
-    `inverses` are those of the tiles on the diagonal; only tiles below it are taken of L.
+    `inverses` are the inverses of the diagonal tiles; of L, only tiles below the diagonal are read.
     """
     rows: list[torch.Tensor] = []
     for at in range(0, lower.shape[-1], TILE):
@@ -73,31 +73,31 @@ def scan(
     """One chunk of all heads: its output and the state after it.
 
     values     [heads, C, V], corrected within the chunk
-    keys       [heads, C, K], corrected alike: what they find in the state is taken off the values
-    attention  [heads, C, C], of positions to those before them
-    queries    [heads, C, K], decayed since the chunk began
-    updates    [heads, K, C], keys decayed to the chunk's end
+    keys       [heads, C, K], corrected likewise; their product with the state is subtracted from the values
+    attention  [heads, C, C], of positions to earlier positions
+    queries    [heads, C, K], with the decay since the start of the chunk
+    updates    [heads, K, C], keys with the decay until the end of the chunk
     decay      [heads, 1, 1], of the state over the chunk
     """
-    fresh = unit.sub(values, unit.product(keys, state))
-    out = unit.add(unit.product(queries, state), unit.product(attention, fresh))
-    return out, unit.add(unit.mul(state, decay), unit.product(updates, fresh))
+    new_values = unit.sub(values, unit.product(keys, state))
+    out = unit.add(unit.product(queries, state), unit.product(attention, new_values))
+    return out, unit.add(unit.mul(state, decay), unit.product(updates, new_values))
 
 
-# -- preparing chunks -------------------------------------------------------------------------------------------------
+# -- chunk preparation ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Chunks:
-    """Chunks of all heads before the scan, [chunks, …] each: what does not depend on the state."""
+    """What the scan needs of all chunks and does not depend on the state; [chunks, …] each."""
 
     values: torch.Tensor  # × beta
-    keys: torch.Tensor  # × beta × decay since the chunk began
+    keys: torch.Tensor  # × beta × decay since the start of the chunk
     inverse: torch.Tensor  # of the corrections within a chunk
     attention: torch.Tensor
     queries: torch.Tensor
     updates: torch.Tensor
-    decay: torch.Tensor  # of the state over the chunk, a value for each of 32 rows
+    decay: torch.Tensor  # of the state over the chunk, repeated for 32 rows
 
 
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/chunk_gated_delta_rule/device/kernels/compute/chunk_gdn_math.hpp, prep_chunk  # noqa: E501
@@ -114,8 +114,8 @@ def prepared(
 ) -> Chunks:
     """[chunks, C, …] of queries, keys and values, [chunks, C, 1] of logarithmic gates and of beta.
 
-    `whole` inverts a chunk in one power series, else tiles on the diagonal are inverted by halves; with `solves` the
-    vector unit inverts a chunk of one tile by forward substitution.
+    `whole` inverts a chunk with one power series; otherwise the diagonal tiles are inverted block by block. With
+    `solves` the vector unit inverts a chunk of one tile by forward substitution.
     """
     size = key.shape[1]
     lower, ones = torch.tril(torch.ones(size, size)), torch.ones(size, size)
@@ -146,61 +146,61 @@ def prepared(
 
 
 def _series(unit: Unit, corrections: torch.Tensor, terms: int) -> torch.Tensor:
-    """(1 - N)⁻¹ = 1 + N (1 + N (1 + …)) of a strictly lower triangular N."""
+    """(1 - N)⁻¹ = 1 + N (1 + N (1 + …)) for strictly lower triangular N."""
     eye = torch.eye(corrections.shape[-1]).expand_as(corrections)
-    made = unit.add(eye, corrections)
+    inverse = unit.add(eye, corrections)
     for _ in range(2, terms):
-        made = unit.add(eye, unit.product(corrections, made))
-    return made
+        inverse = unit.add(eye, unit.product(corrections, inverse))
+    return inverse
 
 
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/chunk_gated_delta_rule/device/kernels/compute/chunk_gdn_math.hpp, invert_block  # noqa: E501
 def _inverted(unit: Unit, corrections: torch.Tensor) -> torch.Tensor:
-    """(1 - N)⁻¹ by tiles, and tiles by halves, whose power series are short."""
+    """(1 - N)⁻¹ by blocks: tiles, and half tiles, whose power series are short."""
     if corrections.shape[-1] == TILE:
         return _joined(unit, corrections, TILE // 2, lambda block: _series(unit, block, TILE // 2))
-    made = _joined(unit, corrections, TILE, lambda block: _inverted(unit, block))
-    return unit.copied(made)
+    inverse = _joined(unit, corrections, TILE, lambda block: _inverted(unit, block))
+    return unit.copied(inverse)
 
 
 def _joined(
     unit: Unit, corrections: torch.Tensor, half: int, invert: Callable[[torch.Tensor], torch.Tensor]
 ) -> torch.Tensor:
-    """The inverse from those of two blocks on the diagonal and the block below it."""
+    """The inverse of a 2 × 2 block matrix from the inverses of its diagonal blocks."""
     block = unit.copied(corrections)
     first, second = invert(block[:, :half, :half]), invert(block[:, half:, half:])
     below = unit.product(unit.product(second, block[:, half:, :half]), first)
-    made = torch.zeros_like(block)
-    made[:, :half, :half], made[:, half:, half:] = unit.copied(first), unit.copied(second)
-    made[:, half:, :half] = unit.copied(below)
-    return made
+    inverse = torch.zeros_like(block)
+    inverse[:, :half, :half], inverse[:, half:, half:] = unit.copied(first), unit.copied(second)
+    inverse[:, half:, :half] = unit.copied(below)
+    return inverse
 
 
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/chunk_gated_delta_rule/device/kernels/compute/chunk_gdn_math.hpp, scan_step  # noqa: E501
 def scan_prepared(unit: Unit, chunks: Chunks, state: torch.Tensor, *, whole: bool) -> tuple[torch.Tensor, torch.Tensor]:
-    """Chunks [heads, count, …] one after the other: outputs [heads, count, C, V] and the last state.
+    """Chunks [heads, count, …] in sequence: outputs [heads, count, C, V] and the final state.
 
-    `whole` is the single program, which keeps every product in a buffer; the others add in the destination register
-    and apply the inverse last.
+    `whole` is the single-program kernel, which stores every product in a buffer; the others accumulate in the
+    destination register and apply the inverse last.
     """
     parts = [getattr(chunks, each.name).unflatten(0, (len(state), -1)) for each in fields(chunks)]
-    made = []
+    outputs = []
     for values, keys, inverse, attention, queries, updates, decay in zip(*(part.unbind(1) for part in parts)):
         lines = decay.repeat(1, state.shape[1] // TILE, 1)
         if whole:
-            fresh = unit.sub(unit.product(inverse, values), unit.product(unit.product(inverse, keys), state))
-            out = unit.add(unit.product(queries, state), unit.product(attention, fresh))
-            state = unit.add(unit.mul(state, lines), unit.product(updates, fresh))
+            new_values = unit.sub(unit.product(inverse, values), unit.product(unit.product(inverse, keys), state))
+            out = unit.add(unit.product(queries, state), unit.product(attention, new_values))
+            state = unit.add(unit.mul(state, lines), unit.product(updates, new_values))
         else:
-            fresh = unit.product(inverse, unit.copied(values) - unit.product(keys, state))
-            out = unit.product(queries, state) + unit.product(attention, fresh)
-            state = unit.mul(state, lines) + unit.product(updates, fresh)
-        made.append(out)
-    return torch.stack(made, 1), state
+            new_values = unit.product(inverse, unit.copied(values) - unit.product(keys, state))
+            out = unit.product(queries, state) + unit.product(attention, new_values)
+            state = unit.mul(state, lines) + unit.product(updates, new_values)
+        outputs.append(out)
+    return torch.stack(outputs, 1), state
 
 
 def unit_rows(unit: Unit, values: torch.Tensor, epsilon: float, scale: float) -> torch.Tensor:
-    """Rows brought to length `scale`: × rsqrt(Σ x² + epsilon)."""
+    """Rows normalised to length `scale`: × rsqrt(Σ x² + epsilon)."""
     squares = unit.core.row_sums(unit.core.mul(values, values))
     inverse = unit.core.apply("rsqrt", squares + epsilon) * scale
     return unit.mul(values, inverse)

@@ -1,8 +1,8 @@
 """Indexer scores: per-head scores of the keys, weighted by gates and summed over heads, in the order of the kernel.
 
 The kernel has two variants. In the first, the heads of one plane are multiplied with the keys, packed, and accumulated
-as gate × score in a 16-bit destination register, one batch of heads at a time; batches are accumulated in L1. Where a
-plane has one head and no relu, the queries are multiplied by the gate first and their product with the keys is the
+as gate × score in a 16-bit destination register, one batch of heads at a time; batches are accumulated in L1. If a
+plane has one head and no relu, the queries are multiplied by the gate first, and their product with the keys is the
 score.
 """
 
@@ -35,9 +35,9 @@ NARROW = DataType.BFLOAT16
 class Scorer:
     """A kernel with its settings.
 
-    relu     negative scores of a head count as zero
-    planes   groups of heads, each with scores of its own
-    batch    heads of a plane that are added up in the destination register
+    relu     negative scores of a head become zero
+    planes   groups of heads, each with its own scores
+    batch    heads of a plane that are accumulated in the destination register
     strip    whole rows of keys are processed at once: the multiplication by gates runs one fidelity phase, whatever
              math fidelity is configured
     folded   gates are multiplied into the queries
@@ -58,12 +58,12 @@ class Scorer:
         core = Core(self.math, exactly(work + heads * size * numeric.PASS))
         gates = gates.unsqueeze(-1)
         each = heads // self.planes
-        made = torch.empty(self.planes, queries, key.shape[0])
+        out = torch.empty(self.planes, queries, key.shape[0])
         for plane in range(self.planes):
-            these = slice(plane * each, (plane + 1) * each)
+            part = slice(plane * each, (plane + 1) * each)
             of_plane = self._folded if self.folded else self._added
-            made[plane] = of_plane(core, query[these], key, gates[these])
-        return made
+            out[plane] = of_plane(core, query[part], key, gates[part])
+        return out
 
     def _folded(self, core: Core, query: torch.Tensor, key: torch.Tensor, gates: torch.Tensor) -> torch.Tensor:
         gated = core.packed(core.mul(query[0], gates[0].expand_as(query[0])), NARROW)
@@ -87,18 +87,18 @@ class Scorer:
 def multiplied_onto(
     sums: torch.Tensor, a: torch.Tensor, b: torch.Tensor, config: MathConfig, *, exact: bool
 ) -> torch.Tensor:
-    """What a destination register holds after a × b has been added, phase by phase of the fidelity.
+    """The destination register after a × b has been accumulated, one fidelity phase at a time.
 
-    `a` is in source A, and `b`, of which sizes of 1 are for all, in source B.
+    `a` is in source A, and `b`, which is broadcast, in source B.
     """
     if not exact:
         total = sums + numeric.multiply(a, b, replace(config, fp32_acc=True), exact=False)
         return total if config.fp32_acc else round_bf16_nearest_even(total)
-    made = torch.empty_like(sums)
-    words = [_words(each.expand_as(sums)) for each in (a, b, sums, made)]
+    out = torch.empty_like(sums)
+    words = [_words(each.expand_as(sums)) for each in (a, b, sums, out)]
     end = (*words[:3], PHASES[config.fidelity], config.fp32_acc, words[3])
-    share(_multiply_onto, [(*part, *end) for part in cut(made.numel(), numeric.ONE_WORKER)])
-    return made
+    share(_multiply_onto, [(*part, *end) for part in cut(out.numel(), numeric.ONE_WORKER)])
+    return out
 
 
 def _words(values: torch.Tensor) -> np.ndarray:
@@ -107,6 +107,6 @@ def _words(values: torch.Tensor) -> np.ndarray:
 
 @njit(cache=True, nogil=True)
 def _multiply_onto(first, last, a, b, starts, phases, wide, out):
-    """starts + a × b for places `first` to `last`."""
+    """starts + a × b for elements `first` to `last`."""
     for i in range(first, last):
         out[i] = _multiplied(a[i], b[i], uint32(starts[i]), phases, wide)

@@ -1,4 +1,4 @@
-"""Rotary embeddings as the kernels compute them: x × cos + rotated x × sin, every step through a buffer."""
+"""Rotary embeddings as the kernels compute them: x × cos + rotated x × sin, with a buffer after every step."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Rotation:
         return Core.of(self.config, x.numel())
 
     def halves(self, x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, *, copied: bool = False) -> torch.Tensor:
-        """Halves of the last dimension exchanged, the second one negated; `copied`: both pass through a buffer."""
+        """Swap the halves of the last dimension and negate the second; `copied`: both pass through a buffer."""
         core = self.core(x)
         source = core.source(x, self.dtype)
         first, second = source.chunk(2, -1)
@@ -38,14 +38,14 @@ class Rotation:
         return self._joined(core, source, torch.cat([negated, kept], -1), cos, sin)
 
     def by_matrix(self, x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
-        """Every 32 columns times a matrix of 32 × 32; one a leading dimension, or one for all."""
+        """Multiply every 32 columns by a 32 × 32 matrix: one for all, or one per leading dimension."""
         core = self.core(x)
         source = core.source(x, self.dtype)
         *outer, rows, width = source.shape
         tiles = source.reshape(*outer, rows, width // TILE, TILE).transpose(-2, -3).reshape(*outer, -1, TILE)
-        turned = matmul(tiles, matrix, self.config)
-        turned = turned.reshape(*outer, width // TILE, rows, TILE).transpose(-2, -3).reshape(source.shape)
-        return self._joined(core, source, core.through(turned, self.dtype), cos, sin)
+        rotated = matmul(tiles, matrix, self.config)
+        rotated = rotated.reshape(*outer, width // TILE, rows, TILE).transpose(-2, -3).reshape(source.shape)
+        return self._joined(core, source, core.through(rotated, self.dtype), cos, sin)
 
     def _joined(
         self, core: Core, x: torch.Tensor, rotated: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor
@@ -57,7 +57,7 @@ class Rotation:
 
 @functools.cache
 def rotate_half_matrix() -> torch.Tensor:
-    """The matrix that exchanges the halves of 32 columns and negates the second: what the reader writes into L1."""
+    """The matrix that swaps the halves of 32 columns and negates the second; the reader kernel writes it to L1."""
     matrix = torch.zeros(TILE, TILE)
     half = TILE // 2
     index = torch.arange(half)

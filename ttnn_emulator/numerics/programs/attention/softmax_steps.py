@@ -1,7 +1,7 @@
-"""Steps that the attention kernels are made of: exponentials of scores and of maxima, reciprocals, sums in L1.
+"""Steps of the attention kernels: exponentials of scores and of maxima, reciprocals, sums in L1.
 
-A kernel walks over chunks of keys. It keeps the largest score of a row so far, the sum of exponentials and the sum of
-weighted values; when the largest changes, what was summed up before is scaled down by the exponential of the change.
+A kernel iterates over chunks of keys. Per row it keeps the running maximum of the scores, the sum of exponentials and
+the sum of weighted values; when the maximum changes, both sums are scaled by the exponential of the change.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ INVERSE_LN2 = np.float32(1.4426950408889634)
 
 
 def scale_of_maxima(scale: float) -> np.float32:
-    """The scale as exponentials of maxima take it: a bfloat16 by dropping bits."""
+    """The scale in exponentials of maxima: truncated to bfloat16."""
     return np.float32(truncate_bf16(torch.tensor(scale, dtype=torch.float32)).item())
 
 
@@ -58,7 +58,7 @@ def scale_of_maxima(scale: float) -> np.float32:
 
 
 def _score_power(x: Float, scale: float, wide: bool) -> Float:
-    """exp(scale × x) of a score, fast; the packer's relu turns what comes out negative, below exp(-88), into zero."""
+    """Fast exp(scale × x) of a score; the packer's relu sets negative results, below exp(-88), to zero."""
     scaled = mad(STEEPNESS * np.float32(scale), x, OFFSET)
     whole = to_int16(scaled)
     raw = floats((whole & np.int32(0x7FFF)) << 15)
@@ -66,7 +66,7 @@ def _score_power(x: Float, scale: float, wide: bool) -> Float:
 
 
 def _exact_score_power(x: Float, scale: float, wide: bool) -> Float:
-    """The same by the accurate exponential, which takes a product that has been stored."""
+    """The accurate exponential of a score; the product passes through the destination register first."""
     product = mul(x, np.float32(scale))
     product = store_fp32(product) if wide else store_bf16(product)
     return exp(product, approx=False, fp32=wide)
@@ -75,21 +75,21 @@ def _exact_score_power(x: Float, scale: float, wide: bool) -> Float:
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa/device/kernels/compute/compute_common.hpp,
 #     exp_tile_first_column
 def maximum_power(x: Float, scale: float, wide: bool) -> Float:
-    """exp(scale × x) of a difference of maxima: what the kernels call their approximate mode is the accurate one."""
+    """exp(scale × x) of a difference of maxima: the kernels' approximate mode is the accurate one."""
     product = mul(x, np.float32(scale))
     return exp_accurate(product) if wide else round_to_bf16(exp_21_bits(product))
 
 
 def _polynomial_power(x: Float, scale: float, wide: bool) -> Float:
-    """The same by a polynomial: of degree 2 for a 16-bit destination register, else 4."""
+    """exp(scale × x) of a difference of maxima by a polynomial, of degree 2 for a 16-bit destination, else 4."""
     x = mul(x, np.float32(scale))
     j = sign_magnitude_to_float(to_integer(mul(x, INVERSE_LN2), 127, signed=True))
     r = mad(j, -LN2, x)
-    *lower, made = (np.float32(each) for each in (WIDE_POLYNOMIAL if wide else NARROW_POLYNOMIAL))
+    *lower, value = (np.float32(each) for each in (WIDE_POLYNOMIAL if wide else NARROW_POLYNOMIAL))
     for coefficient in reversed(lower):
-        made = mad(r, made, coefficient)
+        value = mad(r, value, coefficient)
     biased = add(j, np.float32(127.0))
-    power = mul(made, floats(to_uint8(biased) << 23))
+    power = mul(value, floats(to_uint8(biased) << 23))
     power = np.where(bits(biased) == 0, np.float32(0.0), power)
     return power if wide else round_to_bf16(power)
 
@@ -113,7 +113,7 @@ def _table(function: Callable[..., Float], parameter: float) -> np.ndarray:
 
 
 def _applied(function: Callable[..., Float], x: torch.Tensor, parameter: float, wide: bool) -> torch.Tensor:
-    """What the function leaves in the destination register; from 16 bits it is looked up."""
+    """The destination register after the function; for 16 bits a table lookup."""
     if not wide:
         return apply_table(_table(function, parameter), x)
     with np.errstate(all="ignore"):
@@ -121,12 +121,12 @@ def _applied(function: Callable[..., Float], x: torch.Tensor, parameter: float, 
 
 
 def stored(x: Float, wide: bool) -> Float:
-    """What the vector unit's store leaves in the destination register."""
+    """x after the vector unit's store to the destination register."""
     return np.asarray(store_fp32(x) if wide else store_bf16(x), np.float32)
 
 
 def score_powers(x: torch.Tensor, scale: float, *, wide: bool, accurate: bool = False) -> torch.Tensor:
-    """exp(scale × x) of scores less their maximum."""
+    """exp(scale × x) of scores minus their maximum."""
     return _applied(_exact_score_power if accurate else _score_power, x, scale, wide)
 
 
@@ -141,13 +141,13 @@ def maximum_powers(x: torch.Tensor, scale: float, *, wide: bool, approx: bool) -
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa/device/kernels/compute/compute_streaming.hpp,
 #     recip_tile_first_column_wh_idst0_direct
 def inverses(x: torch.Tensor, *, wide: bool, approx: bool, streaming: bool = False) -> torch.Tensor:
-    """1 ÷ x of a row's sum; the `streaming` kernel starts from the guess that is best for bfloat16."""
+    """1 ÷ x of row sums; the `streaming` kernel uses the initial guess tuned for bfloat16."""
     function = _quick_inverse if approx else _best_inverse if streaming else _inverse
     return _applied(function, x, 0.0, wide)
 
 
 def added_in_register(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Two tiles of a 16-bit destination register added by the vector unit, whose store drops the low bits."""
+    """Two tiles of a 16-bit destination register added by the vector unit, whose store truncates."""
     return torch.from_numpy(stored(add(a.contiguous().numpy(), b.contiguous().numpy()), False))
 
 
@@ -155,13 +155,13 @@ def added_in_register(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def added_in_l1(a: torch.Tensor, b: torch.Tensor, dtype: DataType) -> torch.Tensor:
-    """What the packer leaves when it adds to what lies in a buffer: rounded to nearest even."""
+    """The packer's accumulation in L1: a + b rounded to nearest even."""
     total = a + b
     return round_bf16_nearest_even(total) if dtype is DataType.BFLOAT16 else total
 
 
 def tile_sums(powers: torch.Tensor, dtype: DataType) -> torch.Tensor:
-    """Tiles of a row added in L1 one after another: [..., columns] → [..., 32]."""
+    """The tiles of a row accumulated in L1: [..., columns] → [..., 32]."""
     first, *rest = powers.unflatten(-1, (-1, TILE)).unbind(-2)
     total = first
     for part in rest:

@@ -1,8 +1,8 @@
-"""Attention of every query to keys of its own choice, as the kernels of sparse attention compute it.
+"""Sparse attention, in which every query attends to selected keys, as its kernels compute it.
 
-A token's heads are the rows of one matrix; its chosen keys go by in chunks through the steps of the streaming kernel
-(`whole_sequences`): buffers of bfloat16, whatever the width of the destination register, and products over a whole
-chunk of keys at once. Chunks without any key of the choice are left out.
+The heads of a token are the rows of one matrix. Its selected keys are processed in chunks with the steps of the
+streaming kernel (`whole_sequences`): bfloat16 buffers, whatever the width of the destination register, and products
+over a whole chunk of keys at once. Chunks without selected keys are skipped.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from ttnn_emulator.numerics.units.matrix_unit import PANEL_SPEED, PHASES, matmul
 from ttnn_emulator.numerics.units.vector_unit import add
 
 NARROW = DataType.BFLOAT16
-GATHERED_AT_ONCE = 1 << 24  # elements of keys and values of several tokens that lie in memory together
+GATHERED_AT_ONCE = 1 << 24  # elements of gathered keys and values that are in memory at once
 
-# Tokens from, to → their keys [tokens, keys, depth], values [tokens, keys, width] and which keys are hidden.
+# First and last token → keys [tokens, keys, depth], values [tokens, keys, width] and which keys are masked.
 Gather = Callable[[int, int], tuple[torch.Tensor, torch.Tensor, torch.Tensor]]
 
 
@@ -39,10 +39,10 @@ def attend_chosen(
     active: torch.Tensor,
     sink: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """softmax(scale × query keysᵀ) values of each token: [tokens, heads, depth] → [tokens, heads, width].
+    """softmax(scale × query keysᵀ) values per token: [tokens, heads, depth] → [tokens, heads, width].
 
-    active  [tokens]: chunks of keys that a token has
-    sink    [heads]: a score of a key that has no value
+    active  [tokens]: number of key chunks per token
+    sink    [heads]: the score of a key without a value
     """
     tokens, rows, depth = query.shape
     width, chunk = kernel.width * TILE, kernel.k_chunk * TILE
@@ -50,7 +50,7 @@ def attend_chosen(
     products = tokens * rows * keys
     work = products * (depth + width) * PHASES[kernel.math.fidelity] // PANEL_SPEED
     exact = exactly(work + products * numeric.PASS)
-    made = torch.empty(tokens, rows, width)
+    out = torch.empty(tokens, rows, width)
     step = max(GATHERED_AT_ONCE // (keys * (depth + width)), 1)
     for at in range(0, tokens, step):
         end = min(at + step, tokens)
@@ -60,14 +60,14 @@ def attend_chosen(
             mask = mask[:, None, None, :].expand(-1, 1, rows, -1)
             scores = None if sink is None else sink.reshape(1, -1)
             q, k, v = (each.unsqueeze(1) for each in (query[at:end], key, value))
-            made[at:end] = whole_rows(kernel, q, k, v, mask, scores)[:, 0]
+            out[at:end] = whole_rows(kernel, q, k, v, mask, scores)[:, 0]
             continue
         counts = active[at:end]
         for count in counts.unique().tolist():
-            these = (counts == count).nonzero().flatten()
-            asking = query[at:end][these]
-            made[at + these] = _tokens(kernel, asking, key[these], value[these], hidden[these], count, sink)
-    return made
+            index = (counts == count).nonzero().flatten()
+            queries = query[at:end][index]
+            out[at + index] = _tokens(kernel, queries, key[index], value[index], hidden[index], count, sink)
+    return out
 
 
 def _tokens(
@@ -82,7 +82,7 @@ def _tokens(
     """Tokens with the same number of key chunks, bit-exact."""
     core = Core(kernel.math, True)
     chunk = kernel.k_chunk * TILE
-    largest = total = made = torch.empty(0)
+    largest = total = accumulated = torch.empty(0)
     for number in range(chunks):
         columns = slice(number * chunk, (number + 1) * chunk)
         scores = core.packed(matmul(query, key[:, columns], core.config, transposed=True), NARROW)
@@ -100,8 +100,8 @@ def _tokens(
             )
             change = core.packed(change, NARROW)
             sums = added_in_l1(sums, core.packed(core.mul(total, change), NARROW), NARROW)
-            weighted = added_in_l1(weighted, core.packed(core.mul(made, change), NARROW), NARROW)
-        total, made = sums, weighted
+            weighted = added_in_l1(weighted, core.packed(core.mul(accumulated, change), NARROW), NARROW)
+        total, accumulated = sums, weighted
     total = matmul(total, torch.ones(TILE, 1), core.config)
     if sink is not None:
         distance = core.sub(largest, sink.reshape(-1, 1).expand_as(largest))
@@ -109,4 +109,4 @@ def _tokens(
         both = add(total.contiguous().numpy(), power.contiguous().numpy())
         total = torch.from_numpy(softmax_steps.stored(both, core.wide))
     inverse = softmax_steps.inverses(total, wide=core.wide, approx=kernel.math.approx, streaming=True)
-    return pack_out(kernel, core.mul(made, core.through(inverse, NARROW)))
+    return pack_out(kernel, core.mul(accumulated, core.through(inverse, NARROW)))

@@ -1,9 +1,9 @@
-"""Attention of whole sequences as its kernels compute it, chunk by chunk of queries and of keys.
+"""Attention of whole sequences, as its kernels compute it in chunks of queries and keys.
 
-There are two kernels. The streaming one, for a 16-bit destination register, keeps all in bfloat16 and lets the packer
-add masks and corrections in L1. The plain one adds them by the matrix unit; from a 32-bit destination register it keeps
-scores and sums of powers in float32. Small inputs are bit-exact; large ones run the same steps on whole rows in
-float32 (see `mode`).
+There are two kernels. The streaming kernel, for a 16-bit destination register, stores everything in bfloat16 and adds
+masks and corrections with the packer, in L1. The plain kernel adds them with the matrix unit; with a 32-bit destination
+register it stores scores and sums of exponentials in float32. Small inputs are bit-exact; large ones run the same steps
+on whole rows in float32 (see `mode`).
 """
 
 from __future__ import annotations
@@ -41,18 +41,19 @@ from ttnn_emulator.numerics.units.matrix_unit import (
 from ttnn_emulator.numerics.units.packer import pack
 
 NARROW = DataType.BFLOAT16
-DEST_TILES = 8  # tiles that half of a 16-bit destination register holds
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/transformer/sdpa/device/sdpa_program_factory.cpp, create_descriptor
+DEST_TILES = 8  # tiles in half of a 16-bit destination register
 # tt-metal v0.77.0: ttnn/cpp/ttnn/operations/transformer/sdpa/device/sdpa_subblock_utils.hpp,
 #     determine_largest_subblock_size
 BLOCKS = (
     (2, 4), (4, 2), (1, 8), (8, 1), (1, 7), (7, 1), (2, 3), (3, 2), (1, 6), (6, 1),
     (1, 5), (5, 1), (2, 2), (1, 4), (4, 1), (1, 3), (3, 1), (1, 2), (2, 1), (1, 1),
 )  # fmt: skip
-ROWS_AT_LEAST = 48  # queries of one head that are worth packing its keys for
+ROWS_AT_LEAST = 48  # queries of one head from which on packing its keys pays off
 
 
 def block_of(rows: int, columns: int, limit: int, most_rows: int = 8) -> tuple[int, int]:
-    """Rows and columns of tiles that a matrix product makes at a time: the first of the list that divides evenly."""
+    """Size in tiles of the subblocks of a matrix product: the first in BLOCKS that divides evenly."""
     for height, width in BLOCKS:
         fits = height * width <= limit and height <= most_rows
         if fits and rows % height == 0 and columns % width == 0:
@@ -64,13 +65,13 @@ def block_of(rows: int, columns: int, limit: int, most_rows: int = 8) -> tuple[i
 class Prefill:
     """A kernel with its settings.
 
-    q_chunk, k_chunk  tiles of queries and of keys that are taken at a time
+    q_chunk, k_chunk  tiles of queries and of keys per chunk
     offset            position of the first query among the keys
-    window            keys that a query sees: up to itself if causal, else around itself; 0 for all
-    exp_approx        the mode of the exponential that the program config asks for
+    window            visible keys per query: up to the query if causal, else around it; 0 for all
+    exp_approx        the exponential's mode in the program config
     width             tiles of a value
-    streams           which kernel it is
-    bulk              dtype of the plain kernel's buffers of scores and of sums of powers
+    streams           the streaming kernel, else the plain one
+    bulk              dtype of the plain kernel's buffers of scores and of sums of exponentials
     """
 
     math: MathConfig
@@ -86,10 +87,10 @@ class Prefill:
     streams: bool = True
     bulk: DataType = DataType.BFLOAT16
 
-    # -- what is seen -----------------------------------------------------------------------------------------------
+    # -- visible keys ---------------------------------------------------------------------------------------------
 
     def hidden(self, rows: torch.Tensor, columns: torch.Tensor, absent: torch.Tensor | None) -> torch.Tensor | None:
-        """Which pairs of positions are masked: [rows, columns]; None if none is. `absent` are columns without keys."""
+        """Which pairs of positions are masked: [rows, columns], or None if none is. `absent`: columns without keys."""
         row, column = rows.unsqueeze(-1), columns
         if self.causal:
             later = column > row
@@ -102,9 +103,9 @@ class Prefill:
         return masked
 
     def chunks_of_keys(self, first: int, tiles: int, *, narrowed: bool) -> list[tuple[int, int]]:
-        """First tile and number of tiles of the chunks that queries from tile `first` on look at.
+        """First tile and number of tiles of the key chunks for the query chunk that starts at tile `first`.
 
-        `narrowed` are those of the streaming kernel, which leaves out tiles that nothing is seen of.
+        `narrowed`: without fully masked tiles, as in the streaming kernel.
         """
         step = self.k_chunk
         start, end = 0, -(-tiles // step)
@@ -143,12 +144,12 @@ def attend(
     absent: torch.Tensor | None = None,
     spans: Sequence[tuple[int, int]] | None = None,
 ) -> torch.Tensor:
-    """softmax(scale × query keyᵀ + mask) value: [batch, heads, queries, …] each, keys and values of fewer heads.
+    """softmax(scale × query keyᵀ + mask) value: [batch, heads, queries, …] each; keys and values may have fewer heads.
 
-    mask    comes divided by the scale: the kernels scale it with the scores
-    sink    [heads]: a score of a key that has no value
-    absent  [keys]: which of them are padding
-    spans   the chunks of keys that each chunk of queries looks at, first and last + 1
+    mask    divided by the scale, because the kernels scale it with the scores
+    sink    [heads]: the score of a key without a value
+    absent  [keys]: which keys are padding
+    spans   per query chunk, its range of key chunks
     """
     batch, heads, queries, _ = query.shape
     keys, width = key.shape[-2], value.shape[-1]
@@ -157,12 +158,12 @@ def attend(
         return whole_rows(kernel, query, key, value, mask, sink, absent)
     key, value = (_per_query_head(each, batch, heads) for each in (key, value))
     tiles = -(-keys // TILE)
-    room = (-(-tiles // kernel.k_chunk) * kernel.k_chunk) * TILE - keys
-    key, value = (torch.nn.functional.pad(each, (0, 0, 0, room)) for each in (key, value))
+    padding = (-(-tiles // kernel.k_chunk) * kernel.k_chunk) * TILE - keys
+    key, value = (torch.nn.functional.pad(each, (0, 0, 0, padding)) for each in (key, value))
     absent = torch.zeros(keys, dtype=torch.bool) if absent is None else absent
-    absent = torch.nn.functional.pad(absent, (0, room), value=True)
+    absent = torch.nn.functional.pad(absent, (0, padding), value=True)
     if mask is not None:
-        mask = torch.nn.functional.pad(mask, (0, room), value=NEGATIVE_INFINITY)
+        mask = torch.nn.functional.pad(mask, (0, padding), value=NEGATIVE_INFINITY)
     pieces = []
     for number, at in enumerate(range(0, queries, kernel.q_chunk * TILE)):
         rows = slice(at, min(at + kernel.q_chunk * TILE, queries))
@@ -184,7 +185,7 @@ def pack_out(kernel: Prefill, dest: torch.Tensor) -> torch.Tensor:
     return pack(dest, kernel.out, from_fp32=kernel.math.fp32_acc)
 
 
-# -- large work -------------------------------------------------------------------------------------------------------
+# -- large inputs -----------------------------------------------------------------------------------------------------
 
 
 def whole_rows(
@@ -196,9 +197,9 @@ def whole_rows(
     sink: torch.Tensor | None,
     absent: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """Large work, packed: all keys at once, in float32 where a sum does not have to be rounded.
+    """Attention over all keys at once, in float32 wherever a sum needs no rounding; packed.
 
-    Keys and values may be of fewer heads, each for several heads of queries.
+    Keys and values may have fewer heads than the queries.
     """
     batch, heads, queries, depth = query.shape
     keys, width = key.shape[-2], value.shape[-1]
@@ -213,8 +214,8 @@ def whole_rows(
         mask = mask.float().expand(*mask.shape[:2], queries, keys)
         mask = mask if mask.stride(-1) == 1 else mask.contiguous()
     in_32_bits = kernel.math.fp32_acc
-    quick = QUICK if in_32_bits else QUICK_NARROW
-    how = ACCURATE if not kernel.streams and not kernel.exp_approx else quick
+    fast = QUICK if in_32_bits else QUICK_NARROW
+    function = ACCURATE if not kernel.streams and not kernel.exp_approx else fast
     slope = np.float32(float(steps.STEEPNESS) * kernel.scale)
     seen = seen_bits(kernel.math, (BFLOAT16_BITS, BFLOAT16_BITS))
     end = (
@@ -222,42 +223,42 @@ def whole_rows(
         (*(each.stride(-2) for each in (query, key, value)), 0 if mask is None else mask.stride(-2) * 4),
         tuple(np.int32(NARROW_BITS if each.dtype is torch.bfloat16 else 0) for each in (query, key, value)),
         tuple(np.int32(each) for each in (seen[0], _seen_of_powers(seen[0]), seen[1])), MULTIPLIES_PAIRS,
-        simple and mask is None, kernel.offset, (np.float32(kernel.scale), slope, np.float32(steps.OFFSET), how),
+        simple and mask is None, kernel.offset, (np.float32(kernel.scale), slope, np.float32(steps.OFFSET), function),
         (UNPACKED if kernel.out is not DataType.BFLOAT16 else ROUNDED if in_32_bits else CUT),
     )  # fmt: skip
-    made = torch.empty(batch, heads, queries, width)
+    out = torch.empty(batch, heads, queries, width)
     scores = np.empty((0, 0), np.float32) if sink is None else _sinks(sink, batch, heads, queries)
     groups = [heads // each.shape[1] for each in (query, key, value)]  # latent keys have one head, values many
     work = queries * keys * (depth + width)
     least = max(queries * SMALL // max(work, 1), ROWS_AT_LEAST)
     pieces = []
-    for one in range(batch):
+    for item in range(batch):
         for head in range(heads):
             places = [
-                *(_place(each, one, head // group) for each, group in zip((query, key, value), groups)),
-                0 if mask is None else _place(mask, one, head),
+                *(_place(each, item, head // group) for each, group in zip((query, key, value), groups)),
+                0 if mask is None else _place(mask, item, head),
             ]
-            out = made.data_ptr() + made.element_size() * (one * made.stride(0) + head * made.stride(1))
+            target = out.data_ptr() + out.element_size() * (item * out.stride(0) + head * out.stride(1))
             rows = cut(queries, least) if batch * heads < 2 * WORKERS else [(0, queries)]
-            pieces += [(one * heads + head, *part, *places, scores, out, *end) for part in rows]
+            pieces += [(item * heads + head, *part, *places, scores, target, *end) for part in rows]
     share(kernels.attend, pieces)
-    return pack_out(kernel, made) if kernel.out is not DataType.BFLOAT16 else made
+    return pack_out(kernel, out) if kernel.out is not DataType.BFLOAT16 else out
 
 
 def _seen_of_powers(mask: int) -> int:
-    """Powers are not rounded to bfloat16 here, so what fidelity leaves of such is all of them."""
+    """The bits of exponentials that the fidelity keeps: all if it keeps all of a bfloat16, since they stay float32."""
     return -1 if mask == int(UPPER_HALF) else mask
 
 
 def _in_rows(values: torch.Tensor) -> torch.Tensor:
-    """Matrices whose rows lie in one piece each, wherever that is."""
+    """Matrices with contiguous rows; the stride between rows is arbitrary."""
     return values if values.stride(-1) == 1 else contiguous(values)
 
 
-def _place(values: torch.Tensor, one: int, head: int) -> int:
-    """Where the matrix of a head begins; sizes of 1 are for all."""
+def _place(values: torch.Tensor, item: int, head: int) -> int:
+    """The address of a head's matrix; dimensions of size 1 are broadcast."""
     by_batch, by_head = (step if size > 1 else 0 for size, step in zip(values.shape[:2], values.stride()[:2]))
-    return values.data_ptr() + values.element_size() * (one * by_batch + head * by_head)
+    return values.data_ptr() + values.element_size() * (item * by_batch + head * by_head)
 
 
 def _sinks(sink: torch.Tensor, batch: int, heads: int, queries: int) -> np.ndarray:
@@ -266,16 +267,16 @@ def _sinks(sink: torch.Tensor, batch: int, heads: int, queries: int) -> np.ndarr
     return np.ascontiguousarray(each.expand(batch, heads, queries).reshape(-1, queries).numpy())
 
 
-# -- bit for bit ------------------------------------------------------------------------------------------------------
+# -- bit-exact --------------------------------------------------------------------------------------------------------
 
 
 @dataclass
 class _State:
-    """What is kept from one chunk of keys to the next."""
+    """What a kernel carries from one chunk of keys to the next."""
 
     largest: torch.Tensor
     total: torch.Tensor
-    made: torch.Tensor
+    weighted: torch.Tensor
 
 
 def _rows(
@@ -289,7 +290,7 @@ def _rows(
     chunks: list[tuple[int, int]],
     at: int,
 ) -> torch.Tensor:
-    """One chunk of queries, the first of them number `at`, and all that it looks at."""
+    """One chunk of queries, starting at query `at`, with its chunks of keys."""
     core = Core(kernel.math, True)
     one_chunk = _streamed_chunk if kernel.streams else _plain_chunk
     positions = torch.arange(at, at + query.shape[-2]) + kernel.offset
@@ -297,12 +298,12 @@ def _rows(
     for first, count in chunks:
         columns = slice(first * TILE, (first + count) * TILE)
         scores = _product(core, query, key[..., columns, :], transposed=True)
-        given = hidden = None
+        mask_chunk = hidden = None
         if mask is not None:
-            given = mask[..., columns]
+            mask_chunk = mask[..., columns]
         else:
             hidden = kernel.hidden(positions, torch.arange(columns.start, columns.stop), absent[columns])
-        state = one_chunk(kernel, core, state, scores, value[..., columns, :], given, hidden)
+        state = one_chunk(kernel, core, state, scores, value[..., columns, :], mask_chunk, hidden)
     assert state is not None
     return _normalized(kernel, core, state, sink)
 
@@ -333,18 +334,18 @@ def _streamed_chunk(
     powers = steps.score_powers(core.sub(scores, largest), kernel.scale, wide=False)
     powers = core.packed(powers, NARROW)
     total = steps.tile_sums(powers, NARROW)
-    made = _weighted(kernel, core, powers, value)
+    weighted = _weighted(kernel, core, powers, value)
     if before is None:
-        return _State(largest, total, made)
+        return _State(largest, total, weighted)
     change = _change(kernel, core, before.largest, largest)
-    made = added_in_l1(made, core.packed(core.mul(before.made, change), NARROW), NARROW)
+    weighted = added_in_l1(weighted, core.packed(core.mul(before.weighted, change), NARROW), NARROW)
     total = added_in_l1(total, core.packed(core.mul(before.total, change), NARROW), NARROW)
-    return _State(largest, total, made)
+    return _State(largest, total, weighted)
 
 
 def _weighted(kernel: Prefill, core: Core, powers: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
-    """Powers times values. The first rows of tiles are multiplied as their powers arrive, a few tiles at a time, and
-    added up in L1; the others in one go."""
+    """Exponentials times values. The first tile rows are multiplied as soon as their exponentials are computed, a few
+    tiles at a time, and accumulated in L1; the others in one product."""
     tiles = powers.shape[-1] // TILE
     _, score_width = block_of(kernel.q_chunk, kernel.k_chunk, DEST_TILES)
     if tiles % score_width:
@@ -376,7 +377,7 @@ def _plain_chunk(
     if mask is not None:
         scores = core.packed(core.add(core.source(scores, bulk), mask), bulk)
     elif hidden is not None:
-        # A causal mask is added in L1, any other goes with the scores through the source registers.
+        # A causal mask is added in L1; for any other, the scores pass through the source registers.
         scores = scores if kernel.causal and not kernel.window else core.source(scores, bulk)
         scores = scores.masked_fill(hidden, NEGATIVE_INFINITY)
     seen = core.source(scores, bulk)
@@ -386,14 +387,14 @@ def _plain_chunk(
     largest = truncate_bf16(largest)
     powers = _score_powers(kernel, core, core.sub(seen, largest))
     total = steps.tile_sums(powers, bulk)
-    made = core.packed(_product(core, core.source(powers, bulk), value), NARROW)
+    weighted = core.packed(_product(core, core.source(powers, bulk), value), NARROW)
     if before is None:
-        return _State(largest, total, made)
+        return _State(largest, total, weighted)
     change = _change(kernel, core, before.largest, largest)
     scaled = core.packed(core.mul(core.source(before.total, bulk), change), bulk)
     total = core.packed(core.add(core.source(total, bulk), core.source(scaled, bulk)), bulk)
-    made = added_in_l1(made, core.packed(core.mul(before.made, change), NARROW), NARROW)
-    return _State(largest, total, made)
+    weighted = added_in_l1(weighted, core.packed(core.mul(before.weighted, change), NARROW), NARROW)
+    return _State(largest, total, weighted)
 
 
 def _score_powers(kernel: Prefill, core: Core, distance: torch.Tensor) -> torch.Tensor:
@@ -411,7 +412,7 @@ def _change(kernel: Prefill, core: Core, before: torch.Tensor, after: torch.Tens
 def _normalized(kernel: Prefill, core: Core, state: _State, sink: torch.Tensor | None) -> torch.Tensor:
     bulk = NARROW if kernel.streams else kernel.bulk
     total = _product(core, core.source(state.total, bulk), torch.ones(TILE, 1))
-    made = state.made
+    weighted = state.weighted
     score = None if sink is None else sink.reshape(-1, 1, 1)
     if kernel.streams and score is not None:
         distance = core.sub(state.largest, score.expand_as(state.largest))
@@ -420,27 +421,27 @@ def _normalized(kernel: Prefill, core: Core, state: _State, sink: torch.Tensor |
     elif not kernel.streams:
         total = core.packed(total, bulk)
         if score is not None:
-            total, made = _with_sink(kernel, core, state, total, score)
+            total, weighted = _with_sink(kernel, core, state, total, score)
         total = core.source(total, bulk)
     inverse = steps.inverses(total, wide=core.wide, approx=kernel.math.approx, streaming=kernel.streams)
-    return pack_out(kernel, core.mul(made, core.through(inverse, bulk)))
+    return pack_out(kernel, core.mul(weighted, core.through(inverse, bulk)))
 
 
 def _with_sink(
     kernel: Prefill, core: Core, state: _State, total: torch.Tensor, score: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The sink as one more chunk of keys, without values."""
+    """The sink as another chunk of keys, without values."""
     bulk = kernel.bulk
     largest = torch.maximum(state.largest, score)
     change = _change(kernel, core, state.largest, largest)
     scaled = core.packed(core.mul(core.source(total, bulk), change), bulk)
     power = _score_powers(kernel, core, core.sub(score.expand_as(largest), largest))
     total = core.packed(core.add(core.source(power, bulk), core.source(scaled, bulk)), bulk)
-    return total, core.packed(core.mul(state.made, change), NARROW)
+    return total, core.packed(core.mul(state.weighted, change), NARROW)
 
 
 def scale_or_default(scale: float | None, width: int) -> float:
-    """The scale as the kernels take it, a float32; by default 1 ÷ √width."""
+    """The scale as float32, as the kernels receive it; by default 1 ÷ √width."""
     if scale is not None:
         return float(np.float32(scale))
     return float(np.float32(1.0) / np.sqrt(np.float32(width))) if width else math.inf

@@ -1,8 +1,8 @@
-"""Convolutions as the chip computes them: windows gathered into rows, and the matrix unit.
+"""Convolutions as the chip computes them: windows gathered into rows (im2col), multiplied by the matrix unit.
 
-A row holds the window of one output pixel: kernel rows, in them kernel columns, in them channels. It is cut into
-blocks, one for each kernel row and each core that shares the channels, and every block is padded to whole tiles. Sums
-of blocks are packed to L1 between them.
+A row is the window of one output pixel, ordered by kernel row, kernel column and channel. It is split into blocks, one
+per kernel row and per core that shares the channels; every block is padded to whole tiles. Partial sums are packed to
+L1 between blocks.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ from ttnn_emulator.numerics.units.matrix_unit import (
 )
 from ttnn_emulator.numerics.units.packer import device_pack_block_float, pack
 
-TF32_MANTISSA = 11  # bits, the hidden one counted
+TF32_MANTISSA = 11  # bits, including the implicit one
 
 
 # -- blocks -----------------------------------------------------------------------------------------------------------
 
-NOTHING = -1
+PADDING = -1  # column without a source
 
 
 @dataclass(frozen=True)
 class BlockOrder:
-    """How rows are cut into blocks.
+    """How rows are split into blocks.
 
-    channels      real channels, and those that each core holds of them, padding included
-    kernel_rows   kernel rows are blocks of their own
-    chunks        blocks into which a core's channels are cut (width sharding)
-    by_kernel     blocks follow each other by kernel row, then by core; else by chunk and core
+    channels     channels without padding
+    per_core     channels per core, including padding
+    kernel_rows  every kernel row is a separate block
+    chunks       blocks per core's channels (width sharding)
     """
 
     kernel: Pair
@@ -63,7 +63,7 @@ class BlockOrder:
     chunks: int = 1
 
     def columns(self) -> tuple[np.ndarray, int]:
-        """For each column of the padded rows, where it comes from; and the tiles of one block."""
+        """The source column of each column of the padded rows, and the tiles per block."""
         high, wide = self.kernel
         taps = np.arange(high * wide).reshape(high, wide)
         width = self.per_core // self.chunks
@@ -75,8 +75,8 @@ class BlockOrder:
                     first = core * self.per_core + chunk * width
                     channel = np.arange(first, first + width)
                     index = kernel_part.reshape(-1, 1) * self.channels + channel
-                    index = np.where(channel < self.channels, index, NOTHING).reshape(-1)
-                    blocks.append(np.pad(index, (0, -index.size % TILE), constant_values=NOTHING))
+                    index = np.where(channel < self.channels, index, PADDING).reshape(-1)
+                    blocks.append(np.pad(index, (0, -index.size % TILE), constant_values=PADDING))
         return np.concatenate(blocks), blocks[0].size // TILE
 
 
@@ -89,11 +89,11 @@ def identity(columns: np.ndarray) -> bool:
 
 @dataclass(frozen=True)
 class _Sums(Kernel):
-    """The matmul of a convolution: sums between blocks have the format of the output unless the packer adds them up.
+    """The matmul of a convolution: partial sums have the output's format unless the packer accumulates them in L1.
 
-    They come back through a source register, which takes 19 bits of a float32.
+    They are reloaded through a source register, which keeps 19 bits of a float32.
 
-    untilized  the result goes the same way once more, to be put into row-major order
+    untilized  the result passes through L1 and a source register once more, to be untilized
     """
 
     untilized: bool = False
@@ -106,7 +106,7 @@ class _Sums(Kernel):
         return self._finished(self._sums(a, b, bits, whole=False))
 
     def _sums(self, a: torch.Tensor, b: torch.Tensor, bits: tuple[int, int], *, whole: bool) -> torch.Tensor:
-        """What the destination register holds at the end; if the packer adds and `whole` is set, what is in L1."""
+        """The final destination register; with L1 accumulation and `whole`, the sum in L1."""
         if self.math.l1_acc:
             if whole or not self.math.fp32_acc:
                 return matmul(a, b, self.math, all_in_l1=whole, bits=bits)
@@ -152,10 +152,10 @@ class _Sums(Kernel):
 class Convolution:
     """One convolution, prepared.
 
-    order      how rows are cut into blocks
-    dtypes     of the input, the weights and the output; gathered rows take that of the output
-    l1_acc     in `math` means that the packer adds sums of blocks up in L1
-    untilized  the kernel puts its result into row-major order
+    order      how rows are split into blocks
+    out_dtype  also the dtype of the gathered rows
+    math       `l1_acc`: the packer accumulates sums of blocks in L1
+    untilized  the kernel untilizes its result
     """
 
     windows: Windows
@@ -174,8 +174,8 @@ class Convolution:
         """(input, weights [.., taps × channels, out], bias or None) → [pixels, out]."""
         columns, block = self._columns
         plain = identity(columns)
-        index = torch.from_numpy(np.where(columns == NOTHING, 0, columns))
-        empty = torch.from_numpy(columns == NOTHING)
+        index = torch.from_numpy(np.where(columns == PADDING, 0, columns))
+        empty = torch.from_numpy(columns == PADDING)
         kernel = _Sums(
             replace(self.math, inner_block=block),
             self.out_dtype,
@@ -208,7 +208,7 @@ class Convolution:
         return run
 
     def bind(self, carriers: Sequence[torch.Tensor | None], constant: Sequence[bool]) -> Any:
-        """See `Bindable`: what is only rounded at its end, with weights that stay."""
+        """See `Bindable`: convolutions with constant weights whose sums are only rounded and rectified."""
         images, weight, bias = carriers
         assert images is not None and weight is not None
         if (
@@ -222,20 +222,20 @@ class Convolution:
         filters = self._prepared(weight)
         row = None if bias is None else self._bias_for_torch(bias)
         pixels = images.reshape(self.windows.images)
-        made = torch.empty(self._pixels, self.out_channels)
+        out = torch.empty(self._pixels, self.out_channels)
         if self._direct is not None:
-            return self._bound_directly(self._direct, pixels, filters, row, made), made
-        seen = self.windows.seen(pixels) if self.windows.is_plain else None
-        target, count, ending = made.data_ptr(), made.numel(), self._ending
+            return self._bound_directly(self._direct, pixels, filters, row, out), out
+        seen = self.windows.for_torch(pixels) if self.windows.is_plain else None
+        target, count, ending = out.data_ptr(), out.numel(), self._ending
         convolve, rest = self._in_torch.call(filters, row)
 
         def run() -> None:
-            result = convolve(self.windows.seen(pixels) if seen is None else seen, *rest)
+            result = convolve(self.windows.for_torch(pixels) if seen is None else seen, *rest)
             if not result.is_contiguous(memory_format=torch.channels_last):
                 result = result.contiguous(memory_format=torch.channels_last)
             in_parts(round_at, result.data_ptr(), target, count, (4, 4), ending)
 
-        return run, made
+        return run, out
 
     def _bound_directly(
         self,
@@ -243,12 +243,12 @@ class Convolution:
         pixels: torch.Tensor,
         filters: torch.Tensor,
         bias: torch.Tensor | None,
-        made: torch.Tensor,
+        out: torch.Tensor,
     ) -> Callable[[], None]:
-        as_they_are = not any(self.windows.padding) and self.windows.spread == (1, 1) and direct.dtype is pixels.dtype
-        padded = pixels if as_they_are else torch.zeros(direct.images, dtype=direct.dtype)
+        in_place = not any(self.windows.padding) and self.windows.spread == (1, 1) and direct.dtype is pixels.dtype
+        padded = pixels if in_place else torch.zeros(direct.images, dtype=direct.dtype)
         assert self._ending is not None
-        convolve = direct.binding(padded, filters, bias, made, self._ending)
+        convolve = direct.binding(padded, filters, bias, out, self._ending)
 
         def run(alive: Any = (filters, bias)) -> None:
             if padded is not pixels:
@@ -271,12 +271,12 @@ class Convolution:
 
     @functools.cached_property
     def _ending(self) -> int | None:
-        """How sums become the output, if nothing happens to them but being rounded and rectified."""
+        """How sums become the output if they are only rounded and rectified, else None."""
         return ending_of(self.activation) if self.out_dtype is DataType.BFLOAT16 else None
 
     @property
     def _image_bits(self) -> int | None:
-        """Bits of the images' mantissas that the matrix unit sees, if they have more."""
+        """Mantissa bits of the images that the matrix unit reads, if they have more; else None."""
         bits = FLOAT32_BITS if self.in_dtype is DataType.FLOAT32 else BFLOAT16_BITS
         seen = operand_bits(self.math.fidelity, self.math.fp32_acc)[0]
         return seen if seen < bits else None
@@ -286,7 +286,7 @@ class Convolution:
         return self.order.kernel[0] * self.order.kernel[1] * self.order.channels
 
     def _tilized(self, rows: torch.Tensor) -> torch.Tensor:
-        """Gathered rows, brought into tile order in the format of the output."""
+        """Gathered rows, tilized to the output's dtype."""
         if self.out_dtype is DataType.FLOAT32:
             return rows
         if self.out_dtype in BLOCK_FLOAT_DTYPES:
@@ -294,7 +294,7 @@ class Convolution:
         return pack(rows, DataType.BFLOAT16, from_fp32=self.math.fp32_acc)
 
     def _matrix(self, weight: torch.Tensor) -> torch.Tensor:
-        """Weights [taps, out] with the bits that the matrix unit sees."""
+        """Weights [taps, out], truncated to the bits that the matrix unit reads."""
         matrix = fitted_matrix(weight.reshape(-1, weight.shape[-1]).float(), self.taps, self.out_channels)
         bits = FLOAT32_BITS if self.weight_dtype is DataType.FLOAT32 else BFLOAT16_BITS
         seen = operand_bits(self.math.fidelity, self.math.fp32_acc)[1]
@@ -302,7 +302,7 @@ class Convolution:
 
     @functools.cached_property
     def _direct(self) -> DirectConvolution | None:
-        """Our own loops, if they are for this convolution."""
+        """The compiled loops, if they apply to this convolution."""
         if self.groups > 1 or self._ending is None or self._image_bits is not None:
             return None
         direct = self.windows.directly(self.out_channels, narrow=self.weight_dtype is not DataType.FLOAT32)
@@ -312,7 +312,7 @@ class Convolution:
         return self._weight_for_torch(weight) if self._direct is None else self._direct.packed(self._matrix(weight))
 
     def _weight_for_torch(self, weight: torch.Tensor) -> torch.Tensor:
-        """Weights [out, in / groups, rows, columns] as torch's convolution takes them."""
+        """Weights [out, in / groups, rows, columns] for torch's convolution, packed."""
         high, across = self.order.kernel
         channels, out, groups = self.order.channels, self.out_channels, self.groups
         matrix = self._matrix(weight)
@@ -332,7 +332,7 @@ class Convolution:
     @property
     def _groups_in_torch(self) -> int:
         divides = self.order.channels % self.groups == 0 and self.out_channels % self.groups == 0
-        return self.groups if divides else 1  # else the weights hold zeros for the other groups
+        return self.groups if divides else 1  # then the weights are zero for the other groups
 
     def _bias_for_torch(self, bias: torch.Tensor) -> torch.Tensor:
         return bias.reshape(-1)[: self.out_channels].float()
@@ -341,12 +341,12 @@ class Convolution:
         if self.out_dtype in BLOCK_FLOAT_DTYPES:
             images = device_pack_block_float(flush(images), self.out_dtype)
         if self._direct is not None:
-            made = torch.empty(self._pixels, self.out_channels)
-            self._bound_directly(self._direct, images.contiguous(), filters, bias, made)()
-            return made
+            out = torch.empty(self._pixels, self.out_channels)
+            self._bound_directly(self._direct, images.contiguous(), filters, bias, out)()
+            return out
         if self._image_bits is not None:
             images = truncate_mantissa(images, self._image_bits)
-        result = self._in_torch(self.windows.seen(images), filters, bias)
+        result = self._in_torch(self.windows.for_torch(images), filters, bias)
         sums = result.permute(0, 2, 3, 1).reshape(-1, self.out_channels)
         if self._ending is not None:
             return round_in_place(sums, self._ending)
@@ -359,17 +359,17 @@ class Convolution:
 
 
 def finished(sums: torch.Tensor, activation: Any, dtype: DataType, fp32: bool) -> torch.Tensor:
-    """The destination register's content through the activation and the packer."""
+    """Destination register → activation → packer."""
     if activation is not None:
         sums = sums.clamp(min=0.0) if activation.name == "relu" else activation(sums, fp32_dest=fp32)
     return pack(sums, dtype, from_fp32=fp32)
 
 
 def fitted_matrix(matrix: torch.Tensor, rows: int, columns: int) -> torch.Tensor:
-    """Prepared weights; those of more output channels are taken as far as they are needed."""
+    """Prepared weights; surplus output channels are dropped."""
     if matrix.shape[0] != rows and matrix.any():
         raise ChipFault(
-            f"the card would take weights prepared with {matrix.shape[0]} rows for its own, which have {rows}",
+            f"the weights were prepared with {matrix.shape[0]} rows, but this convolution reads {rows}",
             hint="Prepare the weights for this convolution.",
         )
     return matrix[:rows, :columns] if matrix.shape[0] >= rows else matrix.new_zeros(rows, columns)
@@ -380,19 +380,19 @@ def volume_of(shape: tuple[int, ...]) -> int:
 
 
 def remembered(make: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[torch.Tensor], torch.Tensor]:
-    """`make` with a memory for every tensor that it was called with, as long as that is alive and unchanged.
+    """`make` with a cache per input tensor, valid while the tensor is alive and unchanged.
 
-    Several convolutions of a model are the same program with other weights.
+    Several convolutions of a model share one program, with different weights.
     """
-    found: dict[int, tuple[weakref.ref, int, torch.Tensor]] = {}
+    cache: dict[int, tuple[weakref.ref, int, torch.Tensor]] = {}
 
     def recall(values: torch.Tensor) -> torch.Tensor:
         key = id(values)
-        entry = found.get(key)
+        entry = cache.get(key)
         if entry is not None and entry[0]() is values and entry[1] == version_of(values):
             return entry[2]
-        made = make(values)
-        found[key] = weakref.ref(values, lambda _: found.pop(key, None)), version_of(values), made
-        return made
+        result = make(values)
+        cache[key] = weakref.ref(values, lambda _: cache.pop(key, None)), version_of(values), result
+        return result
 
     return recall

@@ -1,4 +1,4 @@
-"""Convolutions that keep every channel by itself, and the matrix unit's adder, which they share with products."""
+"""Depthwise convolutions, and the matrix unit's adder, which they share with products."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from ttnn_emulator.numerics.units.packer import device_pack_block_float, pack
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/device/kernels/compute_depthwise_conv1d.cpp, kernel_main
 @dataclass(frozen=True)
 class Depthwise:
-    """A 1D depthwise convolution: taps are multiplied and added one by one, without sums over channels.
+    """A 1D depthwise convolution: taps are multiplied and accumulated one by one, without sums over channels.
 
-    whole_window  all taps are accumulated in the destination register; else each is packed, and added to what was
+    whole_window  all taps are accumulated in the destination register; else each product is packed and added
     """
 
     windows: Windows
@@ -68,10 +68,10 @@ class Depthwise:
             accumulate_products(left, right, phases, fp32, sums)
             if self.whole_window:
                 continue
-            held = _floats(sums, rows.shape[0])
+            product = _floats(sums, rows.shape[0])
             if before is not None:
-                held = added(before, held, fp32=fp32)
-            before = pack(held, self.out_dtype, from_fp32=fp32)
+                product = added(before, product, fp32=fp32)
+            before = pack(product, self.out_dtype, from_fp32=fp32)
         return pack(_floats(sums, rows.shape[0]), self.out_dtype, from_fp32=fp32) if before is None else before
 
     def _add_on_vector_unit(self, rows: torch.Tensor, each: torch.Tensor) -> torch.Tensor:
@@ -91,7 +91,7 @@ def _floats(sums: np.ndarray, rows: int) -> torch.Tensor:
 
 
 def added(a: torch.Tensor, b: torch.Tensor, *, fp32: bool) -> torch.Tensor:
-    """a + b as the matrix unit adds, left in a destination register of 16 or 32 bits a value."""
+    """a + b by the matrix unit, in a 16- or 32-bit destination register."""
     keep = int(TF32_BITS if fp32 else UPPER_HALF)
     shape = shape_of(a, b)
     left, right = ((bits_of(values.expand(shape)) & keep).reshape(-1).numpy() for values in (a, b))

@@ -1,7 +1,7 @@
-"""torch's convolutions in float32 with weights that are brought into the order of its library once.
+"""torch's float32 convolutions with weights that are reordered once.
 
-oneDNN reorders weights on every call, which takes as long as a small convolution; where torch lets us, it is given
-weights that are in order already.
+oneDNN reorders weights on every call, which takes as long as a small convolution. If torch allows it, the weights are
+passed in oneDNN's order.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import torch
 
-FEW_CHANNELS = 4  # below, torch's own loops are faster
+FEW_CHANNELS = 4  # with fewer, torch's own loops are faster
 
 
 @functools.cache
@@ -22,7 +22,7 @@ def is_possible() -> bool:
 
 @dataclass(frozen=True)
 class TorchConvolution:
-    """One convolution of images [N, C, H, W] of a fixed size."""
+    """One convolution of images [N, C, H, W] of fixed size."""
 
     images: tuple[int, int, int, int]
     stride: tuple[int, int]
@@ -31,7 +31,7 @@ class TorchConvolution:
     groups: int
 
     def packed(self, filters: torch.Tensor) -> torch.Tensor:
-        """Filters [out, in / groups, rows, columns] as `__call__` takes them."""
+        """Filters [out, in / groups, rows, columns] in the order that `__call__` expects."""
         if not is_possible() or self.images[1] < FEW_CHANNELS:
             return filters
         return torch.ops.mkldnn._reorder_convolution_weight(
@@ -43,7 +43,7 @@ class TorchConvolution:
         return function(images, *rest)
 
     def call(self, filters: torch.Tensor, bias: torch.Tensor | None) -> tuple[Callable[..., torch.Tensor], tuple]:
-        """The function of torch, and what it takes after the images."""
+        """torch's function, and its arguments after the images."""
         padding, stride, dilation = self.padding, self.stride, self.dilation
         if filters.is_mkldnn:
             function = torch.ops.mkldnn._convolution_pointwise.default

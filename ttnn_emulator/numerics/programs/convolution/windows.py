@@ -1,4 +1,4 @@
-"""Where the windows of a convolution lie in its images."""
+"""The windows of a convolution."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Sides = tuple[int, int, int, int]  # top, bottom, left, right
 
 @dataclass(frozen=True)
 class Windows:
-    """Where windows lie in images [N, H, W, C].
+    """Windows over images [N, H, W, C].
 
-    spread  images are spread by these steps, with zeros between their pixels: a transposed convolution
-    edges   padding repeats the outermost pixels instead of being zero
+    spread  input dilation of a transposed convolution: distance between pixels, with zeros between them
+    edges   padding replicates the edge pixels instead of zeros
     """
 
     images: tuple[int, int, int, int]
@@ -32,7 +32,7 @@ class Windows:
     edges: bool = False
 
     def padded(self, images: torch.Tensor) -> torch.Tensor:
-        """Images with all that windows see around them and between their pixels."""
+        """Images with their padding, and zeros between pixels."""
         top, bottom, left, right = self.padding
         if self.spread != (1, 1):
             batch, height, width, channels = images.shape
@@ -46,7 +46,7 @@ class Windows:
         return pad(images, (0, 0, left, right, top, bottom)) if any(self.padding) else images
 
     def pad_into(self, target: torch.Tensor, images: torch.Tensor) -> None:
-        """What `padded` gives, in memory that is zero where no image has been."""
+        """`padded` images written to a buffer whose padding is already zero."""
         if self.edges or self.spread != (1, 1):
             target.copy_(self.padded(images))
             return
@@ -68,12 +68,12 @@ class Windows:
 
     @property
     def is_plain(self) -> bool:
-        """Whether torch pads as much as these windows need."""
+        """Whether torch's own padding is enough for these windows."""
         top, bottom, left, right = self.padding
         return top == bottom and left == right and self.spread == (1, 1) and not self.edges
 
     def in_torch(self, groups: int) -> TorchConvolution:
-        """Torch's convolution of what `seen` gives."""
+        """torch's convolution of the images that `for_torch` returns."""
         batch, height, width, channels = self.images
         if self.is_plain:
             size, around = (height, width), (self.padding[0], self.padding[2])
@@ -83,13 +83,13 @@ class Windows:
         return TorchConvolution((batch, channels, *size), self.stride, around, self.dilation, groups)
 
     def directly(self, channels: int, *, narrow: bool) -> DirectConvolution:
-        """Our own convolution of what `padded` gives, to so many channels; see there."""
+        """The compiled convolution of `padded` images to `channels` output channels."""
         batch, height, width, depth = self.images
         top, bottom, left, right = self.padding
         size = ((height - 1) * self.spread[0] + 1 + top + bottom, (width - 1) * self.spread[1] + 1 + left + right)
         images = (batch, *size, depth)
         return DirectConvolution(images, self.kernel, self.stride, self.dilation, self.size, channels, narrow)
 
-    def seen(self, images: torch.Tensor) -> torch.Tensor:
-        """Images [N, H, W, C] as torch takes them."""
+    def for_torch(self, images: torch.Tensor) -> torch.Tensor:
+        """Images [N, H, W, C] in torch's order, padded if torch cannot pad them."""
         return (images if self.is_plain else self.padded(images)).permute(0, 3, 1, 2)

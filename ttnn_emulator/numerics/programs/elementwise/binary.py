@@ -1,7 +1,7 @@
-"""What an elementwise operation of two operands computes: operands copied in, functions of them, joined, packed.
+"""Elementwise operations of two operands: load the operands, apply functions to them, combine them, pack.
 
-A kind of operation runs on the matrix unit or on the vector unit; which one decides how it rounds and what becomes of
-NaN, infinities, signed zeros and denormals. `prepare` chooses once and returns the computation on carriers.
+An operation runs on the matrix unit or on the vector unit; the unit determines rounding and the treatment of NaN,
+infinities, signed zeros and denormals. `prepare` selects once and returns the computation on carriers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ttnn_emulator.numerics.units import packer
 
 Values = torch.Tensor
 Compute = Callable[..., Values]
-Function = tuple  # name of a function of one operand, with "~" in its approximate mode, then its parameters
+Function = tuple  # name of a unary function, with "~" in its approximate mode, then its parameters
 
 WIDE_DTYPES = frozenset({DataType.FLOAT32, DataType.INT32, DataType.UINT32})
 FIDELITY_PHASES = 4  # HiFi4
@@ -35,24 +35,24 @@ FIDELITY_PHASES = 4  # HiFi4
 
 @dataclass(frozen=True)
 class Recipe:
-    """A kind of operation: the kernel that joins its operands, and functions of one operand before and after.
+    """A kind of operation: the kernel that combines its operands, and unary functions before and after it.
 
-    `matrix` is the other recipe, for the matrix unit, where it differs.
+    `matrix` is the recipe for the matrix unit, if it differs.
     """
 
-    joined: str
+    kernel: str
     of_a: tuple[str, ...] = ()
     of_b: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     matrix: Recipe | None = None
 
 
-def _logical(joined: str) -> Recipe:
-    return Recipe(joined, of_a=("nez",), of_b=("nez",), after=("nez",))
+def _logical(kernel: str) -> Recipe:
+    return Recipe(kernel, of_a=("nez",), of_b=("nez",), after=("nez",))
 
 
-def _comparison(joined: str, on_difference: str) -> Recipe:
-    return Recipe(joined, matrix=Recipe("subtraction", after=(on_difference,)))
+def _comparison(kernel: str, on_difference: str) -> Recipe:
+    return Recipe(kernel, matrix=Recipe("subtraction", after=(on_difference,)))
 
 
 RECIPES: dict[str, Recipe] = {
@@ -86,7 +86,7 @@ RECIPES: dict[str, Recipe] = {
     "NEXTAFTER": Recipe("nextafter"),
     "ISCLOSE": Recipe("isclose"),
 }
-EXPONENTIALS = frozenset({"LDEXP"})  # their operands pass between the steps as bfloat16
+EXPONENTIALS = frozenset({"LDEXP"})  # their operands are bfloat16 between steps
 SAME_DTYPE_ON_VECTOR_UNIT = frozenset(
     {DataType.FLOAT32, DataType.INT32, DataType.UINT32, DataType.UINT16},
 )
@@ -97,7 +97,7 @@ LOGICAL = frozenset({"LOGICAL_AND", "LOGICAL_OR", "LOGICAL_XOR", "SQUARED_DIFFER
 
 
 def on_vector_unit(kind: str, a: DataType, b: DataType, fast: bool) -> bool:
-    """Which unit joins the operands."""
+    """Whether the vector unit combines the operands, else the matrix unit."""
     if kind in ON_VECTOR_UNIT_UNLESS_FAST and not fast:
         return True
     if kind in ON_VECTOR_UNIT_UNLESS_FAST or kind in LOGICAL:
@@ -111,13 +111,13 @@ def on_vector_unit(kind: str, a: DataType, b: DataType, fast: bool) -> bool:
 
 @dataclass(frozen=True)
 class Setting:
-    """The dtypes that meet in a kernel, and whether its destination register holds 32 bits a value."""
+    """The dtypes of a kernel, and whether its destination register is 32 bits wide."""
 
     a: DataType
     b: DataType
     out: DataType
     vector: bool
-    flush_a: bool = False  # the operand is first broadcast within its tiles, which flushes it as a packer does
+    flush_a: bool = False  # the operand is first broadcast within its tiles, which flushes it like a packer
     flush_b: bool = False
 
     @property
@@ -135,7 +135,7 @@ def recipe_of(kind: str, vector: bool) -> Recipe:
 
 
 def functions_of_operands(kind: str, a: DataType, vector: bool) -> tuple[bool, bool, DataType | None]:
-    """Which operands a kind sends through functions of its own, and the dtype in between, if not theirs."""
+    """Whether a kind applies functions to each operand, and their intermediate dtype if it differs."""
     recipe, between = recipe_of(kind, vector), _between(kind, vector)
     widened = between is not None and a in BLOCK_FLOAT_DTYPES
     return bool(recipe.of_a) or widened, bool(recipe.of_b), between
@@ -154,7 +154,7 @@ def prepare(
     after: Sequence[Function] = (),
     parameters: tuple = (),
 ) -> Compute:
-    """The computation of one call: two carriers in, a carrier of the output's dtype out."""
+    """The computation of one call: two carriers → a carrier of the output's dtype."""
     recipe = recipe_of(kind, setting.vector)
     of_a = (*before_a, *((name,) for name in recipe.of_a))
     of_b = (*before_b, *((name,) for name in recipe.of_b))
@@ -162,13 +162,13 @@ def prepare(
     if setting.a not in FLOAT_DTYPES:
         return _prepare_integers(kind, recipe, setting, of_a, of_b, later)
     between = _between(kind, setting.vector)
-    bring_a = _operand(setting.a, setting, of_a, between, setting.flush_a)
-    bring_b = _operand(setting.b, setting, of_b, between, setting.flush_b)
-    join = _joined(recipe.joined, setting, parameters)
+    load_a = _operand(setting.a, setting, of_a, between, setting.flush_a)
+    load_b = _operand(setting.b, setting, of_b, between, setting.flush_b)
+    combine = _combined(recipe.kernel, setting, parameters)
     finish = _finish(setting, later)
 
     def compute(a: Values, b: Values) -> Values:
-        return finish(join(bring_a(a), bring_b(b)))
+        return finish(combine(load_a(a), load_b(b)))
 
     return compute
 
@@ -177,7 +177,7 @@ def prepare(
 
 
 def copied_in(values: Values, dtype: DataType, *, fp32: bool, vector: bool) -> Values:
-    """What a tile is once it lies in the registers that are computed on."""
+    """A tile after unpacking to the registers of the unit."""
     if dtype is DataType.FLOAT32:
         return values if vector else carriers.from_bits(carriers.bits_of(values) & -0x2000)
     return carriers.flush(values) if fp32 else values
@@ -190,7 +190,7 @@ def _operand(
     if not functions and not flushed and not (dtype is DataType.FLOAT32 and not vector):
         return carriers.flush if fp32 and dtype is not DataType.FLOAT32 else _unchanged
 
-    def bring(values: Values) -> Values:
+    def load(values: Values) -> Values:
         if flushed and dtype is not DataType.FLOAT32:
             values = carriers.flush(values)
         if functions:
@@ -199,7 +199,7 @@ def _operand(
             values = packer.pack(values, between or dtype, from_fp32=fp32)
         return copied_in(values, between or dtype, fp32=fp32, vector=vector)
 
-    return bring
+    return load
 
 
 def _unchanged(values: Values) -> Values:
@@ -207,20 +207,20 @@ def _unchanged(values: Values) -> Values:
 
 
 def applied(functions: Sequence[Function], values: Values, fp32: bool) -> Values:
-    """Functions of one operand, one after the other, in the destination register."""
+    """Unary functions applied in order, in the destination register."""
     for name, *parameters in functions:
         approx = name.endswith("~")
         values = apply_function(name.rstrip("~"), values, *parameters, approx=approx, fp32_dest=fp32)
     return values
 
 
-# -- joined -----------------------------------------------------------------------------------------------------------
+# -- combination ------------------------------------------------------------------------------------------------------
 
 ALWAYS_BY_TORCH = frozenset(binary_by_torch.EXACT)
 COST = {"addition": 1, "subtraction": 1, "reversed_subtraction": 1, "multiplication": 1}
 
 
-def _joined(name: str, setting: Setting, parameters: tuple) -> Compute:
+def _combined(name: str, setting: Setting, parameters: tuple) -> Compute:
     if not setting.vector:
         return _on_matrix_unit(name, setting.fp32)
     if name in ALWAYS_BY_TORCH:
@@ -228,18 +228,18 @@ def _joined(name: str, setting: Setting, parameters: tuple) -> Compute:
     if name == "multiplication" and not setting.fp32:
         return multiply_exactly
     kernel, cost, fp32 = vector_binary.KERNELS[name], COST.get(name, 16), setting.fp32
-    quick = binary_by_torch.CLOSE[name]
+    fast = binary_by_torch.CLOSE[name]
 
-    def join(a: Values, b: Values) -> Values:
+    def combine(a: Values, b: Values) -> Values:
         shape = shape_of(a, b)
         if not exactly(shape.numel() * cost):
-            return quick(a, b, *parameters, fp32=fp32)
+            return fast(a, b, *parameters, fp32=fp32)
         left, right = a.expand(shape).contiguous().numpy(), b.expand(shape).contiguous().numpy()
         result = kernel(left, right, *parameters, fp32=fp32)
         stored = vector_binary.stored(result, fp32)
         return torch.from_numpy(np.ascontiguousarray(stored)).reshape(shape)
 
-    return join
+    return combine
 
 
 def _on_matrix_unit(name: str, fp32: bool) -> Compute:
@@ -266,7 +266,7 @@ def _flat(loop: Callable, a: Values, b: Values, *arguments: object) -> Values:
 
 # -- results ----------------------------------------------------------------------------------------------------------
 
-# Pairs of dtypes between which the kernel casts; between all others the packer converts as it can.
+# Pairs of dtypes between which the kernel casts; the packer converts between all others.
 CAST_TARGETS: dict[DataType, frozenset[DataType]] = {
     **{
         dtype: frozenset({DataType.INT32, DataType.UINT16, DataType.UINT32})
@@ -302,7 +302,7 @@ def _prepare_integers(
     of_b: tuple[Function, ...],
     later: tuple[Function, ...],
 ) -> Compute:
-    join = INTEGER_KERNELS[recipe.joined]
+    combine = INTEGER_KERNELS[recipe.kernel]
     source = setting.a
     out_of_kernel = DataType.FLOAT32 if kind == "DIV" else source
     cast = casts.typecast(out_of_kernel, setting.out)
@@ -316,8 +316,8 @@ def _prepare_integers(
 
     def compute(a: Values, b: Values) -> Values:
         if floating:
-            raise ChipFault(f"the kernel of {floating[0]} takes the bits of {source} for a float")
-        values = through(join(through(a, of_a), through(b, of_b), source), later)
+            raise ChipFault(f"the kernel of {floating[0]} interprets {source} bits as a float")
+        values = through(combine(through(a, of_a), through(b, of_b), source), later)
         return cast(values) if cast is not None else values
 
     return compute

@@ -1,4 +1,4 @@
-"""Torch's way of joining two floating operands: exact where order alone decides, close and fast for large tensors."""
+"""Binary operations in torch: exact for comparisons and selections, close and fast for large tensors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def without_denormals(values: Values) -> Values:
 
 
 def _order(values: Values) -> Values:
-    """Integers that order floats by sign and magnitude, NaN beyond infinity."""
+    """Integer keys that order floats by sign and magnitude, NaN beyond infinity."""
     raw = bits_of(values)
     return torch.where(raw < 0, raw ^ 0x7FFFFFFF, raw)
 
@@ -53,23 +53,23 @@ EXACT: dict[str, Callable[[Values, Values], Values]] = {
 
 
 def _close(function: Callable[..., Values]) -> Callable[..., Values]:
-    """A function of torch in place of a kernel: denormals count as zero, a 16-bit result is rounded."""
+    """A torch function in place of a kernel: denormals count as zero, a 16-bit result is rounded."""
 
-    def join(a: Values, b: Values, *parameters: object, fp32: bool) -> Values:
+    def compute(a: Values, b: Values, *parameters: object, fp32: bool) -> Values:
         result = without_denormals(function(without_denormals(a), without_denormals(b), *parameters))
         return result if fp32 else flush(round_bf16_nearest_even(result))
 
-    return join
+    return compute
 
 
 def _compiled(kind: int) -> Callable[..., Values]:
-    """The same with a loop of our own."""
+    """The same with a compiled loop."""
 
-    def join(a: Values, b: Values, *, fp32: bool) -> Values:
+    def compute(a: Values, b: Values, *, fp32: bool) -> Values:
         result = join_closely(kind, a, b)
         return result if fp32 else flush(round_bf16_nearest_even(result))
 
-    return join
+    return compute
 
 
 def _isclose(a: Values, b: Values, rtol: float, atol: float, equal_nan: bool) -> Values:

@@ -1,6 +1,6 @@
-"""Sums, differences and products of two operands on memory that stays: `binary.prepare` as stages.
+"""Sums, differences and products of two operands in fixed buffers: `binary.prepare` as stages.
 
-Which cases are covered stands in `JOINED`; all others compute as ever.
+`KERNELS` lists the supported kernels; all others are computed by `binary`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from ttnn_emulator.numerics.kernels.elementwise import ADD, MULTIPLY, SUBTRACT, 
 from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.programs.elementwise import binary
 
-PLAIN = (DataType.BFLOAT16, DataType.FLOAT32)  # dtypes that keep every value by itself
-JOINED = {
+PLAIN = (DataType.BFLOAT16, DataType.FLOAT32)  # dtypes without shared exponents
+KERNELS = {
     "addition": ADD,
     "subtraction": SUBTRACT,
     "reversed_subtraction": SUBTRACT_REVERSED,
@@ -35,10 +35,10 @@ def bind(
     before_b: Sequence[binary.Function] = (),
     after: Sequence[binary.Function] = (),
 ) -> tuple[Stages, Values] | None:
-    """A function that joins what two wide carriers then hold, and the memory that it fills."""
+    """Stages that combine the current values of two wide carriers, and the buffer that they fill."""
     recipe = binary.recipe_of(kind, setting.vector)
     dtypes = {setting.a, setting.b, setting.out}
-    if not dtypes <= set(PLAIN) or recipe.joined not in JOINED or setting.out in binary.CAST_TARGETS[setting.a]:
+    if not dtypes <= set(PLAIN) or recipe.kernel not in KERNELS or setting.out in binary.CAST_TARGETS[setting.a]:
         return None
     functions = [
         (*before_a, *((name,) for name in recipe.of_a)),
@@ -47,18 +47,18 @@ def bind(
     ]
     stages = Stages()
     stages.keep(a, b)
-    left = _brought(stages, a, setting.a, setting, functions[0], setting.flush_a)
-    right = _brought(stages, b, setting.b, setting, functions[1], setting.flush_b)
+    left = _operand(stages, a, setting.a, setting, functions[0], setting.flush_a)
+    right = _operand(stages, b, setting.b, setting, functions[1], setting.flush_b)
     if left is None or right is None:
         return None
-    made = _joined(stages, recipe.joined, setting, left, right)
-    if made is not None and not functions[2] and not setting.fp32:
-        return stages, stages.flushed(made, in_place=True)
-    made = None if made is None else _applied(stages, functions[2], made, setting.fp32)
-    return None if made is None else (stages, stages.packed(made, setting.out, from_fp32=setting.fp32))
+    result = _combined(stages, recipe.kernel, setting, left, right)
+    if result is not None and not functions[2] and not setting.fp32:
+        return stages, stages.flushed(result, in_place=True)
+    result = None if result is None else _applied(stages, functions[2], result, setting.fp32)
+    return None if result is None else (stages, stages.packed(result, setting.out, from_fp32=setting.fp32))
 
 
-def _brought(
+def _operand(
     stages: Stages,
     values: Values,
     dtype: DataType,
@@ -66,18 +66,18 @@ def _brought(
     functions: tuple[binary.Function, ...],
     flushed: bool,
 ) -> Values | None:
-    """An operand as it lies in the registers that are computed on."""
+    """An operand as `binary.copied_in` returns it."""
     is_wide, fp32 = dtype is DataType.FLOAT32, setting.fp32
     if not setting.vector and is_wide:
         return None
     if flushed and not is_wide:
         values = stages.flushed(values)
     if functions:
-        given = values if is_wide or not fp32 else stages.flushed(values)
-        found = _applied(stages, functions, given, fp32)
-        if found is None:
+        operand = values if is_wide or not fp32 else stages.flushed(values)
+        result = _applied(stages, functions, operand, fp32)
+        if result is None:
             return None
-        values = stages.packed(found, dtype, from_fp32=fp32)
+        values = stages.packed(result, dtype, from_fp32=fp32)
     return stages.flushed(values) if fp32 and not is_wide else values
 
 
@@ -87,14 +87,14 @@ def _applied(stages: Stages, functions: Sequence[binary.Function], values: Value
             plain = name.rstrip("~")
             values = stages.looked_up(table_of(plain, tuple(parameters), name.endswith("~")), values)
             continue
-        found = applying_function(stages, name, values, *parameters)
-        if found is None:
+        result = applying_function(stages, name, values, *parameters)
+        if result is None:
             return None
-        values = found
+        values = result
     return values
 
 
-def _joined(stages: Stages, name: str, setting: binary.Setting, a: Values, b: Values) -> Values | None:
+def _combined(stages: Stages, name: str, setting: binary.Setting, a: Values, b: Values) -> Values | None:
     fp32 = setting.fp32
     if not setting.vector:
         if name == "multiplication":
@@ -104,8 +104,8 @@ def _joined(stages: Stages, name: str, setting: binary.Setting, a: Values, b: Va
         return stages.add(*broadcast_lines.joining(a, b, broadcast_lines.VECTOR_UNIT))
     if exactly(shape_of(a, b).numel() * binary.COST[name]):
         return None
-    made = stages.add(*broadcast_lines.joining(a, b, broadcast_lines.FLOAT32, JOINED[name]))
+    result = stages.add(*broadcast_lines.joining(a, b, broadcast_lines.FLOAT32, KERNELS[name]))
     if not fp32:
-        made = stages.loop(formats.round_nearest_even_at, made, in_place=True)
-        made = stages.flushed(made, in_place=True)
-    return made
+        result = stages.loop(formats.round_nearest_even_at, result, in_place=True)
+        result = stages.flushed(result, in_place=True)
+    return result

@@ -1,6 +1,6 @@
-"""Gradients that one kernel of the vector unit computes: of tanh, sigmoid, gelu in two variants, and of a product.
+"""Gradients that a single vector unit kernel computes: of tanh, sigmoid, both variants of gelu, and products.
 
-Every step leaves its result in the destination register, 16 or 32 bits wide, before the next one reads it.
+Every step stores its result in the destination register, 16 or 32 bits wide, before the next step reads it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PRODUCT = {
 
 
 def prepare(kind: str, grad: DataType, source: DataType, out: DataType) -> Compute:
-    """The computation of one call: gradient and input in, the input's gradient out, packed as `out`."""
+    """The computation of one call: output gradient and input → input gradient, packed as `out`."""
     fp32 = kind == "sigmoid" or FLOAT32 in (grad, source, out)
     steps = STEPS[kind]
 
@@ -45,7 +45,7 @@ def prepare(kind: str, grad: DataType, source: DataType, out: DataType) -> Compu
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/eltwise/binary_backward/device/kernels/compute/eltwise_bw_mul.cpp,
 #     kernel_main
 def product(grad: DataType, other: DataType, out: DataType) -> Compute:
-    """One half of a product's gradient: the gradient times the other factor."""
+    """The gradient of one factor of a product: the output gradient times the other factor."""
     fp32 = FLOAT32 in (grad, other, out)
 
     def compute(g: Values, y: Values) -> Values:
@@ -88,7 +88,7 @@ def _gelu_tanh(g: Values, x: Values, fp32: bool, nearest: bool) -> Values:
     def constant(value: float | np.float32) -> Values:
         return torch.from_numpy(np.asarray(stored(np.float32(value), fp32)))
 
-    def joined(a: Values, b: Values, function: Callable[[Float, Float], Float]) -> Values:
+    def combined(a: Values, b: Values, function: Callable[[Float, Float], Float]) -> Values:
         a, b = of_one_shape(a, b)
         total = function(a.contiguous().numpy(), b.contiguous().numpy())
         total = nearest_even(total) if nearest and not fp32 else total
@@ -96,19 +96,19 @@ def _gelu_tanh(g: Values, x: Values, fp32: bool, nearest: bool) -> Values:
 
     times = PRODUCT[fp32]
     square = apply_function("square", x, fp32_dest=fp32)
-    inner = joined(times(times(square, x), constant(KAPPA)), x, add)
-    slope = joined(times(square, constant(KAPPA * np.float32(3.0))), constant(1.0), add)
+    inner = combined(times(times(square, x), constant(KAPPA)), x, add)
+    slope = combined(times(square, constant(KAPPA * np.float32(3.0))), constant(1.0), add)
     if fp32:
         t = apply_function("tanh", times(inner, constant(BETA)), fp32_dest=True)
-        share = times(joined(t, constant(1.0), add), constant(0.5))
-        density = joined(constant(1.0), apply_function("square", t, fp32_dest=True), sub)
+        share = times(combined(t, constant(1.0), add), constant(0.5))
+        density = combined(constant(1.0), apply_function("square", t, fp32_dest=True), sub)
         density = times(times(slope, density), constant(BETA / np.float32(2.0)))
     else:
-        # sigmoid(2 z) = ½ (1 + tanh z) does not cancel in 16 bits where tanh does.
+        # sigmoid(2 z) = ½ (1 + tanh z), without the cancellation of 1 + tanh z in 16 bits.
         share = apply_function("sigmoid", times(inner, constant(np.float32(2.0) * BETA)))
-        density = times(share, joined(constant(1.0), share, sub))
+        density = times(share, combined(constant(1.0), share, sub))
         density = times(times(slope, density), constant(np.float32(2.0) * BETA))
-    return times(g, joined(share, times(density, x), add))
+    return times(g, combined(share, times(density, x), add))
 
 
 STEPS: dict[str, Callable[[Values, Values, bool, bool], Values]] = {

@@ -1,4 +1,4 @@
-"""Integer kernels: arithmetic that wraps, shifts, comparisons, division; on carriers, with the dtype that they hold."""
+"""Integer kernels: wrapping arithmetic, shifts, comparisons, division; on carriers and their dtype."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.programs.elementwise import vector_binary
 
 Values = torch.Tensor
-DIVISION_COST = 12  # fused multiply-adds an element
+DIVISION_COST = 12  # fused multiply-adds per element
 # tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_lcm.h, calculate_sfpu_lcm
 LCM_LIMIT = 2**15  # the kernel multiplies and divides 16-bit magnitudes
 
@@ -32,14 +32,14 @@ def _test(relation: Callable[[Values], Values]) -> Callable[..., Values]:
 
 
 def _nonzero(values: Values) -> Values:
-    """The least int32 counts as zero: its magnitude has no bit set."""
+    """-2³¹ counts as zero: in sign-magnitude no bit of its magnitude is set."""
     return (values != 0) & (values != -(2**31))
 
 
 # tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_shift.h,
 #     calculate_binary_left_shift, calculate_binary_right_shift
 def _shift(a: Values, b: Values, dtype: DataType, *, left: bool, signed: bool) -> Values:
-    """Shifts by less than nothing or by 32 and more give 0."""
+    """A shift by a negative amount, or by 32 or more, gives 0."""
     raw = a.to(torch.int64)
     value = raw if signed and dtype is DataType.INT32 else raw & 0xFFFFFFFF
     if signed and dtype is DataType.UINT32:
@@ -58,7 +58,7 @@ def _shift(a: Values, b: Values, dtype: DataType, *, left: bool, signed: bool) -
 # tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_binary_fmod.h,
 #     calculate_fmod_int32
 def _remainder(a: Values, b: Values, dtype: DataType, *, floor: bool) -> Values:
-    """By zero it is the dividend."""
+    """The remainder of a division by zero is the dividend."""
     left, right = of_one_shape(a.to(torch.int64), b.to(torch.int64))
     safe = torch.where(right == 0, 1, right)
     rest = torch.remainder(left, safe) if floor else torch.fmod(left, safe)
@@ -76,7 +76,7 @@ def _quotient(a: Values, b: Values, dtype: DataType, *, mode: str) -> Values:
 # tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_div_int32.h,
 #     calculate_div_int32
 def _division(a: Values, b: Values, dtype: DataType) -> Values:
-    """Into float32. The least int32 counts as zero: its magnitude has no bit set."""
+    """The quotient as float32. -2³¹ counts as zero: in sign-magnitude no bit of its magnitude is set."""
     left, right = of_one_shape(_without_least(a).float(), _without_least(b).float())
     if not exactly(left.numel() * DIVISION_COST):
         return left / right
@@ -90,7 +90,7 @@ def _without_least(values: Values) -> Values:
 
 def _lcm(a: Values, b: Values, dtype: DataType) -> Values:
     if bool((a.abs() > LCM_LIMIT).any()) or bool((b.abs() > LCM_LIMIT).any()):
-        raise ChipFault(f"lcm is right only for operands of at most {LCM_LIMIT}")
+        raise ChipFault(f"lcm is correct only for operands up to {LCM_LIMIT}")
     return wrap_integer(torch.lcm(a.to(torch.int64), b.to(torch.int64)), dtype)
 
 
@@ -122,7 +122,7 @@ INTEGER_KERNELS: dict[str, Callable[..., Values]] = {
     "LCM": _lcm,
 }
 
-# Functions of one operand that may be fused: values, their dtype, parameters → values of that dtype.
+# Unary functions that may be fused: values, their dtype, parameters → values of that dtype.
 INTEGER_FUNCTIONS: dict[str, Callable[..., Values]] = {
     "nez": _test(_nonzero),
     "eqz": _test(lambda values: ~_nonzero(values)),

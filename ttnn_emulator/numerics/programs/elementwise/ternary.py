@@ -1,4 +1,4 @@
-"""Kernels of three operands: selection, multiply-add and their kin, on carriers."""
+"""Kernels of three operands, on carriers: `where`, multiply-add and related operations."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _mac(a: Float, b: Float, c: Float, value: Float, fp32: bool) -> Float:
     return result if fp32 else round_to_bf16(result)
 
 
-# Kind → its kernel, its cost in fused multiply-adds, and the same by torch for large tensors.
+# Kind → kernel, its cost in fused multiply-adds, and the torch function for large tensors.
 KERNELS: dict[str, tuple[Callable[..., Float], int, Compute]] = {
     "ADDCMUL": (_addcmul, 2, lambda a, b, c, value: a + value * b * c),
     "ADDCDIV": (_addcdiv, 14, lambda a, b, c, value: a + value * b / c),
@@ -55,19 +55,19 @@ KERNELS: dict[str, tuple[Callable[..., Float], int, Compute]] = {
 
 
 def prepare_arithmetic(kind: str, dtypes: tuple[DataType, ...], out: DataType, value: float) -> Compute:
-    """Three floating operands joined on the vector unit."""
+    """An arithmetic operation of three floating-point operands on the vector unit."""
     kernel, cost, by_torch = KERNELS[kind]
     fp32 = out in WIDE_DTYPES
     scalar = np.float32(value)
 
     def compute(*operands: Values) -> Values:
         shape = joined(*(operand.shape for operand in operands))
-        held = [copied_in(x, dtype, fp32=fp32, vector=True) for x, dtype in zip(operands, dtypes)]
+        loaded = [copied_in(x, dtype, fp32=fp32, vector=True) for x, dtype in zip(operands, dtypes)]
         if exactly(shape.numel() * cost):
-            arrays = [x.expand(shape).contiguous().numpy() for x in held]
+            arrays = [x.expand(shape).contiguous().numpy() for x in loaded]
             values = torch.from_numpy(stored(kernel(*arrays, scalar, fp32), fp32)).reshape(shape)
         else:
-            values = by_torch(*held, value)
+            values = by_torch(*loaded, value)
             values = values if fp32 else carriers.round_bf16_nearest_even(values)
         return packer.pack(values, out, from_fp32=fp32)
 
@@ -76,7 +76,7 @@ def prepare_arithmetic(kind: str, dtypes: tuple[DataType, ...], out: DataType, v
 
 # tt-metal v0.81.1: tt_metal/tt-llk/tt_llk_wormhole_b0/common/inc/sfpu/ckernel_sfpu_where.h, _calculate_where_
 def prepare_where(condition: DataType, out: DataType) -> Compute:
-    """Every bit pattern but that of +0 selects the first value; bits pass as they are, up to the packer."""
+    """Every bit pattern except that of +0 selects the first value; bits are unchanged up to the packer."""
 
     def compute(chooser: Values, chosen: Values, other: Values) -> Values:
         raw = carriers.bits_of(chooser) if condition in FLOAT_DTYPES else chooser

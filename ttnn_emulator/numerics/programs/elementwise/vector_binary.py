@@ -1,7 +1,7 @@
-"""Kernels of two floating operands on the vector unit: division, powers, remainders, comparisons and their kin.
+"""Kernels of two floating-point operands on the vector unit: division, powers, remainders, comparisons and others.
 
-Each takes arrays of float32 as the destination register holds them and gives what the kernel stores there, in the order
-of the kernel's own instructions; `fp32` says that the register is 32 bits wide.
+Each takes float32 arrays with the contents of the destination register and returns what the kernel stores there, in
+the order of the kernel's instructions; `fp32`: the register is 32 bits wide.
 """
 
 from __future__ import annotations
@@ -74,14 +74,14 @@ def kernel(function: Kernel) -> Kernel:
 # tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_conversions.h,
 #     float32_to_bf16_rne
 def nearest_even(value: Float) -> Float:
-    """Rounded to bfloat16 by integer addition, to nearest even."""
+    """Round to bfloat16, to nearest even, by integer addition."""
     raw = bits(value).view(np.uint32)
     rounded = raw + np.uint32(0x7FFF) + ((raw >> np.uint32(16)) & np.uint32(1))
     return (rounded & np.uint32(0xFFFF0000)).view(np.float32)
 
 
 def stored(value: Float, fp32: bool) -> Float:
-    """What the destination register holds of it."""
+    """A value after the store to the destination register."""
     return store_fp32(value) if fp32 else store_bf16(value)
 
 
@@ -139,7 +139,7 @@ def _division_16bit(a: Float, b: Float) -> Float:
 
 
 def _division_32bit(a: Float, b: Float) -> Float:
-    """Mantissas divided with one correction by the residual; the exponent is restored in two halves."""
+    """Division of mantissas with one correction by the residual; the exponent is restored in two halves."""
     a_man, b_man = set_exponent(a, 127), set_exponent(b, 127)
     inverse = reciprocal(b_man, steps=1, normalized=True)
     quotient = mul(a_man, inverse)
@@ -193,7 +193,7 @@ def fmod(a: Float, b: Float, *, fp32: bool) -> Float:
 
 @kernel
 def integer_division(a: Float, b: Float, *, fp32: bool) -> Float:
-    """Of integers cast to float32: one step of correction by the residual; what equals the divisor gives 1."""
+    """Division of integers cast to float32, with one correction by the residual; a ÷ a is exactly 1."""
     inverse = reciprocal(b, steps=2)
     quotient = mul(a, inverse)
     corrected = mad(sub_product(a, quotient, b), inverse, quotient)
@@ -213,7 +213,7 @@ def power(a: Float, b: Float, *, fp32: bool) -> Float:
 # tt-metal v0.81.1: tt_metal/tt-llk/tt_llk_wormhole_b0/common/inc/sfpu/ckernel_sfpu_log.h,
 #     _init_log_, _calculate_log_body_
 def cubic_log(value: Float) -> Float:
-    """ln by a cubic on the mantissa: 4e-4 off at most."""
+    """ln by a cubic polynomial of the mantissa, with an error of at most 4e-4."""
     x = set_exponent(value, 127)
     inner = mad(x, np.float32(0.10968964), np.float32(-0.72910421))
     series = times_plus(x, times_plus(x, inner, 2.11263230), -1.49277612)
@@ -270,8 +270,8 @@ def log1p_accurate(a: Float) -> Float:
     m = add(m, mad(np.float32(-0.25), s, -ONE))
     r = np.full_like(m, np.float32(LOG1P[-1]))
     for coefficient in LOG1P[-2:0:-1]:
-        held = np.float32(coefficient) if coefficient in LOG1P[1:3] else coefficient
-        r = times_plus(r, m, held)
+        constant = np.float32(coefficient) if coefficient in LOG1P[1:3] else coefficient
+        r = times_plus(r, m, constant)
     square = mul(m, m)
     r = times_plus(r, m, LOG1P[0])
     e_size = set_sign(sign_magnitude_to_float(np.abs(e)), floats(e))
@@ -340,7 +340,7 @@ def atan2(y: Float, x: Float, *, fp32: bool) -> Float:
 
 
 def _ordered(a: Float, b: Float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Whether a comes before b by sign and magnitude; whether both count as zero; whether one is NaN."""
+    """Whether a precedes b by sign and magnitude, whether both count as zero, and whether one is NaN."""
     total = bits(add(floats(size_bits(a)), floats(size_bits(b))))
     return total_order(a) < total_order(b), total == 0, total > INFINITY_BITS
 
@@ -414,7 +414,7 @@ def isclose(a: Float, b: Float, rtol: float, atol: float, equal_nan: bool, *, fp
 # tt-metal v0.81.1: tt_metal/hw/inc/api/compute/nextafter.h, nextafter_binary_tile
 @kernel
 def nextafter(a: Float, b: Float, *, fp32: bool) -> Float:
-    """One step of the destination's last place; NaN wins, zeros take the target's sign."""
+    """One unit in the last place of the destination; NaN propagates, zeros take the sign of b."""
     unit = np.int32(1 if fp32 else 0x10000)
     up, down = less(a, b), greater(a, b)
     step = np.where(up & at_least(a, 0.0), unit, np.int32(0))

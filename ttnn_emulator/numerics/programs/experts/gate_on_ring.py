@@ -1,7 +1,7 @@
-"""How the kernels of moe_gate_mm choose experts: eight cores hold the scores of a group each, one of them collects.
+"""How the kernels of moe_gate_mm select experts: eight cores have the scores of one group each, one core collects.
 
-Scores are bfloat16 in the upper half of a register and carry their number in the lower half; SFPSWAP compares both.
-So no two keys of a token are equal, the networks of the kernels sort them, and what they find is what sorting finds.
+Scores are bfloat16 in the upper half of a register, with their index in the lower half; SFPSWAP compares both. So no
+two keys of a token are equal, and the sorting networks of the kernels agree with any other sort.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from ttnn_emulator.numerics.units import vector_unit
 
 Int = np.ndarray
 
-GROUPS, GROUP = 8, 32  # groups of experts, and experts of each
+GROUPS, GROUP = 8, 32  # groups of experts, and experts per group
 KEPT_GROUPS, KEPT = 4, 8
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek/moe/moe_gate_mm/device/kernels/top8_sfpu.h,
 #     _top8_configure_addrmod_
 SUBGROUP = 8  # experts sorted at a time, in place
 COLLECTOR = GROUPS - 1
 UPPER = np.int32(-0x10000)
-HIDDEN = np.int32(-0x800000)  # -infinity, with number 0
-HALF_GROUP = 16  # experts that a mask of 16 bits tells of
+HIDDEN = np.int32(-0x800000)  # -infinity, with index 0
+HALF_GROUP = 16  # experts per 16-bit mask
 
 
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek/moe/moe_gate_mm/device/kernels/bias_bcast_sfpu.h,
@@ -34,11 +34,11 @@ def biased(scores: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
 
 
 def collected(scores: torch.Tensor, column: int) -> torch.Tensor:
-    """The tile [32, 32] that the last core makes of biased scores [group, token, expert]; a column is a token.
+    """The tile [32, 32] that the last core computes from biased scores [group, token, expert]; a column is a token.
 
-    Rows 0 to 7 are the best scores and rows 8 to 15 their experts. Rows 16 and 17 tell which of the 32 experts of
-    `column` are among them, 16 each. The others are what the registers held: leftovers of that search in rows 18 and
-    19, and then the lower half of the third and all of the fourth sorted eight of the last group.
+    Rows 0 to 7 are the best scores and rows 8 to 15 their experts. Rows 16 and 17 are masks of the 32 experts of
+    `column` among them, 16 bits each. The other rows are stale registers: of that search in rows 18 and 19, then the
+    lower half of the third and all of the fourth sorted eight of the last group.
     """
     values = np.ascontiguousarray(scores.numpy())
     keys = vector_unit.bits(values) & UPPER | np.arange(GROUP, dtype=np.int32)
@@ -59,7 +59,7 @@ def collected(scores: torch.Tensor, column: int) -> torch.Tensor:
 
 
 def _sorted(keys: Int) -> Int:
-    """Registers from the largest to the smallest, by sign and magnitude."""
+    """Registers in descending order, by sign and magnitude."""
     order = np.argsort(-vector_unit.total_order(keys.view(np.float32)).astype(np.int64), -1, kind="stable")
     return np.take_along_axis(keys, order, -1)
 
@@ -69,7 +69,7 @@ def _sorted(keys: Int) -> Int:
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek/moe/moe_gate_mm/device/kernels/top4_sfpu.h,
 #     _calculate_top4_
 def _chosen_groups(values: np.ndarray) -> Int:
-    """Per token, a bit mask of the groups whose two best experts have the largest sums."""
+    """Per token, a bit mask of the groups with the largest sums of two best experts."""
     two = _sorted(vector_unit.bits(values))[..., :2].view(np.float32)
     sums = vector_unit.store_bf16(vector_unit.add(two[..., 0], two[..., 1]))
     packed = flush(torch.from_numpy(np.ascontiguousarray(sums))).numpy()
@@ -81,9 +81,9 @@ def _chosen_groups(values: np.ndarray) -> Int:
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek/moe/moe_gate_mm/device/kernels/top8_merge_sfpu.h,
 #     _top8_merge_
 def _found_in_column(best: Int, column: int) -> tuple[Int, Int, Int, Int]:
-    """Registers 4 to 7 at the end of the merge: two masks, and what its last steps left behind.
+    """Registers 4 to 7 at the end of the merge: two masks, and stale values of its last steps.
 
-    Lanes leave a step one condition after the other, so register 7 keeps older contents where they left early.
+    Lanes are disabled by one condition after another, so register 7 keeps older values in lanes disabled early.
     """
     # The immediate operand of SFPIADD has 12 bits and a sign.
     offset = (-(column << 5)) & 0xFFF
@@ -109,7 +109,7 @@ def _upper_halves(registers: Int) -> np.ndarray:
 
 
 def _lower_halves(registers: Int) -> np.ndarray:
-    """Bits 0 to 15 as SFPSTORE puts them into a register of bfloat16, where the exponent has the lowest eight bits."""
+    """Bits 0 to 15 as SFPSTORE writes them to a bfloat16 register, whose lowest eight bits are the exponent."""
     raw = registers.astype(np.int32) & 0xFFFF
     bits = (raw & 0x8000) | (raw & 0xFF) << 7 | (raw >> 8) & 0x7F
     return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)

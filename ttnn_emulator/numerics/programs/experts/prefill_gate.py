@@ -1,4 +1,4 @@
-"""The gates of mixtures of experts in prefill: scores of experts, the best of them, and their weights.
+"""The gates of mixtures of experts in prefill: scores, the selected experts, and their weights.
 
 The kernels run with a 32-bit destination register. Values read from float32 buffers pass through a source register,
 which keeps 11 bits of the mantissa.
@@ -48,7 +48,7 @@ def biased(scores: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
 
 
 def best(scores: torch.Tensor, *, stable: bool) -> torch.Tensor:
-    """Places of the 32 largest of every row [tokens, experts], the largest first."""
+    """Indices of the 32 largest of each row [tokens, experts], largest first."""
     rows = _sort_keys(scores)
     places = torch.arange(rows.shape[1]).expand_as(rows)
     return _best(rows, places, stable=stable)
@@ -56,7 +56,7 @@ def best(scores: torch.Tensor, *, stable: bool) -> torch.Tensor:
 
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/moe_grouped_topk/device/kernels/compute/moe_gate_common_compute.hpp, sum_top_experts_per_group, topk_group_scores  # noqa: E501
 def best_of_groups(scores: torch.Tensor, *, stable: bool) -> torch.Tensor:
-    """Places of the 32 largest within the four groups of 32 whose two largest sum to most."""
+    """Indices of the 32 largest in the four groups of 32 with the largest sum of two largest scores."""
     core = core_for(scores)
     cut = core.source(scores, WIDE)
     groups = cut.reshape(-1, GROUPS, TILE)
@@ -69,12 +69,12 @@ def best_of_groups(scores: torch.Tensor, *, stable: bool) -> torch.Tensor:
 
 
 def _sort_keys(values: torch.Tensor) -> torch.Tensor:
-    """int32 that order as the unit orders what a source register keeps of float32."""
+    """int32 keys in the vector unit's order of float32, truncated by a source register."""
     return keys(core_for(values).source(values.contiguous(), WIDE))
 
 
 def _in_order(rows: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
-    """Places by falling keys; of equal ones the lower place first, and both zeros alike."""
+    """Indices by descending key; equal keys, also 0 and -0, by ascending index."""
     canonical = torch.where(rows == -1, 0, rows).to(torch.int64)
     return torch.argsort(canonical * (1 << 16) - places, dim=-1, descending=True)
 
@@ -83,9 +83,9 @@ def _best(rows: torch.Tensor, places: torch.Tensor, *, stable: bool) -> torch.Te
     if stable or not exactly(rows.numel() * NETWORK_DEPTH):
         return torch.gather(places, 1, _in_order(rows, places)[:, :TILE])
     packed = (rows.to(torch.int64) << 32) | places
-    found = torch.empty(rows.shape[0], TILE, dtype=torch.int64)
-    _insert_tiles(packed.numpy(), *sorting(RUNS_OF_32)[MAX], *merging(RUNS_OF_32)[MAX], found.numpy())
-    return found & 0xFFFFFFFF
+    selected = torch.empty(rows.shape[0], TILE, dtype=torch.int64)
+    _insert_tiles(packed.numpy(), *sorting(RUNS_OF_32)[MAX], *merging(RUNS_OF_32)[MAX], selected.numpy())
+    return selected & 0xFFFFFFFF
 
 
 def _order_of_groups(sums: torch.Tensor, *, stable: bool) -> torch.Tensor:
@@ -106,8 +106,8 @@ def _run_all(rows, steps, places):
 
 
 @njit(cache=True, nogil=True)
-def _insert_tiles(rows, steps, places, last_steps, last_places, found):
-    """The best 32 of every row: two tiles sorted in opposite orders, their larger halves kept, then tile after tile."""
+def _insert_tiles(rows, steps, places, last_steps, last_places, selected):
+    """The best 32 of each row: two tiles sorted in opposite orders, the larger half kept, one tile after another."""
     scratch, pair = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
     for number in range(rows.shape[0]):
         row = rows[number]
@@ -119,12 +119,12 @@ def _insert_tiles(rows, steps, places, last_steps, last_places, found):
                 if (pair[place] >> 32) < (pair[place + TILE] >> 32):
                     pair[place], pair[place + TILE] = pair[place + TILE], pair[place]
         sorting_kernels.run(pair, last_steps, last_places, scratch)
-        found[number] = pair[:TILE]
+        selected[number] = pair[:TILE]
 
 
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/moe_grouped_topk/device/kernels/compute/moe_gate_common_compute.hpp, normalize_scores, scale  # noqa: E501
 def weights(scores: torch.Tensor, chosen: torch.Tensor, scale: float, epsilon: float) -> torch.Tensor:
-    """Scores [tokens, experts] of those chosen, divided by their sum and scaled, as bfloat16."""
+    """Scores [tokens, experts] of the selected experts, divided by their sum and scaled, as bfloat16."""
     gathered = torch.gather(scores, 1, chosen)
     core = core_for(gathered)
     source = core.source(gathered, WIDE)

@@ -1,1 +1,1 @@
-"""What the kernels of the `moreh` operations compute."""
+"""The `moreh` operations as their kernels compute them."""

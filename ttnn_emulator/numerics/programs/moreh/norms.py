@@ -1,7 +1,7 @@
 """Layer norm, group norm and their gradients, and the gradient of softmax, as the `moreh` kernels compute them.
 
-The values of one norm lie in a block of tiles. The kernels add the tiles of a block one to another and reduce the one
-that is left: over its rows if only the last dimension is normalised, else to a single number.
+The values of one norm are a block of tiles. The kernels add all tiles of a block into one and reduce it: along rows if
+only the last dimension is normalised, else to a scalar.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 
 @dataclass(frozen=True)
 class Blocks:
-    """Values of `shape` cut into norms over its last `dims` dimensions; `rows`: over the last one alone.
+    """Values of `shape` as norms over their last `dims` dimensions; `rows`: only over the last one.
 
-    In blocks they have the shape [norms, ..., height, width], as rows [norms, width].
+    Blocks are [norms, ..., height, width], rows [norms, width].
     """
 
     shape: tuple[int, ...]
@@ -41,11 +41,11 @@ class Blocks:
         return values.reshape(-1, *self.shape[-self.dims :])
 
     def statistic(self, values: torch.Tensor) -> torch.Tensor:
-        """One value a norm, shaped so that it broadcasts."""
+        """One value per norm, in a shape that broadcasts."""
         return values.reshape(-1, *(1,) * self.dims)
 
     def total(self, core: Core, values: torch.Tensor, scaler: float) -> torch.Tensor:
-        """One number a norm: its tiles added, the last one reduced, shaped so that it broadcasts."""
+        """The sum of each norm: its tiles added into one, which is reduced; in a shape that broadcasts."""
         if self.rows:
             tiles = torch.nn.functional.pad(values, (0, -values.shape[-1] % TILE)).unflatten(-1, (-1, TILE))
             return core.row_sums(chained(core, list(tiles.unbind(-2))), scaler)
@@ -57,7 +57,7 @@ class Blocks:
 
 
 def tiles_of(values: torch.Tensor) -> torch.Tensor:
-    """[norms, ..., height, width] → [norms, tiles, 32, 32], zeros around."""
+    """[norms, ..., height, width] → [norms, tiles, 32, 32], padded with zeros."""
     height, width = values.shape[-2:]
     planes = torch.nn.functional.pad(values, (0, -width % TILE, 0, -height % TILE))
     tiles = planes.unflatten(-1, (-1, TILE)).unflatten(-3, (-1, TILE)).transpose(-3, -2)
@@ -79,7 +79,7 @@ def block_norm(
     *,
     buffers: DataType | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The normalised values, the mean and 1 ÷ the deviation of every norm. Weight and bias broadcast to blocks."""
+    """Normalised values, means and reciprocal standard deviations. Weight and bias broadcast to blocks."""
     core = Core.of(config, x.numel(), buffers)
     values = blocks.of(x)
     mean = core.packed(blocks.total(core, values, blocks.mean_scaler), core.middle)
@@ -88,15 +88,15 @@ def block_norm(
     variance = core.through(blocks.total(core, squares, blocks.mean_scaler))
     shifted = core.add(variance, scalar(core, epsilon, BF16))
     inverse = core.packed(core.apply("rsqrt", shifted, approx=config.approx), core.middle)
-    made = core.mul(centred, core.source(inverse, core.middle))
+    result = core.mul(centred, core.source(inverse, core.middle))
     for step, operand in ((core.mul, weight), (core.add, bias)):
         if operand is not None:
-            made = step(core.through(made), operand)
-    return core.packed(made, BF16).reshape(x.shape), _stored(core, mean), _stored(core, inverse)
+            result = step(core.through(result), operand)
+    return core.packed(result, BF16).reshape(x.shape), _stored(core, mean), _stored(core, inverse)
 
 
 def _stored(core: Core, statistic: torch.Tensor) -> torch.Tensor:
-    """An intermediate copied to a buffer of the output's format."""
+    """An intermediate copied to a buffer of the output's dtype."""
     return core.packed(core.source(statistic, core.middle), BF16)
 
 
@@ -113,7 +113,7 @@ def block_norm_input_gradient(
     config: MathConfig,
     weight: torch.Tensor | None,
 ) -> torch.Tensor:
-    """((n·dy - Σdy) - y·Σ(y·dy)) × inverse ÷ n, where dy is the gradient × weight."""
+    """((n·dy - Σdy) - y·Σ(y·dy)) × inverse ÷ n, with dy = gradient × weight."""
     core = Core.of(config, x.numel())
     factor = blocks.statistic(inverse)
     normal = core.through(core.mul(_centred(core, x, mean, blocks), factor))
@@ -138,7 +138,7 @@ def block_norm_weight_gradients(
     config: MathConfig,
     channels: int | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The gradients of weight and bias: Σ y·dy and Σ dy over all norms; of group norm, over a channel's planes."""
+    """The gradients of weight and bias: Σ y·dy and Σ dy over all norms; for group norm, per channel."""
     core = Core.of(config, x.numel())
     normal = core.through(core.mul(_centred(core, x, mean, blocks), blocks.statistic(inverse)))
     dy = blocks.of(gradient)
@@ -147,7 +147,7 @@ def block_norm_weight_gradients(
 
 
 def _over_norms(core: Core, values: torch.Tensor, blocks: Blocks, channels: int | None) -> torch.Tensor:
-    if channels is not None:  # group norm: a plane a channel, over the batch
+    if channels is not None:  # group norm: one plane per channel, summed over the batch
         planes = values.reshape(-1, channels, *blocks.shape[-2:]).transpose(0, 1)
         return core.packed(scalar_total(core, chained(core, list(tiles_of(planes).unbind(1)))), BF16)
     if not blocks.rows:
@@ -176,10 +176,10 @@ def softmax_gradient(
     logarithm: bool,
     in_pieces: bool,
 ) -> torch.Tensor:
-    """±(dy - Σ y·dy) × y, or of the logarithm dy - Σ dy × exp(y), along `place` counted from the back."""
+    """±(dy - Σ y·dy) × y, or for log-softmax dy - Σ dy × exp(y), along the negative dimension `place`."""
     core = Core.of(config, y.numel())
     middle = core.middle if core.wide else dtype
-    outer = place < -2  # there the kernel has its operands in the other order, and phases round apart
+    outer = place < -2  # there the kernel swaps its operands, whose fidelity phases round differently
     if logarithm:
         total = core.through(_line_sum(core, gradient, place, middle, in_pieces, apart=True), middle)
         powers = core.through(core.apply("exp", y), middle)
@@ -188,14 +188,14 @@ def softmax_gradient(
     products = core.through(core.mul(y, gradient), middle)
     total = core.through(_line_sum(core, products, place, middle, in_pieces), middle)
     rest = core.through(core.sub(gradient, total), middle)
-    made = core.mul(rest, y) if outer else core.mul(y, rest)
-    return core.packed(-made if negative else made, dtype)
+    result = core.mul(rest, y) if outer else core.mul(y, rest)
+    return core.packed(-result if negative else result, dtype)
 
 
 def _line_sum(
     core: Core, values: torch.Tensor, place: int, middle: DataType, in_pieces: bool, apart: bool = False
 ) -> torch.Tensor:
-    """The sum along `place`; `apart`: the last tile is reduced on its own and added."""
+    """The sum along `place`; `apart`: the last tile is reduced separately and added."""
     if place < -2:
         return chained(core, list(values.unbind(place)), middle).unsqueeze(place)
     sums = core.row_sums if place == -1 else core.column_sums

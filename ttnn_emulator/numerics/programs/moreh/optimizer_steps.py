@@ -1,4 +1,4 @@
-"""Steps of optimizers and the negative log likelihood as the `moreh` kernels compute them."""
+"""Optimizer steps and the negative log likelihood, as the `moreh` kernels compute them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 
 @dataclass(frozen=True)
 class Adam:
-    """The numbers of a step. `decoupled`: the decay goes off the parameters, not onto the gradient."""
+    """The parameters of a step. `decoupled`: weight decay applies to the parameters, not to the gradient (AdamW)."""
 
     lr: float
     beta1: float
@@ -38,33 +38,33 @@ def adam(
     config: MathConfig,
     dtype: DataType,
 ) -> list[torch.Tensor]:
-    """New parameters, averages of gradients and of their squares, and the largest of the latter if one is kept."""
+    """New parameters, averages of gradients and of squared gradients, and with AMSGrad the maximum of the latter."""
     core = Core.of(config, param.numel())
     middle = core.middle if core.wide else dtype
 
-    def kept(dest: torch.Tensor) -> torch.Tensor:
+    def buffered(dest: torch.Tensor) -> torch.Tensor:
         return core.through(dest, middle)
 
-    def number(value: float) -> torch.Tensor:
+    def constant(value: float) -> torch.Tensor:
         return scalar(core, value, core.middle)
 
     def apply(name: str, dest: torch.Tensor, *params: float) -> torch.Tensor:
-        return kept(core.apply(name, dest, *params, approx=config.approx))
+        return buffered(core.apply(name, dest, *params, approx=config.approx))
 
-    decay, lr, one = number(settings.weight_decay), number(settings.lr), number(1.0)
+    decay, lr, one = constant(settings.weight_decay), constant(settings.lr), constant(1.0)
     if settings.decoupled:
-        param = kept(core.sub(param, kept(core.mul(lr, kept(core.mul(decay, param))))))
+        param = buffered(core.sub(param, buffered(core.mul(lr, buffered(core.mul(decay, param))))))
     else:
-        gradient = kept(core.add(gradient, kept(core.mul(param, decay))))
-    betas = [number(settings.beta1), number(settings.beta2)]
-    complements = [kept(core.sub(one, beta)) for beta in betas]
-    average = kept(core.add(kept(core.mul(average, betas[0])), kept(core.mul(gradient, complements[0]))))
-    square = kept(core.mul(complements[1], kept(core.mul(gradient, gradient))))
-    average_square = kept(core.add(kept(core.mul(average_square, betas[1])), square))
+        gradient = buffered(core.add(gradient, buffered(core.mul(param, decay))))
+    betas = [constant(settings.beta1), constant(settings.beta2)]
+    complements = [buffered(core.sub(one, beta)) for beta in betas]
+    average = buffered(core.add(buffered(core.mul(average, betas[0])), buffered(core.mul(gradient, complements[0]))))
+    square = buffered(core.mul(complements[1], buffered(core.mul(gradient, gradient))))
+    average_square = buffered(core.add(buffered(core.mul(average_square, betas[1])), square))
     outputs = [core.packed(average, dtype), core.packed(average_square, dtype)]
     if settings.decoupled:
         exact = [float(np.float32(beta) ** settings.step) for beta in (settings.beta1, settings.beta2)]
-        powers = [number(each) for each in exact]
+        powers = [constant(each) for each in exact]
     else:
         powers = [apply("power_iterative", beta, float(settings.step)) for beta in betas]
     corrections = [apply("recip", core.sub(one, power)) for power in powers]
@@ -73,14 +73,14 @@ def adam(
         measure = torch.maximum(largest, average_square)
         outputs.append(core.packed(measure, dtype))
     root = apply("sqrt", core.mul(measure, corrections[1]))
-    inverse = apply("recip", core.add(root, number(settings.epsilon)))
-    move = kept(core.mul(kept(core.mul(lr, corrections[0])), average))
-    return [core.packed(core.sub(param, kept(core.mul(inverse, move))), dtype), *outputs]
+    inverse = apply("recip", core.add(root, constant(settings.epsilon)))
+    move = buffered(core.mul(buffered(core.mul(lr, corrections[0])), average))
+    return [core.packed(core.sub(param, buffered(core.mul(inverse, move))), dtype), *outputs]
 
 
 @dataclass(frozen=True)
 class Sgd:
-    """The numbers of a step; `started`: there is a momentum from the step before."""
+    """The parameters of a step; `started`: there is a momentum from the previous step."""
 
     lr: float
     momentum: float
@@ -118,7 +118,7 @@ def sgd(
 
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/moreh/moreh_clip_grad_norm/moreh_clip_grad_norm_step2/device/kernels/moreh_clip_grad_norm_step2_kernel.cpp, kernel_main  # noqa: E501
 def total_norm(totals: torch.Tensor, power: float, config: MathConfig) -> torch.Tensor:
-    """The norm of all gradients from the power sums of each."""
+    """The norm of all gradients from their power sums."""
     core = Core.of(config, totals.numel())
     return core.packed(raised(core, chained(core, list(totals.reshape(-1).unbind(0))), split_power(1.0 / power)), BF16)
 
@@ -133,7 +133,7 @@ def clipped(values: torch.Tensor, factor: torch.Tensor, config: MathConfig) -> t
 
 
 def chosen(values: torch.Tensor, target: torch.Tensor, ignored: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """values[target] for every target, and which targets count at all."""
+    """values[target] for every target, and which targets are valid."""
     valid = (target >= 0) & (target < values.shape[0]) & (target != ignored)
     return torch.where(valid, values[torch.where(valid, target, 0)], 0.0), valid
 
@@ -144,23 +144,23 @@ def likelihood(
 ) -> torch.Tensor:
     """-picked × weights ÷ divisor."""
     core = Core.of(config, picked.numel())
-    made = -picked
+    result = -picked
     if weights is not None:
-        made = core.mul(core.source(made, core.middle), weights)
+        result = core.mul(core.source(result, core.middle), weights)
     if divisor is not None:
         inverse = core.through(core.apply("recip", divisor.reshape(()), approx=config.approx))
-        made = core.mul(core.through(made), inverse)
-    return core.packed(made, BF16)
+        result = core.mul(core.through(result), inverse)
+    return core.packed(result, BF16)
 
 
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/moreh/moreh_nll_loss_backward/device/kernels/moreh_nll_loss_backward_kernel.cpp, kernel_main  # noqa: E501
 def likelihood_gradient(
     weights: torch.Tensor, gradient: torch.Tensor, divisor: torch.Tensor | None, config: MathConfig
 ) -> torch.Tensor:
-    """-weights × gradient ÷ divisor; the gradient is one number, or one a target."""
+    """-weights × gradient ÷ divisor; the gradient is a scalar, or has one value per target."""
     core = Core.of(config, weights.numel())
-    made = -core.mul(weights, gradient)
+    result = -core.mul(weights, gradient)
     if divisor is not None:
         inverse = core.through(core.apply("recip", divisor.reshape(()), approx=config.approx))
-        made = core.mul(core.through(made), inverse)
-    return core.packed(made, BF16)
+        result = core.mul(core.through(result), inverse)
+    return core.packed(result, BF16)

@@ -1,4 +1,4 @@
-"""Sums, means, norms and powers as the kernels of the `moreh` operations compute them, all in bfloat16."""
+"""Sums, means, norms and powers, as the `moreh` kernels compute them, all in bfloat16."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BF16 = DataType.BFLOAT16
 
 
 def scalar(core: Core, value: float, dtype: DataType | None = None) -> torch.Tensor:
-    """A tile filled with a number, as a source register holds it."""
+    """A constant tile, as read by a source register."""
     exact = torch.tensor(value, dtype=torch.float32)
     if (dtype or core.middle) is DataType.FLOAT32:
         return core.source(exact, DataType.FLOAT32)
@@ -25,7 +25,7 @@ def scalar(core: Core, value: float, dtype: DataType | None = None) -> torch.Ten
 
 
 def chained(core: Core, parts: list[torch.Tensor], dtype: DataType | None = None) -> torch.Tensor:
-    """Tiles added one after another; the sum waits in a buffer in between."""
+    """Tiles added one after another; the running sum is stored in a buffer."""
     total = parts[0]
     for part in parts[1:]:
         total = core.through(core.add(total, part), dtype)
@@ -38,7 +38,7 @@ def chained(core: Core, parts: list[torch.Tensor], dtype: DataType | None = None
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/moreh/moreh_sum/device/moreh_sum_nc_impl_kernels/moreh_sum_nc.cpp,
 #     kernel_main
 def summed(values: torch.Tensor, place: int, config: MathConfig, *, mean: bool = False) -> torch.Tensor:
-    """The sum or mean along `place`, counted from the back; that dimension stays, with size 1."""
+    """The sum or mean along the negative dimension `place`, which is kept with size 1."""
     if not values.is_floating_point():
         return wrap_integer(values.to(torch.int64).sum(place, keepdim=True), DataType.INT32)
     core = Core.of(config, values.numel())
@@ -56,7 +56,7 @@ def summed(values: torch.Tensor, place: int, config: MathConfig, *, mean: bool =
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/moreh/moreh_sum/device/moreh_sum_h_impl_kernels/moreh_sum_h.cpp,
 #     kernel_main
 def _over_tiles(core: Core, values: torch.Tensor, place: int, mean: bool) -> torch.Tensor:
-    """All tiles but the last into a buffer, and from there back into the destination register for the last."""
+    """The sum of all tiles but the last is stored in a buffer and reloaded to add the last one."""
     by_row = place == -1
     sums = numeric.row_sums if by_row else numeric.column_sums
     size = values.shape[place]
@@ -76,7 +76,7 @@ def _over_tiles(core: Core, values: torch.Tensor, place: int, mean: bool) -> tor
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/moreh/moreh_mean_backward/device/kernels/moreh_mean_backward.cpp,
 #     kernel_main
 def spread(gradient: torch.Tensor, shape: tuple[int, ...], config: MathConfig, divisor: int) -> torch.Tensor:
-    """The gradient of a mean over `divisor` values: broadcast, and divided."""
+    """The gradient of a mean over `divisor` values: broadcast and divided."""
     core = Core.of(config, math.prod(shape))
     values = torch.broadcast_to(gradient, shape)
     return core.packed(core.mul(values, scalar(core, 1.0 / divisor, BF16)), BF16)
@@ -86,13 +86,13 @@ def spread(gradient: torch.Tensor, shape: tuple[int, ...], config: MathConfig, d
 
 
 def split_power(power: float) -> tuple[int, float, bool]:
-    """A power as the kernels take it: a whole number, the rest, and whether the whole number is negative."""
+    """An exponent as the kernels take it: integer magnitude, fraction, and whether the integer is negative."""
     whole = math.floor(power)
     return abs(whole), power - whole, whole < 0
 
 
 def raised(core: Core, x: torch.Tensor, power: tuple[int, float, bool], dtype: DataType | None = None) -> torch.Tensor:
-    """x^power in the destination register: x^whole by products, times exp(rest × log x)."""
+    """x^power in the destination register: x^whole by multiplication, times exp(rest × log x)."""
     whole, rest, negative = power
     powers = core.apply("power_iterative", x, float(whole))
     if negative:
@@ -110,7 +110,7 @@ def absolute_power(values: torch.Tensor, power: float, config: MathConfig) -> to
 
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/moreh/moreh_norm/device/ord_other/moreh_norm_w/kernels/moreh_norm_w_kernel.cpp, kernel_main  # noqa: E501
 def extreme_norm(values: torch.Tensor, place: int, power: float, config: MathConfig) -> torch.Tensor:
-    """The norms without a root: how many are not zero, the largest magnitude, or the smallest."""
+    """The norms of order 0 and ±∞: the number of nonzero values, the largest or the smallest magnitude."""
     if power == 0.0:
         core = Core.of(config, values.numel())
         kept = (values != 0).to(torch.float32)
@@ -138,13 +138,13 @@ def norm_gradient(
     lowered = core.through(raised(core, x.abs(), split_power(power - 1.0)))
     product = core.through(core.mul(core.through(core.mul(lowered, norm)), gradient))
     inverse = core.through(core.apply("recip", raised(core, norm, split_power(power)), approx=config.approx))
-    made = core.mul(sign, core.through(core.mul(product, inverse)))
-    return core.packed(torch.where(sign == 0, 0.0, made), BF16)
+    result = core.mul(sign, core.through(core.mul(product, inverse)))
+    return core.packed(torch.where(sign == 0, 0.0, result), BF16)
 
 
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/moreh/moreh_clip_grad_norm/moreh_clip_grad_norm_step1/device/kernels/moreh_clip_grad_norm_step1_kernel.cpp, kernel_main  # noqa: E501
 def power_total(values: torch.Tensor, power: float, config: MathConfig) -> torch.Tensor:
-    """The sum of |x|^power over everything, as the first step of clipping leaves it in a tile."""
+    """The sum of |x|^power over all values: the first step of gradient clipping."""
     core = Core.of(config, values.numel())
     planes = values.abs().reshape(-1, *values.shape[-2:]) if values.dim() > 1 else values.abs().reshape(1, 1, -1)
     height, width = planes.shape[-2:]
@@ -155,7 +155,7 @@ def power_total(values: torch.Tensor, power: float, config: MathConfig) -> torch
 
 
 def scalar_total(core: Core, tile: torch.Tensor, scaler: float = 1.0) -> torch.Tensor:
-    """The sum of a tile [..., 32, 32] in one number: rows of faces first, with the scaler applied twice."""
+    """The sum of a tile [..., 32, 32] as a scalar: columns of faces first; the scaler is applied twice."""
     if not core.exact:
         return tile.sum((-2, -1)) * scaler * scaler
     faces = tile.unflatten(-1, (2, 16)).unflatten(-3, (2, 16)).transpose(-3, -2).flatten(-4, -2)

@@ -1,1 +1,1 @@
-"""Norms and softmax as their kernels compute them."""
+"""Norms and softmax, as their kernels compute them."""

@@ -1,4 +1,4 @@
-"""Norms of rows that several devices share, as the kernels of diffusion transformers compute them."""
+"""Norms of rows distributed over devices, as the kernels of diffusion transformers compute them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 from ttnn_emulator.numerics.units.packer import pack
 
 TILE = numeric.TILE
-STEPS = 5  # multiplications of the vector unit a value
+STEPS = 5  # vector unit instructions per value
 BF16 = DataType.BFLOAT16
 
 # -- layer norm -------------------------------------------------------------------------------------------------------
@@ -26,7 +26,7 @@ BF16 = DataType.BFLOAT16
 
 # tt-metal v0.81.1: tt_metal/tt-llk/common/ckernel_sfpu_welfords_common.h, _compute_welfords_row_
 def running_statistics(values: torch.Tensor, reciprocals: torch.Tensor, wide: bool) -> torch.Tensor:
-    """Mean and variance of rows [..., W] by Welford's algorithm → [..., 2], as the destination register holds them.
+    """Mean and variance of rows [..., W] by Welford's algorithm → [..., 2], in the destination register.
 
     `reciprocals` are 1, 1/2, 1/3 ….
     """
@@ -34,8 +34,8 @@ def running_statistics(values: torch.Tensor, reciprocals: torch.Tensor, wide: bo
     usual = torch.allclose(reciprocals, 1.0 / torch.arange(1, width + 1), rtol=1e-5, atol=0.0)
     if usual and not exactly(values.numel() * STEPS * numeric.PASS):
         exact = values.double()
-        found = torch.stack([exact.mean(-1), exact.var(-1, correction=0)], -1).float()
-        return found if wide else truncate_bf16(found)
+        statistics = torch.stack([exact.mean(-1), exact.var(-1, correction=0)], -1).float()
+        return statistics if wide else truncate_bf16(statistics)
     columns = np.ascontiguousarray(values.movedim(-1, 0).numpy())
     shares = reciprocals.numpy().astype(np.float32)
     mean, squares = np.zeros_like(columns[0]), np.zeros_like(columns[0])
@@ -43,23 +43,23 @@ def running_statistics(values: torch.Tensor, reciprocals: torch.Tensor, wide: bo
         before = v.sub(column, mean)
         mean = v.mad(before, share, mean)
         squares = v.mad(before, v.sub(column, mean), squares)
-    found = torch.from_numpy(np.stack([mean, v.mul(squares, shares[width - 1])], -1))
-    return found if wide else truncate_bf16(found)
+    statistics = torch.from_numpy(np.stack([mean, v.mul(squares, shares[width - 1])], -1))
+    return statistics if wide else truncate_bf16(statistics)
 
 
-def statistics_tiles(found: torch.Tensor, dtype: DataType, wide: bool) -> torch.Tensor:
-    """[..., rows, 2] → [..., rows, 64]: each in the first column of a tile, after a pass through L1 as a row."""
-    rows = found.shape[-2]
-    lying = torch.nn.functional.pad(found.mT, (0, -rows % TILE)).contiguous()
-    standing = pack(lying, dtype, from_fp32=wide)[..., :rows].mT.unsqueeze(-1)
-    tiles = torch.nn.functional.pad(standing, (0, TILE - 1)).flatten(-2)
+def statistics_tiles(statistics: torch.Tensor, dtype: DataType, wide: bool) -> torch.Tensor:
+    """[..., rows, 2] → [..., rows, 64]: each in column 0 of a tile, after it was packed to L1 as a row."""
+    rows = statistics.shape[-2]
+    row = torch.nn.functional.pad(statistics.mT, (0, -rows % TILE)).contiguous()
+    column = pack(row, dtype, from_fp32=wide)[..., :rows].mT.unsqueeze(-1)
+    tiles = torch.nn.functional.pad(column, (0, TILE - 1)).flatten(-2)
     return pack(tiles.contiguous(), dtype, from_fp32=wide)
 
 
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/kernel_util/compute/combine_welford.h,
 #     combine_welford_partials
 def combined(core: Core, statistics: Operand, width: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Mean and variance of all devices' parts, each `width` wide."""
+    """Mean and variance over all devices, each with `width` values per row."""
     past_registers = core.wide and statistics.dtype is DataType.FLOAT32
     values = statistics.values if past_registers else core.source(statistics.values, statistics.dtype)
     parts = values.unflatten(-1, (-1, 2, TILE))[..., :1]
@@ -91,15 +91,15 @@ def layer_norm(
     weight: Operand | None = None,
     bias: Operand | None = None,
 ) -> torch.Tensor:
-    """(x - mean) ÷ √(variance + epsilon) × weight + bias by the gathered statistics of parts `width` wide."""
+    """(x - mean) ÷ √(variance + epsilon) × weight + bias, from gathered statistics of `width` values each."""
     core = Core.of(config, x.values.numel())
     mean, variance = (core.through(each) for each in combined(core, statistics, width))
     inverse = _inverse_root(core, variance, epsilon)
-    made = core.mul(core.through(core.sub(core.source(x.values, x.dtype), mean)), inverse)
+    result = core.mul(core.through(core.sub(core.source(x.values, x.dtype), mean)), inverse)
     for step, operand in ((core.mul, weight), (core.add, bias)):
         if operand is not None:
-            made = step(core.through(made), core.source(operand.values, operand.dtype))
-    return core.packed(made, dtype)
+            result = step(core.through(result), core.source(operand.values, operand.dtype))
+    return core.packed(result, dtype)
 
 
 def _inverse_root(core: Core, values: torch.Tensor, epsilon: float) -> torch.Tensor:
@@ -114,7 +114,7 @@ def _inverse_root(core: Core, values: torch.Tensor, epsilon: float) -> torch.Ten
 def sums_of_squares(values: torch.Tensor, config: MathConfig, dtype: DataType) -> torch.Tensor:
     """Rows [..., W] of bfloat16 → [..., 32] with the sum of squares in column 0.
 
-    The packer adds the squares of a row's tiles up in L1, in float32, before the tile that is left is reduced.
+    The packer accumulates the squared tiles of a row in L1, in float32; then the resulting tile is reduced.
     """
     core = Core.of(config, values.numel())
     squares = core.packed(core.mul(values, values), DataType.FLOAT32)
@@ -126,7 +126,7 @@ def sums_of_squares(values: torch.Tensor, config: MathConfig, dtype: DataType) -
     return core.packed(torch.nn.functional.pad(total, (0, TILE - 1)), dtype)
 
 
-Rotation = tuple[Operand, Operand, Operand]  # the matrix that turns tiles, cosines and sines
+Rotation = tuple[Operand, Operand, Operand]  # rotation matrix of a tile, cosines and sines
 
 
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/transformer/fused_distributed_rmsnorm/device/kernels/compute/rmsnorm_post_allgather.cpp, kernel_main  # noqa: E501
@@ -140,30 +140,30 @@ def rms_norm(
     weight: Operand | None,
     rotation: Rotation | None,
 ) -> torch.Tensor:
-    """[1, 1, S, W] → [1, heads, S, W ÷ heads]: x ÷ √(mean square + epsilon) × weight, and rotated if asked for."""
+    """[1, 1, S, W] → [1, heads, S, W ÷ heads]: x ÷ √(mean square + epsilon) × weight, optionally rotated."""
     core = Core.of(config, x.values.numel())
     devices = statistics.values.shape[-1] // TILE
     share = numeric.scaler_of(1.0 / (x.values.shape[-1] * devices))
     mean = core.through(core.row_sums(core.source(statistics.values, statistics.dtype), share))
-    made = core.mul(x.values, _inverse_root(core, mean, epsilon))
+    result = core.mul(x.values, _inverse_root(core, mean, epsilon))
     if weight is not None:
-        made = core.mul(core.through(made), core.source(weight.values, weight.dtype))
+        result = core.mul(core.through(result), core.source(weight.values, weight.dtype))
     if rotation is not None:
-        made = _rotated(core, made, heads, rotation)
-    return core.packed(made, dtype).unflatten(-1, (heads, -1)).transpose(-2, -3).flatten(1, 2).contiguous()
+        result = _rotated(core, result, heads, rotation)
+    return core.packed(result, dtype).unflatten(-1, (heads, -1)).transpose(-2, -3).flatten(1, 2).contiguous()
 
 
-def _rotated(core: Core, made: torch.Tensor, heads: int, rotation: Rotation) -> torch.Tensor:
+def _rotated(core: Core, normalized: torch.Tensor, heads: int, rotation: Rotation) -> torch.Tensor:
     matrix, *waves = rotation
     cosines, sines = (core.source(wave.values, wave.dtype).unsqueeze(-2) for wave in waves)
-    kept = core.packed(made, core.middle)
-    turn: Callable[..., torch.Tensor] = Kernel(core.config, core.middle, matrix.dtype, BF16).compute()
+    kept = core.packed(normalized, core.middle)
+    rotate: Callable[..., torch.Tensor] = Kernel(core.config, core.middle, matrix.dtype, BF16).compute()
     tiles = kept.reshape(-1, TILE)
-    turned = turn(tiles, matrix.values.reshape(TILE, TILE).contiguous()).reshape(made.shape)
+    rotated = rotate(tiles, matrix.values.reshape(TILE, TILE).contiguous()).reshape(normalized.shape)
 
     def times(values: torch.Tensor, wave: torch.Tensor, buffer: DataType) -> torch.Tensor:
         product = core.mul(values.unflatten(-1, (heads, -1)), wave)
         return core.through(product.flatten(-2), buffer)
 
-    straight = times(core.source(kept, core.middle), cosines, core.middle)
-    return core.add(straight, times(turned, sines, BF16))
+    unrotated = times(core.source(kept, core.middle), cosines, core.middle)
+    return core.add(unrotated, times(rotated, sines, BF16))

@@ -1,4 +1,4 @@
-"""group_norm as its kernels compute it: sums over whole tiles, with the root of the mean's divisor applied twice."""
+"""group_norm as its kernels compute it: sums over whole tiles, scaled twice by 1 ÷ √count."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ttnn_emulator.numerics.units.compute_core import Core, Operand
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig, truncate_mantissa
 
 TILE = numeric.TILE
-SLOT = 8  # places between the partial sums of two cores, in the tile in which one core collects them
+SLOT = 8  # elements between the partial sums of two cores, in the tile in which one core gathers them
 
 
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/groupnorm/device/kernels/compute/groupnorm.cpp, kernel_main
@@ -27,9 +27,9 @@ def group_norm(
     weight: Operand | None = None,
     bias: Operand | None = None,
 ) -> torch.Tensor:
-    """x [batch, 1, rows, channels]: every group of channels to zero mean and unit variance, then × weight + bias.
+    """x [batch, 1, rows, channels]: every group of channels normalised, then × weight + bias.
 
-    `cores` share the rows of a batch: each makes the mean of its own, and one of them the mean of those.
+    `cores` share the rows of a batch element: each computes the mean of its rows, one of them the mean of the means.
     """
     core = Core.of(config, x.values.numel())
     middle = DataType.FLOAT32 if x.dtype is DataType.FLOAT32 else DataType.BFLOAT16
@@ -41,15 +41,15 @@ def group_norm(
     centred = core.through(core.sub(values, mean), middle)
     variance = _mean(core, core.through(core.mul(centred, centred), middle), width, cores, middle)
     inverse = core.through(core.apply("rsqrt", core.add(variance, shift), approx=config.approx), middle)
-    made = core.mul(centred, inverse).transpose(1, 2).reshape(x.values.shape)
+    result = core.mul(centred, inverse).transpose(1, 2).reshape(x.values.shape)
     for step, operand in ((core.mul, weight), (core.add, bias)):
         if operand is not None:
-            made = step(core.through(made, middle), core.source(operand.values, operand.dtype))
-    return core.packed(core.through(made, middle) if weight is None and bias is None else made, x.dtype)
+            result = step(core.through(result, middle), core.source(operand.values, operand.dtype))
+    return core.packed(core.through(result, middle) if weight is None and bias is None else result, x.dtype)
 
 
 def _mean(core: Core, values: torch.Tensor, width: int, cores: int, middle: DataType) -> torch.Tensor:
-    """The mean over rows and channels of values [batch, groups, rows, width], as a source register holds it."""
+    """The mean over rows and channels of values [batch, groups, rows, width], read by a source register."""
     rows = values.shape[-2]
     share = math.ceil(math.ceil(rows / TILE) / cores) * TILE
     wide = middle is DataType.FLOAT32
@@ -68,20 +68,20 @@ def _mean(core: Core, values: torch.Tensor, width: int, cores: int, middle: Data
 
 
 def _placed(values: torch.Tensor, width: int) -> torch.Tensor:
-    """Groups [batch, groups, rows, width] in the tiles they lie in: [batch, groups, tiles, 32, 32], zeros around."""
+    """Groups [batch, groups, rows, width] as zero-padded tiles, at their offset: [batch, groups, tiles, 32, 32]."""
     batch, groups, rows, _ = values.shape
     span = max((group * width % TILE + width + TILE - 1) // TILE for group in range(groups))
     height = math.ceil(rows / TILE) * TILE
-    room = values.new_zeros(batch, groups, height, span * TILE)
+    padded = values.new_zeros(batch, groups, height, span * TILE)
     for group in range(groups):
         start = group * width % TILE
-        room[:, group, :rows, start : start + width] = values[:, group]
-    tiles = room.unflatten(-1, (span, TILE)).unflatten(-3, (-1, TILE)).transpose(-3, -2)
+        padded[:, group, :rows, start : start + width] = values[:, group]
+    tiles = padded.unflatten(-1, (span, TILE)).unflatten(-3, (-1, TILE)).transpose(-3, -2)
     return tiles.flatten(2, 3)
 
 
 def _over_tiles(core: Core, tiles: torch.Tensor, scaler: float, wide: bool) -> torch.Tensor:
-    """scaler² × the sum of [..., tiles, 32, 32]: each tile is pooled into a row, and that row into the running sum."""
+    """scaler² × the sum of [..., tiles, 32, 32]: each tile is reduced to a row, and that is added to the sum."""
     if not core.exact:
         return tiles.sum((-3, -2, -1)) * scaler * scaler
     total: torch.Tensor | None = None

@@ -1,4 +1,4 @@
-"""Layer norm, RMS norm and batch norm in the steps of their kernels (see `units.compute_core`)."""
+"""Layer norm, RMS norm and batch norm, as their kernels compute them (see `units.compute_core`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ttnn_emulator.numerics.units.compute_core import Core, Operand
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
 
 NO_ROWS = np.zeros((1, 0), np.float32)
-ONE_WORKER = 1 << 18  # values of rows below which waking a thread takes longer than it saves
+ONE_WORKER = 1 << 18  # values below which waking another thread does not pay off
 
 
 # -- layer norm and RMS norm ------------------------------------------------------------------------------------------
@@ -39,12 +39,12 @@ def norm_rows(
     line: int | None = None,
     unit_rows: Callable[[Core], torch.Tensor] | None = None,
 ) -> torch.Tensor:
-    """The last dimension brought to unit variance, `centred` also to zero mean, then × weight + bias.
+    """Rows normalised to unit variance and, if `centred`, to zero mean; then × weight + bias.
 
-    `block` is the width of a shard: every core takes the mean of its own, and one core the mean of those. `line` is how
-    many cores stand in line where the kernel adds in two stages: one core of every line, then the first of them over
-    its own line and the sums of the others. `unit_rows` takes the place of all steps before the weight: another
-    kernel's way to them, bit for bit.
+    block      width of a shard: every core computes the mean of its shard, and one core the mean of the means
+    line       cores per line if the kernel reduces in two stages: within each line, then the first core over its line
+               and the sums of the other lines
+    unit_rows  replaces all steps before the weight: the bit-exact steps of another kernel
     """
     core = Core.of(config, x.values.numel())
     at_once = not core.exact and activation is None
@@ -59,20 +59,20 @@ def norm_rows(
         shift = np.float32(numeric.scaler_of(epsilon))
         return compiled(kernels.norm_rows, values, x.dtype, core, shift, centred, core.wide, operands=(added, *rows))
     if unit_rows is not None:
-        made = unit_rows(core)
+        result = unit_rows(core)
     else:
         if centred:
             values = core.through(core.sub(values, core.through(_mean(core, values, block, line))))
         variance = core.through(_mean(core, core.through(core.mul(values, values)), block, line))
         shifted = core.add(variance, torch.tensor(numeric.scaler_of(epsilon)))
         inverse = core.through(core.apply("rsqrt", shifted, approx=config.approx))
-        made = core.mul(values, inverse)
+        result = core.mul(values, inverse)
     for step, operand in ((core.mul, weight), (core.add, bias)):
         if operand is not None:
-            made = step(core.through(made), core.source(operand.values, operand.dtype))
+            result = step(core.through(result), core.source(operand.values, operand.dtype))
     if activation is not None:
-        made = activation(made, core.wide)
-    return core.packed(made, x.dtype)
+        result = activation(result, core.wide)
+    return core.packed(result, x.dtype)
 
 
 def _rows(values: torch.Tensor) -> np.ndarray:
@@ -91,12 +91,12 @@ def compiled(
     *arguments: Any,
     operands: Sequence[np.ndarray] = (),
 ) -> torch.Tensor:
-    """Run a compiled kernel over the rows and pack what it leaves."""
+    """Run a compiled kernel over the rows and pack its result."""
     rows = _rows(values)
-    made = np.empty_like(rows)
-    end = (rows, *operands, made, *arguments, dtype is DataType.BFLOAT16)
+    out = np.empty_like(rows)
+    end = (rows, *operands, out, *arguments, dtype is DataType.BFLOAT16)
     share(kernel, [(*part, *end) for part in cut(rows.shape[0], max(ONE_WORKER // max(rows.shape[1], 1), 1))])
-    result = torch.from_numpy(made).reshape(values.shape)
+    result = torch.from_numpy(out).reshape(values.shape)
     return result if dtype is DataType.BFLOAT16 else core.packed(result, dtype)
 
 
@@ -115,11 +115,11 @@ def _mean(core: Core, values: torch.Tensor, block: int | None, line: int | None)
 
 
 def _tiles_of(columns: Sequence[torch.Tensor]) -> torch.Tensor:
-    """Columns side by side, each the first of a tile."""
+    """A tile per column, with the column in its first column."""
     return torch.cat([torch.nn.functional.pad(each, (0, numeric.TILE - 1)) for each in columns], -1)
 
 
-# -- norms of rows that several devices share -------------------------------------------------------------------------
+# -- norms of rows distributed over devices ---------------------------------------------------------------------------
 
 
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/layernorm/device/kernels/compute/layernorm_sharded_pre_allgather.cpp, kernel_main  # noqa: E501
@@ -133,20 +133,20 @@ def shard_statistics(
     line: int | None,
     residual: Operand | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Of shards `block` wide the mean of squares in a tile's column 0, if `centred` after a tile with the mean.
+    """The mean of squares, of shards `block` wide, in column 0 of a tile; if `centred`, after a tile with the mean.
 
-    The second result is what they are means of: with a residual, the sum that the kernel leaves in place of the input.
+    The second result is the input; with a residual, their sum, which the kernel writes over the input.
     """
     core = Core.of(config, x.values.numel())
-    kept = x.values
+    total = x.values
     if residual is not None:
         added = core.add(core.source(x.values, x.dtype), core.source(residual.values, residual.dtype))
-        kept = core.packed(added, x.dtype)
-    values = core.source(kept, x.dtype)
+        total = core.packed(added, x.dtype)
+    values = core.source(total, x.dtype)
     means = [_mean(core, core.through(core.mul(values, values)), block, line)]
     if centred:
         means.insert(0, _mean(core, values, block, line))
-    return core.packed(_tiles_of(means), dtype), kept
+    return core.packed(_tiles_of(means), dtype), total
 
 
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/layernorm_distributed/device/kernels/compute/layernorm_pre_allgather.cpp, kernel_main  # noqa: E501
@@ -159,7 +159,7 @@ def row_statistics(
     residual: Operand | None = None,
     accurate: bool,
 ) -> torch.Tensor:
-    """The sum of squares in column 0 of a tile and, if `centred`, the sum in column 0 of the next."""
+    """The sum of squares in column 0 of a tile and, if `centred`, the sum in column 0 of the next tile."""
     core = Core.of(config, x.values.numel())
     if accurate:
         values = x.values if residual is None else core.vector("add", x.values, residual.values)
@@ -186,7 +186,7 @@ def norm_by_statistics(
     bias: Operand | None = None,
     of_means: bool = False,
 ) -> torch.Tensor:
-    """The norm of rows by what each device found of its part, side by side; `of_means`: by `shard_statistics`."""
+    """The norm of rows from the concatenated statistics of all devices; `of_means`: from `shard_statistics`."""
     core = Core.of(config, x.values.numel())
     tiles = core.source(statistics.values, statistics.dtype).unflatten(-1, (-1, numeric.TILE))
     devices = tiles.shape[-2] // (2 if centred else 1)
@@ -202,11 +202,11 @@ def norm_by_statistics(
         values = core.through(core.sub(values, mean))
     shifted = core.add(variance, torch.tensor(numeric.scaler_of(epsilon)))
     inverse = core.through(core.apply("rsqrt", shifted, approx=config.approx))
-    made = core.mul(values, inverse)
+    result = core.mul(values, inverse)
     for apply, operand in ((core.mul, weight), (core.add, bias)):
         if operand is not None:
-            made = apply(core.through(made), core.source(operand.values, operand.dtype))
-    return core.packed(made, dtype)
+            result = apply(core.through(result), core.source(operand.values, operand.dtype))
+    return core.packed(result, dtype)
 
 
 # -- batch norm -------------------------------------------------------------------------------------------------------
@@ -227,10 +227,10 @@ def batch_norm(
     weight: Operand | None = None,
     bias: Operand | None = None,
 ) -> torch.Tensor:
-    """(x - mean) ÷ √(variance + epsilon) × weight + bias: by the vector unit in 32 bits, else by the matrix unit."""
+    """(x - mean) ÷ √(variance + epsilon) × weight + bias: on the vector unit in 32 bits, else on the matrix unit."""
     core = Core.of(config, x.values.numel())
-    given = [each for each in (x, mean, variance, weight, bias) if each is not None]
-    wide = any(each.dtype is DataType.FLOAT32 for each in given) or dtype is DataType.FLOAT32
+    operands = [each for each in (x, mean, variance, weight, bias) if each is not None]
+    wide = any(each.dtype is DataType.FLOAT32 for each in operands) or dtype is DataType.FLOAT32
     shift = torch.tensor(epsilon)
     if not wide:
         shift = round_bf16_nearest_even(shift)
@@ -239,15 +239,15 @@ def batch_norm(
         inverse = core.packed(
             core.apply("rsqrt", core.vector("add", variance.values, shift), approx=config.approx), middle
         )
-        made = core.vector("mul", core.vector("sub", x.values, mean.values), inverse)
-        made = made if weight is None else core.vector("mul", made, weight.values)
-        made = made if bias is None else core.vector("add", made, bias.values)
-        return core.packed(made, dtype)
+        result = core.vector("mul", core.vector("sub", x.values, mean.values), inverse)
+        result = result if weight is None else core.vector("mul", result, weight.values)
+        result = result if bias is None else core.vector("add", result, bias.values)
+        return core.packed(result, dtype)
     inverse = core.through(core.apply("rsqrt", core.add(variance.values, shift), approx=config.approx), middle)
-    made = core.mul(core.sub(x.values, mean.values), inverse)
-    made = made if weight is None else core.mul(made, weight.values)
-    made = made if bias is None else core.add(made, bias.values)
-    return core.packed(made, dtype)
+    result = core.mul(core.sub(x.values, mean.values), inverse)
+    result = result if weight is None else core.mul(result, weight.values)
+    result = result if bias is None else core.add(result, bias.values)
+    return core.packed(result, dtype)
 
 
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/batch_norm/device/kernels/compute/running_statistics_kernel.cpp, kernel_main  # noqa: E501

@@ -1,4 +1,4 @@
-"""softmax as its kernels compute it, over the last dimension and over any other."""
+"""softmax, as its kernels compute it over the last dimension and over other dimensions."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def softmax_rows(
     mask_dtype: DataType = DataType.BFLOAT16,
     piece: int | None = None,
 ) -> torch.Tensor:
-    """The kernel for the last of four dimensions. With a mask the values are scaled and the mask is added before.
+    """The kernel for the last of four dimensions. With a mask, the values are scaled first and the mask is added.
 
-    `bulk` is the format of the buffers that hold whole rows; a row's sum waits in an intermediate one. `piece` is how
-    many tiles the kernel for wide rows takes at a time: the sums of the pieces are added by the vector unit.
+    `bulk` is the dtype of the buffers with whole rows; the sum of a row is in an intermediate buffer. `piece`: tiles
+    processed at a time by the kernel for wide rows; the vector unit adds the sums of the pieces.
     """
     core = Core.of(config, values.numel())
     x = core.source(values, dtype)
@@ -53,7 +53,7 @@ def softmax_rows(
 
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/softmax/device/kernels/attention/compute/softmax_large_tensor.cpp, kernel_main  # noqa: E501
 def _sum_of_pieces(core: Core, powers: torch.Tensor, width: int) -> torch.Tensor:
-    """The sum of a row piece by piece; the running sum passes through a circular buffer between pieces."""
+    """The sum of a row in pieces; the running sum passes through a circular buffer between pieces."""
     first, *rest = powers.split(width, -1)
     total = core.through(core.row_sums(first))
     for part in rest:
@@ -74,7 +74,7 @@ def softmax_general(
 ) -> torch.Tensor:
     """The kernels for any dimension: exp(±(x - max)) ÷ sum, or its logarithm.
 
-    `in_pieces` are the kernels that do not hold a whole line in L1: they add tiles before they reduce the one left.
+    `in_pieces`: the kernels for lines that do not fit L1, which add all tiles into one and reduce that.
     """
     core = Core.of(config, values.numel())
     x = core.source(values, dtype)
@@ -97,16 +97,16 @@ def softmax_general(
 
 
 def _largest_of_rows(core: Core, x: torch.Tensor) -> torch.Tensor:
-    """The matrix unit adds 0 when it turns a row of extremes into a column: NaN becomes infinity, a denormal 0."""
+    """The matrix unit adds 0 when it transposes the row of maxima: NaN becomes infinity, a denormal 0."""
     return core.add(numeric.extreme(x, -1, largest=True).unsqueeze(-1), torch.zeros(()))
 
 
 def _largest(core: Core, x: torch.Tensor, dim: int, dtype: DataType) -> torch.Tensor:
-    """The largest along `dim`, kept with size 1. In the last two dimensions tile padding takes part, as zeros."""
-    found = _largest_of_rows(core, x) if dim == -1 else numeric.extreme(x, dim, largest=True).unsqueeze(dim)
+    """The maximum along `dim`, kept with size 1. In the last two dimensions it includes tile padding, as zeros."""
+    maximum = _largest_of_rows(core, x) if dim == -1 else numeric.extreme(x, dim, largest=True).unsqueeze(dim)
     if dim >= -2 and x.shape[dim] % numeric.TILE:
-        found = torch.maximum(found, torch.zeros(()))
-    return core.packed(found, dtype if dim < -2 else core.middle)
+        maximum = torch.maximum(maximum, torch.zeros(()))
+    return core.packed(maximum, dtype if dim < -2 else core.middle)
 
 
 def _total(core: Core, powers: torch.Tensor, dim: int, in_pieces: bool, middle: DataType | None) -> torch.Tensor:

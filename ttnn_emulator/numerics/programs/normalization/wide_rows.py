@@ -1,4 +1,4 @@
-"""Layer norm and RMS norm of rows that do not fit into L1.
+"""Layer norm and RMS norm of rows that do not fit L1.
 
 The kernel reads the row three times: for the mean, for the variance and for the result. The vector unit squares the
 deviation from the mean and adds a residual in the destination register; the kernel for rows that fit does both on the
@@ -27,9 +27,9 @@ def norm_wide_rows(
     residual: Operand | None,
     order: int | None,
 ) -> torch.Tensor:
-    """The rows at unit variance, as the destination register holds them before weight and bias.
+    """The normalised rows in the destination register, before weight and bias.
 
-    `order` is how many tiles of the input alternate with as many of the residual in the sum for the mean, if they do.
+    `order`: input tiles that alternate with as many of the residual in the sum for the mean; None: no alternation.
     """
     values = core.source(x.values, x.dtype)
     added = None if residual is None else core.source(residual.values, residual.dtype)
@@ -49,7 +49,7 @@ def norm_wide_rows(
 
 
 def _alternating(values: torch.Tensor, added: torch.Tensor, order: int | None) -> torch.Tensor:
-    """Both rows in the order in which their tiles are summed: one after the other, or by turns."""
+    """Both rows in the order in which their tiles are summed: concatenated or alternating."""
     missing = -values.shape[-1] % numeric.TILE
     first, second = (torch.nn.functional.pad(each, (0, missing)) for each in (values, added))
     if order is None:

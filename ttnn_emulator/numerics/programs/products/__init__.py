@@ -1,1 +1,1 @@
-"""Matrix products around the matrix unit, and in float32."""
+"""Matrix products: the kernels around the matrix unit, and products in float32."""

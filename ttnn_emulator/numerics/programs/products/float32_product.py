@@ -1,6 +1,6 @@
 """Large matrix products in float32, on wide or narrow carriers; see `kernels.products`.
 
-Where compiled loops find no vector instructions to use, torch's own product is taken.
+Without the vector instructions that the compiled loops need, torch computes the product.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from ttnn_emulator.numerics.native.instruction_set import MULTIPLIES_FAST, MULTI
 from ttnn_emulator.numerics.native.large_pages import in_large_pages
 from ttnn_emulator.numerics.native.worker_threads import cut, share
 
-BLOCK = 512  # columns of the right operand that one worker packs at a time
-ALONE = 1 << 17  # values that are packed or ended before threads cost more than they save
-SMALL = 1 << 18  # multiplications below which one thread does all
-READ = 1 << 21  # values of a matrix that one thread reads before others are woken, where each is used once or twice
-TOGETHER = 1 << 18  # such values from which on torch's threads share them, if they are awake
-NARROW_RESULT, MANY_ROWS = 128, 256  # columns and rows with which threads take rows, not columns …
-NARROW_WORK = 1 << 24  # … of so many multiplications at least
-PAGE = 1024  # values: what two threads write is that far apart at least
-SCRATCH = 1 << 20  # values at least: a large page is in it wherever it begins
-LOWER_HALF = 0xFFFF  # what a float32 has and a bfloat16 has not
-NOTHING = np.empty(0, np.float32)
+BLOCK = 512  # columns of the right operand packed at a time
+ALONE = 1 << 17  # values per thread when packing or rounding; with fewer, threads do not pay off
+SMALL = 1 << 18  # multiplications below which one thread runs alone
+READ = 1 << 21  # matrix values below which one thread runs alone, if each is used once or twice
+TOGETHER = 1 << 18  # such values from which on torch's threads share the work, if they are awake
+NARROW_RESULT, MANY_ROWS = 128, 256  # most columns and fewest rows for which work is split by rows …
+NARROW_WORK = 1 << 24  # … with at least so many multiplications per piece
+PAGE = 1024  # values; minimum distance between the buffers of two threads
+SCRATCH = 1 << 20  # minimum values, so that an aligned huge page fits
+LOWER_HALF = 0xFFFF  # bits of a float32 that a bfloat16 lacks
+EMPTY = np.empty(0, np.float32)
 
 
 def multiply(
@@ -48,37 +48,37 @@ def multiply(
     ending: int = AS_IT_IS,
     table: np.ndarray | None = None,
 ) -> torch.Tensor:
-    """a [..., M, K] @ b [..., K, N], any strides. `masks` are the bits that are seen of each operand's values.
+    """a [..., M, K] @ b [..., K, N], with any strides. `masks` are applied to the bits of each operand's values.
 
     bias    [N], added to every row
-    ending  what becomes of sums; see `kernels.product_endings`
-    table   a function of what is rounded
+    ending  how sums are rounded; see `kernels.product_endings`
+    table   lookup table of a function of the rounded sums
     """
     rows, inner = a.shape[-2:]
     columns = b.shape[-1]
     one = b.dim() == 2 or math.prod(b.shape[:-2]) == 1
     batch = a.shape[:-2] if one and a.dim() >= b.dim() else joined(a.shape[:-2], b.shape[:-2])
-    made = torch.empty(*batch, rows, columns)
-    if not made.numel():
-        return made
-    row = NOTHING if bias is None else _row(bias)
-    function = NOTHING if table is None else table
+    out = torch.empty(*batch, rows, columns)
+    if not out.numel():
+        return out
+    row = EMPTY if bias is None else _row(bias)
+    function = EMPTY if table is None else table
     if not MULTIPLIES_FAST:
-        torch.matmul(_seen(a, masks[0]), _seen(b, masks[1]), out=made)
+        torch.matmul(_seen(a, masks[0]), _seen(b, masks[1]), out=out)
         if ending != AS_IT_IS or bias is not None:
-            end = (made.data_ptr(), columns, 0, columns, row, ending, function)
-            share(end_rows, [(*part, *end) for part in cut(made.numel() // columns, ALONE // columns + 1)])
+            end = (out.data_ptr(), columns, 0, columns, row, ending, function)
+            share(end_rows, [(*part, *end) for part in cut(out.numel() // columns, ALONE // columns + 1)])
     elif one and a.shape[:-2] == batch:
         left = a if a.dim() == 2 else a.reshape(-1, inner)
         right = b if b.dim() == 2 else b.reshape(inner, columns)
-        _matrices(left, right, made, masks, row, ending, function)
+        _matrices(left, right, out, masks, row, ending, function)
     elif bias is None and table is None:
-        _batch(a.expand(*batch, rows, inner), b.expand(*batch, inner, columns), made, masks, ending)
+        _batch(a.expand(*batch, rows, inner), b.expand(*batch, inner, columns), out, masks, ending)
     else:
-        pairs = zip(_each(a.expand(*batch, rows, inner)), _each(b.expand(*batch, inner, columns)), _each(made))
+        pairs = zip(_each(a.expand(*batch, rows, inner)), _each(b.expand(*batch, inner, columns)), _each(out))
         for left, right, target in pairs:
             _matrices(left, right, target, masks, row, ending, function)
-    return made
+    return out
 
 
 def _row(bias: torch.Tensor) -> np.ndarray:
@@ -91,7 +91,7 @@ def _each(values: torch.Tensor) -> torch.Tensor:
 
 
 def _walkable(values: torch.Tensor) -> torch.Tensor:
-    """The matrices with one of their two strides 1, of a dtype that the loops read."""
+    """The matrices with a stride of 1 in one dimension, in a dtype that the loops read."""
     if values.dtype is not torch.bfloat16:
         values = values.float()
     return values if values.is_contiguous() or 1 in values.stride()[-2:] else values.contiguous()
@@ -118,9 +118,9 @@ def multiplying(
     ending: int = AS_IT_IS,
     table: np.ndarray | None = None,
 ) -> tuple[Callable[[], Any], torch.Tensor] | None:
-    """`multiply` of two matrices that stay where they are: a function, and the memory that it fills.
+    """`multiply` of two matrices in fixed buffers: a function, and the buffer that it fills.
 
-    None if they would have to be copied first. `bias` is float32 and contiguous.
+    None if they need to be copied first. `bias` is float32 and contiguous.
     """
     if (
         not MULTIPLIES_FAST
@@ -129,24 +129,24 @@ def multiplying(
         or not a.shape[0] * a.shape[1] * b.shape[1]
     ):
         return None
-    made = torch.empty(a.shape[0], b.shape[1])
-    row = NOTHING if bias is None else _row(bias)
+    out = torch.empty(a.shape[0], b.shape[1])
+    row = EMPTY if bias is None else _row(bias)
     if a.shape[0] <= few_row_products.MOST and b.numel() >= TOGETHER:
-        return _rows_in_team(a, b, made, masks, row, ending, NOTHING if table is None else table), made
-    given = (a, b, made, masks, row, ending, NOTHING if table is None else table)
-    rooms: list[torch.Tensor] = []
+        return _rows_in_team(a, b, out, masks, row, ending, EMPTY if table is None else table), out
+    arguments = (a, b, out, masks, row, ending, EMPTY if table is None else table)
+    buffers: list[torch.Tensor] = []
 
-    def room(count: int) -> int:
-        rooms.append(torch.empty(count))
-        return rooms[-1].data_ptr()
+    def allocate(count: int) -> int:
+        buffers.append(torch.empty(count))
+        return buffers[-1].data_ptr()
 
-    return functools.partial(_run, _steps(*given, room, room), (rooms, given)), made
+    return functools.partial(_run, _steps(*arguments, allocate, allocate), (buffers, arguments)), out
 
 
 def _rows_in_team(
     a: torch.Tensor,
     b: torch.Tensor,
-    made: torch.Tensor,
+    out: torch.Tensor,
     masks: tuple[int, int],
     bias: np.ndarray,
     ending: int,
@@ -159,7 +159,7 @@ def _rows_in_team(
     seen = (masks[0] & 0xFFFFFFFF) | masks[1] << 32
     ends = (bias.ctypes.data, bias.size, table.ctypes.data, table.size)
     sizes, strides = (*a.shape, columns), (*a.stride(), *b.stride())
-    task = (step, a.data_ptr(), b.data_ptr(), made.data_ptr(), ending, *ends, *sizes, *strides, shifts, seen)
+    task = (step, a.data_ptr(), b.data_ptr(), out.data_ptr(), ending, *ends, *sizes, *strides, shifts, seen)
     run = torch_threads.calling(few_row_products.multiply_pieces, pieces, task)
     return functools.partial(_call, run, (bias, table))
 
@@ -176,18 +176,18 @@ def _run(steps: list[Callable[[], Any]], alive: Any = None) -> None:
 def _matrices(
     a: torch.Tensor,
     b: torch.Tensor,
-    made: torch.Tensor,  # [..., columns], all rows one after the other
+    out: torch.Tensor,  # [..., columns], contiguous
     masks: tuple[int, int],
     bias: np.ndarray,
     ending: int,
     table: np.ndarray,
 ) -> None:
     a, b = _walkable(a), _walkable(b)
-    _run(_steps(a, b, made, masks, bias, ending, table, _scratch.left, _scratch.right))
+    _run(_steps(a, b, out, masks, bias, ending, table, _scratch.left, _scratch.right))
 
 
 def _in_pairs(a: torch.Tensor, b: torch.Tensor, masks: tuple[int, int]) -> bool:
-    """Whether both operands are multiplied as bfloat16, and the processor has instructions for pairs of such."""
+    """Whether both operands are multiplied as bfloat16, and the processor multiplies pairs of bfloat16."""
     return MULTIPLIES_PAIRS and all(
         each.dtype is torch.bfloat16 or not mask & LOWER_HALF for each, mask in zip((a, b), masks)
     )
@@ -196,7 +196,7 @@ def _in_pairs(a: torch.Tensor, b: torch.Tensor, masks: tuple[int, int]) -> bool:
 def _steps(
     a: torch.Tensor,
     b: torch.Tensor,
-    made: torch.Tensor,
+    out: torch.Tensor,
     masks: tuple[int, int],
     bias: np.ndarray,
     ending: int,
@@ -204,19 +204,19 @@ def _steps(
     room_for_left: Callable[[int], int],
     room_for_right: Callable[[int], int],
 ) -> list[Callable[[], Any]]:
-    """The loops of a product one after the other; operands are packed into the room that is given for them."""
+    """The loops of a product, in order; `room_for_*` allocate the buffers for packed operands."""
     rows, inner = a.shape
     columns = b.shape[1]
     pairs = _in_pairs(a, b, masks)
     how = ((*a.stride(), *b.stride()), (_shift(a), _shift(b)), (_mask(masks[0]), _mask(masks[1])))
     if rows <= few_row_products.MOST:
-        given = (a.data_ptr(), b.data_ptr(), (rows, inner, columns), *how, made.data_ptr(), bias, ending, table)
-        parts = [(*part, *given) for part in cut(columns, max(READ // inner, 64))]
+        arguments = (a.data_ptr(), b.data_ptr(), (rows, inner, columns), *how, out.data_ptr(), bias, ending, table)
+        parts = [(*part, *arguments) for part in cut(columns, max(READ // inner, 64))]
         return [functools.partial(share, few_row_products.multiply_rows, parts)]
     if columns <= NARROW_RESULT and rows >= MANY_ROWS and not bias.size and not table.size:
         step = a.element_size() * a.stride(0)
         pieces = [
-            (0, 1, a.data_ptr() + first * step, b.data_ptr(), made.data_ptr() + 4 * first * columns, pairs,
+            (0, 1, a.data_ptr() + first * step, b.data_ptr(), out.data_ptr() + 4 * first * columns, pairs,
              (last - first, inner, columns), (0, 0, 0), *how, ending)
             for first, last in cut(rows, max(NARROW_WORK // (inner * columns), ROWS))
         ]  # fmt: skip
@@ -229,7 +229,7 @@ def _steps(
     step = _block(columns, rows * inner * columns)
     blocks = -(-columns // step)
     right = (b.data_ptr(), int(_shift(b)), masks[1], columns, *b.stride())
-    end = (made.data_ptr(), ending, bias.ctypes.data, bias.size, table.ctypes.data, table.size)
+    end = (out.data_ptr(), ending, bias.ctypes.data, bias.size, table.ctypes.data, table.size)
     each = -(-kernels.room_for_right(min(columns, step), inner, pairs) // PAGE) * PAGE
     scratch = room_for_right(each * min(torch_threads.size(), blocks))
     task = (step, left, pairs, rows, inner, *right, *end, scratch, 4 * each)
@@ -237,10 +237,10 @@ def _steps(
 
 
 class _Scratch(threading.local):
-    """Where a thread packs operands: memory used before is in the caches, and need not be asked for again."""
+    """Per-thread buffers for packed operands; reused memory is allocated and in the caches."""
 
     def __init__(self) -> None:
-        self._held = [torch.empty(0), torch.empty(0)]
+        self._buffers = [torch.empty(0), torch.empty(0)]
 
     def left(self, count: int) -> int:
         return self._of(0, count)
@@ -249,31 +249,31 @@ class _Scratch(threading.local):
         return self._of(1, count)
 
     def _of(self, which: int, count: int) -> int:
-        if self._held[which].numel() < count:
-            self._held[which] = in_large_pages(torch.empty(max(count, SCRATCH)))
-        return self._held[which].data_ptr()
+        if self._buffers[which].numel() < count:
+            self._buffers[which] = in_large_pages(torch.empty(max(count, SCRATCH)))
+        return self._buffers[which].data_ptr()
 
 
 _scratch = _Scratch()
 
 
 def _block(columns: int, work: int) -> int:
-    """Columns that one thread multiplies at a time."""
+    """Columns per piece."""
     if work <= SMALL:
         return columns
     parts = max(-(-columns // BLOCK), min(2 * torch_threads.size(), columns // COLUMNS), 1)
     if parts > torch_threads.size():
-        parts = -(-parts // torch_threads.size()) * torch_threads.size()  # or some thread has nothing to do at the end
+        parts = -(-parts // torch_threads.size()) * torch_threads.size()  # else some threads idle at the end
     return -(-columns // (parts * COLUMNS)) * COLUMNS
 
 
-def _batch(a: torch.Tensor, b: torch.Tensor, made: torch.Tensor, masks: tuple[int, int], ending: int) -> None:
+def _batch(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, masks: tuple[int, int], ending: int) -> None:
     a, b = (_walkable(_each(values)) for values in (a, b))
     count, rows, inner = a.shape
     columns = b.shape[-1]
-    steps = tuple(values.stride(0) * values.element_size() for values in (a, b, made.view(-1, rows, columns)))
+    steps = tuple(values.stride(0) * values.element_size() for values in (a, b, out.view(-1, rows, columns)))
     arguments = (
-        a.data_ptr(), b.data_ptr(), made.data_ptr(), _in_pairs(a, b, masks), (rows, inner, columns), steps,
+        a.data_ptr(), b.data_ptr(), out.data_ptr(), _in_pairs(a, b, masks), (rows, inner, columns), steps,
         (*a.stride()[1:], *b.stride()[1:]), (_shift(a), _shift(b)), (_mask(masks[0]), _mask(masks[1])), ending,
     )  # fmt: skip
     least = max(SMALL // (rows * inner * columns), 1)
@@ -281,5 +281,5 @@ def _batch(a: torch.Tensor, b: torch.Tensor, made: torch.Tensor, masks: tuple[in
 
 
 def _seen(values: torch.Tensor, mask: int) -> torch.Tensor:
-    """What torch's product is given of an operand."""
+    """An operand for torch's product, masked."""
     return values.float() if mask == -1 else masked(values, mask)

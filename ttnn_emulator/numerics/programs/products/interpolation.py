@@ -1,4 +1,4 @@
-"""Bilinear interpolation as the pooling kernels do it: four pixels times four bfloat16 weights in the matrix unit."""
+"""Bilinear interpolation as the pooling kernels compute it: four pixels × four bfloat16 weights on the matrix unit."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from ttnn_emulator.numerics.formats.carriers import round_bf16_nearest_even
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig, matmul
 from ttnn_emulator.numerics.units.packer import pack
 
+MOST_WEIGHTS = 1024  # distinct weight sets up to which emulation is bit-exact, with one product per set
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/pool/device/kernels/fixed_point_arithmetic.hpp, FIXED_ONE
 ONE = 1 << 16  # of the kernels' fixed-point numbers
-MOST_WEIGHTS = 1024  # distinct weight sets that are emulated bit-exactly, each a separate product
 
 
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/pool/device/kernels/fixed_point_arithmetic.hpp, fixed_to_bf16
 def fixed_to_bf16(fixed: torch.Tensor) -> torch.Tensor:
-    """Fixed-point numbers from 0 to 1 as bfloat16: the mantissa is cut, not rounded."""
+    """Fixed-point numbers from 0 to 1 as bfloat16, truncated."""
     values = fixed.double() / ONE
     return (values.float().view(torch.int32) & -0x10000).view(torch.float32)
 
 
 def corner_weights(down: torch.Tensor, across: torch.Tensor) -> torch.Tensor:
-    """Weights of the four pixels around a point, [..., 4], from its fixed-point fractions down and across."""
+    """Weights of the four pixels around a point, [..., 4], from its vertical and horizontal fixed-point fractions."""
     above, left = ONE - down, ONE - across
     products = [above * left, above * across, down * left, down * across]
     return torch.stack([fixed_to_bf16(product >> 16) for product in products], dim=-1)

@@ -1,7 +1,7 @@
-"""What the kernels of matmul programs compute around the matrix unit: blocks of the inner dimension, bias, activation.
+"""Matmul kernels around the matrix unit: blocks of the inner dimension, bias, activation.
 
-Each step rounds as the kernel does: sums of blocks that are packed between them take the format they are packed in, the
-bias is added by the matrix unit's adder, the activation is the vector unit's, and the packer rounds at the end.
+Each step rounds as in the kernel: partial sums are rounded to the dtype they are packed in, the matrix unit adds the
+bias, the vector unit computes the activation, and the packer rounds the result.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ttnn_emulator.numerics.units.matrix_unit import (
 from ttnn_emulator.numerics.units.packer import device_pack_block_float, pack
 
 RELU = "relu"
-PLAIN = (DataType.BFLOAT16, DataType.FLOAT32)  # what the loops of a product end with
+PLAIN = (DataType.BFLOAT16, DataType.FLOAT32)  # output dtypes of the product loops
 
 
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/kernels/compute/bmm_large_block_zm_fused_bias_activation.cpp,
@@ -43,11 +43,11 @@ PLAIN = (DataType.BFLOAT16, DataType.FLOAT32)  # what the loops of a product end
 class Kernel:
     """One matmul, prepared.
 
-    math          `inner_block` tiles are summed up at a time; `l1_acc` says whether the packer adds the sums up
+    math          `inner_block`: tiles per block; `l1_acc`: whether the packer accumulates the sums of blocks
     in0, in1, out dtypes
-    between       dtype that sums of blocks have between them in L1
-    through_l1    the last block is packed to L1 like the others, and what is there goes through a source register
-    adds_last     the last block is summed up by itself and then added to those before it
+    between       dtype of partial sums in L1
+    through_l1    the last block is packed to L1 like the others, and the sum is reloaded through a source register
+    adds_last     the last block is summed separately, then added to the sum of the others
     activation    applied to the destination register; `relu` by the packer
     """
 
@@ -78,12 +78,12 @@ class Kernel:
         return product
 
     def _transposed(self, a: torch.Tensor) -> torch.Tensor:
-        """in0 is transposed tile by tile and packed again, where block floats find other neighbours."""
+        """in0 is transposed by tiles and packed again, so that different block float values share exponents."""
         if self.in0 in BLOCK_FLOAT_DTYPES:
             return device_pack_block_float(a.mT.contiguous(), self.in0)
         return a.mT
 
-    # -- bit for bit ----------------------------------------------------------------------------------------------
+    # -- bit-exact ------------------------------------------------------------------------------------------------
 
     def _exact(
         self, a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None, bits: tuple[int, int]
@@ -109,11 +109,11 @@ class Kernel:
         return self._finished(sums)
 
     def _changes_between(self) -> bool:
-        """Whether a sum does not survive being packed to L1 and reloaded."""
+        """Whether packing a sum to L1 and reloading it changes it."""
         return not self.math.fp32_acc and self.between in BLOCK_FLOAT_DTYPES
 
     def _spilled(self, a: torch.Tensor, b: torch.Tensor, bits: tuple[int, int]) -> torch.Tensor:
-        """Block by block, each starting from what became of the sum before it in L1."""
+        """Sum blocks in order, each starting from the packed sum of the previous ones."""
         step = (self.math.inner_block or -(-a.shape[-1] // TILE)) * TILE
         whole = replace(self.math, inner_block=None)
         sums: torch.Tensor | None = None
@@ -131,7 +131,7 @@ class Kernel:
         return self._with_bias(before, matmul(a[..., last:], b[..., last:, :], self.math, all_in_l1=True, bits=bits))
 
     def _with_bias(self, sums: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-        """The sum goes through L1, and with the bias through the source registers to the adder."""
+        """The sum passes through L1; the adder reads it and the bias through the source registers."""
         if not self.math.fp32_acc and not self.math.l1_acc and self.between in BLOCK_FLOAT_DTYPES:
             sums = device_pack_block_float(flush(sums), self.between)
         seen = int(TF32_BITS if self.math.fp32_acc else UPPER_HALF)
@@ -176,7 +176,7 @@ class Kernel:
         return self._finished(sums)
 
     def bind(self, carriers: Sequence[torch.Tensor], constant: Sequence[bool]) -> Any:
-        """See `Bindable`: products of two matrices that end with rounded sums, or with sums as they are."""
+        """See `Bindable`: products of two matrices whose sums are rounded or returned unchanged."""
         a, b, *rest = carriers
         right = b.mT if self.transpose_b else b
         bias = rest[0] if rest else None
@@ -190,12 +190,12 @@ class Kernel:
         if not self._ends_at_once and (self.activation is not None or self.out not in PLAIN):
             return None
         left, matrix = a.reshape(a.shape[-2:]), right.reshape(right.shape[-2:])
-        made = multiplying(left, matrix, masks=self._masks, bias=bias, ending=ending, table=table)
-        return None if made is None else (made[0], made[1].reshape(*a.shape[:-2], *made[1].shape))
+        bound = multiplying(left, matrix, masks=self._masks, bias=bias, ending=ending, table=table)
+        return None if bound is None else (bound[0], bound[1].reshape(*a.shape[:-2], *bound[1].shape))
 
     @functools.cached_property
     def _end(self) -> tuple[int, np.ndarray | None]:
-        """What the loop of a product does to a sum, and the function that it looks up."""
+        """How the product loop rounds a sum, and the lookup table of its activation."""
         ending = ending_of(self.activation)
         if self._ends_at_once:
             return (ROUNDED, self._table) if ending is None else (ending, None)
@@ -203,7 +203,7 @@ class Kernel:
 
     @functools.cached_property
     def _ends_at_once(self) -> bool:
-        """Whether what comes out depends on nothing but the rounded sum."""
+        """Whether the output is a function of the rounded sum."""
         return self.out is DataType.BFLOAT16 and (not self.math.fp32_acc or ending_of(self.activation) is not None)
 
     @functools.cached_property

@@ -1,4 +1,4 @@
-"""Sums of products in the destination register: every product is added to it phase by phase (ELWMUL, acc_to_dest)."""
+"""Sums of products in the destination register, accumulated one fidelity phase at a time (ELWMUL, acc_to_dest)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _sum_all(first, last, values, weights, phases, fp32_acc, out):
 
 
 def weighted_sum(values: torch.Tensor, weights: torch.Tensor, config: MathConfig) -> torch.Tensor:
-    """The sum over the first dimension of values × weights, as the destination register holds it."""
+    """The sum of values × weights over the first dimension, in the destination register."""
     weights = weights.expand(values.shape)
     if not exactly(values.numel() * PASS * PHASES[config.fidelity]):
         total = torch.zeros(values.shape[1:])
@@ -33,7 +33,7 @@ def weighted_sum(values: torch.Tensor, weights: torch.Tensor, config: MathConfig
             total = total + product if config.fp32_acc else round_bf16_nearest_even(total + product)
         return total
     raw = [each.contiguous().numpy().view(np.uint32).reshape(values.shape[0], -1) for each in (values, weights)]
-    made = np.empty(raw[0].shape[1], np.uint32)
-    end = (*raw, PHASES[config.fidelity], config.fp32_acc, made)
-    share(_sum_all, [(*part, *end) for part in cut(made.size, ONE_WORKER)])
-    return torch.from_numpy(made.view(np.float32)).reshape(values.shape[1:])
+    out = np.empty(raw[0].shape[1], np.uint32)
+    end = (*raw, PHASES[config.fidelity], config.fp32_acc, out)
+    share(_sum_all, [(*part, *end) for part in cut(out.size, ONE_WORKER)])
+    return torch.from_numpy(out.view(np.float32)).reshape(values.shape[1:])

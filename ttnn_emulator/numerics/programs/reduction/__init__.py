@@ -1,1 +1,1 @@
-"""Reductions, running totals and orders as the chip computes them."""
+"""Scans, sorting and selection, as the chip computes them."""

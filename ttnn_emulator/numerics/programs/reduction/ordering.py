@@ -1,4 +1,4 @@
-"""Values in the order in which the chip puts them: sorted rows, the best of rows, the first of the largest."""
+"""Sorting, top-k and argmax, in the chip's order of values."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from ttnn_emulator.numerics.kernels import sorting as sorting_kernels
 from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.units.sorting_network import BLOCK, MAX, MIN, merging, sorting
 
-MOST_TILES_ON_A_CORE = 64  # wider rows are sorted by several cores, whose network keeps equal values in order
-NETWORK_DEPTH = 8  # work a value, in the unit of `mode`: about 100 compare-and-swaps
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/data_movement/sort/device/sort_device_operation.cpp, SORT_WT_THRESHOLD
+MOST_TILES_ON_A_CORE = 64  # wider rows are sorted by several cores, with a stable network
+NETWORK_DEPTH = 8  # work per value, in the unit of `mode`: about 100 compare-and-swaps
 LAST_PHASE = 5  # of the network that sorts 64 values
 
 
 def keys(values: torch.Tensor) -> torch.Tensor:
-    """int32 that order as the vector unit orders floats: by sign, then by magnitude, NaNs beyond infinity."""
+    """int32 keys in the vector unit's order of floats: by sign, then by magnitude, NaNs beyond infinity."""
     if not values.is_floating_point():
         return values.to(torch.int32)
     bits = bits_of(values)
@@ -30,7 +31,7 @@ def from_keys(order: torch.Tensor, dtype: DataType) -> torch.Tensor:
 
 
 def _flushed(order: torch.Tensor, dtype: DataType) -> torch.Tensor:
-    """Keys after a pass through memory: 16-bit floats lose NaNs, denormals and -0, float32 its denormals."""
+    """Keys after packing: 16-bit floats lose NaNs, denormals and -0, float32 loses denormals."""
     if dtype not in FLOAT_DTYPES:
         return order
     least, infinity = sorting_kernels.LEAST_NORMAL, sorting_kernels.INFINITY
@@ -45,10 +46,10 @@ def _flushed(order: torch.Tensor, dtype: DataType) -> torch.Tensor:
 def sort_rows(
     values: torch.Tensor, dtype: DataType, *, descending: bool, stable: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Rows of a power of two of at least 64 in order, and where each value stood.
+    """Sorted rows and the original indices; the width is a power of two, at least 64.
 
-    Without `stable`, equal values come in the order of the network. With it, or when several cores work on a row, in
-    their own, as from torch.
+    Without `stable`, the network determines the order of equal values. With it, or if several cores sort a row, equal
+    values keep their order, as in torch.
     """
     rows = keys(values).reshape(-1, values.shape[-1])
     width = rows.shape[-1]
@@ -65,7 +66,7 @@ def sort_rows(
 
 
 def _packed(rows: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
-    """Keys in the upper half of int64 of their own, indices in the lower."""
+    """int64 with the key in the upper half and the index in the lower."""
     return (rows.to(torch.int64) << 32) | (indices.to(torch.int64) & 0xFFFFFFFF)
 
 
@@ -85,9 +86,9 @@ def best_of_rows(
     stable: bool = False,
     split: int | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The `count` first values of every row in order, a multiple of 32 of them, and their indices.
+    """The best `count` values of every row, sorted, and their indices; `count` is a multiple of 32.
 
-    `split` columns each are given to one core; None: one core works on a whole row.
+    `split`: columns per core; None: one core processes a whole row.
     """
     shape = (*values.shape[:-1], count)
     rows = keys(values).reshape(-1, values.shape[-1])
@@ -115,5 +116,5 @@ def best_of_rows(
 
 
 def first_largest(values: torch.Tensor, dim: int) -> torch.Tensor:
-    """Where the largest value stands first, along `dim`: a NaN before all others, the zeros alike."""
+    """The index of the first maximum along `dim`: NaN is the largest, 0 and -0 are equal."""
     return values.argmax(dim=dim)

@@ -1,4 +1,4 @@
-"""Running sums and products, as the vector unit adds and multiplies them up: in float32, value after value."""
+"""Cumulative sums and products, as the vector unit computes them: sequentially, in float32."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ttnn_emulator.numerics.kernels.vector_unit import multiply_add_bits
 from ttnn_emulator.numerics.mode import exactly
 from ttnn_emulator.numerics.units.packer import pack
 
-WORK = 16  # what one value of a scan counts
+WORK = 16  # per value of a scan, in the unit of `mode`
 ONE, MINUS_ONE, SPECIAL = np.uint32(0x3F800000), np.uint32(0xBF800000), np.uint32(0x7F800000)
 
 
@@ -20,7 +20,7 @@ ONE, MINUS_ONE, SPECIAL = np.uint32(0x3F800000), np.uint32(0xBF800000), np.uint3
 #     kernel_main
 @njit(cache=True)
 def _sum_columns(bits, compensated):
-    """Rows of bit patterns added up in place; compensated, each sum makes good the rounding of the last."""
+    """Cumulative sums of rows of bit patterns, in place; `compensated`: Kahan summation."""
     zero = np.uint32(0)
     for column in range(bits.shape[1]):
         total = lost = zero
@@ -31,9 +31,9 @@ def _sum_columns(bits, compensated):
             else:
                 value = multiply_add_bits(lost, MINUS_ONE, value)
                 previous, total = total, multiply_add_bits(total, ONE, value)
-                gained = multiply_add_bits(previous, MINUS_ONE, total)
-                lost = multiply_add_bits(value, MINUS_ONE, gained)
-                if gained & SPECIAL == SPECIAL:
+                change = multiply_add_bits(previous, MINUS_ONE, total)
+                lost = multiply_add_bits(value, MINUS_ONE, change)
+                if change & SPECIAL == SPECIAL:
                     lost = zero
             bits[row, column] = total
 

@@ -1,7 +1,7 @@
-"""The best 32 of a few tiles' columns, as kernels find them that sort in the destination register alone.
+"""The best 32 values of a few tiles, as computed by kernels that sort only in the destination register.
 
-Two tiles are sorted in opposite directions and merged into the better one; every further tile takes the place of the
-worse. At the end what is left is brought in order (topk_local_sort, topk_merge and topk_rebuild with k = 32).
+Two tiles are sorted in opposite directions and merged; every further tile replaces the worse half. The remaining tile
+is sorted at the end (topk_local_sort, topk_merge and topk_rebuild with k = 32).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _sort(rows, steps, places):
 
 
 def best_tile(values: torch.Tensor, indices: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Of [rows, tiles × 32] bfloat16 and their indices the best 32 of every row, the largest first."""
+    """The best 32 of every row of [rows, tiles × 32] bfloat16, largest first, and their indices."""
     packed = _packed(_flushed(keys(values), DataType.BFLOAT16), indices)
     best = torch.empty(values.shape[0], TILE, dtype=torch.int64)
     networks = (*sorting(RUNS_OF_32)[MAX], *merging(RUNS_OF_32)[MAX])
@@ -54,7 +54,7 @@ def best_tile(values: torch.Tensor, indices: torch.Tensor) -> tuple[torch.Tensor
 
 
 def order_of_eight(values: torch.Tensor) -> torch.Tensor:
-    """Where the values of [rows, 8] stand from the largest to the smallest."""
+    """The indices that sort the values of [rows, 8] in descending order."""
     packed = _packed(_flushed(keys(values), DataType.BFLOAT16), torch.arange(values.shape[-1]).expand(values.shape))
     packed = packed.contiguous()
     _sort(packed.numpy(), *sorting(RUNS_OF_8)[MAX])

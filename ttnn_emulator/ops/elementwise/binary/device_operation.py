@@ -138,7 +138,8 @@ def plan_binary(
         None if b_spec is None else _turns(a.shape, b_spec.shape),
     )
     into = () if output is None else (output_name,)
-    return Plan(out, compute, reads=tuple(names), into=into, l1_bytes=l1_bytes, program=program)
+    work = kind, vector, before_a, before_b, after
+    return Plan(out, compute, reads=tuple(names), into=into, l1_bytes=l1_bytes, program=program, work=work)
 
 
 def _number_for(kind: str, a: Spec, b: Number) -> Number:

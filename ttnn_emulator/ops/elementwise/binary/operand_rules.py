@@ -16,7 +16,7 @@ from ttnn_emulator.enums import (
     Layout,
 )
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.numerics.formats.carriers import CARRIER, round_bf16_nearest_even
 from ttnn_emulator.ops.support.derived_shards import fresh_shards, lacks_shards
 from ttnn_emulator.ops.support.fused_functions import fused

@@ -9,7 +9,7 @@ import torch
 
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType
 from ttnn_emulator.errors import SignatureError, require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.formats import carriers, casts
 from ttnn_emulator.numerics.functions.apply import apply_function

@@ -18,7 +18,7 @@ from ttnn_emulator.enums import (
     TensorMemoryLayout,
 )
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.dispatch import current_board
+from ttnn_emulator.execution.call_context import current_board
 from ttnn_emulator.execution.operation_table import Bind, Plan, bindable
 from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRangeSet, num_cores_to_corerangeset
 from ttnn_emulator.numerics.functions.apply import Activation, apply_chain, table_of_chain
@@ -60,6 +60,7 @@ def unary_plan(
         into=into(output_tensor),
         l1_bytes=0 if native else _buffer_bytes(source, out, chain),
         program=("unary", tuple(chain), hashed(source, rows=True), hashed(out), sub_core_grids),
+        work=tuple(chain),
     )
 
 

@@ -1,4 +1,4 @@
-"""What a library hears from programs: every call in order, with the specs of its tensors and of its results."""
+"""The calls that a library receives from programs, in order, with the specs of their tensors and results."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from torch_ttnn.devices import Target, card
 Call = tuple[str, list[Any], list[Any]]  # path, specs of tensors among the arguments, specs of results
 
 
-class Heard:
-    """Listens at the border of one target."""
+class ReceivedCalls:
+    """A listener of the calls of one target."""
 
     def __init__(self, target: Target) -> None:
         self._is_emulator = target.is_emulator
@@ -49,13 +49,13 @@ def _specs(item: Any) -> Any:
     return described(item)
 
 
-def told_by(program: Program, first: bool = False) -> list[Call]:
+def calls_of(program: Program, first: bool = False) -> list[Call]:
     """The calls that a program makes, from its graphs; in its first run it prepares weights as well."""
     calls: list[Call] = []
     if first:
-        for made, _ in program.lowered.weights:
+        for weight, _ in program.lowered.weights:
             seen: set[torch.fx.Node] = set()
-            _prepared(made, seen, calls)
+            _prepared(weight, seen, calls)
     calls += [_call_of(node) for node in program.graph.nodes if PATH.on(node)]
     return calls
 
@@ -81,25 +81,25 @@ def _value(node: torch.fx.Node) -> Any:
     return SPEC[node] if SPEC.on(node) else node.meta.get("val")
 
 
-def first_difference(heard: Sequence[Call], expected: Sequence[Call]) -> str:
-    """Where two sequences of calls part; empty if they do not."""
-    for number, (theirs, ours) in enumerate(zip(heard, expected)):
+def first_difference(received: Sequence[Call], expected: Sequence[Call]) -> str:
+    """The first difference of two sequences of calls; empty if there is none."""
+    for number, (theirs, ours) in enumerate(zip(received, expected)):
         if theirs != ours:
             return f"call {number}: {theirs} on the card, {ours} on the emulator"
-    if len(heard) != len(expected):
-        return f"{len(heard)} calls on the card, {len(expected)} on the emulator"
+    if len(received) != len(expected):
+        return f"{len(received)} calls on the card, {len(expected)} on the emulator"
     return ""
 
 
-def assert_alike(got: Any, want: Any) -> None:
-    """Outputs of a card and of torch: shapes, dtypes and strides, and values where the card computes any."""
-    assert laid_out_alike(got, want)
+def assert_same(got: Any, want: Any) -> None:
+    """Outputs of a card and of torch: shapes, dtypes and strides, and values if the card computes them."""
+    assert have_same_layout(got, want)
     if not card.is_mock():
         for one, other in zip(_tensors(got), _tensors(want)):
             torch.testing.assert_close(one, other, rtol=0.05, atol=0.05 * float(other.abs().max()))
 
 
-def laid_out_alike(got: Any, want: Any) -> bool:
+def have_same_layout(got: Any, want: Any) -> bool:
     """Whether outputs have the same shapes, dtypes and strides."""
     ours, theirs = ([(each.shape, each.dtype, each.stride()) for each in _tensors(one)] for one in (got, want))
     return ours == theirs

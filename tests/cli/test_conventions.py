@@ -38,7 +38,7 @@ def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"torch-ttnn {__version__}\n"
 
 
-def test_a_bare_command_shows_help(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_command_shows_help(capsys: pytest.CaptureFixture[str]) -> None:
     ended()
     shown = capsys.readouterr()
     assert shown.out.startswith("Usage: torch-ttnn")
@@ -76,9 +76,9 @@ def test_mistakes_show_the_usage_and_a_hint(
     arguments: list[str], usage: str, hint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert ended(*arguments) == 2
-    told = capsys.readouterr().err
-    assert f"Usage: {usage}" in told
-    assert hint in told
+    shown = capsys.readouterr().err
+    assert f"Usage: {usage}" in shown
+    assert hint in shown
 
 
 def test_models_of_the_zoo_are_suggested(capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,7 +89,7 @@ def test_models_of_the_zoo_are_suggested(capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.mark.parametrize("command", ["run", "metrics", "explain", "demo"])
-def test_a_card_that_is_not_there_is_told_before_jobs_start(
+def test_a_missing_card_is_reported_before_jobs_start(
     command: str, workplace: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def missing() -> None:
@@ -156,8 +156,8 @@ def test_json_of_runs(workplace: pathlib.Path, capsys: pytest.CaptureFixture[str
 
 def test_json_of_metrics(workplace: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("pyarrow")
-    told = printed(capsys, "metrics", "mnist-cnn", "--calls", "1", "--no-tasks", "--json", "-q")
-    assert [row["model"] for row in told["rows"]] == ["mnist-cnn"]
+    content = printed(capsys, "metrics", "mnist-cnn", "--calls", "1", "--no-tasks", "--json", "-q")
+    assert [row["model"] for row in content["rows"]] == ["mnist-cnn"]
     again = printed(capsys, "metrics", "mnist-cnn", "--calls", "1", "--no-tasks", "--json", "-q", "--check",
                     "metrics/results.parquet")  # fmt: skip
     assert again["check"]["ok"] and again["check"]["compared"] == 1
@@ -169,9 +169,9 @@ def test_json_of_lists(workplace: pathlib.Path, capsys: pytest.CaptureFixture[st
 
 
 def test_json_of_a_demonstration(capsys: pytest.CaptureFixture[str]) -> None:
-    told = printed(capsys, "demo", "mnist-cnn", "--repeats", "1", "--json", "-q")
-    assert told["models"][0]["model"] == "mnist-cnn"
-    assert told["models"][0]["pcc"] > 0.99
+    content = printed(capsys, "demo", "mnist-cnn", "--repeats", "1", "--json", "-q")
+    assert content["models"][0]["model"] == "mnist-cnn"
+    assert content["models"][0]["pcc"] > 0.99
 
 
 # -- completion -------------------------------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ def test_the_script_of_a_shell(shell: str, capsys: pytest.CaptureFixture[str]) -
 # -- doctor -----------------------------------------------------------------------------------------------------------
 
 
-def test_doctor_is_well_here(capsys: pytest.CaptureFixture[str]) -> None:
+def test_doctor_passes(capsys: pytest.CaptureFixture[str]) -> None:
     found = {each["name"]: each for each in printed(capsys, "doctor", "--json")}
     assert list(found) == [
         "Python", "torch", "torch_ttnn", "torchvision", "transformers", "timm", "diffusers", "ttnn", "device", "cache",
@@ -231,7 +231,7 @@ def test_doctor_fails_with_one_check(capsys: pytest.CaptureFixture[str], monkeyp
     assert found[-1] == {"name": "self-test", "status": "FAILS", "text": "RuntimeError: it does not work"}
 
 
-def test_doctor_tells_of_a_torchvision_from_another_index(
+def test_doctor_reports_a_torchvision_from_another_index(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("torch")
@@ -241,12 +241,12 @@ def test_doctor_tells_of_a_torchvision_from_another_index(
     if "not installed" in found["torchvision"]["text"]:
         pytest.skip("torchvision is not installed")
     assert found["torchvision"]["status"] == "note"
-    way_out = "--index-url https://download.pytorch.org/whl/cpu torchvision"
-    assert way_out in found["torchvision"]["text"]
+    fix = "--index-url https://download.pytorch.org/whl/cpu torchvision"
+    assert fix in found["torchvision"]["text"]
     capsys.readouterr()
     assert main(["explain", "torchvision:squeezenet1_1"]) == 0
     (note,) = capsys.readouterr().err.strip().splitlines()
-    assert way_out in note
+    assert fix in note
     assert main(["explain", "mnist-cnn"]) == 0
     assert not capsys.readouterr().err
 
@@ -280,7 +280,7 @@ def test_the_cache_is_listed(kept: pathlib.Path, capsys: pytest.CaptureFixture[s
     assert str(kept) in capsys.readouterr().out
 
 
-def test_the_cache_is_cleared_only_when_told(kept: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_cache_is_cleared_only_when_confirmed(kept: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cache", "clear"]) == 2
     assert "--yes" in capsys.readouterr().err
     assert (kept / "a.jsonl").exists()
@@ -289,13 +289,15 @@ def test_the_cache_is_cleared_only_when_told(kept: pathlib.Path, capsys: pytest.
     assert sorted(path.name for path in kept.iterdir()) == ["mine.txt", "ttnn-0.81.1"]
     assert not list((kept.parent / "kernels").iterdir())
     assert main(["cache", "clear", "--yes"]) == 0
-    assert "nothing is kept" in capsys.readouterr().out
+    assert "nothing is cached" in capsys.readouterr().out
     assert main(["cache", "clear", "--kind", "environments", "--yes"]) == 0
     assert [path.name for path in kept.iterdir()] == ["mine.txt"]
 
 
 @pytest.mark.parametrize(("answer", "code"), [("y", 0), ("n", 1)])
-def test_a_person_is_asked(answer: str, code: int, kept: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clearing_asks_for_confirmation(
+    answer: str, code: int, kept: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr("click.confirm", lambda text, err: answer == "y")
     assert main(["cache", "clear"]) == code

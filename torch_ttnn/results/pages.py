@@ -1,4 +1,4 @@
-"""Writes all pages made from results (README block, full table, site) and finds committed ones that are stale."""
+"""Writes all pages of results (README block, full table, site) and finds stale ones among the committed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def write(
 
 
 def check(rows: Iterable[Row], *, readme: Path | None = None, results_md: Path | None = None) -> list[pathlib.Path]:
-    """The files that differ from what these rows give, or are missing."""
+    """The files that are missing or differ from those of these rows."""
     known = list(rows)
     found = []
     if readme is not None and readme_block.stale(pathlib.Path(readme), known):

@@ -1,4 +1,4 @@
-"""Operations that are another one in place or under a second name, and a few that stand alone, against torch."""
+"""In-place variants and aliases of operations, and a few other operations, compared with torch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ IN_PLACE = (
 ).split(" ")
 PLAIN = {"div": "divide", "mul": "multiply", "sub": "subtract"}
 COEFFICIENTS = [0.5, -1.0, 2.0]
-SECOND_NAMES = {"mul": "multiply", "sub": "subtract"}
+ALIASES = {"mul": "multiply", "sub": "subtract"}
 
 
 def pair(device: Any, shape: tuple[int, ...] = (5, 33), dtype: str = "bfloat16", seed: int = 0) -> list[Any]:
@@ -27,7 +27,7 @@ def pair(device: Any, shape: tuple[int, ...] = (5, 33), dtype: str = "bfloat16",
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
 @pytest.mark.parametrize("name", IN_PLACE)
-def test_in_place_gives_the_bits_of_the_plain_operation(name: str, dtype: str, device: Any) -> None:
+def test_in_place_operations_return_the_bits_of_plain_ones(name: str, dtype: str, device: Any) -> None:
     a, b = pair(device, dtype=dtype)
     expected = stored(getattr(ttnn, PLAIN.get(name, name))(a, b))
     address = a.buffer_address()
@@ -36,10 +36,10 @@ def test_in_place_gives_the_bits_of_the_plain_operation(name: str, dtype: str, d
     assert torch.equal(stored(a), expected)
 
 
-@pytest.mark.parametrize("name", SECOND_NAMES)
-def test_second_names(name: str, device: Any) -> None:
+@pytest.mark.parametrize("name", ALIASES)
+def test_aliases(name: str, device: Any) -> None:
     a, b = pair(device)
-    assert torch.equal(stored(getattr(ttnn, name)(a, b)), stored(getattr(ttnn, SECOND_NAMES[name])(a, b)))
+    assert torch.equal(stored(getattr(ttnn, name)(a, b)), stored(getattr(ttnn, ALIASES[name])(a, b)))
 
 
 def _polynomial(x: torch.Tensor) -> torch.Tensor:
@@ -74,7 +74,7 @@ def test_against_torch_on_any_shape(row: Row, shape: list[int], seed: int) -> No
         check(row, "bfloat16", tuple(shape), seed, device)
 
 
-def test_division_by_zero_is_zero_where_it_is_said_so(device: Any) -> None:
+def test_div_no_nan_of_zero_divisors_is_zero(device: Any) -> None:
     a, b = (upload(torch.tensor([[1.0, -2.0, 3.0]]), "bfloat16", "TILE", device) for _ in range(2))
     zero = ttnn.multiply(b, 0.0)
     assert stored(ttnn.div_no_nan(a, zero)).tolist() == [[0.0, 0.0, 0.0]]
@@ -115,6 +115,6 @@ def test_index_fill_new(device: Any) -> None:
     assert torch.equal(stored(ttnn.index_fill_new(x, 1, places, 2.5)), base.float().index_fill(1, index, 2.5))
 
 
-def test_coefficients_of_colours_are_the_same_under_both_names() -> None:
+def test_colour_coefficients_are_the_same_under_both_names() -> None:
     for name in ("yuv_bt601_coefficients", "yuv_bt709_coefficients"):
         assert str(getattr(ttnn, name)()) == str(getattr(ttnn.experimental, name)())

@@ -1,0 +1,85 @@
+"""What a device was asked to do, for its clock: counted while it runs, priced by `ttnn_emulator.timing` when asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ttnn_emulator.tensors.spec import Spec
+
+MOST_RECORDS = 100_000  # beyond this, records are priced and dropped
+
+
+class CallRecord:
+    """A call by its specs and arguments, and how often it ran.
+
+    count     calls outside of traces
+    launches  the programs of one call with their times; None until somebody asks
+    """
+
+    __slots__ = ("operation", "arguments", "outputs", "work", "runs_program", "count", "launches")
+
+    def __init__(
+        self, operation: str, arguments: Mapping[str, Any], outputs: Sequence[Spec], work: Any, runs_program: bool
+    ) -> None:
+        self.operation = operation
+        self.arguments = arguments
+        self.outputs = outputs
+        self.work = work
+        self.runs_program = runs_program
+        self.count = 0
+        self.launches: tuple[Any, ...] | None = None
+
+
+class TraceRecord:
+    """The calls of a captured trace, and how often it was executed."""
+
+    __slots__ = ("calls", "executions")
+
+    def __init__(self) -> None:
+        self.calls: list[CallRecord] = []
+        self.executions = 0
+
+
+class Activity:
+    """Everything that a device did since it was opened."""
+
+    __slots__ = ("calls", "traces", "uploads", "uploaded_bytes", "downloads", "downloaded_bytes")
+
+    def __init__(self) -> None:
+        self.calls: list[CallRecord] = []
+        self.traces: list[TraceRecord] = []
+        self.uploads = 0
+        self.uploaded_bytes = 0
+        self.downloads = 0
+        self.downloaded_bytes = 0
+
+    def add(self, record: CallRecord) -> None:
+        """Count a new kind of call. Kinds that were not called are dropped when there are too many."""
+        if len(self.calls) >= MOST_RECORDS:
+            self.calls = merged(self.calls)
+        self.calls.append(record)
+
+    def uploaded(self, size: int) -> None:
+        self.uploads += 1
+        self.uploaded_bytes += size
+
+    def downloaded(self, size: int) -> None:
+        self.downloads += 1
+        self.downloaded_bytes += size
+
+
+def merged(records: Sequence[CallRecord]) -> list[CallRecord]:
+    """Equal calls as one record; without a program cache every call has a record of its own."""
+    found: dict[Any, CallRecord] = {}
+    for record in records:
+        try:
+            key: Any = (record.operation, tuple(record.arguments.items()), tuple(record.outputs))
+            hash(key)
+        except TypeError:  # an unhashable argument
+            key = id(record)
+        kept = found.setdefault(key, record)
+        if kept is not record:
+            kept.count += record.count
+    return list(found.values())
