@@ -10,10 +10,12 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parents[2] / "ttnn_emulator"
 MODULES = sorted(ROOT.rglob("*.py"))
-SUFFIXES = r"(?:cpp|hpp|h|py)"
+SUFFIXES = r"(?:cpp|hpp|h|py|md|json)"
 
 # `# tt-metal v0.81.1: <path from the repository's root>, <symbol or topic>`. The symbol may be on the next line.
-CITATION = re.compile(rf"# tt-metal v\d+\.\d+\.\d+: (?:ttnn|tt_metal)/[\w./-]+\.{SUFFIXES},(?P<symbol>.*)")
+ROOTS = r"(?:ttnn|tt_metal|tech_reports|tests)"
+CITATION = re.compile(rf"# tt-metal v\d+\.\d+\.\d+: {ROOTS}/[\w./-]+\.{SUFFIXES},(?P<symbol>.*)")
+
 ASKED = re.compile(r"# asked ttnn \d+\.\d+\.\d+: \S")
 SOURCE_FILE = re.compile(r"\b\w+\.(?:cpp|hpp|h)\b")
 

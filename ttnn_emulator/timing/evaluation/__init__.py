@@ -1,0 +1,1 @@
+"""Predicted times compared with times that were measured on silicon."""

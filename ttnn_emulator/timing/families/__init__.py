@@ -1,0 +1,1 @@
+"""Pricers by family of operations; each module registers its own."""

@@ -1,0 +1,1 @@
+"""Convolutions, pools and other operations on images."""

@@ -1,0 +1,1 @@
+"""Operations that move values: between memories, layouts and shapes."""

@@ -1,0 +1,43 @@
+"""What the clock says of one program on the chip."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+
+class Bound(enum.Enum):
+    """What a program waits for most of its time."""
+
+    COMPUTE = "compute"
+    DRAM = "DRAM"
+    NOC = "NoC"
+    LATENCY = "latency"
+
+    __hash__ = object.__hash__
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One program on the chip, and how long it is predicted to run.
+
+    program     the profiler's OP CODE
+    family      the part of the timing model that predicted it
+    cores       cores that work
+    kernel_ns   DEVICE KERNEL DURATION: from the first core's start to the last core's end
+    bound       what most of that time goes to
+    compute_ns  time of the compute kernels if data were always ready
+    data_ns     time of the data movement if nothing were computed
+    flops       floating-point operations of matrix products
+    dram_bytes  bytes read from and written to DRAM
+    """
+
+    program: str
+    family: str
+    cores: int
+    kernel_ns: float
+    bound: Bound
+    compute_ns: float = 0.0
+    data_ns: float = 0.0
+    flops: float = 0.0
+    dram_bytes: float = 0.0

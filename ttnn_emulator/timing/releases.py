@@ -1,0 +1,18 @@
+"""Kernels that changed between the releases whose times were measured.
+
+Performance sheets of whole models were recorded in autumn 2025. The emulator's programs, and the published times of
+tuned models, are those of the current release.
+"""
+
+from __future__ import annotations
+
+import enum
+
+
+class Release(enum.Enum):
+    """The release that a program's kernels are of."""
+
+    AUTUMN_2025 = "autumn 2025"
+    CURRENT = "current"
+
+    __hash__ = object.__hash__
