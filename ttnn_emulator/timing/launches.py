@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from ttnn_emulator.timing.calibration import error_of, is_calibrated
+
 
 class Bound(enum.Enum):
     """What a program waits for most of its time."""
@@ -41,3 +43,13 @@ class Launch:
     data_ns: float = 0.0
     flops: float = 0.0
     dram_bytes: float = 0.0
+
+    @property
+    def error(self) -> float:
+        """The relative error to expect of `kernel_ns`; 0.2 means ± 20 %."""
+        return error_of(self.family)
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether the family's predictions were compared with times measured on silicon."""
+        return is_calibrated(self.family)

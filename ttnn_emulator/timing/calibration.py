@@ -1,0 +1,57 @@
+"""How far predictions may be off: the errors by family that remained on times measured on silicon."""
+
+from __future__ import annotations
+
+GENERIC_FAMILY = "generic"
+
+# The 90th percentile of |predicted ÷ measured − 1| over all rows of a family, as printed by
+# `python -m ttnn_emulator.timing evaluate`. Families with fewer than five rows have at least SCARCE.
+SCARCE = 0.3
+ERRORS: dict[str, float] = {
+    "accumulation": 0.20,
+    "binary": 0.85,
+    "concat": 0.30,
+    "convolution": 0.15,
+    "copy": 0.30,
+    "embedding": 0.30,
+    "grid_sample": 0.10,
+    "halo": 0.50,
+    "integral_image": 0.30,
+    "interleaved_to_sharded": 0.10,
+    "matmul": 0.35,
+    "move": 0.15,
+    "padded_slice": 0.10,
+    "permute": 0.25,
+    "pool": 0.30,
+    "reduction": 0.30,
+    "reshape": 0.20,
+    "reshard": 0.30,
+    "sharded_to_interleaved": 0.15,
+    "slice": 0.15,
+    "slice_write": 0.10,
+    "tilize": 0.10,
+    "tilize_with_padding": 0.20,
+    "transpose": 0.15,
+    "typecast": 0.15,
+    "unary": 0.70,
+    "untilize": 0.05,
+    "untilize_with_unpadding": 0.05,
+    "upsample": 0.30,
+}
+# A family whose programs are modelled, but of which no times were at hand.
+UNMEASURED = 0.6
+# Programs that are not modelled: priced by their bytes, tiles and cores alone.
+GENERIC = 1.0
+
+
+def error_of(family: str) -> float:
+    """The stated relative error of a family's predictions."""
+    found = ERRORS.get(family)
+    if found is not None:
+        return found
+    return GENERIC if family == GENERIC_FAMILY else UNMEASURED
+
+
+def is_calibrated(family: str) -> bool:
+    """Whether predictions of the family were compared with times measured on silicon."""
+    return family in ERRORS
