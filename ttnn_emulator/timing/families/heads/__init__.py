@@ -1,0 +1,1 @@
+"""Attention heads: split from columns, and put together again."""
