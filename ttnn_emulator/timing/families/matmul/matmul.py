@@ -173,12 +173,17 @@ def _deliveries(product: Product, down: int, across: int) -> tuple[Delivery, Del
 
 def _blocked(product: Product, board: Board, chip: Chip, course: Course) -> Launch:
     compute = chip.ns(_block_cycles(product, board, chip, course))
-    dram = _read_from_dram(product, course) / chip.dram_bytes_per_ns
-    in0 = _delivery_ns(course.in0, product.a, product.in0_tile, course.rows * course.inner, dram, chip)
-    in1 = _delivery_ns(course.in1, product.b, product.in1_tile, course.inner * course.columns, dram, chip)
+    dram0, dram1 = [each / chip.dram_bytes_per_ns for each in _read_from_dram(product, course)]
+    dram = dram0 + dram1
+    read0, sent0 = _delivery_ns(course.in0, product.a, product.in0_tile, course.rows * course.inner, chip)
+    read1, sent1 = _delivery_ns(course.in1, product.b, product.in1_tile, course.inner * course.columns, chip)
+    # A read waits behind those of the other operand for the part of the time that DRAM serves them.
+    alone = max(read0 + sent0, read1 + sent1, dram, 1.0)
+    in0 = read0 * (1 + dram1 / alone) + sent0
+    in1 = read1 * (1 + dram0 / alone) + sent1
     in0 += chip.ns(_inner_padding_cycles(product, course)) / course.steps
     write = _write_ns(product, chip, course.rows * course.columns, course.cores)
-    fill = max(in0, in1)
+    fill = max(in0, in1, dram)
     data = max(fill, in1 + write / course.steps) if course.outputs > 1 else fill
     count = course.outputs * course.steps
     last = chip.ns(_ending_cycles(product, board, chip, course))
@@ -239,32 +244,27 @@ def _inner_padding_cycles(product: Product, course: Course) -> float:
     return course.rows * TILE_SIZE * (TILE_SIZE - rest) * PADDING_CYCLES
 
 
-def _delivery_ns(delivery: Delivery, spec: Spec, tile: int, tiles: int, dram_ns: float, chip: Chip) -> float:
-    """Time until a block of an operand is in the L1 of the cores that need it.
-
-    dram_ns  the time in which DRAM delivers the blocks of all readers
-    """
-    total = 0.0
+def _delivery_ns(delivery: Delivery, spec: Spec, tile: int, tiles: int, chip: Chip) -> tuple[float, float]:
+    """Time to read a block of an operand if no other core reads from DRAM, and to pass it on to its receivers."""
+    read = sent = 0.0
     if delivery.readers:
         path = chip.l1_read if spec.memory_config.is_l1 else chip.dram
-        read = path.ns(tile, tiles)
-        total += (read if spec.memory_config.is_l1 else max(read, dram_ns)) + path.latency_ns
+        read = path.ns(tile, tiles) + path.latency_ns
     if delivery.receivers:
-        total += tiles * tile / chip.multicast_bytes_per_ns
-        total += chip.semaphore_ns + delivery.receivers * chip.receiver_ns
-    return total
+        sent = tiles * tile / chip.multicast_bytes_per_ns
+        sent += chip.semaphore_ns + delivery.receivers * chip.receiver_ns
+    return read, sent
 
 
-def _read_from_dram(product: Product, course: Course) -> float:
-    """Bytes that all cores read from DRAM for one block of the inner dimension."""
-    return sum(
-        delivery.readers * tiles * tile
+def _read_from_dram(product: Product, course: Course) -> list[float]:
+    """Bytes of each operand that all cores read from DRAM for one block of the inner dimension."""
+    return [
+        0.0 if spec.memory_config.is_l1 else float(delivery.readers * tiles * tile)
         for spec, delivery, tiles, tile in (
             (product.a, course.in0, course.rows * course.inner, product.in0_tile),
             (product.b, course.in1, course.inner * course.columns, product.in1_tile),
         )
-        if not spec.memory_config.is_l1
-    )
+    ]
 
 
 def _write_ns(product: Product, chip: Chip, tiles: int, cores: int) -> float:
@@ -290,7 +290,7 @@ def _flops(product: Product) -> float:
 
 def _dram_bytes(product: Product, course: Course) -> float:
     """Bytes that cross to or from DRAM; operands are read again for every block of the output."""
-    total = course.outputs * course.steps * _read_from_dram(product, course)
+    total = course.outputs * course.steps * sum(_read_from_dram(product, course))
     if not product.out.memory_config.is_l1:
         total += product.batch * product.rows * product.columns * product.out_tile
     return total
