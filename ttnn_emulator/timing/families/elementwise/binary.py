@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -228,18 +229,19 @@ def _broadcasts_in_hardware(a: Spec, b: Spec, board: Board, release: Release) ->
 # -- programs of performance sheets -----------------------------------------------------------------------------------
 
 
+_FUNCTION = re.compile(r"BinaryOpType::(\w+)")
+
+
 @times(PROGRAM, "BinaryDeviceOperation", family=FAMILY)
 def binary(run: ProgramRun) -> Launch:
-    """Sheets do not name the function: sums of floats are the most frequent, and integers are on the vector unit.
-
-    A third input is the preallocated output.
-    """
+    """Sheets name the function among the attributes; sums are the most frequent. A third input is the output."""
     a = run.inputs[0]
     b = run.inputs[1] if len(run.inputs) > 1 else None
     combination = run.settings
     if not isinstance(combination, Combination):
-        vector = on_vector_unit("ADD", a.dtype, a.dtype if b is None else b.dtype, True)
-        combination = Combination("ADD", vector)
+        found = _FUNCTION.search(run.attributes)
+        kind = found[1] if found is not None and found[1] in KINDS.values() else "ADD"
+        combination = Combination(kind, on_vector_unit(kind, a.dtype, a.dtype if b is None else b.dtype, True))
     return binary_launch(a, b, run.outputs[0], combination, run.board, cores=run.cores, release=Release.AUTUMN_2025)
 
 

@@ -177,10 +177,10 @@ def _blocked(product: Product, board: Board, chip: Chip, course: Course) -> Laun
     dram = dram0 + dram1
     read0, sent0 = _delivery_ns(course.in0, product.a, product.in0_tile, course.rows * course.inner, chip)
     read1, sent1 = _delivery_ns(course.in1, product.b, product.in1_tile, course.inner * course.columns, chip)
-    # A read waits behind those of the other operand for the part of the time that DRAM serves them.
+    # Reads of one operand find DRAM busy with the other one for part of a step: on average they wait for half of it.
     alone = max(read0 + sent0, read1 + sent1, dram, 1.0)
-    in0 = read0 * (1 + dram1 / alone) + sent0
-    in1 = read1 * (1 + dram0 / alone) + sent1
+    in0 = read0 * (1 + dram1 / alone / 2) + sent0
+    in1 = read1 * (1 + dram0 / alone / 2) + sent1
     in0 += chip.ns(_inner_padding_cycles(product, course)) / course.steps
     write = _write_ns(product, chip, course.rows * course.columns, course.cores)
     fill = max(in0, in1, dram)

@@ -44,5 +44,5 @@ def exchange_ns(line: Line, passes: Passes, board: Board, tiles: int = 1) -> flo
     gathered = share * tiles * (kernels.l1_read.stream_ns(size, parts) + stages * kernels.l1_read.wait_ns(size))
     added = share * tiles * (parts * passes.summed(size) + HANDOVER_CYCLES) + 2 * PASS_CYCLES
     collected = kernels.l1_read.ns(share * size * tiles, workers) + chip.semaphore_ns
-    sent = share * tiles * size / chip.multicast_bytes_per_ns + chip.l1_write.latency_ns + chip.semaphore_ns
-    return meeting + gathered + chip.ns(added) + collected + workers * sent
+    sent = share * tiles * size / chip.multicast_bytes_per_ns + chip.l1_write.latency_ns
+    return meeting + gathered + chip.ns(added) + collected + workers * sent + chip.semaphore_ns

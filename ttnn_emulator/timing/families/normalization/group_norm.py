@@ -24,7 +24,7 @@ from ttnn_emulator.timing.families.normalization.passes import (
     weight_ns,
 )
 from ttnn_emulator.timing.launches import Launch
-from ttnn_emulator.timing.movement import KERNELS, Stages, Traffic, is_dram, moved, tile_size
+from ttnn_emulator.timing.movement import KERNELS, Stages, Traffic, is_dram, moved, shard_cores, tile_size
 from ttnn_emulator.timing.programs import ProgramRun, times
 from ttnn_emulator.timing.recorded_arguments import layout_of
 from ttnn_emulator.timing.tile_by_tile import is_local
@@ -66,7 +66,6 @@ class GroupNorm:
     negative: bool = False
     row_major_in: bool = False
     row_major_out: bool = False
-    welford: bool = False
     mask_bytes: float = 1088.0
 
 
@@ -76,10 +75,6 @@ def tile_cycles(norm: GroupNorm, passes: Passes) -> tuple[float, int]:
     """Cycles per tile of a group, and the passes."""
     size = float(passes.middle)
     mask = norm.mask_bytes / 2
-    if norm.welford:
-        found = WELFORD_CYCLES + passes.combined(size, mask, size, product=True)
-        scaled = 2 * passes.combined(size, size / 4, size, product=True)
-        return found + scaled + passes.combined(size, size, size, block=1), 4
     total = 2 * passes.combined(size, mask, size, product=True)
     total += 2 * passes.combined(size, size, 0.0, product=True)
     total += passes.combined(size, size / 4, size) + passes.combined(size, size / 4, size, product=True)
@@ -161,8 +156,7 @@ def interleaved_launch(
     read = kernels.dram_read if is_dram(source) else kernels.l1_read
     back = kernels.dram_read if is_dram(out) else kernels.l1_read
     write = kernels.dram_write if is_dram(out) else kernels.l1_write
-    times_read = 2 if norm.welford else 3
-    reading = times_read * read.ns(tile_size(source)) + back.ns(tile_size(out))
+    reading = 3 * read.ns(tile_size(source)) + back.ns(tile_size(out))
     writing = write.ns(tile_size(out))
     # Blocks of rows keep the kernels apart: the compute kernel has a block when the reader has read all of it.
     per_tile_ns = max(reading, writing) + chip.ns(per_tile) / 2
@@ -173,12 +167,47 @@ def interleaved_launch(
     )
     pages = cores * groups.count * tiles
     traffic = Traffic(
-        pages * ((times_read if is_dram(source) else 0) + is_dram(out)),
-        pages * (times_read * tile_size(source) * is_dram(source) + tile_size(out) * is_dram(out)),
+        pages * (3 * is_dram(source) + is_dram(out)),
+        pages * (3 * tile_size(source) * is_dram(source) + tile_size(out) * is_dram(out)),
         pages * tile_size(out) * is_dram(out),
     )
     run = ProgramRun(PROGRAM, (), (), cores, board)
     return moved(run, FAMILY, cores, Stages(groups.count, group, 0.0), traffic, extra)
+
+
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/normalization/groupnorm/device/kernels/compute/welford_groupnorm.cpp
+def welford_launch(
+    source: Spec, out: Spec, groups: Groups, norm: GroupNorm, passes: Passes, board: Board, *, cores: int
+) -> Launch:
+    """One pass finds the statistics of all groups of a core, a second one scales: tile by tile and group by group."""
+    chip, kernels = CHIPS[board.arch], KERNELS[board.arch]
+    size = float(passes.middle)
+    tiles = groups.all_rows * groups.all_columns
+    of_tile = max(groups.count * groups.columns * groups.rows / tiles, 1.0)
+    found = WELFORD_CYCLES + passes.combined(size, 0.0, size, block=1)
+    group = 2 * passes.combined(size, size / 4, size, product=True, block=1)
+    group += passes.combined(size, norm.mask_bytes / 2, size, product=True, block=1)
+    group += passes.combined(size, size, size, block=1) + 4 * PASS_CYCLES
+    scaled = of_tile * group
+    for weight in (norm.weight, norm.bias):
+        if weight is not None:
+            scaled += passes.combined(size, size / 2, size, block=1) + PASS_CYCLES
+    read = write = 0.0
+    traffic = Traffic()
+    if not is_local(source):
+        access = kernels.dram_read if is_dram(source) else kernels.l1_read
+        read = access.ns(tile_size(source))
+        write = (kernels.dram_write if is_dram(out) else kernels.l1_write).ns(tile_size(out))
+        pages = cores * tiles
+        traffic = Traffic(
+            2 * pages * is_dram(source),
+            2.0 * pages * tile_size(source) * is_dram(source),
+            pages * tile_size(out) * is_dram(out),
+        )
+    extra = SCALER_NS + groups.count * (sum_exchange_ns(groups, passes, board) + chip.ns(passes.inverse_root()))
+    extra += tiles * max(read, chip.ns(found))
+    run = ProgramRun(PROGRAM, (), (), cores, board)
+    return moved(run, FAMILY, cores, Stages(tiles, read, chip.ns(scaled), write), traffic, extra)
 
 
 # -- what a core has --------------------------------------------------------------------------------------------------
@@ -280,12 +309,16 @@ def group_norm(call: Call) -> Sequence[Launch]:
         call.tensor("negative_mask") is not None,
         source.layout is Layout.ROW_MAJOR,
         target is Layout.ROW_MAJOR,
-        welford,
         float(tile_size(mask)) if mask is not None else BF16_TILE,
     )
     if is_local(source):
-        return [sharded_launch(source, sharded_groups(source, count), norm, passes, board)]
+        groups, cores = sharded_groups(source, count), shard_cores(source)
+        if welford:
+            return [welford_launch(source, out, groups, norm, passes, board, cores=cores)]
+        return [sharded_launch(source, groups, norm, passes, board)]
     groups, cores = interleaved_groups(source, count, _grid(call, source, count))
+    if welford:
+        return [welford_launch(source, out, groups, norm, passes, board, cores=cores)]
     return [interleaved_launch(source, out, groups, norm, passes, board, cores=cores)]
 
 

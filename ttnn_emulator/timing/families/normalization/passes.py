@@ -24,15 +24,15 @@ from ttnn_emulator.timing.vector_unit import unary_cycles
 
 BF16_TILE, FLOAT32_TILE = 2048, 4096
 # A pass sets up the unpackers, the math thread and the packer, and its first tile goes through all three.
-PASS_CYCLES = 150.0  # fit
+PASS_CYCLES = 100.0  # fit
 # tt-metal v0.77.0: tt_metal/tt-llk/tt_llk_wormhole_b0/llk_lib/llk_math_reduce.h, _llk_math_reduce_: rows are summed by
 # eight products of 8 x 16 values per phase; the largest values are pooled by face and transposed twice
 SUM_CYCLES = 16.0
 LARGEST_CYCLES = 112.0
 # tt-metal v0.77.0: ttnn/cpp/ttnn/kernel_lib/reduce_helpers_dataflow.inl: zeros from L1, then the rows of the scaler
-SCALER_NS = 600.0  # fit
+SCALER_NS = 1200.0  # fit
 # Sixteen-bit stores with the address of every value
-MASK_STORE_CYCLES = 8.0  # fit
+MASK_STORE_CYCLES = 12.0  # fit
 
 
 @dataclass(frozen=True, slots=True)
