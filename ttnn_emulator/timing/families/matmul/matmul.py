@@ -242,13 +242,13 @@ def _inner_padding_cycles(product: Product, course: Course) -> float:
 def _delivery_ns(delivery: Delivery, spec: Spec, tile: int, tiles: int, dram_ns: float, chip: Chip) -> float:
     """Time until a block of an operand is in the L1 of the cores that need it.
 
-    dram_ns  the time in which DRAM delivers the blocks of all readers
+    dram_ns  the time in which DRAM delivers the blocks of all readers; while some wait, others read
     """
     total = 0.0
     if delivery.readers:
         path = chip.l1_read if spec.memory_config.is_l1 else chip.dram
-        read = path.ns(tile, tiles)
-        total += (read if spec.memory_config.is_l1 else max(read, dram_ns)) + path.latency_ns
+        read = path.ns(tile, tiles) + path.latency_ns
+        total += read if spec.memory_config.is_l1 else max(read, dram_ns)
     if delivery.receivers:
         total += tiles * tile / chip.multicast_bytes_per_ns
         total += chip.semaphore_ns + delivery.receivers * chip.receiver_ns
