@@ -10,7 +10,7 @@ from ttnn_emulator.timing.calls import Call, prices
 from ttnn_emulator.timing.families.collectives.fabric import Route, route_of
 from ttnn_emulator.timing.families.data_movement.copies import copy
 from ttnn_emulator.timing.launches import Bound, Launch
-from ttnn_emulator.timing.movement import kernels_of, planned_run, read_traffic, run_planned, write_traffic
+from ttnn_emulator.timing.movement import kernels_of, planned_run, read_traffic, run_planned, shard_cores, write_traffic
 from ttnn_emulator.timing.programs import ProgramRun, times
 from ttnn_emulator.timing.tile_kernels import UNPACK_BYTES_PER_CYCLE
 
@@ -34,10 +34,10 @@ def _exchange(run: ProgramRun, route: Route, start_ns: float, fabric_ns: float, 
     return Launch(run.code, FAMILY, cores, total, bound, 0.0, max(fabric_ns, local), 0.0, traffic.total_bytes)
 
 
-def gather_launch(run: ProgramRun, route: Route, source: Spec, out: Spec) -> Launch:
-    """Every chip gets the tensors of all chips."""
+def gather_launch(run: ProgramRun, route: Route, source: Spec, out: Spec, part: float = 1.0) -> Launch:
+    """Every chip gets the tensors of all chips, or a part of them."""
     start = route.fabric.start_ns + route.hops * route.fabric.hop_ns
-    return _exchange(run, route, start, route.gathered_ns(source.num_pages, source.page_bytes), source, out)
+    return _exchange(run, route, start, route.gathered_ns(part * source.num_pages, source.page_bytes), source, out)
 
 
 def scatter_launch(run: ProgramRun, route: Route, source: Spec, out: Spec) -> Launch:
@@ -76,7 +76,7 @@ def reduce(call: Call) -> Sequence[Launch]:
     axis = call.arguments.get("cluster_axis")
     chips = call.board.chips if axis is None else call.board.mesh[int(axis)]
     launch = gather_launch(planned_run(call, REDUCE, (source,)), route_of_call(call, chips), source, out)
-    cores = max(out.num_cores, 1) if hasattr(out, "num_cores") else 1
+    cores = max(shard_cores(out), 1)
     added = call.chip.ns(2 * chips * out.num_pages * out.page_bytes / cores / UNPACK_BYTES_PER_CYCLE)
     return [replace(launch, kernel_ns=launch.kernel_ns + added, compute_ns=added)]
 
