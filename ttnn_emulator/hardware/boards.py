@@ -59,7 +59,8 @@ def _table() -> dict:
 
 
 def board_names() -> list[str]:
-    return list(_table()["boards"])
+    """The boards that reports compare; a galaxy with its 32 chips is opened by its name only."""
+    return [name for name, entry in _table()["boards"].items() if not entry.get("on_request")]
 
 
 def dispatch_grids(name: str) -> dict[str, tuple[int, int]]:

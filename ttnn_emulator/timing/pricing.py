@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from ttnn_emulator.tensors.spec import Spec
 from ttnn_emulator.timing.calls import PRICERS, Call
+from ttnn_emulator.timing.generic import generic
 from ttnn_emulator.timing.launches import Launch
 
 if TYPE_CHECKING:
     from ttnn_emulator.hardware.activity import CallRecord
     from ttnn_emulator.hardware.boards import Board
-
-
-class NotTimed(Exception):
-    """No part of the timing model knows the operation."""
 
 
 @functools.cache
@@ -30,12 +27,9 @@ def load_families() -> None:
 
 
 def launches_of(call: Call) -> tuple[Launch, ...]:
-    """The programs that a call launches; none for views."""
+    """The programs that a call launches; none for views. Operations that no family models are one generic program."""
     load_families()
-    pricer = PRICERS.get(call.name)
-    if pricer is None:
-        raise NotTimed(f"{call.name} is not timed")
-    return tuple(pricer(call))
+    return tuple(PRICERS.get(call.name, generic)(call))
 
 
 def launches_of_record(record: CallRecord, board: Board) -> tuple[Launch, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ttnn_emulator.enums import DataType, Layout, MathFidelity, TensorMemoryLayout
@@ -45,3 +46,27 @@ def fidelity_of(value: Any, default: MathFidelity) -> MathFidelity:
 
 def scheme_of(value: Any, default: TensorMemoryLayout) -> TensorMemoryLayout:
     return member_of(TensorMemoryLayout, value, default)
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """What a compute kernel config says of time: phases per product, and the width of the destination register."""
+
+    fidelity: MathFidelity
+    fp32_acc: bool = False
+
+
+def precision_of(record: Any, default: MathFidelity) -> Precision:
+    """From a compute kernel config, from the emulator's own form of it, or from a record of either."""
+    fidelity = field_of(record, "math_fidelity", field_of(record, "fidelity"))
+    wide = field_of(record, "fp32_dest_acc_en", field_of(record, "fp32_acc", False))
+    return Precision(fidelity_of(fidelity, default), bool(wide))
+
+
+def grid_of(record: Any) -> int | None:
+    """Cores of a grid: an object with x and y, or a pair."""
+    if record is None:
+        return None
+    if isinstance(record, list | tuple):
+        return int(record[0]) * int(record[1])
+    return int(field_of(record, "x")) * int(field_of(record, "y"))

@@ -14,9 +14,9 @@ from ttnn_emulator.errors import EmulatorError
 from ttnn_emulator.timing.evaluation import matmul_benchmarks, profiler_rows, unary_benchmarks
 from ttnn_emulator.timing.evaluation.call_lists import board_of, listed_calls, published_ns
 from ttnn_emulator.timing.evaluation.measurements import Measurement, Unpredictable
-from ttnn_emulator.timing.pricing import NotTimed, launches_of
+from ttnn_emulator.timing.pricing import launches_of
 
-MISSES = (Unpredictable, NotTimed, EmulatorError)
+MISSES = (Unpredictable, EmulatorError)
 
 # The reader of a CSV file, by columns that only its format has.
 READERS = (

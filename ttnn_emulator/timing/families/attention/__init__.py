@@ -1,0 +1,1 @@
+"""Attention, rotary embeddings and key-value caches."""

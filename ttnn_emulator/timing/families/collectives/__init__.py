@@ -1,0 +1,1 @@
+"""Programs that exchange data between chips."""

@@ -1,0 +1,1 @@
+"""Mixtures of experts: choosing experts, and adding up what they return."""
