@@ -142,12 +142,12 @@ def sharded_launch(source: Spec, work: Softmax, passes: Passes, board: Board, *,
         access = kernels.dram_read if is_dram(mask) else kernels.l1_read
         if mask.is_tile:
             line = block_reads_ns(access, tile_size(mask), tiles, tiles)
-            pages = tiles * (rows if work.causal else 1) * used
+            pages = float(tiles * (rows if work.causal else 1) * used)
             total = pages * tile_size(mask)
         else:
             row = tile_size(mask) / TILE_SIZE
             line = tiles * (access.ns(row) + kernels.local.ns(row / 2))
-            pages, total = tiles * used, tiles * used * row
+            pages, total = float(tiles * used), tiles * used * row
         traffic = Traffic(pages, total) if is_dram(mask) else Traffic(l1_read_bytes=total)
         read, once = (line, once) if work.causal else (0.0, once + line)
     stages = Stages(rows, read, chip.ns(cycles))
