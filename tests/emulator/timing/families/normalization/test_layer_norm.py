@@ -71,7 +71,7 @@ def test_cores_of_a_line_wait_for_each_other() -> None:
 
 
 def test_row_major_weights_are_read_piece_by_piece() -> None:
-    source = tensor(3200, 1536)
+    source = tensor(3200, 1536, memory=L1)
     tiled, pieces = (
         norm(source, weight=weight, board="p150", kind="rms_norm").kernel_ns
         for weight in (tensor(1, 1536), tensor(1, 1, 48, 32, layout=Layout.ROW_MAJOR))
