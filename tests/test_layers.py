@@ -24,11 +24,12 @@ ALLOWED: dict[str, set[str]] = {
     "backend": COMPILER,
     "tracer": COMPILER | {"pages"},
     "capture": COMPILER,
-    "explain": COMPILER | {"capture", "pages"},
+    "perf": COMPILER | {"capture", "pages"},
+    "explain": COMPILER | {"capture", "pages", "perf"},
     "export": COMPILER | {"capture"},
     "check": COMPILER | {"capture", "explain", "zoo"},
     "workloads": COMPILER | {"tracer", "zoo"},
-    "results": COMPILER | {"explain", "jobs", "pages", "tracer", "workloads", "zoo"},
+    "results": COMPILER | {"capture", "explain", "jobs", "pages", "perf", "tracer", "workloads", "zoo"},
 }
 ABOVE_ALL = ("__init__", "__main__", "cli")
 # Options of the compiler that need a package above it, which is imported only when they are used.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import subprocess
@@ -68,6 +69,40 @@ def test_one_model_from_start_to_end(workplace: pathlib.Path, capsys: pytest.Cap
     store.write([replace(row, conversions=row.conversions - 1)], "kept.parquet")
     assert call(SMALL, "--calls", "1", "--seed", "3", "-o", "out", "--check", "kept.parquet") == 1
     assert f"worse: {KEY}: conversions {row.conversions - 1} → {row.conversions}" in _flat(capsys.readouterr().out)
+
+
+def test_predictions_are_filled_in(workplace: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(SMALL, "--calls", "1", "-o", "out") == 0
+    (row,) = store.read("out/results.parquet")
+    assert row.predicted is not None
+    store.write([replace(row, predicted=None), Row("other", status="device")], "kept.parquet")
+    capsys.readouterr()
+    assert call(SMALL, "--predict", "kept.parquet", "-o", "out") == 0
+    assert store.read("kept.parquet") == [Row("other", status="device"), row]
+    assert "1 predictions are in kept.parquet" in _flat(capsys.readouterr().out)
+    store.write([replace(row, ops_remaining=2)], "kept.parquet")
+    assert call(SMALL, "--predict", "kept.parquet", "-o", "out", "--json") == 1
+    content = json.loads(capsys.readouterr().out)
+    assert content["differences"] == [f"{KEY}: ops_remaining was 2 when the row was measured and is 0 now"]
+    assert content["failed"] == {}
+    assert content["rows"][0]["predicted"]["programs"] == row.predicted.programs
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (("mnist-cnn", "--predict", "kept.parquet"), "has no row of these models"),
+        ((SMALL, "--predict", "kept.parquet", "--mode", "train"), "has no row of these models in this mode"),
+        ((SMALL, "--predict", "nothing.parquet"), "there are no results at nothing.parquet"),
+        ((SMALL, "--predict", "."), "is a folder"),
+        ((SMALL, "--predict", "kept.parquet", "--device", "emulator:p150"), "omit --device"),
+        ((SMALL, "--predict", "kept.parquet", "--check"), "omit --check"),
+    ],
+)
+def test_what_cannot_be_predicted(arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    store.write([Row(KEY, status="device")], "kept.parquet")
+    assert call(*arguments) == 2
+    assert message in _flat(capsys.readouterr().err)
 
 
 def _flat(text: str) -> str:

@@ -17,6 +17,7 @@ from torch_ttnn.results.record import (
     Gradient,
     HostOp,
     Move,
+    Predicted,
     Row,
     Task,
     Variation,
@@ -101,7 +102,19 @@ def row_of(model: str, mode: str, draw: random.Random, variations: int = 8) -> R
         dram_peak=draw.randrange(2**20, 2**32),
         l1_peak=draw.randrange(2**17, 2**20),
         weights=draw.randrange(2**20),
+        predicted=_predicted(random.Random(f"{model} {mode}")),
     )
+
+
+def _predicted(draw: random.Random) -> Predicted | None:
+    """Nine of ten rows have one; some have operations without a time."""
+    if draw.random() < 0.1:
+        return None
+    kernels = 10 ** draw.uniform(-4, 0)
+    return Predicted(
+        "n150", 100, kernels, 6.6e-5, 2e-4, kernels + 5e-3, kernels + 3e-4, kernels + 7e-5,
+        error=0.2, uncalibrated=0.05, not_timed=draw.choice((0, 0, 3)), sources="0123456789ab",
+    )  # fmt: skip
 
 
 def _variation(draw: random.Random, number: int, status: str) -> Variation:

@@ -62,6 +62,16 @@ class Broken(Small):
         raise RuntimeError("no such layer\nand more of that")
 
 
+class Breaking(Small):
+    """Its second graph depends on a value of the first."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        values = super().forward(x)
+        if values.isfinite().all().item():
+            return torch.tanh(values)
+        return values
+
+
 def _with_inputs(kind: type[nn.Module]) -> tuple[nn.Module, torch.Tensor]:
     return kind(), torch.randn(4, 32)
 
@@ -100,6 +110,10 @@ def with_loss() -> tuple[nn.Module, torch.Tensor]:
 
 def broken() -> tuple[nn.Module, torch.Tensor]:
     return _with_inputs(Broken)
+
+
+def breaking() -> tuple[nn.Module, torch.Tensor]:
+    return _with_inputs(Breaking)
 
 
 def crashing() -> tuple[nn.Module, torch.Tensor]:

@@ -16,7 +16,7 @@ from torch_ttnn.results.documents.columns import COMMON
 from torch_ttnn.results.documents.full_table import document
 from torch_ttnn.results.documents.older_compiler import LEFT_OUT, link, peer_rows
 from torch_ttnn.results.documents.versus_older import pairs, verdict_line, verdicts
-from torch_ttnn.results.record import EVAL, FAILS, ON_DEVICE, TRAIN, WITH_HOST_OPS, HostOp, Row, Task
+from torch_ttnn.results.record import EVAL, FAILS, ON_DEVICE, TRAIN, WITH_HOST_OPS, HostOp, Predicted, Row, Task
 
 ROWS = results(24)
 ROW = Row(
@@ -46,9 +46,25 @@ def lines(text: str) -> list[list[str]]:
 def test_cells_match_their_headings():
     (cells,) = lines(section(document([ROW]), "Inference (1)"))
     assert cells[: len(COMMON)] == [
-        "resnet18", "🚧", "Yes", "8", "1,393 (21)", "12 (2)", "5 (4)", "12.3", "0.500", "0.0123", "0.98999",
+        "resnet18", "🚧", "Yes", "8", "1,393 (21)", "12 (2)", "5 (4)", "12.3", "0.500", "0.0123", "0.98999", "",
     ]  # fmt: skip
     assert cells[len(COMMON) :] == ["11.7", "3.0 MiB"]
+
+
+def test_predicted_times_are_apart_from_measured_ones():
+    assert COMMON[-1].title == "Predicted Device Time (ms)"
+    assert "not measured" in COMMON[-1].meaning
+    predicted = Predicted("n150", 9, 1.2e-3, 4e-5, 0, 0, 0, 0, error=0.25, uncalibrated=0.1, sources="abc")
+    for row, cell in (
+        (replace(ROW, predicted=predicted), "1.24"),
+        (replace(ROW, predicted=replace(predicted, not_timed=2)), "≥ 1.24"),
+        (ROW, ""),
+    ):
+        (cells,) = lines(section(document([row]), "Inference (1)"))
+        assert cells[len(COMMON) - 1] == cell
+        assert ("by the timing model of sources abc; they are no measurements" in document([row])) is bool(cell)
+        assert ("± 25%" in document([row])) is bool(cell)
+        assert ("1 row with ≥" in document([row])) is cell.startswith("≥")
 
 
 def test_every_row_is_there_once_and_in_order():

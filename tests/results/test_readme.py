@@ -47,6 +47,7 @@ def test_the_block_has_totals_headlines_and_the_device():
     for title in (
         "Run Success", "Torch Ops (Before)", "Torch Ops (Remain)", "To/From Device Ops", "Original Run Time (s)",
         "Compiled Run Time (s)", "Accuracy", "Status", "Batch", "First Run (s)",
+        "Predicted Device Time (ms)",
     ):  # fmt: skip
         assert f" {title} |" in heads
     assert "\n| resnet18 |" in text or "\n| resnet18 † |" in text

@@ -92,6 +92,7 @@ SORTS: dict[str, Callable[[Row], Any]] = {
     "torch": lambda row: row.original_seconds,
     "compiled": lambda row: row.compiled_seconds,
     "first run": lambda row: row.first_seconds,
+    "predicted on the device": lambda row: -1 if row.predicted is None else row.predicted.device_seconds,
     "family": lambda row: row.family,
     "batch": lambda row: row.batch,
     "DRAM peak": lambda row: row.dram_peak,
@@ -107,6 +108,20 @@ def test_columns_sort_both_ways(page: Any):
                 down = head(tab, title).get_attribute("aria-sort") == "descending"
                 assert found == sorted(found, reverse=down), title
         assert "sort=-dram" in tab.url or "sort=dram" in tab.url
+
+
+def test_predictions_are_labelled(page: Any):
+    row = next(row for row in ROWS if row.predicted and row.predicted.not_timed and row.mode == EVAL)
+    with page("index.html") as tab:
+        assert "they are no measurements" in tab.inner_text("header")
+        tab.locator(".filters input").fill(row.model)
+        place = tab.locator(".whole th").all_inner_texts().index("predicted on the device")
+        assert tab.locator(".whole tbody tr td").nth(place).inner_text().startswith("≥ ")
+    with page(f"models/{row.model}.html") as tab:
+        found = tab.locator(".block").filter(has_text="Predicted, not measured").inner_text()
+        assert "± 20%" in found
+        assert "operations without a time\n3" in found
+        assert "one chip of\nn150" in found
 
 
 FILTERS: dict[tuple[str, str], Callable[[Row], bool]] = {

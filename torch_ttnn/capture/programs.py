@@ -15,6 +15,7 @@ from typing import Any
 import torch
 import torch.fx
 from torch._dynamo.pgo import get_code_state
+from torch._functorch import config as functorch_config
 
 from torch_ttnn.backend import GraphCompiler
 from torch_ttnn.capture.meta_tensors import addressed, addressed_like
@@ -86,6 +87,13 @@ def capture_call(call: ModelCall) -> Captured:
 def capture(model: Any, args: tuple = (), kwargs: dict[str, Any] | None = None, options: Any = None) -> Captured:
     """Compile every graph of a call of this model."""
     return capture_call(ModelCall.of(model, args=args, kwargs=kwargs, options=options))
+
+
+@contextmanager
+def backward_compiled() -> Iterator[None]:
+    """Within this block, backward graphs are compiled with their forward graphs, before any gradient is computed."""
+    with functorch_config.patch(force_non_lazy_backward_lowering=True):
+        yield
 
 
 def _isolation() -> dict[str, Any]:

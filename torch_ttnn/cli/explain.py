@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 import click
@@ -30,6 +31,7 @@ def run(options: Options) -> int:
     import torch
 
     import torch_ttnn
+    from torch_ttnn.capture.programs import backward_compiled
     from torch_ttnn.zoo import catalog, torchvision_ops
 
     choices.check_device(options.device)
@@ -46,7 +48,8 @@ def run(options: Options) -> int:
         torchvision_ops.note()
     model = entry.build(weights, seed=options.seed, randomise=False)
     arguments, keywords = entry.inputs(options.seed)
-    with torch.set_grad_enabled(options.backward):
+    backward = backward_compiled() if options.backward else contextlib.nullcontext()
+    with torch.set_grad_enabled(options.backward), backward:
         explained = torch_ttnn.explain(model, *arguments, options={"device": options.device}, **keywords)
     if options.html:
         explained.to_html(options.html)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import pathlib
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from torch_ttnn.cli import choices, tables
+from torch_ttnn.cli import choices, predicting, tables
 from torch_ttnn.cli.parameters import JSON, Option, Options, positive
 
 if TYPE_CHECKING:
@@ -29,7 +30,11 @@ same command resumes, and repeats what failed. Rows are in FOLDER/rows, one JSON
 FOLDER/results.parquet.
 
 --check compares with committed results and fails (exit code 1) if a row got worse: its status, host operations,
-transfers, conversions, PCC. Times are compared only with --check-times.
+transfers, conversions, PCC, predicted device time. Measured times are compared only with --check-times.
+
+--predict compiles the models of measured rows, as they were measured, and writes the predicted device time of a call
+into the rows; nothing runs and nothing that was measured changes. It fails (exit code 1) if a model no longer compiles
+or leaves another number of operations on the host than its row says.
 
 examples
   torch-ttnn metrics resnet18 bert-large-qa
@@ -37,6 +42,7 @@ examples
   torch-ttnn metrics 'zoo:resnet*' --mode train --calls 3
   torch-ttnn metrics --all --family resnet --check
   torch-ttnn metrics --all --check results/results.parquet --check-times 1.5
+  torch-ttnn metrics --all --mode both --predict -j 2
   torch-ttnn metrics --all --executor ray --ray-address auto -j 64
 """
 
@@ -101,6 +107,14 @@ PARAMETERS: list[click.Parameter] = [
     ),
     Option("-o", "--out", default=FOLDER, metavar="FOLDER", help=f"where to write (default {FOLDER})"),
     Option(
+        "--predict",
+        is_flag=False,
+        flag_value=KEPT,
+        metavar="PATH",
+        group=MEASURING,
+        help=f"measure nothing: fill the predicted times of these rows (default {KEPT})",
+    ),
+    Option(
         "--check",
         is_flag=False,
         flag_value=KEPT,
@@ -130,6 +144,8 @@ PARAMETERS: list[click.Parameter] = [
 def run(options: Options) -> int:
     from torch_ttnn.results import collect, store
 
+    if options.predict:
+        return predicting.predict(options, functools.partial(_executor, options), _limits(options))
     choices.check_device(options.device)
     kept = store.read(options.check) if options.check else []  # fails early
     choice = collect.Choice(options.mode, options.family, options.source, options.size)

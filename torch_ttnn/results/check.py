@@ -1,7 +1,8 @@
 """Whether results got worse: the rows of a run compared with the committed ones, field by field.
 
 Counts are exact, since a run is deterministic. Correlations may be lower by a tolerance, because other
-machines round differently. Times are compared only on request: they depend on the machine and its load.
+machines round differently. Predicted times may be longer by a tolerance, because constants of the timing model are
+refined. Measured times are compared only on request: they depend on the machine and its load.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 from torch_ttnn.results.record import FAILS, STATUSES, Row, Task
 
 PCC_TOLERANCE = 1e-3
+PREDICTED_TOLERANCE = 0.05  # by which the predicted device time may grow
 POINTS = 0.5  # of accuracy that a task may lose
 # Rows that differ in these fields do not measure the same thing.
 CONDITIONS = ("device", "seed", "batch", "inputs", "reduced", "compared")
@@ -122,7 +124,18 @@ def _numbers(tolerance: float) -> list[Measure]:
     return [
         *[Measure(name, _value(name), _value(name)) for name in COUNTS],
         *[Measure(name, _distance(name), _value(name), tolerance) for name in CORRELATIONS],
+        Measure("predicted device seconds", _log_predicted, _predicted, math.log1p(PREDICTED_TOLERANCE)),
     ]
+
+
+def _predicted(row: Row) -> float | None:
+    """None if a device operation has no time: then a longer time may only say that it has one now."""
+    found = row.predicted
+    return found.device_seconds if found is not None and not found.not_timed else None
+
+
+def _log_predicted(row: Row) -> float | None:
+    return math.log(seconds) if (seconds := _predicted(row)) else None
 
 
 def _value(name: str) -> Callable[[Row], Any]:

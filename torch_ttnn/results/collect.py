@@ -9,8 +9,9 @@ from typing import Any
 
 from torch_ttnn import jobs
 from torch_ttnn.results import store
-from torch_ttnn.results.measure import about, sources, versions
+from torch_ttnn.results.measure import about
 from torch_ttnn.results.portable_text import portable
+from torch_ttnn.results.provenance import sources, versions
 from torch_ttnn.results.record import EVAL, FAILS, TRAIN, Row
 from torch_ttnn.zoo import ModelEntry, catalog
 

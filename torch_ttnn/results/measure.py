@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import copy
 import functools
-import hashlib
-import pathlib
-import platform
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from importlib import metadata
 from typing import Any
 
 import torch
@@ -20,7 +16,6 @@ import torch.fx
 import torch.utils._pytree as pytree
 from torch import nn
 
-import ttnn_emulator
 from torch_ttnn import devices
 from torch_ttnn.backend import compile
 from torch_ttnn.compiler.stages.capture import boxed, compile_captured
@@ -28,6 +23,7 @@ from torch_ttnn.jobs.job import load
 from torch_ttnn.options import TorchTtnnOption
 from torch_ttnn.results.portable_text import portable
 from torch_ttnn.results.program_fields import fields_of
+from torch_ttnn.results.provenance import versions
 from torch_ttnn.results.record import EVAL, FAILS, NEAR, TRAIN, Row, Task
 from torch_ttnn.results.variations import captured_variations, tensor_text
 from torch_ttnn.workloads import passes
@@ -35,7 +31,6 @@ from torch_ttnn.workloads.agreement import Agreement, agreement
 from torch_ttnn.workloads.timing import Times, elapsed, interleaved
 from torch_ttnn.workloads.trace import ONE_VALUE, Wanted
 from torch_ttnn.zoo import ModelEntry, tensors, trained
-from ttnn_emulator.api.recorded import ttnn_version
 
 # Inference with the default options. Gradients of deep ReLU networks are ill-conditioned in bfloat16 on any device:
 # torch's own correlate with its float32 gradients by 0.92 in ResNet-18 and by 0.30 in MobileNetV2.
@@ -45,7 +40,6 @@ SECONDS = 60.0  # for all of them together; slow models get fewer calls
 # For networks whose batch norms get one value per image: with two images they would return 1 and -1 for any weights.
 TRAINING_BATCH = 8
 DETAIL_LINES = 30  # of a traceback
-LIBRARIES = ("torchvision", "timm", "transformers")
 
 
 @dataclass(frozen=True)
@@ -316,33 +310,6 @@ def device_name(device: str | None) -> str:
         return f"emulator:{target.typing.board.name}"
     number = str(device or "").partition(":")[2] or "0"
     return f"ttnn:{number}"
-
-
-def versions() -> dict[str, str]:
-    """Versions a row was measured with; `sources` changes with every edit of the compiler or the emulator."""
-    import torch_ttnn
-
-    found = {
-        "torch_ttnn": torch_ttnn.__version__,
-        "ttnn": ttnn_version(),
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-        "sources": sources(),
-    }
-    for name in LIBRARIES:
-        with suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
-    return found
-
-
-@functools.cache
-def sources() -> str:
-    """A digest of the sources that determine how a model is compiled and computed."""
-    digest = hashlib.sha256()
-    for folder in (pathlib.Path(ttnn_emulator.__file__).parent, pathlib.Path(__file__).parents[1] / "compiler"):
-        for path in sorted(folder.rglob("*.py")):
-            digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:12]
 
 
 def host_peak() -> int:

@@ -1,4 +1,5 @@
-"""Fields of a row that come from compiled programs: operations, moves, fusions, memory. Nothing is recompiled."""
+"""Fields of a row that come from compiled programs: operations, moves, fusions, memory, predicted time. Nothing is
+recompiled."""
 
 from __future__ import annotations
 
@@ -9,8 +10,10 @@ from typing import Any
 from torch_ttnn.compiler.runtime.program import Program
 from torch_ttnn.explain import explanation_of
 from torch_ttnn.explain.data import Report
+from torch_ttnn.perf.program_time import Mode, Unpredicted, program_times, together
 from torch_ttnn.results.portable_text import portable
-from torch_ttnn.results.record import ON_DEVICE, WITH_HOST_OPS, Fusion, HostOp, Move
+from torch_ttnn.results.provenance import sources
+from torch_ttnn.results.record import ON_DEVICE, WITH_HOST_OPS, Fusion, HostOp, Move, Predicted
 from torch_ttnn.results.variations import variations
 from torch_ttnn.workloads.program_counts import counts
 
@@ -42,7 +45,30 @@ def fields_of(programs: Sequence[Program]) -> dict[str, Any]:
         "dram_peak": report.memory.dram_peak,
         "l1_peak": report.memory.l1_peak,
         "weights": report.memory.weights,
+        "predicted": predicted_by(programs),
     }
+
+
+def predicted_by(programs: Sequence[Program]) -> Predicted | None:
+    """The predicted time of a call on the board that the programs were compiled for; None if it refuses one."""
+    board = programs[0].target.typing.board.name
+    time = together([times[board] for times in program_times(programs, [board])], board)
+    if isinstance(time, Unpredicted):
+        return None
+    return Predicted(
+        board=board,
+        programs=time.programs,
+        kernels_seconds=time.kernels_ns / 1e9,
+        gaps_seconds=time.gaps_ns / 1e9,
+        transfers_seconds=time.transfers_ns / 1e9,
+        as_is_seconds=time.end_to_end(Mode.AS_IS).latency_ns / 1e9,
+        traced_seconds=time.end_to_end(Mode.TRACED).latency_ns / 1e9,
+        interval_seconds=time.end_to_end(Mode.TWO_QUEUES).interval_ns / 1e9,
+        error=time.error,
+        uncalibrated=time.uncalibrated_share,
+        not_timed=time.untimed.total(),
+        sources=sources(),
+    )
 
 
 def _host_ops(report: Report) -> tuple[HostOp, ...]:

@@ -75,6 +75,32 @@ class Task:
 
 
 @dataclass(frozen=True)
+class Predicted:
+    """Predicted times of one call on a card, in seconds: of one chip, from the timing model, never measured.
+
+    Operations on the host and device operations that the timing model does not know have no time; the sums lack them.
+    """
+
+    board: str
+    programs: int  # that the device launches
+    kernels_seconds: float  # of all programs
+    gaps_seconds: float  # between the programs of a trace
+    transfers_seconds: float  # of inputs and outputs
+    as_is_seconds: float  # a call whose operations the host calls one by one, transfers included
+    traced_seconds: float  # a call of a trace, transfers included
+    interval_seconds: float  # from call to call of a trace with two queues
+    error: float = 0.0  # relative, of the kernels, as the timing model states it
+    uncalibrated: float = 0.0  # share of the kernels that no measurement calibrates
+    not_timed: int = 0  # device operations without a time
+    sources: str = ""  # of the compiler and the timing model, as in the versions of a row
+
+    @property
+    def device_seconds(self) -> float:
+        """From the first program to the last."""
+        return self.kernels_seconds + self.gaps_seconds
+
+
+@dataclass(frozen=True)
 class Gradient:
     """Agreement of a parameter's gradient with torch's: the worst of three steps."""
 
@@ -139,6 +165,8 @@ class Row:
     l1_peak: int = 0
     weights: int = 0
     host_peak: int = 0  # peak memory of the process in bytes
+
+    predicted: Predicted | None = None
 
     device: str = ""  # emulator:n150, ttnn:0
     seed: int = 0

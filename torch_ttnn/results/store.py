@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import logging
 import os
@@ -10,7 +11,7 @@ import pathlib
 import types
 import typing
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -103,12 +104,18 @@ def _column(hint: Any) -> Any:
 
 def _with_pairs(content: dict[str, Any]) -> dict[str, Any]:
     """Mappings as sorted lists of pairs, as Arrow's map columns take them."""
-    return {name: sorted(value.items()) if isinstance(value, Mapping) else value for name, value in content.items()}
+    return {name: sorted(value.items()) if name in _mappings() else value for name, value in content.items()}
 
 
 def _without_pairs(content: dict[str, Any]) -> dict[str, Any]:
-    mappings = [name for name, hint in typing.get_type_hints(Row).items() if typing.get_origin(hint) not in _NO_MAPPING]
-    return {name: dict(value) if name in mappings else value for name, value in content.items()}
+    return {name: dict(value) if name in _mappings() else value for name, value in content.items()}
+
+
+@functools.cache
+def _mappings() -> frozenset[str]:
+    """The fields of a row that map texts to texts."""
+    hints = typing.get_type_hints(Row)
+    return frozenset(name for name, hint in hints.items() if typing.get_origin(hint) not in _NO_MAPPING)
 
 
 _NO_MAPPING = (None, tuple, types.UnionType, typing.Union)

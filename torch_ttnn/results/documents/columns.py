@@ -44,6 +44,13 @@ ACCURACY = Column(
     "training the worst of the gradients of all parameters in three steps",
     number=True,
 )
+PREDICTED = Column(
+    "Predicted Device Time (ms)",
+    "predicted by the timing model of the device, not measured: a call on one chip of the board, its programs and the "
+    "gaps between them in a trace, without transfers and without operations on the host; ≥ if some device operations "
+    "have no predicted time",
+    number=True,
+)
 LOSSES = Column("Loss (torch, device)", "after the last of the three steps", number=True)
 PARAMETERS = Column("Parameters (M)", "weights, in millions", number=True)
 MEMORY = Column("DRAM Peak", "peak memory of the device, including weights", number=True)
@@ -61,12 +68,13 @@ CELLS: dict[Column, Cell] = {
     ORIGINAL: lambda row: md.seconds(row.original_seconds),
     COMPILED: lambda row: md.seconds(row.compiled_seconds),
     ACCURACY: lambda row: _if_run(row, md.pcc(row.pcc if row.mode == EVAL else row.gradient_pcc)),
+    PREDICTED: lambda row: md.predicted_ms(row.predicted),
     LOSSES: lambda row: ", ".join(f"{losses[-1]:.4g}" for losses in (row.original_losses, row.losses) if losses),
     PARAMETERS: lambda row: md.millions(row.parameters),
     MEMORY: lambda row: bytes_text(row.dram_peak) if row.dram_peak else md.UNKNOWN,
 }
 
-COMMON = (MODEL, STATUS, SUCCESS, BATCH, BEFORE, REMAIN, MOVES, FIRST, ORIGINAL, COMPILED, ACCURACY)
+COMMON = (MODEL, STATUS, SUCCESS, BATCH, BEFORE, REMAIN, MOVES, FIRST, ORIGINAL, COMPILED, ACCURACY, PREDICTED)
 EVALUATED = (*COMMON, PARAMETERS, MEMORY)
 TRAINED = (*COMMON, LOSSES, PARAMETERS, MEMORY)
 TASKS = (

@@ -17,7 +17,7 @@ from torch_ttnn.results.documents.columns import (
     tasks_table,
 )
 from torch_ttnn.results.documents.markdown import Column
-from torch_ttnn.results.documents.sentences import NOTE, measured_on, totals_lines
+from torch_ttnn.results.documents.sentences import NOTE, measured_on, predicted_by, totals_lines
 from torch_ttnn.results.documents.versus_older import left_out, versus_peer
 from torch_ttnn.results.record import EVAL, FAILS, NEAR, TRAIN, Row
 from torch_ttnn.results.summary import accuracy, families, is_near, ordered
@@ -70,6 +70,7 @@ def _head(rows: Sequence[Row]) -> Lines:
         "",
         measured_on(rows),
         "",
+        *([text, ""] if (text := predicted_by(rows)) else []),
         *totals_lines(rows),
         "",
     ]

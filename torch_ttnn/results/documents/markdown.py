@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from torch_ttnn.results.record import FAILS, ON_DEVICE, WITH_HOST_OPS
+from torch_ttnn.results.record import FAILS, ON_DEVICE, WITH_HOST_OPS, Predicted
 
 SYMBOLS = {ON_DEVICE: "✅", WITH_HOST_OPS: "🚧", FAILS: "❌"}
 MEANINGS = {ON_DEVICE: "every operation on the device", WITH_HOST_OPS: "some operations on the host", FAILS: "fails"}
@@ -69,6 +69,17 @@ def seconds(value: float) -> str:
         return UNKNOWN
     digits = max(0, 2 - math.floor(math.log10(value)))
     return f"{value:.{digits}f}"
+
+
+def predicted_ms(predicted: Predicted | None) -> str:
+    """Milliseconds on the device; empty without a prediction.
+
+    >>> predicted_ms(Predicted("n150", 2, 1.2e-3, 4e-5, 0, 0, 0, 0)), predicted_ms(None)
+    ('1.24', '')
+    """
+    if predicted is None:
+        return ""
+    return ("≥ " if predicted.not_timed else "") + seconds(predicted.device_seconds * 1e3)
 
 
 def pcc(value: float | None) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from torch_ttnn.errors import UserError
 from torch_ttnn.results.documents.columns import COMMON, rows_table, tasks_table
 from torch_ttnn.results.documents.markdown import meanings
-from torch_ttnn.results.documents.sentences import NOTE, measured_on, totals_lines
+from torch_ttnn.results.documents.sentences import NOTE, measured_on, predicted_by, totals_lines
 from torch_ttnn.results.documents.versus_older import verdict_line
 from torch_ttnn.results.record import Row
 from torch_ttnn.results.summary import headlines, ordered
@@ -33,6 +33,7 @@ def block(rows: Iterable[Row]) -> str:
     lines += [
         measured_on(known),
         "",
+        *([text, ""] if (text := predicted_by(known)) else []),
         "<details><summary>Columns</summary>",
         "",
         *meanings(COMMON),

@@ -27,6 +27,26 @@ def measured_on(rows: Sequence[Row], escape: Callable[[str], str] = md.plain) ->
     return " ".join(parts)
 
 
+def predicted_by(rows: Iterable[Row], escape: Callable[[str], str] = md.plain) -> str:
+    """What predicted the times on the device, and how far to trust them; empty if no row has a prediction."""
+    found = [row.predicted for row in rows if row.predicted is not None]
+    if not found:
+        return ""
+    boards, sources = (sorted({getattr(each, name) for each in found}) for name in ("board", "sources"))
+    kernels = sum(each.kernels_seconds for each in found) or 1.0
+    error = sum(each.error * each.kernels_seconds for each in found) / kernels
+    uncalibrated = sum(each.uncalibrated * each.kernels_seconds for each in found) / kernels
+    untimed = len([each for each in found if each.not_timed])
+    parts = [
+        f"Predicted device times are those of one chip of an {escape(' and '.join(boards))}, by the timing model of "
+        f"sources {escape(' and '.join(sources))}; they are no measurements. Over all rows the expected error is "
+        f"± {error:.0%}, and {uncalibrated:.0%} of the time is of programs that no measurement on silicon calibrates."
+    ]
+    if untimed:
+        parts.append(f"{md.plural(untimed, 'row')} with ≥ have device operations without a predicted time.")
+    return " ".join(parts)
+
+
 def is_emulated(device: str) -> bool:
     return device.partition(":")[0] == EMULATOR
 

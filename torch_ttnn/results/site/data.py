@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -69,6 +70,8 @@ def row_line(row: Row, page: str) -> Json:
         "first": number(row.first_seconds),
         "original": number(row.original_seconds),
         "compiled": number(row.compiled_seconds),
+        "predicted": None if row.predicted is None else number(row.predicted.device_seconds),
+        "untimed": 0 if row.predicted is None else row.predicted.not_timed,
         "pcc": accuracy(row),
         "dram": row.dram_peak,
         "host": sorted(_host_counts(row).items()),
@@ -105,6 +108,7 @@ def row_page(row: Row) -> Json:
             for step, (theirs, ours) in enumerate(zip(row.original_losses, row.losses))
         ],
         "memory": {"dram": row.dram_peak, "weights": row.weights, "l1": row.l1_peak, "process": row.host_peak},
+        "prediction": None if row.predicted is None else dataclasses.asdict(row.predicted),
         "device": row.device,
         "seed": row.seed,
         "versions": sorted(row.versions.items()),

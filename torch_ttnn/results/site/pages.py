@@ -7,7 +7,7 @@ from typing import Any
 
 from torch_ttnn.pages.assembly import BLOCKS_SCRIPT, BLOCKS_STYLE, assemble, card, embedded, safe
 from torch_ttnn.results.documents.older_compiler import Verdict
-from torch_ttnn.results.documents.sentences import is_emulated, measured_on
+from torch_ttnn.results.documents.sentences import is_emulated, measured_on, predicted_by
 from torch_ttnn.results.documents.versus_older import verdicts
 from torch_ttnn.results.record import Row
 from torch_ttnn.results.site.changes import KINDS, RowChange
@@ -50,7 +50,7 @@ class Site:
             "pages": self._pages_of(each.op for row in self.rows for each in row.host_ops),
             "device": "The device is emulated: its times are this CPU's, not a card's." if emulated else "",
         }
-        head = [_quiet(measured_on(self.rows, str)), self._cards()]
+        head = [_quiet(measured_on(self.rows, str)), _quiet(predicted_by(self.rows, str)), self._cards()]
         return self._page("index.html", "Results", "\n".join(head), data, ["plots.js", "index.js"])
 
     def ops(self) -> str:

@@ -210,6 +210,12 @@ TILIZE_CYCLES = {
         (DataType.BFLOAT16, DataType.BFLOAT8_B): (60, 60),
     },
 }
+# The library has no rates of Grayskull any more: Wormhole's stand in for them.
+LOCAL_RATE[Arch.GRAYSKULL] = LOCAL_RATE[Arch.WORMHOLE_B0]
+DRAM_RATE[Arch.GRAYSKULL] = DRAM_RATE[Arch.WORMHOLE_B0]
+MULTICAST_RATE[Arch.GRAYSKULL] = MULTICAST_RATE[Arch.WORMHOLE_B0]
+CLOCK_GHZ[Arch.GRAYSKULL] = CLOCK_GHZ[Arch.WORMHOLE_B0]
+TILIZE_CYCLES[Arch.GRAYSKULL] = TILIZE_CYCLES[Arch.WORMHOLE_B0]
 
 _f32 = np.float32
 

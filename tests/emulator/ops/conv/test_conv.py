@@ -366,3 +366,13 @@ def test_weights_of_two_convolutions_of_one_shape_are_both_cached() -> None:
     assert len(result) == 2
     first += 1
     assert torch.equal(recall(first), first * 2)
+
+
+def test_a_convolution_on_grayskull() -> None:
+    with ttnn.open_device(device_id=0, board="e150", l1_small_size=32768) as device:
+        x = ttnn.spec_tensor((1, 1, 50176, 3), ttnn.bfloat16, ttnn.ROW_MAJOR_LAYOUT, device=device)
+        weight = ttnn.spec_tensor((1, 1, 147, 64), ttnn.bfloat16, device=device)
+        size = {"in_channels": 3, "out_channels": 64, "batch_size": 1, "input_height": 224, "input_width": 224}
+        window = {"kernel_size": [7, 7], "stride": [2, 2], "padding": [3, 3]}
+        result = ttnn.conv2d(input_tensor=x, weight_tensor=weight, device=device, **size, **window)
+        assert tuple(result.shape) == (1, 1, 112 * 112, 64)

@@ -35,6 +35,8 @@ const columns = [
   timed("compiled", "compiled", "a warm call of the compiled model"),
   { key: "ratio", title: "compiled ÷ torch", kind: "number", value: ratio, cell: (row) => (ratio(row) < 0 ? NONE : String(+ratio(row).toPrecision(3))) },
   timed("first", "first run", "compiling, preparing weights, running"),
+  { key: "predicted", title: "predicted on the device", kind: "number", help: "predicted by the timing model for one chip of the board, not measured: programs and the gaps between them in a trace, without transfers and operations on the host",
+    value: (row) => known(row.predicted), plain: (row) => row.predicted ?? "", cell: predicted },
   { key: "family", title: "family", kind: "short", value: (row) => row.family },
   { key: "batch", title: "batch", kind: "count", value: (row) => row.batch },
   { key: "dram", title: "DRAM peak", kind: "bytes", value: (row) => row.dram, cell: (row) => memory(row.dram) },

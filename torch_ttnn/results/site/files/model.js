@@ -15,6 +15,7 @@ function cards(row) {
       card(pccText(row.pcc), row.mode === "train" ? "PCC of gradients" : "PCC of outputs"));
   }
   if (row.compiled) result.append(card(seconds(row.original), "torch"), card(seconds(row.compiled), "compiled"));
+  if (row.prediction) result.append(card(predicted(row), "predicted on one chip of an " + row.prediction.board));
   if (row.dram) result.append(card(memory(row.dram), "DRAM at the peak"));
   return result;
 }
@@ -60,12 +61,23 @@ function tables(row) {
   return [hostOps(row), two];
 }
 
+/* Of the timing model, never beside measured times. */
+function predictions(found) {
+  const rate = (interval) => (interval ? +(1 / interval).toPrecision(3) + "/s" : NONE);
+  return facts("Predicted, not measured", [["one chip of", found.board], ["programs", count(found.programs)], ["programs at work", seconds(found.kernels_seconds)],
+    ["gaps between them", seconds(found.gaps_seconds)], ["transfers", seconds(found.transfers_seconds)], ["a call, op by op", seconds(found.as_is_seconds)],
+    ["a call, traced", seconds(found.traced_seconds)], ["traced, two queues", rate(found.interval_seconds)],
+    ["expected error", "± " + percent(found.error)], ["not calibrated", percent(found.uncalibrated) + " of the time"],
+    ["operations without a time", found.not_timed ? count(found.not_timed) : ""], ["sources", found.sources]]);
+}
+
 function more(row) {
   const { dram, weights, l1, process } = row.memory;
   return [
     facts("Memory", [["DRAM at the peak", memory(dram)], ["of which weights", memory(weights)], ["L1 at the peak", memory(l1)], ["peak memory of the process", memory(process)]]),
     facts("Times", [["first run", seconds(row.first)], ["torch", seconds(row.original)], ["compiled", seconds(row.compiled)],
       ["compiled ÷ torch", row.original && row.compiled ? String(+(row.compiled / row.original).toPrecision(3)) : ""], ["medians of", row.calls ? row.calls + (row.calls === 1 ? " warm call" : " warm calls") : ""], ["device", row.device]]),
+    ...(row.prediction ? [predictions(row.prediction)] : []),
     facts("Accuracy", [["PCC of outputs", pccText(row.outputPcc)], ["relative error", row.error === null ? "" : small(row.error)],
       ["PCC of gradients", row.mode === "train" ? pccText(row.pcc) : ""], ["PCC of torch in bfloat16", row.torchPcc === null ? "" : pccText(row.torchPcc)]]),
     ...(row.peer ? [facts("The older compiler", [["verdict", pill(row.peer[0], row.peer[0])], ["in numbers", row.peer[1]]])] : []),

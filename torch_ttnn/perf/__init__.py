@@ -1,0 +1,1 @@
+"""Predicted times of compiled programs on a card."""
