@@ -20,7 +20,8 @@ from ttnn_emulator.profiling.timeline import HostRow, Program, ProgramRow, Row, 
 
 FILE = "ops_perf_results.csv"
 
-# tt-metal v0.77.0: tools/tracy/process_ops_logs.py, OPS_CSV_HEADER; tensors follow the first list.
+# The columns of tensors stand between the two lists.
+# tt-metal v0.77.0: tools/tracy/process_ops_logs.py, OPS_CSV_HEADER
 BEFORE_TENSORS = (
     "OP CODE",
     "OP TYPE",
