@@ -13,7 +13,7 @@ MODULES = sorted(ROOT.rglob("*.py"))
 SUFFIXES = r"(?:cpp|hpp|h|py|md|json)"
 
 # `# tt-metal v0.81.1: <path from the repository's root>, <symbol or topic>`. The symbol may be on the next line.
-ROOTS = r"(?:ttnn|tt_metal|tech_reports|tests)"
+ROOTS = r"(?:ttnn|tt_metal|tech_reports|tests|tools)"
 CITATION = re.compile(rf"# tt-metal v\d+\.\d+\.\d+: {ROOTS}/[\w./-]+\.{SUFFIXES},(?P<symbol>.*)")
 
 ASKED = re.compile(r"# asked ttnn \d+\.\d+\.\d+: \S")

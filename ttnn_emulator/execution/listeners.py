@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ttnn_emulator.hardware.activity import CallRecord
     from ttnn_emulator.hardware.device import MeshDevice
+    from ttnn_emulator.tensors.spec import Spec
     from ttnn_emulator.tensors.storage import Placement, Storage
     from ttnn_emulator.timing.launches import Launch
 
@@ -60,6 +61,34 @@ class OperationEvent:
         return sum(launch.kernel_ns for launch in self.launches)
 
 
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """A tensor that crossed between the host and a device."""
+
+    spec: Spec
+    device: MeshDevice
+    is_upload: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """One execution of a trace: its calls in order; the first execution has number 1."""
+
+    device: MeshDevice
+    trace_id: int
+    execution: int
+    calls: Sequence[CallRecord]
+
+
+@dataclass(frozen=True, slots=True)
+class HostOperation:
+    """An operation that torch computed on the host in place of the device."""
+
+    name: str
+    inputs: Sequence[Spec]
+    outputs: Sequence[Spec]
+
+
 class Listener:
     """Base class; override the events of interest."""
 
@@ -74,6 +103,18 @@ class Listener:
 
     def freed(self, storage: Storage) -> None:
         """A buffer was freed."""
+
+    def transferred(self, transfer: Transfer) -> None:
+        """A tensor crossed between the host and a device."""
+
+    def replayed(self, replay: Replay) -> None:
+        """A trace is about to be executed."""
+
+    def ran_on_host(self, operation: HostOperation) -> None:
+        """An operation ran on the host in place of the device."""
+
+    def signposted(self, header: str, message: str) -> None:
+        """The script marked a point with `tracy.signpost`."""
 
 
 class _Depth(threading.local):
@@ -141,6 +182,26 @@ def buffer_allocated(storage: Storage, placement: Placement) -> None:
 def buffer_freed(storage: Storage) -> None:
     for listener in active:
         listener.freed(storage)
+
+
+def transferred(spec: Spec, device: MeshDevice, *, is_upload: bool) -> None:
+    for listener in active:
+        listener.transferred(Transfer(spec, device, is_upload))
+
+
+def trace_replayed(device: MeshDevice, trace_id: int, execution: int, calls: Sequence[CallRecord]) -> None:
+    for listener in active:
+        listener.replayed(Replay(device, trace_id, execution, calls))
+
+
+def ran_on_host(name: str, inputs: Sequence[Spec], outputs: Sequence[Spec]) -> None:
+    for listener in active:
+        listener.ran_on_host(HostOperation(name, inputs, outputs))
+
+
+def signposted(header: str, message: str) -> None:
+    for listener in active:
+        listener.signposted(header, message)
 
 
 class _HookListener(Listener):

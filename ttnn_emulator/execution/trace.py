@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ttnn_emulator.enums import BufferType
 from ttnn_emulator.errors import InvalidArgument, require
-from ttnn_emulator.execution import allocation_tracking
+from ttnn_emulator.execution import allocation_tracking, listeners
 from ttnn_emulator.execution.bound_replay import Replays, storages_in
 from ttnn_emulator.execution.queues import require_queue
 from ttnn_emulator.hardware.activity import CallRecord, TraceRecord
@@ -210,6 +210,8 @@ def execute_trace(
     if allocation_tracking.TRACE_ALLOC_TRACKING:
         allocation_tracking.TraceAllocationTracker.verify_before_replay(mesh_device, trace_id)
     trace.activity.executions += 1
+    if listeners.active:
+        listeners.trace_replayed(mesh_device, trace_id, trace.activity.executions, trace.activity.calls)
     trace.replay(mesh_device)
 
 

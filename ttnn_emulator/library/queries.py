@@ -19,6 +19,7 @@ from ttnn_emulator.enums import (
     TensorMemoryLayout,
 )
 from ttnn_emulator.errors import require
+from ttnn_emulator.execution import listeners
 from ttnn_emulator.hardware.boards import default_board_name, find_board
 from ttnn_emulator.hardware.core_grid import CoreRangeSet
 from ttnn_emulator.hardware.device import MeshDevice
@@ -249,8 +250,14 @@ def stop_tracy_zone(name: str = "", color: int = 0) -> bool:
     return False
 
 
+SIGNPOST = "`TT_SIGNPOST: "
+
+
 def tracy_message(message: str, color: int = 0) -> None:
-    """No effect: the profiler is not emulated."""
+    """Signposts reach listeners, such as the performance sheet; other messages have no effect."""
+    if listeners.active and message.startswith(SIGNPOST):
+        header, _, text = message.removeprefix(SIGNPOST).removesuffix("`").partition("\n")
+        listeners.signposted(header, text)
 
 
 def tracy_frame() -> None:

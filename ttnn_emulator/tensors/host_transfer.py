@@ -15,6 +15,7 @@ from safetensors.torch import save_file
 from ttnn_emulator.atomic_files import replacing
 from ttnn_emulator.enums import ALL_ENUMS, BLOCK_FLOAT_DTYPES, FLOAT_DTYPES, DataType, Layout
 from ttnn_emulator.errors import InvalidArgument, require
+from ttnn_emulator.execution import listeners
 from ttnn_emulator.execution.operation_table import composite, ttnn
 from ttnn_emulator.execution.trace import require_not_capturing
 from ttnn_emulator.hardware.device import MeshDevice
@@ -179,10 +180,16 @@ def _upload(spec: Spec, device: MeshDevice, values: list[torch.Tensor]) -> Stora
         values = values * device.num_devices
     require(len(values) == device.num_devices, f"{len(values)} shards cannot be placed on {device.num_devices} devices")
     storage = Storage.on_device(spec, device)
-    device.activity.uploaded(spec.total_bytes)
+    _note_upload(spec, device)
     if device.holds_values:
         storage.values = [_device_carrier(value, spec.dtype) for value in values]
     return storage
+
+
+def _note_upload(spec: Spec, device: MeshDevice) -> None:
+    device.activity.uploaded(spec.total_bytes)
+    if listeners.active:
+        listeners.transferred(spec, device, is_upload=True)
 
 
 def _device_carrier(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
@@ -301,7 +308,7 @@ def to_device(tensor: Tensor, device: MeshDevice, memory_config: MemoryConfig | 
     else:
         require_not_capturing(device, "Writes")
         storage = Storage.on_device(spec, device)
-        device.activity.uploaded(spec.total_bytes)
+        _note_upload(spec, device)
     moved = Tensor.of(spec, storage, device)
     moved.topology = tensor.topology
     padding_values.carry(tensor._storage, storage)
@@ -384,7 +391,7 @@ def copy_host_to_device_tensor(host_tensor: Tensor, device_tensor: Tensor) -> No
     device = device_tensor._device
     assert device is not None
     require_not_capturing(device, "Writes")
-    device.activity.uploaded(device_tensor._spec.total_bytes)
+    _note_upload(device_tensor._spec, device)
     values = values_of(host_tensor)
     if len(values) == 1:
         values = values * device.num_devices

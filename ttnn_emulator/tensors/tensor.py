@@ -14,6 +14,7 @@ import torch
 
 from ttnn_emulator.enums import DataType, Layout, StorageType
 from ttnn_emulator.errors import InvalidArgument, require
+from ttnn_emulator.execution import listeners
 from ttnn_emulator.numerics.formats import carriers
 from ttnn_emulator.tensors import printing
 from ttnn_emulator.tensors.buffer_facts import TensorFacts
@@ -354,6 +355,8 @@ def read_back(tensor: Tensor) -> list[torch.Tensor]:
     device, storage = tensor._device, tensor._storage
     if device is not None:
         device.activity.downloaded(tensor._spec.total_bytes)
+        if listeners.active:
+            listeners.transferred(tensor._spec, device, is_upload=False)
     if device is None or device.holds_values or storage.values is not None or storage.__class__ is SpecStorage:
         return values_of(tensor)
     storage.require_allocated()

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from ttnn_emulator.timing.calibration import error_of, is_calibrated
+
+if TYPE_CHECKING:
+    from ttnn_emulator.enums import MathFidelity
+    from ttnn_emulator.tensors.spec import Spec
 
 
 class Bound(enum.Enum):
@@ -32,6 +37,10 @@ class Launch:
     data_ns     time of the data movement if nothing were computed
     flops       floating-point operations of matrix products
     dram_bytes  bytes read from and written to DRAM
+    inputs      what it reads; empty if it is the only program of its call, which reads what the call does
+    outputs     what it writes; likewise
+    fidelity    of its matrix products, if it has any
+    settings    the program config, for programs that have one
     """
 
     program: str
@@ -43,6 +52,27 @@ class Launch:
     data_ns: float = 0.0
     flops: float = 0.0
     dram_bytes: float = 0.0
+    inputs: tuple[Spec, ...] = ()
+    outputs: tuple[Spec, ...] = ()
+    fidelity: MathFidelity | None = None
+    settings: Any = None
+
+    def of(
+        self,
+        inputs: tuple[Spec, ...],
+        outputs: tuple[Spec, ...],
+        fidelity: MathFidelity | None = None,
+        settings: Any = None,
+    ) -> Launch:
+        """Complete a launch that was just created with its tensors and settings."""
+        set_field = object.__setattr__
+        set_field(self, "inputs", inputs)
+        set_field(self, "outputs", outputs)
+        if fidelity is not None:
+            set_field(self, "fidelity", fidelity)
+        if settings is not None:
+            set_field(self, "settings", settings)
+        return self
 
     @property
     def error(self) -> float:

@@ -8,6 +8,7 @@ An operation may launch several programs; `calls.py` has the operations.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -64,7 +65,11 @@ PROGRAMS: dict[str, TimedProgram] = {}
 def times(*codes: str, family: str, settings: type | None = None) -> Callable[[Timer], Timer]:
     """Register the function that times programs; older names of a program may follow its name."""
 
-    def register(timer: Timer) -> Timer:
+    def register(function: Timer) -> Timer:
+        def timer(run: ProgramRun) -> Launch:
+            return function(run).of(run.inputs, run.outputs)
+
+        functools.update_wrapper(timer, function)
         for code in codes:
             if code in PROGRAMS:
                 raise ValueError(f"{code} is timed twice")

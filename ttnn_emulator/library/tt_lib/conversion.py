@@ -11,7 +11,9 @@ from typing import Any
 import torch
 
 from ttnn_emulator.enums import Layout, StorageType
+from ttnn_emulator.execution import listeners
 from ttnn_emulator.hardware.device_opening import GetDefaultDevice
+from ttnn_emulator.tensors.spec import Spec
 from ttnn_emulator.tensors.tensor import Tensor
 
 # Not all torch functions take these.
@@ -102,6 +104,16 @@ def convert_tt_tensors_wrapper(func: Callable) -> Callable:
         named = convert_tt_tensors_to_pt_tensors(kwargs, form)
         if form["on_device"] and form.get("device") is None:
             form["device"] = GetDefaultDevice()
-        return convert_pt_tensors_to_tt_tensors(func(*positional, **named), form)
+        results = convert_pt_tensors_to_tt_tensors(func(*positional, **named), form)
+        if listeners.active:
+            # The library names such operations so in its profiles.
+            listeners.ran_on_host(f"(torch) {func.__name__}", _specs((args, kwargs)), _specs(results))
+        return results
 
     return wrap
+
+
+def _specs(values: Any) -> list[Spec]:
+    found: list[Spec] = []
+    _through(values, Tensor, lambda tensor: found.append(tensor.spec))
+    return found

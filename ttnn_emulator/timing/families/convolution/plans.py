@@ -33,6 +33,7 @@ class Planned:
 
     placed      the input as the halo reads it; `moved`: a copy was made for that
     halo_bytes  bytes per core of the halo; 0 if there is none
+    operands    weights and bias, where they are known
     """
 
     placed: Spec
@@ -44,6 +45,7 @@ class Planned:
     weight_dtype: DataType
     fidelity: MathFidelity
     halo_bytes: int
+    operands: tuple[Spec, ...] = ()
 
     @property
     def stick_values(self) -> int:
@@ -107,25 +109,27 @@ def launches_in_l1(planned: Planned, source: Spec | None, board: Board) -> list[
     found: list[Launch] = []
     if planned.moved and source is not None:
         found += change_of_memory(source, planned.placed, board)
+    read = planned.placed
     if planned.halo_bytes:
         problem, settings = planned.problem, planned.settings
         wanted = planned.halo_bytes // max(planned.stick_values * problem.value_bytes, 1)
         work = gathering(planned.placed, problem.window, problem.value_bytes, wanted)
-        found.append(halo_launch(work, arch))
+        read = _halo_output(planned, work.wanted)
+        found.append(halo_launch(work, arch).of((planned.placed,), (read,), settings=problem.window))
         frees = settings.deallocate_activation or (planned.moved and not problem.window.transposed)
         if settings.reallocate_halo_output and frees:
-            found.append(_moved_halo(planned, work.wanted, board))
-    found.append(convolution_launch(convolution_of(planned), arch))
+            # The halo's buffer moves up to where the freed input was.
+            found.append(move(run_of(MOVE, read, read, board)))
+    launch = convolution_launch(convolution_of(planned), arch)
+    found.append(launch.of((read, *planned.operands), (made_by(planned),), planned.fidelity, planned))
     return found
 
 
-def _moved_halo(planned: Planned, rows: int, board: Board) -> Launch:
-    """The halo's buffer moves up to where the freed input was."""
+def _halo_output(planned: Planned, rows: int) -> Spec:
     inputs, width = planned.inputs, planned.stick_values
-    dtype = planned.problem.conv_dtype
     config = inputs.memory_config(rows * inputs.rows, width * inputs.channels, 1)
-    spec = Spec.of((1, 1, rows * inputs.rows, width * inputs.channels), dtype, Layout.ROW_MAJOR, config)
-    return move(run_of(MOVE, spec, spec, board))
+    shape = (1, 1, rows * inputs.rows, width * inputs.channels)
+    return Spec.of(shape, planned.problem.conv_dtype, Layout.ROW_MAJOR, config)
 
 
 # -- from the emulator's plan -----------------------------------------------------------------------------------------
@@ -144,6 +148,7 @@ def planned_run(run: Run, fidelity: MathFidelity) -> Planned:
         run.weight.dtype,
         fidelity,
         halo_bytes(run.stages),
+        (run.weight,) if run.bias is None else (run.weight, run.bias),
     )
 
 
@@ -155,7 +160,7 @@ def planned_launches(call: Call, outcome: Outcome, fidelity: MathFidelity) -> li
     found: list[Launch] = []
     if run.fold is not None and source is not None:
         folded = _folded(source, run)
-        found.append(fold_launch(source, folded, board))
+        found.append(fold_launch(source, folded, board).of((source,), (folded,)))
         source = folded
     if outcome.slices:
         return found + _launches_of_slices(outcome, source, board, fidelity)
@@ -202,9 +207,10 @@ def _launches_of_slices(outcome: Outcome, source: Spec | None, board: Board, fid
         planned = planned_run(run, fidelity)
         each: list[Launch] = []
         if source is not None:
-            each.append(slice_launch(source, planned.placed, board))
+            each.append(slice_launch(source, planned.placed, board).of((source,), (planned.placed,)))
         each += launches_in_l1(replace(planned, moved=False), source, board)
-        each.append(slice_write_launch(run.output, outcome.output, board))
+        written = (run.output, outcome.output)
+        each.append(slice_write_launch(*written, board).of(written, (outcome.output,)))
         found += each * count
     return found
 

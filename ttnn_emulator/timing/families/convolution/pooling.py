@@ -130,14 +130,14 @@ def launches_in_l1(pooled: Pool, placed: Spec, board: Board, *, moves: bool, wan
     down = grid_of(placed)[0]
     wanted = wanted or window.halo_rows(down, whole_tiles=pooled.layout is Layout.TILE)
     work = gathering(placed, window, 2, wanted)
-    found = [halo_launch(work, board.arch)]
+    rows, columns = work.wanted * work.down, shard.shape[1] * work.across
+    config = placed.memory_config.with_shard_spec(
+        ShardSpec(shard.grid, (work.wanted, shard.shape[1]), shard.orientation)
+    )
+    read = Spec.of((1, 1, rows, columns), DataType.BFLOAT16, Layout.ROW_MAJOR, config)
+    found = [halo_launch(work, board.arch).of((placed,), (read,), settings=window)]
     if moves:
-        rows, columns = work.wanted * work.down, shard.shape[1] * work.across
-        config = placed.memory_config.with_shard_spec(
-            ShardSpec(shard.grid, (work.wanted, shard.shape[1]), shard.orientation)
-        )
-        spec = Spec.of((1, 1, rows, columns), DataType.BFLOAT16, Layout.ROW_MAJOR, config)
-        found.append(move(run_of(MOVE, spec, spec, board)))
+        found.append(move(run_of(MOVE, read, read, board)))
     tile = pooled.layout is Layout.TILE
     each = div_up(window.rows, work.down * (TILE_SIZE if tile else 1)) * (TILE_SIZE if tile else 1)
     pooling = Pooling(
@@ -150,7 +150,8 @@ def launches_in_l1(pooled: Pool, placed: Spec, board: Board, *, moves: bool, wan
         pooled.indices,
         window.dilation[1] > 1,
     )
-    found.append(pool_launch(pooling, board.arch))
+    launch = pool_launch(pooling, board.arch)
+    found.append(launch.of((read,), (_made(pooled, placed),), settings=pooled))
     return found
 
 
@@ -204,9 +205,10 @@ def _launches_of_pieces(plan: Pooled, source: Spec, target: Spec, board: Board) 
     found: list[Launch] = []
     for piece in plan.pieces:
         assert piece.pool is not None and piece.placed is not None
-        found.append(slice_launch(source, piece.placed, board))
+        found.append(slice_launch(source, piece.placed, board).of((source,), (piece.placed,)))
         found += launches_in_l1(piece.pool, piece.placed, board, moves=True, wanted=_wanted(piece))
-        found.append(slice_write_launch(piece.outputs[0], target, board))
+        written = (piece.outputs[0], target)
+        found.append(slice_write_launch(*written, board).of(written, (target,)))
     return found
 
 

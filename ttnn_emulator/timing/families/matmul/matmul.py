@@ -103,7 +103,11 @@ class Course:
 
 def matmul_launch(product: Product, board: Board) -> Launch:
     """The predicted time of one matmul program."""
-    chip = CHIPS[board.arch]
+    launch = _launch(product, board, CHIPS[board.arch])
+    return launch.of((product.a, product.b), (product.out,), product.fidelity, product.program)
+
+
+def _launch(product: Product, board: Board, chip: Chip) -> Launch:
     if product.program.kind is Kind.MULTI_CORE:
         return _tile_by_tile(product, board, chip)
     if product.program.kind in (Kind.DRAM_SHARDED, Kind.BATCHED_DRAM_SHARDED):
