@@ -38,7 +38,10 @@ def main(argv: list[str] | None = None) -> int:
         return 2
     ttnn_emulator.install_as_ttnn()
     sys.argv = [options.script, *options.arguments]
-    runpy.run_path(options.script, run_name="__main__")
+    from ttnn_emulator.profiling.memory_report import as_configured
+
+    with as_configured():
+        runpy.run_path(options.script, run_name="__main__")
     return 0
 
 
