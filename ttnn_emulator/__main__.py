@@ -43,8 +43,10 @@ def main(argv: list[str] | None = None) -> int:
         return 2
     ttnn_emulator.install_as_ttnn()
     sys.argv = [options.script, *options.arguments]
+    from ttnn_emulator.profiling.memory_report import as_configured
+
     try:
-        with _profile(options.profile):
+        with _profile(options.profile), as_configured():
             runpy.run_path(options.script, run_name="__main__")
     except OSError as error:
         if options.profile is None or not _is_of_folder(error, options.profile):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import torch
+
 from ttnn_emulator.tensors.spec import Spec
 from ttnn_emulator.tensors.tensor import Tensor
 
@@ -25,5 +27,7 @@ def brief(value: Any) -> str:
         return value.brief()
     if isinstance(value, tuple):
         return "[" + ", ".join(brief(item) for item in value) + "]"
+    if isinstance(value, torch.Tensor):
+        return f"torch.Tensor({list(value.shape)} {str(value.dtype).removeprefix('torch.')})"
     own = getattr(value, "brief", None)
     return own() if own is not None else repr(value)

@@ -13,7 +13,7 @@ from ttnn_emulator.execution import listeners
 from ttnn_emulator.execution.call_context import context
 from ttnn_emulator.execution.call_text import describe
 from ttnn_emulator.execution.computation import NO_VALUES, carrier_of, execute
-from ttnn_emulator.execution.launch_memory import Free, Rehearsal, require_l1
+from ttnn_emulator.execution.launch_memory import Free, Launch, Rehearsal, require_l1
 from ttnn_emulator.execution.operation_table import Operation
 from ttnn_emulator.execution.prepared_calls import PreparedCall, find_plan
 from ttnn_emulator.execution.views import view
@@ -66,6 +66,7 @@ def call_device_operation(op: Operation, args: tuple, kwargs: dict[str, Any]) ->
             return _run(prepared, values, device)
         with listeners.device_operation(op.name, overload.names, values) as event:
             event.l1_bytes = prepared.plan.l1_bytes
+            event.l1_of_stages = tuple(stage.l1_bytes for stage in prepared.plan.stages if stage.__class__ is Launch)
             event.record, event.device = prepared.record, device
             event.result = _run(prepared, values, device)
             return event.result

@@ -10,14 +10,17 @@ from __future__ import annotations
 import json
 import pathlib
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from ttnn_emulator.enums import ALL_ENUMS
+from ttnn_emulator.enums import ALL_ENUMS, BufferType
 from ttnn_emulator.execution import listeners
+from ttnn_emulator.execution.buffer_lives import BufferLives
 from ttnn_emulator.execution.call_context import specs_only
 from ttnn_emulator.execution.call_text import brief
 from ttnn_emulator.execution.graph_file import REPORT_VERSION, write_report  # noqa: F401
+from ttnn_emulator.hardware.core_grid import CoreRangeSet, num_cores_to_corerangeset
 from ttnn_emulator.tensors.storage import Placement, Storage
 from ttnn_emulator.tensors.tensor import Tensor, reading_unwritten
 
@@ -37,11 +40,15 @@ class GraphRecorder(listeners.Listener):
         self.open: list[int] = []
         self.tensors: dict[int, int] = {}  # tensor id → its latest node
         self.buffers: dict[int, int] = {}  # id of a storage → its node
-        self.devices: dict[int, MeshDevice] = {}  # devices of recorded tensors and buffers
-        self.live_buffers: dict[int, Node] = {}  # id of a storage → its buffer, for live recorded buffers
-        self.buffers_after: dict[str, list[Node]] = {}  # node of an outermost call → buffers after it
+        self.lives = BufferLives()
+        self.outermost: list[int] = []  # the nodes of outermost calls; the first is call 1
         self.began = time.perf_counter_ns()
         self.open.append(self.add("capture_start", None))
+
+    @property
+    def call(self) -> int:
+        """The number of the outermost call that runs, or else of the next one."""
+        return len(self.outermost) + (len(self.open) == 1)
 
     def add(self, kind: str, params: Any, connections: list[int] | None = None, **more: Any) -> int:
         node = {
@@ -60,35 +67,57 @@ class GraphRecorder(listeners.Listener):
         return node["counter"]
 
     def started(self, event: listeners.OperationEvent) -> None:
+        self.lives.end_of_closed_devices(self.call)
         inputs = [self._tensor(tensor) for tensor in _tensors_in(event.arguments.values())]
         arguments = [brief(value) for value in event.arguments.values()]
+        self.open_function(event.name, {"inputs": str(len(arguments))}, arguments, inputs)
+
+    def ended(self, event: listeners.OperationEvent) -> None:
+        self.program_ran(event)
+        failed = {} if event.error is None else {"aborted": "true", "abort_reason": str(event.error)}
+        self.close_function(failed, [event.result], duration_ns=int(event.seconds * 1e9))
+
+    def open_function(self, name: str, params: Node, arguments: Sequence[str] = (), inputs: Sequence[int] = ()) -> None:
+        """A function begins; what follows is inside it. `inputs` are nodes of tensors."""
         node = self.add(
-            "function_start",
-            {"name": event.name, "inputs": str(len(arguments))},
-            arguments=arguments,
-            input_tensors=inputs,
+            "function_start", {"name": name, **params}, arguments=list(arguments), input_tensors=list(inputs)
         )
+        if len(self.open) == 1:
+            self.outermost.append(node)
         for tensor in inputs:
             self.nodes[tensor]["connections"].append(node)
         self.open.append(node)
 
-    def ended(self, event: listeners.OperationEvent) -> None:
-        start = self.open.pop()
-        if event.l1_bytes and event.error is None:
-            self.add("circular_buffer_allocate", {"size": event.l1_bytes, "address": 0, "globally_allocated": "0"})
-            self.add("circular_buffer_deallocate_all", {})
-        end = self.add(
-            "function_end",
-            {"name": event.name, "error": "" if event.error is None else str(event.error)},
-            duration_ns=int(event.seconds * 1e9),
-        )
-        self.nodes[end]["connections"] = [self._tensor(tensor) for tensor in _tensors_in([event.result])]
-        if event.depth == 0:
-            self.buffers_after[str(start)] = list(self.live_buffers.values())
+    def close_function(self, params: Node, results: Sequence[Any] = (), *, duration_ns: int = 0) -> None:
+        """The innermost function ends, with these results."""
+        start = self.nodes[self.open[-1]]
+        level = start["stacking_level"]
+        known = {"name": start["params"]["name"], "error": "", **params}
+        end = self.add("function_end", known, duration_ns=duration_ns, stacking_level=level)
+        self.open.pop()
+        self.nodes[end]["connections"] = [self._tensor(tensor) for tensor in _tensors_in(results)]
+
+    def program_ran(self, event: listeners.OperationEvent) -> None:
+        """The circular buffers of an operation."""
+        if event.l1_bytes and event.error is None and event.device is not None:
+            self.circular_buffers(event.l1_bytes, event.device)
+
+    def circular_buffers(self, size: int, device: MeshDevice, cores: CoreRangeSet | None = None) -> None:
+        """The circular buffers of a program as one block, from the base of L1; by default on all cores."""
+        grid = cores or num_cores_to_corerangeset(device.board.cores, device.board.grid, row_wise=True)
+        params = {
+            "size": size,
+            "address": device.memory(BufferType.L1).base,
+            "core_range_set": str(grid),
+            "globally_allocated": "0",
+            "device_id": self.number_of(device),
+        }
+        self.add("circular_buffer_allocate", params)
+        self.add("circular_buffer_deallocate_all", {})
 
     def allocated(self, storage: Storage, placement: Placement) -> None:
         params = {
-            **_place(storage, placement),
+            **self._place(storage, placement),
             "size": placement.total_bytes,
             "type": placement.memory.buffer_type.name,
             "max_size_per_bank": placement.bytes_per_bank,
@@ -96,34 +125,34 @@ class GraphRecorder(listeners.Listener):
         }
         node = self.buffers[id(storage)] = self.add("buffer", dict(params))
         self.add("buffer_allocate", params, [node])
-        self._hold(storage)
+        self.lives.allocated(storage, self.call)
 
     def freed(self, storage: Storage) -> None:
         node = self.buffers.pop(id(storage), None)
-        self.live_buffers.pop(id(storage), None)
+        self.lives.freed(storage, self.call)
         placement = storage.placement
         if placement is not None:
             params = {
-                **_place(storage, placement),
+                **self._place(storage, placement),
                 "size": placement.total_bytes,
                 "type": placement.memory.buffer_type.name,
                 "max_size_per_bank": placement.bytes_per_bank,
+                "num_cores": placement.banks,
             }
             self.add("buffer_deallocate", params, [] if node is None else [node])
 
-    def _hold(self, storage: Storage, layout: int = 0) -> None:
-        if storage.device is not None and storage.placement is not None and storage.memory is not None:
-            self.devices[storage.device.id()] = storage.device
-            self.live_buffers[id(storage)] = {
-                **_place(storage, storage.placement),
-                "buffer_layout": layout,
-                "max_size_per_bank": storage.placement.bytes_per_bank,
-            }
+    def hold(self, tensor: Tensor) -> None:
+        """A tensor's buffer exists."""
+        root = tensor._storage.root
+        if root is tensor._storage:
+            self.lives.allocated(root, self.call, tensor._spec)
+        else:  # a view has another spec than its buffer
+            self.lives.allocated(root, self.call)
 
     def _tensor(self, tensor: Tensor) -> int:
         if tensor.tensor_id not in self.tensors:
             spec = tensor._spec
-            self._hold(tensor._storage.root, spec.memory_config.memory_layout.value)
+            self.hold(tensor)
             self.tensors[tensor.tensor_id] = self.add(
                 "tensor",
                 {
@@ -135,28 +164,32 @@ class GraphRecorder(listeners.Listener):
                     "storage_type": tensor.storage_type().name,
                     "size": spec.num_pages * spec.page_bytes,
                     "type": spec.memory_config.buffer_type.name if spec.on_device else "HOST",
-                    **_residence(tensor),
+                    **self._residence(tensor),
                 },
             )
         return self.tensors[tensor.tensor_id]
 
+    def number_of(self, device: MeshDevice) -> int:
+        """The number of a device in this graph."""
+        return device.id()
 
-def _place(storage: Storage, placement: Placement) -> Node:
-    """The memory kind and address of a buffer."""
-    device = {} if storage.device is None else {"device_id": storage.device.id()}
-    return {"address": storage.address, "buffer_type": placement.memory.buffer_type.value, **device}
+    def chips_of(self, device: MeshDevice) -> list[dict[str, int]]:
+        """The numbers of its chips."""
+        return [{"device_id": chip, "mesh_device_id": device.id()} for chip in device.get_device_ids()]
 
+    def _place(self, storage: Storage, placement: Placement) -> Node:
+        """The memory kind and address of a buffer."""
+        device = {} if storage.device is None else {"device_id": self.number_of(storage.device)}
+        return {"address": storage.address, "buffer_type": placement.memory.buffer_type.value, **device}
 
-def _residence(tensor: Tensor) -> Node:
-    """The addresses of a device tensor, per chip; they are the same on all chips."""
-    device = tensor.device()
-    root = tensor._storage.root
-    if device is None or root.placement is None:
-        return {}
-    chips = [
-        {"address": root.address, "device_id": chip, "mesh_device_id": device.id()} for chip in device.get_device_ids()
-    ]
-    return {**_place(root, root.placement), "device_tensors": json.dumps(chips, separators=(",", ":"))}
+    def _residence(self, tensor: Tensor) -> Node:
+        """The addresses of a device tensor, per chip; they are the same on all chips."""
+        device = tensor.device()
+        root = tensor._storage.root
+        if device is None or root.placement is None:
+            return {}
+        chips = [{"address": root.address, **chip} for chip in self.chips_of(device)]
+        return {**self._place(root, root.placement), "device_tensors": json.dumps(chips, separators=(",", ":"))}
 
 
 def _tensors_in(values: Any) -> list[Tensor]:
@@ -207,8 +240,7 @@ def end_graph_capture_to_file(report_path: str | pathlib.Path) -> str:
 def track_function_start(function_name: str) -> None:
     """Begin a user-defined function in the current capture, if any."""
     if _capture:
-        recorder = _capture[-1][0]
-        recorder.open.append(recorder.add("function_start", {"name": function_name, "inputs": "0"}))
+        _capture[-1][0].open_function(function_name, {"inputs": "0"})
 
 
 def track_function_end() -> None:
@@ -225,8 +257,7 @@ def unwind_open_functions(reason: str = "") -> None:
 
 def _close(recorder: GraphRecorder, why: Node | None = None) -> None:
     if len(recorder.open) > 1:
-        name = recorder.nodes[recorder.open.pop()]["params"]["name"]
-        recorder.add("function_end", {"name": name, **(why or {})}, duration_ns=0)
+        recorder.close_function(why or {})
 
 
 def is_graph_capture_active() -> bool:

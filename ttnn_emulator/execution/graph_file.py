@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from ttnn_emulator.api.recorded import ttnn_version
 from ttnn_emulator.atomic_files import replacing
-from ttnn_emulator.enums import BufferType
 
 if TYPE_CHECKING:
     from ttnn_emulator.execution.graph import GraphRecorder
@@ -25,12 +24,15 @@ def write_report(path: str | pathlib.Path, recorder: GraphRecorder, *, pages: bo
     """Write a finished capture; with `pages`, the location of every page of the buffers in L1."""
     from ttnn_emulator.library.devices.cluster import cluster_descriptor
 
-    devices = list(recorder.devices.values())
+    devices = list(recorder.lives.devices.values())
     report: dict[str, Any] = {
         "version": REPORT_VERSION,
         "graph": recorder.nodes,
         "devices": _described(devices),
-        "per_operation_buffers": recorder.buffers_after,
+        "per_operation_buffers": {
+            str(recorder.outermost[call - 1]): [life.facts() for life in lives]
+            for call, lives in recorder.lives.after_each(len(recorder.outermost))
+        },
         "cluster_descriptor": cluster_descriptor(),
         "metadata": {
             "rank": 0,
@@ -42,6 +44,7 @@ def write_report(path: str | pathlib.Path, recorder: GraphRecorder, *, pages: bo
     }
     if pages:
         report["buffer_pages"] = _pages(devices)
+        report["buffer_pages_by_address"] = _pages_of_allocations(recorder)
     with replacing(path) as temporary:
         temporary.write_text(json.dumps(report), encoding="utf-8")
 
@@ -64,11 +67,20 @@ def _described(devices: Iterable[MeshDevice]) -> list[dict[str, Any]]:
 
 
 def _pages(devices: Iterable[MeshDevice]) -> list[dict[str, Any]]:
-    from ttnn_emulator.library.reports.buffer_pages import get_buffer_pages
+    from ttnn_emulator.library.reports.buffer_pages import get_buffer_pages, page_facts
 
-    pages = [dataclasses.asdict(page) for device in devices if device.is_open for page in get_buffer_pages(device)]
-    return [page | {"buffer_type": _number(page["buffer_type"])} for page in pages]
+    return [page_facts(page) for device in devices if device.is_open for page in get_buffer_pages(device)]
 
 
-def _number(kind: BufferType) -> int:
-    return kind.value
+def _pages_of_allocations(recorder: GraphRecorder) -> dict[str, list[dict[str, Any]]]:
+    """The pages of every buffer in L1 by its address, with the node of the call after which it first exists."""
+    from ttnn_emulator.library.reports.buffer_pages import bank_cores, page_facts, pages_of
+
+    found: dict[str, list[dict[str, Any]]] = {}
+    for life in recorder.lives.all:
+        seen = life.outlives_its_call and life.first <= len(recorder.outermost)
+        if seen and life.is_in_l1 and life.spec is not None:
+            pages = pages_of(life.device, life.address, life.spec, bank_cores(life.device))
+            snapshot = {"alloc_counter": recorder.outermost[life.first - 1], "pages": list(map(page_facts, pages))}
+            found.setdefault(str(life.address), []).append(snapshot)
+    return found

@@ -25,6 +25,7 @@ class OperationEvent:
 
     is_composite   calls other operations, which are reported too, one level deeper
     l1_bytes       bytes of circular buffers in the L1 of every core that the program uses
+    l1_of_stages   the same for each program of a call whose memory changes between its programs
     record         of a device operation: the call by its specs, for the clock
     device         the device that it runs on
     """
@@ -38,6 +39,7 @@ class OperationEvent:
     result: Any = None
     error: BaseException | None = None
     l1_bytes: int = 0
+    l1_of_stages: tuple[int, ...] = ()
     record: CallRecord | None = None
     device: MeshDevice | None = None
 

@@ -23,9 +23,9 @@ def get_cluster_type() -> Any:
     return ClusterType[_KIND_OF_BOARD.get(name, "CUSTOM")]
 
 
-def cluster_descriptor() -> str:
-    """The chips of the host and their connections, as YAML."""
-    board = find_board(default_board_name())
+def cluster_descriptor(name: str | None = None) -> str:
+    """The chips of a board, by default of the host's, and their connections, as YAML."""
+    board = find_board(name or default_board_name())
     rows, columns = board.mesh
     chips = list(range(board.chips))
     links = [(chip, chip + 1) for chip in chips if (chip + 1) % columns] + [

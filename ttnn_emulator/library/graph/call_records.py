@@ -6,7 +6,10 @@ tools and tests assign their own list to it.
 
 from __future__ import annotations
 
-import pathlib
+import datetime
+import linecache
+import os
+import sys
 import traceback
 from typing import Any
 
@@ -18,8 +21,8 @@ from ttnn_emulator.tensors.tensor import Tensor
 Record = dict[str, Any]
 RECORDS = "_python_io_data"
 # Packages whose frames are left out: not the user's program.
-OWN_FOLDERS = ("ttnn_emulator", "_pytest", "pluggy")
-OWN_SCRIPTS = ("pytest", "py.test", "contextlib.py")
+LIBRARIES = frozenset(("ttnn_emulator", "torch_ttnn", "torch", "_pytest", "pytest", "pluggy", "contextlib", "runpy"))
+FRAMES_OF_LINE = "__frames_of_line__"
 DEEPEST = 4  # levels of nested lists that are searched for tensors
 
 _state = {"recording": False, "stack traces": False, "traces end with the capture": False}
@@ -107,14 +110,15 @@ def record_python_operation(
     }
     entry["input_tensor_ids"] = tensor_ids([*function_args, *function_kwargs.values()])
     if _state["stack traces"]:
-        entry["python_stack_trace"] = _callers()
+        entry["python_stack_trace"] = callers()
     return entry
 
 
 def record_python_operation_error(record: Record | None, error_type: str, error_message: str) -> None:
     """Add the error of this call; the first error is kept."""
     if record is not None:
-        record.setdefault("error", {"type": error_type, "message": error_message})
+        moment = datetime.datetime.now().isoformat(timespec="seconds")
+        record.setdefault("error", {"type": error_type, "message": error_message, "timestamp": moment})
 
 
 def store_output_tensor_ids(output_tensor_ids: list[int]) -> None:
@@ -178,17 +182,34 @@ def _described(tensor: Tensor) -> str:
     return f"ttnn.Tensor({', '.join(f'{name}={fact}' for name, fact in facts.items())})"
 
 
-def _callers() -> list[str]:
-    """The stack trace of a call, innermost frame first, without frames of libraries."""
-    return [
-        f'  File "{frame.filename}", line {frame.lineno}, in {frame.name}\n    {frame.line}\n'
-        for frame in reversed(traceback.extract_stack())
-        if not _is_own(pathlib.PurePath(frame.filename))
-    ]
+def callers() -> list[str]:
+    """The stack trace of a call, innermost frame first, without frames of libraries.
+
+    The globals of generated code may have a function `__frames_of_line__`, which returns the frames that a line was
+    generated from, in the same order: they replace its own frame.
+    """
+    shown: list[str] = []
+    for frame, line in traceback.walk_stack(sys._getframe(1)):
+        origins = frame.f_globals.get(FRAMES_OF_LINE)
+        if origins is not None:
+            shown += origins(line)
+        elif not _is_library(frame.f_globals):
+            code = frame.f_code
+            text = linecache.getline(code.co_filename, line, frame.f_globals).strip()
+            shown.append(frame_text(os.path.abspath(code.co_filename), line, code.co_name, text))
+    return shown
 
 
-def _is_own(path: pathlib.PurePath) -> bool:
-    return path.name in OWN_SCRIPTS or any(folder in path.parts for folder in OWN_FOLDERS)
+def frame_text(file: str, line: int, function: str, text: str) -> str:
+    """One frame of a stack trace, as the library writes it."""
+    return f'  File "{file}", line {line}, in {function}\n    {text}\n'
+
+
+def _is_library(module: dict[str, Any]) -> bool:
+    """Whether the globals of a frame are those of a module that is not the user's."""
+    spec = module.get("__spec__")  # that of `python -m package` has its name; the module is called __main__
+    name = spec.name if spec is not None else module.get("__name__", "")
+    return name.partition(".")[0] in LIBRARIES
 
 
 class CallRecorder(listeners.Listener):

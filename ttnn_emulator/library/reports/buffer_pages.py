@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 from ttnn_emulator.enums import BufferType, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import NotEmulated
 from ttnn_emulator.hardware.boards import find_board, l1_banks
 from ttnn_emulator.hardware.device import MeshDevice
+from ttnn_emulator.tensors.shapes import round_up
+from ttnn_emulator.tensors.storage import page_alignment
 from ttnn_emulator.tensors.tensor import Tensor
+
+if TYPE_CHECKING:
+    from ttnn_emulator.tensors.spec import Spec
 
 
 @dataclass(frozen=True)
@@ -110,10 +115,17 @@ def get_buffer_pages(devices: Any) -> list[BufferPageInfo]:
 
 
 def _pages(device: MeshDevice, tensor: Tensor) -> Iterator[BufferPageInfo]:
-    config = tensor._spec.memory_config
-    banks = _bank_cores(device)
-    pages, size, page_size = tensor.buffer_num_pages(), tensor.buffer_aligned_page_size(), tensor.buffer_page_size()
-    first = tensor._storage.root.address
+    root = tensor._storage.root
+    return pages_of(device, root.address, tensor._spec, bank_cores(device))
+
+
+def pages_of(
+    device: MeshDevice, address: int, spec: Spec, banks: Sequence[tuple[int, int]]
+) -> Iterator[BufferPageInfo]:
+    """The pages of a buffer in L1, from the spec of a tensor in it and the core (column, row) of every bank."""
+    config = spec.memory_config
+    alignment = page_alignment(device, config.buffer_type)
+    pages, size, page_size = spec.num_pages, round_up(spec.page_bytes, alignment), spec.page_bytes
     shards = config.shard_spec or config.nd_shard_spec
     if shards is None:
         places = [(page % len(banks), page // len(banks)) for page in range(pages)]
@@ -123,28 +135,43 @@ def _pages(device: MeshDevice, tensor: Tensor) -> Iterator[BufferPageInfo]:
         cores = shards.grid.cores(shards.orientation is ShardOrientation.ROW_MAJOR)
         reported = {bank: bank for bank in range(len(banks))}
         numbers = [banks.index((core.x, core.y)) for core in cores]
-        a_core = max(1, -(-_bytes_per_bank(tensor) // size))
+        a_core = max(1, -(-spec.bytes_per_bank(len(banks), alignment) // size))
         places = [(numbers[page // a_core % len(numbers)], page % a_core) for page in range(pages)]
     for page, (bank, row) in enumerate(places):
         x, y = banks[bank]
         yield BufferPageInfo(
             device.id(),
-            first,
+            address,
             y,
             x,
             reported[bank],
             page,
-            first + row * size,
+            address + row * size,
             page_size,
             config.buffer_type,
         )
 
 
-def _bank_cores(device: MeshDevice) -> list[tuple[int, int]]:
+def page_facts(page: BufferPageInfo) -> dict[str, Any]:
+    """A page as reports have it."""
+    return asdict(page) | {"buffer_type": page.buffer_type.value}
+
+
+def bank_cores(device: MeshDevice) -> list[tuple[int, int]]:
+    """The core (column, row) of every L1 bank."""
     banks = l1_banks(device.board.name)
     if banks is None or device.board.dispatch != find_board(device.board.name).dispatch:
         raise NotEmulated(f"the L1 banks of {device.board.name} are not recorded for this kind of dispatch")
     return banks
+
+
+def assumed_bank_cores(device: MeshDevice) -> list[tuple[int, int]]:
+    """The core of every L1 bank; row by row where it was not recorded, which is another order than the card's."""
+    try:
+        return bank_cores(device)
+    except NotEmulated:
+        columns, rows = device.board.grid
+        return [(x, y) for y in range(rows) for x in range(columns)]
 
 
 def get_device_info(device: MeshDevice) -> DeviceInfo:

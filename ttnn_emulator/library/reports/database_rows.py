@@ -8,13 +8,10 @@ from collections import defaultdict, deque
 from collections.abc import Iterator
 from typing import Any
 
+from ttnn_emulator.library.reports.buffer_rows import import_buffers
 from ttnn_emulator.library.reports.database_schema import DEVICE_COLUMNS, insert, save_metadata
-from ttnn_emulator.library.reports.stack_sources import (
-    get_source_file_id,
-    innermost_frame,
-    normalize_source_path_from_stack_trace,
-    read_source_file,
-)
+from ttnn_emulator.library.reports.memory_texts import for_visualizer
+from ttnn_emulator.library.reports.stack_sources import SourceFiles, innermost_frame
 
 DEALLOCATES = ("ttnn.deallocate", "Tensor::deallocate")
 
@@ -53,7 +50,9 @@ def import_tensor_comparison_records(
 def _tensor_row(params: Node, rank: int) -> Row:
     def known(name: str) -> Any:
         value = params.get(name)
-        return None if value is None else str(value).replace("::", ".") if name in ("dtype", "layout") else value
+        if name in ("dtype", "layout") and value is not None:
+            return str(value).replace("::", ".")
+        return for_visualizer(value) if name == "memory_config" and value is not None else value
 
     names = ("tensor_id", "shape", "dtype", "layout", "memory_config", "device_id", "address", "buffer_type")
     on_device = params.get("storage_type") != "HOST"
@@ -61,7 +60,7 @@ def _tensor_row(params: Node, rank: int) -> Row:
     return (*values, rank, params.get("storage_type"))
 
 
-def _outermost(graph: list[Node]) -> Iterator[tuple[Node, Node | None, list[Node]]]:
+def outermost_calls(graph: list[Node]) -> Iterator[tuple[Node, Node | None, list[Node]]]:
     """The outermost calls: the first node, the last node and all nodes of each."""
     start, depth, between = None, 0, []  # type: ignore[var-annotated]
     for node in graph:
@@ -88,6 +87,7 @@ def import_graph(
     per_operation_buffers: dict[str, list[Node]] | None = None,
     rank: int = 0,
     record_tensor_lifetime: bool = False,
+    sources: SourceFiles | None = None,
 ) -> dict[str, Any]:
     """Add a graph: its calls, with their arguments, tensors, buffers and errors."""
     calls: dict[str, deque[Node]] = defaultdict(deque)
@@ -101,13 +101,13 @@ def import_graph(
         for chip in json.loads(params.get("device_tensors", "[]")):
             number = chip.get("mesh_device_id", chip["device_id"])
             rows["device_tensors"].append((params["tensor_id"], number, chip["address"], rank))
-    for number, (start, end, between) in enumerate(_outermost(graph), base_operation_id + 1):
+    started = operations_by_node(graph, base_operation_id)
+    sources = sources or SourceFiles(cursor)
+    for start, end, between in outermost_calls(graph):
+        number = started[start["counter"]]
         record = calls[start["params"]["name"]].popleft() if calls[start["params"]["name"]] else {}
-        _add_call(cursor, rows, number, start, end, record, by_counter, rank)
-        _add_graph(rows, number, start, between, record, rank)
-        for buffer in (per_operation_buffers or {}).get(str(start["counter"]), ()):
-            names = ("device_id", "address", "max_size_per_bank", "buffer_type", "buffer_layout")
-            rows["buffers"].append((number, *(buffer.get(name) for name in names), rank))
+        _add_call(sources, rows, number, start, end, record, by_counter, rank)
+        _add_graph(rows, number, start, between, by_counter, record, rank)
     if record_tensor_lifetime:
         known = {params["tensor_id"] for params in tensors}
         kept = compute_tensor_lifetime_records(
@@ -116,11 +116,19 @@ def import_graph(
         rows["tensor_lifetime"] = [(*record.values(), rank) for record in kept]
     for table, content in rows.items():
         insert(cursor, table, content)
+    buffers = per_operation_buffers or {}
+    import_buffers(cursor, ((started[int(node)], each) for node, each in buffers.items() if int(node) in started), rank)
     return {"operations": len(rows["operations"]), "tensors": len(tensors), "warnings": []}
 
 
+def operations_by_node(graph: list[Node], base_operation_id: int = 0) -> dict[int, int]:
+    """The id of every operation by the node that it starts with."""
+    calls = enumerate(outermost_calls(graph), base_operation_id + 1)
+    return {start["counter"]: number for number, (start, _, _) in calls}
+
+
 def _add_call(
-    cursor: sqlite3.Cursor,
+    sources: SourceFiles,
     rows: dict[str, list[Row]],
     number: int,
     start: Node,
@@ -133,7 +141,7 @@ def _add_call(
     duration = None if end is None else end.get("duration_ns", 0) / 1e9
     rows["operations"].append((number, name, duration, rank))
     arguments = record.get("arguments") or {str(place): text for place, text in enumerate(start.get("arguments", ()))}
-    rows["operation_arguments"] += [(number, key, text, rank) for key, text in arguments.items()]
+    rows["operation_arguments"] += [(number, key, for_visualizer(text), rank) for key, text in arguments.items()]
     inputs = record.get("input_tensor_ids") or _tensors(start.get("input_tensors", ()), nodes)
     outputs = record.get("output_tensor_ids") or _tensors([] if end is None else end["connections"], nodes)
     rows["input_tensors"] += [(number, place, tensor, rank) for place, tensor in enumerate(inputs)]
@@ -142,13 +150,10 @@ def _add_call(
     rows["tensor_producers"] += [(tensor, number, place, rank) for place, tensor in enumerate(outputs)]
     trace = "".join(record.get("python_stack_trace", ()))
     if trace:
-        path = normalize_source_path_from_stack_trace(trace)
-        contents = None if path is None else read_source_file(path)
-        file = None if path is None or contents is None else get_source_file_id(cursor, path, contents)
-        rows["stack_traces"].append((number, trace, file, rank))
+        rows["stack_traces"].append((number, trace, sources.id_of(trace), rank))
     if "error" in record:
         error = record["error"]
-        rows["errors"].append((number, name, error["type"], error["message"], trace, None, rank))
+        rows["errors"].append((number, name, error["type"], error["message"], trace, error.get("timestamp", ""), rank))
 
 
 def _tensors(counters: Any, nodes: dict[int, Node]) -> list[int]:
@@ -157,23 +162,32 @@ def _tensors(counters: Any, nodes: dict[int, Node]) -> list[int]:
 
 
 def _add_graph(
-    rows: dict[str, list[Row]], number: int, start: Node, between: list[Node], record: Node, rank: int
+    rows: dict[str, list[Row]],
+    number: int,
+    start: Node,
+    between: list[Node],
+    nodes: dict[int, Node],
+    record: Node,
+    rank: int,
 ) -> None:
     captured = record.get("captured_graph")
-    text = (
-        captured if isinstance(captured, str) else json.dumps(captured if captured is not None else _cut_out(between))
-    )
+    if captured is None:
+        captured = _cut_out(between, nodes)
+    is_text = isinstance(captured, str)
+    text = captured if is_text else json.dumps(captured, separators=(",", ":"))
     rows["captured_graph"].append((number, text, rank))
     rows["nodes"].append((number, start["counter"], number, start["params"]["name"], rank))
-    rows["edges"].append((number, 0, start["counter"], 0, 0, 0, rank))
-    for node in between:
+    for node in () if is_text else captured:
         for key, other in enumerate(node["connections"]):
             rows["edges"].append((number, node["counter"], other, key, 0, key, rank))
 
 
-def _cut_out(between: list[Node]) -> list[Node]:
-    """The nodes of one call as a separate graph, numbered from 1 after a start node."""
-    numbers = {node["counter"]: number for number, node in enumerate(between, 1)}
+def _cut_out(between: list[Node], by_counter: dict[int, Node]) -> list[Node]:
+    """The nodes of one call as a separate graph, numbered from 1 after a start node, with its input tensors."""
+    inside = {node["counter"] for node in between}
+    used = {other for node in between for other in node.get("input_tensors", ())} - inside
+    nodes = [by_counter[other] for other in sorted(used)] + between
+    numbers = {node["counter"]: number for number, node in enumerate(nodes, 1)}
     begin: Node = {
         "node_type": "capture_start",
         "params": {},
@@ -181,41 +195,21 @@ def _cut_out(between: list[Node]) -> list[Node]:
         "input_tensors": [],
         "stacking_level": 0,
     }
-    graph = [{**begin, "counter": 0, "id": 0, "connections": [1]}]
-    for node in between:
+    graph = [{**begin, "counter": 0, "id": 0, "connections": [numbers[between[0]["counter"]]]}]
+    for node in nodes:
         own = numbers[node["counter"]]
         inner = {
             name: [numbers[other] for other in node.get(name, ()) if other in numbers]
             for name in ("connections", "input_tensors")
         }
-        graph.append({**node, **inner, "counter": own, "id": own})
+        graph.append({**node, **inner, "params": _with_known_config(node["params"]), "counter": own, "id": own})
     return graph
 
 
-def _chunks(operation: int, pages: list[Node], rank: int) -> list[Row]:
-    """Pages of a buffer; contiguous pages of a core are one chunk."""
-    rows: list[Row] = []
-    order = ("device_id", "address", "bank_id", "core_x", "core_y", "page_address")
-    for page in sorted(pages, key=lambda page: tuple(page[name] for name in order)):
-        place, size = tuple(page[name] for name in order[:-1]), page["page_size"]
-        if rows and rows[-1][1:6] == place and rows[-1][6] + rows[-1][7] == page["page_address"]:
-            *_, at, length, _, count, kind, _ = rows.pop()
-            rows.append((operation, *place, at, length + size, size, count + 1, kind, rank))
-        else:
-            rows.append((operation, *place, page["page_address"], size, size, 1, page["buffer_type"], rank))
-    return rows
-
-
-def import_chunks(cursor: sqlite3.Cursor, report: Node, rank: int, base: int) -> None:
-    """Add the locations of buffer pages, for every call after which the buffer exists."""
-    by_buffer: dict[tuple[int, int], list[Node]] = defaultdict(list)
-    for page in report.get("buffer_pages", ()):
-        by_buffer[page["device_id"], page["address"]].append(page)
-    for number, (start, _, _) in enumerate(_outermost(report["graph"]), base + 1):
-        for buffer in report.get("per_operation_buffers", {}).get(str(start["counter"]), ()):
-            pages = by_buffer.get((buffer.get("device_id"), buffer["address"]), [])
-            pages = [page for page in pages if page["buffer_type"] == buffer["buffer_type"]]
-            insert(cursor, "buffer_chunks", _chunks(number, pages, rank))
+def _with_known_config(params: Any) -> Any:
+    if params and "memory_config" in params:
+        return {**params, "memory_config": for_visualizer(params["memory_config"])}
+    return params
 
 
 def compute_tensor_lifetime_records(

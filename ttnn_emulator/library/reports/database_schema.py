@@ -5,7 +5,13 @@ Names, columns and types are those of release 0.81.1 (`ttnn.graph_report.create_
 
 from __future__ import annotations
 
+import itertools
+import pathlib
 import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from ttnn_emulator.atomic_files import replacing
 
 # tt-metal v0.81.1: ttnn/ttnn/graph_report.py, DATABASE_SCHEMA_VERSION
 DATABASE_SCHEMA_VERSION = "3.5"
@@ -92,6 +98,23 @@ TABLES: dict[str, tuple[str, str]] = {
 }
 
 
+@contextmanager
+def new_database(path: pathlib.Path) -> Iterator[sqlite3.Cursor]:
+    """A database with the schema, which takes the place of `path` when the block ends without an error."""
+    with replacing(path) as temporary:
+        connection = sqlite3.connect(temporary)
+        try:
+            cursor = connection.cursor()
+            cursor.execute("PRAGMA journal_mode = OFF")  # the file is dropped if the block fails
+            cursor.execute("PRAGMA synchronous = OFF")
+            create_database_schema(cursor)
+            save_database_schema_version(cursor)
+            yield cursor
+            connection.commit()
+        finally:
+            connection.close()
+
+
 def create_database_schema(cursor: sqlite3.Cursor) -> None:
     """Create missing tables."""
     for table, (columns, unique) in TABLES.items():
@@ -116,8 +139,9 @@ def save_metadata(cursor: sqlite3.Cursor, facts: dict[str, object]) -> None:
     cursor.executemany("INSERT OR REPLACE INTO report_metadata VALUES (?, ?)", rows)
 
 
-def insert(cursor: sqlite3.Cursor, table: str, rows: list[tuple]) -> None:
+def insert(cursor: sqlite3.Cursor, table: str, rows: Iterable[tuple]) -> None:
     """Add rows; existing unique rows are kept."""
-    if rows:
-        places = ", ".join("?" * len(rows[0]))
-        cursor.executemany(f"INSERT OR IGNORE INTO {table} VALUES ({places})", rows)
+    remaining = iter(rows)
+    for first in remaining:
+        places = ", ".join("?" * len(first))
+        cursor.executemany(f"INSERT OR IGNORE INTO {table} VALUES ({places})", itertools.chain([first], remaining))

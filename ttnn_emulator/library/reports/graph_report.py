@@ -24,14 +24,15 @@ from ttnn_emulator.execution.graph_facts import (  # noqa: F401  (names of ttnn.
 )
 from ttnn_emulator.execution.graph_file import REPORT_VERSION as SUPPORTED_REPORT_VERSION
 from ttnn_emulator.library.comparison.records import has_comparison_records
+from ttnn_emulator.library.reports.buffer_rows import CapturedChunks, import_chunks
 from ttnn_emulator.library.reports.database_rows import (  # noqa: F401
     Node,
     compute_tensor_lifetime_records,
-    import_chunks,
     import_devices,
     import_graph,
     import_metadata,
     import_tensor_comparison_records,
+    operations_by_node,
 )
 from ttnn_emulator.library.reports.database_schema import (  # noqa: F401
     CREATE_INDEX_STACK_TRACES_SOURCE_FILE_SQL,
@@ -39,6 +40,7 @@ from ttnn_emulator.library.reports.database_schema import (  # noqa: F401
     CREATE_STACK_TRACES_TABLE_WITH_SOURCE_SQL,
     DATABASE_SCHEMA_VERSION,
     create_database_schema,
+    new_database,
     save_database_schema_version,
 )
 from ttnn_emulator.library.settings.config import MAX_REPORT_NAME
@@ -82,13 +84,8 @@ def import_report(
     folder = pathlib.Path(output_dir)
     folder.mkdir(parents=True, exist_ok=True)
     database = folder / db_name
-    database.unlink(missing_ok=True)
     seen: dict[int, int] = defaultdict(int)
-    connection = sqlite3.connect(database)
-    try:
-        cursor = connection.cursor()
-        create_database_schema(cursor)
-        save_database_schema_version(cursor)
+    with new_database(database) as cursor:
         for file in _report_files(pathlib.Path(report_path)):
             report = json.loads(file.read_text(encoding="utf-8"))
             if report.get("version") != SUPPORTED_REPORT_VERSION:
@@ -100,9 +97,6 @@ def import_report(
                 (folder / "cluster_descriptor.yaml").write_text(report["cluster_descriptor"], encoding="utf-8")
             if generate_svgs:
                 generate_svg(report["graph"], folder / f"{file.stem}.svg")
-        connection.commit()
-    finally:
-        connection.close()
     return database
 
 
@@ -119,13 +113,21 @@ def _import_file(cursor: sqlite3.Cursor, file: pathlib.Path, report: Node, rank:
         rank,
         record_tensor_lifetime=any(record.get("python_stack_trace") for record in python_io),
     )
-    import_chunks(cursor, report, rank, base)
+    _import_chunks(cursor, report, rank, base)
     total = extract_total_duration_from_graph(report["graph"])
     facts = {**report.get("metadata", {}), "total_duration": total, **get_tt_metal_git_report_metadata()}
     import_metadata(cursor, facts)
     compared = _beside(file, COMPARISON_RECORDS_SIDECAR_SUFFIX)
     if compared is not None:
         import_tensor_comparison_records(cursor, compared, rank)
+
+
+def _import_chunks(cursor: sqlite3.Cursor, report: Node, rank: int, base: int) -> None:
+    operations = operations_by_node(report["graph"], base)
+    captured = CapturedChunks(report)
+    buffers = {int(node): each for node, each in report.get("per_operation_buffers", {}).items()}
+    after_each = ((operations[node], captured.of(node, each)) for node, each in buffers.items() if node in operations)
+    import_chunks(cursor, after_each, rank)
 
 
 def flush_comparison_records_to_db(report_dir: str | pathlib.Path) -> None:

@@ -7,6 +7,7 @@ import re
 import sqlite3
 import sys
 import sysconfig
+from collections.abc import Collection
 
 FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 PLAIN = re.compile(r"^\s*([^\s:]+\.\w+):(\d+)")
@@ -56,3 +57,34 @@ def get_source_file_id(cursor: sqlite3.Cursor, path: str, contents: str) -> int:
     """The id of a file in the report; new files are added."""
     cursor.execute("INSERT OR IGNORE INTO source_files (path, contents) VALUES (?, ?)", (path, contents))
     return cursor.execute("SELECT id FROM source_files WHERE path = ?", (path,)).fetchone()[0]
+
+
+class SourceFiles:
+    """The source files of a report.
+
+    trusted  files to include wherever they are, as their code was seen running
+    """
+
+    def __init__(self, cursor: sqlite3.Cursor, trusted: Collection[str] = ()) -> None:
+        self._cursor = cursor
+        self._trusted = trusted
+        self._ids: dict[str, int | None] = {}
+
+    def id_of(self, stack_trace: str) -> int | None:
+        """The id of the file of the innermost call; the files of all calls that are trusted are added, too."""
+        for file, _ in FRAME.findall(stack_trace):
+            if file in self._trusted:
+                self._id(file)
+        file = extract_stack_trace_file(stack_trace)
+        return None if file is None else self._id(file)
+
+    def _id(self, file: str) -> int | None:
+        if file not in self._ids:
+            self._ids[file] = self._add(file)
+        return self._ids[file]
+
+    def _add(self, file: str) -> int | None:
+        path = file if file in self._trusted else normalize_existing_source_file_path(file)
+        if path is None or not pathlib.Path(path).is_file():
+            return None
+        return get_source_file_id(self._cursor, path, pathlib.Path(path).read_text(encoding="utf-8", errors="replace"))
