@@ -96,8 +96,8 @@ BLACKHOLE = Chip(
     semaphore_ns=160.0,  # fit
     receiver_ns=10.0,  # fit
     launch_ns=360.0,  # fit
-    unpack_bytes_per_cycle=68.8,  # fit
-    pack_bytes_per_cycle=32.6,  # fit
+    unpack_bytes_per_cycle=90.0,  # fit
+    pack_bytes_per_cycle=64.0,  # fit
 )
 # No times of Grayskull were at hand: Wormhole's cycles at its own clock, and the bandwidth of its data sheet.
 GRAYSKULL = Chip(
