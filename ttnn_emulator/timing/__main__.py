@@ -13,7 +13,7 @@ from rich.table import Table
 
 from ttnn_emulator.errors import EmulatorError
 from ttnn_emulator.timing.evaluation import report
-from ttnn_emulator.timing.evaluation.measurements import Unpredictable
+from ttnn_emulator.timing.evaluation.measurements import UnknownFormat
 
 console = Console(width=None if sys.stdout.isatty() else 160)
 
@@ -74,7 +74,16 @@ def _percent(share: float) -> str:
 def _models(models: Sequence[report.ModelTime]) -> Table:
     table = Table(title="Sum of kernel times of call lists")
     table.add_column("list", no_wrap=True)
-    for name in ("board", "calls", "programs", "missed", "predicted ms", "published ms", "predicted ÷ published"):
+    for name in (
+        "board",
+        "calls",
+        "programs",
+        "missed",
+        "predicted ms",
+        "uncalibrated",
+        "published ms",
+        "predicted ÷ published",
+    ):
         table.add_column(name, justify="left" if name == "board" else "right", no_wrap=True)
     for model in models:
         published, ratio = model.published_ns, model.ratio
@@ -85,6 +94,7 @@ def _models(models: Sequence[report.ModelTime]) -> Table:
             str(model.programs),
             str(len(model.misses) or ""),
             f"{model.kernels_ns / 1e6:.3f}",
+            _percent(model.uncalibrated) if model.uncalibrated_ns else "",
             "" if published is None else f"{published / 1e6:.3f}",
             "" if ratio is None else f"{ratio:.3f}",
         )
@@ -117,7 +127,7 @@ def main(argv: list[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     try:
         return evaluate(arguments)
-    except (OSError, report.UnknownFormat, Unpredictable, EmulatorError) as error:
+    except (OSError, UnknownFormat, EmulatorError) as error:
         print(f"{parser.prog}: {error}", file=sys.stderr)
         return 2
 

@@ -16,7 +16,7 @@ from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRange, CoreRangeSet
 from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
 from ttnn_emulator.tensors.spec import Spec
 from ttnn_emulator.timing.calls import Call
-from ttnn_emulator.timing.evaluation.measurements import Unpredictable
+from ttnn_emulator.timing.evaluation.measurements import UnknownFormat, Unpredictable
 
 # Lists of Blackhole cards were recorded on 13 columns of cores: the published numbers are those of such cards.
 WIDEST = {"p150": "p150-13x10"}
@@ -24,12 +24,13 @@ WIDEST = {"p150": "p150-13x10"}
 
 @dataclass(frozen=True, slots=True)
 class ListedCall:
-    """A call of a list, or the reason why it cannot be read."""
+    """A call of a list, or the reason why it cannot be read; `count` is how often the model makes it."""
 
     row: int
     name: str
     call: Call | None
     reason: str = ""
+    count: int = 1
 
 
 def board_of(path: Path) -> Board:
@@ -37,22 +38,40 @@ def board_of(path: Path) -> Board:
     names = sorted(names_with_grids(), key=len, reverse=True)
     found = next((name for name in names if re.search(rf"(^|_){re.escape(name)}(_|$)", path.stem)), None)
     if found is None:
-        raise Unpredictable(f"{path.name} does not name a board, as in model_n150_b8.jsonl")
+        raise UnknownFormat(f"{path} does not name a board, as in model_n150_b8.jsonl")
     return find_board(WIDEST.get(found, found))
 
 
 def listed_calls(path: Path, board: Board | None = None) -> Iterator[ListedCall]:
     """The calls of a list."""
     board = board or board_of(path)
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines):
-            if not line.strip():
-                continue
+    for number, record in enumerate(_records(path)):
+        name, count = str(record.get("op", "?")), int(record.get("count", 1))
+        try:
+            yield ListedCall(number, name, call_of(record, board), count=count)
+        except (Unpredictable, EmulatorError) as error:
+            yield ListedCall(number, name, None, str(error), count)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            yield ListedCall(number, name, None, f"not a call: {type(error).__name__}: {error}", count)
+
+
+def _records(path: Path) -> Iterator[Mapping[str, Any]]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise UnknownFormat(f"{path} is not text: {error}") from error
+    if not any(line.strip() for line in lines):
+        raise UnknownFormat(f"{path} is empty")
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
             record = json.loads(line)
-            try:
-                yield ListedCall(number, record["op"], call_of(record, board))
-            except (Unpredictable, EmulatorError) as error:
-                yield ListedCall(number, record["op"], None, str(error))
+        except json.JSONDecodeError as error:
+            raise UnknownFormat(f"{path}, line {number}: not JSON: {error}") from error
+        if not isinstance(record, dict):
+            raise UnknownFormat(f"{path}, line {number}: not an object with a call")
+        yield record
 
 
 def call_of(record: Mapping[str, Any], board: Board) -> Call:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from ttnn_emulator.ops.matmul.selection_inputs import SUBBLOCKS, Choice
 from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
 from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up, round_up
 from ttnn_emulator.tensors.spec import Spec
-from ttnn_emulator.timing.evaluation.measurements import Measurement
+from ttnn_emulator.timing.evaluation.measurements import Measure, Measurement, Row, integers_in, measured_in
 from ttnn_emulator.timing.families.matmul.matmul import Product, math_ns, matmul_launch
 from ttnn_emulator.timing.families.matmul.rows import earlier_program
 
@@ -48,21 +48,25 @@ DIVISIONS_DRAM: dict[str, dict[tuple[int, int, int], tuple[int, int, int]]] = {
 }
 
 
-def gemm_measurements(file: str, rows: Iterator[Mapping[str, str]]) -> Iterator[Measurement]:
+def gemm_measurements(file: str, rows: Sequence[Row]) -> Measure:
     """Rows of `gemm_flops`: the time of the math thread, which ends before the output is written."""
-    for number, row in enumerate(rows):
-        yield Measurement(
+
+    def measure(number: int, row: Row) -> Measurement:
+        return Measurement(
             file,
             number,
             f"matmul ({row['mode']})",
             row["board"],
-            float(row["device_kernel_ns_derived"]),
+            measured_in(row, "device_kernel_ns_derived"),
             functools.partial(_gemm_ns, dict(row)),
         )
 
+    return measure
+
 
 def _gemm_ns(row: Mapping[str, str]) -> float:
-    grid = int(row["grid_x"]), int(row["grid_y"])
+    across, down = integers_in(row, "grid_x", "grid_y")
+    grid = across, down
     board = _board(row["board"], grid)
     product = _tuned(row, grid) if row["mode"] == "tuned" else _out_of_the_box(row, board)
     return math_ns(product, board)
@@ -79,7 +83,7 @@ def _board(name: str, grid: tuple[int, int]) -> Board:
 
 
 def _operands(row: Mapping[str, str], in0: MemoryConfig) -> tuple[Spec, Spec]:
-    m, k, n = (int(row[name]) for name in "mkn")
+    m, k, n = integers_in(row, *"mkn")
     dtype = DataType[row["dtype"]]
     return (
         Spec.of((1, 1, m, k), dtype, Layout.TILE, in0),
@@ -106,7 +110,7 @@ def _product(row: Mapping[str, str], a: Spec, b: Spec, out: MemoryConfig, progra
 # tt-metal v0.77.0: tests/ttnn/unit_tests/benchmarks/test_benchmark.py, test_matmul_2d_host_perf
 def _tuned(row: Mapping[str, str], grid: tuple[int, int]) -> Product:
     columns, rows = grid
-    m, k, n = (int(row[name]) for name in "mkn")
+    m, k, n = integers_in(row, *"mkn")
     sharded = row["in0_sharded"] == "True"
     size = m // rows, k // columns, n // columns
     divisions = (DIVISIONS_L1 if sharded else DIVISIONS_DRAM)[row["dtype"]].get(size, (1, 1, 1))
@@ -156,22 +160,25 @@ def _out_of_the_box(row: Mapping[str, str], board: Board) -> Product:
     return _product(row, a, b, DRAM_MEMORY_CONFIG, program)
 
 
-def height_sharded_measurements(file: str, rows: Iterator[Mapping[str, str]]) -> Iterator[Measurement]:
+def height_sharded_measurements(file: str, rows: Sequence[Row]) -> Measure:
     """Rows of `matmul_height_sharded_n150`: bfloat16, in0 and the output height-sharded, weights in DRAM."""
-    for number, row in enumerate(rows):
-        yield Measurement(
+
+    def measure(number: int, row: Row) -> Measurement:
+        return Measurement(
             file,
             number,
             "matmul (height-sharded)",
             "n150",
-            float(row["duration"]),
+            measured_in(row, "duration"),
             functools.partial(_height_sharded_ns, dict(row)),
         )
+
+    return measure
 
 
 def _height_sharded_ns(row: Mapping[str, Any]) -> float:
     board = find_board("n150")
-    m, k, n, cores = (int(float(row[name])) for name in ("m_size", "k_size", "n_size", "num_cores"))
+    m, k, n, cores = integers_in(row, "m_size", "k_size", "n_size", "num_cores")
     grid = num_cores_to_corerangeset(cores, CoreCoord(*board.grid), True)
     height = round_up(div_up(m, cores), TILE_SIZE)
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 
 class Unpredictable(Exception):
     """A row whose program the timing model does not know; the message says what is missing."""
+
+
+class UnknownFormat(Exception):
+    """A file that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,3 +32,39 @@ class Measurement:
     measured_ns: float
     predict: Callable[[], float]
     ideal_ns: float | None = None
+
+
+Row = Mapping[str, str]
+Measure = Callable[[int, Row], Measurement]
+
+
+def measured_in(row: Row, column: str) -> float:
+    """The measured nanoseconds of a row."""
+    text = row.get(column)
+    try:
+        found = float(text or "")
+    except ValueError:
+        found = math.nan
+    if not found > 0 or math.isinf(found):
+        raise Unpredictable(f"{column} is {text or 'missing'!r}, not a time")
+    return found
+
+
+def integers_in(row: Row, *columns: str) -> tuple[int, ...]:
+    """Cells that are whole numbers."""
+    found = []
+    for column in columns:
+        try:
+            found.append(int(float(row.get(column) or "")))
+        except (ValueError, OverflowError):
+            raise Unpredictable(f"{column} is {row.get(column) or 'missing'!r}, not a number") from None
+    return tuple(found)
+
+
+def unreadable(file: str, number: int, family: str = "unreadable") -> Measurement:
+    """A row that is no measurement; it counts as a miss."""
+
+    def predict() -> float:
+        raise Unpredictable("the row cannot be read")
+
+    return Measurement(file, number, family, "", math.nan, predict)

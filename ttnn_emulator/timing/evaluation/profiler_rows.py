@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ttnn_emulator.enums import Arch, BufferType, DataType, Layout, MathFidelity, TensorMemoryLayout
@@ -15,7 +15,14 @@ from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRange, CoreRangeSet,
 from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG, MemoryConfig, ShardSpec
 from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up, round_up
 from ttnn_emulator.tensors.spec import Spec
-from ttnn_emulator.timing.evaluation.measurements import Measurement, Unpredictable
+from ttnn_emulator.timing.evaluation.measurements import (
+    Measure,
+    Measurement,
+    Row,
+    Unpredictable,
+    integers_in,
+    measured_in,
+)
 from ttnn_emulator.timing.pricing import load_families
 from ttnn_emulator.timing.programs import PROGRAMS, ProgramRun, family_of
 
@@ -24,24 +31,27 @@ BOARD_OF_ARCH = {"wormhole_b0": "n150", "blackhole": "p150"}
 LARGEST_GRID = {Arch.WORMHOLE_B0: 64, Arch.BLACKHOLE: 110}
 
 
-def profiler_measurements(file: str, rows: Iterator[Mapping[str, str]]) -> Iterator[Measurement]:
+def profiler_measurements(file: str, rows: Sequence[Row]) -> Measure:
     load_families()
-    kept = list(rows)
     most: dict[str, int] = {}  # cores by sheet, for sheets that do not name their grid
-    for row in kept:
-        most[row.get("file", "")] = max(most.get(row.get("file", ""), 0), int(row["core_count"] or 0))
-    for number, row in enumerate(kept):
+    for row in rows:
+        cores = row.get("core_count") or ""
+        most[row.get("file", "")] = max(most.get(row.get("file", ""), 0), int(cores) if cores.isdigit() else 0)
+
+    def measure(number: int, row: Row) -> Measurement:
         board = board_of(row, most[row.get("file", "")])
-        ideal = float(row.get("pm_ideal_ns") or 0)
-        yield Measurement(
+        ideal = row.get("pm_ideal_ns") or ""
+        return Measurement(
             file,
             number,
             family_of(row["op_code"]),
             board.name,
-            float(row["kernel_ns_median"]),
+            measured_in(row, "kernel_ns_median"),
             functools.partial(_predicted_ns, dict(row), board),
-            ideal or None,
+            float(ideal) if ideal.replace(".", "", 1).isdigit() and float(ideal) else None,
         )
+
+    return measure
 
 
 def board_of(row: Mapping[str, str], most_cores: int = 0) -> Board:
@@ -49,8 +59,11 @@ def board_of(row: Mapping[str, str], most_cores: int = 0) -> Board:
 
     most_cores  the most cores of any row of the same sheet: the grid, if the row does not name it
     """
-    board = find_board(BOARD_OF_ARCH[row.get("arch") or "blackhole"])
-    cores = int(row.get("grid_cores") or most_cores)
+    arch = row.get("arch") or "blackhole"
+    if arch not in BOARD_OF_ARCH:
+        raise Unpredictable(f"no board is known for arch {arch!r}; known: {', '.join(BOARD_OF_ARCH)}")
+    board = find_board(BOARD_OF_ARCH[arch])
+    (cores,) = integers_in(row, "grid_cores") if row.get("grid_cores") else (most_cores,)
     if not cores or cores == board.cores:
         return board
     return replace(board, grid=_grid(cores))
@@ -71,7 +84,7 @@ def _predicted_ns(row: Mapping[str, str], board: Board) -> float:
 
 def run_of(row: Mapping[str, str], board: Board) -> ProgramRun:
     """The program of a row."""
-    cores = int(row["core_count"])
+    (cores,) = integers_in(row, "core_count")
     inputs, outputs = (
         tuple([spec_of(text, cores, board) for text in row[name].split("|") if text.strip()])
         for name in ("inputs", "outputs")

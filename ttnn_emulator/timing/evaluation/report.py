@@ -13,10 +13,12 @@ from ttnn_emulator.atomic_files import replacing
 from ttnn_emulator.errors import EmulatorError
 from ttnn_emulator.timing.evaluation import matmul_benchmarks, profiler_rows, unary_benchmarks
 from ttnn_emulator.timing.evaluation.call_lists import board_of, listed_calls, published_ns
-from ttnn_emulator.timing.evaluation.measurements import Measurement, Unpredictable
+from ttnn_emulator.timing.evaluation.measurements import Measurement, UnknownFormat, Unpredictable, unreadable
 from ttnn_emulator.timing.pricing import launches_of
 
 MISSES = (Unpredictable, EmulatorError)
+# What else a cell that is missing, or that is not what its column has, can raise.
+UNREADABLE = (*MISSES, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, AssertionError)
 
 # The reader of a CSV file, by columns that only its format has.
 READERS = (
@@ -25,10 +27,6 @@ READERS = (
     (profiler_rows.COLUMNS, profiler_rows.profiler_measurements),
     (unary_benchmarks.COLUMNS, unary_benchmarks.unary_measurements),
 )
-
-
-class UnknownFormat(Exception):
-    """A file that no reader knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,21 +89,45 @@ class Score:
 
 def predictions_of(path: Path) -> Iterator[Prediction]:
     """The predictions for the rows of a CSV file."""
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = csv.DictReader(file)
-        columns = frozenset(rows.fieldnames or ())
-        reader = next((read for needed, read in READERS if needed <= columns), None)
-        if reader is None:
-            raise UnknownFormat(f"{path}: its columns are those of no known format: {', '.join(sorted(columns))}")
-        for measurement in reader(path.name, rows):  # type: ignore[arg-type]
+    rows = _rows_of(path)
+    columns = frozenset(rows[0] if rows else ())
+    reader = next((read for needed, read in READERS if needed <= columns), None)
+    if reader is None:
+        given = ", ".join(sorted(filter(None, columns)))
+        raise UnknownFormat(f"{path}: its columns are those of no known format: {given}")
+    measure = reader(path.name, rows[1:])
+    for number, row in enumerate(rows[1:]):
+        try:
+            measurement = measure(number, row)
+        except UNREADABLE as error:
+            yield Prediction(unreadable(path.name, number), None, _reason(error))
+        else:
             yield predict(measurement)
+
+
+def _rows_of(path: Path) -> list[dict[str, str]]:
+    """The header as a row of its own names, then the rows."""
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = csv.DictReader(file)
+            header = {name: name for name in rows.fieldnames or ()}
+            if not header:
+                raise UnknownFormat(f"{path} is empty")
+            return [header, *rows]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UnknownFormat(f"{path} is not a CSV file: {error}") from error
 
 
 def predict(measurement: Measurement) -> Prediction:
     try:
         return Prediction(measurement, measurement.predict())
-    except MISSES as error:
-        return Prediction(measurement, None, str(error).splitlines()[0])
+    except UNREADABLE as error:
+        return Prediction(measurement, None, _reason(error))
+
+
+def _reason(error: Exception) -> str:
+    text = (str(error) or type(error).__name__).splitlines()[0]
+    return text if isinstance(error, MISSES) else f"{type(error).__name__}: {text}"
 
 
 def scores(predictions: Iterable[Prediction]) -> dict[tuple[str, str], Score]:
@@ -121,10 +143,11 @@ def scores(predictions: Iterable[Prediction]) -> dict[tuple[str, str], Score]:
 class ModelTime:
     """The predicted time of a call list.
 
-    kernels_ns     the sum of kernel times
-    programs       programs on the chip
-    published_ns   the published sum of kernel times, if it is known
-    by_operation   kernel time by operation
+    kernels_ns       the sum of kernel times
+    uncalibrated_ns  the part of families without measured times
+    programs         programs on the chip
+    published_ns     the published sum of kernel times, if it is known
+    by_operation     kernel time by operation
     """
 
     name: str
@@ -132,6 +155,7 @@ class ModelTime:
     calls: int = 0
     programs: int = 0
     kernels_ns: float = 0.0
+    uncalibrated_ns: float = 0.0
     published_ns: float | None = None
     by_operation: dict[str, float] = field(default_factory=dict)
     misses: list[str] = field(default_factory=list)
@@ -141,25 +165,31 @@ class ModelTime:
     def ratio(self) -> float | None:
         return None if self.published_ns is None else self.kernels_ns / self.published_ns
 
+    @property
+    def uncalibrated(self) -> float:
+        """The share of the time that comes from families without measured times."""
+        return self.uncalibrated_ns / self.kernels_ns if self.kernels_ns else 0.0
+
 
 def time_of_list(path: Path) -> ModelTime:
     """The predicted time of the calls of a list."""
     total = ModelTime(path.stem, board_of(path).name, published_ns=published_ns(path))
     for listed in listed_calls(path):
-        total.calls += 1
+        total.calls += listed.count
         try:
             if listed.call is None:
                 raise Unpredictable(listed.reason)
             launches = launches_of(listed.call)
-        except MISSES as error:
-            total.misses.append(f"row {listed.row}, {listed.name}: {str(error).splitlines()[0]}")
+        except UNREADABLE as error:
+            total.misses.append(f"row {listed.row}, {listed.name}: {_reason(error)}")
             total.rows.append(None)
             continue
         ns = sum(launch.kernel_ns for launch in launches)
-        total.programs += len(launches)
-        total.kernels_ns += ns
-        total.by_operation[listed.name] = total.by_operation.get(listed.name, 0.0) + ns
         total.rows.append(ns)
+        total.programs += listed.count * len(launches)
+        total.kernels_ns += listed.count * ns
+        total.uncalibrated_ns += listed.count * sum(each.kernel_ns for each in launches if not each.calibrated)
+        total.by_operation[listed.name] = total.by_operation.get(listed.name, 0.0) + listed.count * ns
     return total
 
 
@@ -170,18 +200,19 @@ def write_predictions(path: Path, sources: Sequence[tuple[Path, Sequence[float |
     for source, predicted in sources:
         rows: list[dict[str, Any]] = []
         if source.suffix == ".csv":
-            with source.open(newline="", encoding="utf-8") as file:
-                rows = [dict(row) for row in csv.DictReader(file)]
+            columns, *read = _rows_of(source)
+            rows += read
         else:
-            rows = [{"list": source.stem, "row": listed.row, "op": listed.name} for listed in listed_calls(source)]
+            columns = {"list": "", "row": "", "op": "", "count": ""}
+            for listed in listed_calls(source):
+                rows.append({"list": source.stem, "row": listed.row, "op": listed.name, "count": listed.count})
         for row, ns in zip(rows, predicted):
             row["predicted_ns"] = "" if ns is None else f"{ns:.1f}"
-        header += [name for row in rows[:1] for name in row if name not in header]
+        header += [name for name in columns if name not in header and name != "predicted_ns"]
         tables.append(rows)
-    if "predicted_ns" in header:
-        header.append(header.pop(header.index("predicted_ns")))
     with replacing(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, header)
+        # A row with more cells than columns has them under no name.
+        writer = csv.DictWriter(file, [*header, "predicted_ns"], extrasaction="ignore")
         writer.writeheader()
         for rows in tables:
             writer.writerows(rows)

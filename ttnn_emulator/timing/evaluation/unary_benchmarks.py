@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 
 from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.hardware.boards import Board, find_board
 from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.tensors.spec import Spec
 from ttnn_emulator.timing.calls import Call
-from ttnn_emulator.timing.evaluation.measurements import Measurement, Unpredictable
+from ttnn_emulator.timing.evaluation.measurements import Measure, Measurement, Row, Unpredictable, measured_in
 from ttnn_emulator.timing.pricing import launches_of
 from ttnn_emulator.timing.releases import Release
 
 COLUMNS = frozenset({"op", "shape", "dtype", "input_memory", "kernel_ns_median"})
 
 
-def unary_measurements(file: str, rows: Iterator[Mapping[str, str]]) -> Iterator[Measurement]:
-    for number, row in enumerate(rows):
-        yield Measurement(
+def unary_measurements(file: str, rows: Sequence[Row]) -> Measure:
+    def measure(number: int, row: Row) -> Measurement:
+        return Measurement(
             file,
             number,
             row["op"].removeprefix("ttnn."),
             "n150",
-            float(row["kernel_ns_median"]),
+            measured_in(row, "kernel_ns_median"),
             functools.partial(_predicted_ns, dict(row)),
         )
+
+    return measure
 
 
 def _predicted_ns(row: Mapping[str, str]) -> float:

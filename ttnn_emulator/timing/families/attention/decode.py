@@ -11,7 +11,6 @@ from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up
 from ttnn_emulator.tensors.spec import Spec
 from ttnn_emulator.timing.calls import Call, prices
 from ttnn_emulator.timing.families.attention.chunks import (
-    FAMILY,
     NARROW,
     ROW_CYCLES,
     STEP_CYCLES,
@@ -34,7 +33,7 @@ from ttnn_emulator.timing.movement import (
 from ttnn_emulator.timing.programs import ProgramRun, times
 from ttnn_emulator.timing.recorded_arguments import Precision, field_of, grid_of, precision_of
 
-PROGRAM = "SdpaDecodeDeviceOperation"
+PROGRAM, FAMILY = "SdpaDecodeDeviceOperation", "decode attention"
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa_decode/device/kernels/rt_args_common.hpp,
 # nearest_pow_of_2_up_to_8: chunks of a program config without a size
 LARGEST_DYNAMIC_CHUNK = 8
