@@ -195,7 +195,7 @@ def _made(pooled: Pool, placed: Spec) -> Spec:
     down, across = grid_of(placed)
     step = TILE_SIZE if pooled.layout is Layout.TILE else 1
     rows = div_up(pooled.window.rows, down * step) * step
-    width = shard.shape[1]
+    width = div_up(shard.shape[1], step) * step
     config = placed.memory_config.with_shard_spec(ShardSpec(shard.grid, (rows, width), shard.orientation))
     return Spec.of((1, 1, rows * down, width * across), pooled.dtype, pooled.layout, config)
 
