@@ -17,7 +17,6 @@ ERRORS: dict[str, float] = {
     "copy": 0.30,
     "create heads": 0.30,
     "decode attention": 0.30,
-    "distributed norm": 0.30,
     "embedding": 0.30,
     "grid_sample": 0.05,
     "group_norm": 0.15,

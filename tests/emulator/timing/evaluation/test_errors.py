@@ -9,7 +9,6 @@ import pytest
 
 from ttnn_emulator.timing.calibration import ERRORS, SCARCE
 from ttnn_emulator.timing.evaluation import report
-from ttnn_emulator.timing.programs import PROGRAMS
 
 DATA = Path(__file__).parents[1] / "data"
 Scores = dict[tuple[str, str], report.Score]
@@ -57,20 +56,26 @@ def test_exp() -> None:
 
 def test_programs_of_real_models() -> None:
     """The median error, and every family of five rows or more against the library's own ideal."""
-    timed = [row for row in all_rows() if row.measurement.family in {each.family for each in PROGRAMS.values()}]
-    assert report.Score(timed).quantile(0.5) <= 0.10
-    for key, score in report.scores(timed).items():
+    everything = report.Score(all_rows())
+    assert everything.misses == 0
+    assert everything.quantile(0.5) <= 0.08
+    assert everything.quantile(0.9) <= 0.40
+    for key, score in report.scores(all_rows()).items():
         if score.rows >= 5 and score.ideal is not None:
             assert score.quantile(0.5) < score.ideal, key
 
 
 LISTS = {
+    "bert_large_metal_n150_b8": 0.15,
     "falcon7b_decode128_n150_b32": 0.15,
     "falcon7b_prefill128_n150_b1": 0.15,
     "mobilenetv2_n150_b10": 0.15,
     "resnet50_n150_b16": 0.15,
     "resnet50_p150_b16": 0.15,
+    "sd14_unet_n150_b2": 0.15,
     "vanilla_unet_n150_b1": 0.15,
+    "vit_base_n150_b8": 0.15,
+    "vit_base_p150_b10": 0.15,
 }
 
 
@@ -90,3 +95,4 @@ def test_stated_errors_are_those_of_the_data() -> None:
         score = families[family]
         measured = score.quantile(0.9) if score.rows >= 5 else max(score.quantile(0.9), SCARCE)
         assert measured <= stated + 0.01 <= measured + 0.07, (family, measured)
+    assert set(families) <= set(ERRORS), "families with measured rows state no error"
