@@ -59,7 +59,7 @@ def test_predicted_times_are_apart_from_measured_ones():
         (cells,) = lines(section(document([row]), "Inference (1)"))
         assert cells[len(COMMON) - 1] == cell
         assert ("by the timing model of sources abc; they are no measurements" in document([row])) is bool(cell)
-        assert ("± 25%" in document([row])) is bool(cell)
+        assert ("± 25 %" in document([row])) is bool(cell)
 
 
 def test_every_row_is_there_once_and_in_order():

@@ -21,6 +21,7 @@ from torch_ttnn.perf.device_calls import DeviceCall, device_calls, one_chip, typ
 from ttnn_emulator import EmulatorError, MeshDevice, Tensor
 from ttnn_emulator.hardware.boards import Board, board_names, find_board
 from ttnn_emulator.timing import dispatch
+from ttnn_emulator.timing.calibration import MEASURED, UNMEASURED
 from ttnn_emulator.timing.dispatch import DISPATCH, EndToEnd, Iteration, Transfer
 from ttnn_emulator.timing.launches import Launch
 from ttnn_emulator.timing.pricing import launches_of_record
@@ -160,12 +161,20 @@ class ModelTime:
 
         Programs of one family are wrong in the same direction, so their errors add up.
         """
-        stated = sum(launch.kernel_ns * launch.error for launch in self._launches())
+        least = 0.0 if self.is_measured_board else UNMEASURED
+        stated = sum(launch.kernel_ns * max(launch.error, least) for launch in self._launches())
         return stated / self.kernels_ns if self.kernels_ns else 0.0
+
+    @property
+    def is_measured_board(self) -> bool:
+        """Whether times of the board's chip were measured on silicon."""
+        return find_board(self.board).arch in MEASURED
 
     @cached_property
     def uncalibrated_share(self) -> float:
-        """Share of the kernels' time that was predicted by families that no measurement calibrates."""
+        """Share of the kernels' time that no measurement on silicon calibrates."""
+        if not self.is_measured_board:
+            return 1.0 if self.kernels_ns else 0.0
         found = sum(launch.kernel_ns for launch in self._launches() if not launch.calibrated)
         return found / self.kernels_ns if self.kernels_ns else 0.0
 
@@ -214,7 +223,7 @@ def program_times(programs: Sequence[Program], boards: Sequence[str] | None = No
     return list(found)
 
 
-def together(times: Iterable[ProgramTime | Unpredicted], board: str) -> ModelTime | Unpredicted:
+def summed(times: Iterable[ProgramTime | Unpredicted], board: str) -> ModelTime | Unpredicted:
     """The time of all programs of one model on a board."""
     parts = list(times)
     refused = next((part for part in parts if isinstance(part, Unpredicted)), None)

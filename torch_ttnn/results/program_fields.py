@@ -11,7 +11,7 @@ from typing import Any
 from torch_ttnn.compiler.runtime.program import Program
 from torch_ttnn.explain import explanation_of
 from torch_ttnn.explain.data import Report
-from torch_ttnn.perf.program_time import Mode, Unpredicted, program_times, together
+from torch_ttnn.perf.program_time import Mode, Unpredicted, program_times, summed
 from torch_ttnn.results.portable_text import portable
 from torch_ttnn.results.provenance import sources
 from torch_ttnn.results.record import ON_DEVICE, WITH_HOST_OPS, Fusion, HostOp, Move, Predicted
@@ -29,7 +29,8 @@ class NoPrediction(ValueError):
 
 def fields_of(programs: Sequence[Program]) -> dict[str, Any]:
     """Fields of a `Row`, summed over all programs."""
-    report = explanation_of([(f"program {number}", program) for number, program in enumerate(programs)]).report
+    named = [(f"program {number}", program) for number, program in enumerate(programs)]
+    report = explanation_of(named, boards=()).report
     counted = variations(programs)
     host = _host_ops(report)
     kinds = Counter(move.kind for program in report.programs for move in program.moves)
@@ -68,7 +69,7 @@ def _predicted_or_none(programs: Sequence[Program]) -> Predicted | None:
 def predicted_by(programs: Sequence[Program]) -> Predicted:
     """The predicted time of a call on the board that the programs were compiled for."""
     board = programs[0].target.typing.board.name
-    time = together([times[board] for times in program_times(programs, [board])], board)
+    time = summed([times[board] for times in program_times(programs, [board])], board)
     if isinstance(time, Unpredicted):
         raise NoPrediction(f"the time on an {board} cannot be predicted: {time.reason}")
     return Predicted(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from torch_ttnn.perf.time_text import share_text
 from torch_ttnn.results.documents import markdown as md
 from torch_ttnn.results.record import NEAR, Row
 from torch_ttnn.results.summary import ModeTotals, accuracy, totals
@@ -39,7 +40,7 @@ def predicted_by(rows: Iterable[Row], escape: Callable[[str], str] = md.plain) -
     return (
         f"Predicted device times are those of one chip of an {escape(' and '.join(boards))}, by the timing model of "
         f"sources {escape(' and '.join(sources))}; they are no measurements. Over all rows the expected error is "
-        f"± {error:.0%}, and {uncalibrated:.0%} of the time is of programs that no measurement on silicon calibrates."
+        f"± {share_text(error)}, and no measurement on silicon calibrates {share_text(uncalibrated)} of the time."
     )
 
 
