@@ -18,6 +18,8 @@ ROOT = pathlib.Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+PREDICTED = re.compile(r"[\d,.]+ (?:[nµm]s|%)|[\d,.]+/s")
+NEAR = 0.3  # allowed relative difference of predicted times, which follow every refinement of the timing model
 CLOSE = 0.05  # allowed relative difference of shown numbers: processors round float32 differently
 
 
@@ -101,7 +103,17 @@ def test_the_code_prints_what_is_shown(heading: str, mark: str, tmp_path: pathli
     code = next(content for language, content in blocks(section) if language == "python")
     shown = blocks(section[section.index(mark) :])[0][1]
     printed = run(sys.executable, "-c", code.replace('"report.html"', f'"{tmp_path / "report.html"}"'))
-    assert_shown(*[re.sub(r"compiled in .*", "", text, flags=re.DOTALL) for text in (shown, printed)])
+    texts = [re.sub(r"compiled in .*", "", text, flags=re.DOTALL) for text in (shown, printed)]
+    for ours, theirs in zip(*map(predicted, texts)):
+        assert ours == pytest.approx(theirs, rel=NEAR, abs=5), printed
+    assert_shown(*[PREDICTED.sub("predicted", text) for text in texts])
+
+
+def predicted(text: str) -> list[float]:
+    """Predicted times in nanoseconds, calls per second, and percentages."""
+    units = {"ns": 1.0, "µs": 1e3, "ms": 1e6}
+    found = [re.split(r" |/", each.replace(",", "")) for each in PREDICTED.findall(text)]
+    return [float(number) * units.get(unit, 1.0) for number, unit in found]
 
 
 def test_make_test_is_what_continuous_integration_runs() -> None:

@@ -28,12 +28,16 @@ def inference():
 
 def test_json_has_exactly_these_keys():
     content = explain(transformer(1), X).to_json()
-    assert set(content) == {"programs", "memory", "missed", "compile_seconds", "numerics", "versions"}
+    assert set(content) == {"programs", "memory", "predicted", "missed", "compile_seconds", "numerics", "versions"}
     (program,) = content["programs"]
-    assert set(program) == {"device_ops", "host_ops", "moves", "border_ops", "fusions", "ops_before", "code"}
+    assert set(program) == {
+        "device_ops", "host_ops", "moves", "border_ops", "fusions", "ops_before", "predicted", "code",
+    }  # fmt: skip
+    assert set(content["predicted"]) == {"boards", "operations"}
+    assert set(program["predicted"]) == {"boards", "operations", "calls"}
     assert set(content["memory"]) == {"dram_peak", "l1_peak", "weights"}
     assert all(set(move) == {"kind", "bytes", "reason"} for move in program["moves"])
-    assert {"capture", "lower", "program"} <= set(content["compile_seconds"])
+    assert {"capture", "lower", "program", "predict"} <= set(content["compile_seconds"])
     assert {"torch", "ttnn", "torch_ttnn", "python"} <= set(content["versions"])
     json.dumps(content)
 
@@ -207,7 +211,9 @@ def test_llama_70b_in_two_gib():
         with torch.device("meta"):
             model = LlamaForCausalLM(config).eval()
         with torch.no_grad():
-            memory = explain(model, torch.zeros(1, 128, dtype=torch.int64, device="meta")).memory
+            explained = explain(model, torch.zeros(1, 128, dtype=torch.int64, device="meta"))
+        memory = explained.memory
+        assert all(time.kernels_ns > 1e8 for time in explained.times.values())
         print(memory.weights, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
     """
     pytest.importorskip("transformers")

@@ -15,12 +15,11 @@ from torch_ttnn import TorchTtnnOption
 from torch_ttnn.capture.programs import backward_compiled, capture
 from torch_ttnn.compiler.analysis.memory import measure
 from torch_ttnn.compiler.runtime.program import Program
-from torch_ttnn.perf.program_time import Mode, ModelTime, ProgramTime, Unpredicted, program_times, together
+from torch_ttnn.perf.program_time import Mode, ModelTime, ProgramTime, Unpredicted, program_times, summed
 from ttnn_emulator.hardware.boards import board_names
 from ttnn_emulator.timing.clock import device_time
 from ttnn_emulator.timing.dispatch import DISPATCH
 from ttnn_emulator.timing.launches import Bound, Launch
-from ttnn_emulator.timing.pricing import NotTimed
 
 X = torch.randn(2, 64, 64)
 CONV = nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(8192, 10))
@@ -33,7 +32,7 @@ def programs_of(model: Any, *inputs: torch.Tensor, **settings: Any) -> list[Prog
 
 def time_of(model: Any, *inputs: torch.Tensor, board: str = "n150", **settings: Any) -> ModelTime:
     times = program_times(programs_of(model, *inputs, **settings), [board])
-    found = together([each[board] for each in times], board)
+    found = summed([each[board] for each in times], board)
     assert isinstance(found, ModelTime)
     return found
 
@@ -83,7 +82,7 @@ def test_every_board_has_a_time() -> None:
     programs = programs_of(CONV.eval(), torch.randn(1, 3, 32, 32))
     (times,) = program_times(programs)
     assert list(times) == board_names()
-    found = {board: together([each], board) for board, each in times.items()}
+    found = {board: summed([each], board) for board, each in times.items()}
     assert all(isinstance(each, ModelTime) and each.kernels_ns > 1000 for each in found.values())
     assert all(each.board == board for board, each in found.items())
     assert found["n150"].kernels_ns == found["n300"].kernels_ns == found["t3000"].kernels_ns
@@ -155,16 +154,13 @@ def test_a_program_without_device_operations() -> None:
     assert found.by_operation() == {}
 
 
-def test_operations_that_are_not_timed_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_of_the_timing_model_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def price(record: Any, board: Any) -> tuple[Launch, ...]:
-        if "relu" in record.operation or record.operation.startswith("ttnn.exp"):
-            raise NotTimed("no")
-        return (Launch("Program", "matmul", 64, 5000.0, Bound.DRAM),)
+        raise KeyError("a grid")
 
     monkeypatch.setattr("torch_ttnn.perf.program_time.launches_of_record", price)
-    found = time_of(chain, X)
-    assert found.untimed.total() == 2
-    assert found.kernels_ns == 5000.0 * found.programs
+    (times,) = program_times(programs_of(torch.relu, X), ["n150"])
+    assert times["n150"] == Unpredicted("n150", "no time for ttnn.relu: KeyError: 'a grid'")
 
 
 def test_the_error_is_the_mean_by_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,7 +188,7 @@ def test_a_board_that_refuses_a_call_says_why(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("torch_ttnn.perf.program_time.device_calls", refuses)
     (times,) = program_times(programs_of(chain, X), ["p150"])
     assert times["p150"] == Unpredicted("p150", "no such core")
-    assert together([times["p150"]], "p150") == Unpredicted("p150", "no such core")
+    assert summed([times["p150"]], "p150") == Unpredicted("p150", "no such core")
 
 
 def test_models_without_values_take_the_same_time() -> None:

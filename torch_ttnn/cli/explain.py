@@ -10,7 +10,7 @@ import click
 from torch_ttnn.cli import choices, tables
 from torch_ttnn.cli.parameters import JSON, Argument, Models, Option, Options
 
-HELP = "show how a model is compiled: device operations, host operations with reasons, moves, memory"
+HELP = "show how a model is compiled: operations, host operations with reasons, moves, memory, predicted time"
 EPILOG = """\
 examples
   torch-ttnn explain resnet18
@@ -20,7 +20,7 @@ examples
 
 PARAMETERS: list[click.Parameter] = [
     Argument("model", type=Models(), help="a name, as in `torch-ttnn models --help`"),
-    Option("--html", metavar="FILE", help="also write a page: the graph, memory over time, tables"),
+    Option("--html", metavar="FILE", help="also write a page: the graph, memory over time, predicted times, tables"),
     choices.device(),
     *choices.INPUTS,
     JSON,

@@ -84,7 +84,7 @@ def _as_json(rows: Sequence[Row], filled: Filled) -> dict[str, Any]:
 
 def _show(console: Console, rows: Sequence[Row], filled: Filled) -> None:
     """A line per row, then what failed and what differs."""
-    from torch_ttnn.perf.time_text import duration_text
+    from torch_ttnn.perf.time_text import duration_text, share_text
 
     predicted = [row for row in rows if row.predicted is not None]
     if predicted:
@@ -92,7 +92,8 @@ def _show(console: Console, rows: Sequence[Row], filled: Filled) -> None:
             "board": lambda row: row.predicted.board,
             "programs": lambda row: f"{row.predicted.programs:,}",
             "predicted": lambda row: duration_text(row.predicted.device_seconds * 1e9),
-            "not timed": lambda row: str(row.predicted.not_timed or ""),
+            "error": lambda row: f"± {share_text(row.predicted.error)}",
+            "uncalibrated": lambda row: share_text(row.predicted.uncalibrated),
             "on host": lambda row: str(row.ops_remaining or ""),
         }
         console.print(tables.table([row.key for row in predicted], predicted, columns))

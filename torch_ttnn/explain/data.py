@@ -8,6 +8,7 @@ import platform
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,9 @@ from torch_ttnn.compiler.ir.metadata import MOVE, NUMBER, ORIGIN, PATH, PREPARED
 from torch_ttnn.compiler.ir.nodes import target_name
 from torch_ttnn.compiler.ir.source_lines import module_path, source_line
 from torch_ttnn.compiler.ir.verifier import beyond_moves
+from torch_ttnn.explain import predicted
 from torch_ttnn.explain.border import BorderOp, border_ops
+from torch_ttnn.perf.program_time import Times, summed
 from ttnn_emulator.api.recorded import ttnn_version
 
 # Calls that only connect two operations. A typecast is one as well, unless the model itself has it.
@@ -105,6 +108,8 @@ class ProgramReport:
     memory: Memory
     seconds: dict[str, float] = field(default_factory=dict)
     border_ops: list[BorderOp] = field(default_factory=list)  # views and copies by the host around moves
+    board: str = ""  # that the program is compiled for
+    times: Times = field(default_factory=dict)  # predicted, by board
 
     @property
     def nothing_on_device(self) -> str:
@@ -135,6 +140,17 @@ class Report:
         return fits(self.memory)
 
     @property
+    def board(self) -> str:
+        """The board that the programs are compiled for."""
+        return self.programs[0].board if self.programs else ""
+
+    @cached_property
+    def times(self) -> predicted.Boards:
+        """Predicted times of all programs together, by board."""
+        boards = self.programs[0].times if self.programs else ()
+        return {board: summed([each.times[board] for each in self.programs], board) for board in boards}
+
+    @property
     def versions(self) -> dict[str, str]:
         return {
             "torch_ttnn": _version("torch_ttnn"),
@@ -148,6 +164,7 @@ class Report:
         return {
             "programs": [_program_json(program) for program in self.programs],
             "memory": {"dram_peak": memory.dram_peak, "l1_peak": memory.l1_peak, "weights": memory.weights},
+            "predicted": predicted.to_json(self.times),
             "missed": [{"kind": each.kind, "reason": each.reason, "source": each.source} for each in self.missed],
             "compile_seconds": dict(self.compile_seconds),
             "numerics": self.numerics,
@@ -165,6 +182,7 @@ def _program_json(program: ProgramReport) -> dict[str, Any]:
             {"name": each.name, "replaced": list(each.replaced), "source": each.source} for each in program.fusions
         ],
         "ops_before": program.ops_before,
+        "predicted": {**predicted.to_json(predicted.times_of(program)), "calls": predicted.calls_json(program)},
         "code": program.code,
     }
 
@@ -181,8 +199,8 @@ def _version(package: str) -> str:
 # -- one program ------------------------------------------------------------------------------------------------------
 
 
-def describe(program: Any, memory: Memory, name: str = "program") -> ProgramReport:
-    """Everything about one compiled program."""
+def describe(program: Any, memory: Memory, name: str = "program", times: Times | None = None) -> ProgramReport:
+    """Everything about one compiled program; `times` are predicted."""
     nodes = list(program.graph.nodes)
     calls = [node for node in nodes if node.op == "call_function"]
     kinds = {node: kind_of(node) for node in nodes}
@@ -199,6 +217,8 @@ def describe(program: Any, memory: Memory, name: str = "program") -> ProgramRepo
         memory=memory,
         seconds=dict(program.seconds),
         border_ops=border_ops(program.graph, target_name, _why_downloaded, model_line),
+        board=program.target.typing.board.name,
+        times=times or {},
     )
 
 

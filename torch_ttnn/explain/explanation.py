@@ -22,6 +22,8 @@ from torch_ttnn.compiler.frontend.graph_breaks import Missed
 from torch_ttnn.compiler.runtime.program import Program
 from torch_ttnn.explain import page, text
 from torch_ttnn.explain.data import Report, describe, total_seconds
+from torch_ttnn.explain.predicted import Boards
+from torch_ttnn.perf.program_time import program_times
 from ttnn_emulator.atomic_files import replacing
 
 __all__ = ["Explanation", "capture", "explain", "explanation_of"]
@@ -43,12 +45,17 @@ class Explanation:
     def memory(self) -> Memory:
         return self.report.memory
 
+    @property
+    def times(self) -> Boards:
+        """The predicted time of a call of all programs, by board."""
+        return self.report.times
+
     def to_json(self) -> dict[str, Any]:
-        """Plain dictionaries and lists: `programs`, `memory`, `compile_seconds`, `versions`."""
+        """Plain dictionaries and lists: `programs`, `memory`, `predicted`, `compile_seconds`, `versions`."""
         return self.report.to_json()
 
     def to_html(self, path: str | os.PathLike | None = None) -> str:
-        """A self-contained HTML page with the graph, memory over the program and tables; written to `path` if given."""
+        """A self-contained HTML page with the graph, memory, predicted times and tables; written to `path` if given."""
         written = page.render(self.report)
         if path is not None:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -101,14 +108,20 @@ def explanation_of(
     notes: Sequence[str] = (),
     numerics: str = "",
     missed: Sequence[Missed] = (),
+    boards: Sequence[str] | None = None,
 ) -> Explanation:
-    """The explanation of compiled programs, each with its name; `numerics` is the emulator's mode."""
+    """The explanation of compiled programs, each with its name; `numerics` is the emulator's mode. Times are predicted
+    on `boards`, by default on all."""
     seconds = total_seconds([program.seconds for _, program in programs])
     if elapsed is not None:
         seconds = {"capture": max(elapsed - sum(seconds.values()), 0.0), **seconds}
     start = time.perf_counter()
-    described = [describe(program, measure(program), name) for name, program in programs]
+    memory = [measure(program) for _, program in programs]
     seconds["memory"] = time.perf_counter() - start
+    start = time.perf_counter()
+    times = program_times([program for _, program in programs], boards)
+    seconds["predict"] = time.perf_counter() - start
+    described = [describe(program, used, name, each) for (name, program), used, each in zip(programs, memory, times)]
     target = programs[0][1].target
     mode = numerics if target.is_emulator else ""
     report = Report(described, seconds, target.name, tuple(notes), mode, tuple(missed))

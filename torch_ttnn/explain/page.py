@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from torch_ttnn.explain import predicted
 from torch_ttnn.explain.data import NUMERICS, ProgramReport, Report, bytes_text
 from torch_ttnn.explain.graph_layout import place
 from torch_ttnn.explain.text import fit_text
 from torch_ttnn.pages.assembly import assemble, card, embedded, safe
+from torch_ttnn.perf.program_time import Mode, ModelTime
+from torch_ttnn.perf.time_text import duration_text, rate_text
 
 
 def render(report: Report) -> str:
@@ -15,6 +18,7 @@ def render(report: Report) -> str:
     data = {
         "programs": [_program(program) for program in report.programs],
         "missed": [[each.kind, each.reason, each.source] for each in report.missed],
+        "predicted": predicted.page_data(report.times, report.board),
     }
     return assemble(
         "torch_ttnn.explain.files",
@@ -38,11 +42,13 @@ def _summary(report: Report) -> str:
         ("host" if host else "good", host, "host operations", ""),
         ("move", sum(len(program.moves) for program in report.programs), "moves", ""),
         *_extra_cards(report),
+        *_time_card(report),
         ("", bytes_text(memory.dram_peak), "DRAM at the peak", f"weights {bytes_text(memory.weights)}"),
         ("", bytes_text(memory.l1_peak), "L1 per core at the peak", ""),
         ("", f"{seconds:.1f} s", "to compile", stages),
     ]
-    boards = [f'<li class="{"fits" if fit.fits else "lacks"}">{safe(fit_text(fit))}</li>' for fit in report.fits]
+    verdicts = [(fit, fit_text(fit, report.times.get(fit.board))) for fit in report.fits]
+    boards = [f'<li class="{"fits" if fit.fits else "lacks"}">{safe(text)}</li>' for fit, text in verdicts]
     empty = [program.nothing_on_device for program in report.programs if program.nothing_on_device]
     notes = [f'<p class="note">{safe(each)}</p>' for each in (*empty, *report.notes, *memory.problems)]
     mode = [f'<p class="quiet">{safe(NUMERICS[report.numerics])}</p>'] if report.numerics else []
@@ -79,8 +85,20 @@ def _extra_cards(report: Report) -> list[tuple[str, Any, str, str]]:
     return cards
 
 
+def _time_card(report: Report) -> list[tuple[str, Any, str, str]]:
+    """A traced call on the own board."""
+    time = report.times.get(report.board)
+    if not isinstance(time, ModelTime) or not time.programs:
+        return []
+    end = time.end_to_end(Mode.TRACED)
+    detail = f"{rate_text(end.per_second)} traced; {duration_text(time.device_ns)} of it on the device"
+    return [("", duration_text(end.latency_ns), f"predicted on the {report.board}", detail)]
+
+
 def _program(program: ProgramReport) -> dict[str, Any]:
     number = {node.name: index for index, node in enumerate(program.nodes)}
+    calls = predicted.calls_of(program, program.board)
+    times = {node.name: predicted.node_data(calls.get(node.name)) for node in program.nodes}
     return {
         "name": program.name,
         "before": program.ops_before,
@@ -97,6 +115,8 @@ def _program(program: ProgramReport) -> dict[str, Any]:
                 "module": node.module,
                 "source": node.source,
                 "note": node.note,
+                "ns": times[node.name][0],
+                "time": times[node.name][1],
             }
             for node, (x, y) in zip(program.nodes, place(program.nodes))
         ],
@@ -111,5 +131,6 @@ def _program(program: ProgramReport) -> dict[str, Any]:
         "moves": [[each.kind, each.bytes, each.reason, each.source] for each in program.moves],
         "border": [[each.op, each.bytes, each.reason, each.source] for each in program.border_ops],
         "fusions": [[each.name, ", ".join(each.replaced), each.source] for each in program.fusions],
+        "predicted": predicted.page_data(predicted.times_of(program), program.board),
         "code": program.code,
     }

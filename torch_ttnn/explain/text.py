@@ -13,7 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from torch_ttnn.compiler.analysis.memory import Fit
+from torch_ttnn.explain import predicted
 from torch_ttnn.explain.data import NUMERICS, Move, ProgramReport, Report, bytes_text
+from torch_ttnn.perf.program_time import ModelTime, Unpredicted
 
 _INSTALLED = re.compile(r"^\S*/site-packages/")
 SHOWN = 12  # rows per table in the summary; the page and the JSON have all
@@ -28,7 +30,8 @@ def summary(report: Report) -> Group:
         parts += list(_program(program))
     if report.missed:
         parts += [Text(), _missed(report)]
-    parts += [_memory(report), *[Text(note, style="yellow") for note in report.notes]]
+    parts += [_memory(report), *predicted.summary(report.times, report.board, SHOWN)]
+    parts += [Text(note, style="yellow") for note in report.notes]
     total = sum(report.compile_seconds.values())
     stages = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in report.compile_seconds.items())
     parts.append(Text(f"compiled in {total:.2f} s: {stages}"))
@@ -56,6 +59,8 @@ def _program(program: ProgramReport) -> Iterator[Any]:
     if program.nothing_on_device:
         yield Text(f"  {program.nothing_on_device}", style="red")
     yield _counts("device operations", Counter(program.device_ops))
+    if line := predicted.program_line(program):
+        yield Text(f"  {line}")
     if program.host_ops:
         yield _host_ops(program)
     if program.moves:
@@ -110,18 +115,23 @@ def _memory(report: Report) -> Group:
         f"{bytes_text(memory.l1_peak)} of L1 per core at the peak",
         style="bold",
     )
-    lines = [Text(f"  {fit_text(fit)}", style="green" if fit.fits else "red") for fit in report.fits]
+    lines = [
+        Text(f"  {fit_text(fit, report.times.get(fit.board))}", style="green" if fit.fits else "red")
+        for fit in report.fits
+    ]
     problems = [Text(f"  does not fit: {each}", style="red") for each in memory.problems[:SHOWN]]
     return Group(head, *lines, *problems)
 
 
-def fit_text(fit: Fit) -> str:
+def fit_text(fit: Fit, time: ModelTime | Unpredicted | None = None) -> str:
+    """Whether a model fits on a board; if it does on one chip, also the time of a traced call."""
     verdict = "fits" if fit.fits else "does not fit"
     share = f"{bytes_text(fit.bytes_needed)} of {bytes_text(fit.bytes_there)}"
     if fit.split:
         how = f"with weights split evenly over {fit.chips} chips"
         return f"{fit.board}: {verdict} {how} ({share} per chip; an estimate)"
-    return f"{fit.board}: {verdict} ({share}{' on one chip' if fit.chips > 1 else ''})"
+    chip = " on one chip" if fit.chips > 1 else ""
+    return f"{fit.board}: {verdict} ({share}{chip})" + (predicted.suffix(time) if fit.fits else "")
 
 
 def _table(title: str, *columns: str) -> Table:

@@ -22,6 +22,14 @@ def rate_text(per_second: float) -> str:
     return f"{_three_digits(per_second)}/s"
 
 
+def share_text(share: float) -> str:
+    """
+    >>> share_text(0.287), share_text(0)
+    ('29 %', '0 %')
+    """
+    return f"{100 * share:.0f} %"
+
+
 def _three_digits(number: float) -> str:
     if number >= 100:
         return f"{number:,.0f}"

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from ttnn_emulator.enums import Arch
+
 GENERIC_FAMILY = "generic"
+
+# Architectures with times measured on silicon; the constants of others are derived from these.
+MEASURED = frozenset({Arch.WORMHOLE_B0, Arch.BLACKHOLE})
 
 # The 90th percentile of |predicted ÷ measured − 1| over all rows of a family, as printed by
 # `python -m ttnn_emulator.timing evaluate`. Families with fewer than five rows have at least SCARCE.

@@ -6,7 +6,8 @@ let program = programs[0];
 
 function showNodeTip(node, x, y) {
   showTip([["b", node.op], ["div", node.name], ["span", node.spec], ["div", node.module && "in " + node.module],
-    ["div", node.note && "on the host: " + node.note], ...node.weights.map((weight) => ["div", "with " + weight]),
+    ["div", node.time],
+    ["div", node.note && "on the host, without a predicted time: " + node.note], ...node.weights.map((weight) => ["div", "with " + weight]),
     ["div", node.source]], x, y);
 }
 
@@ -358,19 +359,29 @@ const memory = surface(byId("memory"), drawMemory);
 
 const toNode = (index) => { focusNode(index); byId("graph").scrollIntoView({ behavior: "smooth", block: "center" }); };
 
+/* Predicted times by board and by operation; of one program, or of all. */
+function timeTables(found) {
+  if (!found.boards.length) return [];
+  const times = ["gaps", "transfers", "a call as is", "a call traced", "interval with two queues"].map((name) => [name, "nanoseconds"]);
+  const boards = table("Predicted time by board", [["board", "short"], ["programs", "count"], ["kernels", "nanoseconds"], ["expected error", "percent"], ["uncalibrated", "percent"], ...times], found.boards);
+  const operations = table("Where the predicted time goes", [["operation", "short"], ["times", "number"], ["share", "percent"], ...found.columns.map((name) => [name, "nanoseconds"])], found.operations);
+  return [boards, operations];
+}
+
 function loadTables() {
   const nodes = program.nodes, result = [];
   const memoryOf = new Map(program.steps.map(([index, , dramHigh, , l1High]) => [index, [dramHigh, l1High]]));
   if (program.host.length) result.push(table("Host operations", [["operation", "short"], ["reason", ""], ["source", ""]], program.host));
   if (data.missed.length) result.push(table("Left to Python by torch.compile, so in no program", [["what", "short"], ["reason", ""], ["source", ""]], data.missed));
+  result.push(...timeTables(program.predicted));
   result.push(table("Device operations", [["operation", "short"], ["times", "number"]], program.counts));
   result.push(table("Moves", [["kind", "short"], ["bytes", "bytes"], ["reason", ""], ["source", ""]], program.moves));
   if (program.border.length) result.push(table("Views and copies by the host around moves", [["operation", "short"], ["bytes", "bytes"], ["reason", ""], ["source", ""]], program.border));
   if (program.fusions.length) result.push(table("Fusions", [["fusion", "short"], ["replaces", ""], ["source", ""]], program.fusions));
   const calls = nodes.map((node, index) => [node, index]).filter(([node]) => !["input", "output"].includes(node.kind));
   result.push(table("Steps",
-    [["step", "number"], ["operation", "short"], ["kind", "short"], ["result", ""], ["module", ""], ["DRAM", "bytes"], ["L1 per core", "bytes"], ["source", ""]],
-    calls.map(([node, index], step) => [step + 1, node.op, node.kind, node.spec, node.module, ...(memoryOf.get(index) || [0, 0]), node.source, index]), (row) => toNode(row[8])));
+    [["step", "number"], ["operation", "short"], ["kind", "short"], ["result", ""], ["module", ""], ["DRAM", "bytes"], ["L1 per core", "bytes"], ["predicted", "nanoseconds"], ["source", ""]],
+    calls.map(([node, index], step) => [step + 1, node.op, node.kind, node.spec, node.module, ...(memoryOf.get(index) || [0, 0]), node.ns, node.source, index]), (row) => toNode(row[9])));
   byId("tables").replaceChildren(...result);
 }
 
@@ -387,6 +398,8 @@ function load() {
   memory.again();
 }
 
+byId("predicted").textContent = data.predicted.head;
+if (programs.length > 1) byId("all-times").append(...timeTables(data.predicted));
 programs.forEach((each, index) => byId("program").append(new Option(each.name + " (" + each.nodes.length + " nodes)", index)));
 byId("program").onchange = (event) => { program = programs[event.target.value]; load(); };
 load();

@@ -24,6 +24,13 @@ function count(number) {
   return +(number / 1000 ** step).toPrecision(3) + " " + ["", "k", "M", "G", "T", "P", "E"][step];
 }
 
+/* Predicted nanoseconds, with three digits; empty without a prediction. */
+function nanoseconds(ns) {
+  if (ns < 0) return "";
+  const [scale, unit] = ns >= 1e9 ? [1e9, "s"] : ns >= 1e6 ? [1e6, "ms"] : ns >= 1e3 ? [1e3, "µs"] : [1, "ns"], number = ns / scale;
+  return (number >= 100 ? Math.round(number).toLocaleString("en-US") : number ? number.toPrecision(3) : "0") + " " + unit;
+}
+
 /* Rounded down, so that 100% means all. */
 function percent(share) {
   if (share > 0 && share < 0.001) return "<0.1%";
@@ -44,7 +51,7 @@ function showTip(lines, x, y) {
 /* -- tables ------------------------------------------------------------------------------------------------------- */
 
 /* How a value of each kind of column is shown; columns of these kinds are numeric. */
-const NUMBERS = { number: String, bytes, count, percent };
+const NUMBERS = { number: String, bytes, count, percent, nanoseconds };
 const compared = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b)));
 
 /* A table that sorts by its headings and creates rows as they are needed.
