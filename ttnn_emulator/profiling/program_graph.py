@@ -6,17 +6,16 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from ttnn_emulator.execution.graph import GraphRecorder
-from ttnn_emulator.execution.listeners import OperationEvent
+from ttnn_emulator.execution.listeners import OperationEvent, Replay
 from ttnn_emulator.hardware.core_grid import CoreRangeSet, num_cores_to_corerangeset
 from ttnn_emulator.library.graph import call_records
 from ttnn_emulator.library.reports.stack_sources import FRAME
 from ttnn_emulator.profiling.device_numbers import DeviceNumbers
 from ttnn_emulator.tensors.storage import Storage, cores_of
 from ttnn_emulator.tensors.tensor import Tensor
-from ttnn_emulator.timing.pricing import NotTimed, launches_of_record
+from ttnn_emulator.timing.pricing import launches_of_record
 
 if TYPE_CHECKING:
-    from ttnn_emulator.hardware.activity import CallRecord
     from ttnn_emulator.hardware.device import MeshDevice
     from ttnn_emulator.tensors.storage import Placement
     from ttnn_emulator.timing.launches import Launch
@@ -81,13 +80,12 @@ class ProgramGraph(GraphRecorder):
             self._begin_programs(self._events[-1])
         super().allocated(storage, placement)
 
-    def replayed(self, replay: Any) -> None:
-        """A trace is about to be executed: `listeners.Replay`."""
+    def replayed(self, replay: Replay) -> None:
         with self._one_call_at_a_time:
             self.records.append(record_of("ttnn.execute_trace", {"trace_id": replay.trace_id}))
             self.open_function("ttnn.execute_trace", {"inputs": "1"}, [f"MeshTraceId({replay.trace_id})"])
             for call in replay.calls:
-                for launch in _launches(call, replay.device):
+                for launch in launches_of_record(call, replay.device.board):
                     self.open_function(launch.program, {"device_id": self.number_of(replay.device)})
                     self.close_function({})
             self.close_function({})
@@ -113,7 +111,7 @@ class ProgramGraph(GraphRecorder):
         if self._begun[-1] or device is None or event.record is None or device.capturing is not None:
             return
         self._begun[-1] = True
-        launches = _launches(event.record, device)
+        launches = launches_of_record(event.record, device.board)
         programs = list(zip(launches, _circular_bytes(event, len(launches))))
         inputs = self.nodes[self.open[-1]]["input_tensors"]
         for number, (launch, size) in enumerate(programs, 1):
@@ -128,14 +126,6 @@ class ProgramGraph(GraphRecorder):
     def _circular_buffers(self, launch: Launch, size: int, event: OperationEvent) -> None:
         if size and event.device is not None:
             self.circular_buffers(size, event.device, _cores_of(launch, event))
-
-
-def _launches(record: CallRecord, device: MeshDevice) -> tuple[Launch, ...]:
-    """The programs of a call; none if the timing model does not know the operation."""
-    try:
-        return launches_of_record(record, device.board)
-    except NotTimed:
-        return ()
 
 
 def _circular_bytes(event: OperationEvent, programs: int) -> list[int]:

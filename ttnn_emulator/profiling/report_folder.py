@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, Protocol
 
 from ttnn_emulator.profiling import device_log, sheet
+from ttnn_emulator.profiling.memory_report import MemoryReport
 from ttnn_emulator.profiling.recorder import Recorder
 from ttnn_emulator.profiling.timeline import timeline
 
@@ -27,7 +28,7 @@ class Writer(Protocol):
 
     def recording(self) -> AbstractContextManager[Any]: ...
 
-    def write(self, folder: pathlib.Path) -> None: ...
+    def write(self, folder: pathlib.Path) -> Any: ...
 
 
 class PerformanceWriter:
@@ -46,7 +47,7 @@ class PerformanceWriter:
         device_log.write_tracy_placeholder(folder / device_log.TRACY)
 
 
-WRITERS: list[Callable[[], Writer]] = [PerformanceWriter]
+WRITERS: list[Callable[[], Writer]] = [PerformanceWriter, MemoryReport]
 
 
 @contextmanager
