@@ -20,7 +20,6 @@ from ttnn_emulator.hardware.boards import board_names
 from ttnn_emulator.timing.clock import device_time
 from ttnn_emulator.timing.dispatch import DISPATCH
 from ttnn_emulator.timing.launches import Bound, Launch
-from ttnn_emulator.timing.pricing import NotTimed
 
 X = torch.randn(2, 64, 64)
 CONV = nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(8192, 10))
@@ -155,16 +154,13 @@ def test_a_program_without_device_operations() -> None:
     assert found.by_operation() == {}
 
 
-def test_operations_that_are_not_timed_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_of_the_timing_model_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def price(record: Any, board: Any) -> tuple[Launch, ...]:
-        if "relu" in record.operation or record.operation.startswith("ttnn.exp"):
-            raise NotTimed("no")
-        return (Launch("Program", "matmul", 64, 5000.0, Bound.DRAM),)
+        raise KeyError("a grid")
 
     monkeypatch.setattr("torch_ttnn.perf.program_time.launches_of_record", price)
-    found = time_of(chain, X)
-    assert found.untimed.total() == 2
-    assert found.kernels_ns == 5000.0 * found.programs
+    (times,) = program_times(programs_of(torch.relu, X), ["n150"])
+    assert times["n150"] == Unpredicted("n150", "no time for ttnn.relu: KeyError: 'a grid'")
 
 
 def test_the_error_is_the_mean_by_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -107,13 +107,13 @@ def row_of(model: str, mode: str, draw: random.Random, variations: int = 8) -> R
 
 
 def _predicted(draw: random.Random) -> Predicted | None:
-    """Nine of ten rows have one; some have operations without a time."""
+    """Nine of ten rows have one."""
     if draw.random() < 0.1:
         return None
     kernels = 10 ** draw.uniform(-4, 0)
     return Predicted(
         "n150", 100, kernels, 6.6e-5, 2e-4, kernels + 5e-3, kernels + 3e-4, kernels + 7e-5,
-        error=0.2, uncalibrated=0.05, not_timed=draw.choice((0, 0, 3)), sources="0123456789ab",
+        error=0.2, uncalibrated=0.05, sources="0123456789ab",
     )  # fmt: skip
 
 

@@ -92,7 +92,8 @@ def _show(console: Console, rows: Sequence[Row], filled: Filled) -> None:
             "board": lambda row: row.predicted.board,
             "programs": lambda row: f"{row.predicted.programs:,}",
             "predicted": lambda row: duration_text(row.predicted.device_seconds * 1e9),
-            "not timed": lambda row: str(row.predicted.not_timed or ""),
+            "error": lambda row: f"± {row.predicted.error:.0%}",
+            "not calibrated": lambda row: f"{row.predicted.uncalibrated:.0%}",
             "on host": lambda row: str(row.ops_remaining or ""),
         }
         console.print(tables.table([row.key for row in predicted], predicted, columns))

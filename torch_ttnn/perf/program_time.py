@@ -23,7 +23,7 @@ from ttnn_emulator.hardware.boards import Board, board_names, find_board
 from ttnn_emulator.timing import dispatch
 from ttnn_emulator.timing.dispatch import DISPATCH, EndToEnd, Iteration, Transfer
 from ttnn_emulator.timing.launches import Launch
-from ttnn_emulator.timing.pricing import NotTimed, launches_of_record
+from ttnn_emulator.timing.pricing import launches_of_record
 
 
 class Mode(enum.Enum):
@@ -44,21 +44,12 @@ _END_TO_END = {
 
 
 @dataclass(frozen=True)
-class Untimed:
-    """A device operation without a predicted time."""
-
-    operation: str
-    reason: str
-
-
-@dataclass(frozen=True)
 class CallTime:
     """One call of the program and the programs that it launches on the chip; none for views."""
 
     node: str
     operation: str
     launches: tuple[Launch, ...]
-    untimed: tuple[Untimed, ...] = ()
 
     @cached_property
     def kernels_ns(self) -> float:
@@ -112,7 +103,7 @@ class ProgramTime:
 
 @dataclass(frozen=True)
 class Unpredicted:
-    """A board that refuses a call of the program, with its reason."""
+    """No time on a board: it refuses a call of the program, or the timing model fails on one; with the reason."""
 
     board: str
     reason: str
@@ -178,11 +169,6 @@ class ModelTime:
         found = sum(launch.kernel_ns for launch in self._launches() if not launch.calibrated)
         return found / self.kernels_ns if self.kernels_ns else 0.0
 
-    @cached_property
-    def untimed(self) -> Counter[Untimed]:
-        """Device operations without a time, and how often they run; all sums lack them."""
-        return Counter(each for part in self.parts for call in part.calls for each in call.untimed)
-
     def by_operation(self) -> dict[str, tuple[int, float]]:
         """Calls and kernel nanoseconds of every operation, longest first."""
         counts: Counter[str] = Counter()
@@ -195,6 +181,10 @@ class ModelTime:
 
     def _launches(self) -> Iterable[Launch]:
         return (launch for part in self.parts for launch in part.launches)
+
+
+class _NoPrice(Exception):
+    """The timing model failed on an operation."""
 
 
 Times = Mapping[str, ProgramTime | Unpredicted]  # by board
@@ -238,7 +228,7 @@ def _on_board(programs: Sequence[Program], board: Board) -> list[ProgramTime | U
         device = device or typing_device(board, program.target.typing)  # one for all, which share plans of calls
         try:
             calls = [_timed(each, board) for each in device_calls(program, device)]
-        except EmulatorError as error:
+        except (EmulatorError, _NoPrice) as error:
             found.append(Unpredicted(board.name, str(error).splitlines()[0]))
             continue
         found.append(_program_time(program, board, calls))
@@ -265,10 +255,9 @@ def _transfer(typed: Tensor) -> Transfer:
 
 def _timed(call: DeviceCall, board: Board) -> CallTime:
     launches: list[Launch] = []
-    untimed: list[Untimed] = []
     for record in call.operations:
         try:
             launches += launches_of_record(record, board)
-        except NotTimed:
-            untimed.append(Untimed(record.operation, "the timing model does not know it"))
-    return CallTime(call.node.name, PATH[call.node], tuple(launches), tuple(untimed))
+        except Exception as error:
+            raise _NoPrice(f"no time for {record.operation}: {type(error).__name__}: {error}") from error
+    return CallTime(call.node.name, PATH[call.node], tuple(launches))

@@ -129,9 +129,7 @@ def _numbers(tolerance: float) -> list[Measure]:
 
 
 def _predicted(row: Row) -> float | None:
-    """None if a device operation has no time: then a longer time may only say that it has one now."""
-    found = row.predicted
-    return found.device_seconds if found is not None and not found.not_timed else None
+    return None if row.predicted is None else row.predicted.device_seconds
 
 
 def _log_predicted(row: Row) -> float | None:

@@ -3,6 +3,7 @@ recompiled."""
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +18,13 @@ from torch_ttnn.results.record import ON_DEVICE, WITH_HOST_OPS, Fusion, HostOp, 
 from torch_ttnn.results.variations import variations
 from torch_ttnn.workloads.program_counts import counts
 
+log = logging.getLogger("torch_ttnn")
+
 CROSSINGS = ("from_torch", "to_torch")
+
+
+class NoPrediction(ValueError):
+    """The time of programs cannot be predicted."""
 
 
 def fields_of(programs: Sequence[Program]) -> dict[str, Any]:
@@ -45,16 +52,25 @@ def fields_of(programs: Sequence[Program]) -> dict[str, Any]:
         "dram_peak": report.memory.dram_peak,
         "l1_peak": report.memory.l1_peak,
         "weights": report.memory.weights,
-        "predicted": predicted_by(programs),
+        "predicted": _predicted_or_none(programs),
     }
 
 
-def predicted_by(programs: Sequence[Program]) -> Predicted | None:
-    """The predicted time of a call on the board that the programs were compiled for; None if it refuses one."""
+def _predicted_or_none(programs: Sequence[Program]) -> Predicted | None:
+    """A model that was measured has a row, also if its time cannot be predicted."""
+    try:
+        return predicted_by(programs)
+    except NoPrediction as error:
+        log.warning("%s", error)
+        return None
+
+
+def predicted_by(programs: Sequence[Program]) -> Predicted:
+    """The predicted time of a call on the board that the programs were compiled for."""
     board = programs[0].target.typing.board.name
     time = together([times[board] for times in program_times(programs, [board])], board)
     if isinstance(time, Unpredicted):
-        return None
+        raise NoPrediction(f"the time on an {board} cannot be predicted: {time.reason}")
     return Predicted(
         board=board,
         programs=time.programs,
@@ -66,7 +82,6 @@ def predicted_by(programs: Sequence[Program]) -> Predicted | None:
         interval_seconds=time.end_to_end(Mode.TWO_QUEUES).interval_ns / 1e9,
         error=time.error,
         uncalibrated=time.uncalibrated_share,
-        not_timed=time.untimed.total(),
         sources=sources(),
     )
 

@@ -78,7 +78,7 @@ class Task:
 class Predicted:
     """Predicted times of one call on a card, in seconds: of one chip, from the timing model, never measured.
 
-    Operations on the host and device operations that the timing model does not know have no time; the sums lack them.
+    Operations on the host have no predicted time: the sums lack them.
     """
 
     board: str
@@ -91,7 +91,6 @@ class Predicted:
     interval_seconds: float  # from call to call of a trace with two queues
     error: float = 0.0  # relative, of the kernels, as the timing model states it
     uncalibrated: float = 0.0  # share of the kernels that no measurement calibrates
-    not_timed: int = 0  # device operations without a time
     sources: str = ""  # of the compiler and the timing model, as in the versions of a row
 
     @property

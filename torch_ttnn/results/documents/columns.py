@@ -47,8 +47,7 @@ ACCURACY = Column(
 PREDICTED = Column(
     "Predicted Device Time (ms)",
     "predicted by the timing model of the device, not measured: a call on one chip of the board, its programs and the "
-    "gaps between them in a trace, without transfers and without operations on the host; ≥ if some device operations "
-    "have no predicted time",
+    "gaps between them in a trace, without transfers and without operations on the host",
     number=True,
 )
 LOSSES = Column("Loss (torch, device)", "after the last of the three steps", number=True)

@@ -77,9 +77,7 @@ def predicted_ms(predicted: Predicted | None) -> str:
     >>> predicted_ms(Predicted("n150", 2, 1.2e-3, 4e-5, 0, 0, 0, 0)), predicted_ms(None)
     ('1.24', '')
     """
-    if predicted is None:
-        return ""
-    return ("≥ " if predicted.not_timed else "") + seconds(predicted.device_seconds * 1e3)
+    return "" if predicted is None else seconds(predicted.device_seconds * 1e3)
 
 
 def pcc(value: float | None) -> str:

@@ -36,15 +36,11 @@ def predicted_by(rows: Iterable[Row], escape: Callable[[str], str] = md.plain) -
     kernels = sum(each.kernels_seconds for each in found) or 1.0
     error = sum(each.error * each.kernels_seconds for each in found) / kernels
     uncalibrated = sum(each.uncalibrated * each.kernels_seconds for each in found) / kernels
-    untimed = len([each for each in found if each.not_timed])
-    parts = [
+    return (
         f"Predicted device times are those of one chip of an {escape(' and '.join(boards))}, by the timing model of "
         f"sources {escape(' and '.join(sources))}; they are no measurements. Over all rows the expected error is "
         f"± {error:.0%}, and {uncalibrated:.0%} of the time is of programs that no measurement on silicon calibrates."
-    ]
-    if untimed:
-        parts.append(f"{md.plural(untimed, 'row')} with ≥ have device operations without a predicted time.")
-    return " ".join(parts)
+    )
 
 
 def is_emulated(device: str) -> bool:

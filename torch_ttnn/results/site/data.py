@@ -71,7 +71,6 @@ def row_line(row: Row, page: str) -> Json:
         "original": number(row.original_seconds),
         "compiled": number(row.compiled_seconds),
         "predicted": None if row.predicted is None else number(row.predicted.device_seconds),
-        "untimed": 0 if row.predicted is None else row.predicted.not_timed,
         "pcc": accuracy(row),
         "dram": row.dram_peak,
         "host": sorted(_host_counts(row).items()),

@@ -68,7 +68,7 @@ function predictions(found) {
     ["gaps between them", seconds(found.gaps_seconds)], ["transfers", seconds(found.transfers_seconds)], ["a call, op by op", seconds(found.as_is_seconds)],
     ["a call, traced", seconds(found.traced_seconds)], ["traced, two queues", rate(found.interval_seconds)],
     ["expected error", "± " + percent(found.error)], ["not calibrated", percent(found.uncalibrated) + " of the time"],
-    ["operations without a time", found.not_timed ? count(found.not_timed) : ""], ["sources", found.sources]]);
+    ["sources", found.sources]]);
 }
 
 function more(row) {

@@ -12,8 +12,7 @@ function seconds(value) {
   return (number >= 100 ? Math.round(number).toLocaleString("en-US") : number.toPrecision(3)) + " " + unit;
 }
 
-/* A prediction lacks the operations without a predicted time; empty without a prediction. */
-const predicted = (row) => (row.predicted === null ? "" : (row.untimed ? "≥ " : "") + seconds(row.predicted));
+const predicted = (row) => (row.predicted === null ? "" : seconds(row.predicted));
 
 /* Rounded down, so that 0.99 is at least 0.99. */
 const pccText = (value) => (value === null || value === undefined ? NONE : (Math.floor(value * 1e5 + 1e-9) / 1e5).toFixed(5));
