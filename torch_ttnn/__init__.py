@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from torch_ttnn.explain import explain
     from torch_ttnn.export import export_code
     from torch_ttnn.options import TorchTtnnOption
+    from torch_ttnn.perf.profile import profile
 
 __version__ = "0.4.0"
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "explain",
     "export_code",
     "lowers",
+    "profile",
     "refuse",
     "tracer",
 ]
@@ -47,6 +49,7 @@ _DEFINED_IN = {
     "explain": "torch_ttnn.explain",
     "export_code": "torch_ttnn.export",
     "lowers": "torch_ttnn.compiler.lowering.registry",
+    "profile": "torch_ttnn.perf.profile",
     "refuse": "torch_ttnn.compiler.errors",
 }
 

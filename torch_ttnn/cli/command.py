@@ -22,6 +22,7 @@ from torch_ttnn.cli import (
     metrics,
     models,
     parameters,
+    perf,
     report,
     results,
     run,
@@ -29,7 +30,7 @@ from torch_ttnn.cli import (
 )
 from torch_ttnn.errors import UserError
 
-COMMANDS = (stat, report, run, metrics, results, explain, models, demo, doctor, cache, completion)
+COMMANDS = (stat, report, run, metrics, results, explain, perf, models, demo, doctor, cache, completion)
 SUCCESS, USAGE_ERROR, INTERRUPTED = 0, 2, 130  # commands return 1 if some models failed
 NAME = "torch-ttnn"
 VARIABLE = "_TORCH_TTNN_COMPLETE"  # set by a shell that asks for completions
@@ -45,6 +46,7 @@ examples
   torch-ttnn metrics --all -j 2             the results table of the whole zoo
   torch-ttnn results metrics --site site    ... as pages
   torch-ttnn explain resnet18               how it is compiled
+  torch-ttnn perf resnet18                  predicted times on a card, and what would make it faster
   torch-ttnn doctor                         check the installation
 
 `torch-ttnn COMMAND --help` has details. Exit codes: 0 success, 1 some models failed, 2 invalid usage, or a file that

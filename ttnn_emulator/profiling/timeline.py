@@ -112,7 +112,7 @@ class _Axis:
         device = self.device = entry.device
         programs = programs_of(device, [entry.record], [entry.origin], cached=entry.cached)
         for program in programs:
-            yield from self._enqueued(program, DISPATCH[device.board.arch].call_ns / len(programs))
+            yield from self._enqueued(program, DISPATCH[device.board.arch].call_ns)
 
     def _trace(self, entry: TraceCall) -> Iterator[Row]:
         replay = entry.replay

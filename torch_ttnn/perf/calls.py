@@ -1,0 +1,184 @@
+"""Calls of a model or a script as data: tensors are references, so calls can be repeated, as they were or changed.
+
+Repeating takes place on a device without values: every call is checked and planned by the emulator's table of
+operations, so the timing model sees the programs that the library would choose, and nothing is computed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch_ttnn.compiler.ir.arguments import DeviceMarker, mapped
+from ttnn_emulator import EmulatorError, MeshDevice, MeshShape, Tensor, specs_only
+from ttnn_emulator.execution.listeners import HostOperation, Listener, OperationEvent, Transfer, listening
+from ttnn_emulator.execution.operation_table import OPERATIONS
+from ttnn_emulator.hardware.activity import CallRecord
+from ttnn_emulator.hardware.boards import Board
+from ttnn_emulator.profiling.recorder import Origin
+from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.storage import SpecStorage
+from ttnn_emulator.timing.launches import Launch
+from ttnn_emulator.timing.pricing import launches_of_record
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A tensor that was given, or the result of an earlier call."""
+
+    key: Hashable
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of an operation of the library.
+
+    results  references to its results, nested as it returns them
+    times    how often it ran: more than once if a trace repeats it
+    """
+
+    name: str
+    args: tuple
+    kwargs: Mapping[str, Any]
+    results: Any
+    origin: Origin
+    times: int = 1
+
+
+@dataclass(frozen=True)
+class OnHost:
+    """An operation that the host runs."""
+
+    operation: HostOperation
+    origin: Origin
+
+
+Step = Call | OnHost | Transfer
+
+
+@dataclass
+class Calls:
+    """What a model or a script does, in order; `given` are the tensors that no call made."""
+
+    board: Board
+    steps: list[Step] = field(default_factory=list)
+    given: dict[Hashable, Spec] = field(default_factory=dict)
+
+    @property
+    def calls(self) -> list[Call]:
+        return [step for step in self.steps if isinstance(step, Call)]
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a call launched when it was repeated.
+
+    outputs   specs of its results by reference
+    l1_bytes  the most that circular buffers take in the L1 of a core
+    changed   whether the changed call was accepted
+    """
+
+    call: Call
+    records: tuple[CallRecord, ...]
+    outputs: Mapping[Hashable, Spec]
+    l1_bytes: int = 0
+    changed: bool = False
+
+    def launches(self, board: Board) -> list[Launch]:
+        return [launch for record in self.records for launch in launches_of_record(record, board)]
+
+
+# The changed arguments of a call, given its own arguments with specs in place of references; None to leave it alone.
+Change = Callable[[Call, tuple, dict[str, Any]], tuple[tuple, dict[str, Any]] | None]
+
+
+def spec_only_device(board: Board, like: MeshDevice | None = None) -> MeshDevice:
+    """One chip of a board, without values."""
+    return MeshDevice(
+        board,
+        shape=MeshShape(1, 1),
+        device_ids=[0],
+        l1_small_size=like.l1_small_size if like is not None else 32768,
+        holds_values=False,
+    )
+
+
+def repeated(calls: Calls, device: MeshDevice, change: Change | None = None) -> Iterator[Made]:
+    """Repeat all calls; a call whose change is refused is repeated as it was."""
+    known: dict[Hashable, Spec] = dict(calls.given)
+    heard = _Operations()
+    for call in calls.calls:
+        args, kwargs = (mapped(each, lambda leaf: _known(leaf, known)) for each in (call.args, dict(call.kwargs)))
+        made = None
+        changed = change(call, args, kwargs) if change is not None else None
+        if changed is not None:
+            made = _made(call, *changed, device, heard, is_changed=True)
+        if made is None:
+            made = _made(call, args, kwargs, device, heard, is_changed=False)
+        if made is not None:
+            known.update(made.outputs)
+            yield made
+
+
+def kernels_ns(made: Iterable[Made], board: Board) -> float:
+    """Predicted time of all programs of these calls."""
+    return sum(launch.kernel_ns * each.call.times for each in made for launch in each.launches(board))
+
+
+def _known(leaf: Any, known: Mapping[Hashable, Spec]) -> Any:
+    return known.get(leaf.key, leaf) if isinstance(leaf, Ref) else leaf
+
+
+def _made(
+    call: Call, args: tuple, kwargs: dict[str, Any], device: MeshDevice, heard: _Operations, *, is_changed: bool
+) -> Made | None:
+    """The call with these arguments; None if it is refused."""
+
+    def placed(leaf: Any) -> Any:
+        if isinstance(leaf, Spec):
+            where = device if leaf.on_device else None
+            return Tensor.of(leaf, SpecStorage(where), where)
+        return device if isinstance(leaf, DeviceMarker) else leaf
+
+    try:
+        with specs_only(), listening(heard):
+            result = OPERATIONS[call.name](*mapped(args, placed), **mapped(kwargs, placed))
+    except (EmulatorError, TypeError, ValueError):
+        heard.taken()
+        return None
+    records, l1_bytes = heard.taken()
+    return Made(call, records, dict(_outputs(call.results, result)), l1_bytes, is_changed)
+
+
+def _outputs(refs: Any, result: Any) -> Iterator[tuple[Hashable, Spec]]:
+    if isinstance(refs, Ref):
+        if isinstance(result, Tensor):
+            yield refs.key, result.spec
+    elif isinstance(refs, list | tuple) and isinstance(result, list | tuple):
+        for ref, each in zip(refs, result):
+            yield from _outputs(ref, each)
+
+
+class _Operations(Listener):
+    """The device operations of this thread. They are only planned, so the device does not count them as its work."""
+
+    def __init__(self) -> None:
+        self.thread = threading.get_ident()
+        self.records: list[CallRecord] = []
+        self.l1_bytes = 0
+
+    def ended(self, event: OperationEvent) -> None:
+        if event.record is None or threading.get_ident() != self.thread:
+            return
+        event.record.count -= 1
+        if event.error is None and event.record.runs_program:
+            self.records.append(event.record)
+            self.l1_bytes = max(self.l1_bytes, event.l1_bytes)
+
+    def taken(self) -> tuple[tuple[CallRecord, ...], int]:
+        found = tuple(self.records), self.l1_bytes
+        self.records.clear()
+        self.l1_bytes = 0
+        return found

@@ -1,0 +1,1 @@
+"""The files of the page of a profile; see `torch_ttnn.perf.page`."""

@@ -1,0 +1,139 @@
+"""Records a script: the entries of its performance sheet, and its calls of the library in a form to repeat."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from torch_ttnn.compiler.ir.arguments import DEVICE, leaves, mapped
+from torch_ttnn.perf.calls import Call, Calls, Ref, Step
+from ttnn_emulator import MeshDevice, Tensor
+from ttnn_emulator.execution.listeners import OperationEvent, Replay, Transfer
+from ttnn_emulator.hardware.boards import Board
+from ttnn_emulator.profiling.recorder import Origin, Recorder
+from ttnn_emulator.tensors.spec import Spec
+
+
+@dataclass
+class _Counted:
+    """A step, and how often it ran."""
+
+    step: Step
+    times: int = 1
+
+
+@dataclass
+class _Running:
+    """The outermost call of a thread: its arguments as references, and what it has launched so far."""
+
+    args: tuple
+    kwargs: dict[str, Any]
+    origin: Origin
+    programs: int = 0
+    device: MeshDevice | None = None
+    given: dict[Hashable, Spec] = field(default_factory=dict)
+    is_repeatable: bool = True
+
+
+class ScriptRecorder(Recorder):
+    """A recorder that also keeps calls. Calls within a trace count as often as the trace is executed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.board: Board | None = None  # of the first device that runs a program
+        self._steps: list[_Counted] = []
+        self._given: dict[Hashable, Spec] = {}
+        self._numbers: dict[int, int] = {}  # of the latest tensor in a buffer
+        self._made = 0
+        self._captured: dict[tuple[int, int], list[_Counted]] = {}
+        self._running = threading.local()
+
+    @property
+    def calls(self) -> Calls | None:
+        """The recorded calls; None if no program ran."""
+        if self.board is None:
+            return None
+        steps: list[Step] = [
+            dataclasses.replace(each.step, times=each.times) if isinstance(each.step, Call) else each.step
+            for each in self._steps
+        ]
+        return Calls(self.board, steps, self._given)
+
+    def started(self, event: OperationEvent) -> None:
+        super().started(event)
+        if event.depth:
+            return
+        running = _Running((), {}, self._called.origin)
+        arguments = {
+            name: mapped(value, lambda leaf: self._ref(leaf, running)) for name, value in event.arguments.items()
+        }
+        running.args = tuple([value for name, value in arguments.items() if _is_positional(name)])
+        running.kwargs = {name: value for name, value in arguments.items() if not _is_positional(name)}
+        self._running.call = running
+
+    def ended(self, event: OperationEvent) -> None:
+        super().ended(event)
+        running: _Running | None = getattr(self._running, "call", None)
+        if running is None:
+            return
+        if event.record is not None and event.error is None:
+            running.programs += event.record.runs_program
+            running.device = event.device or running.device
+        if event.depth == 0:
+            self._running.call = None
+            if event.error is None:
+                self._keep(event.name, running, event.result)
+
+    def _keep(self, name: str, running: _Running, result: Any) -> None:
+        made = [leaf for leaf in leaves(result) if isinstance(leaf, Tensor)]
+        results = mapped(result, lambda leaf: Ref(self._number(leaf)) if isinstance(leaf, Tensor) else None)
+        on_device = any(tensor.spec.on_device for tensor in made)
+        if not running.is_repeatable or not (running.programs or on_device):
+            self._given |= {self._numbers[id(tensor._storage)]: tensor.spec for tensor in made}
+            return
+        self._given |= running.given
+        if running.device is not None and self.board is None:
+            self.board = running.device.board
+        counted = _Counted(Call(name, running.args, running.kwargs, results, running.origin))
+        self._steps.append(counted)
+        if running.device is not None and running.device.capturing is not None:
+            counted.times = 0
+            self._captured.setdefault((running.device.id(), running.device.capturing.id), []).append(counted)
+
+    def _ref(self, leaf: Any, running: _Running) -> Any:
+        if isinstance(leaf, MeshDevice):
+            return DEVICE
+        if isinstance(leaf, torch.Tensor):
+            running.is_repeatable = False  # a move from the host: its result is given
+            return None
+        if not isinstance(leaf, Tensor):
+            return leaf
+        number = self._numbers.get(id(leaf._storage))
+        if number is None:
+            number = self._number(leaf)
+            running.given[number] = leaf.spec
+        return Ref(number)
+
+    def _number(self, tensor: Tensor) -> int:
+        self._made += 1
+        self._numbers[id(tensor._storage)] = self._made
+        return self._made
+
+    def transferred(self, transfer: Transfer) -> None:
+        super().transferred(transfer)
+        self._steps.append(_Counted(transfer))
+
+    def replayed(self, replay: Replay) -> None:
+        super().replayed(replay)
+        for counted in self._captured.get((replay.device.id(), replay.trace_id), ()):
+            counted.times += 1
+
+
+def _is_positional(name: str) -> bool:
+    """Whether a listener had to make up the name of an argument."""
+    return name.startswith("arg") and name[3:].isdigit()
