@@ -54,7 +54,7 @@ class Compilation:
 
 def _normalise(compilation: Compilation) -> None:
     compilation.ops_before = count_operations(compilation.captured.graph)
-    compilation.graph_module = normalise(compilation.captured)
+    compilation.graph_module = normalise(compilation.captured, compilation.static_inputs)
     decompose(compilation.graph_module, compilation.static_inputs)
 
 

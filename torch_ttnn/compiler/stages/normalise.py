@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import torch
 import torch.fx
 from torch.fx._lazy_graph_module import _make_graph_module, _use_lazy_graph_module
 
+from torch_ttnn.compiler.analysis import assertions, index_bounds
 from torch_ttnn.compiler.frontend import captured_dtypes, random_states
 from torch_ttnn.compiler.ir.arguments import frozen
 from torch_ttnn.compiler.ir.metadata import annotate
@@ -18,10 +20,13 @@ from torch_ttnn.compiler.lowering.registry import is_random
 aten = torch.ops.aten
 
 
-def normalise(captured: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """A normalised copy. The captured graph is not changed, except for dtypes that torch captured wrongly."""
+def normalise(captured: torch.fx.GraphModule, statics: Collection[int] = ()) -> torch.fx.GraphModule:
+    """A normalised copy. The captured graph is not changed, except for dtypes that torch captured wrongly.
+
+    `statics` are the indices of weights among the inputs.
+    """
     captured_dtypes.correct(captured.graph)
-    wanted = _wanted(captured.graph)
+    wanted = _wanted(captured.graph, _assertions(captured, statics))
     graph = torch.fx.Graph()
     copies: dict[torch.fx.Node, torch.fx.Node] = {}
     seen: dict[Any, torch.fx.Node] = {}
@@ -47,6 +52,8 @@ def normalise(captured: torch.fx.GraphModule) -> torch.fx.GraphModule:
         if copied is None:
             copied = graph.node_copy(node, copies.__getitem__)
             annotate(copied, position=position, captured=node)
+            if node.target in assertions.ASSERTIONS:
+                annotate(copied, effect=True)
             if node.target is aten.cat.default:
                 copied = _without_empty(node, copied)
             elif node.target is aten.as_strided.default:
@@ -144,9 +151,17 @@ def count_operations(graph: torch.fx.Graph) -> int:
     return len([node for node in graph.nodes if isinstance(node.target, torch._ops.OpOverload)])
 
 
-def _wanted(graph: torch.fx.Graph) -> set[torch.fx.Node]:
-    """The nodes that the output depends on; a functional graph has no other effect."""
-    wanted: set[torch.fx.Node] = set()
+def _assertions(captured: torch.fx.GraphModule, statics: Collection[int]) -> list[torch.fx.Node]:
+    """The assertions that may fail; inputs are checked at every call."""
+    if not assertions.in_graph(captured.graph):
+        return []
+    placeholders = captured.graph.find_nodes(op="placeholder")
+    return assertions.may_fail(captured, index_bounds.ranges_of_inputs(captured, placeholders, statics))
+
+
+def _wanted(graph: torch.fx.Graph, effects: Sequence[torch.fx.Node]) -> set[torch.fx.Node]:
+    """The nodes that the output or an effect depends on; a functional graph has no other effect."""
+    wanted: set[torch.fx.Node] = set(effects)
     for node in reversed(graph.nodes):
         if node.op == "output" or node in wanted:
             wanted.add(node)
