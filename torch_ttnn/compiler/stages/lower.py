@@ -15,6 +15,7 @@ from torch_ttnn.compiler.analysis.assertions import ASSERTIONS
 from torch_ttnn.compiler.analysis.ranges import Range, Ranges, beyond, divides_by_zero
 from torch_ttnn.compiler.errors import CompileError, StaysOnHost
 from torch_ttnn.compiler.frontend import kept_on_host
+from torch_ttnn.compiler.frontend.higher_order import HigherOrderCall
 from torch_ttnn.compiler.ir.arguments import leaves, mapped
 from torch_ttnn.compiler.ir.builder import ProgramBuilder
 from torch_ttnn.compiler.ir.describe import dtype_name
@@ -183,6 +184,8 @@ class _Lowering:
         if node.target in self.host_ops:
             raise StaysOnHost(kept_on_host.REASON)
         lowering = registry.find(node.target)
+        if isinstance(node.target, HigherOrderCall):
+            raise StaysOnHost("it calls graphs or writes to its arguments, which only the host does")
         if lowering is None:
             raise StaysOnHost(NO_LOWERING)
         self._require_supported(node, args, kwargs)
@@ -401,6 +404,8 @@ def _may_choose_strides(call: torch.fx.Node) -> bool:
     Meta functions and kernels agree where all tensors are contiguous, which is what torch's own tests compare.
     """
     target = call.target
+    if isinstance(target, HigherOrderCall):
+        return True
     if not isinstance(target, torch._ops.OpOverload) or target.is_view:
         return False
     arguments = [each.meta.get("val") for each in call.all_input_nodes]

@@ -11,7 +11,7 @@ import torch.fx
 from torch.fx._lazy_graph_module import _make_graph_module, _use_lazy_graph_module
 
 from torch_ttnn.compiler.analysis import assertions, index_bounds
-from torch_ttnn.compiler.frontend import captured_dtypes, random_states
+from torch_ttnn.compiler.frontend import captured_dtypes, higher_order, random_states
 from torch_ttnn.compiler.ir.arguments import frozen
 from torch_ttnn.compiler.ir.metadata import annotate
 from torch_ttnn.compiler.ir.nodes import drop_dead_code
@@ -47,6 +47,11 @@ def normalise(captured: torch.fx.GraphModule, statics: Collection[int] = ()) -> 
         if node.target is operator.getitem and node.args[0].target is WITH_EFFECTS:  # type: ignore[union-attr]
             copies[node] = _result_of_direct_call(node, graph, copies)
             continue
+        if higher_order.subgraph(node, captured) is not None:
+            continue  # the calls hold their graphs
+        if higher_order.is_higher_order(node):
+            copies[node] = _held_call(node, graph, copies, position)
+            continue
         key = _key(node, copies)
         copied = seen.get(key) if key is not None else None
         if copied is None:
@@ -79,6 +84,17 @@ def _direct_call(
     results = node.meta["val"][1:]
     copied.meta.update({name: node.meta[name] for name in ("stack_trace", "nn_module_stack") if name in node.meta})  # type: ignore[arg-type]
     annotate(copied, val=_only(results), position=position, effect=True)
+    return copied
+
+
+def _held_call(
+    node: torch.fx.Node, graph: torch.fx.Graph, copies: dict[torch.fx.Node, torch.fx.Node], position: int
+) -> torch.fx.Node:
+    """The call of a higher-order operator as a function of its tensors."""
+    call, operands = higher_order.call_of(node)
+    copied = graph.call_function(call, tuple([copies[each] for each in operands]))
+    copied.meta.update(node.meta)
+    annotate(copied, position=position)
     return copied
 
 
