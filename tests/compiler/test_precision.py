@@ -63,6 +63,33 @@ def test_a_quotient_by_logarithms() -> None:
     torch.testing.assert_close(ours, x, rtol=0.01, atol=0.0)
 
 
+COMPLEMENTS = {
+    "1 - sigmoid": lambda x: 1 - torch.sigmoid(x),
+    "ones - sigmoid": lambda x: torch.ones_like(x) - torch.sigmoid(x),
+    "a tensor - sigmoid": lambda x: torch.tensor(1.0) - torch.sigmoid(x).reshape(4, -1).t(),
+    "its logarithm": lambda x: torch.log(1 - torch.sigmoid(x)),
+    "1 - tanh ** 2": lambda x: 1 - torch.tanh(x) ** 2,
+    "tanh + 1": lambda x: torch.tanh(x) + 1,
+    "1 - erf": lambda x: 1 - torch.erf(x / 3),
+    "ndtr": lambda x: torch.special.ndtr(x / 2),
+    "1 - softmax": lambda x: (1 - torch.softmax(x, 0)) ** 2,
+}
+
+
+@pytest.mark.parametrize("name", COMPLEMENTS)
+def test_complements_of_functions_that_saturate(name: str) -> None:
+    x = torch.linspace(-7, 7, 32).bfloat16().float()
+    outcome = run(COMPLEMENTS[name], x)
+    assert not outcome.host_ops
+    torch.testing.assert_close(outcome.outputs[0], COMPLEMENTS[name](x.double()).float(), rtol=0.04, atol=1e-6)
+
+
+def test_other_sums_with_numbers_are_not_widened() -> None:
+    outcome = run(lambda x: 1 - torch.relu(torch.sigmoid(x) * 3), numbers(32, 32))
+    specs = [SPEC[node].spec for node in outcome.program.graph.nodes if PATH.on(node) and SPEC.on(node)]
+    assert specs and all(spec.dtype is DataType.BFLOAT16 for spec in specs)
+
+
 LARGEST = {
     "renorm": lambda x: x.renorm(float("inf"), 0, 0.5),
     "double": lambda x: (x.abs() == x.double().abs().amax(-1, keepdim=True)).float() * x,

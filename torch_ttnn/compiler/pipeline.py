@@ -17,6 +17,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from torch_ttnn.compiler.cache import programs as cache
 from torch_ttnn.compiler.complex_numbers.pairs import decompose
+from torch_ttnn.compiler.frontend.higher_order import inlined
 from torch_ttnn.compiler.frontend.kept_on_host import hidden_from_fusions, overloads_of
 from torch_ttnn.compiler.ir.builder import ProgramBuilder
 from torch_ttnn.compiler.ir.dump import dumped
@@ -54,7 +55,7 @@ class Compilation:
 
 def _normalise(compilation: Compilation) -> None:
     compilation.ops_before = count_operations(compilation.captured.graph)
-    compilation.graph_module = normalise(compilation.captured)
+    compilation.graph_module = normalise(compilation.captured, compilation.static_inputs)
     decompose(compilation.graph_module, compilation.static_inputs)
 
 
@@ -102,6 +103,7 @@ def compile_graph(compilation: Compilation) -> Program:
     """Load the program from the cache on disk, or run all stages."""
     # AOTAutograd compiles under its fake mode, but we create real tensors. Hardly any object here becomes garbage.
     with _disable_current_modes(), collector_paused():
+        compilation.captured = inlined(compilation.captured)
         folder = cache.folder(compilation.options)
         program = _cached_program(compilation, folder) if folder is not None else None
         if program is None:

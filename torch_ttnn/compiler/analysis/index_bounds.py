@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 import torch.fx
 
-from torch_ttnn.compiler.analysis import angles
+from torch_ttnn.compiler.analysis import angles, assertions
 from torch_ttnn.compiler.analysis.ranges import Range, Ranges, beyond, divides_by_zero
 from torch_ttnn.compiler.ir.arguments import leaves
 
@@ -74,6 +74,13 @@ WIDTHS = (
     10,
     7,
 )  # bits without sign, to which inputs may be narrowed for sums and products
+
+
+def ranges_of_inputs(
+    captured: torch.fx.GraphModule, placeholders: Sequence[torch.fx.Node], statics: Collection[int]
+) -> dict[torch.fx.Node, Range]:
+    """The ranges of inputs, which every call is checked against, by the placeholders of a graph."""
+    return {placeholders[number]: Range(*each) for number, each in of_inputs(captured, statics).items()}
 
 
 class _Narrowing:
@@ -284,6 +291,8 @@ PASSES_ON = {
 
 
 def _asked_of(node: torch.fx.Node) -> Iterator[Bounds]:
+    for low, high in assertions.asked_of(node):
+        yield Bounds(int(max(low, INT32.low)), int(min(high, INT32.high)))
     for user in node.users:
         if user.target in PASSES_ON or (user.target is aten._to_copy.default and _is_whole(user)):
             yield from _asked_of(user)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import operator
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ import torch.fx
 
 import ttnn_emulator
 from torch_ttnn.compiler.cache.serialisation import NotSerialisable, from_document, to_document
+from torch_ttnn.compiler.frontend.higher_order import subgraph, subgraphs
 from torch_ttnn.compiler.lowering.registry import users_sources
 from torch_ttnn.compiler.stages.lower import Lowered
 from torch_ttnn.devices import Target
@@ -57,12 +59,13 @@ def key_of(graph_module: torch.fx.GraphModule, statics: Sequence[int], target: T
     add(FORMAT, torch.__version__, _sources(), device.board, device.l1_small_size, list(statics))
     add(device.num_devices, *[getattr(options, name) for name in OPTIONS_THAT_MATTER])
     add(*users_sources())
-    for node in graph_module.graph.nodes:
-        add(node.op, str(node.target), node.name, node.args, node.kwargs, _described(node.meta.get("val")))
-        if node.op == "get_attr":
-            constant = getattr(graph_module, str(node.target))
-            add(constant.dtype, constant.shape)
-            digest.update(constant.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+    for module in (graph_module, *subgraphs(graph_module)):
+        for node in module.graph.nodes:
+            add(node.op, str(node.target), node.name, node.args, node.kwargs, _described(node.meta.get("val")))
+            if node.op == "get_attr" and subgraph(node, module) is None:
+                constant = operator.attrgetter(str(node.target))(module)
+                add(constant.dtype, constant.shape)
+                digest.update(constant.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
 
 

@@ -98,6 +98,7 @@ class ProgramBuilder:
         self.weights: dict[torch.fx.Node, torch.fx.Node] = {}  # node in `prepare`: its placeholder in `main`
         self._constants: dict[torch.fx.Node, torch.Tensor | None] = {}
         self._required: dict[Any, Handle] = {}  # requirements on the program's values, by key
+        self._broken: dict[str, None] = {}  # what it means that one does not hold
         self._uploads: dict[torch.fx.Node, Handle] = {}  # the cast of an upload: the upload itself, in float32
         self._restrided: dict[tuple[torch.fx.Node, tuple[int, ...]], torch.fx.Node] = {}
 
@@ -400,10 +401,14 @@ class ProgramBuilder:
 
     # -- requirements -----------------------------------------------------------------------------------------------
 
-    def require(self, key: Any, holds: Callable[[], Handle]) -> None:
-        """Require a condition for the device's result to be correct: a tensor of one element, 1 or 0, once per key."""
+    def require(self, key: Any, holds: Callable[[], Handle], otherwise: str = BEYOND) -> None:
+        """Require a condition for the device's result to be correct: a tensor of one element, 1 or 0, once per key.
+
+        `otherwise` says what it means that the condition does not hold.
+        """
         if key not in self._required:
             self._required[key] = holds()
+            self._broken.setdefault(otherwise)
 
     def write_requirements(self) -> None:
         """Download whether all requirements hold; if not, the program raises an error, and torch runs the call."""
@@ -415,7 +420,7 @@ class ProgramBuilder:
         for other in others:
             first = self.ttnn.multiply(first, other)
         all_hold = self.value(first, (1, 1), torch.bfloat16).host()
-        node = call_node(self.main, composites.require, (all_hold, BEYOND))
+        node = call_node(self.main, composites.require, (all_hold, ", or ".join(self._broken)))
         annotate(node, val=True, move=Move.CHECK, origin=self.origin, effect=True)
 
     # -- random numbers ---------------------------------------------------------------------------------------------

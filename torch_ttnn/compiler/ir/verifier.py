@@ -20,6 +20,7 @@ import ttnn_emulator
 from torch_ttnn.compiler.analysis.memory import spec_tensors, specs_of
 from torch_ttnn.compiler.cache.serialisation import NotSerialisable, from_document, target_name, to_document
 from torch_ttnn.compiler.errors import VerifyError
+from torch_ttnn.compiler.frontend.higher_order import HigherOrderCall
 from torch_ttnn.compiler.ir.arguments import DeviceMarker, call_with, leaves
 from torch_ttnn.compiler.ir.describe import brief
 from torch_ttnn.compiler.ir.metadata import MOVE, NUMBER, OUTPUT_VALS, PATH, PREPARED, REASON, SPEC, Move
@@ -270,9 +271,9 @@ def _stray_download(node: torch.fx.Node) -> Broken:
 
 
 def _names(graph: torch.fx.Graph) -> Broken:
-    """Every function of ours can be looked up by name when the cache is read."""
+    """Every function of ours can be looked up by name when the cache is read; calls that hold graphs are not cached."""
     for node in graph.nodes:
-        if node.op == "call_function" and not isinstance(node.target, torch._ops.OpOverload):
+        if node.op == "call_function" and not isinstance(node.target, torch._ops.OpOverload | HigherOrderCall):
             try:
                 target_name(node)
             except NotSerialisable as error:

@@ -15,6 +15,7 @@ import torch.fx
 
 import ttnn_emulator
 from torch_ttnn.compiler.errors import CompileError
+from torch_ttnn.compiler.frontend.higher_order import CALLS, HigherOrderCall
 from torch_ttnn.compiler.fusion import composites
 from torch_ttnn.compiler.fusion.composites import is_composite
 from torch_ttnn.compiler.ir.arguments import DeviceMarker
@@ -95,6 +96,12 @@ def function_name(node: torch.fx.Node) -> str:
         return f"torch.ops.{node.target}"
     if is_composite(node.target):
         return f"composites.{node.target.__name__}"  # type: ignore[union-attr]
+    if isinstance(node.target, HigherOrderCall):
+        return f"higher_order[{node.target.number}]"
+    if isinstance(node.target, torch._ops.HigherOrderOperator):
+        raise CompileError(
+            f"{node.target} cannot be written as source: its arguments are graphs, or it writes to its arguments"
+        )
     raise CompileError(f"no name is known for {node.target!r}")
 
 
@@ -118,7 +125,7 @@ def compiled(source: str, name: str) -> Callable[..., Any]:
     """Compile a source and return its function `name`; tracebacks show its lines."""
     path = f"<torch_ttnn program {next(_numbers)}>"
     linecache.cache[path] = (len(source), None, source.splitlines(keepends=True), path)
-    namespace: dict[str, Any] = {"torch": torch, "composites": composites}
+    namespace: dict[str, Any] = {"torch": torch, "composites": composites, "higher_order": CALLS}
     exec(compile(source, path, "exec"), namespace)
     return namespace[name]
 

@@ -10,10 +10,12 @@ from typing import Any
 import torch
 import torch.fx
 
-from torch_ttnn.compiler.analysis import exponents, factorised, index_bounds, nan_observers
+from torch_ttnn.compiler.analysis import complements, exponents, factorised, index_bounds, nan_observers
+from torch_ttnn.compiler.analysis.assertions import ASSERTIONS
 from torch_ttnn.compiler.analysis.ranges import Range, Ranges, beyond, divides_by_zero
 from torch_ttnn.compiler.errors import CompileError, StaysOnHost
 from torch_ttnn.compiler.frontend import kept_on_host
+from torch_ttnn.compiler.frontend.higher_order import HigherOrderCall
 from torch_ttnn.compiler.ir.arguments import leaves, mapped
 from torch_ttnn.compiler.ir.builder import ProgramBuilder
 from torch_ttnn.compiler.ir.describe import dtype_name
@@ -75,7 +77,7 @@ class _Lowering:
         self.statics: dict[int, torch.fx.Node] = {}
         inputs = self._input_ranges(captured)
         self.ranges = builder.ranges = Ranges(inputs, self._constant_of, self._is_static)
-        builder.in_float32 = exponents.in_float32(graph_module.graph)
+        builder.in_float32 = exponents.in_float32(graph_module.graph) | complements.in_float32(graph_module.graph)
         self.kept = factorised.host_reasons(graph_module.graph)
         if not builder.accepts("nan"):
             self.kept |= self._host_reasons_of_nan(inputs)
@@ -83,8 +85,7 @@ class _Lowering:
     def _input_ranges(self, captured: torch.fx.GraphModule) -> dict[torch.fx.Node, Range]:
         """The ranges of integer inputs, which every call is checked against."""
         placeholders = self.graph_module.graph.find_nodes(op="placeholder")
-        bounds = index_bounds.of_inputs(captured, self.static_numbers)
-        return {placeholders[number]: Range(*each) for number, each in bounds.items()}
+        return index_bounds.ranges_of_inputs(captured, placeholders, self.static_numbers)
 
     def _host_reasons_of_nan(self, inputs: dict[torch.fx.Node, Range]) -> dict[torch.fx.Node, str]:
         """Operations that stay on the host because another one observes NaN, with the reason."""
@@ -144,6 +145,8 @@ class _Lowering:
         args, kwargs = self._values_of(node.args), self._values_of(node.kwargs)
         if node.target is operator.getitem and not isinstance(args[0], Value):
             return args[0][args[1]]
+        if node.target in ASSERTIONS and not self._is_asserted_on_host(args[0]):
+            return self.builder.require(("assertion", node), args[0].tile, "an assertion failed")
         if EFFECT.on(node):
             return self._on_host(node, args, kwargs, "it is run for its effect, such as raising an error")
         values = [item for item in leaves((args, kwargs)) if isinstance(item, Value)]
@@ -164,6 +167,9 @@ class _Lowering:
         except Exception as error:
             raise CompileError(_failure_message(node, args, kwargs, error)) from error
 
+    def _is_asserted_on_host(self, condition: Any) -> bool:
+        return not isinstance(condition, Value) or condition.is_static or not condition.is_on_device
+
     def _values_of(self, arguments: Any) -> Any:
         return mapped(arguments, lambda item: self.env[item] if isinstance(item, torch.fx.Node) else item)
 
@@ -178,6 +184,8 @@ class _Lowering:
         if node.target in self.host_ops:
             raise StaysOnHost(kept_on_host.REASON)
         lowering = registry.find(node.target)
+        if isinstance(node.target, HigherOrderCall):
+            raise StaysOnHost("it calls graphs or writes to its arguments, which only the host does")
         if lowering is None:
             raise StaysOnHost(NO_LOWERING)
         self._require_supported(node, args, kwargs)
@@ -396,6 +404,8 @@ def _may_choose_strides(call: torch.fx.Node) -> bool:
     Meta functions and kernels agree where all tensors are contiguous, which is what torch's own tests compare.
     """
     target = call.target
+    if isinstance(target, HigherOrderCall):
+        return True
     if not isinstance(target, torch._ops.OpOverload) or target.is_view:
         return False
     arguments = [each.meta.get("val") for each in call.all_input_nodes]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import torch
 import torch.fx
 from torch.fx._lazy_graph_module import _make_graph_module, _use_lazy_graph_module
 
-from torch_ttnn.compiler.frontend import captured_dtypes, random_states
+from torch_ttnn.compiler.analysis import assertions, index_bounds
+from torch_ttnn.compiler.frontend import captured_dtypes, higher_order, random_states
 from torch_ttnn.compiler.ir.arguments import frozen
 from torch_ttnn.compiler.ir.metadata import annotate
 from torch_ttnn.compiler.ir.nodes import drop_dead_code
@@ -18,10 +20,13 @@ from torch_ttnn.compiler.lowering.registry import is_random
 aten = torch.ops.aten
 
 
-def normalise(captured: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """A normalised copy. The captured graph is not changed, except for dtypes that torch captured wrongly."""
+def normalise(captured: torch.fx.GraphModule, statics: Collection[int] = ()) -> torch.fx.GraphModule:
+    """A normalised copy. The captured graph is not changed, except for dtypes that torch captured wrongly.
+
+    `statics` are the indices of weights among the inputs.
+    """
     captured_dtypes.correct(captured.graph)
-    wanted = _wanted(captured.graph)
+    wanted = _wanted(captured.graph, _assertions(captured, statics))
     graph = torch.fx.Graph()
     copies: dict[torch.fx.Node, torch.fx.Node] = {}
     seen: dict[Any, torch.fx.Node] = {}
@@ -42,11 +47,18 @@ def normalise(captured: torch.fx.GraphModule) -> torch.fx.GraphModule:
         if node.target is operator.getitem and node.args[0].target is WITH_EFFECTS:  # type: ignore[union-attr]
             copies[node] = _result_of_direct_call(node, graph, copies)
             continue
+        if higher_order.subgraph(node, captured) is not None:
+            continue  # the calls hold their graphs
+        if higher_order.is_higher_order(node):
+            copies[node] = _held_call(node, graph, copies, position)
+            continue
         key = _key(node, copies)
         copied = seen.get(key) if key is not None else None
         if copied is None:
             copied = graph.node_copy(node, copies.__getitem__)
             annotate(copied, position=position, captured=node)
+            if node.target in assertions.ASSERTIONS:
+                annotate(copied, effect=True)
             if node.target is aten.cat.default:
                 copied = _without_empty(node, copied)
             elif node.target is aten.as_strided.default:
@@ -72,6 +84,17 @@ def _direct_call(
     results = node.meta["val"][1:]
     copied.meta.update({name: node.meta[name] for name in ("stack_trace", "nn_module_stack") if name in node.meta})  # type: ignore[arg-type]
     annotate(copied, val=_only(results), position=position, effect=True)
+    return copied
+
+
+def _held_call(
+    node: torch.fx.Node, graph: torch.fx.Graph, copies: dict[torch.fx.Node, torch.fx.Node], position: int
+) -> torch.fx.Node:
+    """The call of a higher-order operator as a function of its tensors."""
+    call, operands = higher_order.call_of(node)
+    copied = graph.call_function(call, tuple([copies[each] for each in operands]))
+    copied.meta.update(node.meta)
+    annotate(copied, position=position)
     return copied
 
 
@@ -144,9 +167,17 @@ def count_operations(graph: torch.fx.Graph) -> int:
     return len([node for node in graph.nodes if isinstance(node.target, torch._ops.OpOverload)])
 
 
-def _wanted(graph: torch.fx.Graph) -> set[torch.fx.Node]:
-    """The nodes that the output depends on; a functional graph has no other effect."""
-    wanted: set[torch.fx.Node] = set()
+def _assertions(captured: torch.fx.GraphModule, statics: Collection[int]) -> list[torch.fx.Node]:
+    """The assertions that may fail; inputs are checked at every call."""
+    if not assertions.in_graph(captured.graph):
+        return []
+    placeholders = captured.graph.find_nodes(op="placeholder")
+    return assertions.may_fail(captured, index_bounds.ranges_of_inputs(captured, placeholders, statics))
+
+
+def _wanted(graph: torch.fx.Graph, effects: Sequence[torch.fx.Node]) -> set[torch.fx.Node]:
+    """The nodes that the output or an effect depends on; a functional graph has no other effect."""
+    wanted: set[torch.fx.Node] = set(effects)
     for node in reversed(graph.nodes):
         if node.op == "output" or node in wanted:
             wanted.add(node)
