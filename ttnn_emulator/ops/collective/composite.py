@@ -15,6 +15,7 @@ from ttnn_emulator.tensors.shapes import round_up
 from ttnn_emulator.tensors.spec import Spec
 from ttnn_emulator.tensors.tensor import Tensor
 
+# tt-metal v0.77.0: tt_metal/hw/inc/internal/tt-1xx/wormhole/noc/noc_parameters.h, NOC_L1_WRITE_ALIGNMENT_BYTES
 NOC_WRITE_ALIGNMENT = 16
 
 Step = Callable[[Tensor, int, MemoryConfig | None], Tensor]

@@ -36,7 +36,7 @@ class Product:
     activation_after: UnaryWithParam | None
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp,
 # determine_matmul_op_config_from_conv_op_config
 def plan_product(
     x: Spec,

@@ -20,7 +20,7 @@ Cell = tuple[int, int]
 Cells = frozenset[Cell]
 Grid = tuple[int, int]
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/ccl/moe_compute/moe_core_placement.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/ccl/moe_compute/moe_core_placement.cpp,
 # kMoEComputeMaxTilizeCores, kMoEComputeCombineStripWidth, and the rows of the tilizing cores
 MOST_TILIZING = 4
 STRIP_WIDTH = 2

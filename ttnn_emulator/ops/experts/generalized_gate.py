@@ -18,9 +18,13 @@ from ttnn_emulator.tensors.memory_config import ShardSpec
 from ttnn_emulator.tensors.shapes import TILE_SIZE
 from ttnn_emulator.tensors.spec import Spec
 
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/deepseek/moe/generalized_moe_gate/device/generalized_moe_gate_device_operation.cpp,  # noqa: E501
+# topk
 COUNTS = (4, 6, 8)  # supported numbers of experts per token
 FACE = 16  # a block of 256 experts is the first face of a tile, and nothing else of it is read
 MOST_BLOCKS = 2
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/deepseek/moe/generalized_moe_gate/device/generalized_moe_gate_program_descriptor_builder.cpp,  # noqa: E501
+# make_run_cb
 BUFFERS = 6  # tiles per block besides the tensors: three runs, two tilized bfloat16 ones and one of indices
 TILE_BYTES = 2 * TILE_SIZE * TILE_SIZE
 BF16 = DataType.BFLOAT16

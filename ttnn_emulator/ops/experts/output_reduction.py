@@ -26,6 +26,8 @@ from ttnn_emulator.tensors.tensor import Tensor
 BF16 = DataType.BFLOAT16
 TILE_BYTES = 2 * TILE_SIZE * TILE_SIZE
 DTYPES = (BF16, DataType.BFLOAT8_B)
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/reduction/deepseek_moe_fast_reduce_nc/device/deepseek_moe_fast_reduce_nc_program_factory.cpp,  # noqa: E501
+# input_granularity
 MOST_AT_ONCE = 8  # tiles that are read together: the largest divisor of the experts up to this
 
 

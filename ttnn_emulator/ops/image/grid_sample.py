@@ -27,8 +27,10 @@ IMAGE_DTYPES = (DataType.BFLOAT16, DataType.FLOAT32)
 INTERLEAVED = TensorMemoryLayout.INTERLEAVED
 CORNERS = 4  # pixels around a point
 COORDINATES = 2  # coordinates per grid point: x and y
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/pool/grid_sample/device/grid_sample_device_operation.hpp,
+# PRECOMPUTED_GRID_ELEMENTS_PER_POINT
 PREPARED = {"nearest": 2, "bilinear": 6}  # values per precomputed point: row and column, and four weights
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/pool/rotate/device/rotate_bilinear_program_factory.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/pool/rotate/device/rotate_bilinear_program_factory.cpp,
 # MAX_TILES_PER_REDUCTION
 WIDEST_ROTATED = 8 * TILE_SIZE  # channels per reduction
 

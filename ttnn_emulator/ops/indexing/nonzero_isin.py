@@ -15,6 +15,8 @@ from ttnn_emulator.tensors.shapes import round_up
 from ttnn_emulator.tensors.spec import ROW_MAJOR_BYTES, Spec
 from ttnn_emulator.tensors.tensor import Tensor
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/isin/device/kernels/dataflow/isin_reader.cpp,
+# output_subchunk_ptr
 TRUE = 0xFFFFFFFF  # result of isin for an element of the set
 
 

@@ -30,6 +30,7 @@ from ttnn_emulator.tensors.shapes import TILE_SIZE, Tile
 from ttnn_emulator.tensors.spec import Spec
 from ttnn_emulator.tensors.tensor import Tensor
 
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/eltwise/unary/common/unary_op_utils.cpp, string_to_unary_with_param
 # Activations that the kernels can fuse, with their default parameters.
 FUSABLE: dict[str, tuple[float, ...]] = {
     "relu": (),
@@ -112,7 +113,7 @@ def kernel_config(given: Any) -> tuple[MathConfig | None, bool]:
     return math_config(given), bool(given.dst_full_sync_en)
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/matmul_device_operation.cpp, math_fidelity, increase_fidelity
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/matmul/device/matmul_device_operation.cpp, math_fidelity, increase_fidelity
 # and are_inputs_32F
 def default_math(of: Operands, asked: Asked, dtype: DataType, arch: Arch) -> MathConfig:
     """Fidelity and accumulation when no compute kernel config is given."""

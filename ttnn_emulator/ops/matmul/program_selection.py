@@ -30,7 +30,7 @@ from ttnn_emulator.tensors.memory_config import ShardSpec
 from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp,
 # generate_matmul_program_config
 def choose(choice: Choice) -> Program:
     """The selected program, validated as the library validates its own selection."""
@@ -61,7 +61,7 @@ def _require_sound(program: Program, device_grid: tuple[int, int]) -> None:
     )
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp,
 # create_simple_matmul_program_config
 def _plain(choice: Choice, grid: tuple[int, int] | None = None) -> Program:
     """Select without a core grid and with an interleaved first operand."""
@@ -177,7 +177,7 @@ def _is_column_major(of: Operands) -> bool:
     return shard_of(of.a.memory_config).orientation is ShardOrientation.COL_MAJOR
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp, get_mcast_1d_config
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp, get_mcast_1d_config
 def _one_dimensional(choice: Choice, *, mcast_in0: bool, shard: ShardSpec | None) -> Program:
     """The 1D multicast program: one operand is multicast to all cores, the other is distributed over them."""
     of = choice.operands
@@ -216,7 +216,7 @@ def _one_dimensional(choice: Choice, *, mcast_in0: bool, shard: ShardSpec | None
     )
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp,
 # create_matmul_program_config
 def _on_grid(choice: Choice, fused: UnaryWithParam | None) -> Program:
     """Select for a core grid from the user, or for a sharded first operand in the general case."""
@@ -286,7 +286,7 @@ def _batched_on_grid(choice: Choice, grid: tuple[int, int], fused: UnaryWithPara
     return Program(Kind.REUSE, grid, step, sub_h, sub_w, per_core_M=rows, per_core_N=columns)
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp,
 # create_matmul_1d_systolic_array_program_config
 def _systolic(choice: Choice, grid: tuple[int, int], fused: UnaryWithParam | None) -> Program:
     """1D multicast over all cores as a line."""
@@ -322,7 +322,7 @@ def _systolic(choice: Choice, grid: tuple[int, int], fused: UnaryWithParam | Non
     )
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp, get_matmul_program_config
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp, get_matmul_program_config
 def _from_shards(choice: Choice) -> Program:
     """Select from the shards of the first operand."""
     of, output = choice.operands, choice.memory_config

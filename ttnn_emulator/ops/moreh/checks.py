@@ -13,6 +13,7 @@ from ttnn_emulator.tensors.memory_config import MemoryConfig
 from ttnn_emulator.tensors.spec import Spec
 
 TILE = 32
+# tt-metal v0.77.0: ttnn/api/ttnn/tensor/types.hpp, MAX_NUM_DIMENSIONS
 MAX_DIMS = 8
 BFLOAT16 = (DataType.BFLOAT16,)
 

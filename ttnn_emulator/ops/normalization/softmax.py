@@ -23,9 +23,9 @@ from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 TILE = 32
 TAKEN = (DataType.FLOAT32, DataType.BFLOAT16, DataType.BFLOAT8_B)
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/softmax/device/softmax_device_operation.cpp, L1_512KB
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/normalization/softmax/device/softmax_device_operation.cpp, L1_512KB
 SMALL_KERNEL_LIMIT = 512 * 1024  # bytes of L1 up to which the general kernels hold a whole row or column of tiles
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/softmax/device/softmax_program_factory_attention_optimized.cpp,  # noqa: E501
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/normalization/softmax/device/softmax_program_factory_attention_optimized.cpp,  # noqa: E501
 # large_kernel_cb_size and single_tile_cb_count
 LARGE_KERNEL_TILES = 80
 ESTIMATED_SINGLES = 5
@@ -169,7 +169,7 @@ def _mask_reader(shape: tuple[int, ...], mask: Spec, causal: bool) -> Callable[[
     return read
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/softmax/device/softmax_program_factory_attention_optimized.cpp,  # noqa: E501
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/normalization/softmax/device/softmax_program_factory_attention_optimized.cpp,  # noqa: E501
 # cb_size_sum_bytes against l1_size_per_core, and the circular buffers
 def _rows_buffers(
     spec: Spec, mask: Spec | None, config: MathConfig, bulk: DataType, stable: bool

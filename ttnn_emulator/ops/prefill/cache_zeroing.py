@@ -32,7 +32,7 @@ from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.tensors.shapes import DEFAULT_TILE, TILE_SIZE, round_up
 from ttnn_emulator.tensors.spec import Spec
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/zero_padded_kv_cache/device/zero_padded_kv_cache_device_operation.cpp,  # noqa: E501
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/zero_padded_kv_cache/device/zero_padded_kv_cache_device_operation.cpp,  # noqa: E501
 # ComputeConfigDescriptor
 MASKING = MathConfig(MathFidelity.HiFi4)
 ROW_MAJOR_ZEROED = (DataType.BFLOAT16, DataType.FP8_E4M3)

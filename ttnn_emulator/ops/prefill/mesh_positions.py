@@ -15,7 +15,7 @@ from ttnn_emulator.tensors.shapes import round_up
 from ttnn_emulator.tensors.spec import Spec
 
 PREFILL = "ttnn.experimental.deepseek_prefill"
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/update_padded_kv_cache/device/update_padded_kv_cache_device_operation.cpp,  # noqa: E501
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/update_padded_kv_cache/device/update_padded_kv_cache_device_operation.cpp,  # noqa: E501
 # kMetadataBytes
 METADATA_BYTES = 16  # circular buffer for one number read from a tensor
 

@@ -33,7 +33,7 @@ from ttnn_emulator.tensors.spec import Spec, tile_bytes
 # destination register use
 # The kernel keeps one row of tiles of a head in the destination register.
 TILES_IN_REGISTER, TILES_IN_REGISTER_FP32 = 8, 4
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/rotary_embedding_indexed/device/rotary_embedding_indexed_device_operation.cpp,  # noqa: E501
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/rotary_embedding_indexed/device/rotary_embedding_indexed_device_operation.cpp,  # noqa: E501
 # use_reload_impl
 ROWS_KEPT = 8  # rows of tiles per core up to which cos and sin stay in L1
 

@@ -28,10 +28,10 @@ from ttnn_emulator.tensors.spec import Spec
 from ttnn_emulator.tensors.tensor import Tensor
 
 MOVED_DTYPES = (DataType.BFLOAT8_B, DataType.BFLOAT16)
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/extract/device/extract_program_factory.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/extract/device/extract_program_factory.cpp,
 # tile_buffering; insert has the same
 TILES_BUFFERED = 32
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/masked_bincount/device/masked_bincount_device_operation.cpp,  # noqa: E501
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/masked_bincount/device/masked_bincount_device_operation.cpp,  # noqa: E501
 # kNumCores
 COUNTING_CORES = 64
 FACE = 16

@@ -19,6 +19,8 @@ from ttnn_emulator.tensors.spec import Spec, tile_bytes
 from ttnn_emulator.tensors.tensor import Tensor
 
 NARROW = DataType.BFLOAT16
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/kda/qkv_causal_conv1d_silu/device/hostdevcommon/qkv_causal_conv1d_silu_layout.hpp,  # noqa: E501
+# tap_count
 TAPS = 4
 CARRIED = TAPS - 1  # tokens of history before the first token
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/kda/qkv_causal_conv1d_silu/device/hostdevcommon/qkv_causal_conv1d_silu_layout.hpp,  # noqa: E501

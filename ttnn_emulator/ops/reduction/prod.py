@@ -26,7 +26,7 @@ FLOATS = (DataType.BFLOAT16, DataType.FLOAT32, DataType.BFLOAT8_B, DataType.BFLO
 TO_FRONT = {2: (2, 0, 1, 3), 3: (3, 0, 1, 2)}  # permutations that move the height or the width to the front
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/reduction/prod/device/prod_nc_program_factory.cpp, needs_wh_fp32_workaround
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/reduction/prod/device/prod_nc_program_factory.cpp, needs_wh_fp32_workaround
 def _math(fp32_acc: bool) -> MathConfig:
     """HiFi4, or HiFi3 with a 32-bit destination register on Wormhole."""
     faulty = fp32_acc and current_board().arch is Arch.WORMHOLE_B0

@@ -21,9 +21,10 @@ from ttnn_emulator.tensors.tensor import Tensor
 
 MEAN = "mean"
 FILL = {MAX: -math.inf, MIN: math.inf}  # fill of the tile padding; sums use 0
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/reduction/generic/generic_reductions.cpp, INT32_MIN + 1
 INTEGER_FILL = {MAX: -(2**31) + 1, MIN: 2**31 - 1}
 EMPTY_FILL = {SUM: 0.0, "prod": 1.0}  # the result for empty inputs; NaN for all others
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/reduction/generic/device/reduce_op.cpp, k_min_ht_for_split
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/reduction/generic/device/reduce_op.cpp, k_min_ht_for_split
 LEAST_DENSE_SPLIT = 16  # height in tiles from which a ROW_MAJOR column sum is split over more cores …
 LEAST_TILED_SPLIT = 20  # … and a tiled one
 SPLIT_DTYPES = (DataType.BFLOAT16, DataType.FLOAT32)
@@ -61,7 +62,7 @@ def dims_of(dim: int | Sequence[int] | None, rank: int) -> list[int]:
     return sorted(found)
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/reduction/generic/device/reduce_op.cpp, is_wormhole
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/reduction/generic/device/reduce_op.cpp, is_wormhole
 def default_config(given: Any, tensor: Tensor) -> MathConfig:
     """HiFi4 with a 32-bit destination register is faulty on Wormhole, so the library uses HiFi3 there."""
     wormhole = tensor._device is None or tensor._device.board.arch is Arch.WORMHOLE_B0

@@ -17,6 +17,7 @@ from ttnn_emulator.tensors.shapes import TILE_SIZE
 from ttnn_emulator.tensors.spec import Spec
 
 INTEGERS = (DataType.UINT32, DataType.INT32)
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/reduction/sampling/device/sampling_device_operation.cpp, num_users
 MOST_USERS = 32
 CHOICES = 32  # candidates per user: one tile's width
 LATTICE = 65536  # number of equidistant values of a draw in [0, 1)

@@ -21,7 +21,7 @@ from ttnn_emulator.tensors.spec import Spec
 UPDATED_DTYPES = (DataType.FLOAT32, DataType.BFLOAT16, DataType.BFLOAT8_B, DataType.BFLOAT4_B)
 INPUT_DTYPES = (DataType.FLOAT32, DataType.BFLOAT16)
 INTEGER_DTYPES = (DataType.UINT32, DataType.INT32)
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/paged_cache/device/fused_update_cache/paged_fused_update_cache_device_operation.cpp,  # noqa: E501
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/paged_cache/device/fused_update_cache/paged_fused_update_cache_device_operation.cpp,  # noqa: E501
 # padded_shape of a row-major input
 ROW_MAJOR_WIDTH, ROW_MAJOR_HEADS = 128, 8
 MOST_INDICES = 256

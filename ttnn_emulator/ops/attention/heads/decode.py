@@ -24,6 +24,8 @@ from ttnn_emulator.tensors.shapes import TILE_SIZE, round_up
 from ttnn_emulator.tensors.spec import Spec
 
 DECODE_DTYPES = (DataType.FLOAT32, DataType.BFLOAT16)
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/transformer/nlp_create_qkv_heads_decode/device/nlp_create_qkv_heads_decode_device_operation.cpp,  # noqa: E501
+# num_users_supported
 MOST_USERS = 32
 ORIGIN = CoreCoord(0, 0)
 

@@ -44,7 +44,7 @@ from ttnn_emulator.tensors.shapes import TILE_SIZE, round_up
 from ttnn_emulator.tensors.spec import Spec
 
 BERT_DTYPES = (DataType.BFLOAT16, DataType.BFLOAT8_B)
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/transformer/concatenate_heads/device/concatenate_heads_device_operation.cpp,  # noqa: E501
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/transformer/concatenate_heads/device/concatenate_heads_device_operation.cpp,  # noqa: E501
 # batch_size and padded_shape
 BERT_BATCHES = range(7, 10)
 BERT_LENGTH, BERT_HEADS, BERT_HEAD_DIM = 384, 16, 64

@@ -22,7 +22,7 @@ from ttnn_emulator.tensors.tensor import Tensor
 # -- clamp ------------------------------------------------------------------------------------------------------------
 
 GREATEST = float(torch.finfo(torch.float32).max)
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/eltwise/unary/device/unary_composite_op.cpp, min_val and max_val
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/eltwise/unary/device/unary_composite_op.cpp, min_val and max_val
 INTEGER_BOUND = 16775716  # replaces a missing bound when the other one is an integer
 
 
