@@ -60,10 +60,10 @@ def chunk_for(length: int, program: Any) -> int:
     asked = given_chunk(program)
     if asked:
         return asked
-    place = 1
-    while place < length and length % (1 << (place + 1)) == 0:
-        place += 1
-    size = min(LARGEST_CHUNK, 1 << place)
+    power = 1
+    while power < length and length % (1 << (power + 1)) == 0:
+        power += 1
+    size = min(LARGEST_CHUNK, 1 << power)
     require(size % TILE == 0, f"{length} keys make chunks of {size}, which is not a multiple of {TILE}")
     return size
 

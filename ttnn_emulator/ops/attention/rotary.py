@@ -201,8 +201,8 @@ def rotary_output(spec: Spec, config: MemoryConfig) -> MemoryConfig:
     if shards is None:
         blocks = spec.physical_shape[0] // TILE_SIZE
         cores = next(count for count in range(board_cores(), 0, -1) if blocks % count == 0)
-        place = num_cores_to_corerangeset(cores, board_grid(), True)
-        shards = ShardSpec(place, (div_up(blocks, cores) * TILE_SIZE, spec.padded_shape[-1]))
+        new_grid = num_cores_to_corerangeset(cores, board_grid(), True)
+        shards = ShardSpec(new_grid, (div_up(blocks, cores) * TILE_SIZE, spec.padded_shape[-1]))
     return sharded_like(config, shards)
 
 

@@ -154,8 +154,8 @@ def scatters_in_parts(spec: Spec, dim: int, count: int) -> bool:
         return False
     if spec.layout is Layout.ROW_MAJOR:
         return True
-    part, place = spec.shape[dim] // count, in_four_dimensions(dim, spec.rank)
-    return (place == 3 and part % spec.tile.width != 0) or (place == 2 and part % spec.tile.height != 0)
+    part, axis_of_four = spec.shape[dim] // count, in_four_dimensions(dim, spec.rank)
+    return (axis_of_four == 3 and part % spec.tile.width != 0) or (axis_of_four == 2 and part % spec.tile.height != 0)
 
 
 def scattered_in_parts(

@@ -189,7 +189,7 @@ def conv3d(
         out_block,
         grid,
     )
-    place = memory_config if memory_config is not None else DRAM_MEMORY_CONFIG
+    out_memory = memory_config if memory_config is not None else DRAM_MEMORY_CONFIG
     around, logical = (output_pad_h, output_pad_w), (logical_h_mask, logical_w_mask)
     return _convolved(
         input_tensor,
@@ -198,7 +198,7 @@ def conv3d(
         problem,
         output_channels,
         dtype,
-        place,
+        out_memory,
         compute_kernel_config,
         around,
         logical,
@@ -220,7 +220,7 @@ def _convolved(
     problem: Problem,
     out_channels: int,
     dtype: DataType,
-    place: MemoryConfig,
+    out_memory: MemoryConfig,
     compute_config: Any,
     around: tuple[int, int],
     logical: tuple[int, int],
@@ -240,7 +240,7 @@ def _convolved(
     frames, height, width = problem.output_size(size)
     shape = (batch, frames, height + 2 * around[0], width + 2 * around[1], out_channels)
     padded = (*shape[:-1], round_up(out_channels, TILE_SIZE))
-    out = padded_spec(shape, padded, dtype, Layout.ROW_MAJOR, place)
+    out = padded_spec(shape, padded, dtype, Layout.ROW_MAJOR, out_memory)
     math_mode = math_config(compute_config, fidelity=MathFidelity.HiFi2)
 
     def compute(video: torch.Tensor, weights: torch.Tensor, *others: torch.Tensor) -> torch.Tensor:

@@ -116,8 +116,8 @@ class Window:
         beyond = (self.reach[0] - 1) * self.padded_size[1] + self.reach[1] - 1
 
         def window_start(row: int) -> int:
-            number, place = divmod(row, height * width)
-            y, x = divmod(place, width)
+            number, pixel = divmod(row, height * width)
+            y, x = divmod(pixel, width)
             return number * image + y * line + x * step
 
         rows, per_core = self.rows, self._rows_per_core(cores, whole_tiles)

@@ -95,8 +95,8 @@ def moe_gate_mm(input_tensor: Spec, *, w_tensor: Spec, output_tensor: Spec, laye
             tiles.append(groups[-1])
         tiles[-1] = numeric.collected(torch.stack(groups), column_id)
         made = held.reshape(TILE_SIZE, -1).clone()
-        for tile, place in zip(tiles, places):
-            made[:, place * TILE_SIZE : (place + 1) * TILE_SIZE] = tile
+        for tile, column in zip(tiles, places):
+            made[:, column * TILE_SIZE : (column + 1) * TILE_SIZE] = tile
         return made.reshape(output_tensor.shape)
 
     reads = ("input_tensor", "w_tensor", "output_tensor")

@@ -93,8 +93,8 @@ def _collected(product: torch.Tensor, out: Spec) -> torch.Tensor:
     places = shard_numbers(out, _collectors())
     tiles = product.reshape(-1, TURNS, COLLECTORS, TILE_SIZE)
     made = torch.empty(tiles.shape[0], COLLECTORS, TURNS, TILE_SIZE)
-    for number, place in enumerate(places):
-        made[:, place] = tiles[:, :, number]
+    for number, column in enumerate(places):
+        made[:, column] = tiles[:, :, number]
     rows = made.reshape(-1, COLUMNS)
     missing = out.volume // COLUMNS - rows.shape[0]
     return torch.nn.functional.pad(rows, (0, 0, 0, missing)).reshape(out.shape)

@@ -73,7 +73,7 @@ def require_output(spec: Spec, output: Spec | None, dim: int, keepdim: bool) -> 
     for shape, given in ((spec.padded_shape, output.padded_shape), (spec.shape, output.shape)):
         have = tuple(given) if in_tile else (*given[:dim], 1, *given[dim:])
         require(len(have) <= len(shape), f"the output has rank {len(given)}, too many for {list(shape)}")
-        fits = all(place == dim or shape[place] == size for place, size in enumerate(have))
+        fits = all(axis == dim or shape[axis] == size for axis, size in enumerate(have))
         require(fits, f"the output has shape {list(given)}, which does not fit {list(shape)} without {dim}")
 
 

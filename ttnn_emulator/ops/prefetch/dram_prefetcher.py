@@ -182,7 +182,7 @@ def _require_reached(delivery: Delivery, a: Tensor, program: Program, part: Any)
         within = {(core.x, core.y) for core in CoreRangeSet([each]).cores()} & taken
         size = each.grid_size()
         if within and size.x > 1 and size.y > 1:
-            columns, rows = ([place[axis] for place in within] for axis in (0, 1))
+            columns, rows = ([location[axis] for location in within] for axis in (0, 1))
             within = {(x, y) for x in range(min(columns), max(columns) + 1) for y in range(min(rows), max(rows) + 1)}
         strange = sorted(within - delivery.cores)
         require(not strange, f"cores {strange} of the program do not belong to the global circular buffer")

@@ -155,9 +155,11 @@ def _course(
         )
     mono = kind == "ChunkGdnMonoProgramConfig"
     require(not mono or not (shape.flat_keys or shape.flat_values), "the single program takes no flat tensors")
-    place = config or DRAM_MEMORY_CONFIG
-    require(not place.is_sharded(), "the outputs cannot be sharded: intermediate tensors of other shapes would be too")
-    return Course(mono, inverse, scale, head_major, place, program is not None)
+    out_memory = config or DRAM_MEMORY_CONFIG
+    require(
+        not out_memory.is_sharded(), "the outputs cannot be sharded: intermediate tensors of other shapes would be too"
+    )
+    return Course(mono, inverse, scale, head_major, out_memory, program is not None)
 
 
 def _cast(tensor: Tensor, dtypes: tuple[DataType, ...]) -> Tensor:

@@ -128,8 +128,8 @@ def fitted(values: torch.Tensor, shape: Sequence[int], fill: float = 0.0) -> tor
     if tuple(values.shape) == tuple(shape):
         return values
     room = torch.full(tuple(shape), fill, dtype=values.dtype)
-    place = tuple(slice(0, min(own, other)) for own, other in zip(values.shape, shape))
-    room[place] = values[place]
+    common = tuple(slice(0, min(own, other)) for own, other in zip(values.shape, shape))
+    room[common] = values[common]
     return room
 
 

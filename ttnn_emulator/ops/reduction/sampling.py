@@ -82,8 +82,8 @@ def sampling(
         weighed = torch.where(allowed, best * scale.reshape(-1, 1), -torch.inf)
         chances = round_bf16_nearest_even(torch.softmax(weighed, dim=-1))
         picked = _draw(chances, allowed, mass.reshape(-1), draws)
-        place = found.gather(-1, picked.reshape(-1, 1)).long()
-        token = tokens.reshape(users, -1).gather(-1, place)
+        choice = found.gather(-1, picked.reshape(-1, 1)).long()
+        token = tokens.reshape(users, -1).gather(-1, choice)
         return token.reshape(out.shape).to(CARRIER[out.dtype])
 
     reads = ("input_values_tensor", "input_indices_tensor", "k", "p", "temp")
